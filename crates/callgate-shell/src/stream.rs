@@ -1,0 +1,21 @@
+//! What flows through a pipe or comes out of a substitution, as far as it is certain.
+
+use serde::Serialize;
+
+/// What a program finds on its standard input, or leaves on its standard output.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stream {
+    /// Nothing is connected: the caller's standard input, which for an agent is empty.
+    Unconnected,
+    /// Exactly this text (here-documents, here-strings, `echo` and `printf` of known words).
+    Text(String),
+    /// Names at or below these directories, one a line or NUL-separated (`find`, `ls`, `git ls-files`).
+    Names(Vec<String>),
+    /// The contents of these files or other local data; harmless as data, not as code.
+    Data,
+    /// Comes from the network.
+    Fetched,
+    /// Not known.
+    Unknown,
+}

@@ -1,0 +1,1 @@
+//! The gate in front of every tool call an AI agent makes.
