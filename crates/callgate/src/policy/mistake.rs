@@ -35,11 +35,7 @@ pub struct Mistake {
 
 impl Mistake {
     pub(crate) fn new(position: Position, message: impl Into<String>) -> Self {
-        Self {
-            position,
-            message: message.into(),
-            help: None,
-        }
+        Self { position, message: message.into(), help: None }
     }
 
     pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
@@ -84,11 +80,7 @@ const SHOWN: usize = 20;
 impl Mistakes {
     pub(crate) fn new(file: impl Into<String>, source: impl Into<String>, mut mistakes: Vec<Mistake>) -> Self {
         mistakes.sort_by_key(|mistake| mistake.position.start);
-        Self {
-            file: file.into(),
-            source: source.into(),
-            mistakes,
-        }
+        Self { file: file.into(), source: source.into(), mistakes }
     }
 
     /// The file as it should be called in messages.

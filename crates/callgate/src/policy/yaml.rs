@@ -21,11 +21,7 @@ pub(crate) struct Limits {
 
 impl Limits {
     /// Enough for 10,000 rules with examples, far too little to hurt.
-    pub(crate) const POLICY: Self = Self {
-        bytes: 16 * 1024 * 1024,
-        nodes: 1_000_000,
-        depth: 24,
-    };
+    pub(crate) const POLICY: Self = Self { bytes: 16 * 1024 * 1024, nodes: 1_000_000, depth: 24 };
 }
 
 /// A value and where it stands.
@@ -106,31 +102,18 @@ fn scalar_to_json(text: &str, plain: bool) -> serde_json::Value {
 /// Reads one document. An empty file is an empty mapping.
 pub(crate) fn read(text: &str, limits: Limits) -> Result<Node, Mistake> {
     if text.len() > limits.bytes {
-        return Err(Mistake::new(
-            Position::default(),
-            format!("the file is larger than {} bytes", limits.bytes),
-        ));
+        return Err(Mistake::new(Position::default(), format!("the file is larger than {} bytes", limits.bytes)));
     }
-    let options = Options {
-        disallow_directives: true,
-        ..Options::default()
-    };
-    let mut reader = Reader {
-        open: Vec::new(),
-        root: None,
-        nodes: 0,
-        limits,
-    };
+    let mut options = Options::default();
+    options.disallow_directives = true;
+    let mut reader = Reader { open: Vec::new(), root: None, nodes: 0, limits };
     for event in Parser::new_from_str_with_options(text, options) {
         let (event, span) = event.map_err(|error| {
             Mistake::new(position_of(error.marker(), error.marker()), format!("this is not YAML: {}", error.info()))
         })?;
         reader.take(event, span)?;
     }
-    Ok(reader.root.unwrap_or(Node {
-        position: Position::default(),
-        value: Value::Mapping(Vec::new()),
-    }))
+    Ok(reader.root.unwrap_or(Node { position: Position::default(), value: Value::Mapping(Vec::new()) }))
 }
 
 fn position_of(start: &granit_parser::Marker, end: &granit_parser::Marker) -> Position {
@@ -163,10 +146,7 @@ impl Reader {
                 self.count(position, anchor, tag.is_some())?;
                 self.place(Node {
                     position,
-                    value: Value::Scalar {
-                        text: text.into_owned(),
-                        plain: style == ScalarStyle::Plain,
-                    },
+                    value: Value::Scalar { text: text.into_owned(), plain: style == ScalarStyle::Plain },
                 })
             }
             Event::SequenceStart(_, anchor, tag) => {
@@ -180,14 +160,10 @@ impl Reader {
                 Ok(())
             }
             Event::SequenceEnd | Event::MappingEnd => match self.open.pop() {
-                Some(Open::Sequence(position, items)) => self.place(Node {
-                    position,
-                    value: Value::Sequence(items),
-                }),
-                Some(Open::Mapping(position, entries, _)) => self.place(Node {
-                    position,
-                    value: Value::Mapping(entries),
-                }),
+                Some(Open::Sequence(position, items)) => self.place(Node { position, value: Value::Sequence(items) }),
+                Some(Open::Mapping(position, entries, _)) => {
+                    self.place(Node { position, value: Value::Mapping(entries) })
+                }
                 None => Ok(()),
             },
             Event::Alias(_) | Event::Anchor(..) | Event::UnresolvedAlias(_) => Err(no_aliases(position)),
@@ -265,7 +241,15 @@ mod tests {
     fn what_could_be_a_bomb_is_refused_quickly() {
         let started = std::time::Instant::now();
         let bomb = "a: &a [x,x]\nb: &b [*a,*a]\nc: [*b,*b]\n";
-        for text in [bomb.to_owned(), "[".repeat(100_000), "{a: ".repeat(100_000), "- ".repeat(100_000), "a: 1\n---\nb: 2\n".to_owned(), "%YAML 1.2\n---\na: 1\n".to_owned(), "!!python/object x".to_owned()] {
+        for text in [
+            bomb.to_owned(),
+            "[".repeat(100_000),
+            "{a: ".repeat(100_000),
+            "- ".repeat(100_000),
+            "a: 1\n---\nb: 2\n".to_owned(),
+            "%YAML 1.2\n---\na: 1\n".to_owned(),
+            "!!python/object x".to_owned(),
+        ] {
             assert!(read(&text, Limits::POLICY).is_err(), "{}", &text[..10]);
         }
         assert!(started.elapsed().as_secs() < 5);
