@@ -147,7 +147,9 @@ mod engine {
             Ok(Ok(program)) => {
                 let references = program.references();
                 let known = ["call", "input", "origin", "effects"];
-                match references.variables().into_iter().find(|name| !known.contains(name)) {
+                let bound = bound_names(source);
+                let unknown = |name: &&str| !known.contains(name) && !bound.contains(name);
+                match references.variables().into_iter().find(unknown) {
                     Some(name) => Err(format!("unknown name `{name}`; there are {}", known.join(", "))),
                     None => Ok(program),
                 }
@@ -157,6 +159,16 @@ mod engine {
             })),
             Err(_) => Err("the expression is not understood".to_owned()),
         }
+    }
+
+    /// The names that `all(x, …)` and its like bring along.
+    fn bound_names(source: &str) -> Vec<&str> {
+        source
+            .split('(')
+            .skip(1)
+            .filter_map(|inside| Some(inside.split_once(',')?.0.trim()))
+            .filter(|name| name.chars().all(|letter| letter.is_alphanumeric() || letter == '_'))
+            .collect()
     }
 
     pub(super) fn evaluate(program: &Program, request: &Request<'_>, walks: usize) -> Held {
