@@ -116,6 +116,7 @@ pub(crate) fn compile(chain: &[Arc<Source>]) -> Result<Compiled, Vec<Located>> {
         mistakes: Vec::new(),
         path_lists: HashMap::new(),
         literals: Vec::new(),
+        expanded: 0,
     };
     for (number, source) in chain.iter().enumerate() {
         let texts = |texts: &Texts| texts.iter().map(|text| text.value.clone()).collect::<Vec<_>>();
@@ -156,6 +157,8 @@ struct Compiler<'a> {
     path_lists: HashMap<Vec<String>, u32>,
     /// What every text that fits a pattern must hold, for the index.
     literals: Vec<Option<Vec<Vec<u8>>>>,
+    /// How many patterns all lists together stand for.
+    expanded: usize,
 }
 
 impl Compiler<'_> {
@@ -333,8 +336,19 @@ impl Compiler<'_> {
 
     /// The patterns that one entry stands for: sets are looked up, braces expanded, relative paths given their start.
     fn expand(&mut self, file: usize, text: &At<String>, kind: Kind) -> Vec<String> {
+        if self.expanded > MAXIMUM_GLOBS {
+            return Vec::new();
+        }
         let mut expansion = Expansion { chain: self.chain, patterns: Vec::new(), open: HashSet::new() };
-        match expansion.entry(file, 0, &text.value, text.position, kind, false) {
+        let result = expansion.entry(file, 0, &text.value, text.position, kind, false);
+        self.expanded = self.expanded.saturating_add(expansion.patterns.len());
+        if self.expanded > MAXIMUM_GLOBS {
+            self.mistake(
+                file,
+                Mistake::new(text.position, format!("the sets stand for more than {MAXIMUM_GLOBS} patterns")),
+            );
+        }
+        match result {
             Ok(()) => expansion.patterns,
             Err((in_file, mistake)) => {
                 if !self.mistakes.contains(&(in_file, mistake.clone())) {
@@ -355,7 +369,7 @@ pub(crate) struct Expansion<'a> {
 }
 
 /// A list may stand for this many patterns.
-const MAXIMUM_PATTERNS: usize = 50_000;
+const MAXIMUM_PATTERNS: usize = 20_000;
 
 impl<'a> Expansion<'a> {
     /// The patterns of a list outside of rules (the boundary), with sets expanded. `built_in` names stay as they are.

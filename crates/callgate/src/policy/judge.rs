@@ -70,7 +70,10 @@ enum Match {
 pub(crate) struct Judge<'a> {
     compiled: &'a Compiled,
     request: Request<'a>,
-    around: Surroundings<'a>,
+    home: Option<&'a Path>,
+    workspace: Option<&'a Path>,
+    /// Made when a path is first compared.
+    around: OnceCell<Surroundings<'a>>,
     /// Rules found by the tool and by the text of the command.
     call_rules: OnceCell<Vec<u32>>,
     conditions: RefCell<HashMap<u32, Held>>,
@@ -85,7 +88,9 @@ impl<'a> Judge<'a> {
         Self {
             compiled,
             request,
-            around: Surroundings { home, workspace },
+            home,
+            workspace,
+            around: OnceCell::new(),
             call_rules: OnceCell::new(),
             conditions: RefCell::default(),
         }
@@ -97,7 +102,8 @@ impl<'a> Judge<'a> {
         let is_path =
             subject.place.is_some() || matches!(subject.effect.map(|effect| &effect.target), Some(Target::Path(_)));
         let hits = if is_path {
-            self.compiled.paths.hits(subject.place, changes, self.around, &self.compiled.pool)
+            let around = self.around.get_or_init(|| Surroundings::new(self.home, self.workspace));
+            self.compiled.paths.hits(subject.place, changes, around, &self.compiled.pool)
         } else {
             Hits::default()
         };
@@ -432,7 +438,7 @@ impl<'a> Judge<'a> {
         let mut found = Vec::with_capacity(2);
         for path in [&place.named, &place.resolved] {
             let mut path_fits = false;
-            for text in raw::path_texts(path, &place.rest, self.around.workspace) {
+            for text in raw::path_texts(path, &place.rest, self.workspace) {
                 match self.compiled.patterns.search(pattern, &self.compiled.pool, &text) {
                     Found::Yes => path_fits = true,
                     Found::No => {}

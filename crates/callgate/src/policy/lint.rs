@@ -314,8 +314,8 @@ impl<'a> Shape<'a> {
         let flag = |mine: Option<bool>, theirs: Option<bool>| mine.is_none() || mine == theirs;
         flag(mine.traversal.map(|at| at.value), theirs.traversal.map(|at| at.value))
             && flag(mine.recursive, theirs.recursive)
-            && !(mine.complex_only && !theirs.complex_only)
-            && !(mine.custom_only && !theirs.custom_only)
+            && (theirs.complex_only || !mine.complex_only)
+            && (theirs.custom_only || !mine.custom_only)
             && tools_hold(&mine.tools, &theirs.tools)
             && hold(&mine.paths, &theirs.paths, path_holds)
             && hold(&mine.runs, &theirs.runs, |mine, theirs| mine == theirs)

@@ -343,6 +343,10 @@ impl<'a> Pattern<'a> {
         if self.prefix.len() > MAXIMUM_PREFIX || self.segments.len() > MAXIMUM_SEGMENTS {
             return Relation { touches: Fit::Maybe, covers: false };
         }
+        let exact = !subject.tree && matches!(subject.following, Following::Nothing);
+        if exact && end != subject.components.len() && !self.segments.contains(&Segment::Many) {
+            return Relation::NONE;
+        }
         let mut states = self.closure(1);
         let mut named = if self.is_many(0) { 0 } else { 1 };
         for component in subject.components {
