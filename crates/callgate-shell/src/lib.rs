@@ -3,4 +3,5 @@
 pub mod effect;
 pub mod programs;
 pub mod stream;
+pub mod syntax;
 pub mod word;
