@@ -136,6 +136,8 @@ pub struct Arm {
     pub patterns: Vec<Word>,
     /// What runs.
     pub body: Script,
+    /// Ended by `;&` or `;;&`: a later arm may run too.
+    pub falls_through: bool,
 }
 
 /// A word of a simple command.

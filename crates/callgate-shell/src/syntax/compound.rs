@@ -200,7 +200,8 @@ impl Parser<'_> {
             }
             let mut body = Script::default();
             self.deeper(|parser| parser.items(&mut body))?;
-            arms.push(Arm { patterns, body });
+            let falls_through = self.starts_with(";&") || self.starts_with(";;&");
+            arms.push(Arm { patterns, body, falls_through });
             let ended = self.take(";;&") || self.take(";;") || self.take(";&");
             if !ended {
                 self.expect("esac")?;
