@@ -101,7 +101,10 @@ const NAMES: &[(&str, &str)] = &[
     ("VIMINIT", "holds commands that vim runs"),
     ("EXINIT", "holds commands that vi runs"),
     ("VIRTUAL_ENV", "names code that is loaded"),
-    ("XDG_CONFIG_HOME", "says where personal configuration comes from"),
+    (
+        "XDG_CONFIG_HOME",
+        "says where personal configuration comes from",
+    ),
     ("XDG_CONFIG_DIRS", "says where configuration comes from"),
     ("ZDOTDIR", "names where zsh's start-up files are"),
     ("ZIPOPT", "adds options of zip"),
@@ -201,12 +204,30 @@ const HARMLESS_VALUES: &[(&str, &[&str])] = &[
     ("VISUAL", &["true", "false", ":", "cat"]),
     ("GIT_EDITOR", &["true", "false", ":", "cat"]),
     ("GIT_SEQUENCE_EDITOR", &["true", "false", ":", "cat"]),
-    ("LESS", &["", "F", "R", "X", "FR", "FX", "FRX", "-F", "-R", "-X", "-FR", "-FX", "-FRX", "-RFX"]),
+    (
+        "LESS",
+        &[
+            "", "F", "R", "X", "FR", "FX", "FRX", "-F", "-R", "-X", "-FR", "-FX", "-FRX", "-RFX",
+        ],
+    ),
     ("CC", &["cc", "gcc", "clang"]),
     ("CXX", &["c++", "g++", "clang++"]),
-    ("GOFLAGS", &["", "-mod=mod", "-mod=vendor", "-mod=readonly", "-count=1", "-v"]),
+    (
+        "GOFLAGS",
+        &[
+            "",
+            "-mod=mod",
+            "-mod=vendor",
+            "-mod=readonly",
+            "-count=1",
+            "-v",
+        ],
+    ),
     ("RUSTUP_TOOLCHAIN", &["stable", "beta", "nightly"]),
-    ("SHELL", &["/bin/sh", "/bin/bash", "/usr/bin/bash", "/bin/zsh"]),
+    (
+        "SHELL",
+        &["/bin/sh", "/bin/bash", "/usr/bin/bash", "/bin/zsh"],
+    ),
     ("GIT_CONFIG_NOSYSTEM", &["0", "1"]),
     ("GIT_CONFIG_GLOBAL", &["/dev/null"]),
     ("GIT_CONFIG_SYSTEM", &["/dev/null"]),
@@ -218,7 +239,9 @@ pub fn influence(name: &str, value: Option<&str>) -> Option<&'static str> {
     if HARMLESS.contains(&name) {
         return None;
     }
-    let tame = |(known, values): &(&str, &[&str])| *known == name && value.is_some_and(|value| values.contains(&value));
+    let tame = |(known, values): &(&str, &[&str])| {
+        *known == name && value.is_some_and(|value| values.contains(&value))
+    };
     if HARMLESS_VALUES.iter().any(tame) {
         return None;
     }
@@ -233,10 +256,30 @@ mod tests {
 
     #[test]
     fn what_changes_what_runs() {
-        for name in ["PATH", "LD_PRELOAD", "GIT_SSH_COMMAND", "BASH_ENV", "PYTHONSTARTUP", "NODE_OPTIONS", "PERL5OPT"] {
+        for name in [
+            "PATH",
+            "LD_PRELOAD",
+            "GIT_SSH_COMMAND",
+            "BASH_ENV",
+            "PYTHONSTARTUP",
+            "NODE_OPTIONS",
+            "PERL5OPT",
+        ] {
             assert!(influence(name, Some("x")).is_some(), "{name}");
         }
-        for name in ["FOO", "LANG", "LC_ALL", "TZ", "NO_COLOR", "CI", "TERM", "RUST_LOG", "NODE_ENV", "GIT_AUTHOR_NAME", "IFS"] {
+        for name in [
+            "FOO",
+            "LANG",
+            "LC_ALL",
+            "TZ",
+            "NO_COLOR",
+            "CI",
+            "TERM",
+            "RUST_LOG",
+            "NODE_ENV",
+            "GIT_AUTHOR_NAME",
+            "IFS",
+        ] {
             assert!(influence(name, None).is_none(), "{name}");
         }
     }

@@ -31,7 +31,12 @@ impl Evaluator<'_> {
         for parts in self.alternatives(source) {
             let globs = !state.options.no_globs;
             let fields = self.fields(&parts, state, true);
-            words.extend(fields.iter().filter(|field| !field.vanishes()).map(|field| field.word(globs)));
+            words.extend(
+                fields
+                    .iter()
+                    .filter(|field| !field.vanishes())
+                    .map(|field| field.word(globs)),
+            );
         }
     }
 
@@ -81,11 +86,19 @@ impl Evaluator<'_> {
 
     /// Expands parts to fields; `splits` says whether unquoted expansions fall apart at blanks.
     pub fn fields(&mut self, parts: &[Part], state: &mut State, splits: bool) -> Vec<Field> {
-        let mut fields = Fields { done: Vec::new(), open: Field::default(), splits };
+        let mut fields = Fields {
+            done: Vec::new(),
+            open: Field::default(),
+            splits,
+        };
         for (place, part) in parts.iter().enumerate() {
             match part {
                 Part::Literal(text) => {
-                    let rest = if place == 0 { self.tilde(text, parts.len() == 1, state, &mut fields) } else { text };
+                    let rest = if place == 0 {
+                        self.tilde(text, parts.len() == 1, state, &mut fields)
+                    } else {
+                        text
+                    };
                     fields.open.push_text(rest, false);
                 }
                 Part::Quoted(text) => {
@@ -108,7 +121,13 @@ impl Evaluator<'_> {
     }
 
     /// `~` at the start of a word; returns what is left of the text.
-    fn tilde<'t>(&mut self, text: &'t str, whole: bool, state: &State, fields: &mut Fields) -> &'t str {
+    fn tilde<'t>(
+        &mut self,
+        text: &'t str,
+        whole: bool,
+        state: &State,
+        fields: &mut Fields,
+    ) -> &'t str {
         let Some(rest) = text.strip_prefix('~') else {
             return text;
         };
@@ -117,7 +136,10 @@ impl Evaluator<'_> {
         let left = end.and_then(|end| rest.get(end..)).unwrap_or("");
         if end.is_none() && !whole {
             // `~"x"`: quotes in the name part; `~$x`: no tilde expansion.
-            fields.open.pieces.push(Piece::Unknown { why: Rc::from("a home directory"), many: false });
+            fields.open.pieces.push(Piece::Unknown {
+                why: Rc::from("a home directory"),
+                many: false,
+            });
             return left;
         }
         let place = match user {
@@ -134,7 +156,10 @@ impl Evaluator<'_> {
         };
         match place {
             Value::Text(directory) => fields.open.push_text(&directory, true),
-            _ => fields.open.pieces.push(Piece::Unknown { why: Rc::from("a home directory"), many: false }),
+            _ => fields.open.pieces.push(Piece::Unknown {
+                why: Rc::from("a home directory"),
+                many: false,
+            }),
         }
         left
     }
@@ -144,7 +169,13 @@ impl Evaluator<'_> {
         let tilde = |part: &Part| matches!(part, Part::Literal(text) if text.contains(":~"));
         if parts.iter().any(tilde) {
             let mut field = self.single(parts, state);
-            field.pieces.insert(0, Piece::Unknown { why: Rc::from("home directories in a list"), many: false });
+            field.pieces.insert(
+                0,
+                Piece::Unknown {
+                    why: Rc::from("home directories in a list"),
+                    many: false,
+                },
+            );
             return field;
         }
         self.single(parts, state)
@@ -171,13 +202,20 @@ impl Evaluator<'_> {
                 fields.push(&value, quoted, self.splitting(state));
             }
             Part::Process { reads, body } => {
-                let input = if *reads { Stream::Unconnected } else { Stream::Unknown };
+                let input = if *reads {
+                    Stream::Unconnected
+                } else {
+                    Stream::Unknown
+                };
                 self.substitution(body, state, &input);
                 fields.open.push_text("/dev/fd/63", true);
             }
             Part::Unclear(why, span) => {
                 self.doubt(why, span);
-                fields.open.pieces.push(Piece::Unknown { why: Rc::from(why.as_str()), many: !quoted });
+                fields.open.pieces.push(Piece::Unknown {
+                    why: Rc::from(why.as_str()),
+                    many: !quoted,
+                });
             }
         }
     }
@@ -203,16 +241,25 @@ impl Evaluator<'_> {
             Stream::Names(directories) => match directories.as_slice() {
                 [directory] => {
                     let directory = Rc::from(directory.as_str());
-                    fields.open.pieces.push(Piece::Below { directory, many: !quoted });
+                    fields.open.pieces.push(Piece::Below {
+                        directory,
+                        many: !quoted,
+                    });
                 }
                 _ => {
                     let why = Rc::from("names from several directories");
-                    fields.open.pieces.push(Piece::Unknown { why, many: !quoted });
+                    fields
+                        .open
+                        .pieces
+                        .push(Piece::Unknown { why, many: !quoted });
                 }
             },
             _ => {
                 let why = Rc::from("the output of a command");
-                fields.open.pieces.push(Piece::Unknown { why, many: !quoted });
+                fields
+                    .open
+                    .pieces
+                    .push(Piece::Unknown { why, many: !quoted });
             }
         }
     }
@@ -220,6 +267,7 @@ impl Evaluator<'_> {
     /// How unquoted expansions fall apart here.
     pub fn splitting(&self, state: &State) -> Splitting {
         match state.variables.get("IFS").map(|variable| &variable.value) {
+            None if state.anything_set => Splitting::Unknown,
             None | Some(Value::Unset) => Splitting::Blanks,
             Some(Value::Text(text)) if &**text == " \t\n" => Splitting::Blanks,
             Some(_) => Splitting::Unknown,
@@ -251,7 +299,11 @@ pub(super) struct Fields {
 
 impl Fields {
     pub fn new(splits: bool) -> Fields {
-        Fields { done: Vec::new(), open: Field::default(), splits }
+        Fields {
+            done: Vec::new(),
+            open: Field::default(),
+            splits,
+        }
     }
 
     /// Ends the open field and starts another.
@@ -271,10 +323,16 @@ impl Fields {
             }
             Value::Number => self.open.pieces.push(Piece::Number),
             Value::Below(directory) => {
-                self.open.pieces.push(Piece::Below { directory: Rc::clone(directory), many: splits });
+                self.open.pieces.push(Piece::Below {
+                    directory: Rc::clone(directory),
+                    many: splits,
+                });
             }
             Value::Glob(pattern) => {
-                self.open.pieces.push(Piece::Pattern { pattern: Rc::clone(pattern), quoted: !splits });
+                self.open.pieces.push(Piece::Pattern {
+                    pattern: Rc::clone(pattern),
+                    quoted: !splits,
+                });
             }
             Value::Prefix(prefix, why) => {
                 if !splits {
@@ -282,9 +340,15 @@ impl Fields {
                 } else if splitting == Splitting::Blanks && !prefix.contains([' ', '\t', '\n']) {
                     self.open.push_text(prefix, false);
                 }
-                self.open.pieces.push(Piece::Unknown { why: Rc::clone(why), many: splits });
+                self.open.pieces.push(Piece::Unknown {
+                    why: Rc::clone(why),
+                    many: splits,
+                });
             }
-            Value::Unknown(why) => self.open.pieces.push(Piece::Unknown { why: Rc::clone(why), many: splits }),
+            Value::Unknown(why) => self.open.pieces.push(Piece::Unknown {
+                why: Rc::clone(why),
+                many: splits,
+            }),
             Value::Unset => {}
         }
         self.open.quoted |= quoted && !matches!(value, Value::Unset);
@@ -295,7 +359,10 @@ impl Fields {
         if text.starts_with(BLANKS) && !self.open.vanishes() {
             self.next();
         }
-        let mut words = text.split(BLANKS).filter(|word| !word.is_empty()).peekable();
+        let mut words = text
+            .split(BLANKS)
+            .filter(|word| !word.is_empty())
+            .peekable();
         let any = words.peek().is_some();
         while let Some(word) = words.next() {
             self.open.push_text(word, false);

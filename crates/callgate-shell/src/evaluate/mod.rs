@@ -154,7 +154,7 @@ pub fn analyze(source: &str, context: &Context) -> Analysis {
 }
 
 /// Walks scripts and collects what runs.
-pub(crate) struct Evaluator<'c> {
+struct Evaluator<'c> {
     context: &'c Context<'c>,
     dialect: Dialect,
     commands: Vec<SimpleCommand>,
@@ -207,7 +207,10 @@ impl<'c> Evaluator<'c> {
 
     /// Notes that something is not understood, as an effect of the command at hand.
     fn doubt(&mut self, what: &str, span: &Span) {
-        let doubt = Doubt { what: what.to_owned(), span: span.clone() };
+        let doubt = Doubt {
+            what: what.to_owned(),
+            span: span.clone(),
+        };
         let again = self.doubts.len() < 1000 && self.doubts.contains(&doubt);
         if !again && self.doubts.len() < 1000 {
             self.doubts.push(doubt);
@@ -257,11 +260,20 @@ impl<'c> Evaluator<'c> {
     }
 
     fn finish(self) -> Analysis {
-        let opaque = |command: &SimpleCommand| command.effects.iter().any(|effect| effect.action == Action::Opaque);
+        let opaque = |command: &SimpleCommand| {
+            command
+                .effects
+                .iter()
+                .any(|effect| effect.action == Action::Opaque)
+        };
         let partial = !self.doubts.is_empty() || self.commands.iter().any(opaque);
         Analysis {
             commands: self.commands,
-            coverage: if partial { Coverage::Partial } else { Coverage::Complete },
+            coverage: if partial {
+                Coverage::Partial
+            } else {
+                Coverage::Complete
+            },
             doubts: self.doubts,
             flags: self.flags,
         }
@@ -282,7 +294,10 @@ fn opaque(why: &str, because: &str) -> Effect {
 fn run(name: &str, origin: CodeOrigin, because: &str) -> Effect {
     Effect {
         action: Action::Run,
-        target: Target::Program(Program { name: name.to_owned(), origin }),
+        target: Target::Program(Program {
+            name: name.to_owned(),
+            origin,
+        }),
         marks: Vec::new(),
         because: because.to_owned(),
     }

@@ -8,6 +8,33 @@ use std::rc::Rc;
 /// More possible directories than this count as not known.
 const DIRECTORIES: usize = 4;
 
+/// Variables that do not keep what is assigned to them.
+const KEPT_BY_THE_SHELL: [&str; 23] = [
+    "_",
+    "BASHOPTS",
+    "BASHPID",
+    "BASH_ARGV0",
+    "BASH_COMMAND",
+    "BASH_LINENO",
+    "BASH_SOURCE",
+    "BASH_SUBSHELL",
+    "DIRSTACK",
+    "EPOCHREALTIME",
+    "EPOCHSECONDS",
+    "EUID",
+    "FUNCNAME",
+    "GROUPS",
+    "LINENO",
+    "OLDPWD",
+    "PIPESTATUS",
+    "PPID",
+    "PWD",
+    "RANDOM",
+    "SECONDS",
+    "SRANDOM",
+    "UID",
+];
+
 /// The value of a variable, as far as it is certain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Value {
@@ -41,7 +68,9 @@ impl Value {
             Word::Known(text) => Value::text(text),
             Word::Glob(pattern) => Value::Glob(Rc::from(pattern.as_str())),
             Word::Below { directory, .. } => Value::Below(Rc::from(directory.as_str())),
-            Word::Partly { prefix, why, .. } => Value::Prefix(Rc::from(prefix.as_str()), Rc::from(why.as_str())),
+            Word::Partly { prefix, why, .. } => {
+                Value::Prefix(Rc::from(prefix.as_str()), Rc::from(why.as_str()))
+            }
             Word::Unknown { why, .. } => Value::unknown(why),
         }
     }
@@ -77,19 +106,36 @@ pub(super) struct Variable {
     pub exported: bool,
     /// `declare -i`: assigning to it evaluates.
     pub integer: bool,
+    /// `declare -A`: its indices are text.
+    pub keyed: bool,
+    /// `readonly`: assigning to it fails.
+    pub fixed: bool,
 }
 
 impl Variable {
     pub fn new(value: Value) -> Variable {
-        Variable { value, elements: None, exported: false, integer: false }
+        Variable {
+            value,
+            elements: None,
+            exported: false,
+            integer: false,
+            keyed: false,
+            fixed: false,
+        }
     }
 
     fn join(&self, other: &Variable) -> Variable {
         Variable {
             value: self.value.join(&other.value),
-            elements: if self.elements == other.elements { self.elements.clone() } else { None },
+            elements: if self.elements == other.elements {
+                self.elements.clone()
+            } else {
+                None
+            },
             exported: self.exported || other.exported,
             integer: self.integer || other.integer,
+            keyed: self.keyed && other.keyed,
+            fixed: self.fixed || other.fixed,
         }
     }
 }
@@ -125,6 +171,8 @@ pub(super) struct State {
     pub path_changed: bool,
     /// `exec <file` has changed standard input.
     pub input_changed: bool,
+    /// Something not understood may have set any variable.
+    pub anything_set: bool,
 }
 
 impl State {
@@ -141,19 +189,35 @@ impl State {
             options: Options::default(),
             path_changed: false,
             input_changed: false,
+            anything_set: false,
         }
     }
 
     pub fn set(&mut self, name: &str, value: Value) {
         let exports_all = self.options.exports_all;
+        let value = if KEPT_BY_THE_SHELL.contains(&name) {
+            Value::unknown("the shell sets it itself")
+        } else {
+            value
+        };
         let variables = Rc::make_mut(&mut self.variables);
         match variables.get_mut(name) {
             Some(variable) => {
-                variable.value = value;
+                variable.value = if variable.fixed {
+                    Value::unknown("it is read-only")
+                } else {
+                    value
+                };
                 variable.elements = None;
             }
             None => {
-                variables.insert(name.to_owned(), Variable { exported: exports_all, ..Variable::new(value) });
+                variables.insert(
+                    name.to_owned(),
+                    Variable {
+                        exported: exports_all,
+                        ..Variable::new(value)
+                    },
+                );
             }
         }
     }
@@ -171,6 +235,7 @@ impl State {
             variable.elements = None;
         }
         self.positional = None;
+        self.anything_set = true;
     }
 
     pub fn go(&mut self, directories: Vec<Option<Rc<str>>>) {
@@ -191,12 +256,17 @@ impl State {
             for (name, variable) in mine.iter_mut() {
                 match other.variables.get(name) {
                     Some(theirs) => *variable = variable.join(theirs),
-                    None => *variable = variable.join(&Variable::new(Value::unknown("it depends on what happened before"))),
+                    None => {
+                        *variable = variable.join(&Variable::new(Value::unknown(
+                            "it depends on what happened before",
+                        )))
+                    }
                 }
             }
             for (name, variable) in other.variables.iter() {
                 if !mine.contains_key(name) {
-                    let unknown = Variable::new(Value::unknown("it depends on what happened before"));
+                    let unknown =
+                        Variable::new(Value::unknown("it depends on what happened before"));
                     mine.insert(name.clone(), unknown.join(variable));
                 }
             }
@@ -240,6 +310,7 @@ impl State {
         };
         self.path_changed |= other.path_changed;
         self.input_changed |= other.input_changed;
+        self.anything_set |= other.anything_set;
         self
     }
 }

@@ -201,7 +201,11 @@ impl Parser<'_> {
             let mut body = Script::default();
             self.deeper(|parser| parser.items(&mut body))?;
             let falls_through = self.starts_with(";&") || self.starts_with(";;&");
-            arms.push(Arm { patterns, body, falls_through });
+            arms.push(Arm {
+                patterns,
+                body,
+                falls_through,
+            });
             let ended = self.take(";;&") || self.take(";;") || self.take(";&");
             if !ended {
                 self.expect("esac")?;
