@@ -1,6 +1,6 @@
 //! Globs of tables, and the truth of conditions.
 
-use super::scan::{Scan, is_many};
+use super::scan::{Given, Scan, is_many};
 use super::table::{Atom, Condition, When};
 use crate::word::Word;
 
@@ -15,20 +15,20 @@ pub(super) enum Truth {
 /// Whether `*` and `?` in the pattern match the text; upper and lower case are the same only
 /// where [`matches_loosely`] is used.
 pub(super) fn matches_glob(pattern: &str, text: &str) -> bool {
-    if !pattern.contains(['*', '?']) {
+    if !pattern.contains(['*', '?', '[']) {
         return pattern == text;
     }
-    let pattern: Vec<char> = pattern.chars().collect();
+    let parts = parts(pattern);
     let text: Vec<char> = text.chars().collect();
     let (mut at, mut position) = (0, 0);
     let mut star: Option<(usize, usize)> = None;
-    while position < text.len() {
-        match pattern.get(at) {
-            Some('*') => {
+    while let Some(character) = text.get(position) {
+        match parts.get(at) {
+            Some(Part::Star) => {
                 star = Some((at, position));
                 at += 1;
             }
-            Some(character) if *character == '?' || text.get(position) == Some(character) => {
+            Some(part) if part.matches(*character) => {
                 at += 1;
                 position += 1;
             }
@@ -42,11 +42,85 @@ pub(super) fn matches_glob(pattern: &str, text: &str) -> bool {
             },
         }
     }
-    pattern
+    parts
         .get(at..)
         .unwrap_or_default()
         .iter()
-        .all(|character| *character == '*')
+        .all(|part| *part == Part::Star)
+}
+
+#[derive(Debug, PartialEq)]
+enum Part {
+    Star,
+    Any,
+    Exactly(char),
+    Class {
+        negated: bool,
+        ranges: Vec<(char, char)>,
+    },
+}
+
+impl Part {
+    fn matches(&self, character: char) -> bool {
+        match self {
+            Part::Star => false,
+            Part::Any => true,
+            Part::Exactly(other) => *other == character,
+            Part::Class { negated, ranges } => {
+                ranges
+                    .iter()
+                    .any(|(from, to)| (*from..=*to).contains(&character))
+                    != *negated
+            }
+        }
+    }
+}
+
+fn parts(pattern: &str) -> Vec<Part> {
+    let mut found = Vec::new();
+    let mut rest = pattern;
+    while let Some(character) = rest.chars().next() {
+        rest = rest.get(character.len_utf8()..).unwrap_or_default();
+        found.push(match character {
+            '*' => Part::Star,
+            '?' => Part::Any,
+            '[' => match class(rest) {
+                Some((part, after)) => {
+                    rest = after;
+                    part
+                }
+                None => Part::Exactly('['),
+            },
+            other => Part::Exactly(other),
+        });
+    }
+    found
+}
+
+/// `[a-z]` or `[!a-z]`, behind its bracket; a `]` right behind that is a member.
+fn class(text: &str) -> Option<(Part, &str)> {
+    let (negated, body) = match text.strip_prefix(['!', '^']) {
+        Some(body) => (true, body),
+        None => (false, text),
+    };
+    let first = body.chars().next()?.len_utf8();
+    let end = first + body.get(first..)?.find(']')?;
+    let members: Vec<char> = body.get(..end)?.chars().collect();
+    let mut ranges = Vec::new();
+    let mut rest = members.as_slice();
+    while let [from, after @ ..] = rest {
+        match after {
+            ['-', to, behind @ ..] => {
+                ranges.push((*from, *to));
+                rest = behind;
+            }
+            _ => {
+                ranges.push((*from, *from));
+                rest = after;
+            }
+        }
+    }
+    Some((Part::Class { negated, ranges }, body.get(end + 1..)?))
 }
 
 /// The same without regard to case.
@@ -72,11 +146,16 @@ pub(super) fn chosen<'t, T>(lines: &'t [When<T>], scan: &Scan<'_>) -> Vec<&'t T>
 
 /// Whether a condition holds.
 pub(super) fn truth(condition: &Condition, scan: &Scan<'_>) -> Truth {
+    truth_at(condition, scan, None)
+}
+
+/// The same for a line about one option: its value is the one given there.
+pub(super) fn truth_at(condition: &Condition, scan: &Scan<'_>, here: Option<&Given<'_>>) -> Truth {
     let mut all = Truth::Yes;
     for term in &condition.all {
         let mut any = Truth::No;
         for atom in &term.any {
-            match atom_truth(atom, scan) {
+            match atom_truth(atom, scan, here) {
                 Truth::Yes => {
                     any = Truth::Yes;
                     break;
@@ -99,7 +178,7 @@ pub(super) fn truth(condition: &Condition, scan: &Scan<'_>) -> Truth {
     all
 }
 
-fn atom_truth(atom: &Atom, scan: &Scan<'_>) -> Truth {
+fn atom_truth(atom: &Atom, scan: &Scan<'_>, here: Option<&Given<'_>>) -> Truth {
     match atom {
         Atom::Option(name) => {
             let given = given(name, scan).any(|given| !given.negated);
@@ -107,7 +186,10 @@ fn atom_truth(atom: &Atom, scan: &Scan<'_>) -> Truth {
         }
         Atom::Value(name, glob) => {
             let mut found = Truth::No;
-            for given in given(name, scan) {
+            let here = here.filter(|given| given.form.names.contains(name));
+            for given in
+                given(name, scan).filter(|given| here.is_none_or(|here| std::ptr::eq(*given, here)))
+            {
                 match given.values.first().map(|(word, _)| word) {
                     Some(Word::Known(text)) if matches_loosely(glob, text) => return Truth::Yes,
                     Some(Word::Known(_)) => {}
@@ -143,10 +225,7 @@ fn atom_truth(atom: &Atom, scan: &Scan<'_>) -> Truth {
 }
 
 /// The times an option was given that the innermost level with such an option declares.
-fn given<'s, 't>(
-    name: &'s str,
-    scan: &'s Scan<'t>,
-) -> impl Iterator<Item = &'s super::scan::Given<'t>> {
+fn given<'s, 't>(name: &'s str, scan: &'s Scan<'t>) -> impl Iterator<Item = &'s Given<'t>> {
     let declares = |names: &[String]| names.iter().any(|other| other == name);
     let level = scan
         .levels
@@ -172,6 +251,12 @@ mod tests {
             ("*a*b", "xaxxb", true),
             ("*a*b", "xaxxbc", false),
             ("x", "x", true),
+            ("[2-7]???", "4755", true),
+            ("[2-7]???", "1777", false),
+            ("[!/-]*", "out.tar", true),
+            ("[!/-]*", "/out.tar", false),
+            ("*[[]*", "a[1]", true),
+            ("a[", "a[", true),
         ];
         for (pattern, text, expected) in cases {
             assert_eq!(matches_glob(pattern, text), expected, "{pattern} on {text}");

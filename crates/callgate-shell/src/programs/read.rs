@@ -1,12 +1,12 @@
 //! Reading one invocation by its table.
 
-use super::collect::Collector;
+use super::collect::{Collector, joined};
 use super::custom;
-use super::matching::{Truth, chosen, truth};
-use super::operands::place;
+use super::matching::{Truth, chosen, truth, truth_at};
+use super::operands::{Placement, place};
 use super::paths;
-use super::scan::{Event, Scan, scan};
-use super::table::{Output, Role, Style, Table};
+use super::scan::{Event, Given, Scan, scan};
+use super::table::{Output, Role, RoleKind, Style, Table};
 use super::{Invocation, Programs, Reading};
 use crate::effect::CodeOrigin;
 use crate::stream::Stream;
@@ -48,7 +48,7 @@ impl Programs {
             (true, None, _) => return file(invocation, written),
         };
         match self.find(name) {
-            Some(table) => self.read_with(table, name, rest, invocation),
+            Some(table) => read_with(table, name, rest, invocation),
             None => unknown(
                 invocation,
                 written,
@@ -70,29 +70,23 @@ impl Programs {
             }
         })
     }
+}
 
-    fn read_with(
-        &self,
-        table: &Table,
-        name: &str,
-        words: &[Word],
-        invocation: &Invocation<'_>,
-    ) -> Reading {
-        let mut collector = Collector::new(
-            name,
-            invocation.directory,
-            invocation.home,
-            invocation.stdin,
-        );
-        collector.run(name, CodeOrigin::Known, "the program");
-        if let Style::Custom(reader) = &table.level.style {
-            let stdout = custom::read(reader, self, table, words, &mut collector);
-            return finish(collector, stdout, Some(name.to_owned()));
-        }
-        let scan = scan(name, &table.level, words);
-        let stdout = apply(&scan, &mut collector);
-        finish(collector, stdout, Some(scan.names.join(" ")))
+fn read_with(table: &Table, name: &str, words: &[Word], invocation: &Invocation<'_>) -> Reading {
+    let mut collector = Collector::new(
+        name,
+        invocation.directory,
+        invocation.home,
+        invocation.stdin,
+    );
+    collector.run(name, CodeOrigin::Known, "the program");
+    if let Style::Custom(reader) = &table.level.style {
+        let stdout = custom::read(reader, table, words, &mut collector);
+        return finish(collector, stdout, Some(name.to_owned()));
     }
+    let scan = scan(name, &table.level, words);
+    let stdout = apply(&scan, &mut collector);
+    finish(collector, stdout, Some(scan.names.join(" ")))
 }
 
 /// What the words of a scan do. Leaves what comes out.
@@ -138,10 +132,17 @@ pub(super) fn apply(scan: &Scan<'_>, collector: &mut Collector<'_>) -> Stream {
         match event {
             Event::Given(given) if given.negated => {}
             Event::Given(given) => {
-                for (word, role) in &given.values {
-                    with_own_tree(collector, role, |collector| {
-                        collector.role(word, role, &given.name)
-                    });
+                for (place, (word, own)) in given.values.iter().enumerate() {
+                    let roles = if place == 0 {
+                        value_roles(scan, given, own)
+                    } else {
+                        vec![*own]
+                    };
+                    for role in roles {
+                        with_own_tree(collector, role, |collector| {
+                            collector.role(word, role, &given.name)
+                        });
+                    }
                 }
                 for form in &given.form.effects {
                     collector.stated(form, &given.name);
@@ -159,7 +160,13 @@ pub(super) fn apply(scan: &Scan<'_>, collector: &mut Collector<'_>) -> Stream {
                 let because = format!("operand {}", index.saturating_add(1));
                 for placement in &placements {
                     for (_, role) in placement.roles.iter().filter(|(place, _)| place == index) {
-                        collector.role(word, role, &because);
+                        match whole_code(placement, role, &scan.operands) {
+                            Some((first, code)) if first == *index => {
+                                collector.role(&code, role, &because)
+                            }
+                            Some(_) => {}
+                            None => collector.role(word, role, &because),
+                        }
                     }
                     if let Some((_, role)) = placement.rest.filter(|(start, _)| start == index) {
                         collector.rest(scan.operands.get(*index..).unwrap_or_default(), role);
@@ -172,9 +179,6 @@ pub(super) fn apply(scan: &Scan<'_>, collector: &mut Collector<'_>) -> Stream {
         }
     }
     collector.finish_destinations();
-    if scan.lost {
-        return Stream::Unknown;
-    }
     for level in &scan.levels {
         for line in level
             .does
@@ -185,6 +189,9 @@ pub(super) fn apply(scan: &Scan<'_>, collector: &mut Collector<'_>) -> Stream {
                 .iter()
                 .for_each(|form| collector.stated(form, "running it"));
         }
+    }
+    if scan.lost {
+        return Stream::Unknown;
     }
     let certainly_operands = scan.operands.iter().any(|word| !super::scan::is_many(word));
     if !certainly_operands {
@@ -197,7 +204,45 @@ pub(super) fn apply(scan: &Scan<'_>, collector: &mut Collector<'_>) -> Stream {
     for role in chosen(&level.stdin, scan) {
         collector.stdin_role(role);
     }
+    collector.finish_code();
     stdout(scan, collector)
+}
+
+/// The roles that an option's value may have: those of `value` lines, or its own.
+fn value_roles<'t>(scan: &Scan<'t>, given: &Given<'t>, own: &'t Role) -> Vec<&'t Role> {
+    let mut roles = Vec::new();
+    for (name, line) in scan.levels.iter().rev().flat_map(|level| &level.values) {
+        if !given.form.names.contains(name) {
+            continue;
+        }
+        match truth_at(&line.condition, scan, Some(given)) {
+            Truth::Yes => {
+                roles.push(&line.then);
+                return roles;
+            }
+            Truth::Maybe => roles.push(&line.then),
+            Truth::No => {}
+        }
+    }
+    roles.push(own);
+    roles
+}
+
+/// Code that comes in several operands, which together are one command (`redis-cli DEL key`).
+fn whole_code(placement: &Placement<'_>, role: &Role, operands: &[Word]) -> Option<(usize, Word)> {
+    if !matches!(&role.kind, RoleKind::Code(language) if language == "redis") {
+        return None;
+    }
+    let places = placement
+        .roles
+        .iter()
+        .filter(|(_, other)| std::ptr::eq(*other, role))
+        .map(|(place, _)| *place);
+    let words: Vec<Word> = places
+        .clone()
+        .filter_map(|place| operands.get(place).cloned())
+        .collect();
+    Some((places.min()?, joined(&words)))
 }
 
 /// Options that make operands trees do not make their own values trees.
