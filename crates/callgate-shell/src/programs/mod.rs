@@ -2,6 +2,15 @@
 //!
 //! See `docs/program-tables.md` for the form of a table.
 
+mod check;
+mod form;
+mod store;
+pub mod table;
+
+pub use check::{Finding, check};
+pub use form::{TableError, TableProblem};
+pub use store::Programs;
+
 use crate::effect::Effect;
 use crate::stream::Stream;
 use crate::word::Word;
