@@ -3,7 +3,17 @@
 //! See `docs/program-tables.md` for the form of a table.
 
 mod check;
+mod collect;
+mod custom;
+mod examples;
 mod form;
+mod host;
+mod languages;
+mod matching;
+mod operands;
+mod paths;
+mod read;
+mod scan;
 mod store;
 pub mod table;
 

@@ -70,6 +70,10 @@ impl Programs {
         Ok(extended)
     }
 
+    pub(super) fn add(&mut self, name: &str, table: Arc<Table>) {
+        self.added.insert(name.to_owned(), table);
+    }
+
     /// The names of all programs that have a table, sorted.
     pub fn names(&self) -> Vec<&str> {
         let mut names: Vec<&str> = BUNDLE.names.iter().map(|(name, _)| *name).collect();
@@ -109,7 +113,8 @@ fn parse_block(block: &Block) -> Option<Table> {
 }
 
 /// The bundled files with their texts, for checks.
-pub fn bundled_files() -> &'static [(&'static str, &'static str)] {
+#[cfg(test)]
+pub(super) fn bundled_files() -> &'static [(&'static str, &'static str)] {
     BUNDLE.files
 }
 

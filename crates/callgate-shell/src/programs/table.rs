@@ -222,6 +222,8 @@ pub enum RoleKind {
     Directory,
     /// Shell source.
     Shell,
+    /// This word and all that follow, joined by spaces, are shell source.
+    ShellWords,
     /// This word and all that follow are a command; with `until`, up to a word `;` or `+`.
     Command {
         /// It ends at `;` or `+`.
@@ -254,6 +256,8 @@ pub enum RoleKind {
 pub enum Output {
     /// Paths at or below the listed operands.
     Names,
+    /// Names relative to the listed operands, or the operands themselves.
+    Entries,
     /// A selection of the lines that came in, if there is no file operand.
     Same,
     /// Local data.
@@ -288,4 +292,14 @@ pub enum EffectTarget {
     Host(Option<String>),
     /// Words that say why. `None` in an example: any.
     Words(Option<String>),
+}
+
+impl Role {
+    /// It takes all words that follow.
+    pub fn takes_rest(&self) -> bool {
+        matches!(
+            self.kind,
+            RoleKind::Command { until: false } | RoleKind::ShellWords
+        )
+    }
 }

@@ -102,7 +102,7 @@ pub enum TableProblem {
     )]
     Style(String),
     /// An output that is not known.
-    #[error("there is no output `{0}`: write names, same, data, fetched or unknown")]
+    #[error("there is no output `{0}`: write names, entries, same, data, fetched or unknown")]
     Output(String),
     /// An example without arrow.
     #[error("an example reads `example COMMAND => EFFECTS`")]

@@ -13,7 +13,7 @@ mod tests;
 pub use error::{TableError, TableProblem};
 
 use super::table::{
-    Atom, Condition, Example, Level, Output, Repeat, RoleKind, Slot, Style, Sub, Table, When,
+    Atom, Condition, Example, Level, Output, Repeat, Slot, Style, Sub, Table, When,
 };
 use tokens::{Commas, Kind, tokens};
 
@@ -176,6 +176,7 @@ impl<'a> Reader<'a> {
                 let (condition, body, column) = conditional(line, keyword)?;
                 let then = match body {
                     "names" => Output::Names,
+                    "entries" => Output::Entries,
                     "same" => Output::Same,
                     "data" => Output::Data,
                     "fetched" => Output::Fetched,
@@ -344,14 +345,11 @@ fn slots(body: &str, column: usize) -> Result<Vec<Slot>, (usize, TableProblem)> 
             other => return Err((token.column, TableProblem::NotARole(other.shown()))),
         };
         let role = roles::role(text).map_err(|problem| (token.column, problem))?;
-        if found
-            .iter()
-            .any(|slot| matches!(slot.role.kind, RoleKind::Command { until: false }))
-        {
+        if found.iter().any(|slot| slot.role.takes_rest()) {
             return Err((token.column, TableProblem::CommandLast));
         }
         let repeats = |repeat| matches!(repeat, Repeat::Any | Repeat::Some);
-        let is_command = matches!(role.kind, RoleKind::Command { .. });
+        let is_command = role.takes_rest();
         if repeats(repeat) && !is_command && found.iter().any(|slot| repeats(slot.repeat)) {
             return Err((token.column, TableProblem::TwoRepeats));
         }

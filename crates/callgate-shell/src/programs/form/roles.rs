@@ -26,7 +26,10 @@ pub(super) fn role(text: &str) -> Result<Role, TableProblem> {
         "move" => RoleKind::Move,
         "run-file" => RoleKind::RunFile,
         "dir" => RoleKind::Directory,
-        "shell" => RoleKind::Shell,
+        "shell" => match words.next_if(|kind| **kind == Kind::Word("words")) {
+            Some(_) => RoleKind::ShellWords,
+            None => RoleKind::Shell,
+        },
         "command" => match words.next_if(|kind| **kind == Kind::Word("until")) {
             Some(_) => match words.next() {
                 Some(Kind::Word(";")) => RoleKind::Command { until: true },
