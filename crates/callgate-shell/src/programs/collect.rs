@@ -35,6 +35,9 @@ pub(super) struct Collector<'a> {
     /// What is copied or moved, and where to.
     sources: Vec<Word>,
     destinations: Vec<(Word, Vec<Mark>)>,
+    /// What is written if code of this call does more than look.
+    updated_by_code: Vec<(Word, Vec<Mark>)>,
+    pub(super) code_changes: bool,
 }
 
 impl<'a> Collector<'a> {
@@ -59,6 +62,8 @@ impl<'a> Collector<'a> {
             listed: Vec::new(),
             sources: Vec::new(),
             destinations: Vec::new(),
+            updated_by_code: Vec::new(),
+            code_changes: false,
         }
     }
 
@@ -215,6 +220,12 @@ impl<'a> Collector<'a> {
                 self.path(Action::Read, word, tree, &role.marks, because);
                 self.path(Action::Write, word, tree, &role.marks, because);
             }
+            RoleKind::UpdateByCode => {
+                self.path(Action::Read, word, tree, &role.marks, because);
+                self.updated_by_code
+                    .push((word.clone(), role.marks.clone()));
+            }
+            RoleKind::AnyValue => self.any_value(word, because),
             RoleKind::Move => {
                 self.sources.push(word.clone());
                 self.path(Action::Read, word, tree, &role.marks, because);
@@ -264,13 +275,8 @@ impl<'a> Collector<'a> {
                             Action::Read => self.sources.push(word.clone()),
                             _ => self.destinations.push((word.clone(), role.marks.clone())),
                         }
-                        self.path(
-                            local,
-                            word,
-                            tree && local == Action::Read,
-                            &role.marks,
-                            because,
-                        );
+                        let tree = role.tree || (tree && local == Action::Read);
+                        self.path(local, word, tree, &role.marks, because);
                     }
                 }
             }
@@ -285,6 +291,23 @@ impl<'a> Collector<'a> {
             RoleKind::ShellWords => {
                 let source = joined(words);
                 self.shell(source, Vec::new(), role, None);
+            }
+            RoleKind::Command {
+                prefix: Some(ref prefix),
+                ..
+            } => {
+                let mut words = words.to_vec();
+                match words.first_mut() {
+                    Some(Word::Known(first)) if !first.contains('/') => {
+                        *first = format!("{prefix}{first}")
+                    }
+                    _ => {
+                        let why = format!("what {} runs is not known", self.program);
+                        return self.opaque(&why, "its words");
+                    }
+                }
+                let nested = self.nest(NestedBody::Words(words), role.elsewhere.as_ref());
+                self.nested.push(nested);
             }
             _ => {
                 let nested = self.nest(NestedBody::Words(words.to_vec()), role.elsewhere.as_ref());
@@ -519,6 +542,42 @@ impl<'a> Collector<'a> {
                     self.program
                 );
                 self.opaque(&why, because);
+            }
+        }
+    }
+
+    /// What code of this call has changed.
+    pub(super) fn finish_code(&mut self) {
+        for (word, marks) in std::mem::take(&mut self.updated_by_code) {
+            if self.code_changes {
+                self.path(Action::Write, &word, false, &marks, "changed by its code");
+            }
+        }
+    }
+
+    /// The value of an option that the table accepts without knowing it.
+    fn any_value(&mut self, word: &Word, because: &str) {
+        let Word::Known(text) = word else {
+            if !matches!(word, Word::Partly { prefix, .. } if !prefix.ends_with('=') && !"fileb://".starts_with(prefix.as_str()) && !prefix.starts_with(['@', 'f']))
+            {
+                let why = format!("a value of {} may name a file", self.program);
+                self.opaque(&why, because);
+            }
+            return;
+        };
+        let behind_name = text.split_once('=').map(|(_, value)| value);
+        for value in [Some(text.as_str()), behind_name].into_iter().flatten() {
+            let path = ["fileb://", "file://", "@"]
+                .iter()
+                .find_map(|front| value.strip_prefix(front));
+            if let Some(path) = path.filter(|path| *path != "-") {
+                self.path(
+                    Action::Read,
+                    &Word::Known(path.to_owned()),
+                    false,
+                    &[],
+                    because,
+                );
             }
         }
     }

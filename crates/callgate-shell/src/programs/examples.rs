@@ -235,7 +235,12 @@ impl Reader {
                 why,
                 many: word.many,
             },
-            None if word.is_glob => Word::Glob(word.pattern),
+            None if word.is_glob
+                && (word.text.contains(['*', '?'])
+                    || word.text.contains('[') && word.text.contains(']')) =>
+            {
+                Word::Glob(word.pattern)
+            }
             None => Word::Known(word.text),
         };
         if let Some(last) = commands.last_mut() {

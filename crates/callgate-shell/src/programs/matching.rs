@@ -15,20 +15,20 @@ pub(super) enum Truth {
 /// Whether `*` and `?` in the pattern match the text; upper and lower case are the same only
 /// where [`matches_loosely`] is used.
 pub(super) fn matches_glob(pattern: &str, text: &str) -> bool {
-    if !pattern.contains(['*', '?']) {
+    if !pattern.contains(['*', '?', '[']) {
         return pattern == text;
     }
-    let pattern: Vec<char> = pattern.chars().collect();
+    let parts = parts(pattern);
     let text: Vec<char> = text.chars().collect();
     let (mut at, mut position) = (0, 0);
     let mut star: Option<(usize, usize)> = None;
-    while position < text.len() {
-        match pattern.get(at) {
-            Some('*') => {
+    while let Some(character) = text.get(position) {
+        match parts.get(at) {
+            Some(Part::Star) => {
                 star = Some((at, position));
                 at += 1;
             }
-            Some(character) if *character == '?' || text.get(position) == Some(character) => {
+            Some(part) if part.matches(*character) => {
                 at += 1;
                 position += 1;
             }
@@ -42,11 +42,85 @@ pub(super) fn matches_glob(pattern: &str, text: &str) -> bool {
             },
         }
     }
-    pattern
+    parts
         .get(at..)
         .unwrap_or_default()
         .iter()
-        .all(|character| *character == '*')
+        .all(|part| *part == Part::Star)
+}
+
+#[derive(Debug, PartialEq)]
+enum Part {
+    Star,
+    Any,
+    Exactly(char),
+    Class {
+        negated: bool,
+        ranges: Vec<(char, char)>,
+    },
+}
+
+impl Part {
+    fn matches(&self, character: char) -> bool {
+        match self {
+            Part::Star => false,
+            Part::Any => true,
+            Part::Exactly(other) => *other == character,
+            Part::Class { negated, ranges } => {
+                ranges
+                    .iter()
+                    .any(|(from, to)| (*from..=*to).contains(&character))
+                    != *negated
+            }
+        }
+    }
+}
+
+fn parts(pattern: &str) -> Vec<Part> {
+    let mut found = Vec::new();
+    let mut rest = pattern;
+    while let Some(character) = rest.chars().next() {
+        rest = rest.get(character.len_utf8()..).unwrap_or_default();
+        found.push(match character {
+            '*' => Part::Star,
+            '?' => Part::Any,
+            '[' => match class(rest) {
+                Some((part, after)) => {
+                    rest = after;
+                    part
+                }
+                None => Part::Exactly('['),
+            },
+            other => Part::Exactly(other),
+        });
+    }
+    found
+}
+
+/// `[a-z]` or `[!a-z]`, behind its bracket; a `]` right behind that is a member.
+fn class(text: &str) -> Option<(Part, &str)> {
+    let (negated, body) = match text.strip_prefix(['!', '^']) {
+        Some(body) => (true, body),
+        None => (false, text),
+    };
+    let first = body.chars().next()?.len_utf8();
+    let end = first + body.get(first..)?.find(']')?;
+    let members: Vec<char> = body.get(..end)?.chars().collect();
+    let mut ranges = Vec::new();
+    let mut rest = members.as_slice();
+    while let [from, after @ ..] = rest {
+        match after {
+            ['-', to, behind @ ..] => {
+                ranges.push((*from, *to));
+                rest = behind;
+            }
+            _ => {
+                ranges.push((*from, *from));
+                rest = after;
+            }
+        }
+    }
+    Some((Part::Class { negated, ranges }, body.get(end + 1..)?))
 }
 
 /// The same without regard to case.
@@ -172,6 +246,12 @@ mod tests {
             ("*a*b", "xaxxb", true),
             ("*a*b", "xaxxbc", false),
             ("x", "x", true),
+            ("[2-7]???", "4755", true),
+            ("[2-7]???", "1777", false),
+            ("[!/-]*", "out.tar", true),
+            ("[!/-]*", "/out.tar", false),
+            ("*[[]*", "a[1]", true),
+            ("a[", "a[", true),
         ];
         for (pattern, text, expected) in cases {
             assert_eq!(matches_glob(pattern, text), expected, "{pattern} on {text}");

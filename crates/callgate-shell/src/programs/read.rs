@@ -1,12 +1,12 @@
 //! Reading one invocation by its table.
 
-use super::collect::Collector;
+use super::collect::{Collector, joined};
 use super::custom;
 use super::matching::{Truth, chosen, truth};
-use super::operands::place;
+use super::operands::{Placement, place};
 use super::paths;
-use super::scan::{Event, Scan, scan};
-use super::table::{Output, Role, Style, Table};
+use super::scan::{Event, Given, Scan, scan};
+use super::table::{Output, Role, RoleKind, Style, Table};
 use super::{Invocation, Programs, Reading};
 use crate::effect::CodeOrigin;
 use crate::stream::Stream;
@@ -138,7 +138,12 @@ pub(super) fn apply(scan: &Scan<'_>, collector: &mut Collector<'_>) -> Stream {
         match event {
             Event::Given(given) if given.negated => {}
             Event::Given(given) => {
-                for (word, role) in &given.values {
+                for (place, (word, role)) in given.values.iter().enumerate() {
+                    let role = if place == 0 {
+                        value_role(scan, given, role)
+                    } else {
+                        role
+                    };
                     with_own_tree(collector, role, |collector| {
                         collector.role(word, role, &given.name)
                     });
@@ -159,7 +164,13 @@ pub(super) fn apply(scan: &Scan<'_>, collector: &mut Collector<'_>) -> Stream {
                 let because = format!("operand {}", index.saturating_add(1));
                 for placement in &placements {
                     for (_, role) in placement.roles.iter().filter(|(place, _)| place == index) {
-                        collector.role(word, role, &because);
+                        match whole_code(placement, role, &scan.operands) {
+                            Some((first, code)) if first == *index => {
+                                collector.role(&code, role, &because)
+                            }
+                            Some(_) => {}
+                            None => collector.role(word, role, &because),
+                        }
                     }
                     if let Some((_, role)) = placement.rest.filter(|(start, _)| start == index) {
                         collector.rest(scan.operands.get(*index..).unwrap_or_default(), role);
@@ -172,9 +183,6 @@ pub(super) fn apply(scan: &Scan<'_>, collector: &mut Collector<'_>) -> Stream {
         }
     }
     collector.finish_destinations();
-    if scan.lost {
-        return Stream::Unknown;
-    }
     for level in &scan.levels {
         for line in level
             .does
@@ -185,6 +193,9 @@ pub(super) fn apply(scan: &Scan<'_>, collector: &mut Collector<'_>) -> Stream {
                 .iter()
                 .for_each(|form| collector.stated(form, "running it"));
         }
+    }
+    if scan.lost {
+        return Stream::Unknown;
     }
     let certainly_operands = scan.operands.iter().any(|word| !super::scan::is_many(word));
     if !certainly_operands {
@@ -197,7 +208,36 @@ pub(super) fn apply(scan: &Scan<'_>, collector: &mut Collector<'_>) -> Stream {
     for role in chosen(&level.stdin, scan) {
         collector.stdin_role(role);
     }
+    collector.finish_code();
     stdout(scan, collector)
+}
+
+/// The role of an option's value: that of a `value` line whose condition holds, or its own.
+fn value_role<'t>(scan: &Scan<'t>, given: &Given<'t>, own: &'t Role) -> &'t Role {
+    let levels = scan.levels.iter().rev();
+    let mut lines = levels
+        .flat_map(|level| &level.values)
+        .filter(|(name, _)| given.form.names.contains(name));
+    lines
+        .find(|(_, line)| truth(&line.condition, scan) != Truth::No)
+        .map_or(own, |(_, line)| &line.then)
+}
+
+/// Code that comes in several operands, which together are one command (`redis-cli DEL key`).
+fn whole_code(placement: &Placement<'_>, role: &Role, operands: &[Word]) -> Option<(usize, Word)> {
+    if !matches!(&role.kind, RoleKind::Code(language) if language == "redis") {
+        return None;
+    }
+    let places = placement
+        .roles
+        .iter()
+        .filter(|(_, other)| std::ptr::eq(*other, role))
+        .map(|(place, _)| *place);
+    let words: Vec<Word> = places
+        .clone()
+        .filter_map(|place| operands.get(place).cloned())
+        .collect();
+    Some((places.min()?, joined(&words)))
 }
 
 /// Options that make operands trees do not make their own values trees.

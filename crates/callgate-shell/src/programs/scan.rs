@@ -3,7 +3,28 @@
 use super::matching::matches_glob;
 use super::paths::literal_prefix;
 use super::table::{Atom, Level, OptionForm, Role, RoleKind, Style, Values};
+
+/// What `options any` accepts.
+static ANY_OPTION: OptionForm = OptionForm {
+    names: Vec::new(),
+    values: Values::None,
+    ends: false,
+    tree: false,
+    rest: false,
+    effects: Vec::new(),
+    line: 0,
+};
+static ANY_VALUE: Role = Role {
+    kind: RoleKind::AnyValue,
+    tree: false,
+    marks: Vec::new(),
+    elsewhere: None,
+};
+
 use crate::word::Word;
+
+/// How many words of a group path are followed (`gcloud compute instances list`).
+const MAX_GROUPS: usize = 10;
 
 /// What the words of an invocation are.
 pub(super) struct Scan<'t> {
@@ -153,12 +174,16 @@ impl<'t> Scanner<'t, '_> {
     }
 
     fn exact(&self, name: &str) -> Option<(usize, &'t OptionForm)> {
+        let last = self.found.levels.len().saturating_sub(1);
         self.active().find_map(|(index, level)| {
-            level
+            let form = level
                 .options
                 .iter()
-                .find(|form| form.names.iter().any(|other| other == name))
-                .map(|form| (index, form))
+                .find(|form| form.names.iter().any(|other| other == name))?;
+            // Behind a subcommand, only a call for help is certain to be the program's own.
+            let foreign =
+                index < last && form.ends && !matches!(name, "--help" | "-h" | "-help" | "-?");
+            (!foreign).then_some((index, form))
         })
     }
 
@@ -246,7 +271,7 @@ impl<'t> Scanner<'t, '_> {
             Some((level, form)) => self.give_with(level, form, name, value),
             None => match self.at_front(text) {
                 Some((level, form, rest)) => self.give_front(level, form, text, rest),
-                None => self.unknown_option(name),
+                None => self.unknown_option(name, value),
             },
         }
     }
@@ -283,7 +308,7 @@ impl<'t> Scanner<'t, '_> {
                 Abbreviation::None => {}
             }
         }
-        self.unknown_option(name);
+        self.unknown_option(name, value);
     }
 
     fn abbreviated(&self, name: &str) -> Abbreviation<'t> {
@@ -350,7 +375,9 @@ impl<'t> Scanner<'t, '_> {
             {
                 return self.give(level, form, &name, None);
             }
-            self.unknown_option(&name);
+            // Where any option is accepted, `-x5` and `-xyz` may be one.
+            let glued = (!rest.is_empty()).then_some(rest);
+            self.unknown_option(&name, glued);
             return;
         }
     }
@@ -368,14 +395,58 @@ impl<'t> Scanner<'t, '_> {
             let name = format!("-{letter}");
             match self.exact(&name) {
                 Some((level, form)) => self.give(level, form, &name, None),
-                None => self.unknown_option(&name),
+                None => self.unknown_option(&name, None),
             }
         }
     }
 
-    fn unknown_option(&mut self, name: &str) {
+    fn unknown_option(&mut self, name: &str, value: Option<&str>) {
+        if self.found.levels.iter().any(|level| level.options_any) && self.any_option(name, value) {
+            return;
+        }
         let name = name.to_owned();
         self.doubt(|program| format!("option {name} of {program} is not known"));
+    }
+
+    /// An option where any is accepted: words up to the next option are its values.
+    fn any_option(&mut self, name: &str, value: Option<&str>) -> bool {
+        let Some(level) = self.found.level() else {
+            return false;
+        };
+        let mut given = Given {
+            form: &ANY_OPTION,
+            level: self.found.levels.len().saturating_sub(1),
+            name: name.to_owned(),
+            values: value
+                .map(|value| (Word::Known(value.to_owned()), &ANY_VALUE))
+                .into_iter()
+                .collect(),
+            rest: None,
+            negated: false,
+        };
+        let is_option = |word: &Word| match word {
+            Word::Known(text) | Word::Partly { prefix: text, .. } => {
+                text.starts_with('-') && text.len() > 1
+            }
+            _ => false,
+        };
+        if value.is_none() && self.words.get(self.at).is_some_and(|word| !is_option(word)) {
+            // Whether they are its values or operands makes no difference only if operands are text.
+            let text_only = level
+                .args
+                .iter()
+                .flat_map(|line| &line.then)
+                .all(|slot| slot.role.kind == RoleKind::Text);
+            if !text_only || level.args.is_empty() || !level.subs.is_empty() {
+                return false;
+            }
+            while let Some(word) = self.words.get(self.at).filter(|word| !is_option(word)) {
+                given.values.push((word.clone(), &ANY_VALUE));
+                self.at += 1;
+            }
+        }
+        self.found.events.push(Event::Given(given));
+        true
     }
 
     fn give_with(&mut self, level: usize, form: &'t OptionForm, name: &str, value: Option<&str>) {
@@ -441,7 +512,7 @@ impl<'t> Scanner<'t, '_> {
                         given.rest = Some((rest, role));
                         break;
                     }
-                    if matches!(role.kind, RoleKind::Command { until: true }) {
+                    if matches!(role.kind, RoleKind::Command { until: true, .. }) {
                         given.rest = Some((self.until_semicolon(), role));
                         continue;
                     }
@@ -463,6 +534,7 @@ impl<'t> Scanner<'t, '_> {
             }
         }
         self.found.ended |= form.ends;
+        self.options_over |= form.rest;
         self.found.events.push(Event::Given(given));
         // A value that may be several words leaves the others as operands, or as options.
         for word in surplus {
@@ -603,8 +675,13 @@ impl<'t> Scanner<'t, '_> {
                     .find(|sub| sub.names.iter().any(|name| matches_glob(name, text)))
             {
                 self.found.names.push(text.to_owned());
-                self.found.levels.push(&sub.level);
-                self.options_over = false;
+                if !sub.again {
+                    self.found.levels.push(&sub.level);
+                    self.options_over = false;
+                } else if self.found.names.len() > MAX_GROUPS {
+                    self.doubt(|program| format!("{program} is nested too deeply"));
+                    self.found.lost = true;
+                }
                 return;
             }
             let own = word.known().is_some() && !level.args.is_empty();

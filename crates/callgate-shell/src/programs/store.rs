@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use super::form::{self, TableError, TableProblem};
+use super::matching::matches_glob;
 use super::table::Table;
 
 /// The bundled files and the index that `build.rs` makes of them.
@@ -89,11 +90,17 @@ impl Programs {
         if let Some(table) = self.added.get(name) {
             return Some(table);
         }
-        let found = BUNDLE
+        let pattern = |pattern: &str| pattern.contains('*') && matches_glob(pattern, name);
+        if let Some((_, table)) = self.added.iter().find(|(other, _)| pattern(other)) {
+            return Some(table);
+        }
+        let (_, index) = match BUNDLE
             .names
             .binary_search_by(|(other, _)| (*other).cmp(name))
-            .ok()?;
-        let (_, index) = BUNDLE.names.get(found)?;
+        {
+            Ok(found) => BUNDLE.names.get(found)?,
+            Err(_) => BUNDLE.names.iter().find(|(other, _)| pattern(other))?,
+        };
         let cells = PARSED.get_or_init(|| BUNDLE.blocks.iter().map(|_| OnceLock::new()).collect());
         cells
             .get(*index)?

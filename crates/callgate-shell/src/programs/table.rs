@@ -55,6 +55,10 @@ pub struct Level {
     pub everywhere: bool,
     /// File names from wildcards may be taken for options with effects.
     pub globs_unsafe: bool,
+    /// An option that no line names is accepted, here and below; its values are text.
+    pub options_any: bool,
+    /// What the value of an option is under a condition; the first that holds.
+    pub values: Vec<(String, When<Role>)>,
     /// What it wraps runs on another machine or in a container.
     pub elsewhere: Option<String>,
 }
@@ -68,6 +72,8 @@ pub struct Sub {
     pub description: String,
     /// The line it stands on.
     pub line: usize,
+    /// Below this word the subcommands of the same level apply once more.
+    pub again: bool,
     /// Its options, operands and subcommands.
     pub level: Level,
 }
@@ -145,6 +151,8 @@ pub struct OptionForm {
     pub ends: bool,
     /// Path operands mean everything below them.
     pub tree: bool,
+    /// All words behind it are operands.
+    pub rest: bool,
     /// Effects of its own.
     pub effects: Vec<EffectForm>,
     /// The line it stands on.
@@ -214,6 +222,8 @@ pub enum RoleKind {
     Delete,
     /// A path that is read and written in place.
     Update,
+    /// A path that is read, and written too unless the code of the same call only looks.
+    UpdateByCode,
     /// A path that is read and removed here.
     Move,
     /// A file whose contents are executed.
@@ -228,6 +238,8 @@ pub enum RoleKind {
     Command {
         /// It ends at `;` or `+`.
         until: bool,
+        /// Its table is named after this and its first word (`python-m-` and `pip`).
+        prefix: Option<String>,
     },
     /// `NAME=value`, put into the environment.
     Assign,
@@ -247,6 +259,8 @@ pub enum RoleKind {
     RemoteWrite,
     /// Text, but `@file` reads the file.
     AtRead,
+    /// The value of an option that is not named: text, but `file://…` and `@…` read a file.
+    AnyValue,
     /// Not understood, and why.
     Opaque(String),
 }
@@ -299,7 +313,7 @@ impl Role {
     pub fn takes_rest(&self) -> bool {
         matches!(
             self.kind,
-            RoleKind::Command { until: false } | RoleKind::ShellWords
+            RoleKind::Command { until: false, .. } | RoleKind::ShellWords
         )
     }
 }

@@ -198,6 +198,22 @@ impl<'a> Reader<'a> {
             "everywhere" => return Err((rest_column, TableProblem::Trailing(keyword.to_owned()))),
             "globs" if rest.trim() == "unsafe" => level.globs_unsafe = true,
             "globs" => return Err((rest_column, TableProblem::Globs)),
+            "options" if rest.trim() == "any" => level.options_any = true,
+            "value" => {
+                let (name, _) = rest.split_once([' ', ':']).unwrap_or((rest, ""));
+                let (condition, body, column) = conditional(line, &format!("value {name}"))?;
+                let mut slots = slots(body, column)?;
+                match (slots.pop(), slots.pop()) {
+                    (Some(slot), None) => level.values.push((
+                        name.to_owned(),
+                        When {
+                            condition,
+                            then: slot.role,
+                        },
+                    )),
+                    _ => return Err((column, TableProblem::NotARole(body.to_owned()))),
+                }
+            }
             "elsewhere" => level.elsewhere = Some(rest.trim().trim_matches('"').to_owned()),
             "example" => self.examples.push(example(line, rest, rest_column)?),
             "sub" => {
@@ -209,8 +225,14 @@ impl<'a> Reader<'a> {
                 if indent > 2 * MAX_DEPTH {
                     return Err((rest_column, TableProblem::TooDeep(MAX_DEPTH)));
                 }
+                let mut names: Vec<String> = names.split_whitespace().map(str::to_owned).collect();
+                let again = names.len() > 1 && names.last().is_some_and(|last| last == "again");
+                if again {
+                    names.pop();
+                }
                 level.subs.push(Sub {
-                    names: names.split_whitespace().map(str::to_owned).collect(),
+                    names,
+                    again,
                     description: description.trim().to_owned(),
                     line: line.number,
                     level: inner,
@@ -249,6 +271,7 @@ impl<'a> Reader<'a> {
             .chain(level.does.iter().map(|when| &when.condition))
             .chain(level.stdin.iter().map(|when| &when.condition))
             .chain(level.stdout.iter().map(|when| &when.condition))
+            .chain(level.values.iter().map(|(_, when)| &when.condition))
             .chain(level.tree.iter());
         let mut missing = Vec::new();
         for atom in conditions
@@ -263,6 +286,14 @@ impl<'a> Reader<'a> {
                 missing.push(name.clone());
             }
         }
+        missing.extend(
+            level
+                .values
+                .iter()
+                .map(|(name, _)| name)
+                .filter(|name| !outer.contains(name))
+                .cloned(),
+        );
         let number = level.options.first().map_or(1, |option| option.line);
         for name in missing {
             let line = Line {

@@ -20,7 +20,7 @@ pub(super) fn option(
     let mut names: Vec<String> = Vec::new();
     let mut words: Vec<Role> = Vec::new();
     let mut optional: Option<Role> = None;
-    let (mut ends, mut tree) = (false, false);
+    let (mut ends, mut tree, mut takes_rest) = (false, false, false);
     for token in front {
         let at = |problem| (token.column, problem);
         match token.kind {
@@ -32,7 +32,10 @@ pub(super) fn option(
             Kind::Optional(_) => return Err(at(TableProblem::MixedValues)),
             Kind::Word("ends") if !names.is_empty() => ends = true,
             Kind::Word("tree") if !names.is_empty() => tree = true,
-            Kind::Word(name) if words.is_empty() && optional.is_none() && !ends && !tree => {
+            Kind::Word("rest") if !names.is_empty() => takes_rest = true,
+            Kind::Word(name)
+                if words.is_empty() && optional.is_none() && !ends && !tree && !takes_rest =>
+            {
                 names.extend(both_forms(name));
             }
             ref other => return Err(at(TableProblem::NameAfterValue(other.shown()))),
@@ -56,6 +59,7 @@ pub(super) fn option(
         values,
         ends,
         tree,
+        rest: takes_rest,
         effects,
         line,
     })

@@ -22,7 +22,13 @@ pub(super) fn role(text: &str) -> Result<Role, TableProblem> {
             None => RoleKind::Write,
         },
         "delete" => RoleKind::Delete,
-        "update" => RoleKind::Update,
+        "update" => match words.next_if(|kind| **kind == Kind::Word("by")) {
+            Some(_) => match words.next() {
+                Some(Kind::Word("code")) => RoleKind::UpdateByCode,
+                _ => return Err(unknown()),
+            },
+            None => RoleKind::Update,
+        },
         "move" => RoleKind::Move,
         "run-file" => RoleKind::RunFile,
         "dir" => RoleKind::Directory,
@@ -32,10 +38,24 @@ pub(super) fn role(text: &str) -> Result<Role, TableProblem> {
         },
         "command" => match words.next_if(|kind| **kind == Kind::Word("until")) {
             Some(_) => match words.next() {
-                Some(Kind::Word(";")) => RoleKind::Command { until: true },
+                Some(Kind::Word(";")) => RoleKind::Command {
+                    until: true,
+                    prefix: None,
+                },
                 _ => return Err(unknown()),
             },
-            None => RoleKind::Command { until: false },
+            None => {
+                let prefix =
+                    words.next_if(|kind| matches!(kind, Kind::Word(word) if word.ends_with('-')));
+                let prefix = prefix.and_then(|kind| match kind {
+                    Kind::Word(word) => Some((*word).to_owned()),
+                    _ => None,
+                });
+                RoleKind::Command {
+                    until: false,
+                    prefix,
+                }
+            }
         },
         "assign" => RoleKind::Assign,
         "code" => match words.next() {
