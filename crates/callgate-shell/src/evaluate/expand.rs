@@ -254,6 +254,10 @@ impl Evaluator<'_> {
                         .push(Piece::Unknown { why, many: !quoted });
                 }
             },
+            Stream::Word => fields.open.pieces.push(Piece::Pattern {
+                pattern: Rc::from("*"),
+                quoted: true,
+            }),
             _ => {
                 let why = Rc::from("the output of a command");
                 fields

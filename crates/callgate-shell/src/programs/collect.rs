@@ -126,9 +126,11 @@ impl<'a> Collector<'a> {
         {
             return;
         }
-        if let Names::Unknown(why) = &names {
+        // To see unknown names is an effect that a policy can judge; for anything else the name decides.
+        if let Names::Unknown(why) = &names
+            && action != Action::List
+        {
             let verb = match action {
-                Action::List => "lists",
                 Action::Read => "reads",
                 Action::Write => "writes",
                 Action::Delete => "deletes",

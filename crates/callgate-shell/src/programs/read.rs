@@ -267,6 +267,12 @@ fn stdout(scan: &Scan<'_>, collector: &Collector<'_>) -> Stream {
             other => other.clone(),
         },
         [Output::Same | Output::Data] => Stream::Data,
+        [Output::Directory] => match &collector.directory {
+            Some(directory) => Stream::Text(format!("{directory}\n")),
+            None => Stream::Unknown,
+        },
+        [Output::Program] => Stream::Names(vec!["/usr/bin".to_owned()]),
+        [Output::Word] => Stream::Word,
         [Output::Fetched] => Stream::Fetched,
         _ => Stream::Unknown,
     }

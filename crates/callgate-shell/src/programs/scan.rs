@@ -2,7 +2,8 @@
 
 use super::matching::matches_glob;
 use super::paths::literal_prefix;
-use super::table::{Atom, Level, OptionForm, Role, RoleKind, Style, Values};
+use super::table::{Atom, EffectForm, Level, OptionForm, Role, RoleKind, Style, Values};
+use crate::effect::Action;
 
 /// What `options any` accepts.
 static ANY_OPTION: OptionForm = OptionForm {
@@ -637,6 +638,9 @@ impl<'t> Scanner<'t, '_> {
 
     /// Whether an option that we do not see could change what happens.
     fn options_matter(&self) -> bool {
+        if self.active().all(|(_, level)| only_lists(level)) {
+            return false;
+        }
         self.active().any(|(_, level)| {
             let conditions = level
                 .args
@@ -708,6 +712,25 @@ impl<'t> Scanner<'t, '_> {
             .push(Event::Operand(self.found.operands.len()));
         self.found.operands.push(word);
     }
+}
+
+/// Whether a program sees names at most, whatever its options and operands are.
+fn only_lists(level: &Level) -> bool {
+    let sees_names = |role: &Role| matches!(role.kind, RoleKind::Text | RoleKind::List);
+    let lists = |effects: &[EffectForm]| effects.iter().all(|effect| effect.action == Action::List);
+    let options = level.options.iter().all(|form| {
+        let values = match &form.values {
+            Values::None => true,
+            Values::Optional(role) => sees_names(role),
+            Values::Words(roles) => roles.iter().all(sees_names),
+        };
+        values && lists(&form.effects)
+    });
+    options
+        && level.args.iter().flat_map(|when| &when.then).all(|slot| sees_names(&slot.role))
+        && level.none.iter().chain(&level.does).all(|when| lists(&when.then))
+        && level.stdin.iter().all(|when| when.then.kind == RoleKind::Text)
+        && level.values.iter().all(|(_, when)| sees_names(&when.then))
 }
 
 enum Abbreviation<'t> {

@@ -146,8 +146,9 @@ fn items(stream: &Stream, separator: Separator) -> Vec<Word> {
                 many: true,
             })
             .collect(),
+        // Nothing comes: names in the working directory are the most that a person could type.
         Stream::Unconnected => vec![Word::Below {
-            directory: ".".to_owned(),
+            directory: "./".to_owned(),
             many: true,
         }],
         Stream::Text(text) => {
