@@ -178,7 +178,7 @@ fn items(stream: &Stream, separator: Separator) -> Vec<Word> {
                 found.into_iter().map(Word::Known).collect()
             }
         }
-        Stream::Data | Stream::Fetched | Stream::Unknown => unknown(),
+        Stream::Word | Stream::Data | Stream::Fetched | Stream::Unknown => unknown(),
     }
 }
 
