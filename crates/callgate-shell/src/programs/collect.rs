@@ -275,7 +275,6 @@ impl<'a> Collector<'a> {
                             Action::Read => self.sources.push(word.clone()),
                             _ => self.destinations.push((word.clone(), role.marks.clone())),
                         }
-                        let tree = role.tree || (tree && local == Action::Read);
                         self.path(local, word, tree, &role.marks, because);
                     }
                 }

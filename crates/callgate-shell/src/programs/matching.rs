@@ -1,6 +1,6 @@
 //! Globs of tables, and the truth of conditions.
 
-use super::scan::{Scan, is_many};
+use super::scan::{Given, Scan, is_many};
 use super::table::{Atom, Condition, When};
 use crate::word::Word;
 
@@ -146,11 +146,16 @@ pub(super) fn chosen<'t, T>(lines: &'t [When<T>], scan: &Scan<'_>) -> Vec<&'t T>
 
 /// Whether a condition holds.
 pub(super) fn truth(condition: &Condition, scan: &Scan<'_>) -> Truth {
+    truth_at(condition, scan, None)
+}
+
+/// The same for a line about one option: its value is the one given there.
+pub(super) fn truth_at(condition: &Condition, scan: &Scan<'_>, here: Option<&Given<'_>>) -> Truth {
     let mut all = Truth::Yes;
     for term in &condition.all {
         let mut any = Truth::No;
         for atom in &term.any {
-            match atom_truth(atom, scan) {
+            match atom_truth(atom, scan, here) {
                 Truth::Yes => {
                     any = Truth::Yes;
                     break;
@@ -173,7 +178,7 @@ pub(super) fn truth(condition: &Condition, scan: &Scan<'_>) -> Truth {
     all
 }
 
-fn atom_truth(atom: &Atom, scan: &Scan<'_>) -> Truth {
+fn atom_truth(atom: &Atom, scan: &Scan<'_>, here: Option<&Given<'_>>) -> Truth {
     match atom {
         Atom::Option(name) => {
             let given = given(name, scan).any(|given| !given.negated);
@@ -181,7 +186,10 @@ fn atom_truth(atom: &Atom, scan: &Scan<'_>) -> Truth {
         }
         Atom::Value(name, glob) => {
             let mut found = Truth::No;
-            for given in given(name, scan) {
+            let here = here.filter(|given| given.form.names.contains(name));
+            for given in
+                given(name, scan).filter(|given| here.is_none_or(|here| std::ptr::eq(*given, here)))
+            {
                 match given.values.first().map(|(word, _)| word) {
                     Some(Word::Known(text)) if matches_loosely(glob, text) => return Truth::Yes,
                     Some(Word::Known(_)) => {}
@@ -217,10 +225,7 @@ fn atom_truth(atom: &Atom, scan: &Scan<'_>) -> Truth {
 }
 
 /// The times an option was given that the innermost level with such an option declares.
-fn given<'s, 't>(
-    name: &'s str,
-    scan: &'s Scan<'t>,
-) -> impl Iterator<Item = &'s super::scan::Given<'t>> {
+fn given<'s, 't>(name: &'s str, scan: &'s Scan<'t>) -> impl Iterator<Item = &'s Given<'t>> {
     let declares = |names: &[String]| names.iter().any(|other| other == name);
     let level = scan
         .levels

@@ -2,7 +2,7 @@
 
 use super::collect::{Collector, joined};
 use super::custom;
-use super::matching::{Truth, chosen, truth};
+use super::matching::{Truth, chosen, truth, truth_at};
 use super::operands::{Placement, place};
 use super::paths;
 use super::scan::{Event, Given, Scan, scan};
@@ -48,7 +48,7 @@ impl Programs {
             (true, None, _) => return file(invocation, written),
         };
         match self.find(name) {
-            Some(table) => self.read_with(table, name, rest, invocation),
+            Some(table) => read_with(table, name, rest, invocation),
             None => unknown(
                 invocation,
                 written,
@@ -70,29 +70,23 @@ impl Programs {
             }
         })
     }
+}
 
-    fn read_with(
-        &self,
-        table: &Table,
-        name: &str,
-        words: &[Word],
-        invocation: &Invocation<'_>,
-    ) -> Reading {
-        let mut collector = Collector::new(
-            name,
-            invocation.directory,
-            invocation.home,
-            invocation.stdin,
-        );
-        collector.run(name, CodeOrigin::Known, "the program");
-        if let Style::Custom(reader) = &table.level.style {
-            let stdout = custom::read(reader, self, table, words, &mut collector);
-            return finish(collector, stdout, Some(name.to_owned()));
-        }
-        let scan = scan(name, &table.level, words);
-        let stdout = apply(&scan, &mut collector);
-        finish(collector, stdout, Some(scan.names.join(" ")))
+fn read_with(table: &Table, name: &str, words: &[Word], invocation: &Invocation<'_>) -> Reading {
+    let mut collector = Collector::new(
+        name,
+        invocation.directory,
+        invocation.home,
+        invocation.stdin,
+    );
+    collector.run(name, CodeOrigin::Known, "the program");
+    if let Style::Custom(reader) = &table.level.style {
+        let stdout = custom::read(reader, table, words, &mut collector);
+        return finish(collector, stdout, Some(name.to_owned()));
     }
+    let scan = scan(name, &table.level, words);
+    let stdout = apply(&scan, &mut collector);
+    finish(collector, stdout, Some(scan.names.join(" ")))
 }
 
 /// What the words of a scan do. Leaves what comes out.
@@ -138,15 +132,17 @@ pub(super) fn apply(scan: &Scan<'_>, collector: &mut Collector<'_>) -> Stream {
         match event {
             Event::Given(given) if given.negated => {}
             Event::Given(given) => {
-                for (place, (word, role)) in given.values.iter().enumerate() {
-                    let role = if place == 0 {
-                        value_role(scan, given, role)
+                for (place, (word, own)) in given.values.iter().enumerate() {
+                    let roles = if place == 0 {
+                        value_roles(scan, given, own)
                     } else {
-                        role
+                        vec![*own]
                     };
-                    with_own_tree(collector, role, |collector| {
-                        collector.role(word, role, &given.name)
-                    });
+                    for role in roles {
+                        with_own_tree(collector, role, |collector| {
+                            collector.role(word, role, &given.name)
+                        });
+                    }
                 }
                 for form in &given.form.effects {
                     collector.stated(form, &given.name);
@@ -212,15 +208,24 @@ pub(super) fn apply(scan: &Scan<'_>, collector: &mut Collector<'_>) -> Stream {
     stdout(scan, collector)
 }
 
-/// The role of an option's value: that of a `value` line whose condition holds, or its own.
-fn value_role<'t>(scan: &Scan<'t>, given: &Given<'t>, own: &'t Role) -> &'t Role {
-    let levels = scan.levels.iter().rev();
-    let mut lines = levels
-        .flat_map(|level| &level.values)
-        .filter(|(name, _)| given.form.names.contains(name));
-    lines
-        .find(|(_, line)| truth(&line.condition, scan) != Truth::No)
-        .map_or(own, |(_, line)| &line.then)
+/// The roles that an option's value may have: those of `value` lines, or its own.
+fn value_roles<'t>(scan: &Scan<'t>, given: &Given<'t>, own: &'t Role) -> Vec<&'t Role> {
+    let mut roles = Vec::new();
+    for (name, line) in scan.levels.iter().rev().flat_map(|level| &level.values) {
+        if !given.form.names.contains(name) {
+            continue;
+        }
+        match truth_at(&line.condition, scan, Some(given)) {
+            Truth::Yes => {
+                roles.push(&line.then);
+                return roles;
+            }
+            Truth::Maybe => roles.push(&line.then),
+            Truth::No => {}
+        }
+    }
+    roles.push(own);
+    roles
 }
 
 /// Code that comes in several operands, which together are one command (`redis-cli DEL key`).

@@ -437,7 +437,7 @@ impl<'t> Scanner<'t, '_> {
                 .iter()
                 .flat_map(|line| &line.then)
                 .all(|slot| slot.role.kind == RoleKind::Text);
-            if !text_only || level.args.is_empty() || !level.subs.is_empty() {
+            if !text_only || !level.subs.is_empty() {
                 return false;
             }
             while let Some(word) = self.words.get(self.at).filter(|word| !is_option(word)) {

@@ -16,8 +16,8 @@ pub(super) fn condition(text: &str) -> Result<Condition, TableProblem> {
         if matches!(word, "and" | "or" | "not" | "no" | "if") {
             return Err(wrong());
         }
-        let any = word
-            .split('|')
+        let any = alternatives(word)
+            .into_iter()
             .map(atom)
             .collect::<Option<Vec<_>>>()
             .ok_or_else(wrong)?;
@@ -28,6 +28,25 @@ pub(super) fn condition(text: &str) -> Result<Condition, TableProblem> {
             Some(_) => return Err(wrong()),
         }
     }
+}
+
+/// Cuts at `|`, but not inside `[…]`.
+fn alternatives(word: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let (mut start, mut in_class) = (0, false);
+    for (at, character) in word.char_indices() {
+        match character {
+            '[' => in_class = true,
+            ']' => in_class = false,
+            '|' if !in_class => {
+                found.push(word.get(start..at).unwrap_or_default());
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    found.push(word.get(start..).unwrap_or_default());
+    found
 }
 
 fn atom(text: &str) -> Option<Atom> {
