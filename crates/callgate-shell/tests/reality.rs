@@ -143,11 +143,9 @@ fn compare(program: &str, level: &Level, help: &str, differences: &mut Vec<Strin
             // A table that accepts a glued value more, or a help that hides one, misleads nobody.
             let lenient = known == Takes::Perhaps && takes == Takes::Nothing;
             let short = !name.starts_with("--");
-            if known != takes
-                && !lenient
-                && !(short && takes == Takes::Perhaps)
-                && !form.is_some_and(|form| form.ends)
-            {
+            let seldom_shown =
+                short && takes == Takes::Perhaps || form.is_some_and(|form| form.ends);
+            if known != takes && !lenient && !seldom_shown {
                 differences.push(format!(
                     "{program}: {name} takes {takes:?}, the table says {known:?}"
                 ));
