@@ -295,6 +295,7 @@ fn programs_are_found_by_name_by_system_path_and_by_version() {
         ("./frob a", false),
         ("/tmp/cp a b", false),
         ("nonsense --version", true),
+        ("cp2 a b", true),
         ("/proc/self/root/bin/cp a b", false),
     ];
     for (command, opaque) in cases {
