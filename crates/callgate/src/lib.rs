@@ -2,5 +2,7 @@
 
 pub mod call;
 pub mod describe;
+pub mod json;
 pub mod path;
 pub mod policy;
+pub mod show;
