@@ -10,29 +10,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .collect::<Result<Vec<_>, _>>()?
         .into_iter()
         .map(|entry| entry.path())
-        .filter(|path| {
-            path.extension()
-                .is_some_and(|extension| extension == "prog")
-        })
+        .filter(|path| path.extension().is_some_and(|extension| extension == "prog"))
         .collect();
     files.sort();
     let mut source = String::from("&[\n");
     for file in &files {
         println!("cargo::rerun-if-changed={}", file.display());
-        let name = file
-            .file_name()
-            .map(|name| name.to_string_lossy().into_owned())
-            .unwrap_or_default();
-        writeln!(
-            source,
-            "    ({name:?}, include_str!({:?})),",
-            file.canonicalize()?.display().to_string()
-        )?;
+        let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        writeln!(source, "    ({name:?}, include_str!({:?})),", file.canonicalize()?.display().to_string())?;
     }
     source.push(']');
-    std::fs::write(
-        Path::new(&std::env::var("OUT_DIR")?).join("programs.rs"),
-        source,
-    )?;
+    std::fs::write(Path::new(&std::env::var("OUT_DIR")?).join("programs.rs"), source)?;
     Ok(())
 }
