@@ -5,6 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use callgate_shell::effect::{Action, Mark, Names, PathTarget, Target};
 use serde::{Deserialize, Serialize};
 
+use super::braces;
 use super::file_system::FileSystem;
 use super::pattern::Pattern;
 use super::resolve::{ResolveError, fold, has_parent, resolve};
@@ -33,7 +34,10 @@ pub struct Boundary {
 /// One directory (or file) of a boundary.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Root {
-    /// Absolute, starting with `~`, or relative; a trailing `/**` means the same as none.
+    /// Absolute, starting with `~`, or relative; or one of the machine's own sets, [`TEMPORARY`] and [`PLANS`].
+    ///
+    /// Braces stand for several, a trailing `/**` means the same as none, and `!` in front takes out again what an earlier
+    /// one took in. Other patterns are no directory and are left out.
     pub path: String,
     /// What a relative path is relative to.
     pub relative_to: RelativeTo,
@@ -68,6 +72,10 @@ pub enum ListOutside {
     AsOutside,
     /// Nothing: names and metadata may be seen.
     Silent,
+    /// Asked about.
+    Ask,
+    /// Refused.
+    Deny,
 }
 
 /// What the machine is like: the directories that only the host knows.
@@ -75,8 +83,8 @@ pub enum ListOutside {
 pub struct Surroundings {
     /// The user's home directory.
     pub home: Option<PathBuf>,
-    /// The directory for temporary files.
-    pub temporary: Option<PathBuf>,
+    /// The directories for temporary files.
+    pub temporary: Vec<PathBuf>,
 }
 
 impl Surroundings {
@@ -84,13 +92,18 @@ impl Surroundings {
     pub fn of_this_process() -> Self {
         Surroundings {
             home: std::env::home_dir().filter(|home| home.is_absolute()),
-            temporary: Some(std::env::temp_dir()).filter(|directory| directory.is_absolute()),
+            temporary: [std::env::temp_dir(), "/tmp".into(), "/var/tmp".into()]
+                .into_iter()
+                .filter(|directory| directory.is_absolute())
+                .collect(),
         }
     }
 }
 
-/// Stands for the machine's directory for temporary files.
+/// Stands for the machine's directories for temporary files.
 pub const TEMPORARY: &str = "@temporary";
+/// Stands for the folders in which coding agents keep their own plans.
+pub const PLANS: &str = "@plans";
 
 /// Where coding agents keep their own plans.
 const PLAN_FOLDERS: [&str; 2] = ["~/.claude/plans", "~/.cursor/plans"];
@@ -99,12 +112,7 @@ impl Default for Boundary {
     /// The workspace, the directory for temporary files and the agents' plan folders; everything else is refused.
     fn default() -> Self {
         Boundary {
-            roots: ["."]
-                .into_iter()
-                .chain([TEMPORARY])
-                .chain(PLAN_FOLDERS)
-                .map(Root::of_call)
-                .collect(),
+            roots: [".", TEMPORARY, PLANS].map(Root::of_call).into(),
             ..Boundary::none()
         }
     }
@@ -127,14 +135,40 @@ impl Root {
         }
     }
 
-    fn absolute(&self, origin: &Origin, surroundings: &Surroundings) -> Option<PathBuf> {
-        if self.path == TEMPORARY {
-            return surroundings.temporary.clone();
-        }
-        let text = match self.path.strip_suffix("/**") {
+    /// The directories it stands for, as far as they are known; `true` for those taken out.
+    fn directories(&self, origin: &Origin, surroundings: &Surroundings) -> Vec<(PathBuf, bool)> {
+        let (text, excluded) = match self.path.strip_prefix('!') {
+            Some(rest) => (rest, true),
+            None => (self.path.as_str(), false),
+        };
+        let directories: Vec<PathBuf> = match text {
+            TEMPORARY => surroundings.temporary.clone(),
+            PLANS => PLAN_FOLDERS
+                .iter()
+                .filter_map(|folder| self.absolute(folder, origin, surroundings))
+                .collect(),
+            text => braces::expand(text)
+                .unwrap_or_default()
+                .iter()
+                .filter_map(|text| self.absolute(text, origin, surroundings))
+                .collect(),
+        };
+        directories
+            .into_iter()
+            .map(|path| (path, excluded))
+            .collect()
+    }
+
+    fn absolute(
+        &self,
+        text: &str,
+        origin: &Origin,
+        surroundings: &Surroundings,
+    ) -> Option<PathBuf> {
+        let text = match text.strip_suffix("/**") {
             Some("") => "/",
             Some(front) => front,
-            None => self.path.as_str(),
+            None => text,
         };
         if text == "~" {
             return surroundings.home.clone();
@@ -143,7 +177,7 @@ impl Root {
             return Some(surroundings.home.as_ref()?.join(rest));
         }
         // `~other` is somebody whose home is not known here
-        if text.is_empty() || text.starts_with('~') {
+        if text.is_empty() || text.starts_with('~') || text.contains(['*', '?', '[']) {
             return None;
         }
         let base = match &self.relative_to {
@@ -182,8 +216,8 @@ impl Boundary {
         let areas = |roots: &[Root]| {
             roots
                 .iter()
-                .filter_map(|root| root.absolute(origin, surroundings))
-                .filter_map(|path| Area::of(&path, file_system))
+                .flat_map(|root| root.directories(origin, surroundings))
+                .filter_map(|(path, excluded)| Area::of(&path, excluded, file_system))
                 .collect()
         };
         let resolved =
@@ -209,13 +243,23 @@ impl Boundary {
 struct Area {
     named: PathBuf,
     resolved: PathBuf,
+    /// Taken out of the areas before it.
+    excluded: bool,
 }
 
 impl Area {
-    fn of(path: &Path, file_system: &dyn FileSystem) -> Option<Self> {
+    fn of(path: &Path, excluded: bool, file_system: &dyn FileSystem) -> Option<Self> {
+        let named = fold(path);
+        let resolved = match resolve(file_system, path) {
+            Ok(resolved) => resolved,
+            // what was to be taken out stays out by its name
+            Err(_) if excluded => named.clone(),
+            Err(_) => return None,
+        };
         Some(Area {
-            named: fold(path),
-            resolved: resolve(file_system, path).ok()?,
+            named,
+            resolved,
+            excluded,
         })
     }
 }
@@ -397,7 +441,11 @@ impl Settled {
             return Zone::Root;
         }
         if is_within(&self.readable, resolved) {
-            let around_a_root = self.roots.iter().any(|root| contains(&root.resolved));
+            let around_a_root = self.roots.iter().any(|root| contains(&root.resolved))
+                || self
+                    .readable
+                    .iter()
+                    .any(|area| area.excluded && contains(&area.resolved));
             if around_a_root || self.whole.iter().any(contains) {
                 return Zone::Outside;
             }
@@ -437,8 +485,16 @@ impl Settled {
             }
             Zone::Readable if lists || action == Action::Read => None,
             Zone::Readable => Some((outside, format!("`{named}` may only be read"))),
-            Zone::Outside if lists && self.list_outside == ListOutside::Silent => None,
-            Zone::Outside => Some((outside, format!("`{named}` lies outside the boundary"))),
+            Zone::Outside => {
+                let decision = match self.list_outside {
+                    _ if !lists => Some(outside),
+                    ListOutside::AsOutside => Some(outside),
+                    ListOutside::Silent => None,
+                    ListOutside::Ask => Some(Decision::Ask),
+                    ListOutside::Deny => Some(Decision::Deny),
+                };
+                decision.map(|decision| (decision, format!("`{named}` lies outside the boundary")))
+            }
         };
         if !place.traversal || matches!(place.zone, Zone::Unresolved(_)) {
             return ruling;
@@ -454,8 +510,13 @@ impl Settled {
     }
 }
 
+/// The last area that holds the path decides.
 fn is_within(areas: &[Area], path: &Path) -> bool {
-    areas.iter().any(|area| path.starts_with(&area.resolved))
+    areas
+        .iter()
+        .rev()
+        .find(|area| path.starts_with(&area.resolved))
+        .is_some_and(|area| !area.excluded)
 }
 
 fn unresolved(target: &PathTarget, error: ResolveError) -> Placed {

@@ -23,7 +23,7 @@ fn file_system() -> Fake {
 fn surroundings() -> Surroundings {
     Surroundings {
         home: Some("/home/ada".into()),
-        temporary: Some("/tmp".into()),
+        temporary: vec!["/tmp".into()],
     }
 }
 
@@ -290,6 +290,31 @@ fn roots_are_relative_to_the_policy_file_or_the_call() {
     assert_eq!(zone("/srv/policy/x"), Zone::Outside);
     assert_eq!(zone("/home/ada/ws/src/x"), Zone::Root);
     assert_eq!(zone("/home/ada/ws/x"), Zone::Outside);
+}
+
+#[test]
+fn braces_and_exceptions_in_a_boundary() {
+    let boundary = Boundary {
+        readable: vec![
+            Root::of_call("/{usr,opt}/**"),
+            Root::of_call("!/usr/secret/**"),
+            Root::of_call("/usr/secret/public"),
+            Root::of_call("/srv/*"),
+        ],
+        ..Boundary::none()
+    };
+    let zone = |path: &str| {
+        look_with(&boundary, Action::Read, Names::Exact(path.into()), false)
+            .place
+            .zone
+    };
+    assert_eq!(zone("/usr/lib/x"), Zone::Readable);
+    assert_eq!(zone("/opt/x"), Zone::Readable);
+    assert_eq!(zone("/usr/secret/x"), Zone::Outside);
+    assert_eq!(zone("/usr/secret/public/x"), Zone::Readable);
+    assert_eq!(zone("/srv/x"), Zone::Outside);
+    let tree = look_with(&boundary, Action::Read, Names::Exact("/usr".into()), true);
+    assert_eq!(tree.place.zone, Zone::Outside);
 }
 
 #[test]

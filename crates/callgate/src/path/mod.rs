@@ -1,6 +1,7 @@
 //! Where paths really lie.
 
 pub mod boundary;
+pub(crate) mod braces;
 pub mod file_system;
 mod pattern;
 pub mod resolve;
