@@ -5,4 +5,5 @@ pub mod describe;
 pub mod json;
 pub mod path;
 pub mod policy;
+pub mod redact;
 pub mod show;
