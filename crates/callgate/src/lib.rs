@@ -6,4 +6,5 @@ pub mod json;
 pub mod path;
 pub mod policy;
 pub mod redact;
+pub mod risk;
 pub mod show;
