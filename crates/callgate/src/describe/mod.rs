@@ -17,6 +17,8 @@ mod unknown;
 mod uri;
 pub mod words;
 
+pub mod git;
+
 use callgate_shell::effect::{Coverage, Effect};
 use callgate_shell::word::Word;
 use serde::Serialize;
