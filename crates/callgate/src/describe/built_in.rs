@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use callgate_shell::effect::Action;
+use callgate_shell::environment::influence;
 use serde_json::{Map, Value};
 
 use super::collect::{Collector, description};
@@ -11,7 +12,7 @@ use super::parameters::{self, Caution, WrongType, texts};
 use super::patch;
 use super::role::{Access, Parameter, Role, Shape, ToolEntry};
 use super::tools::TOOLS;
-use super::{Context, DescribeError, Description, Descriptor, Part, environment, shell, uri};
+use super::{Context, DescribeError, Description, Descriptor, Part, shell, uri};
 use crate::call::Call;
 use crate::redact::{Redacted, Redactor, Shown};
 
@@ -98,6 +99,7 @@ impl<'a> Reader<'a> {
         if let Some(directory) = self.directory(collector) {
             collector.directory = directory;
         }
+        self.dialect(collector);
         let mut search = SearchParts::default();
         let mut commands = Vec::new();
         for parameter in self.entry.parameters {
@@ -146,6 +148,17 @@ impl<'a> Reader<'a> {
             None => {
                 collector.opaque(format!("`{name}` is not a text"));
                 Some(None)
+            }
+        }
+    }
+
+    /// Which shell reads the command, if one is named.
+    fn dialect(&self, collector: &mut Collector<'_>) {
+        let parameters = self.entry.parameters.iter().filter(|parameter| parameter.role == Role::ShellName);
+        for name in parameters.flat_map(|parameter| self.values(parameter)).filter_map(|(_, value)| value.as_str()) {
+            match shell::dialect_of(name) {
+                Some(dialect) => collector.dialect = dialect,
+                None => collector.opaque("a shell whose language is not read"),
             }
         }
     }
@@ -232,10 +245,8 @@ impl<'a> Reader<'a> {
                 other => commands.extend(shell::words(&texts(other)?, collector)),
             },
             Role::ShellName => {
-                let text = value.as_str().ok_or(WrongType)?;
-                if !shell::is_known_shell(text) {
-                    collector.opaque("an unknown shell reads the command");
-                }
+                // read before the command, see `read`
+                value.as_str().ok_or(WrongType)?;
             }
             Role::Environment => environment_effects(value, collector)?,
             Role::Sandbox => sandbox_effects(name, value, collector),
@@ -426,14 +437,22 @@ fn environment_effects(value: &Value, collector: &mut Collector<'_>) -> Result<(
         return Err(WrongType);
     };
     for (name, value) in variables {
-        if environment::is_dangerous(name) {
-            let shown = crate::show::brief(name);
-            collector.opaque(format!("the variable `{shown}` changes what runs"));
+        let shown = crate::show::brief(name);
+        if let Some(why) = influence(name, value.as_str()) {
+            collector.opaque(format!("the variable `{shown}` {why}"));
+        } else if !is_variable_name(name) {
+            collector.opaque(format!("`{shown}` is no name of a variable"));
         } else if !(value.is_string() || value.is_number() || value.is_boolean()) {
             return Err(WrongType);
         }
     }
     Ok(())
+}
+
+fn is_variable_name(name: &str) -> bool {
+    !name.is_empty()
+        && !name.starts_with(|character: char| character.is_ascii_digit())
+        && name.chars().all(|character| character.is_ascii_alphanumeric() || character == '_')
 }
 
 /// A call may ask for less of a sandbox than it would get; that is a right it asks for.

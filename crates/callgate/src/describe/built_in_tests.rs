@@ -11,6 +11,7 @@ fn describe(tool: &str, input: Value) -> Description {
     let context = Context {
         directory: Some("/ws".into()),
         home: Some("/home/ada".into()),
+        programs: None,
     };
     Registry::default()
         .describe(&Call::new(tool, input), &context)

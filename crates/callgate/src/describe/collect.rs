@@ -6,6 +6,9 @@ use callgate_shell::effect::{
     Action, CodeOrigin, Coverage, Effect, Host, Names, PathTarget, Program, Target,
 };
 
+use callgate_shell::Dialect;
+use callgate_shell::programs::Programs;
+
 use super::role::Access;
 use super::uri::{self, Destination};
 use super::{Context, Description, Part, PlacedEffect};
@@ -19,7 +22,10 @@ const MAXIMUM_EFFECTS: usize = 4096;
 pub(super) struct Collector<'a> {
     /// What relative paths are relative to, if known.
     pub directory: Option<String>,
+    /// Which shell reads commands.
+    pub dialect: Dialect,
     home: Option<&'a str>,
+    programs: &'a Programs,
     effects: Vec<Effect>,
     overflowed: bool,
 }
@@ -28,7 +34,9 @@ impl<'a> Collector<'a> {
     pub(super) fn new(context: &'a Context) -> Self {
         Collector {
             directory: context.directory.clone(),
+            dialect: Dialect::Bash,
             home: context.home.as_deref(),
+            programs: context.programs.as_deref().unwrap_or_else(|| Programs::bundled()),
             effects: Vec::new(),
             overflowed: false,
         }
@@ -36,6 +44,10 @@ impl<'a> Collector<'a> {
 
     pub(super) fn home(&self) -> Option<&'a str> {
         self.home
+    }
+
+    pub(super) fn programs(&self) -> &'a Programs {
+        self.programs
     }
 
     pub(super) fn is_empty(&self) -> bool {

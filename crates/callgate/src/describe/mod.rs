@@ -6,7 +6,7 @@
 
 mod built_in;
 mod collect;
-mod environment;
+pub mod git;
 mod parameters;
 mod patch;
 mod registry;
@@ -17,9 +17,10 @@ mod unknown;
 mod uri;
 pub mod words;
 
-pub mod git;
+use std::sync::Arc;
 
 use callgate_shell::effect::{Coverage, Effect};
+use callgate_shell::programs::Programs;
 use callgate_shell::word::Word;
 use serde::Serialize;
 use thiserror::Error;
@@ -31,7 +32,7 @@ use crate::redact::{Redacted, Redactor};
 use crate::risk::Risk;
 
 pub use built_in::built_in_tools;
-pub use registry::{Annotations, Registry};
+pub use registry::Registry;
 pub use unknown::UnknownTool;
 
 /// How one tool is understood.
@@ -93,12 +94,14 @@ pub enum DescribeError {
 }
 
 /// Where a call is made.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct Context {
     /// The call's working directory, absolute.
     pub directory: Option<String>,
     /// The user's home directory.
     pub home: Option<String>,
+    /// What programs do; those that are compiled in if not said.
+    pub programs: Option<Arc<Programs>>,
 }
 
 impl Context {
@@ -114,6 +117,7 @@ impl Context {
         Context {
             directory: directory.and_then(text),
             home: surroundings.home.as_ref().and_then(text),
+            programs: None,
         }
     }
 }

@@ -3,46 +3,26 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
-
-use serde::{Deserialize, Serialize};
+use std::sync::{Arc, LazyLock};
 
 use super::unknown::UnknownTool;
 use super::{Context, DescribeError, Description, Descriptor, built_in};
 use crate::call::{Call, Tool};
-use crate::policy::Claims;
+use crate::policy::{Annotations, Claims};
 use crate::redact::{Redacted, Redactor};
 use crate::risk::Risk;
 
-/// The hints that an MCP server gives about a tool. Claims, nothing more.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Annotations {
-    /// It changes nothing.
-    pub read_only_hint: Option<bool>,
-    /// It may destroy something.
-    pub destructive_hint: Option<bool>,
-    /// Calling it twice is as good as once.
-    pub idempotent_hint: Option<bool>,
-    /// It reaches beyond the server.
-    pub open_world_hint: Option<bool>,
-}
-
-impl Annotations {
-    /// The tags that say the same.
-    pub fn tags(&self) -> Vec<String> {
-        let pairs = [
-            (self.read_only_hint, "read_only"),
-            (self.destructive_hint, "destructive"),
-            (self.idempotent_hint, "idempotent"),
-            (self.open_world_hint, "network"),
-        ];
-        pairs
-            .into_iter()
-            .filter(|(hint, _)| *hint == Some(true))
-            .map(|(_, tag)| tag.to_owned())
-            .collect()
-    }
+/// The tags that say the same as the hints of an MCP tool.
+fn tags_of(annotations: Annotations) -> impl Iterator<Item = &'static str> {
+    [
+        (annotations.read_only_hint, "read_only"),
+        (annotations.destructive_hint, "destructive"),
+        (annotations.idempotent_hint, "idempotent"),
+        (annotations.open_world_hint, "network"),
+    ]
+    .into_iter()
+    .filter(|(hint, _)| *hint == Some(true))
+    .map(|(_, tag)| tag)
 }
 
 /// What is registered of one tool.
@@ -58,7 +38,8 @@ struct Registration {
 ///
 /// ```
 /// use callgate::call::Tool;
-/// use callgate::describe::{Annotations, Registry};
+/// use callgate::describe::Registry;
+/// use callgate::policy::Annotations;
 ///
 /// let mut registry = Registry::default();
 /// registry.claim(Tool::of_server("mail", "search"), ["network"]);
@@ -94,12 +75,14 @@ impl Registry {
 
     /// Adds what an MCP server claims of its tool.
     pub fn annotate(&mut self, tool: impl Into<Tool>, annotations: Annotations) {
-        self.claim(tool, annotations.tags());
+        let tool = tool.into();
+        self.claim(tool.clone(), tags_of(annotations));
+        self.tools.entry(tool).or_default().claims.annotations = annotations;
     }
 
     /// What is claimed of a tool.
     pub fn claims(&self, tool: &Tool) -> &Claims {
-        static NONE: Claims = Claims { tags: Vec::new() };
+        static NONE: LazyLock<Claims> = LazyLock::new(Claims::default);
         self.tools
             .get(tool)
             .map_or(&NONE, |registration| &registration.claims)

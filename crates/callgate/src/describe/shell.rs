@@ -1,5 +1,10 @@
 //! Shell commands: what `callgate-shell` says of them, as parts.
 
+use std::collections::BTreeMap;
+
+use callgate_shell::effect::{Action, Coverage};
+use callgate_shell::{Dialect, Limits, SimpleCommand};
+
 use super::Part;
 use super::collect::{Collector, opaque, placed};
 
@@ -17,7 +22,7 @@ pub(super) fn source(source: &str, collector: &Collector<'_>) -> Vec<Part> {
     if source.contains('\0') {
         return vec![unknown("the command has a NUL byte")];
     }
-    analyze(source, collector.directory.as_deref(), collector.home())
+    analyze(source, collector)
 }
 
 /// The parts of a command given as words, which no shell expands.
@@ -40,12 +45,13 @@ fn quote(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// Whether a name is that of a shell whose language is read.
-pub(super) fn is_known_shell(name: &str) -> bool {
-    let base = name.rsplit('/').next().unwrap_or_default();
-    let directory = name.strip_suffix(base).unwrap_or_default();
-    matches!(base, "bash" | "sh" | "dash" | "zsh" | "ksh")
-        && matches!(directory, "" | "/bin/" | "/usr/bin/")
+/// The dialect of a shell, if it is one whose language is read. A shell in an odd place may be anything.
+pub(super) fn dialect_of(name: &str) -> Option<Dialect> {
+    match name.strip_prefix("/usr/bin/").or_else(|| name.strip_prefix("/bin/")).unwrap_or(name) {
+        "bash" => Some(Dialect::Bash),
+        "sh" | "dash" => Some(Dialect::Sh),
+        _ => None,
+    }
 }
 
 fn unknown(why: &str) -> Part {
@@ -56,8 +62,37 @@ fn unknown(why: &str) -> Part {
 }
 
 /// The one place where the analysis of shell commands is called.
-fn analyze(_source: &str, _directory: Option<&str>, _home: Option<&str>) -> Vec<Part> {
-    vec![unknown("shell commands are not analysed yet")]
+fn analyze(source: &str, collector: &Collector<'_>) -> Vec<Part> {
+    static NO_VARIABLES: BTreeMap<String, String> = BTreeMap::new();
+    let context = callgate_shell::Context {
+        directory: collector.directory.as_deref(),
+        home: collector.home(),
+        variables: &NO_VARIABLES,
+        programs: collector.programs(),
+        dialect: collector.dialect,
+        limits: Limits::default(),
+    };
+    let analysis = callgate_shell::analyze(source, &context);
+    let opaque_effects = analysis.effects().filter(|effect| effect.action == Action::Opaque).count();
+    let doubt = analysis.doubts.first().map(|doubt| doubt.what.clone());
+    let mut parts: Vec<Part> = analysis.commands.into_iter().map(part_of).collect();
+    // a doubt that hangs on no command must not get lost
+    if analysis.coverage == Coverage::Partial && opaque_effects == 0 {
+        parts.push(unknown(doubt.as_deref().unwrap_or("the command is not understood")));
+    }
+    if parts.is_empty() {
+        parts.push(Part::default());
+    }
+    parts
+}
+
+fn part_of(command: SimpleCommand) -> Part {
+    Part {
+        words: command.words,
+        wrappers: command.wrappers,
+        elsewhere: command.elsewhere,
+        effects: placed(command.effects),
+    }
 }
 
 #[cfg(test)]
@@ -73,11 +108,11 @@ mod tests {
 
     #[test]
     fn shells_are_known_by_their_place() {
-        for name in ["bash", "/bin/sh", "/usr/bin/zsh"] {
-            assert!(is_known_shell(name), "{name}");
+        for name in ["bash", "/bin/sh", "/usr/bin/dash"] {
+            assert!(dialect_of(name).is_some(), "{name}");
         }
-        for name in ["", "python", "./bash", "/tmp/bash", "/bin/bash/"] {
-            assert!(!is_known_shell(name), "{name}");
+        for name in ["", "python", "zsh", "./bash", "/tmp/bash", "/bin/bash/"] {
+            assert!(dialect_of(name).is_none(), "{name}");
         }
     }
 }

@@ -12,7 +12,7 @@ use super::resolve::{ResolveError, fold, has_parent, resolve};
 use super::{Place, Rest, Zone};
 use crate::call::Origin;
 use crate::describe::Description;
-use crate::policy::{Decision, Ruling};
+use crate::policy::{BoundaryPath, BoundarySettings, Decision, Ruling};
 use crate::show::brief;
 
 /// The name under which the boundary rules.
@@ -193,6 +193,36 @@ impl Root {
 
 fn workspace_of(origin: &Origin) -> Option<&PathBuf> {
     origin.workspace.as_ref().or(origin.directory.as_ref())
+}
+
+impl From<&BoundarySettings> for Boundary {
+    /// What a policy says; where it says nothing, the default.
+    fn from(settings: &BoundarySettings) -> Self {
+        let roots = |paths: &Vec<BoundaryPath>| -> Vec<Root> {
+            paths
+                .iter()
+                .map(|path| Root {
+                    path: path.pattern.clone(),
+                    relative_to: path.relative_to.clone().map_or(RelativeTo::Call, RelativeTo::Directory),
+                })
+                .collect()
+        };
+        let default = Boundary::default();
+        Boundary {
+            roots: settings.roots.as_ref().map_or(default.roots, roots),
+            readable: settings.readable.as_ref().map_or(default.readable, roots),
+            outside: match settings.outside {
+                Some(Decision::Ask) => Outside::Ask,
+                _ => Outside::Deny,
+            },
+            list_outside: match settings.list_outside {
+                None => ListOutside::AsOutside,
+                Some(Decision::Allow | Decision::Contain) => ListOutside::Silent,
+                Some(Decision::Ask) => ListOutside::Ask,
+                Some(Decision::Deny) => ListOutside::Deny,
+            },
+        }
+    }
 }
 
 impl Boundary {
