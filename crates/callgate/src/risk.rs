@@ -7,9 +7,7 @@ use crate::describe::{Description, PlacedEffect};
 use crate::path::Zone;
 
 /// How much is at stake.
-#[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
-)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Risk {
     /// Looks only, or changes what is easily changed back.
@@ -45,18 +43,12 @@ impl Risk {
                 high.push(placed.effect.action);
             }
         }
-        if high.len() > 1 {
-            Risk::Critical
-        } else {
-            worst
-        }
+        if high.len() > 1 { Risk::Critical } else { worst }
     }
 
     fn of_effect(placed: &PlacedEffect) -> Risk {
         let PlacedEffect { effect, place } = placed;
-        let outside = place
-            .as_ref()
-            .is_some_and(|place| place.traversal || place.zone != Zone::Root);
+        let outside = place.as_ref().is_some_and(|place| place.traversal || place.zone != Zone::Root);
         let tree = place.as_ref().is_some_and(|place| place.tree);
         if effect.marks.contains(&Mark::Destructive) {
             return Risk::Critical;
@@ -84,9 +76,7 @@ impl Risk {
         };
         match program.origin {
             CodeOrigin::Known | CodeOrigin::Defined => Risk::Low,
-            CodeOrigin::Unknown | CodeOrigin::File | CodeOrigin::Project | CodeOrigin::Inline => {
-                Risk::Medium
-            }
+            CodeOrigin::Unknown | CodeOrigin::File | CodeOrigin::Project | CodeOrigin::Inline => Risk::Medium,
             CodeOrigin::Fetched => Risk::Critical,
         }
     }

@@ -17,15 +17,7 @@ use crate::call::Call;
 use crate::redact::{Redacted, Redactor, Shown};
 
 static BY_NAME: LazyLock<HashMap<&'static str, BuiltIn>> = LazyLock::new(|| {
-    TOOLS
-        .iter()
-        .flat_map(|entry| {
-            entry
-                .names
-                .iter()
-                .map(move |name| (*name, BuiltIn { entry }))
-        })
-        .collect()
+    TOOLS.iter().flat_map(|entry| entry.names.iter().map(move |name| (*name, BuiltIn { entry }))).collect()
 });
 
 /// The descriptor of one of the agents' own tools.
@@ -54,12 +46,9 @@ impl Descriptor for BuiltIn {
     fn describe(&self, call: &Call, context: &Context) -> Result<Description, DescribeError> {
         let mut collector = Collector::new(context);
         let parts = match &call.input {
-            Value::Object(fields) => Reader {
-                entry: self.entry,
-                fields,
-                workspace: context.directory.as_deref(),
+            Value::Object(fields) => {
+                Reader { entry: self.entry, fields, workspace: context.directory.as_deref() }.read(&mut collector)
             }
-            .read(&mut collector),
             _ => {
                 collector.opaque("the input is no object");
                 Vec::new()
@@ -73,9 +62,7 @@ impl Descriptor for BuiltIn {
     }
 
     fn for_approval(&self, call: &Call, redactor: &Redactor) -> Redacted {
-        redactor.input(&call.input, &|name| {
-            self.entry.role(name).map_or(Shown::Text, Role::shown)
-        })
+        redactor.input(&call.input, &|name| self.entry.role(name).map_or(Shown::Text, Role::shown))
     }
 }
 
@@ -121,11 +108,7 @@ impl<'a> Reader<'a> {
 
     /// The working directory, if one is given: `Some(None)` if it is not understood.
     fn directory(&self, collector: &mut Collector<'_>) -> Option<Option<String>> {
-        let parameters = self
-            .entry
-            .parameters
-            .iter()
-            .filter(|parameter| parameter.role == Role::Directory);
+        let parameters = self.entry.parameters.iter().filter(|parameter| parameter.role == Role::Directory);
         let mut given = parameters.flat_map(|parameter| self.values(parameter));
         let (name, value) = given.next()?;
         if given.next().is_some() {
@@ -182,9 +165,7 @@ impl<'a> Reader<'a> {
             collector.opaque(format!("`{names}` is missing"));
         }
         if parameter.role == Role::UrlsInText && any {
-            let texts = self
-                .values(parameter)
-                .filter_map(|(_, value)| texts(value).ok());
+            let texts = self.values(parameter).filter_map(|(_, value)| texts(value).ok());
             if texts.flatten().all(|text| uri::urls_in(text).is_empty()) {
                 collector.opaque("no URL is given");
             }
@@ -221,15 +202,10 @@ impl<'a> Reader<'a> {
                     collector.opaque("where the files of the skill lie is not known");
                 }
             }
-            Role::Base => search.bases.extend(
-                texts(value)?
-                    .into_iter()
-                    .filter(|text| !text.is_empty())
-                    .map(str::to_owned),
-            ),
-            Role::Pattern => search
-                .patterns
-                .extend(texts(value)?.into_iter().map(str::to_owned)),
+            Role::Base => {
+                search.bases.extend(texts(value)?.into_iter().filter(|text| !text.is_empty()).map(str::to_owned))
+            }
+            Role::Pattern => search.patterns.extend(texts(value)?.into_iter().map(str::to_owned)),
             Role::Command => {
                 let source = value.as_str().ok_or(WrongType)?;
                 commands.extend(shell::source(source, collector));
@@ -306,10 +282,7 @@ impl<'a> Reader<'a> {
             return None;
         }
         let command = self.fields.get("command").and_then(Value::as_str);
-        let access = COMMANDS
-            .iter()
-            .find(|(name, _)| Some(*name) == command)
-            .map(|(_, access)| *access);
+        let access = COMMANDS.iter().find(|(name, _)| Some(*name) == command).map(|(_, access)| *access);
         if access.is_none() {
             collector.opaque("the editor is given an unknown command");
         }
@@ -340,9 +313,7 @@ impl<'a> Reader<'a> {
                 let skill = named("skill_mention").or_else(|| named("skill"));
                 let action = named("action_id").or_else(|| named("action"));
                 match skill.zip(action) {
-                    Some((skill, action)) => {
-                        collector.run(format!("{skill}:{action}"), origin, "skill")
-                    }
+                    Some((skill, action)) => collector.run(format!("{skill}:{action}"), origin, "skill"),
                     None => collector.opaque("what is to run is not named"),
                 }
             }
@@ -353,11 +324,8 @@ impl<'a> Reader<'a> {
             }
             Shape::Opaque(why) => collector.opaque(why),
         }
-        let default_directory = self
-            .entry
-            .parameters
-            .iter()
-            .any(|parameter| parameter.role == Role::Path(Access::List));
+        let default_directory =
+            self.entry.parameters.iter().any(|parameter| parameter.role == Role::Path(Access::List));
         if default_directory && collector.is_empty() {
             collector.path(Access::List, ".", "the working directory");
         }
@@ -426,10 +394,7 @@ impl<'a> Reader<'a> {
 /// Whether a path is below another without any `..` on the way.
 fn is_plainly_below(inner: &str, outer: &str) -> bool {
     let inner = std::path::Path::new(inner);
-    inner.starts_with(outer)
-        && !inner
-            .components()
-            .any(|part| part == std::path::Component::ParentDir)
+    inner.starts_with(outer) && !inner.components().any(|part| part == std::path::Component::ParentDir)
 }
 
 fn environment_effects(value: &Value, collector: &mut Collector<'_>) -> Result<(), WrongType> {
@@ -457,25 +422,11 @@ fn is_variable_name(name: &str) -> bool {
 
 /// A call may ask for less of a sandbox than it would get; that is a right it asks for.
 fn sandbox_effects(name: &str, value: &Value, collector: &mut Collector<'_>) {
-    const WEAKER: [&str; 4] = [
-        "none",
-        "require_escalated",
-        "danger-full-access",
-        "with_additional_permissions",
-    ];
-    const HARMLESS: [&str; 6] = [
-        "inherit",
-        "restricted",
-        "use_default",
-        "read-only",
-        "workspace-write",
-        "",
-    ];
+    const WEAKER: [&str; 4] = ["none", "require_escalated", "danger-full-access", "with_additional_permissions"];
+    const HARMLESS: [&str; 6] = ["inherit", "restricted", "use_default", "read-only", "workspace-write", ""];
     match value {
         Value::Bool(true) if name == "sandbox" => {}
-        Value::Bool(false) if name == "sandbox" => {
-            collector.privilege("to run outside the sandbox", name)
-        }
+        Value::Bool(false) if name == "sandbox" => collector.privilege("to run outside the sandbox", name),
         Value::Bool(false) => {}
         Value::Bool(true) => collector.privilege("to run outside the sandbox", name),
         Value::String(text) if WEAKER.contains(&text.as_str()) => {

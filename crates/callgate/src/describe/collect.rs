@@ -2,9 +2,7 @@
 
 use std::path::Path;
 
-use callgate_shell::effect::{
-    Action, CodeOrigin, Coverage, Effect, Host, Names, PathTarget, Program, Target,
-};
+use callgate_shell::effect::{Action, CodeOrigin, Coverage, Effect, Host, Names, PathTarget, Program, Target};
 
 use callgate_shell::Dialect;
 use callgate_shell::programs::Programs;
@@ -61,12 +59,7 @@ impl<'a> Collector<'a> {
 
     fn push(&mut self, action: Action, target: Target, because: &str) {
         if self.effects.len() < MAXIMUM_EFFECTS {
-            self.effects.push(Effect {
-                action,
-                target,
-                marks: Vec::new(),
-                because: because.to_owned(),
-            });
+            self.effects.push(Effect { action, target, marks: Vec::new(), because: because.to_owned() });
         } else if !self.overflowed {
             self.overflowed = true;
             self.effects.push(opaque("the call has too many effects"));
@@ -84,18 +77,11 @@ impl<'a> Collector<'a> {
     }
 
     pub(super) fn run(&mut self, name: String, origin: CodeOrigin, because: &str) {
-        self.push(
-            Action::Run,
-            Target::Program(Program { name, origin }),
-            because,
-        );
+        self.push(Action::Run, Target::Program(Program { name, origin }), because);
     }
 
     pub(super) fn service(&mut self, name: &str, because: &str) {
-        let host = Host {
-            name: Some(name.to_owned()),
-            shown: name.to_owned(),
-        };
+        let host = Host { name: Some(name.to_owned()), shown: name.to_owned() };
         self.push(Action::Connect, Target::Host(host), because);
     }
 
@@ -115,20 +101,14 @@ impl<'a> Collector<'a> {
 
     /// What a path text may mean. More than one where readers differ.
     fn names(&self, text: &str) -> Vec<Names> {
-        if text
-            .get(..5)
-            .is_some_and(|scheme| scheme.eq_ignore_ascii_case("file:"))
-        {
+        if text.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("file:")) {
             return match uri::read(text) {
                 Destination::Paths(paths) => paths.iter().map(|path| self.exact(path)).collect(),
                 _ => vec![Names::Unknown("a file URL that is not read".into())],
             };
         }
         if text.starts_with('$') || text.starts_with('%') {
-            return vec![
-                self.exact(text),
-                Names::Unknown("it may be the name of a variable".into()),
-            ];
+            return vec![self.exact(text), Names::Unknown("it may be the name of a variable".into())];
         }
         let mut meanings = vec![self.exact(text)];
         // some tools trim, some do not
@@ -145,14 +125,10 @@ impl<'a> Collector<'a> {
 
     fn exact(&self, text: &str) -> Names {
         if text == "~" {
-            return self
-                .home
-                .map_or_else(unknown_home, |home| Names::Exact(home.to_owned()));
+            return self.home.map_or_else(unknown_home, |home| Names::Exact(home.to_owned()));
         }
         if let Some(rest) = text.strip_prefix("~/") {
-            return self
-                .home
-                .map_or_else(unknown_home, |home| Names::Exact(format!("{home}/{rest}")));
+            return self.home.map_or_else(unknown_home, |home| Names::Exact(format!("{home}/{rest}")));
         }
         if text.starts_with('~') {
             return Names::Unknown("the home of another user".into());
@@ -191,11 +167,7 @@ impl<'a> Collector<'a> {
             let special = choice.contains(['*', '?', '[', '(', '\\']);
             let absolute = choice.starts_with(['/', '~']);
             if !special {
-                let text = if absolute {
-                    choice
-                } else {
-                    format!("{}/{choice}", base.trim_end_matches('/'))
-                };
+                let text = if absolute { choice } else { format!("{}/{choice}", base.trim_end_matches('/')) };
                 let names = self.exact(&text);
                 self.at(&[action], names, action == Action::Read, because);
             } else if let Some(rest) = choice.strip_prefix("~/") {
@@ -212,8 +184,7 @@ impl<'a> Collector<'a> {
                 };
                 self.at(&[action], names, false, because);
             } else {
-                let names =
-                    Names::Glob(format!("{}/{choice}", escaped(base.trim_end_matches('/'))));
+                let names = Names::Glob(format!("{}/{choice}", escaped(base.trim_end_matches('/'))));
                 self.at(&[action], names, false, because);
             }
         }
@@ -236,10 +207,7 @@ impl<'a> Collector<'a> {
 
     /// What was gathered, as one part without words.
     pub(super) fn into_part(self) -> Part {
-        Part {
-            effects: placed(self.effects),
-            ..Part::default()
-        }
+        Part { effects: placed(self.effects), ..Part::default() }
     }
 }
 
@@ -251,10 +219,7 @@ fn unknown_home() -> Names {
 pub(super) fn escaped(text: &str) -> String {
     let mut pattern = String::with_capacity(text.len());
     for character in text.chars() {
-        if matches!(
-            character,
-            '*' | '?' | '[' | ']' | '\\' | '(' | ')' | '{' | '}' | '|' | '!' | '+' | '@'
-        ) {
+        if matches!(character, '*' | '?' | '[' | ']' | '\\' | '(' | ')' | '{' | '}' | '|' | '!' | '+' | '@') {
             pattern.push('\\');
         }
         pattern.push(character);
@@ -263,37 +228,19 @@ pub(super) fn escaped(text: &str) -> String {
 }
 
 pub(super) fn opaque(why: &str) -> Effect {
-    Effect {
-        action: Action::Opaque,
-        target: Target::Text(why.to_owned()),
-        marks: Vec::new(),
-        because: String::new(),
-    }
+    Effect { action: Action::Opaque, target: Target::Text(why.to_owned()), marks: Vec::new(), because: String::new() }
 }
 
 pub(super) fn placed(effects: Vec<Effect>) -> Vec<PlacedEffect> {
-    effects
-        .into_iter()
-        .map(|effect| PlacedEffect {
-            effect,
-            place: None,
-        })
-        .collect()
+    effects.into_iter().map(|effect| PlacedEffect { effect, place: None }).collect()
 }
 
 /// A description whose coverage follows from its effects.
 pub(super) fn description(category: &str, parts: Vec<Part>) -> Description {
-    let partial = parts
-        .iter()
-        .flat_map(|part| &part.effects)
-        .any(|placed| placed.effect.action == Action::Opaque);
+    let partial = parts.iter().flat_map(|part| &part.effects).any(|placed| placed.effect.action == Action::Opaque);
     Description {
         category: category.to_owned(),
         parts,
-        coverage: if partial {
-            Coverage::Partial
-        } else {
-            Coverage::Complete
-        },
+        coverage: if partial { Coverage::Partial } else { Coverage::Complete },
     }
 }

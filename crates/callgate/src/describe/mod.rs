@@ -109,26 +109,15 @@ impl Context {
     pub fn of(call: &Call, surroundings: &Surroundings) -> Self {
         let origin = &call.origin;
         let directory = origin.directory.as_ref().or(origin.workspace.as_ref());
-        let text = |path: &std::path::PathBuf| {
-            path.is_absolute()
-                .then(|| path.to_str().map(str::to_owned))
-                .flatten()
-        };
-        Context {
-            directory: directory.and_then(text),
-            home: surroundings.home.as_ref().and_then(text),
-            programs: None,
-        }
+        let text = |path: &std::path::PathBuf| path.is_absolute().then(|| path.to_str().map(str::to_owned)).flatten();
+        Context { directory: directory.and_then(text), home: surroundings.home.as_ref().and_then(text), programs: None }
     }
 }
 
 impl Description {
     /// A description of a call that is no shell command. Partial if one of the effects is opaque.
     pub fn of_effects(category: &str, effects: Vec<Effect>) -> Self {
-        let part = Part {
-            effects: collect::placed(effects),
-            ..Part::default()
-        };
+        let part = Part { effects: collect::placed(effects), ..Part::default() };
         collect::description(category, vec![part])
     }
 }

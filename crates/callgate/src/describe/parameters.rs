@@ -17,10 +17,7 @@ pub(super) struct WrongType;
 pub(super) fn texts(value: &Value) -> Result<Vec<&str>, WrongType> {
     match value {
         Value::String(text) => Ok(vec![text]),
-        Value::Array(items) => items
-            .iter()
-            .map(|item| item.as_str().ok_or(WrongType))
-            .collect(),
+        Value::Array(items) => items.iter().map(|item| item.as_str().ok_or(WrongType)).collect(),
         _ => Err(WrongType),
     }
 }
@@ -42,19 +39,8 @@ pub(super) fn likeness(name: &str) -> Likeness {
         .map(|character| character.to_ascii_lowercase())
         .take(100)
         .collect();
-    const URL: [&str; 8] = [
-        "url", "urls", "uri", "uris", "endpoint", "href", "webhook", "host",
-    ];
-    const COMMAND: [&str; 8] = [
-        "command",
-        "commands",
-        "cmd",
-        "argv",
-        "script",
-        "shell",
-        "commandline",
-        "bash",
-    ];
+    const URL: [&str; 8] = ["url", "urls", "uri", "uris", "endpoint", "href", "webhook", "host"];
+    const COMMAND: [&str; 8] = ["command", "commands", "cmd", "argv", "script", "shell", "commandline", "bash"];
     const PATH: [&str; 14] = [
         "path",
         "paths",
@@ -71,16 +57,7 @@ pub(super) fn likeness(name: &str) -> Likeness {
         "cwd",
         "workdir",
     ];
-    const EXACT: [&str; 8] = [
-        "root",
-        "roots",
-        "src",
-        "dst",
-        "dest",
-        "destination",
-        "source",
-        "workspace",
-    ];
+    const EXACT: [&str; 8] = ["root", "roots", "src", "dst", "dest", "destination", "source", "workspace"];
     if URL.iter().any(|word| plain.ends_with(word)) {
         Likeness::Url
     } else if COMMAND.iter().any(|word| plain.ends_with(word)) {
@@ -120,30 +97,20 @@ pub(super) fn unknown<'v>(
         match value {
             Value::Null | Value::Bool(_) => {}
             Value::Number(_) => {
-                if matches!(like, Likeness::Path | Likeness::Command)
-                    && caution == Caution::KnownTool
-                {
+                if matches!(like, Likeness::Path | Likeness::Command) && caution == Caution::KnownTool {
                     collector.opaque(format!("`{}` is a number", brief(name)));
                 }
             }
             Value::Array(_) if like == Likeness::Command => commands.push(value),
-            Value::Array(items) => {
-                waiting.extend(items.iter().rev().map(|item| (name, item, deeper)))
-            }
+            Value::Array(items) => waiting.extend(items.iter().rev().map(|item| (name, item, deeper))),
             Value::Object(fields) => {
-                waiting.extend(
-                    fields
-                        .iter()
-                        .rev()
-                        .map(|(name, value)| (name.as_str(), value, deeper)),
-                );
+                waiting.extend(fields.iter().rev().map(|(name, value)| (name.as_str(), value, deeper)));
             }
             Value::String(text) if text.is_empty() => {}
             Value::String(text) => {
                 let because = brief(name);
                 let url = text.contains("://") || text.starts_with("file:");
-                let rooted =
-                    text.starts_with('/') || text.starts_with("~/") || text.starts_with("../");
+                let rooted = text.starts_with('/') || text.starts_with("~/") || text.starts_with("../");
                 let guess = caution == Caution::UnknownTool && !text.contains('\n');
                 match like {
                     Likeness::Command => commands.push(value),
@@ -154,9 +121,7 @@ pub(super) fn unknown<'v>(
                     }
                     Likeness::Url => {}
                     Likeness::Nothing if guess && url => collector.resource(text, &because),
-                    Likeness::Nothing if guess && rooted => {
-                        collector.path(Access::Update, text, &because)
-                    }
+                    Likeness::Nothing if guess && rooted => collector.path(Access::Update, text, &because),
                     Likeness::Nothing => {}
                 }
             }

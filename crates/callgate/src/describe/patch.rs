@@ -31,11 +31,7 @@ const MAXIMUM_FILES: usize = 2_000;
 
 /// All files that a patch changes.
 pub(super) fn read(text: &str) -> Result<Vec<(Change, String)>, PatchError> {
-    let mut changes = if text.contains("*** Begin Patch") {
-        sections(text)?
-    } else {
-        unified(text)?
-    };
+    let mut changes = if text.contains("*** Begin Patch") { sections(text)? } else { unified(text)? };
     if changes.is_empty() {
         return Err(PatchError::NoFiles);
     }
@@ -97,9 +93,7 @@ fn unified(text: &str) -> Result<Vec<(Change, String)>, PatchError> {
         } else if let Some(name) = line.strip_prefix("+++ ") {
             let new = header_name(name)?;
             match (old.take(), new.as_str()) {
-                (Some(old), NOWHERE) if old != NOWHERE => {
-                    changes.push((Change::Delete, unprefixed(old)))
-                }
+                (Some(old), NOWHERE) if old != NOWHERE => changes.push((Change::Delete, unprefixed(old))),
                 (_, NOWHERE) => return Err(PatchError::EmptyName),
                 (old, _) => {
                     changes.push((Change::Write, unprefixed(new)));
@@ -153,13 +147,11 @@ fn git_names(text: &str) -> Result<Option<(String, String)>, PatchError> {
     let Some(rest) = text.strip_prefix("a/") else {
         return Ok(None);
     };
-    let mut ways = rest
-        .match_indices(" b/")
-        .filter_map(|(position, separator)| {
-            let (left, right) = rest.split_at_checked(position)?;
-            let right = right.get(separator.len()..)?;
-            (left == right).then_some((left, right))
-        });
+    let mut ways = rest.match_indices(" b/").filter_map(|(position, separator)| {
+        let (left, right) = rest.split_at_checked(position)?;
+        let right = right.get(separator.len()..)?;
+        (left == right).then_some((left, right))
+    });
     match ways.next() {
         Some((left, right)) => Ok(Some((named(left)?, named(right)?))),
         None => Ok(None),
@@ -175,10 +167,7 @@ mod tests {
     }
 
     fn owned(pairs: &[(Change, &str)]) -> Vec<(Change, String)> {
-        pairs
-            .iter()
-            .map(|(change, name)| (*change, (*name).to_owned()))
-            .collect()
+        pairs.iter().map(|(change, name)| (*change, (*name).to_owned())).collect()
     }
 
     #[test]
@@ -209,12 +198,9 @@ mod tests {
                    diff --git a/gone b/gone\ndeleted file mode 100644\n--- a/gone\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n\
                    diff --git a/one b/two\nrename from one\nrename to two\n";
         let found = changes(git);
-        for expected in owned(&[
-            (Change::Write, "x.rs"),
-            (Change::Delete, "gone"),
-            (Change::Delete, "one"),
-            (Change::Write, "two"),
-        ]) {
+        for expected in
+            owned(&[(Change::Write, "x.rs"), (Change::Delete, "gone"), (Change::Delete, "one"), (Change::Write, "two")])
+        {
             assert!(found.contains(&expected), "{expected:?} in {found:?}");
         }
         let plain = "--- /etc/hosts\t2024-01-01\n+++ /etc/hosts\t2024-01-02\n@@ -1 +1 @@\n-a\n+b\n";
@@ -230,23 +216,14 @@ mod tests {
             ("hello", PatchError::NoFiles),
             ("*** Begin Patch\n*** Update File: x\n", PatchError::NoEnd),
             ("*** Begin Patch\n*** End Patch", PatchError::NoFiles),
-            (
-                "*** Begin Patch\n*** Update File:\n*** End Patch",
-                PatchError::EmptyName,
-            ),
-            (
-                "*** Begin Patch\n*** Move to: x\n*** End Patch",
-                PatchError::EmptyName,
-            ),
+            ("*** Begin Patch\n*** Update File:\n*** End Patch", PatchError::EmptyName),
+            ("*** Begin Patch\n*** Move to: x\n*** End Patch", PatchError::EmptyName),
             ("--- \"a/\\303\"\n+++ b/x\n", PatchError::Quoting),
         ];
         for (text, expected) in cases {
             assert_eq!(read(text), Err(expected), "{text}");
         }
-        let many = format!(
-            "*** Begin Patch\n{}*** End Patch",
-            "*** Add File: a\n".repeat(100_000)
-        );
+        let many = format!("*** Begin Patch\n{}*** End Patch", "*** Add File: a\n".repeat(100_000));
         assert_eq!(read(&many), Err(PatchError::TooMany));
     }
 }

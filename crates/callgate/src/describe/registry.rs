@@ -59,11 +59,7 @@ impl Registry {
     }
 
     /// Adds tags that are claimed of a tool.
-    pub fn claim<S: Into<String>>(
-        &mut self,
-        tool: impl Into<Tool>,
-        tags: impl IntoIterator<Item = S>,
-    ) {
+    pub fn claim<S: Into<String>>(&mut self, tool: impl Into<Tool>, tags: impl IntoIterator<Item = S>) {
         let claims = &mut self.tools.entry(tool.into()).or_default().claims;
         for tag in tags {
             let tag = tag.into();
@@ -83,23 +79,13 @@ impl Registry {
     /// What is claimed of a tool.
     pub fn claims(&self, tool: &Tool) -> &Claims {
         static NONE: LazyLock<Claims> = LazyLock::new(Claims::default);
-        self.tools
-            .get(tool)
-            .map_or(&NONE, |registration| &registration.claims)
+        self.tools.get(tool).map_or(&NONE, |registration| &registration.claims)
     }
 
     fn descriptor(&self, tool: &Tool) -> &dyn Descriptor {
-        let registered = self
-            .tools
-            .get(tool)
-            .and_then(|registration| registration.descriptor.as_deref());
+        let registered = self.tools.get(tool).and_then(|registration| registration.descriptor.as_deref());
         registered
-            .or_else(|| {
-                tool.server
-                    .is_none()
-                    .then(|| built_in::find(&tool.name))
-                    .flatten()
-            })
+            .or_else(|| tool.server.is_none().then(|| built_in::find(&tool.name)).flatten())
             .unwrap_or(&UnknownTool)
     }
 
@@ -110,11 +96,7 @@ impl Registry {
     }
 
     /// What an approver sees of a call.
-    pub fn for_approval(
-        &self,
-        call: &Call,
-        redactor: &Redactor,
-    ) -> Result<Redacted, DescribeError> {
+    pub fn for_approval(&self, call: &Call, redactor: &Redactor) -> Result<Redacted, DescribeError> {
         let descriptor = self.descriptor(&call.tool);
         guarded(|| descriptor.for_approval(call, redactor))
     }
@@ -140,9 +122,6 @@ impl fmt::Debug for Registry {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut tools: Vec<String> = self.tools.keys().map(Tool::to_string).collect();
         tools.sort_unstable();
-        formatter
-            .debug_struct("Registry")
-            .field("tools", &tools)
-            .finish()
+        formatter.debug_struct("Registry").field("tools", &tools).finish()
     }
 }

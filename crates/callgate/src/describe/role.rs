@@ -127,10 +127,7 @@ pub(super) struct ToolEntry {
 impl ToolEntry {
     /// The role of a parameter of that name.
     pub(super) fn role(&self, name: &str) -> Option<Role> {
-        self.parameters
-            .iter()
-            .find(|parameter| parameter.names.contains(&name))
-            .map(|parameter| parameter.role)
+        self.parameters.iter().find(|parameter| parameter.names.contains(&name)).map(|parameter| parameter.role)
     }
 }
 
@@ -140,28 +137,15 @@ pub(super) const fn tool(
     shape: Shape,
     parameters: &'static [Parameter],
 ) -> ToolEntry {
-    ToolEntry {
-        names,
-        category,
-        shape,
-        parameters,
-    }
+    ToolEntry { names, category, shape, parameters }
 }
 
 /// A parameter that must be there.
 pub(super) const fn must(names: &'static [&'static str], role: Role) -> Parameter {
-    Parameter {
-        names,
-        role,
-        required: true,
-    }
+    Parameter { names, role, required: true }
 }
 
 /// A parameter that may be there.
 pub(super) const fn may(names: &'static [&'static str], role: Role) -> Parameter {
-    Parameter {
-        names,
-        role,
-        required: false,
-    }
+    Parameter { names, role, required: false }
 }

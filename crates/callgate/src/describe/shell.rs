@@ -27,9 +27,7 @@ pub(super) fn source(source: &str, collector: &Collector<'_>) -> Vec<Part> {
 
 /// The parts of a command given as words, which no shell expands.
 pub(super) fn words(words: &[&str], collector: &Collector<'_>) -> Vec<Part> {
-    let length = words.iter().fold(0_usize, |sum, word| {
-        sum.saturating_add(word.len()).saturating_add(3)
-    });
+    let length = words.iter().fold(0_usize, |sum, word| sum.saturating_add(word.len()).saturating_add(3));
     if length > MAXIMUM_COMMAND {
         return vec![unknown("the command is too long to be analysed")];
     }
@@ -55,10 +53,7 @@ pub(super) fn dialect_of(name: &str) -> Option<Dialect> {
 }
 
 fn unknown(why: &str) -> Part {
-    Part {
-        effects: placed(vec![opaque(why)]),
-        ..Part::default()
-    }
+    Part { effects: placed(vec![opaque(why)]), ..Part::default() }
 }
 
 /// The one place where the analysis of shell commands is called.

@@ -7,8 +7,8 @@ use callgate_shell::effect::{Action, CodeOrigin};
 
 use super::role::{Access, Role, Shape, ToolEntry, may, must, tool};
 use Role::{
-    Base, BundlePath, Command, CommandOrWords, Content, Directory, Environment, Exclude, Keys,
-    Patch, Path, Pattern, Query, Resource, Sandbox, ShellName, Text, Url, UrlsInText, Words,
+    Base, BundlePath, Command, CommandOrWords, Content, Directory, Environment, Exclude, Keys, Patch, Path, Pattern,
+    Query, Resource, Sandbox, ShellName, Text, Url, UrlsInText, Words,
 };
 use Shape::{Editor, Globs, Opaque, Plain, Runs, Search, Shell, Writes};
 
@@ -23,13 +23,7 @@ const FILE: &[&str] = &[
     "file",
     "filename",
 ];
-const NOTEBOOK: &[&str] = &[
-    "notebook_path",
-    "target_notebook",
-    "notebookPath",
-    "file_path",
-    "path",
-];
+const NOTEBOOK: &[&str] = &["notebook_path", "target_notebook", "notebookPath", "file_path", "path"];
 const FOLDER: &[&str] = &[
     "path",
     "dir_path",
@@ -42,24 +36,11 @@ const FOLDER: &[&str] = &[
     "absolute_path",
     "searchPath",
 ];
-const WHERE: &[&str] = &[
-    "cwd",
-    "workdir",
-    "working_directory",
-    "workingDirectory",
-    "dir_path",
-    "directory",
-    "dir",
-    "working_dir",
-];
+const WHERE: &[&str] =
+    &["cwd", "workdir", "working_directory", "workingDirectory", "dir_path", "directory", "dir", "working_dir"];
 const VARIABLES: &[&str] = &["env", "environment", "env_vars"];
-const SANDBOX: &[&str] = &[
-    "sandbox",
-    "sandbox_permissions",
-    "with_escalated_permissions",
-    "dangerouslyDisableSandbox",
-    "sandbox_policy",
-];
+const SANDBOX: &[&str] =
+    &["sandbox", "sandbox_permissions", "with_escalated_permissions", "dangerouslyDisableSandbox", "sandbox_policy"];
 const BEFORE_AND_AFTER: &[&str] = &[
     "old_string",
     "new_string",
@@ -130,23 +111,14 @@ pub(super) const TOOLS: &[ToolEntry] = &[
         must(&["command"], Command)
     ),
     shell!(&["exec_command"], must(&["cmd", "command"], Command)),
-    shell!(
-        &["shell", "local_shell", "container.exec"],
-        must(&["command", "argv", "cmd"], CommandOrWords)
-    ),
+    shell!(&["shell", "local_shell", "container.exec"], must(&["command", "argv", "cmd"], CommandOrWords)),
     shell!(&["shell_exec"], must(&["argv", "command"], Words)),
-    shell!(
-        &["unified_exec"],
-        must(&["input", "cmd", "command"], CommandOrWords)
-    ),
+    shell!(&["unified_exec"], must(&["input", "cmd", "command"], CommandOrWords)),
     tool(
         &["write_stdin", "write_bash", "write_shell"],
         "shell_input",
         Plain,
-        &[
-            must(&["chars", "input", "text"], Keys),
-            may(&["session_id", "sessionId", "shellId"], Text),
-        ],
+        &[must(&["chars", "input", "text"], Keys), may(&["session_id", "sessionId", "shellId"], Text)],
     ),
     tool(
         &[
@@ -182,33 +154,14 @@ pub(super) const TOOLS: &[ToolEntry] = &[
         Plain,
         &[must(FILE, Path(Access::Read))],
     ),
-    tool(
-        &["view", "show_file"],
-        "file_read",
-        Plain,
-        &[must(FILE, Path(Access::Read)), may(&["view_range"], Text)],
-    ),
-    tool(
-        &["view_image"],
-        "file_read",
-        Plain,
-        &[must(FILE, Path(Access::Read))],
-    ),
-    tool(
-        &["NotebookRead"],
-        "file_read",
-        Plain,
-        &[must(NOTEBOOK, Path(Access::Read))],
-    ),
+    tool(&["view", "show_file"], "file_read", Plain, &[must(FILE, Path(Access::Read)), may(&["view_range"], Text)]),
+    tool(&["view_image"], "file_read", Plain, &[must(FILE, Path(Access::Read))]),
+    tool(&["NotebookRead"], "file_read", Plain, &[must(NOTEBOOK, Path(Access::Read))]),
     tool(
         &["read_many_files"],
         "file_read",
         Globs(Action::Read),
-        &[
-            must(&["include", "paths"], Pattern),
-            may(&["exclude"], Exclude),
-            may(&["dir_path", "base_path"], Base),
-        ],
+        &[must(&["include", "paths"], Pattern), may(&["exclude"], Exclude), may(&["dir_path", "base_path"], Base)],
     ),
     tool(
         &["read_lints", "ReadLints", "getDiagnostics"],
@@ -216,23 +169,12 @@ pub(super) const TOOLS: &[ToolEntry] = &[
         Plain,
         &[may(&["paths", "uri", "path"], Path(Access::ReadTree))],
     ),
-    tool(
-        &["LSP", "lsp"],
-        "file_read",
-        Plain,
-        &[
-            must(FILE, Path(Access::Read)),
-            may(&["operation", "query"], Text),
-        ],
-    ),
+    tool(&["LSP", "lsp"], "file_read", Plain, &[must(FILE, Path(Access::Read)), may(&["operation", "query"], Text)]),
     tool(
         &["skill_ref_read"],
         "file_read",
         Plain,
-        &[
-            must(&["ref_path", "path"], BundlePath),
-            may(&["skill_mention", "skill"], Text),
-        ],
+        &[must(&["ref_path", "path"], BundlePath), may(&["skill_mention", "skill"], Text)],
     ),
     tool(
         &["read_resource", "ReadMcpResourceTool", "read_mcp_resource"],
@@ -240,25 +182,13 @@ pub(super) const TOOLS: &[ToolEntry] = &[
         Plain,
         &[must(&["uri", "url"], Resource), may(&["server"], Text)],
     ),
-    tool(
-        &[
-            "ListMcpResourcesTool",
-            "list_mcp_resources",
-            "list_mcp_resource_templates",
-        ],
-        "none",
-        Plain,
-        NOTHING,
-    ),
+    tool(&["ListMcpResourcesTool", "list_mcp_resources", "list_mcp_resource_templates"], "none", Plain, NOTHING),
     // ── searching ──
     tool(
         &["Glob", "glob", "glob_file_search"],
         "file_list",
         Globs(Action::List),
-        &[
-            must(&["pattern", "glob_pattern", "globPattern"], Pattern),
-            may(FOLDER, Base),
-        ],
+        &[must(&["pattern", "glob_pattern", "globPattern"], Pattern), may(FOLDER, Base)],
     ),
     tool(
         &["LS", "list", "list_dir", "list_directory", "ListDir"],
@@ -273,25 +203,14 @@ pub(super) const TOOLS: &[ToolEntry] = &[
         &[may(&["query", "explanation"], Text), may(FOLDER, Base)],
     ),
     tool(
-        &[
-            "Grep",
-            "grep",
-            "rg",
-            "grep_files",
-            "search_file_content",
-            "grep_search",
-            "search_files",
-        ],
+        &["Grep", "grep", "rg", "grep_files", "search_file_content", "grep_search", "search_files"],
         "file_search",
         Search(Action::Read),
         &[
             must(&["pattern", "query", "regex"], Text),
             may(FOLDER, Base),
             may(&["paths"], Base),
-            may(
-                &["glob", "include", "include_pattern", "file_pattern"],
-                Pattern,
-            ),
+            may(&["glob", "include", "include_pattern", "file_pattern"], Pattern),
             may(&["exclude_pattern", "exclude"], Exclude),
         ],
     ),
@@ -303,20 +222,10 @@ pub(super) const TOOLS: &[ToolEntry] = &[
     ),
     // ── writing ──
     tool(
-        &[
-            "Write",
-            "write",
-            "write_file",
-            "file_write",
-            "create",
-            "create_file",
-        ],
+        &["Write", "write", "write_file", "file_write", "create", "create_file"],
         "file_write",
         Plain,
-        &[
-            must(FILE, Path(Access::Write)),
-            may(BEFORE_AND_AFTER, Content),
-        ],
+        &[must(FILE, Path(Access::Write)), may(BEFORE_AND_AFTER, Content)],
     ),
     tool(
         &[
@@ -343,25 +252,14 @@ pub(super) const TOOLS: &[ToolEntry] = &[
         &["NotebookEdit", "edit_notebook", "EditNotebook"],
         "file_write",
         Plain,
-        &[
-            must(NOTEBOOK, Path(Access::Update)),
-            may(BEFORE_AND_AFTER, Content),
-        ],
+        &[must(NOTEBOOK, Path(Access::Update)), may(BEFORE_AND_AFTER, Content)],
     ),
-    tool(
-        &["delete_file", "Delete"],
-        "file_delete",
-        Plain,
-        &[must(FILE, Path(Access::Delete))],
-    ),
+    tool(&["delete_file", "Delete"], "file_delete", Plain, &[must(FILE, Path(Access::Delete))]),
     tool(
         &["apply_patch", "patch", "ApplyPatch"],
         "file_write",
         Plain,
-        &[
-            must(&["input", "patch", "command", "patchText", "diff"], Patch),
-            may(WHERE, Directory),
-        ],
+        &[must(&["input", "patch", "command", "patchText", "diff"], Patch), may(WHERE, Directory)],
     ),
     tool(
         &["str_replace_editor", "str_replace_based_edit_tool"],
@@ -374,39 +272,15 @@ pub(super) const TOOLS: &[ToolEntry] = &[
             may(&["insert_line", "view_range"], Text),
         ],
     ),
-    tool(
-        &["save_memory"],
-        "memory",
-        Writes(&["~/.gemini/GEMINI.md", "~/.qwen/QWEN.md"]),
-        &[may(&["fact"], Text)],
-    ),
+    tool(&["save_memory"], "memory", Writes(&["~/.gemini/GEMINI.md", "~/.qwen/QWEN.md"]), &[may(&["fact"], Text)]),
     // ── network ──
+    tool(&["WebFetch", "webfetch"], "network", Plain, &[must(&["url"], Url), may(&["prompt", "format"], Text)]),
+    tool(&["web_fetch"], "network", Plain, &[must(&["url", "urls", "prompt"], UrlsInText)]),
     tool(
-        &["WebFetch", "webfetch"],
+        &["WebSearch", "web_search", "google_web_search", "websearch", "codesearch"],
         "network",
         Plain,
-        &[must(&["url"], Url), may(&["prompt", "format"], Text)],
-    ),
-    tool(
-        &["web_fetch"],
-        "network",
-        Plain,
-        &[must(&["url", "urls", "prompt"], UrlsInText)],
-    ),
-    tool(
-        &[
-            "WebSearch",
-            "web_search",
-            "google_web_search",
-            "websearch",
-            "codesearch",
-        ],
-        "network",
-        Plain,
-        &[
-            must(&["query", "search_term", "queries", "q"], Query),
-            may(&["allowed_domains", "blocked_domains"], Text),
-        ],
+        &[must(&["query", "search_term", "queries", "q"], Query), may(&["allowed_domains", "blocked_domains"], Text)],
     ),
     // ── other agents, skills ──
     tool(
@@ -424,33 +298,10 @@ pub(super) const TOOLS: &[ToolEntry] = &[
         ],
         "agent",
         Plain,
-        &[
-            may(WHERE, Directory),
-            may(
-                &[
-                    "prompt",
-                    "message",
-                    "description",
-                    "items",
-                    "objective",
-                    "input",
-                ],
-                Text,
-            ),
-        ],
+        &[may(WHERE, Directory), may(&["prompt", "message", "description", "items", "objective", "input"], Text)],
     ),
-    tool(
-        &["wait", "wait_agent", "close_agent", "list_agents"],
-        "agent",
-        Plain,
-        NOTHING,
-    ),
-    tool(
-        &["Skill", "skill", "activate_skill"],
-        "skill",
-        Plain,
-        &[may(&["skill", "name", "args", "command"], Text)],
-    ),
+    tool(&["wait", "wait_agent", "close_agent", "list_agents"], "agent", Plain, NOTHING),
+    tool(&["Skill", "skill", "activate_skill"], "skill", Plain, &[may(&["skill", "name", "args", "command"], Text)]),
     tool(
         &["skill_exec"],
         "skill",
@@ -463,12 +314,7 @@ pub(super) const TOOLS: &[ToolEntry] = &[
             may(WHERE, Directory),
         ],
     ),
-    tool(
-        &["SlashCommand"],
-        "agent",
-        Opaque("a command of the agent may run anything"),
-        &[may(&["command"], Text)],
-    ),
+    tool(&["SlashCommand"], "agent", Opaque("a command of the agent may run anything"), &[may(&["command"], Text)]),
     // ── plans, questions, notes of the agent to itself ──
     tool(
         &[
@@ -500,16 +346,7 @@ pub(super) const TOOLS: &[ToolEntry] = &[
         "plan",
         Plain,
         &[may(
-            &[
-                "plan",
-                "todos",
-                "explanation",
-                "query",
-                "intent",
-                "plan_path",
-                "planFilePath",
-                "plan_filename",
-            ],
+            &["plan", "todos", "explanation", "query", "intent", "plan_path", "planFilePath", "plan_filename"],
             Text,
         )],
     ),
@@ -525,9 +362,6 @@ pub(super) const TOOLS: &[ToolEntry] = &[
         ],
         "question",
         Plain,
-        &[may(
-            &["question", "questions", "choices", "options", "prompt"],
-            Text,
-        )],
+        &[may(&["question", "questions", "choices", "options", "prompt"], Text)],
     ),
 ];

@@ -24,22 +24,10 @@ impl Descriptor for UnknownTool {
         match &call.input {
             Value::Object(fields) => {
                 for (name, value) in fields {
-                    parameters::unknown(
-                        &mut collector,
-                        name,
-                        value,
-                        Caution::UnknownTool,
-                        &mut commands,
-                    );
+                    parameters::unknown(&mut collector, name, value, Caution::UnknownTool, &mut commands);
                 }
             }
-            other => parameters::unknown(
-                &mut collector,
-                "",
-                other,
-                Caution::UnknownTool,
-                &mut commands,
-            ),
+            other => parameters::unknown(&mut collector, "", other, Caution::UnknownTool, &mut commands),
         }
         let mut parts = Vec::new();
         for command in commands.into_iter().take(16) {

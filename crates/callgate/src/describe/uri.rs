@@ -21,10 +21,7 @@ pub(super) enum Destination {
 /// Reads a URL or resource identifier.
 pub(super) fn read(text: &str) -> Destination {
     // readers differ in what they do with these: drop them, stop at them, or take them for a slash
-    if text
-        .chars()
-        .any(|character| character.is_control() || character.is_whitespace() || character == '\\')
-    {
+    if text.chars().any(|character| character.is_control() || character.is_whitespace() || character == '\\') {
         return Destination::Unknown("a URL with spaces, backslashes or control characters");
     }
     let Some((scheme, rest)) = text.split_once(':') else {
@@ -35,10 +32,7 @@ pub(super) fn read(text: &str) -> Destination {
         "data" | "about" => Destination::Inline,
         "http" | "https" | "ws" | "wss" | "ftp" | "ftps" | "git" | "ssh" => {
             match rest.strip_prefix("//").and_then(host_of) {
-                Some(name) => Destination::Host(Host {
-                    name: Some(name),
-                    shown: text.to_owned(),
-                }),
+                Some(name) => Destination::Host(Host { name: Some(name), shown: text.to_owned() }),
                 None => Destination::Unknown("a URL without a host"),
             }
         }
@@ -49,26 +43,19 @@ pub(super) fn read(text: &str) -> Destination {
 /// The host of what follows `//`: lower case, without user, port and path.
 fn host_of(rest: &str) -> Option<String> {
     let authority = rest.split(['/', '?', '#']).next()?;
-    let host_and_port = authority
-        .rsplit_once('@')
-        .map_or(authority, |(_, host)| host);
+    let host_and_port = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
     let host = match host_and_port.strip_prefix('[') {
         Some(address) => address.split_once(']')?.0,
-        None => host_and_port
-            .split_once(':')
-            .map_or(host_and_port, |(host, _)| host),
+        None => host_and_port.split_once(':').map_or(host_and_port, |(host, _)| host),
     };
     // a percent sign is decoded by some readers and not by others
-    (!host.is_empty() && !host.contains('%'))
-        .then(|| host.trim_end_matches('.').to_ascii_lowercase())
+    (!host.is_empty() && !host.contains('%')).then(|| host.trim_end_matches('.').to_ascii_lowercase())
 }
 
 fn file_paths(rest: &str) -> Destination {
     let path = match rest.strip_prefix("//") {
         Some(after) => {
-            let (authority, path) = after
-                .find('/')
-                .map_or((after, ""), |slash| after.split_at(slash));
+            let (authority, path) = after.find('/').map_or((after, ""), |slash| after.split_at(slash));
             match authority.to_ascii_lowercase().as_str() {
                 "" | "localhost" => path,
                 // `file://etc/passwd` and `file://./x` are read as paths by careless readers
@@ -77,11 +64,7 @@ fn file_paths(rest: &str) -> Destination {
         }
         None => rest,
     };
-    let path = path
-        .split(['?', '#'])
-        .next()
-        .filter(|front| *front == path)
-        .unwrap_or(path);
+    let path = path.split(['?', '#']).next().filter(|front| *front == path).unwrap_or(path);
     if path.is_empty() {
         return Destination::Unknown("a file URL without a path");
     }
@@ -126,9 +109,7 @@ fn decode(text: &str) -> String {
 }
 
 fn hexadecimal(byte: u8) -> Option<u8> {
-    char::from(byte)
-        .to_digit(16)
-        .and_then(|digit| u8::try_from(digit).ok())
+    char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok())
 }
 
 /// Every `http:` and `https:` URL in a text.
@@ -140,15 +121,12 @@ pub(super) fn urls_in(text: &str) -> Vec<&str> {
         let scheme_start = before
             .char_indices()
             .rev()
-            .take_while(|(_, character)| {
-                character.is_ascii_alphanumeric() || matches!(character, '+' | '-' | '.')
-            })
+            .take_while(|(_, character)| character.is_ascii_alphanumeric() || matches!(character, '+' | '-' | '.'))
             .last()
             .map_or(position, |(start, _)| start);
         let end = after
             .find(|character: char| {
-                character.is_whitespace()
-                    || matches!(character, '"' | '\'' | '<' | '>' | '`' | ')' | ']')
+                character.is_whitespace() || matches!(character, '"' | '\'' | '<' | '>' | '`' | ')' | ']')
             })
             .unwrap_or(after.len());
         if let Some(url) = rest.get(scheme_start..position.saturating_add(end)) {
@@ -167,10 +145,7 @@ mod tests {
     fn hosts_are_found_as_they_are() {
         let cases: &[(&str, Option<&str>)] = &[
             ("https://Example.COM/path", Some("example.com")),
-            (
-                "https://user:pw@example.com:8080/x?y#z",
-                Some("example.com"),
-            ),
+            ("https://user:pw@example.com:8080/x?y#z", Some("example.com")),
             ("http://good.example@evil.example/", Some("evil.example")),
             ("http://example.com.", Some("example.com")),
             ("http://[::1]:80/", Some("::1")),
@@ -204,10 +179,7 @@ mod tests {
             ("file:relative", &["relative"]),
             ("file://etc/passwd", &["etc/passwd"]),
             ("file:///a%2fb", &["/a%2fb", "/a/b"]),
-            (
-                "file:///ws/%252e%252e/x",
-                &["/ws/%252e%252e/x", "/ws/%2e%2e/x", "/ws/../x"],
-            ),
+            ("file:///ws/%252e%252e/x", &["/ws/%252e%252e/x", "/ws/%2e%2e/x", "/ws/../x"]),
             ("file:///100%25", &["/100%25", "/100%"]),
             ("file:///x%zz", &["/x%zz"]),
         ];
