@@ -1,5 +1,11 @@
 //! Where paths really lie.
 
+pub mod boundary;
+pub(crate) mod braces;
+pub mod file_system;
+mod pattern;
+pub mod resolve;
+
 use std::path::PathBuf;
 
 use callgate_shell::effect::Names;

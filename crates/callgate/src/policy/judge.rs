@@ -98,6 +98,24 @@ impl<'a> Judge<'a> {
 
     /// Judges one effect.
     pub(crate) fn judge(&self, subject: &Subject<'_>) -> Outcome {
+        self.with_view(subject, |view| self.first_match(view))
+    }
+
+    /// The rules that match and that the index would not have found: none, if it is right.
+    #[cfg(test)]
+    pub(crate) fn missed(&self, subject: &Subject<'_>) -> Vec<u32> {
+        self.with_view(subject, |view| {
+            let candidates = self.candidates(view);
+            (0_u32..)
+                .zip(&self.compiled.rules)
+                .filter(|(number, rule)| !candidates.contains(number) && !matches!(self.matches(rule, view), Match::No))
+                .map(|(number, _)| number)
+                .collect()
+        })
+    }
+
+    /// Looks up what several rules need to know of an effect.
+    fn with_view<T>(&self, subject: &Subject<'_>, then: impl FnOnce(&View<'_>) -> T) -> T {
         let changes = matches!(subject.action, Some(Action::Write | Action::Delete));
         let is_path =
             subject.place.is_some() || matches!(subject.effect.map(|effect| &effect.target), Some(Target::Path(_)));
@@ -111,11 +129,14 @@ impl<'a> Judge<'a> {
             Some(Target::Host(host)) => Some(Machine::new(host.name.as_deref())),
             _ => None,
         };
-        let view = View { subject: *subject, hits: &hits, is_path, machine: machine.as_ref() };
+        then(&View { subject: *subject, hits: &hits, is_path, machine: machine.as_ref() })
+    }
+
+    fn first_match(&self, view: &View<'_>) -> Outcome {
         let mut doubt: Option<Outcome> = None;
-        for number in self.candidates(&view) {
+        for number in self.candidates(view) {
             let Some(rule) = self.compiled.rules.get(number as usize) else { continue };
-            match self.matches(rule, &view) {
+            match self.matches(rule, view) {
                 Match::No => {}
                 Match::Overrun => {
                     return Outcome { decision: Decision::Deny, rule: Some(number), why: Why::Overrun };
@@ -129,7 +150,7 @@ impl<'a> Judge<'a> {
                 }
             }
         }
-        stricter(doubt, self.default(subject))
+        stricter(doubt, self.default(&view.subject))
     }
 
     /// What happens to an effect that no rule matches.

@@ -177,6 +177,12 @@ impl PathLists {
     }
 
     fn look_up(&self, subject: &Subject<'_>, around: &Surroundings<'_>, pool: &Pool) -> Vec<Hit> {
+        let candidates = self.candidates(subject, around);
+        candidates.iter().filter_map(|number| self.hit(*number, subject, around, pool)).collect()
+    }
+
+    /// The numbers of all globs that may have to do with a subject, in order.
+    fn candidates(&self, subject: &Subject<'_>, around: &Surroundings<'_>) -> Vec<u32> {
         let mut candidates = self.loose.clone();
         if !self.named.is_empty() {
             for component in subject.components {
@@ -192,7 +198,7 @@ impl PathLists {
         }
         candidates.sort_unstable();
         candidates.dedup();
-        candidates.iter().filter_map(|number| self.hit(*number, subject, around, pool)).collect()
+        candidates
     }
 
     /// Adds the globs that may lie below a directory.
@@ -357,4 +363,60 @@ pub(crate) fn components(path: &Path) -> Vec<&[u8]> {
             .filter(|name| !name.is_empty() && *name != b"."),
     );
     names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn component() -> impl Strategy<Value = String> {
+        prop_oneof![Just("**".to_owned()), "(home|root|me|w|etc|[ab*?]{1,3}|a[*]bcd|[*]abc|abc[*])"]
+    }
+
+    fn glob() -> impl Strategy<Value = String> {
+        let anchor = prop_oneof![Just("/"), Just("~/"), Just("./"), Just("**/")];
+        (anchor, prop::collection::vec(component(), 0..4))
+            .prop_map(|(anchor, names)| format!("{anchor}{}", names.join("/")))
+    }
+
+    fn path() -> impl Strategy<Value = String> {
+        prop::collection::vec("(home|root|me|w|etc|[ab]{1,4}|abcd|xabc)", 0..5)
+            .prop_map(|names| format!("/{}", names.join("/")))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        /// The index must not lose anything: a glob that touches a subject is among its candidates.
+        #[test]
+        fn no_glob_is_missed(
+            globs in prop::collection::vec(glob(), 1..8),
+            path in path(),
+            shell in prop::option::of("([ab*]{1,3}|abc[*]|[.]e[*])(/[ab*]{1,2})?"),
+            anything: bool, tree: bool, floating_counts: bool, changes: bool,
+        ) {
+            let (mut lists, mut pool) = (PathLists::default(), Pool::default());
+            let usable = globs.iter().map(String::as_str).filter(|glob| {
+                glob::compile(glob, &Base::Workspace, &mut Pool::default(), &mut Vec::new()).is_ok()
+            });
+            lists.add(usable, &Base::Workspace, &mut pool).unwrap();
+            lists.index(&pool);
+            let around = Surroundings::new(Some(Path::new("/home/me")), Some(Path::new("/w")));
+            let components = components(Path::new(&path));
+            let names = shell.as_deref().and_then(ShellName::parse);
+            let following = match &names {
+                Some(names) => Following::Shell(names),
+                None if anything => Following::Anything,
+                None => Following::Nothing,
+            };
+            let subject = Subject { components: &components, following, tree, floating_counts, changes };
+            let candidates = lists.candidates(&subject, &around);
+            for number in 0..lists.len() as u32 {
+                if lists.hit(number, &subject, &around, &pool).is_some() {
+                    prop_assert!(candidates.contains(&number), "{:?} {path} {shell:?}", globs);
+                }
+            }
+        }
+    }
 }

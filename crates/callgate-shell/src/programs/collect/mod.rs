@@ -1,0 +1,322 @@
+//! From roles to effects.
+
+mod words;
+
+use crate::effect::{Action, CodeOrigin, Effect, Host, Mark, Names, PathTarget, Program, Target};
+use crate::programs::host::{self, Place};
+use crate::programs::languages;
+use crate::programs::paths;
+use crate::programs::table::{EffectForm, EffectTarget, Role, RoleKind};
+use crate::programs::{Nested, NestedBody};
+use crate::stream::Stream;
+use crate::word::Word;
+
+/// Says of an effect that it happens only if the destination is a directory.
+pub(in crate::programs) const IF_DIRECTORY: &str = "inside it if it is a directory";
+
+/// Gathers what an invocation does.
+pub(in crate::programs) struct Collector<'a> {
+    /// The program and its subcommands, for reasons.
+    pub(in crate::programs) program: String,
+    pub(in crate::programs) effects: Vec<Effect>,
+    pub(in crate::programs) nested: Vec<Nested>,
+    /// The working directory, which `<dir>` changes.
+    pub(in crate::programs) directory: Option<String>,
+    pub(in crate::programs) directory_changed: bool,
+    pub(in crate::programs) home: Option<&'a str>,
+    pub(in crate::programs) stdin: &'a Stream,
+    pub(in crate::programs) environment: Vec<(String, Word)>,
+    /// Path operands mean whole trees.
+    pub(in crate::programs) tree: bool,
+    /// The machine or container in which wrapped commands run.
+    pub(in crate::programs) elsewhere: Option<String>,
+    /// The host that was connected to last.
+    host: Option<String>,
+    /// Operands that were read or listed: what a stream of names is below.
+    pub(in crate::programs) listed: Vec<Word>,
+    /// What is copied or moved, and where to.
+    sources: Vec<Word>,
+    destinations: Vec<(Word, Vec<Mark>)>,
+    /// What is written if code of this call does more than look.
+    updated_by_code: Vec<(Word, Vec<Mark>)>,
+    pub(in crate::programs) code_changes: bool,
+}
+
+impl<'a> Collector<'a> {
+    pub(in crate::programs) fn new(
+        program: &str,
+        directory: Option<&str>,
+        home: Option<&'a str>,
+        stdin: &'a Stream,
+    ) -> Self {
+        Collector {
+            program: program.to_owned(),
+            effects: Vec::new(),
+            nested: Vec::new(),
+            directory: directory.map(str::to_owned),
+            directory_changed: false,
+            home,
+            stdin,
+            environment: Vec::new(),
+            tree: false,
+            elsewhere: None,
+            host: None,
+            listed: Vec::new(),
+            sources: Vec::new(),
+            destinations: Vec::new(),
+            updated_by_code: Vec::new(),
+            code_changes: false,
+        }
+    }
+
+    /// Adds an effect unless it is there already.
+    pub(in crate::programs) fn push(&mut self, action: Action, target: Target, marks: &[Mark], because: &str) {
+        let mut marks = marks.to_vec();
+        marks.sort_unstable();
+        marks.dedup();
+        let because = format!("{}: {because}", self.program);
+        if !self.effects.iter().any(|other| other.action == action && other.target == target && other.marks == marks) {
+            self.effects.push(Effect { action, target, marks, because });
+        }
+    }
+
+    pub(in crate::programs) fn opaque(&mut self, why: &str, because: &str) {
+        self.push(Action::Opaque, Target::Text(why.to_owned()), &[], because);
+    }
+
+    pub(in crate::programs) fn run(&mut self, name: &str, origin: CodeOrigin, because: &str) {
+        let marks: &[Mark] = if origin == CodeOrigin::Project { &[Mark::ProjectCode] } else { &[] };
+        self.push(Action::Run, Target::Program(Program { name: name.to_owned(), origin }), marks, because);
+    }
+
+    /// An effect on the path that a word names.
+    pub(in crate::programs) fn path(&mut self, action: Action, word: &Word, tree: bool, marks: &[Mark], because: &str) {
+        let Some(names) = paths::names(self.directory.as_deref(), word) else {
+            return;
+        };
+        if let Names::Exact(path) = &names
+            && matches!(action, Action::Read | Action::Write | Action::List)
+            && paths::is_harmless_device(path)
+        {
+            return;
+        }
+        // To see unknown names is an effect that a policy can judge; for anything else the name decides.
+        if let Names::Unknown(why) = &names
+            && action != Action::List
+        {
+            let verb = match action {
+                Action::Read => "reads",
+                Action::Write => "writes",
+                Action::Delete => "deletes",
+                _ => "uses",
+            };
+            let why = format!("the path that {} {verb} is not known ({why})", self.program);
+            self.opaque(&why, because);
+        }
+        self.push(action, Target::Path(PathTarget { names, tree }), marks, because);
+    }
+
+    /// An effect that a table states.
+    pub(in crate::programs) fn stated(&mut self, form: &EffectForm, because: &str) {
+        let target = match &form.target {
+            EffectTarget::Path(path) => {
+                let names = paths::of_table(self.directory.as_deref(), self.home, path);
+                if let Names::Unknown(why) = &names {
+                    let why = why.clone();
+                    self.opaque(&why, because);
+                }
+                Target::Path(PathTarget { names, tree: form.tree })
+            }
+            EffectTarget::Program(origin, name) => {
+                let name = match (origin, name.as_str()) {
+                    (CodeOrigin::File, path) => paths::absolute(self.directory.as_deref(), path),
+                    (_, "") => self.program.clone(),
+                    (_, name) => name.to_owned(),
+                };
+                let mut marks = form.marks.clone();
+                if *origin == CodeOrigin::Project {
+                    marks.push(Mark::ProjectCode);
+                }
+                return self.push(form.action, Target::Program(Program { name, origin: *origin }), &marks, because);
+            }
+            EffectTarget::Host(name) => Target::Host(Host {
+                name: name.clone(),
+                shown: name.clone().unwrap_or_else(|| format!("the host that {} talks to", self.program)),
+            }),
+            EffectTarget::Words(words) => Target::Text(words.clone().unwrap_or_else(|| self.program.clone())),
+        };
+        self.push(form.action, target, &form.marks, because);
+    }
+
+    /// What a word means in its role.
+    pub(in crate::programs) fn role(&mut self, word: &Word, role: &Role, because: &str) {
+        let tree = role.tree || self.tree;
+        let is_stream = word.known() == Some("-");
+        match &role.kind {
+            RoleKind::Text => {}
+            RoleKind::List => {
+                self.listed.push(word.clone());
+                self.path(Action::List, word, tree, &role.marks, because);
+            }
+            RoleKind::Read if is_stream => {}
+            RoleKind::Read => {
+                self.listed.push(word.clone());
+                self.sources.push(word.clone());
+                self.path(Action::Read, word, tree, &role.marks, because);
+            }
+            RoleKind::Write | RoleKind::WriteInto | RoleKind::Update if is_stream => {}
+            RoleKind::Write => self.path(Action::Write, word, tree, &role.marks, because),
+            RoleKind::WriteInto => {
+                self.path(Action::Write, word, role.tree, &role.marks, because);
+                self.destinations.push((word.clone(), role.marks.clone()));
+            }
+            RoleKind::Delete => self.path(Action::Delete, word, tree, &role.marks, because),
+            RoleKind::Update => {
+                self.listed.push(word.clone());
+                self.path(Action::Read, word, tree, &role.marks, because);
+                self.path(Action::Write, word, tree, &role.marks, because);
+            }
+            RoleKind::UpdateByCode => {
+                self.path(Action::Read, word, tree, &role.marks, because);
+                self.updated_by_code.push((word.clone(), role.marks.clone()));
+            }
+            RoleKind::AnyValue => self.any_value(word, because),
+            RoleKind::Move => {
+                self.sources.push(word.clone());
+                self.path(Action::Read, word, tree, &role.marks, because);
+                self.path(Action::Delete, word, tree, &role.marks, because);
+            }
+            RoleKind::RunFile => self.run_file(word, because),
+            RoleKind::Directory => self.change_directory(word, because),
+            RoleKind::Shell => self.shell(word.clone(), Vec::new(), role, None),
+            RoleKind::ShellWords | RoleKind::Command { .. } => self.rest(std::slice::from_ref(word), role),
+            RoleKind::Assign => self.assign(word, because),
+            RoleKind::Code(language) => languages::read(self, language, word, because),
+            RoleKind::Host | RoleKind::HostSend => {
+                let action = if role.kind == RoleKind::Host { Action::Connect } else { Action::Send };
+                let host = host::host(word);
+                self.reach(action, host, &role.marks, because);
+            }
+            RoleKind::Url | RoleKind::UrlSend => {
+                let (action, local) = match role.kind {
+                    RoleKind::Url => (Action::Connect, Action::Read),
+                    _ => (Action::Send, Action::Write),
+                };
+                match host::url(word) {
+                    Place::Remote(host) => self.reach(action, host, &role.marks, because),
+                    Place::Local(path) => self.path(local, &Word::Known(path), tree, &role.marks, because),
+                }
+            }
+            RoleKind::RemoteRead | RoleKind::RemoteWrite => {
+                let (action, local) = match role.kind {
+                    RoleKind::RemoteRead => (Action::Connect, Action::Read),
+                    _ => (Action::Send, Action::Write),
+                };
+                match host::remote(word) {
+                    Some(Place::Remote(host)) => self.reach(action, host, &role.marks, because),
+                    Some(Place::Local(path)) => self.path(local, &Word::Known(path), tree, &role.marks, because),
+                    None => {
+                        match local {
+                            Action::Read => self.sources.push(word.clone()),
+                            _ => self.destinations.push((word.clone(), role.marks.clone())),
+                        }
+                        self.path(local, word, tree, &role.marks, because);
+                    }
+                }
+            }
+            RoleKind::AtRead => self.at_read(word, role, because),
+            RoleKind::Opaque(why) => self.opaque(why, because),
+        }
+    }
+
+    /// A command, or shell source made of words.
+    pub(in crate::programs) fn rest(&mut self, words: &[Word], role: &Role) {
+        match role.kind {
+            RoleKind::ShellWords => {
+                let source = joined(words);
+                self.shell(source, Vec::new(), role, None);
+            }
+            RoleKind::Command { prefix: Some(ref prefix), .. } => {
+                let mut words = words.to_vec();
+                match words.first_mut() {
+                    Some(Word::Known(first)) if !first.contains('/') => *first = format!("{prefix}{first}"),
+                    _ => {
+                        let why = format!("what {} runs is not known", self.program);
+                        return self.opaque(&why, "its words");
+                    }
+                }
+                let nested = self.nest(NestedBody::Words(words), role.elsewhere.as_ref());
+                self.nested.push(nested);
+            }
+            _ => {
+                let nested = self.nest(NestedBody::Words(words.to_vec()), role.elsewhere.as_ref());
+                self.nested.push(nested);
+            }
+        }
+    }
+
+    pub(in crate::programs) fn shell(
+        &mut self,
+        source: Word,
+        parameters: Vec<Word>,
+        role: &Role,
+        stdin: Option<Stream>,
+    ) {
+        let mut nested = self.nest(NestedBody::Shell { source, parameters }, role.elsewhere.as_ref());
+        nested.stdin = stdin;
+        self.nested.push(nested);
+    }
+
+    /// Something that runs in the environment and place gathered so far.
+    pub(in crate::programs) fn nest(&self, body: NestedBody, elsewhere: Option<&String>) -> Nested {
+        let elsewhere = elsewhere.or(self.elsewhere.as_ref()).map(|place| match (&self.host, place.as_str()) {
+            (Some(host), "host") => host.clone(),
+            _ => place.clone(),
+        });
+        Nested {
+            body,
+            environment: self.environment.clone(),
+            directory: self.directory_changed.then(|| self.directory.clone()),
+            elsewhere,
+            stdin: None,
+        }
+    }
+
+    fn reach(&mut self, action: Action, host: Host, marks: &[Mark], because: &str) {
+        if host.name.is_none() {
+            let why = format!("the host that {} talks to is not known ({})", self.program, host.shown);
+            self.opaque(&why, because);
+        }
+        self.host = host.name.clone();
+        self.push(action, Target::Host(host), marks, because);
+    }
+}
+
+/// Words joined by spaces, as `ssh` and `watch` do it.
+pub(in crate::programs) fn joined(words: &[Word]) -> Word {
+    let mut text = String::new();
+    for (index, word) in words.iter().enumerate() {
+        if index > 0 {
+            text.push(' ');
+        }
+        match word {
+            Word::Known(known) => text.push_str(known),
+            Word::Partly { prefix, why, .. } => {
+                text.push_str(prefix);
+                return Word::Partly { prefix: text, why: why.clone(), many: false };
+            }
+            other => {
+                let why = match other {
+                    Word::Unknown { why, .. } => why.clone(),
+                    Word::Glob(pattern) => format!("the names of {pattern}"),
+                    _ => "names of files".to_owned(),
+                };
+                return match text.as_str() {
+                    "" => Word::Unknown { why, many: false },
+                    _ => Word::Partly { prefix: text, why, many: false },
+                };
+            }
+        }
+    }
+    Word::Known(text)
+}

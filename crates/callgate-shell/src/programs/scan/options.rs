@@ -1,0 +1,355 @@
+//! Options and their values, style by style.
+
+use super::{Event, Given, Scanner, is_many};
+use crate::programs::table::{OptionForm, Role, RoleKind, Style, Values};
+use crate::word::Word;
+
+/// What `options any` accepts.
+static ANY_OPTION: OptionForm = OptionForm {
+    names: Vec::new(),
+    values: Values::None,
+    ends: false,
+    tree: false,
+    rest: false,
+    effects: Vec::new(),
+    line: 0,
+};
+static ANY_VALUE: Role = Role { kind: RoleKind::AnyValue, tree: false, marks: Vec::new(), elsewhere: None };
+
+impl<'t> Scanner<'t, '_> {
+    pub(super) fn exact(&self, name: &str) -> Option<(usize, &'t OptionForm)> {
+        let last = self.found.levels.len().saturating_sub(1);
+        self.active().find_map(|(index, level)| {
+            let form = level.options.iter().find(|form| form.names.iter().any(|other| other == name))?;
+            // Behind a subcommand, only a call for help is certain to be the program's own.
+            let foreign = index < last && form.ends && !matches!(name, "--help" | "-h" | "-help" | "-?");
+            (!foreign).then_some((index, form))
+        })
+    }
+
+    /// The option whose name, ending in `=` or `*`, is at the front of the word; and the rest.
+    pub(super) fn at_front<'x>(&self, text: &'x str) -> Option<(usize, &'t OptionForm, &'x str)> {
+        let mut best: Option<(usize, &'t OptionForm, &'x str)> = None;
+        for (index, level) in self.active() {
+            for form in &level.options {
+                for name in &form.names {
+                    let rest = match name.strip_suffix('*') {
+                        Some(front) if !front.is_empty() => text.strip_prefix(front),
+                        _ if name.ends_with('=') && name.len() > 1 => text.strip_prefix(name.as_str()),
+                        _ if name.ends_with("NUMBER") => {
+                            let front = name.strip_suffix("NUMBER").unwrap_or_default();
+                            text.strip_prefix(front)
+                                .filter(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
+                        }
+                        _ => None,
+                    };
+                    if let Some(rest) = rest
+                        && best.is_none_or(|(_, _, shortest)| rest.len() < shortest.len())
+                    {
+                        best = Some((index, form, rest));
+                    }
+                }
+            }
+        }
+        best
+    }
+
+    pub(super) fn known(&mut self, text: &str) {
+        if let Some((level, form)) = self.exact(text) {
+            return self.give(level, form, text, None);
+        }
+        if text == "--" {
+            self.options_over = true;
+            return;
+        }
+        if text.len() > 1 && text.starts_with('-') {
+            match self.style() {
+                Style::Single | Style::SingleFirst => self.single(text),
+                _ if text.starts_with("--") => self.long(text),
+                _ => self.short(text),
+            }
+        } else if let Some((level, form, rest)) = self.at_front(text) {
+            self.give_front(level, form, text, rest);
+        } else {
+            self.operand(Word::Known(text.to_owned()));
+        }
+    }
+
+    pub(super) fn give_front(&mut self, level: usize, form: &'t OptionForm, text: &str, rest: &str) {
+        let number = form.names.iter().any(|name| name.ends_with("NUMBER"));
+        let glued = (!rest.is_empty() && !number || text.ends_with('=')).then(|| Word::Known(rest.to_owned()));
+        let glued = glued.filter(|_| form.values != Values::None);
+        self.give(level, form, text, glued);
+    }
+
+    /// `-word`, `--word`, `-word=value`.
+    pub(super) fn single(&mut self, text: &str) {
+        let bare = |name: &str| name.strip_prefix("--").or(name.strip_prefix('-')).unwrap_or(name).to_owned();
+        let (name, value) = match text.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (text, None),
+        };
+        let wanted = bare(name);
+        let found = self.active().find_map(|(index, level)| {
+            let form = level.options.iter().find(|form| {
+                form.names
+                    .iter()
+                    .any(|other| other.starts_with('-') && !other.ends_with(['*', '=']) && bare(other) == wanted)
+            });
+            form.map(|form| (index, form))
+        });
+        match found {
+            Some((level, form)) => self.give_with(level, form, name, value),
+            None => match self.at_front(text) {
+                Some((level, form, rest)) => self.give_front(level, form, text, rest),
+                None => self.unknown_option(name, value),
+            },
+        }
+    }
+
+    pub(super) fn long(&mut self, text: &str) {
+        let (name, value) = match text.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (text, None),
+        };
+        if let Some((level, form)) = self.exact(name) {
+            return self.give_with(level, form, name, value);
+        }
+        if let Some((level, form, rest)) = self.at_front(text) {
+            return self.give_front(level, form, text, rest);
+        }
+        let abbreviates = matches!(self.style(), Style::Gnu | Style::Posix | Style::Tar);
+        if name == "--help" || (abbreviates && name == "--version") {
+            self.found.ended = true;
+            return;
+        }
+        if abbreviates {
+            match self.abbreviated(name) {
+                Abbreviation::Option(level, form) => {
+                    return self.give_with(level, form, name, value);
+                }
+                Abbreviation::Ends => {
+                    self.found.ended = true;
+                    return;
+                }
+                Abbreviation::Unclear => {
+                    return self.doubt(|program| format!("option {name} of {program} is ambiguous"));
+                }
+                Abbreviation::None => {}
+            }
+        }
+        self.unknown_option(name, value);
+    }
+
+    pub(super) fn abbreviated(&self, name: &str) -> Abbreviation<'t> {
+        if name.len() < 3 {
+            return Abbreviation::Unclear;
+        }
+        let mut found: Vec<(usize, &'t OptionForm)> = Vec::new();
+        for (index, level) in self.active() {
+            for form in &level.options {
+                if form.names.iter().any(|other| other.starts_with("--") && other.starts_with(name)) {
+                    found.push((index, form));
+                }
+            }
+        }
+        let declared = |wanted: &str| self.exact(wanted).is_some();
+        let builtin =
+            ["--help", "--version"].iter().filter(|other| other.starts_with(name) && !declared(other)).count();
+        match (found.as_slice(), builtin) {
+            ([], 0) => Abbreviation::None,
+            ([], 1) => Abbreviation::Ends,
+            ([(level, form)], 0) => Abbreviation::Option(*level, form),
+            _ => Abbreviation::Unclear,
+        }
+    }
+
+    /// `-abc`: flags, the last of which may have its value glued.
+    pub(super) fn short(&mut self, text: &str) {
+        if let Some((name, value)) = text.split_once('=')
+            && name.len() > 2
+            && let Some((level, form)) = self.exact(name)
+        {
+            return self.give_with(level, form, name, Some(value));
+        }
+        if let Some((level, form, rest)) = self.at_front(text) {
+            return self.give_front(level, form, text, rest);
+        }
+        let body = text.get(1..).unwrap_or_default();
+        for (at, letter) in body.char_indices() {
+            let name = format!("-{letter}");
+            let rest = body.get(at + letter.len_utf8()..).unwrap_or_default();
+            if let Some((level, form)) = self.exact(&name) {
+                if form.values == Values::None {
+                    self.give(level, form, &name, None);
+                    continue;
+                }
+                let stripped = match self.style() {
+                    Style::Long | Style::LongFirst => rest.strip_prefix('=').unwrap_or(rest),
+                    _ => rest,
+                };
+                let glued = (!rest.is_empty()).then(|| Word::Known(stripped.to_owned()));
+                return self.give(level, form, &name, glued);
+            }
+            if letter.is_ascii_digit()
+                && let Some((level, form, "")) = self.at_front(&format!("-{letter}{rest}")).map(|(l, f, _)| (l, f, ""))
+                && form.names.iter().any(|name| name.ends_with("NUMBER"))
+            {
+                return self.give(level, form, &name, None);
+            }
+            // Where any option is accepted, `-x5` and `-xyz` may be one.
+            let glued = (!rest.is_empty()).then_some(rest);
+            self.unknown_option(&name, glued);
+            return;
+        }
+    }
+
+    /// `tar xzf a.tar`: the letters' values are the words that follow, in order.
+    pub(super) fn bundle_without_dash(&mut self) {
+        let Some(Word::Known(text)) = self.words.first() else {
+            return;
+        };
+        if text.starts_with('-') || text.is_empty() {
+            return;
+        }
+        self.at = 1;
+        for letter in text.clone().chars() {
+            let name = format!("-{letter}");
+            match self.exact(&name) {
+                Some((level, form)) => self.give(level, form, &name, None),
+                None => self.unknown_option(&name, None),
+            }
+        }
+    }
+
+    pub(super) fn unknown_option(&mut self, name: &str, value: Option<&str>) {
+        if self.found.levels.iter().any(|level| level.options_any) && self.any_option(name, value) {
+            return;
+        }
+        let name = name.to_owned();
+        self.doubt(|program| format!("option {name} of {program} is not known"));
+    }
+
+    /// An option where any is accepted: words up to the next option are its values.
+    pub(super) fn any_option(&mut self, name: &str, value: Option<&str>) -> bool {
+        let Some(level) = self.found.level() else {
+            return false;
+        };
+        let mut given = Given {
+            form: &ANY_OPTION,
+            level: self.found.levels.len().saturating_sub(1),
+            name: name.to_owned(),
+            values: value.map(|value| (Word::Known(value.to_owned()), &ANY_VALUE)).into_iter().collect(),
+            rest: None,
+            negated: false,
+        };
+        let is_option = |word: &Word| match word {
+            Word::Known(text) | Word::Partly { prefix: text, .. } => text.starts_with('-') && text.len() > 1,
+            _ => false,
+        };
+        if value.is_none() && self.words.get(self.at).is_some_and(|word| !is_option(word)) {
+            // Whether they are its values or operands makes no difference only if operands are text.
+            let text_only = level.args.iter().flat_map(|line| &line.then).all(|slot| slot.role.kind == RoleKind::Text);
+            if !text_only || !level.subs.is_empty() {
+                return false;
+            }
+            while let Some(word) = self.words.get(self.at).filter(|word| !is_option(word)) {
+                given.values.push((word.clone(), &ANY_VALUE));
+                self.at += 1;
+            }
+        }
+        self.found.events.push(Event::Given(given));
+        true
+    }
+
+    pub(super) fn give_with(&mut self, level: usize, form: &'t OptionForm, name: &str, value: Option<&str>) {
+        let Some(value) = value else {
+            return self.give(level, form, name, None);
+        };
+        if form.values != Values::None {
+            return self.give(level, form, name, Some(Word::Known(value.to_owned())));
+        }
+        let switches = matches!(self.style(), Style::Long | Style::LongFirst | Style::Single | Style::SingleFirst);
+        match value.to_ascii_lowercase().as_str() {
+            "true" | "1" | "yes" | "on" if switches => self.give(level, form, name, None),
+            "false" | "0" | "no" | "off" if switches => {
+                let given = Given { form, level, name: name.to_owned(), values: Vec::new(), rest: None, negated: true };
+                self.found.events.push(Event::Given(given));
+            }
+            _ => {
+                let name = name.to_owned();
+                self.doubt(|program| format!("option {name} of {program} takes no value that we know of"));
+            }
+        }
+    }
+
+    /// Notes an option and takes its values.
+    pub(super) fn give(&mut self, level: usize, form: &'t OptionForm, name: &str, glued: Option<Word>) {
+        let mut given = Given { form, level, name: name.to_owned(), values: Vec::new(), rest: None, negated: false };
+        let mut surplus = Vec::new();
+        match &form.values {
+            Values::None => {}
+            Values::Optional(role) => given.values.extend(glued.map(|word| (word, role))),
+            Values::Words(roles) => {
+                let mut glued = glued;
+                for role in roles {
+                    if role.takes_rest() {
+                        let mut rest: Vec<Word> = glued.take().into_iter().collect();
+                        rest.extend(self.words.get(self.at..).unwrap_or_default().iter().cloned());
+                        self.at = self.words.len();
+                        given.rest = Some((rest, role));
+                        break;
+                    }
+                    if matches!(role.kind, RoleKind::Command { until: true, .. }) {
+                        given.rest = Some((self.until_semicolon(), role));
+                        continue;
+                    }
+                    let word = match glued.take() {
+                        Some(word) => word,
+                        None => match self.words.get(self.at) {
+                            Some(word) => {
+                                self.at += 1;
+                                word.clone()
+                            }
+                            None => break,
+                        },
+                    };
+                    if is_many(&word) {
+                        surplus.push(word.clone());
+                    }
+                    given.values.push((word, role));
+                }
+            }
+        }
+        self.found.ended |= form.ends;
+        self.options_over |= form.rest;
+        self.found.events.push(Event::Given(given));
+        // A value that may be several words leaves the others as operands, or as options.
+        for word in surplus {
+            if !matches!(word, Word::Glob(_)) && self.options_matter() && !self.options_over {
+                self.doubt(|program| format!("an unquoted value may hold options of {program}"));
+            }
+            self.operand(word);
+        }
+    }
+
+    pub(super) fn until_semicolon(&mut self) -> Vec<Word> {
+        let mut rest = Vec::new();
+        while let Some(word) = self.words.get(self.at) {
+            self.at += 1;
+            if matches!(word.known(), Some(";" | "+")) {
+                break;
+            }
+            rest.push(word.clone());
+        }
+        rest
+    }
+}
+
+/// What an abbreviated long option stands for.
+pub(super) enum Abbreviation<'t> {
+    Option(usize, &'t OptionForm),
+    Ends,
+    Unclear,
+    None,
+}

@@ -1,0 +1,128 @@
+//! The narrow interface through which deciding looks at the file system.
+
+use std::ffi::OsString;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+/// What stands at a path, links not followed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Entry {
+    /// Nothing.
+    Missing,
+    /// A symbolic link and what it says.
+    Link(PathBuf),
+    /// A directory.
+    Directory,
+    /// A file, device, socket …
+    Other,
+    /// It cannot be looked at, and why.
+    Unreadable(String),
+}
+
+/// Looks at the file system. Deciding asks nothing else of it, so that a test can stand in for it.
+pub trait FileSystem: Send + Sync {
+    /// What stands at an absolute path whose parents are no links.
+    fn look(&self, path: &Path) -> Entry;
+
+    /// The names in a directory; `None` if it cannot be read or has more than `limit`.
+    fn names(&self, directory: &Path, limit: usize) -> Option<Vec<OsString>>;
+}
+
+/// The machine's own file system.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RealFileSystem;
+
+impl FileSystem for RealFileSystem {
+    fn look(&self, path: &Path) -> Entry {
+        let metadata = match std::fs::symlink_metadata(path) {
+            Ok(metadata) => metadata,
+            Err(error) => {
+                return match error.kind() {
+                    ErrorKind::NotFound | ErrorKind::NotADirectory => Entry::Missing,
+                    kind => Entry::Unreadable(kind.to_string()),
+                };
+            }
+        };
+        if metadata.is_symlink() {
+            match std::fs::read_link(path) {
+                Ok(target) => Entry::Link(target),
+                Err(error) => Entry::Unreadable(error.kind().to_string()),
+            }
+        } else if metadata.is_dir() {
+            Entry::Directory
+        } else {
+            Entry::Other
+        }
+    }
+
+    fn names(&self, directory: &Path, limit: usize) -> Option<Vec<OsString>> {
+        let mut names = Vec::new();
+        for entry in std::fs::read_dir(directory).ok()? {
+            if names.len() >= limit {
+                return None;
+            }
+            names.push(entry.ok()?.file_name());
+        }
+        names.sort_unstable();
+        Some(names)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod fake {
+    //! A file system that is a table.
+
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    /// Paths and what stands there; parents that are not listed are directories.
+    #[derive(Debug, Clone, Default)]
+    pub(crate) struct Fake(BTreeMap<PathBuf, Entry>);
+
+    impl Fake {
+        pub(crate) fn new() -> Self {
+            Fake::default()
+        }
+
+        fn with(mut self, path: &str, entry: Entry) -> Self {
+            for parent in Path::new(path).ancestors().skip(1) {
+                self.0.entry(parent.to_path_buf()).or_insert(Entry::Directory);
+            }
+            self.0.insert(path.into(), entry);
+            self
+        }
+
+        pub(crate) fn directory(self, path: &str) -> Self {
+            self.with(path, Entry::Directory)
+        }
+
+        pub(crate) fn file(self, path: &str) -> Self {
+            self.with(path, Entry::Other)
+        }
+
+        pub(crate) fn link(self, path: &str, target: &str) -> Self {
+            self.with(path, Entry::Link(target.into()))
+        }
+
+        pub(crate) fn unreadable(self, path: &str) -> Self {
+            self.with(path, Entry::Unreadable("permission denied".into()))
+        }
+    }
+
+    impl FileSystem for Fake {
+        fn look(&self, path: &Path) -> Entry {
+            self.0.get(path).cloned().unwrap_or(Entry::Missing)
+        }
+
+        fn names(&self, directory: &Path, limit: usize) -> Option<Vec<OsString>> {
+            let names: Vec<_> = self
+                .0
+                .keys()
+                .filter(|path| path.parent() == Some(directory))
+                .filter_map(|path| path.file_name().map(Into::into))
+                .collect();
+            (names.len() <= limit && self.look(directory) == Entry::Directory).then_some(names)
+        }
+    }
+}

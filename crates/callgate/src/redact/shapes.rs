@@ -1,0 +1,286 @@
+//! What credentials look like: a table.
+//!
+//! A shape is only looked for where one of its telling words stands, and its pattern is only compiled then. In a pattern, the
+//! groups are the secret; what stands around them stays readable.
+
+use std::ops::Range;
+use std::sync::{LazyLock, OnceLock};
+
+use aho_corasick::AhoCorasick;
+use regex::Regex;
+
+/// One kind of credential.
+struct Shape {
+    /// What it is called in place of the secret.
+    what: &'static str,
+    /// Words of which at least one stands in every text that has it; lower case.
+    words: &'static [&'static str],
+    /// The pattern.
+    pattern: &'static str,
+    /// What the secret must look like beyond the pattern.
+    check: Check,
+}
+
+/// What is checked of a secret that a pattern found.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Check {
+    /// Nothing.
+    Always,
+    /// It is no reference to a variable, no placeholder, no plain word like `true` and no small number.
+    IsValue,
+    /// It also looks random.
+    IsRandom,
+}
+
+use Check::{Always, IsRandom, IsValue};
+
+const fn shape(what: &'static str, words: &'static [&'static str], pattern: &'static str, check: Check) -> Shape {
+    Shape { what, words, pattern, check }
+}
+
+const SHAPES: &[Shape] = &[
+    shape(
+        "private key",
+        &["private key"],
+        r"(?s)(-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,10}-----.*?(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,10}-----|\z))",
+        Always,
+    ),
+    shape("age key", &["age-secret-key-"], r"(?i)(AGE-SECRET-KEY-1[0-9A-Z]{20,})", Always),
+    shape("AWS key", &["akia", "asia", "abia", "acca"], r"\b((?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16})\b", Always),
+    shape(
+        "AWS secret",
+        &["aws"],
+        r#"(?i)aws[\w .-]{0,24}(?:secret|key)[\w .-]{0,24}["']?\s*[=:,]?\s*["']?([A-Za-z0-9/+]{40})(?:[^A-Za-z0-9/+]|$)"#,
+        Always,
+    ),
+    shape(
+        "GitHub token",
+        &["ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"],
+        r"(gh[pousr]_[A-Za-z0-9]{20,255}|github_pat_[A-Za-z0-9_]{20,255})",
+        Always,
+    ),
+    shape(
+        "GitLab token",
+        &["glpat-", "gldt-", "glrt-", "glcbt-", "glptt-", "glft-", "glsoat-", "glimt-", "glagent-", "gloas-"],
+        r"(gl(?:pat|dt|rt|cbt|ptt|ft|soat|imt|agent|oas)-[A-Za-z0-9_.\-]{16,})",
+        Always,
+    ),
+    shape(
+        "Slack token",
+        &["xox", "xapp-", "hooks.slack.com"],
+        r"(xox[abeoprs](?:\.xox[bp])?-[A-Za-z0-9-]{10,}|xapp-[A-Za-z0-9-]{10,})|hooks\.slack\.com/(?:services|workflows|triggers)/([A-Za-z0-9/_-]+)",
+        Always,
+    ),
+    shape(
+        "Stripe key",
+        &["sk_live_", "sk_test_", "sk_prod_", "rk_live_", "rk_test_", "rk_prod_", "whsec_"],
+        r"((?:sk|rk)_(?:live|test|prod)_[A-Za-z0-9]{10,}|whsec_[A-Za-z0-9+/=]{16,})",
+        Always,
+    ),
+    shape("API key", &["sk-"], r"\b(sk-[A-Za-z0-9_\-]{16,})", Always),
+    shape("npm token", &["npm_"], r"\b(npm_[A-Za-z0-9]{30,})", Always),
+    shape("PyPI token", &["pypi-"], r"\b(pypi-[A-Za-z0-9_\-]{16,})", Always),
+    shape(
+        "Google key",
+        &["aiza", "ya29.", "gocspx-"],
+        r"(AIza[0-9A-Za-z_\-]{35}|ya29\.[0-9A-Za-z_\-]{20,}|GOCSPX-[0-9A-Za-z_\-]{20,})",
+        Always,
+    ),
+    shape("Hugging Face token", &["hf_"], r"\b(hf_[A-Za-z0-9]{20,})", Always),
+    shape("SendGrid key", &["sg."], r"\b(SG\.[A-Za-z0-9_\-]{16,}\.[A-Za-z0-9_\-]{16,})", Always),
+    shape("DigitalOcean token", &["_v1_"], r"\b(do[oprt]_v1_[a-f0-9]{64})", Always),
+    shape("Telegram token", &[":aa"], r"\b([0-9]{8,10}:AA[A-Za-z0-9_\-]{30,})", Always),
+    shape("Docker token", &["dckr_"], r"\b(dckr_(?:pat|oat)_[A-Za-z0-9_\-]{20,})", Always),
+    shape("Vault token", &["hvs.", "hvb."], r"\b(hv[sb]\.[A-Za-z0-9_\-]{20,})", Always),
+    shape(
+        "Shopify token",
+        &["shpat_", "shpss_", "shpca_", "shppa_"],
+        r"\b(shp(?:at|ss|ca|pa)_[a-fA-F0-9]{32})",
+        Always,
+    ),
+    shape("Linear key", &["lin_api_"], r"\b(lin_api_[A-Za-z0-9]{30,})", Always),
+    shape("Databricks token", &["dapi"], r"\b(dapi[a-f0-9]{32})", Always),
+    shape("signed token", &["eyj"], r"\b(eyJ[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]{8,}(?:\.[A-Za-z0-9_\-]*)?)", Always),
+    shape("authorization", &["authorization"], r#"(?i)authorization["']?\s*[:=]\s*["']?([^"'\r\n]+)"#, IsValue),
+    shape("bearer token", &["bearer"], r"(?i)\bbearer\s+([A-Za-z0-9._~+/=\-]{8,})", IsValue),
+    shape("cookie", &["cookie"], r#"(?i)\b(?:set-)?cookie\s*:\s*([^"'\r\n]+)"#, IsValue),
+    shape(
+        "password in a URL",
+        &["://"],
+        r#"://[^\s:/@"'<>]{0,200}:([^\s/@"'<>]{1,500})@|://([^\s:/@"'<>]{16,500})@"#,
+        IsValue,
+    ),
+    shape(
+        "signature in a URL",
+        &["sig=", "signature=", "token=", "code=", "key="],
+        r#"(?i)[?&](?:sig|signature|x-amz-signature|x-amz-security-token|x-goog-signature|(?:access_|auth_|id_|refresh_)?token|code|(?:api_?)?key)=([^&\s"'#]{6,})"#,
+        IsValue,
+    ),
+    shape(
+        "connection string",
+        &["accountkey=", "sharedaccess"],
+        r#"(?i)\b(?:AccountKey|SharedAccessKey|SharedAccessSignature)=([^;\s"']+)"#,
+        IsValue,
+    ),
+    shape(
+        "value of that name",
+        &["passw", "pwd", "passphrase", "secret", "token", "key", "credential"],
+        r#"(?i)\b[\w.\-]{0,60}?(?:password|passwd|passphrase|pwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|auth[_-]?key|signing[_-]?key|encryption[_-]?key|secret[_-]?key|credential)(?:s|[0-9]{1,3}|[_\-][\w\-]{1,40})?\\?["']?\s*(?:=>|:=|=|:)\s*(?:\\?"((?:[^"\\]|\\[^"])+)|'([^']+)|([^\s"'&;,|(){}\[\]<>\\]+))"#,
+        IsValue,
+    ),
+    shape(
+        "value of a flag",
+        &["-pass", "token", "secret", "key", "-password"],
+        r#"(?i)(?:^|[\s"'])--?(?:[a-z]+-)*(?:password|passwd|pass|passphrase|token|secret|api-?key|access-?key|private-?key|secret-?key|client-?secret|credential)\s+(?:"([^"]+)|'([^']+)|([^\s"'\-;&|][^\s"';&|]*))"#,
+        IsValue,
+    ),
+    shape("password", &["sshpass"], r#"\bsshpass\s+-p\s*["']?([^\s"']+)"#, IsValue),
+    shape("password", &["mysql", "mariadb"], r#"\b(?:mysql|mariadb)[\w\-]*\b[^|;&\n]*?\s-p["']?([^\s"']+)"#, IsValue),
+    shape("password", &["login"], r#"\blogin\b[^|;&\n]*?\s-p\s*["']?([^\s"']+)"#, IsValue),
+    shape("password", &["redis-cli"], r#"\bredis-cli\b[^|;&\n]*?\s-a\s*["']?([^\s"']+)"#, IsValue),
+    shape("password", &["ldap"], r#"\bldap[a-z]+\b[^|;&\n]*?\s-w\s*["']?([^\s"']+)"#, IsValue),
+    shape(
+        "password",
+        &["zip", "7z"],
+        r#"\b(?:zip|unzip)\b[^|;&\n]*?\s-P\s*["']?([^\s"']+)|\b7z[a-z]?\b[^|;&\n]*?\s-p["']?([^\s"']+)"#,
+        IsValue,
+    ),
+    shape("password", &["pass:"], r#"\bpass:([^\s"']+)"#, IsValue),
+    shape(
+        "password",
+        &["curl", "wget", "http"],
+        r#"(?:^|\s)(?:-u|-U|--user|--proxy-user)(?:\s+|=)?["']?[^\s:"'\-][^\s:"']*:([^\s"']+)"#,
+        IsValue,
+    ),
+    shape("password", &["smbclient", "//"], r#"(?:^|\s)-U\s*["']?[^\s%"']+%([^\s"']+)"#, IsValue),
+    shape(
+        "random value",
+        &["key", "auth", "session", "salt", "signature", "cert", "nonce", "hash"],
+        r#"(?i)\b[\w.\-]{0,60}?(?:key|auth|session|salt|signature|cert|nonce|hash)[\w\-]{0,20}\\?["']?\s*[=:]\s*\\?["']?([A-Za-z0-9+/_=\-]{20,})"#,
+        IsRandom,
+    ),
+];
+
+/// Which shapes each word belongs to, and the automaton that finds the words.
+struct Words {
+    automaton: Option<AhoCorasick>,
+    shape_of: Vec<usize>,
+}
+
+static WORDS: LazyLock<Words> = LazyLock::new(|| {
+    let (words, shape_of): (Vec<&str>, Vec<usize>) =
+        SHAPES.iter().enumerate().flat_map(|(index, shape)| shape.words.iter().map(move |word| (*word, index))).unzip();
+    let automaton = AhoCorasick::builder().ascii_case_insensitive(true).build(words).ok();
+    Words { automaton, shape_of }
+});
+
+static COMPILED: LazyLock<Vec<OnceLock<Option<Regex>>>> =
+    LazyLock::new(|| SHAPES.iter().map(|_| OnceLock::new()).collect());
+
+/// A secret in a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Found {
+    /// Where it stands.
+    pub range: Range<usize>,
+    /// What it is.
+    pub what: &'static str,
+}
+
+/// All secrets in a text, in no particular order. Where the tables themselves are broken, the whole text is one.
+pub(super) fn find(text: &str) -> Vec<Found> {
+    let everything = || vec![Found { range: 0..text.len(), what: "text" }];
+    let Some(automaton) = &WORDS.automaton else {
+        return everything();
+    };
+    let mut possible = vec![false; SHAPES.len()];
+    let mut left = SHAPES.len();
+    for hit in automaton.find_overlapping_iter(text) {
+        let shape = WORDS.shape_of.get(hit.pattern().as_usize());
+        if let Some(seen) = shape.and_then(|shape| possible.get_mut(*shape))
+            && !*seen
+        {
+            *seen = true;
+            left = left.saturating_sub(1);
+            if left == 0 {
+                break;
+            }
+        }
+    }
+    let mut found = Vec::new();
+    for ((shape, compiled), _) in SHAPES.iter().zip(COMPILED.iter()).zip(possible).filter(|(_, possible)| *possible) {
+        let Some(regex) = compiled.get_or_init(|| Regex::new(shape.pattern).ok()) else {
+            return everything();
+        };
+        for captures in regex.captures_iter(text) {
+            let secrets = captures.iter().skip(1).flatten();
+            found.extend(
+                secrets
+                    .filter(|secret| shape.check.accepts(secret.as_str()))
+                    .map(|secret| Found { range: secret.range(), what: shape.what }),
+            );
+        }
+    }
+    found
+}
+
+impl Check {
+    fn accepts(self, secret: &str) -> bool {
+        match self {
+            Check::Always => true,
+            Check::IsValue => is_value(secret),
+            Check::IsRandom => is_value(secret) && is_random(secret),
+        }
+    }
+}
+
+/// Whether a text is a value itself: `$TOKEN`, `<token>`, `true` and `4096` are not.
+fn is_value(secret: &str) -> bool {
+    let secret = secret.trim();
+    let reference = secret.starts_with('$');
+    let placeholder = secret.starts_with(['<', '*', '%', '{']) || secret.starts_with("[redacted");
+    let small_number = secret.len() <= 6 && secret.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let plain = matches!(
+        secret.to_ascii_lowercase().as_str(),
+        "" | "true" | "false" | "null" | "none" | "yes" | "no" | "string" | "required" | "optional" | "="
+    );
+    !(reference || placeholder || small_number || plain)
+}
+
+/// Whether a text has letters and digits and little repetition: more than 3.5 bits a byte.
+fn is_random(secret: &str) -> bool {
+    let mut counts = [0_u32; 256];
+    for byte in secret.bytes() {
+        if let Some(count) = counts.get_mut(usize::from(byte)) {
+            *count = count.saturating_add(1);
+        }
+    }
+    let total = secret.len() as f64;
+    let entropy: f64 = counts
+        .iter()
+        .filter(|count| **count > 0)
+        .map(|count| {
+            let share = f64::from(*count) / total;
+            -share * share.log2()
+        })
+        .sum();
+    entropy > 3.5
+        && secret.bytes().any(|byte| byte.is_ascii_digit())
+        && secret.bytes().any(|byte| byte.is_ascii_alphabetic())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_pattern_compiles_and_has_a_group_and_lower_case_words() {
+        for shape in SHAPES {
+            let regex = Regex::new(shape.pattern).expect(shape.pattern);
+            assert!(regex.captures_len() > 1, "{}", shape.pattern);
+            assert!(!shape.words.is_empty());
+            for word in shape.words {
+                assert_eq!(*word, word.to_lowercase());
+            }
+        }
+    }
+}
