@@ -48,7 +48,8 @@ pub(crate) struct Index {
     /// Rules filed under hosts, for machines that are not known.
     hosts: Vec<u32>,
     has_command_grams: bool,
-    has_path_grams: bool,
+    /// Rules filed under pieces of paths, for effects whose path is not one exact one.
+    path_patterns: Vec<u32>,
 }
 
 impl Index {
@@ -95,7 +96,7 @@ impl Index {
             return Some(keys);
         }
         if let Some(keys) = gram_keys(rule.path_patterns, literals, PATH_GRAM) {
-            self.has_path_grams = true;
+            self.path_patterns.push(number);
             return Some(keys);
         }
         tool_keys(compiled, rule)
@@ -167,8 +168,9 @@ impl Index {
         self.has_command_grams
     }
 
-    pub(crate) fn has_path_grams(&self) -> bool {
-        self.has_path_grams
+    /// Rules with regular expressions on paths.
+    pub(crate) fn all_path_patterns(&self) -> &[u32] {
+        &self.path_patterns
     }
 
     /// Rules with a regular expression that may fit this text.

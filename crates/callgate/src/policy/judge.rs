@@ -190,11 +190,14 @@ impl<'a> Judge<'a> {
         if let Some(machine) = view.machine {
             index.host(machine, &mut found);
         }
-        if index.has_path_grams()
-            && let Some(place) = view.subject.place
-        {
-            for path in [&place.named, &place.resolved] {
-                index.text(path.as_os_str().as_encoded_bytes(), &mut found, false);
+        if view.is_path && !index.all_path_patterns().is_empty() {
+            match view.subject.place.filter(|place| is_exact(place)) {
+                Some(place) => {
+                    for path in [&place.named, &place.resolved] {
+                        index.text(path.as_os_str().as_encoded_bytes(), &mut found, false);
+                    }
+                }
+                None => found.extend_from_slice(index.all_path_patterns()),
             }
         }
         if found.len() > general {
@@ -452,7 +455,7 @@ impl<'a> Judge<'a> {
             _ if view.is_path && side == Side::Restricts => return Some(Fit::Maybe),
             _ => return Some(Fit::No),
         };
-        let exact = place.rest == Rest::Nothing && !place.tree;
+        let exact = is_exact(place);
         if side == Side::Permits && !exact {
             return Some(Fit::No);
         }
@@ -476,6 +479,11 @@ impl<'a> Judge<'a> {
             Side::Restricts => Fit::No,
         })
     }
+}
+
+/// Whether a place is one path, which is known.
+fn is_exact(place: &Place) -> bool {
+    place.rest == Rest::Nothing && !place.tree && !matches!(place.zone, Zone::Unresolved(_))
 }
 
 /// A subject with what was looked up for it.

@@ -432,13 +432,9 @@ impl<'a> Pattern<'a> {
         Fit::certain(directly)
     }
 
-    /// Whether the segment before `index` is more than `*`.
+    /// Whether the segment before `index` is a name without wildcards. The index knows only those.
     fn is_exact(&self, index: usize) -> bool {
-        match self.piece(index.saturating_sub(1)) {
-            Some(Piece::Name(_)) => true,
-            Some(Piece::Fits(pattern)) => pattern != "*",
-            _ => false,
-        }
+        matches!(self.piece(index.saturating_sub(1)), Some(Piece::Name(_)))
     }
 }
 
