@@ -329,10 +329,10 @@ fn combine(judges: &[LayerJudge<'_>], subject: &Subject<'_>) -> Ruled {
     result.map_or(Ruled::NOBODY, |(ruled, _)| ruled)
 }
 
-type PlacedSubject<'a> = (Subject<'a>, Option<(usize, usize)>);
+pub(crate) type PlacedSubject<'a> = (Subject<'a>, Option<(usize, usize)>);
 
 /// Everything that is judged about a call: its effects, and what stands for parts and calls without any.
-fn subjects<'a>(request: &Request<'a>) -> impl Iterator<Item = PlacedSubject<'a>> {
+pub(crate) fn subjects<'a>(request: &Request<'a>) -> impl Iterator<Item = PlacedSubject<'a>> {
     let description = request.description;
     let is_opaque = |effect: &Effect| effect.action == Action::Opaque;
     let has_opaque = description.parts.iter().flat_map(|part| &part.effects).any(|placed| is_opaque(&placed.effect));
