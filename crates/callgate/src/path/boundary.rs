@@ -2,12 +2,13 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use callgate_shell::effect::{Action, Mark, Names, PathTarget, Target};
+use callgate_shell::effect::{Action, CodeOrigin, Mark, Names, PathTarget, Target};
+use callgate_shell::word::Word;
 use serde::{Deserialize, Serialize};
 
 use super::braces;
 use super::file_system::FileSystem;
-use super::pattern::Pattern;
+use super::pattern::{Hidden, Pattern};
 use super::resolve::{ResolveError, fold, has_parent, resolve};
 use super::{Place, Rest, Zone};
 use crate::call::Origin;
@@ -292,8 +293,12 @@ struct Placed {
 impl Settled {
     /// Finds the place of every path effect, and says what must not pass silently.
     pub fn apply(&self, description: &mut Description, file_system: &dyn FileSystem) -> Vec<BoundaryRuling> {
+        expand_patterns(description, file_system);
         let mut rulings = Vec::new();
+        let mut disturbed: Vec<PathBuf> = Vec::new();
         for (part_index, part) in description.parts.iter_mut().enumerate() {
+            let disturbed_before = disturbed.len();
+            let makes_links = part.words.first().and_then(Word::known).is_some_and(is_linker);
             let elsewhere = part.elsewhere.is_some();
             for (effect_index, placed) in part.effects.iter_mut().enumerate() {
                 let Target::Path(target) = &placed.effect.target else {
@@ -305,7 +310,17 @@ impl Settled {
                     placed.place = Some(unresolved(target, why).place);
                     continue;
                 }
-                let Placed { place, failure } = self.place(target, placed.effect.action, file_system);
+                let action = placed.effect.action;
+                let Placed { mut place, mut failure } = self.place(target, action, file_system);
+                let earlier = disturbed.iter().take(disturbed_before);
+                if action != Action::List && failure.is_none() && is_below_one(earlier, &place.resolved) {
+                    let doubt = ResolveError::Ambiguous("an earlier command of the same call may put a link there");
+                    place.zone = Zone::Unresolved(doubt.to_string());
+                    failure = Some(doubt);
+                }
+                if action == Action::Write && (place.tree || makes_links) {
+                    disturbed.push(place.resolved.clone());
+                }
                 if let Some((decision, reason)) = self.judge(placed.effect.action, &place, failure.as_ref()) {
                     rulings.push(BoundaryRuling {
                         part: part_index,
@@ -452,6 +467,68 @@ impl Settled {
             format!("`{named}` leads out of the boundary to `{resolved}`")
         };
         Some((decision, reason))
+    }
+}
+
+/// Programs that make links out of what they only look at.
+fn is_linker(program: &str) -> bool {
+    matches!(program.rsplit('/').next(), Some("ln" | "link"))
+}
+
+fn is_below_one<'a>(mut directories: impl Iterator<Item = &'a PathBuf>, path: &Path) -> bool {
+    directories.any(|directory| path.starts_with(directory))
+}
+
+/// Puts the names that a command's patterns match now in the place of the patterns, as the shell will.
+///
+/// Not behind a command that may change which names there are, and not for tools, which match in ways of their own.
+fn expand_patterns(description: &mut Description, file_system: &dyn FileSystem) {
+    let sets_options = description.parts.iter().any(|part| {
+        let program = part.words.first().and_then(Word::known);
+        matches!(program, Some("shopt" | "set" | "setopt" | "bash" | "zsh"))
+            || program.is_none() && !part.words.is_empty()
+    });
+    let hidden = if sets_options { Hidden::Matched } else { Hidden::LeftOut };
+    for part in &mut description.parts {
+        if part.words.is_empty() || part.elsewhere.is_some() {
+            return;
+        }
+        let effects = std::mem::take(&mut part.effects);
+        let changes = effects.iter().any(|placed| changes_names(placed.effect.action, &placed.effect.target));
+        for placed in effects {
+            let names = match &placed.effect.target {
+                Target::Path(PathTarget { names: Names::Glob(text), .. }) => {
+                    let pattern = Pattern::parse(text);
+                    pattern.matches(file_system, &pattern.fixed, hidden)
+                }
+                _ => None,
+            };
+            match names {
+                None => part.effects.push(placed),
+                Some(names) => part.effects.extend(names.iter().filter_map(|name| {
+                    let mut exact = placed.clone();
+                    if let Target::Path(target) = &mut exact.effect.target {
+                        target.names = Names::Exact(name.to_str()?.to_owned());
+                    }
+                    Some(exact)
+                })),
+            }
+        }
+        if changes {
+            return;
+        }
+    }
+}
+
+/// Whether what a command does may change which names a later pattern matches.
+fn changes_names(action: Action, target: &Target) -> bool {
+    match action {
+        Action::List | Action::Read | Action::Connect => false,
+        Action::Run => !matches!(target, Target::Program(program) if program.origin == CodeOrigin::Known),
+        Action::Write => {
+            !matches!(target, Target::Path(target) if target.names == Names::Exact("/dev/null".to_owned()))
+        }
+        Action::Delete | Action::Send | Action::Privilege | Action::Opaque => true,
     }
 }
 
