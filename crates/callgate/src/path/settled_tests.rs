@@ -1,7 +1,9 @@
 use callgate_shell::effect::{Coverage, Effect};
 
+use super::super::boundary::{Boundary, Root, Surroundings};
 use super::super::file_system::fake::Fake;
 use super::*;
+use crate::call::Origin;
 use crate::describe::{Part, PlacedEffect};
 
 fn file_system() -> Fake {
