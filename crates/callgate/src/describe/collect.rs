@@ -90,6 +90,9 @@ impl<'a> Collector<'a> {
 
     /// A path as a parameter names it.
     pub(super) fn path(&mut self, access: Access, text: &str, because: &str) {
+        if self.is_full() {
+            return;
+        }
         if text.len() > MAXIMUM_PATH {
             self.opaque(format!("`{because}` is longer than any path"));
             return;
@@ -203,6 +206,9 @@ impl<'a> Collector<'a> {
 
     /// A URL to fetch or a resource to read.
     pub(super) fn resource(&mut self, text: &str, because: &str) {
+        if self.is_full() {
+            return;
+        }
         match uri::read(text) {
             Destination::Host(host) => self.push(Action::Connect, Target::Host(host), because),
             Destination::Inline => {}
