@@ -41,3 +41,7 @@ pub mod redact;
 pub mod refusal;
 pub mod risk;
 pub mod show;
+
+pub use call::Call;
+pub use gate::{Gate, Verdict};
+pub use policy::Policy;

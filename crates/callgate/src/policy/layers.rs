@@ -139,6 +139,11 @@ impl Policy {
             .collect()
     }
 
+    /// The files it is made of, each with its text, in the order in which their rules are tried.
+    pub fn sources(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.files().map(|file| (file.source.shown.as_str(), file.text.as_str()))
+    }
+
     fn files(&self) -> impl Iterator<Item = &super::source::Loaded> {
         self.layers.iter().flat_map(|layer| match &layer.body {
             Body::File(chain) => chain.files.as_slice(),
