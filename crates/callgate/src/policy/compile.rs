@@ -54,6 +54,7 @@ pub(crate) struct Rule {
     pub custom_only: bool,
     pub tools: Span,
     pub runs: Span,
+    pub run_by: Span,
     pub commands: Span,
     pub hosts: Span,
     pub paths: Option<u32>,
@@ -200,6 +201,7 @@ impl Compiler<'_> {
             custom_only: text.custom_only,
             tools: Span::default(),
             runs: Span::default(),
+            run_by: Span::default(),
             commands: Span::default(),
             hosts: Span::default(),
             paths: None,
@@ -209,6 +211,7 @@ impl Compiler<'_> {
         };
         rule.tools = self.tools(file, text);
         rule.runs = self.runs(file, &text.runs);
+        rule.run_by = self.runs(file, &text.run_by);
         rule.commands = self.commands(file, &text.commands);
         rule.hosts = self.hosts(file, &text.hosts);
         rule.paths = self.paths(file, &text.paths);
@@ -238,7 +241,7 @@ impl Compiler<'_> {
     fn runs(&mut self, file: usize, texts: &Texts) -> Span {
         let mut compiled = Vec::new();
         for (pattern, position) in self.expand_all(file, texts, Kind::Other) {
-            match name::check(&pattern) {
+            match name::check(pattern.strip_prefix('!').unwrap_or(&pattern)) {
                 Ok(()) => compiled.push(self.compiled.pool.add(&pattern)),
                 Err(why) => self.mistake(file, Mistake::new(position, why)),
             }

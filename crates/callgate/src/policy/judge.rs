@@ -364,6 +364,9 @@ impl<'a> Judge<'a> {
     }
 
     fn program(&self, rule: &Rule, view: &View<'_>, _side: Side) -> Fit {
+        if !rule.run_by.is_empty() && !self.run_by(rule, view) {
+            return Fit::No;
+        }
         if rule.code == 0 && rule.runs.is_empty() {
             return Fit::Yes;
         }
@@ -384,6 +387,20 @@ impl<'a> Judge<'a> {
                 .iter()
                 .any(|pattern| name::matches(self.compiled.pool.get(*pattern), program.as_bytes()));
         Fit::certain(code && runs)
+    }
+
+    /// Whether one of the programs that run this part is meant.
+    fn run_by(&self, rule: &Rule, view: &View<'_>) -> bool {
+        let wrappers = view.subject.part.map_or(&[][..], |(_, part)| part.wrappers.as_slice());
+        wrappers.iter().any(|wrapper| {
+            rule.run_by.of(&self.compiled.runs).iter().fold(false, |meant, pattern| {
+                let pattern = self.compiled.pool.get(*pattern);
+                match pattern.strip_prefix('!') {
+                    Some(pattern) => meant && !name::matches(pattern, wrapper.as_bytes()),
+                    None => meant || name::matches(pattern, wrapper.as_bytes()),
+                }
+            })
+        })
     }
 
     fn commands(&self, rule: &Rule, view: &View<'_>, side: Side) -> Fit {
@@ -520,7 +537,7 @@ fn rule_is_about(rule: &Rule, view: &View<'_>) -> bool {
                 || rule.paths.is_some()
                 || rule.traversal.is_some()
                 || rule.recursive.is_some()
-                || [rule.runs, rule.commands, rule.hosts, rule.command_patterns, rule.path_patterns]
+                || [rule.runs, rule.run_by, rule.commands, rule.hosts, rule.command_patterns, rule.path_patterns]
                     .iter()
                     .any(|span| !span.is_empty());
             if about_effects {

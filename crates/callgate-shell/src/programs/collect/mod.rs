@@ -125,7 +125,13 @@ impl<'a> Collector<'a> {
                     let why = why.clone();
                     self.opaque(&why, because);
                 }
-                Target::Path(PathTarget { names, tree: form.tree })
+                // Below the home or the root it is a file of the program's own: nobody named it.
+                let mut marks = form.marks.clone();
+                if path.starts_with(['~', '/']) {
+                    marks.push(Mark::OwnFiles);
+                }
+                let target = Target::Path(PathTarget { names, tree: form.tree });
+                return self.push(form.action, target, &marks, because);
             }
             EffectTarget::Program(origin, name) => {
                 let name = match (origin, name.as_str()) {

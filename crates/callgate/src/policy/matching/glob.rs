@@ -423,8 +423,11 @@ impl<'a> Pattern<'a> {
             return Fit::Yes;
         }
         let floats_from = |from: usize| (from..end.saturating_sub(1)).any(|index| self.is_many(index));
-        if !floats_from(0) || subject.floating_counts {
+        if !floats_from(0) {
             return Fit::certain(states != 0);
+        }
+        if subject.floating_counts {
+            return if states == 0 { Fit::No } else { Fit::Maybe };
         }
         // `**/.git/hooks/**` and `rm -r .git`: the directory itself was named by the glob.
         let directly =
