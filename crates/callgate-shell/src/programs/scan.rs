@@ -12,6 +12,7 @@ static ANY_OPTION: OptionForm = OptionForm {
     ends: false,
     tree: false,
     rest: false,
+    everywhere: false,
     effects: Vec::new(),
     line: 0,
 };
@@ -174,13 +175,24 @@ impl<'t> Scanner<'t, '_> {
             .map(|(index, level)| (index, *level))
     }
 
+    /// The options that are accepted here, innermost first.
+    fn forms(&self) -> impl Iterator<Item = (usize, &'t OptionForm)> {
+        let last = self.found.levels.len().saturating_sub(1);
+        let levels = self.found.levels.iter().enumerate().rev();
+        levels.flat_map(move |(index, level)| {
+            let all = index == last || level.everywhere;
+            let forms = level.options.iter().map(move |form| (index, form));
+            forms.filter(move |(_, form)| all || form.everywhere)
+        })
+    }
+
     fn exact(&self, name: &str) -> Option<(usize, &'t OptionForm)> {
         let last = self.found.levels.len().saturating_sub(1);
-        self.active().find_map(|(index, level)| {
-            let form = level
-                .options
-                .iter()
-                .find(|form| form.names.iter().any(|other| other == name))?;
+        let mut forms = self.forms();
+        forms.find_map(|(index, form)| {
+            if !form.names.iter().any(|other| other == name) {
+                return None;
+            }
             // Behind a subcommand, only a call for help is certain to be the program's own.
             let foreign =
                 index < last && form.ends && !matches!(name, "--help" | "-h" | "-help" | "-?");
@@ -260,13 +272,10 @@ impl<'t> Scanner<'t, '_> {
             None => (text, None),
         };
         let wanted = bare(name);
-        let found = self.active().find_map(|(index, level)| {
-            let form = level.options.iter().find(|form| {
-                form.names.iter().any(|other| {
-                    other.starts_with('-') && !other.ends_with(['*', '=']) && bare(other) == wanted
-                })
-            });
-            form.map(|form| (index, form))
+        let found = self.forms().find(|(_, form)| {
+            form.names.iter().any(|other| {
+                other.starts_with('-') && !other.ends_with(['*', '=']) && bare(other) == wanted
+            })
         });
         match found {
             Some((level, form)) => self.give_with(level, form, name, value),

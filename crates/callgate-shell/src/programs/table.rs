@@ -153,6 +153,8 @@ pub struct OptionForm {
     pub tree: bool,
     /// All words behind it are operands.
     pub rest: bool,
+    /// It is accepted behind subcommands, too, where they have none of that name.
+    pub everywhere: bool,
     /// Effects of its own.
     pub effects: Vec<EffectForm>,
     /// The line it stands on.

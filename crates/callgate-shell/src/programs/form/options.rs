@@ -20,7 +20,7 @@ pub(super) fn option(
     let mut names: Vec<String> = Vec::new();
     let mut words: Vec<Role> = Vec::new();
     let mut optional: Option<Role> = None;
-    let (mut ends, mut tree, mut takes_rest) = (false, false, false);
+    let (mut ends, mut tree, mut takes_rest, mut everywhere) = (false, false, false, false);
     for token in front {
         let at = |problem| (token.column, problem);
         match token.kind {
@@ -33,8 +33,11 @@ pub(super) fn option(
             Kind::Word("ends") if !names.is_empty() => ends = true,
             Kind::Word("tree") if !names.is_empty() => tree = true,
             Kind::Word("rest") if !names.is_empty() => takes_rest = true,
+            Kind::Word("everywhere") if !names.is_empty() => everywhere = true,
             Kind::Word(name)
-                if words.is_empty() && optional.is_none() && !ends && !tree && !takes_rest =>
+                if words.is_empty()
+                    && optional.is_none()
+                    && !(ends || tree || takes_rest || everywhere) =>
             {
                 names.extend(both_forms(name));
             }
@@ -60,6 +63,7 @@ pub(super) fn option(
         ends,
         tree,
         rest: takes_rest,
+        everywhere,
         effects,
         line,
     })
