@@ -227,6 +227,24 @@ pub fn influence(name: &str, value: Option<&str>) -> Option<&'static str> {
     exact.or_else(family).map(|(_, what)| *what)
 }
 
+/// Whether a variable of the environment holds a secret, going by its name: `GITHUB_TOKEN`, `AWS_SECRET_ACCESS_KEY`.
+pub(crate) fn is_secret(name: &str) -> bool {
+    if name.bytes().any(|byte| byte.is_ascii_lowercase()) {
+        return false;
+    }
+    let mut parts = name.split('_').peekable();
+    let several = name.contains('_');
+    parts.any(|part| {
+        matches!(part, "TOKEN" | "SECRET" | "SECRETS" | "PASSWORD" | "PASSWD" | "PASSPHRASE" | "CREDENTIAL" | "CREDENTIALS" | "APIKEY" | "PAT")
+    }) || several && name.ends_with("_KEY") && !name.ends_with("PUBLIC_KEY") && !name.ends_with("HOST_KEY")
+}
+
+/// Words that people search an environment for when they look for secrets.
+pub(crate) fn looks_for_secrets(word: &str) -> bool {
+    let word = word.to_ascii_lowercase();
+    ["key", "token", "secret", "passw", "passphrase", "credential", "auth"].iter().any(|part| word.contains(part))
+}
+
 #[cfg(test)]
 mod tests {
     use super::influence;

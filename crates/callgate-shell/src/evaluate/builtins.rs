@@ -81,7 +81,13 @@ impl Evaluator<'_> {
         }
         self.note(name, call);
         let prints = matches!(name, "declare" | "typeset" | "export" | "readonly" | "set" | "alias" | "shopt");
-        Ok((Ends::Either(state), if prints { Stream::Data } else { silent }))
+        let dumps = matches!(name, "declare" | "typeset" | "export" | "set") && call.words.len() <= 2;
+        let output = match (prints, dumps) {
+            (_, true) => Stream::Environment,
+            (true, false) => Stream::Data,
+            (false, false) => silent,
+        };
+        Ok((Ends::Either(state), output))
     }
 
     /// Says that a builtin runs.
@@ -130,6 +136,11 @@ impl Evaluator<'_> {
     /// Dispatches the rest of a command's words under the same entry, whose words stay whole.
     fn rerun(&mut self, call: &Call, state: State) -> (Ends, Stream) {
         let whole = self.commands.get(call.slot).map(|entry| entry.words.clone());
+        if let Some(entry) = self.commands.get_mut(call.slot)
+            && let Some(wrapper) = whole.as_ref().and_then(|words| words.first()).and_then(Word::known)
+        {
+            entry.wrappers.push(wrapper.to_owned());
+        }
         let result = self.dispatch(call, state);
         if let (Some(entry), Some(words)) = (self.commands.get_mut(call.slot), whole) {
             entry.words = words;
@@ -210,7 +221,13 @@ impl Evaluator<'_> {
         match words {
             [] | [_] => {}
             [Word::Known(code), ..] if matches!(code.as_str(), "" | "-") => {}
-            [Word::Known(code), ..] => self.traps.push((code.clone(), call.span.clone())),
+            [Word::Known(code), signals @ ..] => {
+                // These run between all other commands, whose words they see.
+                if signals.iter().any(|signal| !matches!(signal.known(), Some(name) if !matches!(name, "DEBUG" | "RETURN" | "ERR"))) {
+                    self.doubt("a trap that runs between other commands", call.span);
+                }
+                self.traps.push((code.clone(), call.span.clone()));
+            }
             _ => self.doubt("a trap whose code is not known", call.span),
         }
     }

@@ -282,7 +282,7 @@ impl Evaluator<'_> {
                                 Some(Some("allexport")) => state.options.exports_all = on,
                                 Some(Some(
                                     "pipefail" | "nounset" | "xtrace" | "verbose" | "noclobber" | "errtrace"
-                                    | "functrace" | "monitor" | "notify" | "hashall" | "noexec" | "history"
+                                    | "functrace" | "monitor" | "notify" | "hashall" | "noexec"
                                     | "histexpand",
                                 )) => {}
                                 Some(_) => self.doubt("a shell option that is not understood", call.span),

@@ -53,6 +53,9 @@ impl Evaluator<'_> {
     }
 
     pub fn parameter(&mut self, parameter: &Parameter, state: &mut State, quoted: bool, fields: &mut Fields) {
+        if is_secret(&parameter.name) && !parameter.length && !state.variables.contains_key(&*parameter.name) {
+            self.doubt(&format!("the value of ${} looks like a secret", parameter.name), &parameter.span);
+        }
         if parameter.operator == Operator::Names {
             return unknown_list(fields, "names of variables");
         }

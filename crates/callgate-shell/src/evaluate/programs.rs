@@ -121,7 +121,15 @@ impl Evaluator<'_> {
             for effect in effects {
                 self.add(slot, effect);
             }
-            let mut output = reading.stdout;
+            if matches!(call.stdin, Stream::Environment)
+                && call.words.iter().skip(1).filter_map(Word::known).any(looks_for_secrets)
+            {
+                self.add(slot, opaque("this looks for secrets in the environment", "standard input"));
+            }
+            let mut output = match bare.as_str() {
+                "env" | "printenv" if reading.nested.is_empty() => Stream::Environment,
+                _ => reading.stdout,
+            };
             for nested in reading.nested {
                 let here = Call { slot, ..*call };
                 let printed = self.nested(&bare, &nested, &here, directory.as_deref(), &state);

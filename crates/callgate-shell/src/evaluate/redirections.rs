@@ -162,6 +162,12 @@ impl Evaluator<'_> {
 
     /// The word behind a redirection.
     fn target(&mut self, source: &Source, state: &mut State) -> Word {
+        // `>! file` overwrites a file in zsh and csh; bash writes to a file called `!`.
+        if let Some(Part::Literal(text)) = source.parts.first()
+            && text.starts_with('!')
+        {
+            return Word::Unknown { why: "`>!` means something else in other shells".to_owned(), many: true };
+        }
         let mut words = Vec::new();
         self.word(source, state, &mut words);
         match words.len() {

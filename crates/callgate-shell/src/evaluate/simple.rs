@@ -2,7 +2,7 @@
 
 use super::state::{Ends, State, Value};
 use super::{Evaluator, opaque, run};
-use crate::effect::{CodeOrigin, Mark};
+use crate::effect::{Action, CodeOrigin, Mark};
 use crate::environment::influence;
 use crate::stream::Stream;
 use crate::syntax::ast::{Argument, AssignedValue, Assignment, Command, Part, Span, Word as Source};
@@ -70,6 +70,10 @@ impl Evaluator<'_> {
             None if state.input_changed => Stream::Unknown,
             None => stdin.clone(),
         };
+        // Nothing is written into the file: it is cut to nothing.
+        if matches!(words.as_slice(), []) || matches!(words.as_slice(), [Word::Known(name)] if name == ":" || name == "true") {
+            self.cuts_files(slot);
+        }
         let result = if words.is_empty() && arguments.is_empty() {
             self.assign_all(assignments, slot, &mut state);
             let reads = !command.redirections.is_empty();
@@ -99,6 +103,16 @@ impl Evaluator<'_> {
         self.current = outer;
         self.drop_repeated(slot, before);
         (result.0, redirected.output.apply(result.1))
+    }
+
+    /// What redirections of a command without output write is lost.
+    fn cuts_files(&mut self, slot: usize) {
+        let effects = self.commands.get_mut(slot).map(|entry| entry.effects.iter_mut());
+        for effect in effects.into_iter().flatten() {
+            if effect.action == Action::Write && effect.marks.contains(&Mark::Redirection) {
+                effect.action = Action::Delete;
+            }
+        }
     }
 
     /// Loops walk the same command more than once: a repetition that says nothing new is dropped.

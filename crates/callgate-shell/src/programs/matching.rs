@@ -113,8 +113,11 @@ fn class(text: &str) -> Option<(Part, &str)> {
     Some((Part::Class { negated, ranges }, body.get(end + 1..)?))
 }
 
-/// The same without regard to case.
+/// The same without regard to case, except where it decides: `\n` is a line's end, `\N` a letter.
 pub(super) fn matches_loosely(pattern: &str, text: &str) -> bool {
+    if pattern.contains('\\') {
+        return matches_glob(pattern, text);
+    }
     matches_glob(&pattern.to_lowercase(), &text.to_lowercase())
 }
 
@@ -245,5 +248,7 @@ mod tests {
             assert_eq!(matches_glob(pattern, text), expected, "{pattern} on {text}");
         }
         assert!(matches_loosely("post", "POST"));
+        assert!(matches_loosely(r"\n", r"\n"));
+        assert!(!matches_loosely(r"\n", r"\N"));
     }
 }

@@ -214,6 +214,8 @@ fn stdout(scan: &Scan<'_>, collector: &Collector<'_>) -> Stream {
         [Output::Entries] => names_below(&collector.listed, true),
         [Output::Same] if collector.listed.is_empty() => match collector.stdin {
             Stream::Text(_) => Stream::Unknown,
+            // Whatever a person might type.
+            Stream::Unconnected => Stream::Data,
             other => other.clone(),
         },
         [Output::Same | Output::Data] => Stream::Data,

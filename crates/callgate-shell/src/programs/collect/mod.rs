@@ -40,6 +40,8 @@ pub(in crate::programs) struct Collector<'a> {
     /// What is written if code of this call does more than look.
     updated_by_code: Vec<(Word, Vec<Mark>)>,
     pub(in crate::programs) code_changes: bool,
+    /// Code of this call throws something away that cannot be had back.
+    pub(in crate::programs) code_destroys: bool,
 }
 
 impl<'a> Collector<'a> {
@@ -66,6 +68,7 @@ impl<'a> Collector<'a> {
             destinations: Vec::new(),
             updated_by_code: Vec::new(),
             code_changes: false,
+            code_destroys: false,
         }
     }
 
@@ -163,6 +166,13 @@ impl<'a> Collector<'a> {
             RoleKind::List => {
                 self.listed.push(word.clone());
                 self.path(Action::List, word, tree, &role.marks, because);
+            }
+            RoleKind::Revision => {
+                if let Some((_, path)) = word.known().and_then(|text| text.split_once(':'))
+                    && !path.is_empty()
+                {
+                    self.path(Action::Read, &Word::Known(path.trim_start_matches("./").to_owned()), tree, &role.marks, because);
+                }
             }
             RoleKind::Read if is_stream => {}
             RoleKind::Read => {

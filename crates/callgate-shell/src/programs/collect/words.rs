@@ -1,7 +1,7 @@
 //! Words with a form of their own: files to run, assignments, `@file`, directories, streams.
 
 use super::{Collector, IF_DIRECTORY};
-use crate::effect::{Action, CodeOrigin};
+use crate::effect::{Action, CodeOrigin, Mark};
 use crate::programs::paths;
 use crate::programs::table::{Role, RoleKind};
 use crate::stream::Stream;
@@ -142,7 +142,10 @@ impl Collector<'_> {
 
     /// What code of this call has changed.
     pub(in crate::programs) fn finish_code(&mut self) {
-        for (word, marks) in std::mem::take(&mut self.updated_by_code) {
+        for (word, mut marks) in std::mem::take(&mut self.updated_by_code) {
+            if self.code_destroys {
+                marks.push(Mark::Destructive);
+            }
             if self.code_changes {
                 self.path(Action::Write, &word, false, &marks, "changed by its code");
             }

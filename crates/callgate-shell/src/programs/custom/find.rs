@@ -13,18 +13,21 @@ use crate::word::Word;
 
 pub(super) fn read(table: &Table, words: &[Word], collector: &mut Collector<'_>) -> Stream {
     let mut at = 0;
-    // Options that must stand in front.
+    let mut starts: Vec<Word> = Vec::new();
+    // Options that must stand in front; `-f` of BSD names a starting point.
     while let Some(Word::Known(text)) = words.get(at) {
         match text.as_str() {
             "-H" | "-L" | "-P" | "-E" | "-X" | "-d" | "-s" | "-x" => at += 1,
             "-D" => at += 2,
-            "-f" => break,
+            "-f" => {
+                starts.extend(words.get(at.saturating_add(1)).cloned());
+                at += 2;
+            }
             _ if text.starts_with("-O") => at += 1,
             "--help" | "-help" | "--version" | "-version" => return Stream::Data,
             _ => break,
         }
     }
-    let mut starts: Vec<Word> = Vec::new();
     while let Some(word) = words.get(at) {
         let in_expression = match word {
             Word::Known(text) => {
@@ -53,6 +56,14 @@ pub(super) fn read(table: &Table, words: &[Word], collector: &mut Collector<'_>)
     if expression.prints_names { names_below(&starts, false) } else { Stream::Unknown }
 }
 
+/// A number, perhaps with a sign.
+fn is_depth(word: &Word) -> bool {
+    word.known().is_some_and(|text| {
+        let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+        !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+    })
+}
+
 struct Expression<'e, 'a, 'c> {
     table: &'e Table,
     starts: &'e [Word],
@@ -77,6 +88,8 @@ impl<'e> Expression<'e, '_, '_> {
                     self.run(rest.get(..end).unwrap_or_default(), name.ends_with("dir"));
                     at = at.saturating_add(end).saturating_add(1);
                 }
+                // BSD knows `-depth 2` as a test beside the flag.
+                "-depth" if words.get(at).is_some_and(is_depth) => at += 1,
                 "-delete" => {
                     for start in self.starts {
                         self.collector.path(Action::Delete, start, true, &[], name);

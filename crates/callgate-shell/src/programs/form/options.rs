@@ -13,7 +13,7 @@ pub(super) fn option(text: &str, column: usize, line: usize) -> Result<OptionFor
     let mut names: Vec<String> = Vec::new();
     let mut words: Vec<Role> = Vec::new();
     let mut optional: Option<Role> = None;
-    let (mut ends, mut tree, mut takes_rest) = (false, false, false);
+    let (mut ends, mut tree, mut takes_rest, mut everywhere) = (false, false, false, false);
     for token in front {
         let at = |problem| (token.column, problem);
         match token.kind {
@@ -24,7 +24,8 @@ pub(super) fn option(text: &str, column: usize, line: usize) -> Result<OptionFor
             Kind::Word("ends") if !names.is_empty() => ends = true,
             Kind::Word("tree") if !names.is_empty() => tree = true,
             Kind::Word("rest") if !names.is_empty() => takes_rest = true,
-            Kind::Word(name) if words.is_empty() && optional.is_none() && !ends && !tree && !takes_rest => {
+            Kind::Word("everywhere") if !names.is_empty() => everywhere = true,
+            Kind::Word(name) if words.is_empty() && optional.is_none() && !(ends || tree || takes_rest || everywhere) => {
                 names.extend(both_forms(name));
             }
             ref other => return Err(at(TableProblem::NameAfterValue(other.shown()))),
@@ -43,7 +44,7 @@ pub(super) fn option(text: &str, column: usize, line: usize) -> Result<OptionFor
         Some((_, rest)) => effects::effects(rest, column + text.len())?,
         None => Vec::new(),
     };
-    Ok(OptionForm { names, values, ends, tree, rest: takes_rest, effects, line })
+    Ok(OptionForm { names, values, ends, tree, rest: takes_rest, everywhere, effects, line })
 }
 
 /// `--[no-]color` stands for `--color` and `--no-color`.

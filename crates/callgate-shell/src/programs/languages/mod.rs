@@ -69,6 +69,7 @@ pub(super) fn read(collector: &mut Collector<'_>, language: &str, code: &Word, b
         "sql" => Some("<database>"),
         _ => None,
     };
+    collector.code_destroys |= found.destroys;
     collector.code_changes |= found.sends || found.destroys || !found.doubts.is_empty();
     for path in &found.reads {
         collector.path(Action::Read, &Word::Known(path.clone()), false, &[], because);

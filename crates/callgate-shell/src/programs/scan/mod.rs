@@ -170,6 +170,17 @@ impl<'t> Scanner<'t, '_> {
         levels.filter(move |(index, level)| *index == last || level.everywhere).map(|(index, level)| (index, *level))
     }
 
+    /// The options that are accepted here, innermost first.
+    fn forms(&self) -> impl Iterator<Item = (usize, &'t OptionForm)> {
+        let last = self.found.levels.len().saturating_sub(1);
+        let levels = self.found.levels.iter().enumerate().rev();
+        levels.flat_map(move |(index, level)| {
+            let all = index == last || level.everywhere;
+            let forms = level.options.iter().map(move |form| (index, form));
+            forms.filter(move |(_, form)| all || form.everywhere)
+        })
+    }
+
     fn operand(&mut self, word: Word) {
         let Some(level) = self.found.level() else {
             return;

@@ -11,6 +11,7 @@ static ANY_OPTION: OptionForm = OptionForm {
     ends: false,
     tree: false,
     rest: false,
+    everywhere: false,
     effects: Vec::new(),
     line: 0,
 };
@@ -19,8 +20,10 @@ static ANY_VALUE: Role = Role { kind: RoleKind::AnyValue, tree: false, marks: Ve
 impl<'t> Scanner<'t, '_> {
     pub(super) fn exact(&self, name: &str) -> Option<(usize, &'t OptionForm)> {
         let last = self.found.levels.len().saturating_sub(1);
-        self.active().find_map(|(index, level)| {
-            let form = level.options.iter().find(|form| form.names.iter().any(|other| other == name))?;
+        self.forms().find_map(|(index, form)| {
+            if !form.names.iter().any(|other| other == name) {
+                return None;
+            }
             // Behind a subcommand, only a call for help is certain to be the program's own.
             let foreign = index < last && form.ends && !matches!(name, "--help" | "-h" | "-help" | "-?");
             (!foreign).then_some((index, form))
@@ -90,13 +93,10 @@ impl<'t> Scanner<'t, '_> {
             None => (text, None),
         };
         let wanted = bare(name);
-        let found = self.active().find_map(|(index, level)| {
-            let form = level.options.iter().find(|form| {
-                form.names
-                    .iter()
-                    .any(|other| other.starts_with('-') && !other.ends_with(['*', '=']) && bare(other) == wanted)
-            });
-            form.map(|form| (index, form))
+        let found = self.forms().find(|(_, form)| {
+            form.names
+                .iter()
+                .any(|other| other.starts_with('-') && !other.ends_with(['*', '=']) && bare(other) == wanted)
         });
         match found {
             Some((level, form)) => self.give_with(level, form, name, value),
