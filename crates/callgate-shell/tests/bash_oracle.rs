@@ -114,5 +114,5 @@ fn generated_scripts_are_accepted_as_bash_does() {
 
 #[test]
 fn generated_scripts_run_as_predicted() {
-    compare_runs(&Stage::new("run-generated"), &generator::scripts(1200));
+    compare_runs(&Stage::new("run-generated"), &generator::scripts(800));
 }

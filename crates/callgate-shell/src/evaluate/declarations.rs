@@ -79,7 +79,7 @@ impl Evaluator<'_> {
                     state.variable_mut(&target).fixed = fixed;
                 }
                 None => {
-                    if !state.variables.contains_key(&target) {
+                    if !state.variables.contains_key(target.as_str()) {
                         let value = if name == "local" || name == "declare" || name == "typeset" {
                             Value::Unset
                         } else {
@@ -99,7 +99,7 @@ impl Evaluator<'_> {
                         &target,
                         state
                             .variables
-                            .get(&target)
+                            .get(target.as_str())
                             .and_then(|variable| match &variable.value {
                                 Value::Text(text) => Some(text.to_string()),
                                 _ => None,

@@ -50,7 +50,7 @@ impl Evaluator<'_> {
     }
 
     /// The words that brace expansion makes of one.
-    fn alternatives(&mut self, source: &Source) -> Vec<Vec<Part>> {
+    pub fn alternatives(&mut self, source: &Source) -> Vec<Vec<Part>> {
         if !braces::has_braces(&source.parts) {
             return vec![source.parts.clone()];
         }

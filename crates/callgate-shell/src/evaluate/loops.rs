@@ -45,7 +45,7 @@ impl Evaluator<'_> {
                 return done;
             };
             let joined = entry.clone().join(next);
-            if joined == entry || round > ROUNDS {
+            if joined == entry || round > ROUNDS || self.exhausted() {
                 return done;
             }
             entry = joined;
@@ -133,6 +133,9 @@ impl Evaluator<'_> {
     ) -> Option<State> {
         let mut current = Some(state);
         for item in items {
+            if self.exhausted() {
+                break;
+            }
             let mut state = current.take()?;
             let value = Value::of_word(item);
             let single = match item {

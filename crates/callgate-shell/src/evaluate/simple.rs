@@ -49,14 +49,6 @@ impl Evaluator<'_> {
         mut state: State,
         stdin: &Stream,
     ) -> (Ends, Stream) {
-        self.steps = self.steps.saturating_add(1);
-        if self.steps > self.context.limits.steps {
-            if self.steps == self.context.limits.steps.saturating_add(1) {
-                self.current = None;
-                self.doubt("too many commands", &command.span);
-            }
-            return (Ends::Either(state), Stream::Unknown);
-        }
         let before = self.commands.len();
         let directory = match state.directories.as_slice() {
             [Some(directory)] => Some(Rc::clone(directory)),
@@ -66,6 +58,11 @@ impl Evaluator<'_> {
         let outer = self.current.replace(slot);
 
         let (words, arrays) = self.arguments(arguments, &mut state);
+        let bytes: usize = words
+            .iter()
+            .map(|word| word.known().map_or(0, str::len))
+            .sum();
+        self.spend(bytes, &command.span);
         let redirected = self.redirect(&command.redirections, &mut state, slot);
         let input = match redirected.stdin {
             Some(stream) => stream,
@@ -142,8 +139,11 @@ impl Evaluator<'_> {
         for argument in arguments {
             match argument {
                 Argument::Word(source) if declares && assigns(source) => {
-                    let field = self.assigned_text(&source.parts, state);
-                    words.push(field.word(false));
+                    // Braces count even here: `export x={a,b}` assigns twice.
+                    for parts in self.alternatives(source) {
+                        let field = self.assigned_text(&parts, state);
+                        words.push(field.word(false));
+                    }
                 }
                 Argument::Word(source) => self.word(source, state, &mut words),
                 Argument::Assignment(assignment) => arrays.push(assignment),

@@ -5,6 +5,12 @@ use crate::word::Word;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
+/// How many variables are followed.
+const VARIABLES: usize = 500;
+
+/// Longer values are not followed.
+const LONGEST_VALUE: usize = 1 << 16;
+
 /// More possible directories than this count as not known.
 const DIRECTORIES: usize = 4;
 
@@ -153,7 +159,7 @@ pub(super) type Functions = BTreeMap<String, Option<Rc<Command>>>;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct State {
-    pub variables: Rc<BTreeMap<String, Variable>>,
+    pub variables: Rc<BTreeMap<Rc<str>, Variable>>,
     /// The directories this may be; at least one; `None`: not known.
     pub directories: Vec<Option<Rc<str>>>,
     /// What `cd -` goes back to.
@@ -195,11 +201,12 @@ impl State {
 
     pub fn set(&mut self, name: &str, value: Value) {
         let exports_all = self.options.exports_all;
-        let value = if KEPT_BY_THE_SHELL.contains(&name) {
-            Value::unknown("the shell sets it itself")
-        } else {
-            value
+        let value = match value {
+            _ if KEPT_BY_THE_SHELL.contains(&name) => Value::unknown("the shell sets it itself"),
+            Value::Text(text) if text.len() > LONGEST_VALUE => Value::unknown("a long value"),
+            other => other,
         };
+        let full = self.variables.len() >= VARIABLES;
         let variables = Rc::make_mut(&mut self.variables);
         match variables.get_mut(name) {
             Some(variable) => {
@@ -210,9 +217,11 @@ impl State {
                 };
                 variable.elements = None;
             }
+            // So many are not followed one by one.
+            None if full => self.anything_set = true,
             None => {
                 variables.insert(
-                    name.to_owned(),
+                    Rc::from(name),
                     Variable {
                         exported: exports_all,
                         ..Variable::new(value)
@@ -224,7 +233,7 @@ impl State {
 
     pub fn variable_mut(&mut self, name: &str) -> &mut Variable {
         Rc::make_mut(&mut self.variables)
-            .entry(name.to_owned())
+            .entry(Rc::from(name))
             .or_insert_with(|| Variable::new(Value::unknown("it was declared without a value")))
     }
 

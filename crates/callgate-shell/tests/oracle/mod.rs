@@ -5,8 +5,9 @@ use callgate_shell::word::Word;
 use callgate_shell::{Analysis, Context, Dialect, Limits, analyze};
 use std::collections::BTreeMap;
 use std::io::Write as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 /// Where bash is, found before the search path is taken away.
 fn bash() -> PathBuf {
@@ -70,8 +71,9 @@ impl Stage {
         command
             .current_dir(self.work())
             .stdin(Stdio::null())
-            .stderr(Stdio::piped())
-            .stdout(Stdio::piped());
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .process_group(0);
         command
     }
 
@@ -79,6 +81,7 @@ impl Stage {
     pub fn accepts(&self, script: &str) -> bool {
         let output = self
             .bash(&["-O", "extglob", "-n"], script)
+            .stderr(Stdio::piped())
             .output()
             .unwrap();
         output.status.success() && !String::from_utf8_lossy(&output.stderr).contains("syntax error")
@@ -94,11 +97,10 @@ impl Stage {
         std::fs::create_dir_all(self.work().join("sub")).unwrap();
         std::fs::write(self.work().join("sub/x"), "").unwrap();
         let mut child = self
-            .bash(&[], &format!("ulimit -t 5 -f 100; {{ :; }}\n{script}"))
+            .bash(&[], &format!("ulimit -t 5 -f 100; FUNCNEST=20\n{script}"))
             .spawn()
             .unwrap();
-        drop(child.stdin.take());
-        let _ = child.wait_with_output();
+        wait(&mut child, script);
         let mut found = Vec::new();
         for entry in std::fs::read_dir(self.root.join("record")).unwrap() {
             let text = String::from_utf8_lossy(&std::fs::read(entry.unwrap().path()).unwrap())
@@ -116,6 +118,28 @@ impl Drop for Stage {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.root);
     }
+}
+
+/// Waits for a script, and ends it and all it started after a while.
+fn wait(child: &mut Child, script: &str) {
+    for _ in 0..5000 {
+        if child.try_wait().unwrap().is_some() {
+            // What runs beside the script may take a moment longer.
+            let beside = ["&", "<(", ">(", "coproc"]
+                .iter()
+                .any(|text| script.contains(text));
+            std::thread::sleep(std::time::Duration::from_millis(if beside {
+                15
+            } else {
+                0
+            }));
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    let group = format!("-{}", child.id());
+    let _ = Command::new("kill").args(["-9", "--", &group]).status();
+    let _ = child.wait();
 }
 
 fn clean(directory: &Path) {
@@ -163,7 +187,7 @@ pub fn may_be(words: &[Word], arguments: &[String]) -> bool {
     };
     let many = match word {
         Word::Known(text) => {
-            return arguments.first() == Some(text) && may_be(rest, &arguments[1..]);
+            return arguments.first() == Some(&descriptors(text)) && may_be(rest, &arguments[1..]);
         }
         Word::Glob(_) => true,
         Word::Below { many, .. } | Word::Unknown { many, .. } => *many,
