@@ -29,6 +29,7 @@ impl Parser<'_> {
         }
         parts.push(Part::Parameter(Box::new(Parameter {
             name,
+            braced: false,
             indirect: false,
             length: false,
             index: None,
@@ -75,6 +76,7 @@ impl Parser<'_> {
         }
         Ok(Parameter {
             name,
+            braced: true,
             indirect,
             length,
             index,

@@ -114,7 +114,11 @@ impl Parser<'_> {
                     format!("in backticks: {}", mistake.what),
                     span,
                 )),
-                None => Ok(Part::Command(Substitution { script, span })),
+                None => Ok(Part::Command(Substitution {
+                    script,
+                    doubt: None,
+                    span,
+                })),
             }
         })
     }
