@@ -321,11 +321,8 @@ fn without_comment(text: &str) -> &str {
     let mut spaces = 0usize;
     for (at, character) in text.char_indices() {
         match quote {
-            Some(open) => {
-                if character == open {
-                    quote = None;
-                }
-            }
+            Some(open) if character == open => quote = None,
+            Some(_) => {}
             None if character == '"' || (character == '\'' && single_quotes) => {
                 quote = Some(character)
             }
