@@ -117,7 +117,12 @@ impl Evaluator<'_> {
             return;
         };
         let nothing = new.words.is_empty() && new.effects.is_empty() && new.assignments.is_empty();
-        let repeated = || old.iter().rev().take(64).any(|command| command == new);
+        let repeated = || {
+            old.iter()
+                .rev()
+                .take(64)
+                .any(|command| command.span == new.span && command == new)
+        };
         if nothing || repeated() {
             self.commands.pop();
         }

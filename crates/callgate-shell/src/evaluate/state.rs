@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 /// How many variables are followed.
-const VARIABLES: usize = 500;
+const VARIABLES: usize = 200;
 
 /// Longer values are not followed.
 const LONGEST_VALUE: usize = 1 << 16;
@@ -261,22 +261,17 @@ impl State {
             return self;
         }
         if !Rc::ptr_eq(&self.variables, &other.variables) {
+            let unknown = Variable::new(Value::unknown("it depends on what happened before"));
             let mine = Rc::make_mut(&mut self.variables);
             for (name, variable) in mine.iter_mut() {
-                match other.variables.get(name) {
-                    Some(theirs) => *variable = variable.join(theirs),
-                    None => {
-                        *variable = variable.join(&Variable::new(Value::unknown(
-                            "it depends on what happened before",
-                        )))
-                    }
+                let theirs = other.variables.get(name).unwrap_or(&unknown);
+                if variable != theirs {
+                    *variable = variable.join(theirs);
                 }
             }
             for (name, variable) in other.variables.iter() {
                 if !mine.contains_key(name) {
-                    let unknown =
-                        Variable::new(Value::unknown("it depends on what happened before"));
-                    mine.insert(name.clone(), unknown.join(variable));
+                    mine.insert(Rc::clone(name), unknown.join(variable));
                 }
             }
         }
