@@ -235,7 +235,19 @@ pub(crate) fn is_secret(name: &str) -> bool {
     let mut parts = name.split('_').peekable();
     let several = name.contains('_');
     parts.any(|part| {
-        matches!(part, "TOKEN" | "SECRET" | "SECRETS" | "PASSWORD" | "PASSWD" | "PASSPHRASE" | "CREDENTIAL" | "CREDENTIALS" | "APIKEY" | "PAT")
+        matches!(
+            part,
+            "TOKEN"
+                | "SECRET"
+                | "SECRETS"
+                | "PASSWORD"
+                | "PASSWD"
+                | "PASSPHRASE"
+                | "CREDENTIAL"
+                | "CREDENTIALS"
+                | "APIKEY"
+                | "PAT"
+        )
     }) || several && name.ends_with("_KEY") && !name.ends_with("PUBLIC_KEY") && !name.ends_with("HOST_KEY")
 }
 

@@ -33,6 +33,14 @@ fn to_parts(units: &[Unit]) -> Vec<Part> {
     for unit in units {
         match (unit, parts.last_mut()) {
             (Unit::Character(character), Some(Part::Literal(text))) => text.push(*character),
+            // Braces come first: `$x{a,b}` is `$xa` and `$xb`.
+            (Unit::Character(character), Some(Part::Parameter(parameter)))
+                if !parameter.braced
+                    && parameter.name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+                    && (character.is_ascii_alphanumeric() || *character == '_') =>
+            {
+                parameter.name.push(*character);
+            }
             (Unit::Character(character), _) => parts.push(Part::Literal(character.to_string())),
             (Unit::Part(part), _) => parts.push(part.clone()),
         }

@@ -223,7 +223,10 @@ impl Evaluator<'_> {
             [Word::Known(code), ..] if matches!(code.as_str(), "" | "-") => {}
             [Word::Known(code), signals @ ..] => {
                 // These run between all other commands, whose words they see.
-                if signals.iter().any(|signal| !matches!(signal.known(), Some(name) if !matches!(name, "DEBUG" | "RETURN" | "ERR"))) {
+                if signals
+                    .iter()
+                    .any(|signal| !matches!(signal.known(), Some(name) if !matches!(name, "DEBUG" | "RETURN" | "ERR")))
+                {
                     self.doubt("a trap that runs between other commands", call.span);
                 }
                 self.traps.push((code.clone(), call.span.clone()));

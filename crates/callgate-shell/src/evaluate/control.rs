@@ -62,6 +62,9 @@ impl Evaluator<'_> {
             self.flags.chain = true;
         }
         for item in &script.items {
+            if self.exhausted() {
+                break;
+            }
             let Some(state) = ends.merged() else {
                 return (Ends::never(), uncertain(stdout));
             };
@@ -152,6 +155,7 @@ impl Evaluator<'_> {
         if let CommandKind::Simple { assignments, words } = &command.kind {
             return self.simple(assignments, words, command, state, stdin);
         }
+        self.spend(0, &command.span);
         let mut state = state;
         let mut input = stdin.clone();
         let mut away = super::redirections::Output::Kept;

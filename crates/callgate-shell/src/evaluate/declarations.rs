@@ -71,7 +71,7 @@ impl Evaluator<'_> {
                     state.variable_mut(&target).fixed = fixed;
                 }
                 None => {
-                    if !state.variables.contains_key(&target) {
+                    if !state.variables.contains_key(target.as_str()) {
                         let value = if name == "local" || name == "declare" || name == "typeset" {
                             Value::Unset
                         } else {
@@ -91,7 +91,7 @@ impl Evaluator<'_> {
                         &target,
                         state
                             .variables
-                            .get(&target)
+                            .get(target.as_str())
                             .and_then(|variable| match &variable.value {
                                 Value::Text(text) => Some(text.to_string()),
                                 _ => None,
@@ -282,8 +282,7 @@ impl Evaluator<'_> {
                                 Some(Some("allexport")) => state.options.exports_all = on,
                                 Some(Some(
                                     "pipefail" | "nounset" | "xtrace" | "verbose" | "noclobber" | "errtrace"
-                                    | "functrace" | "monitor" | "notify" | "hashall" | "noexec"
-                                    | "histexpand",
+                                    | "functrace" | "monitor" | "notify" | "hashall" | "noexec" | "histexpand",
                                 )) => {}
                                 Some(_) => self.doubt("a shell option that is not understood", call.span),
                             },

@@ -44,7 +44,7 @@ impl Evaluator<'_> {
     }
 
     /// The words that brace expansion makes of one.
-    fn alternatives(&mut self, source: &Source) -> Vec<Vec<Part>> {
+    pub fn alternatives(&mut self, source: &Source) -> Vec<Vec<Part>> {
         if !braces::has_braces(&source.parts) {
             return vec![source.parts.clone()];
         }
@@ -202,6 +202,9 @@ impl Evaluator<'_> {
     /// Runs the commands of a substitution in a subshell and returns what they print.
     pub fn substitution(&mut self, body: &Substitution, state: &State, stdin: &Stream) -> Stream {
         self.flags.subshell = true;
+        if let Some(why) = body.doubt {
+            self.doubt(why, &body.span);
+        }
         let (parent, current) = (self.parent, self.current);
         self.parent = current.or(parent);
         self.current = None;

@@ -42,7 +42,7 @@ impl Evaluator<'_> {
                 return done;
             };
             let joined = entry.clone().join(next);
-            if joined == entry || round > ROUNDS {
+            if joined == entry || round > ROUNDS || self.exhausted() {
                 return done;
             }
             entry = joined;
@@ -108,6 +108,9 @@ impl Evaluator<'_> {
     fn unrolled(&mut self, name: &str, items: &[Word], body: &Script, state: State, stdin: &Stream) -> Option<State> {
         let mut current = Some(state);
         for item in items {
+            if self.exhausted() {
+                break;
+            }
             let mut state = current.take()?;
             let value = Value::of_word(item);
             let single = match item {

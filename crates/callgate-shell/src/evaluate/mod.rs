@@ -30,6 +30,7 @@ use crate::syntax::{Dialect, Limits, parse};
 use crate::word::Word;
 use serde::Serialize;
 use state::State;
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::Rc;
@@ -163,6 +164,8 @@ struct Evaluator<'c> {
     doubts: Vec<Doubt>,
     flags: Flags,
     steps: usize,
+    /// How many bytes variables have been expanded to.
+    expanded: Cell<usize>,
     depth: usize,
     /// The wrappers around what is being walked.
     wrappers: Vec<String>,
@@ -193,6 +196,7 @@ impl<'c> Evaluator<'c> {
             doubts: Vec::new(),
             flags: Flags::default(),
             steps: 0,
+            expanded: Cell::new(0),
             depth: 0,
             wrappers: Vec::new(),
             elsewhere: None,
@@ -204,6 +208,22 @@ impl<'c> Evaluator<'c> {
             locals: Vec::new(),
             traps: Vec::new(),
             functions: BTreeMap::new(),
+        }
+    }
+
+    /// Whether the work that may be done is done. Nothing more is walked then.
+    fn exhausted(&self) -> bool {
+        self.steps > self.context.limits.steps
+    }
+
+    /// Pays for a command and the bytes of its words.
+    fn spend(&mut self, bytes: usize, span: &Span) {
+        let limit = self.context.limits.steps;
+        let before = self.exhausted();
+        self.steps = self.steps.saturating_add(1).saturating_add(bytes / 4096);
+        if self.exhausted() && !before {
+            self.current = None;
+            self.doubt(&format!("more than {limit} commands"), span);
         }
     }
 

@@ -99,7 +99,7 @@ impl Evaluator<'_> {
         let mut variables = state.variables.as_ref().clone();
         for (name, variable) in &mut variables {
             // Whether a variable that was there before is exported is not known.
-            if !variable.exported && !self.context.variables.contains_key(name) {
+            if !variable.exported && !self.context.variables.contains_key(&**name) {
                 *variable = Variable::new(Value::unknown("it may not be exported"));
             }
         }
@@ -148,7 +148,7 @@ impl Evaluator<'_> {
         state.positional = arguments.iter().all(is_single).then(|| arguments.iter().map(Value::of_word).collect());
         let mut hidden = Vec::new();
         for (name, word) in call.assignments {
-            hidden.push((name.clone(), state.variables.get(name).cloned()));
+            hidden.push((name.clone(), state.variables.get(name.as_str()).cloned()));
             state.set(name, Value::of_word(word));
             state.path_changed |= name == "PATH";
         }
@@ -170,8 +170,8 @@ impl Evaluator<'_> {
             let variables = Rc::make_mut(&mut state.variables);
             for (name, variable) in hidden.into_iter().rev() {
                 match variable {
-                    Some(variable) => variables.insert(name, variable),
-                    None => variables.remove(&name),
+                    Some(variable) => variables.insert(Rc::from(name), variable),
+                    None => variables.remove(name.as_str()),
                 };
             }
         }

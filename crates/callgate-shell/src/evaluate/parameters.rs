@@ -5,8 +5,12 @@ use super::expand::Fields;
 use super::patterns::{self, Step};
 use super::pieces::Piece;
 use super::state::{State, Value};
+use crate::environment::is_secret;
 use crate::syntax::ast::{Index, Operator, Parameter, Part, TestKind};
 use std::rc::Rc;
+
+/// More bytes of values than this are not followed.
+const MOST_EXPANDED: usize = 1 << 22;
 
 /// Variables that the shell itself makes whole numbers.
 const NUMBERS: [&str; 11] =
@@ -16,6 +20,12 @@ impl Evaluator<'_> {
     /// The value of a variable or parameter.
     pub fn lookup(&self, name: &str, state: &State) -> Value {
         if let Some(variable) = state.variables.get(name) {
+            if let Value::Text(text) = &variable.value {
+                self.expanded.set(self.expanded.get().saturating_add(text.len()));
+                if self.expanded.get() > MOST_EXPANDED {
+                    return Value::unknown("more text than is followed");
+                }
+            }
             return variable.value.clone();
         }
         if let Ok(place) = name.parse::<usize>() {

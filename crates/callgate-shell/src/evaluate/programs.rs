@@ -4,6 +4,7 @@ use super::simple::Call;
 use super::state::{Ends, State};
 use super::{Evaluator, opaque, run};
 use crate::effect::{CodeOrigin, Mark};
+use crate::environment::looks_for_secrets;
 use crate::programs::{Invocation, Nested, NestedBody};
 use crate::stream::Stream;
 use crate::word::Word;

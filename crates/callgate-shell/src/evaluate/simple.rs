@@ -47,14 +47,6 @@ impl Evaluator<'_> {
         mut state: State,
         stdin: &Stream,
     ) -> (Ends, Stream) {
-        self.steps = self.steps.saturating_add(1);
-        if self.steps > self.context.limits.steps {
-            if self.steps == self.context.limits.steps.saturating_add(1) {
-                self.current = None;
-                self.doubt("too many commands", &command.span);
-            }
-            return (Ends::Either(state), Stream::Unknown);
-        }
         let before = self.commands.len();
         let directory = match state.directories.as_slice() {
             [Some(directory)] => Some(Rc::clone(directory)),
@@ -64,6 +56,8 @@ impl Evaluator<'_> {
         let outer = self.current.replace(slot);
 
         let (words, arrays) = self.arguments(arguments, &mut state);
+        let bytes: usize = words.iter().map(|word| word.known().map_or(0, str::len)).sum();
+        self.spend(bytes, &command.span);
         let redirected = self.redirect(&command.redirections, &mut state, slot);
         let input = match redirected.stdin {
             Some(stream) => stream,
@@ -71,7 +65,9 @@ impl Evaluator<'_> {
             None => stdin.clone(),
         };
         // Nothing is written into the file: it is cut to nothing.
-        if matches!(words.as_slice(), []) || matches!(words.as_slice(), [Word::Known(name)] if name == ":" || name == "true") {
+        if matches!(words.as_slice(), [])
+            || matches!(words.as_slice(), [Word::Known(name)] if name == ":" || name == "true")
+        {
             self.cuts_files(slot);
         }
         let result = if words.is_empty() && arguments.is_empty() {
@@ -125,7 +121,7 @@ impl Evaluator<'_> {
             return;
         };
         let nothing = new.words.is_empty() && new.effects.is_empty() && new.assignments.is_empty();
-        let repeated = || old.iter().rev().take(64).any(|command| command == new);
+        let repeated = || old.iter().rev().take(64).any(|command| command.span == new.span && command == new);
         if nothing || repeated() {
             self.commands.pop();
         }
@@ -141,8 +137,11 @@ impl Evaluator<'_> {
         for argument in arguments {
             match argument {
                 Argument::Word(source) if declares && assigns(source) => {
-                    let field = self.assigned_text(&source.parts, state);
-                    words.push(field.word(false));
+                    // Braces count even here: `export x={a,b}` assigns twice.
+                    for parts in self.alternatives(source) {
+                        let field = self.assigned_text(&parts, state);
+                        words.push(field.word(false));
+                    }
                 }
                 Argument::Word(source) => self.word(source, state, &mut words),
                 Argument::Assignment(assignment) => arrays.push(assignment),

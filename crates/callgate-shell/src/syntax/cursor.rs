@@ -74,6 +74,8 @@ pub(super) struct Parser<'s> {
     pub pending: Vec<Pending>,
     /// Here-documents of an enclosing command wait for their bodies.
     pub outer_pending: bool,
+    /// How many here-documents have been announced.
+    pub documents: usize,
     /// Inside how many `$(`.
     pub substitutions: usize,
     /// Places where `((` turned out not to start arithmetic.
@@ -96,6 +98,7 @@ impl<'s> Parser<'s> {
             stands_at: None,
             pending: Vec::new(),
             outer_pending: false,
+            documents: 0,
             substitutions: 0,
             not_arithmetic: HashSet::new(),
             extended_globs: OnceCell::new(),

@@ -16,6 +16,7 @@ impl Parser<'_> {
         if delimiter.contains('\n') {
             return self.fail("a here-document whose delimiter has several lines");
         }
+        self.documents = self.documents.saturating_add(1);
         let body = Rc::new(OnceCell::new());
         self.pending.push(Pending { delimiter, quoted, strips_tabs, body: Rc::clone(&body) });
         Ok(HereDocument { body })

@@ -43,7 +43,7 @@ pub struct Limits {
     pub depth: usize,
     /// How many words, expansions and commands may be read.
     pub nodes: usize,
-    /// How many simple commands may be evaluated, loops and functions included.
+    /// How many commands may be evaluated, each round of a loop and each call counted.
     pub steps: usize,
     /// How many words a brace expansion, and how many rounds a loop may be unrolled to.
     pub unrolled: usize,
@@ -51,7 +51,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { bytes: 1 << 20, depth: 60, nodes: 400_000, steps: 5_000, unrolled: 64 }
+        Limits { bytes: 1 << 20, depth: 60, nodes: 400_000, steps: 4_000, unrolled: 64 }
     }
 }
 

@@ -29,6 +29,7 @@ impl Parser<'_> {
         }
         parts.push(Part::Parameter(Box::new(Parameter {
             name,
+            braced: false,
             indirect: false,
             length: false,
             index: None,
@@ -67,7 +68,7 @@ impl Parser<'_> {
         if self.dialect == Dialect::Sh && (indirect || index.is_some()) {
             return self.fail("an expansion that is not known to every shell");
         }
-        Ok(Parameter { name, indirect, length, index, operator, span: self.span_from(start) })
+        Ok(Parameter { name, braced: true, indirect, length, index, operator, span: self.span_from(start) })
     }
 
     /// Whether the `#` here asks for a length: a whole parameter and nothing else follows.

@@ -102,7 +102,7 @@ impl Parser<'_> {
             match mistake {
                 Some(mistake) if parser.fuel.get() == 0 => Err(Box::new(mistake)),
                 Some(mistake) => Ok(Part::Unclear(format!("in backticks: {}", mistake.what), span)),
-                None => Ok(Part::Command(Substitution { script, span })),
+                None => Ok(Part::Command(Substitution { script, doubt: None, span })),
             }
         })
     }

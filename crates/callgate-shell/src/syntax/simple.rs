@@ -63,10 +63,9 @@ impl Parser<'_> {
         if declares {
             let length = name_length(self.rest());
             let behind = self.rest().get(length..).unwrap_or("");
-            if length > 0 && (behind.starts_with("=(") || behind.starts_with("+=(")) {
-                if let Some(assignment) = self.assignment()? {
-                    return Ok(Argument::Assignment(assignment));
-                }
+            let array = length > 0 && (behind.starts_with("=(") || behind.starts_with("+=("));
+            if array && let Some(assignment) = self.assignment()? {
+                return Ok(Argument::Assignment(assignment));
             }
         }
         self.word().map(Argument::Word)

@@ -1,7 +1,7 @@
 //! Words and the expansions inside them.
 
 use super::Dialect;
-use super::ast::{Part, Script, Substitution, Word};
+use super::ast::{CommandKind, Part, RedirectionKind, Script, Substitution, Word};
 use super::cursor::{Parsed, Parser, TokenKind, is_metacharacter};
 
 /// What ends an arithmetic expression.
@@ -178,6 +178,7 @@ impl Parser<'_> {
         self.outer_pending = outer_pending || !pending.is_empty();
         self.substitutions = self.substitutions.saturating_add(1);
         let mut script = Script::default();
+        let documents = self.documents;
         let result = self.deeper(|parser| parser.items(&mut script));
         let unread = !self.pending.is_empty();
         self.pending = pending;
@@ -191,7 +192,12 @@ impl Parser<'_> {
             return self.fail("`)` is missing here");
         }
         self.advance(TokenKind::Expansion, 1);
-        Ok(Substitution { script, span: self.span_from(start) })
+        // bash keeps a substitution as text made anew from what it parsed, and some versions lose the
+        // separator behind a here-document in it. Only one at the very end is sure to stay as it was.
+        let inside = self.documents.saturating_sub(documents);
+        let reprinted = inside > 0 && documents_at_the_end(&script) != inside;
+        let doubt = reprinted.then_some("a here-document in the middle of a substitution");
+        Ok(Substitution { script, doubt, span: self.span_from(start) })
     }
 
     /// `$…`, wherever it stands.
@@ -289,4 +295,16 @@ impl Parser<'_> {
         let before = self.position.checked_sub(1).and_then(|place| self.source.as_bytes().get(place));
         matches!(before, Some(b' ' | b'\t' | b'\n' | b'('))
     }
+}
+
+/// How many here-documents the simple commands of the last pipeline have, if nothing follows them.
+fn documents_at_the_end(script: &Script) -> usize {
+    let Some(last) = script.items.last().filter(|item| item.rest.is_empty() && !item.background) else {
+        return 0;
+    };
+    let redirections = last.first.commands.iter().flat_map(|command| match command.kind {
+        CommandKind::Simple { .. } => command.redirections.as_slice(),
+        _ => &[],
+    });
+    redirections.filter(|redirection| matches!(redirection.kind, RedirectionKind::HereDocument(_))).count()
 }

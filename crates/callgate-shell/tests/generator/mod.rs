@@ -139,7 +139,10 @@ fn command(dice: &mut Dice, depth: usize) -> String {
             list(dice, inner),
             list(dice, inner)
         ),
-        5 => format!("f() {{ {}; }}; f {} {}", list(dice, inner), word(dice, inner), word(dice, inner)),
+        5 => {
+            let number = dice.roll(100_000);
+            format!("f{number}() {{ {}; }}; f{number} {} {}", list(dice, inner), word(dice, inner), word(dice, inner))
+        }
         6 => format!("x={}", word(dice, inner)),
         7 => format!("y={}; x=$y{}", word(dice, inner), word(dice, inner)),
         8 => format!("eval {}", quoted(&list(dice, inner))),

@@ -168,10 +168,13 @@ impl<'a> Collector<'a> {
                 self.path(Action::List, word, tree, &role.marks, because);
             }
             RoleKind::Revision => {
-                if let Some((_, path)) = word.known().and_then(|text| text.split_once(':'))
-                    && !path.is_empty()
-                {
-                    self.path(Action::Read, &Word::Known(path.trim_start_matches("./").to_owned()), tree, &role.marks, because);
+                // A plain word may be a path as well as a revision.
+                let path = match word.known() {
+                    Some(text) => text.split_once(':').map_or(text, |(_, path)| path),
+                    None => "",
+                };
+                if !path.is_empty() && self.directory.is_some() {
+                    self.path(Action::Read, &Word::Known(path.to_owned()), tree, &role.marks, because);
                 }
             }
             RoleKind::Read if is_stream => {}

@@ -25,7 +25,9 @@ pub(super) fn option(text: &str, column: usize, line: usize) -> Result<OptionFor
             Kind::Word("tree") if !names.is_empty() => tree = true,
             Kind::Word("rest") if !names.is_empty() => takes_rest = true,
             Kind::Word("everywhere") if !names.is_empty() => everywhere = true,
-            Kind::Word(name) if words.is_empty() && optional.is_none() && !(ends || tree || takes_rest || everywhere) => {
+            Kind::Word(name)
+                if words.is_empty() && optional.is_none() && !(ends || tree || takes_rest || everywhere) =>
+            {
                 names.extend(both_forms(name));
             }
             ref other => return Err(at(TableProblem::NameAfterValue(other.shown()))),
