@@ -37,12 +37,19 @@ pub(super) fn of_table(directory: Option<&str>, home: Option<&str>, path: &str) 
 pub(super) fn names(directory: Option<&str>, word: &Word) -> Option<Names> {
     Some(match word {
         Word::Known(text) if text.is_empty() => return None,
-        Word::Known(text) => Names::Exact(absolute(directory, text)),
+        Word::Known(text) => Names::Exact(absolute(directory, without_scheme(text))),
         Word::Glob(pattern) => glob(directory, pattern),
         Word::Below { directory: below, .. } => Names::Below(absolute(directory, below)),
         Word::Partly { prefix, why, .. } => Names::Unknown(format!("{prefix}…: {why}")),
         Word::Unknown { why, .. } => Names::Unknown(why.clone()),
     })
+}
+
+/// `file:name?options` and `file:///name`, as SQLite, curl and others take them, name a path like any other.
+fn without_scheme(text: &str) -> &str {
+    let Some(rest) = text.strip_prefix("file:").filter(|rest| !rest.is_empty()) else { return text };
+    let rest = rest.strip_prefix("//localhost").or(rest.strip_prefix("//")).unwrap_or(rest);
+    rest.split(['?', '#']).next().unwrap_or(rest)
 }
 
 fn glob(directory: Option<&str>, pattern: &str) -> Names {

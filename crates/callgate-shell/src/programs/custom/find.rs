@@ -138,8 +138,22 @@ impl<'e> Expression<'e, '_, '_> {
                 self.collector.opaque("a wildcard stands where find takes one word", name);
             }
             self.collector.role(word, role, name);
+            if let ("-name" | "-iname", Some(wanted)) = (name, word.known()) {
+                self.looks_for(wanted, name);
+            }
         }
         roles.len()
+    }
+
+    /// Whoever looks for one certain name wants that file: a policy may care which.
+    fn looks_for(&mut self, wanted: &str, name: &str) {
+        if wanted.is_empty() || wanted.contains(['*', '?', '[', '\\', '/']) {
+            return;
+        }
+        for start in self.starts.iter().filter_map(Word::known) {
+            let pattern = format!("{}/**/{}", paths::escape(start.trim_end_matches('/')), paths::escape(wanted));
+            self.collector.path(Action::List, &Word::Glob(pattern), false, &[], name);
+        }
     }
 
     /// A command for each name, once for every starting point.
