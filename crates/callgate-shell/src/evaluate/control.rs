@@ -190,7 +190,7 @@ impl Evaluator<'_> {
                 otherwise,
             } => self.branches(branches, otherwise.as_ref(), state, stdin),
             CommandKind::While { condition, body } => {
-                self.while_loop(condition, body, state, stdin)
+                self.while_loop(condition, body, &command.span, state, stdin)
             }
             CommandKind::For {
                 name,
