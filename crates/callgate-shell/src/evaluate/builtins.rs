@@ -249,7 +249,18 @@ impl Evaluator<'_> {
         match words {
             [] | [_] => {}
             [Word::Known(code), ..] if matches!(code.as_str(), "" | "-") => {}
-            [Word::Known(code), ..] => self.traps.push((code.clone(), call.span.clone())),
+            [Word::Known(code), signals @ ..] => {
+                // These run between the commands, and may change what the next one sees.
+                let between = |word: &Word| {
+                    let name = word.known().unwrap_or("DEBUG").to_ascii_uppercase();
+                    let name = name.strip_prefix("SIG").unwrap_or(&name);
+                    matches!(name, "DEBUG" | "RETURN" | "ERR" | "CHLD" | "USR1" | "USR2")
+                };
+                if signals.iter().any(between) {
+                    self.doubt("a trap that runs between commands", call.span);
+                }
+                self.traps.push((code.clone(), call.span.clone()));
+            }
             _ => self.doubt("a trap whose code is not known", call.span),
         }
     }

@@ -74,6 +74,9 @@ pub(super) fn read(collector: &mut Collector<'_>, language: &str, code: &Word, b
         "sql" => Some("<database>"),
         _ => None,
     };
+    if found.reads.iter().chain(&found.writes).any(|path| path.starts_with('~')) {
+        found.doubt("`~` is the home directory to some programs and a name to others");
+    }
     collector.code_changes |= found.sends || found.destroys || !found.doubts.is_empty();
     for path in &found.reads {
         collector.path(
