@@ -259,6 +259,8 @@ pub enum RoleKind {
     RemoteWrite,
     /// Text, but `@file` reads the file.
     AtRead,
+    /// A version, of which `version:file` shows a file.
+    Revision,
     /// The value of an option that is not named: text, but `file://…` and `@…` read a file.
     AnyValue,
     /// Not understood, and why.

@@ -290,6 +290,7 @@ impl<'a> Collector<'a> {
                 }
             }
             RoleKind::AtRead => self.at_read(word, role, because),
+            RoleKind::Revision => self.revision(word, because),
             RoleKind::Opaque(why) => self.opaque(why, because),
         }
     }

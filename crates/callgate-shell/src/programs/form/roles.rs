@@ -75,6 +75,7 @@ pub(super) fn role(text: &str) -> Result<Role, TableProblem> {
             Some(Kind::Word("write")) => RoleKind::RemoteWrite,
             _ => return Err(unknown()),
         },
+        "revision" => RoleKind::Revision,
         "at" => match words.next() {
             Some(Kind::Word("read")) => RoleKind::AtRead,
             _ => return Err(unknown()),
