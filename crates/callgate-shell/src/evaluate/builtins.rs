@@ -222,12 +222,14 @@ impl Evaluator<'_> {
             [] | [_] => {}
             [Word::Known(code), ..] if matches!(code.as_str(), "" | "-") => {}
             [Word::Known(code), signals @ ..] => {
-                // These run between all other commands, whose words they see.
-                if signals
-                    .iter()
-                    .any(|signal| !matches!(signal.known(), Some(name) if !matches!(name, "DEBUG" | "RETURN" | "ERR")))
-                {
-                    self.doubt("a trap that runs between other commands", call.span);
+                // These run between the commands, and may change what the next one sees.
+                let between = |word: &Word| {
+                    let name = word.known().unwrap_or("DEBUG").to_ascii_uppercase();
+                    let name = name.strip_prefix("SIG").unwrap_or(&name);
+                    matches!(name, "DEBUG" | "RETURN" | "ERR" | "CHLD" | "USR1" | "USR2")
+                };
+                if signals.iter().any(between) {
+                    self.doubt("a trap that runs between commands", call.span);
                 }
                 self.traps.push((code.clone(), call.span.clone()));
             }

@@ -182,7 +182,7 @@ impl Evaluator<'_> {
             CommandKind::Subshell(body) => self.subshell(body, state, stdin),
             CommandKind::Group(body) => self.list(body, state, stdin),
             CommandKind::If { branches, otherwise } => self.branches(branches, otherwise.as_ref(), state, stdin),
-            CommandKind::While { condition, body } => self.while_loop(condition, body, state, stdin),
+            CommandKind::While { condition, body } => self.while_loop(condition, body, &command.span, state, stdin),
             CommandKind::For { name, items, body, asks } => {
                 self.for_loop(name, items.as_deref(), body, *asks, state, stdin)
             }

@@ -32,6 +32,9 @@ impl Evaluator<'_> {
             self.doubt("a function is exported", call.span);
         }
         let outside = name == "local" && self.calls.is_empty();
+        if has('f') && (has('r') || name == "readonly") {
+            self.doubt("a function that later definitions do not replace", call.span);
+        }
         if has('p') || has('f') || has('F') || outside {
             return;
         }
@@ -274,7 +277,7 @@ impl Evaluator<'_> {
                             'e' => state.options.exits_on_error = on,
                             'f' => state.options.no_globs = on,
                             'a' => state.options.exports_all = on,
-                            'u' | 'x' | 'v' | 'C' | 'h' | 'b' | 'm' | 'E' | 'T' | 'n' | 'H' => {}
+                            'u' | 'x' | 'v' | 'C' | 'h' | 'b' | 'm' | 'E' | 'T' | 'n' => {}
                             'o' => match words.next().map(Word::known) {
                                 None => {}
                                 Some(Some("errexit")) => state.options.exits_on_error = on,
@@ -282,10 +285,12 @@ impl Evaluator<'_> {
                                 Some(Some("allexport")) => state.options.exports_all = on,
                                 Some(Some(
                                     "pipefail" | "nounset" | "xtrace" | "verbose" | "noclobber" | "errtrace"
-                                    | "functrace" | "monitor" | "notify" | "hashall" | "noexec" | "histexpand",
+                                    | "functrace" | "monitor" | "notify" | "hashall" | "noexec",
                                 )) => {}
                                 Some(_) => self.doubt("a shell option that is not understood", call.span),
                             },
+                            // With `H` later lines are taken from the history.
+                            'H' if !on => {}
                             _ => self.doubt("a shell option that is not understood", call.span),
                         }
                     }
@@ -307,12 +312,10 @@ impl Evaluator<'_> {
 
     /// `shopt …`
     pub fn shell_options(&mut self, call: &Call) {
-        const HARMLESS: [&str; 14] = [
+        const HARMLESS: [&str; 12] = [
             "extglob",
             "nullglob",
             "globstar",
-            "dotglob",
-            "nocaseglob",
             "failglob",
             "inherit_errexit",
             "nocasematch",

@@ -139,6 +139,9 @@ impl Evaluator<'_> {
         }
         let place = match user {
             "" => self.lookup("HOME", state),
+            // The shell takes what the variable says, which an assignment may have changed.
+            "+" if state.variables.contains_key("PWD") => Value::unknown("PWD was assigned to"),
+            "-" if state.variables.contains_key("OLDPWD") => Value::unknown("OLDPWD was assigned to"),
             "+" => match state.directories.as_slice() {
                 [Some(directory)] => Value::Text(Rc::clone(directory)),
                 _ => Value::unknown("the working directory is not known"),

@@ -3,11 +3,14 @@
 use super::Evaluator;
 use super::state::{Ends, State, Value, join};
 use crate::stream::Stream;
-use crate::syntax::ast::{Part, Script, Span, Word as Source};
+use crate::syntax::ast::{Argument, CommandKind, Part, Script, Span, Word as Source};
 use crate::word::Word;
 
 /// How often a loop is walked before everything it may change is forgotten.
 const ROUNDS: usize = 4;
+
+/// Why a loop that nothing ends is not understood: it may start processes or fill the disk for ever.
+const ENDLESS: &str = "a loop without end";
 
 /// The states with which a loop is left early.
 #[derive(Debug, Default)]
@@ -54,7 +57,14 @@ impl Evaluator<'_> {
         None
     }
 
-    pub fn while_loop(&mut self, condition: &Script, body: &Script, state: State, stdin: &Stream) -> (Ends, Stream) {
+    pub fn while_loop(
+        &mut self,
+        condition: &Script,
+        body: &Script,
+        span: &Span,
+        state: State,
+        stdin: &Stream,
+    ) -> (Ends, Stream) {
         self.flags.control = true;
         self.loops.push(Leaving::default());
         let done = self.settle(state, |evaluator, state| {
@@ -66,6 +76,9 @@ impl Evaluator<'_> {
             (either, goes_on)
         });
         let broken = self.leave();
+        if broken.is_none() && is_constant(condition) {
+            self.doubt(ENDLESS, span);
+        }
         (Ends::of(join(done, broken)), self.loop_output())
     }
 
@@ -163,7 +176,34 @@ impl Evaluator<'_> {
             (Some(state), goes_on)
         });
         let broken = self.leave();
+        let blank = |part: &Part| matches!(part, Part::Literal(text) if text.trim().is_empty());
+        if broken.is_none() && expressions.get(1).is_none_or(|parts| parts.iter().all(blank)) {
+            self.doubt(ENDLESS, span);
+        }
         (Ends::of(join(done, broken)), self.loop_output())
+    }
+}
+
+/// Whether a condition always comes out the same (`while :`, `until false`).
+fn is_constant(condition: &Script) -> bool {
+    let [item] = condition.items.as_slice() else {
+        return false;
+    };
+    match item.first.commands.as_slice() {
+        [command] if item.rest.is_empty() => match &command.kind {
+            CommandKind::Simple { words, .. } => match words.as_slice() {
+                [Argument::Word(word)] => matches!(word.plain(), Some(":" | "true" | "false")),
+                [Argument::Word(first), Argument::Word(_)] => {
+                    matches!(first.plain(), Some(":" | "true" | "false"))
+                }
+                _ => false,
+            },
+            CommandKind::Arithmetic(parts) => {
+                matches!(parts.as_slice(), [Part::Literal(text)] if text.trim().parse::<i64>().is_ok())
+            }
+            _ => false,
+        },
+        _ => false,
     }
 }
 

@@ -95,6 +95,7 @@ impl Evaluator<'_> {
     fn child_state(&mut self, nested: &Nested, call: &Call, directory: Option<&str>, state: &State) -> State {
         let mut inner = State::new(directory);
         inner.path_changed = state.path_changed;
+        inner.swayed = state.swayed;
         inner.anything_set = state.anything_set;
         let mut variables = state.variables.as_ref().clone();
         for (name, variable) in &mut variables {

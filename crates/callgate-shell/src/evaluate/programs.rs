@@ -82,6 +82,11 @@ impl Evaluator<'_> {
             effect.marks.push(Mark::Environment);
             self.add(call.slot, effect);
         }
+        if state.swayed {
+            let mut effect = opaque("a variable that was set changes what programs run", "environment");
+            effect.marks.push(Mark::Environment);
+            self.add(call.slot, effect);
+        }
         if matches!(bare.as_str(), "busybox" | "toybox") && self.applet(&bare, call, &state) {
             return (Ends::Either(state), Stream::Unknown);
         }

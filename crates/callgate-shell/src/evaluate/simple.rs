@@ -2,7 +2,7 @@
 
 use super::state::{Ends, State, Value};
 use super::{Evaluator, opaque, run};
-use crate::effect::{Action, CodeOrigin, Mark};
+use crate::effect::{Action, CodeOrigin, Effect, Mark};
 use crate::environment::influence;
 use crate::stream::Stream;
 use crate::syntax::ast::{Argument, AssignedValue, Assignment, Command, Part, Span, Word as Source};
@@ -95,6 +95,12 @@ impl Evaluator<'_> {
             && entry.words.is_empty()
         {
             entry.words = words;
+        }
+        if let Some(entry) = self.commands.get(slot)
+            && (never_ends(&entry.words) && entry.effects.iter().any(writes_by_redirection)
+                || copies_a_device(&entry.words))
+        {
+            self.doubt("output without end fills the disk", &command.span);
         }
         self.current = outer;
         self.drop_repeated(slot, before);
@@ -364,6 +370,45 @@ impl Evaluator<'_> {
         state.forget_variables("something not understood may have changed it");
         state
     }
+}
+
+/// Devices that can be read for ever.
+const ENDLESS_DEVICES: [&str; 4] = ["/dev/zero", "/dev/urandom", "/dev/random", "/dev/full"];
+
+/// Whether a program copies something that has no end.
+fn never_ends(words: &[Word]) -> bool {
+    const COPY: [&str; 14] =
+        ["cat", "tac", "nl", "rev", "tr", "pv", "base64", "base32", "gzip", "xz", "bzip2", "zstd", "strings", "tee"];
+    let names = |wanted: &[&str]| {
+        let mut texts = words.iter().filter_map(Word::known);
+        texts.any(|text| wanted.contains(&text))
+    };
+    match words.first().and_then(Word::known).and_then(|name| name.rsplit('/').next()) {
+        Some("yes") => true,
+        Some("seq") => names(&["inf", "infinity", "Inf"]),
+        Some("nohup" | "nice" | "setsid" | "stdbuf") => never_ends(words.get(1..).unwrap_or(&[])),
+        Some(name) if COPY.contains(&name) => names(&ENDLESS_DEVICES),
+        _ => false,
+    }
+}
+
+/// `dd if=/dev/zero of=x` without a count, `cp /dev/zero x`.
+fn copies_a_device(words: &[Word]) -> bool {
+    let texts = || words.iter().skip(1).filter_map(Word::known);
+    let device = |text: &str| ENDLESS_DEVICES.contains(&text);
+    match words.first().and_then(Word::known) {
+        Some("dd") => {
+            texts().any(|text| text.strip_prefix("if=").is_some_and(device))
+                && texts().any(|text| text.starts_with("of="))
+                && !texts().any(|text| text.starts_with("count="))
+        }
+        Some("cp" | "install" | "rsync") => texts().any(device),
+        _ => false,
+    }
+}
+
+fn writes_by_redirection(effect: &Effect) -> bool {
+    effect.action == Action::Write && effect.marks.contains(&Mark::Redirection)
 }
 
 /// Whether a word looks like an assignment before expansion.

@@ -1,5 +1,6 @@
 //! What the shell knows at one point of the script: variables, directories, functions, options.
 
+use crate::environment::influence;
 use crate::syntax::ast::Command;
 use crate::word::Word;
 use std::collections::{BTreeMap, BTreeSet};
@@ -162,6 +163,8 @@ pub(super) struct State {
     pub options: Options,
     /// Bare names may be found elsewhere than usual.
     pub path_changed: bool,
+    /// A variable that changes what runs was set in some way, be it by a loop, `:=` or arithmetic.
+    pub swayed: bool,
     /// `exec <file` has changed standard input.
     pub input_changed: bool,
     /// Something not understood may have set any variable.
@@ -181,6 +184,7 @@ impl State {
             aliases: Rc::default(),
             options: Options::default(),
             path_changed: false,
+            swayed: false,
             input_changed: false,
             anything_set: false,
         }
@@ -188,6 +192,12 @@ impl State {
 
     pub fn set(&mut self, name: &str, value: Value) {
         let exports_all = self.options.exports_all;
+        self.path_changed |= name == "PATH";
+        self.swayed |= match &value {
+            Value::Unset => false,
+            Value::Text(text) => influence(name, Some(text)).is_some(),
+            _ => influence(name, None).is_some(),
+        };
         let value = match value {
             _ if KEPT_BY_THE_SHELL.contains(&name) => Value::unknown("the shell sets it itself"),
             Value::Text(text) if text.len() > LONGEST_VALUE => Value::unknown("a long value"),
@@ -290,6 +300,7 @@ impl State {
             exports_all: self.options.exports_all || other.options.exports_all,
         };
         self.path_changed |= other.path_changed;
+        self.swayed |= other.swayed;
         self.input_changed |= other.input_changed;
         self.anything_set |= other.anything_set;
         self

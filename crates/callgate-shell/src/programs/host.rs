@@ -50,6 +50,13 @@ pub(super) fn url(word: &Word) -> Place {
             None => unknown(),
         };
     }
+    // Their paths are commands that the machine gets as they stand, so naming the machine would say too little.
+    if matches!(
+        scheme.as_str(),
+        "gopher" | "gophers" | "dict" | "telnet" | "smtp" | "smtps" | "mqtt" | "tftp" | "ldap" | "ldaps"
+    ) {
+        return unknown();
+    }
     let end = rest.find(['/', '?', '#']);
     if end.is_none() && !whole {
         return unknown();

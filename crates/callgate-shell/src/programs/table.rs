@@ -216,8 +216,6 @@ pub enum RoleKind {
     List,
     /// A path that is read.
     Read,
-    /// A revision of a version control system; `REVISION:PATH` reads that path.
-    Revision,
     /// A path that is written.
     Write,
     /// A file, or a directory into which the sources go.
@@ -263,6 +261,8 @@ pub enum RoleKind {
     RemoteWrite,
     /// Text, but `@file` reads the file.
     AtRead,
+    /// A version, of which `version:file` shows a file.
+    Revision,
     /// The value of an option that is not named: text, but `file://…` and `@…` read a file.
     AnyValue,
     /// Not understood, and why.

@@ -167,16 +167,6 @@ impl<'a> Collector<'a> {
                 self.listed.push(word.clone());
                 self.path(Action::List, word, tree, &role.marks, because);
             }
-            RoleKind::Revision => {
-                // A plain word may be a path as well as a revision.
-                let path = match word.known() {
-                    Some(text) => text.split_once(':').map_or(text, |(_, path)| path),
-                    None => "",
-                };
-                if !path.is_empty() && self.directory.is_some() {
-                    self.path(Action::Read, &Word::Known(path.to_owned()), tree, &role.marks, because);
-                }
-            }
             RoleKind::Read if is_stream => {}
             RoleKind::Read => {
                 self.listed.push(word.clone());
@@ -244,6 +234,16 @@ impl<'a> Collector<'a> {
                 }
             }
             RoleKind::AtRead => self.at_read(word, role, because),
+            RoleKind::Revision => {
+                // A plain word may be a path as well as a revision.
+                if let Some(text) = word.known().filter(|text| !text.contains(':') && self.directory.is_some()) {
+                    self.path(Action::Read, &Word::Known(text.to_owned()), tree, &role.marks, because);
+                }
+                if matches!(word, Word::Unknown { .. } | Word::Partly { .. }) {
+                    self.opaque("it is not known which file of which version is shown", because);
+                }
+                self.revision(word, because);
+            }
             RoleKind::Opaque(why) => self.opaque(why, because),
         }
     }

@@ -80,6 +80,16 @@ impl Collector<'_> {
         }
     }
 
+    /// `HEAD:file` shows what the file held then. What is not known is a version, not a file.
+    pub(super) fn revision(&mut self, word: &Word, because: &str) {
+        if let Word::Known(text) = word
+            && let Some((_, file)) = text.split_once(':')
+            && !file.is_empty()
+        {
+            self.path(Action::Read, &Word::Known(file.to_owned()), false, &[], because);
+        }
+    }
+
     pub(super) fn at_read(&mut self, word: &Word, role: &Role, because: &str) {
         let doubtful =
             |text: &str| text.starts_with('@') || text.contains("=@") || text.contains("=<") || text.ends_with('=');

@@ -21,6 +21,10 @@ pub(super) fn read(table: &Table, words: &[Word], collector: &mut Collector<'_>)
         return Stream::Data;
     }
     let given = |name: &str| scanned.given().find(|given| given.form.names.iter().any(|other| other == name));
+    let zero = |given: &&Given<'_>| matches!(given.values.first(), Some((word, _)) if word.known() == Some("0"));
+    if given("-P").filter(zero).is_some() {
+        collector.opaque("as many processes at once as there are words", "-P");
+    }
     let mut command = scanned.operands.clone();
     if command.is_empty() {
         command.push(Word::Known("echo".to_owned()));

@@ -70,6 +70,9 @@ pub(super) fn read(collector: &mut Collector<'_>, language: &str, code: &Word, b
         _ => None,
     };
     collector.code_destroys |= found.destroys;
+    if found.reads.iter().chain(&found.writes).any(|path| path.starts_with('~')) {
+        found.doubt("`~` is the home directory to some programs and a name to others");
+    }
     collector.code_changes |= found.sends || found.destroys || !found.doubts.is_empty();
     for path in &found.reads {
         collector.path(Action::Read, &Word::Known(path.clone()), false, &[], because);

@@ -119,8 +119,9 @@ impl<'t> Scanner<'t, '_> {
             return self.give_front(level, form, text, rest);
         }
         let abbreviates = matches!(self.style(), Style::Gnu | Style::Posix | Style::Tar);
-        if name == "--help" || (abbreviates && name == "--version") {
-            self.found.ended = true;
+        // `--help=false` is no call for help.
+        if value.is_none() && (name == "--help" || (abbreviates && name == "--version")) {
+            self.end();
             return;
         }
         if abbreviates {
@@ -128,10 +129,11 @@ impl<'t> Scanner<'t, '_> {
                 Abbreviation::Option(level, form) => {
                     return self.give_with(level, form, name, value);
                 }
-                Abbreviation::Ends => {
-                    self.found.ended = true;
+                Abbreviation::Ends if value.is_none() => {
+                    self.end();
                     return;
                 }
+                Abbreviation::Ends => {}
                 Abbreviation::Unclear => {
                     return self.doubt(|program| format!("option {name} of {program} is ambiguous"));
                 }
@@ -321,7 +323,9 @@ impl<'t> Scanner<'t, '_> {
                 }
             }
         }
-        self.found.ended |= form.ends;
+        if form.ends {
+            self.end();
+        }
         self.options_over |= form.rest;
         self.found.events.push(Event::Given(given));
         // A value that may be several words leaves the others as operands, or as options.
@@ -331,6 +335,13 @@ impl<'t> Scanner<'t, '_> {
             }
             self.operand(word);
         }
+    }
+
+    /// An option that prints something and exits. Behind an operand it may be one more operand: other systems than
+    /// GNU, and GNU told to follow the standard, end the options there (`rm x --help`).
+    fn end(&mut self) {
+        let permutes = matches!(self.style(), Style::Gnu | Style::Posix | Style::Tar);
+        self.found.ended |= !permutes || self.found.operands.is_empty();
     }
 
     pub(super) fn until_semicolon(&mut self) -> Vec<Word> {

@@ -94,7 +94,7 @@ impl Scanner<'_, '_> {
 
 /// Whether a program sees names at most, whatever its options and operands are.
 fn only_lists(level: &Level) -> bool {
-    let sees_names = |role: &Role| matches!(role.kind, RoleKind::Text | RoleKind::List);
+    let sees_names = |role: &Role| matches!(role.kind, RoleKind::Text | RoleKind::List | RoleKind::Revision);
     let lists = |effects: &[EffectForm]| effects.iter().all(|effect| effect.action == Action::List);
     let options = level.options.iter().all(|form| {
         let values = match &form.values {
