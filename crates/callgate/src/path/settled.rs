@@ -194,6 +194,14 @@ impl Settled {
         let lists = action == Action::List;
         let ruling = match &place.zone {
             Zone::Root => None,
+            // Where names may be seen anywhere, it does not matter which.
+            Zone::Unresolved(_)
+                if lists
+                    && self.list_outside == ListOutside::Silent
+                    && matches!(failure, Some(ResolveError::Ambiguous(_))) =>
+            {
+                None
+            }
             Zone::Unresolved(why) => {
                 let refused = failure.is_some_and(ResolveError::is_refused);
                 let shown = if named.is_empty() { "a path".to_owned() } else { format!("`{named}`") };

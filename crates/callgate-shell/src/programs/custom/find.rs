@@ -101,6 +101,8 @@ impl<'e> Expression<'e, '_, '_> {
                 }
                 _ => match self.form(name) {
                     Some(form) => at = at.saturating_add(self.apply(form, name, words.get(at..).unwrap_or_default())),
+                    // find says "paths must precede expression" and does nothing at all.
+                    None if !name.starts_with(['-', '(', ')', '!', ',']) => {}
                     None => {
                         let why = format!("option {name} of find is not known");
                         self.collector.opaque(&why, "expression");

@@ -312,7 +312,9 @@ impl Tokens {
             return Self::fixed(self.0.first());
         }
         if Self::fixed(protected.0.last()) {
-            return Self::fixed(self.0.last());
+            // `*.json` is about all of them, not about `*.auto.tfvars.json`.
+            let run = |tokens: &Self| tokens.0.iter().rev().take_while(|token| Self::fixed(Some(token))).count();
+            return run(self) >= run(protected);
         }
         // `*part*`: only a pattern that is open at neither end is meant for one name.
         Self::fixed(self.0.first()) && Self::fixed(self.0.last())
