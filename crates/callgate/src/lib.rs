@@ -1,8 +1,12 @@
 //! The gate in front of every tool call an AI agent makes.
 
 pub mod call;
+pub mod clock;
 pub mod describe;
+pub mod grant;
 pub mod json;
+pub mod key;
+pub mod monitor;
 pub mod path;
 pub mod policy;
 pub mod redact;
