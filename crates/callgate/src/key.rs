@@ -220,3 +220,127 @@ fn hex(bytes: &[u8]) -> String {
         text
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The vectors of `docs/approval-key.md`.
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Vector {
+        name: String,
+        tool: String,
+        input: Value,
+        #[serde(default)]
+        texts: Vec<String>,
+        redacted: Value,
+        paths: Vec<String>,
+        directory: Option<String>,
+        sandbox: String,
+        document: String,
+        key: String,
+    }
+
+    #[test]
+    fn the_documented_vectors_hold() {
+        let page = include_str!("../../../docs/approval-key.md");
+        let (_, rest) = page.split_once("```json\n").unwrap();
+        let (vectors, _) = rest.split_once("```").unwrap();
+        let vectors: Vec<Vector> = serde_json::from_str(vectors).unwrap();
+        assert!(vectors.len() >= 4);
+        for vector in vectors {
+            let texts: Vec<&str> = vector.texts.iter().map(String::as_str).collect();
+            let request = KeyedRequest {
+                tool: &Tool::parse(&vector.tool),
+                input: &vector.input,
+                texts: &texts,
+                redacted: &vector.redacted,
+                paths: vector.paths.iter().map(Path::new).collect(),
+                directory: vector.directory.as_deref().map(Path::new),
+                sandbox: &vector.sandbox,
+            };
+            let document = String::from_utf8(canonical_document(&request).unwrap()).unwrap();
+            assert_eq!(document, vector.document, "{}", vector.name);
+            assert_eq!(approval_key(&request).unwrap().to_string(), vector.key, "{}", vector.name);
+        }
+    }
+
+    fn base() -> KeyedRequest<'static> {
+        use std::sync::LazyLock;
+        static TOOL: LazyLock<Tool> = LazyLock::new(|| Tool::own("shell_exec"));
+        static INPUT: LazyLock<Value> =
+            LazyLock::new(|| json!({"argv": ["make"], "env": {"CC": "gcc"}, "description": "build"}));
+        static REDACTED: LazyLock<Value> =
+            LazyLock::new(|| json!({"argv": ["make"], "env": ["CC"], "description": "build"}));
+        KeyedRequest {
+            tool: &TOOL,
+            input: &INPUT,
+            texts: &["description"],
+            redacted: &REDACTED,
+            paths: vec![Path::new("/p/a"), Path::new("/p/b")],
+            directory: Some(Path::new("/p")),
+            sandbox: "none",
+        }
+    }
+
+    fn key_of(request: &KeyedRequest<'_>) -> ApprovalKey {
+        approval_key(request).unwrap()
+    }
+
+    #[test]
+    fn everything_that_changes_what_runs_changes_the_key() {
+        let before = key_of(&base());
+        let value = json!({"argv": ["make"], "env": {"CC": "evil"}});
+        let words = json!({"argv": ["make", "x"], "env": {"CC": "gcc"}});
+        let tool = Tool::of_server("x", "shell_exec");
+        let changed = [
+            KeyedRequest { input: &value, ..base() },
+            KeyedRequest { input: &words, ..base() },
+            KeyedRequest { tool: &tool, ..base() },
+            KeyedRequest { paths: vec![Path::new("/p/a")], ..base() },
+            KeyedRequest { directory: None, ..base() },
+            KeyedRequest { directory: Some(Path::new("/q")), ..base() },
+            KeyedRequest { sandbox: "restricted", ..base() },
+            KeyedRequest { texts: &[], ..base() },
+        ];
+        for request in changed {
+            assert_ne!(key_of(&request), before, "{request:?}");
+        }
+    }
+
+    #[test]
+    fn order_and_words_for_people_change_nothing() {
+        let before = key_of(&base());
+        let reordered = json!({"description": "compile it", "env": {"CC": "gcc"}, "argv": ["make"]});
+        let redacted = json!({"env": ["CC"], "argv": ["make"]});
+        let paths = vec![Path::new("/p/b"), Path::new("/p/a"), Path::new("/p/b")];
+        assert_eq!(key_of(&KeyedRequest { input: &reordered, redacted: &redacted, paths, ..base() }), before);
+    }
+
+    #[test]
+    fn numbers_without_an_exact_canonical_form_have_no_key() {
+        for number in ["9007199254740992", "9007199254740993", "-9007199254740993", "18446744073709551615", "1e300"] {
+            let input: Value = serde_json::from_str(&format!("{{\"n\": [{number}]}}")).unwrap();
+            let request = KeyedRequest { input: &input, ..base() };
+            assert_eq!(approval_key(&request), Err(KeyError::ImpreciseNumber), "{number}");
+        }
+        let input = json!({"n": 9_007_199_254_740_991_u64});
+        assert!(approval_key(&KeyedRequest { input: &input, ..base() }).is_ok());
+    }
+
+    #[test]
+    fn no_secret_is_in_the_document() {
+        let document = String::from_utf8(canonical_document(&base()).unwrap()).unwrap();
+        assert!(!document.contains("gcc") && !document.contains("build"));
+    }
+
+    #[test]
+    fn a_key_is_read_as_it_is_written() {
+        let key = key_of(&base());
+        assert_eq!(key.to_string().parse(), Ok(key));
+        for text in ["", "00", &"g".repeat(64), &"0".repeat(65), &"é".repeat(32)] {
+            assert_eq!(text.parse::<ApprovalKey>(), Err(NoKey), "{text}");
+        }
+    }
+}

@@ -1,5 +1,6 @@
 //! The gate in front of every tool call an AI agent makes.
 
+pub mod approvals;
 pub mod call;
 pub mod clock;
 pub mod describe;
@@ -11,3 +12,4 @@ pub mod path;
 pub mod policy;
 pub mod redact;
 pub mod show;
+pub mod store;
