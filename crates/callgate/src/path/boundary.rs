@@ -12,7 +12,7 @@ use super::resolve::{ResolveError, fold, has_parent, resolve};
 use super::{Place, Rest, Zone};
 use crate::call::Origin;
 use crate::describe::Description;
-use crate::policy::{Decision, Ruling};
+use crate::policy::{BoundaryPath, BoundarySettings, Decision, Ruling};
 use crate::show::brief;
 
 /// The name under which the boundary rules.
@@ -111,28 +111,19 @@ const PLAN_FOLDERS: [&str; 2] = ["~/.claude/plans", "~/.cursor/plans"];
 impl Default for Boundary {
     /// The workspace, the directory for temporary files and the agents' plan folders; everything else is refused.
     fn default() -> Self {
-        Boundary {
-            roots: [".", TEMPORARY, PLANS].map(Root::of_call).into(),
-            ..Boundary::none()
-        }
+        Boundary { roots: [".", TEMPORARY, PLANS].map(Root::of_call).into(), ..Boundary::none() }
     }
 }
 
 impl Root {
     /// A path that, if relative, is relative to the call's workspace.
     pub fn of_call(path: impl Into<String>) -> Self {
-        Root {
-            path: path.into(),
-            relative_to: RelativeTo::Call,
-        }
+        Root { path: path.into(), relative_to: RelativeTo::Call }
     }
 
     /// A path that, if relative, is relative to a directory.
     pub fn of_directory(path: impl Into<String>, directory: impl Into<PathBuf>) -> Self {
-        Root {
-            path: path.into(),
-            relative_to: RelativeTo::Directory(directory.into()),
-        }
+        Root { path: path.into(), relative_to: RelativeTo::Directory(directory.into()) }
     }
 
     /// The directories it stands for, as far as they are known; `true` for those taken out.
@@ -143,28 +134,17 @@ impl Root {
         };
         let directories: Vec<PathBuf> = match text {
             TEMPORARY => surroundings.temporary.clone(),
-            PLANS => PLAN_FOLDERS
-                .iter()
-                .filter_map(|folder| self.absolute(folder, origin, surroundings))
-                .collect(),
+            PLANS => PLAN_FOLDERS.iter().filter_map(|folder| self.absolute(folder, origin, surroundings)).collect(),
             text => braces::expand(text)
                 .unwrap_or_default()
                 .iter()
                 .filter_map(|text| self.absolute(text, origin, surroundings))
                 .collect(),
         };
-        directories
-            .into_iter()
-            .map(|path| (path, excluded))
-            .collect()
+        directories.into_iter().map(|path| (path, excluded)).collect()
     }
 
-    fn absolute(
-        &self,
-        text: &str,
-        origin: &Origin,
-        surroundings: &Surroundings,
-    ) -> Option<PathBuf> {
+    fn absolute(&self, text: &str, origin: &Origin, surroundings: &Surroundings) -> Option<PathBuf> {
         let text = match text.strip_suffix("/**") {
             Some("") => "/",
             Some(front) => front,
@@ -195,6 +175,36 @@ fn workspace_of(origin: &Origin) -> Option<&PathBuf> {
     origin.workspace.as_ref().or(origin.directory.as_ref())
 }
 
+impl From<&BoundarySettings> for Boundary {
+    /// What a policy says; where it says nothing, the default.
+    fn from(settings: &BoundarySettings) -> Self {
+        let roots = |paths: &Vec<BoundaryPath>| -> Vec<Root> {
+            paths
+                .iter()
+                .map(|path| Root {
+                    path: path.pattern.clone(),
+                    relative_to: path.relative_to.clone().map_or(RelativeTo::Call, RelativeTo::Directory),
+                })
+                .collect()
+        };
+        let default = Boundary::default();
+        Boundary {
+            roots: settings.roots.as_ref().map_or(default.roots, roots),
+            readable: settings.readable.as_ref().map_or(default.readable, roots),
+            outside: match settings.outside {
+                Some(Decision::Ask) => Outside::Ask,
+                _ => Outside::Deny,
+            },
+            list_outside: match settings.list_outside {
+                None => ListOutside::AsOutside,
+                Some(Decision::Allow | Decision::Contain) => ListOutside::Silent,
+                Some(Decision::Ask) => ListOutside::Ask,
+                Some(Decision::Deny) => ListOutside::Deny,
+            },
+        }
+    }
+}
+
 impl Boundary {
     /// No directory at all.
     pub fn none() -> Self {
@@ -207,12 +217,7 @@ impl Boundary {
     }
 
     /// Resolves the directories for calls of one origin. A directory that cannot be resolved is left out.
-    pub fn settle(
-        &self,
-        origin: &Origin,
-        surroundings: &Surroundings,
-        file_system: &dyn FileSystem,
-    ) -> Settled {
+    pub fn settle(&self, origin: &Origin, surroundings: &Surroundings, file_system: &dyn FileSystem) -> Settled {
         let areas = |roots: &[Root]| {
             roots
                 .iter()
@@ -220,20 +225,16 @@ impl Boundary {
                 .filter_map(|(path, excluded)| Area::of(&path, excluded, file_system))
                 .collect()
         };
-        let resolved =
-            |path: Option<&PathBuf>| path.and_then(|path| resolve(file_system, path).ok());
+        let resolved = |path: Option<&PathBuf>| path.and_then(|path| resolve(file_system, path).ok());
         Settled {
             roots: areas(&self.roots),
             readable: areas(&self.readable),
             outside: self.outside,
             list_outside: self.list_outside,
-            whole: [
-                resolved(surroundings.home.as_ref()),
-                resolved(workspace_of(origin)),
-            ]
-            .into_iter()
-            .flatten()
-            .collect(),
+            whole: [resolved(surroundings.home.as_ref()), resolved(workspace_of(origin))]
+                .into_iter()
+                .flatten()
+                .collect(),
         }
     }
 }
@@ -256,11 +257,7 @@ impl Area {
             Err(_) if excluded => named.clone(),
             Err(_) => return None,
         };
-        Some(Area {
-            named,
-            resolved,
-            excluded,
-        })
+        Some(Area { named, resolved, excluded })
     }
 }
 
@@ -294,11 +291,7 @@ struct Placed {
 
 impl Settled {
     /// Finds the place of every path effect, and says what must not pass silently.
-    pub fn apply(
-        &self,
-        description: &mut Description,
-        file_system: &dyn FileSystem,
-    ) -> Vec<BoundaryRuling> {
+    pub fn apply(&self, description: &mut Description, file_system: &dyn FileSystem) -> Vec<BoundaryRuling> {
         let mut rulings = Vec::new();
         for (part_index, part) in description.parts.iter_mut().enumerate() {
             let elsewhere = part.elsewhere.is_some();
@@ -308,25 +301,16 @@ impl Settled {
                 };
                 // another machine's paths are no matter of this boundary; the policy sees that they are not ours
                 if elsewhere || placed.effect.marks.contains(&Mark::Elsewhere) {
-                    let why =
-                        ResolveError::Ambiguous("it lies on another machine or in a container");
+                    let why = ResolveError::Ambiguous("it lies on another machine or in a container");
                     placed.place = Some(unresolved(target, why).place);
                     continue;
                 }
-                let Placed { place, failure } =
-                    self.place(target, placed.effect.action, file_system);
-                if let Some((decision, reason)) =
-                    self.judge(placed.effect.action, &place, failure.as_ref())
-                {
+                let Placed { place, failure } = self.place(target, placed.effect.action, file_system);
+                if let Some((decision, reason)) = self.judge(placed.effect.action, &place, failure.as_ref()) {
                     rulings.push(BoundaryRuling {
                         part: part_index,
                         effect: effect_index,
-                        ruling: Ruling {
-                            decision,
-                            rule: Some(RULE.to_owned()),
-                            place: None,
-                            reason,
-                        },
+                        ruling: Ruling { decision, rule: Some(RULE.to_owned()), place: None, reason },
                     });
                 }
                 placed.place = Some(place);
@@ -344,24 +328,13 @@ impl Settled {
             }
             Names::Glob(text) => {
                 let pattern = Pattern::parse(text);
-                let rest = if pattern.rest.is_empty() {
-                    Rest::Nothing
-                } else {
-                    Rest::Glob(pattern.rest.join("/"))
-                };
+                let rest = if pattern.rest.is_empty() { Rest::Nothing } else { Rest::Glob(pattern.rest.join("/")) };
                 (pattern.fixed.clone(), rest, Some(pattern))
             }
         };
         if let Some(zone) = stream_of_the_process(&raw) {
             return Placed {
-                place: Place {
-                    named: raw.clone(),
-                    resolved: raw,
-                    rest,
-                    tree: target.tree,
-                    zone,
-                    traversal: false,
-                },
+                place: Place { named: raw.clone(), resolved: raw, rest, tree: target.tree, zone, traversal: false },
                 failure: None,
             };
         }
@@ -383,19 +356,8 @@ impl Settled {
         }
         let deep = target.tree || rest != Rest::Nothing;
         let zone = self.zone(&resolved, deep);
-        let traversal =
-            zone != Zone::Root && !is_within(&self.roots, &resolved) && self.starts_inside(&raw);
-        Placed {
-            place: Place {
-                named: fold(&raw),
-                resolved,
-                rest,
-                tree: target.tree,
-                zone,
-                traversal,
-            },
-            failure: None,
-        }
+        let traversal = zone != Zone::Root && !is_within(&self.roots, &resolved) && self.starts_inside(&raw);
+        Placed { place: Place { named: fold(&raw), resolved, rest, tree: target.tree, zone, traversal }, failure: None }
     }
 
     fn failed(&self, target: &PathTarget, raw: &Path, rest: Rest, error: ResolveError) -> Placed {
@@ -403,18 +365,17 @@ impl Settled {
         placed.place.named = fold(raw);
         placed.place.resolved = fold(raw);
         placed.place.rest = rest;
-        placed.place.traversal = placed.failure.as_ref().is_some_and(|failure| {
-            !failure.is_refused() && has_parent(raw) && self.starts_inside(raw)
-        });
+        placed.place.traversal = placed
+            .failure
+            .as_ref()
+            .is_some_and(|failure| !failure.is_refused() && has_parent(raw) && self.starts_inside(raw));
         placed
     }
 
     /// Whether a path, as it is named, is in a root at its end or before a `..` takes it out.
     fn starts_inside(&self, raw: &Path) -> bool {
         let inside = |path: &Path| {
-            self.roots
-                .iter()
-                .any(|root| path.starts_with(&root.named) || path.starts_with(&root.resolved))
+            self.roots.iter().any(|root| path.starts_with(&root.named) || path.starts_with(&root.resolved))
         };
         let mut folded = PathBuf::new();
         for component in raw.components() {
@@ -442,10 +403,7 @@ impl Settled {
         }
         if is_within(&self.readable, resolved) {
             let around_a_root = self.roots.iter().any(|root| contains(&root.resolved))
-                || self
-                    .readable
-                    .iter()
-                    .any(|area| area.excluded && contains(&area.resolved));
+                || self.readable.iter().any(|area| area.excluded && contains(&area.resolved));
             if around_a_root || self.whole.iter().any(contains) {
                 return Zone::Outside;
             }
@@ -455,12 +413,7 @@ impl Settled {
     }
 
     /// What the boundary has to say of an effect at a place; `None` if nothing.
-    fn judge(
-        &self,
-        action: Action,
-        place: &Place,
-        failure: Option<&ResolveError>,
-    ) -> Option<(Decision, String)> {
+    fn judge(&self, action: Action, place: &Place, failure: Option<&ResolveError>) -> Option<(Decision, String)> {
         let named = brief(&place.named.to_string_lossy());
         let outside = match self.outside {
             Outside::Deny => Decision::Deny,
@@ -471,16 +424,8 @@ impl Settled {
             Zone::Root => None,
             Zone::Unresolved(why) => {
                 let refused = failure.is_some_and(ResolveError::is_refused);
-                let shown = if named.is_empty() {
-                    "a path".to_owned()
-                } else {
-                    format!("`{named}`")
-                };
-                let decision = if refused {
-                    Decision::Deny
-                } else {
-                    Decision::Ask
-                };
+                let shown = if named.is_empty() { "a path".to_owned() } else { format!("`{named}`") };
+                let decision = if refused { Decision::Deny } else { Decision::Ask };
                 Some((decision, format!("{shown} cannot be resolved: {why}")))
             }
             Zone::Readable if lists || action == Action::Read => None,
@@ -512,11 +457,7 @@ impl Settled {
 
 /// The last area that holds the path decides.
 fn is_within(areas: &[Area], path: &Path) -> bool {
-    areas
-        .iter()
-        .rev()
-        .find(|area| path.starts_with(&area.resolved))
-        .is_some_and(|area| !area.excluded)
+    areas.iter().rev().find(|area| path.starts_with(&area.resolved)).is_some_and(|area| !area.excluded)
 }
 
 fn unresolved(target: &PathTarget, error: ResolveError) -> Placed {
@@ -536,8 +477,9 @@ fn unresolved(target: &PathTarget, error: ResolveError) -> Placed {
 /// What a process has open anyway, and devices without contents: they lie nowhere.
 fn stream_of_the_process(path: &Path) -> Option<Zone> {
     match path.to_str()? {
-        "/dev/null" | "/dev/stdin" | "/dev/stdout" | "/dev/stderr" | "/dev/fd/0" | "/dev/fd/1"
-        | "/dev/fd/2" => Some(Zone::Root),
+        "/dev/null" | "/dev/stdin" | "/dev/stdout" | "/dev/stderr" | "/dev/fd/0" | "/dev/fd/1" | "/dev/fd/2" => {
+            Some(Zone::Root)
+        }
         "/dev/zero" | "/dev/full" | "/dev/random" | "/dev/urandom" => Some(Zone::Readable),
         _ => None,
     }

@@ -25,24 +25,17 @@ impl<'a> Pattern<'a> {
         if text.starts_with('/') {
             fixed.push("/");
         }
-        let mut components = text
-            .split('/')
-            .filter(|component| !component.is_empty())
-            .peekable();
+        let mut components = text.split('/').filter(|component| !component.is_empty()).peekable();
         while let Some(component) = components.next_if(|component| !is_special(component)) {
             fixed.push(unescape(component));
         }
-        Pattern {
-            fixed,
-            rest: components.collect(),
-        }
+        Pattern { fixed, rest: components.collect() }
     }
 
     /// Whether some component behind the fixed part is, or may match, `..`.
     pub(super) fn may_go_up(&self) -> bool {
         self.rest.iter().any(|component| {
-            let literal_dot = component.contains('.')
-                && (component.starts_with('.') || component.contains(['(', '[']));
+            let literal_dot = component.contains('.') && (component.starts_with('.') || component.contains(['(', '[']));
             literal_dot && may_match(component, "..")
         })
     }
@@ -58,8 +51,7 @@ impl<'a> Pattern<'a> {
         contents: bool,
         inside: &dyn Fn(&Path) -> bool,
     ) -> Result<(), ResolveError> {
-        const ASTRAY: ResolveError =
-            ResolveError::Ambiguous("the pattern matches a link that leads out");
+        const ASTRAY: ResolveError = ResolveError::Ambiguous("the pattern matches a link that leads out");
         let mut left = MAXIMUM_ENTRIES;
         let mut waiting = vec![(resolved.to_path_buf(), self.rest.as_slice(), true)];
         while let Some((directory, components, may_descend)) = waiting.pop() {
@@ -73,17 +65,13 @@ impl<'a> Pattern<'a> {
             let Some(names) = file_system.names(&directory, left) else {
                 match file_system.look(&directory) {
                     Entry::Directory if !self.rest.contains(&"**") => {
-                        return Err(ResolveError::Ambiguous(
-                            "the pattern matches too much to look at",
-                        ));
+                        return Err(ResolveError::Ambiguous("the pattern matches too much to look at"));
                     }
                     _ => continue,
                 }
             };
             left = left.saturating_sub(names.len());
-            let matching = names
-                .iter()
-                .filter(|name| name.to_str().is_none_or(|name| may_match(component, name)));
+            let matching = names.iter().filter(|name| name.to_str().is_none_or(|name| may_match(component, name)));
             for name in matching {
                 let path = directory.join(name);
                 match file_system.look(&path) {
@@ -155,11 +143,7 @@ fn may_match(component: &str, name: &str) -> bool {
             '*' => Element::Any,
             '?' => Element::One,
             // a set is taken to match any one character
-            '[' => match characters
-                .as_str()
-                .get(1..)
-                .and_then(|rest| rest.split_once(']'))
-            {
+            '[' => match characters.as_str().get(1..).and_then(|rest| rest.split_once(']')) {
                 Some((_, rest)) if !component.contains("[:") => {
                     characters = rest.chars();
                     Element::One
@@ -196,10 +180,7 @@ fn may_match(component: &str, name: &str) -> bool {
             return false;
         }
     }
-    elements
-        .iter()
-        .skip(at)
-        .all(|element| matches!(element, Element::Any))
+    elements.iter().skip(at).all(|element| matches!(element, Element::Any))
 }
 
 #[cfg(test)]
@@ -220,33 +201,16 @@ mod tests {
         ];
         for (text, fixed, rest) in cases {
             let pattern = Pattern::parse(text);
-            assert_eq!(
-                (pattern.fixed.as_path(), pattern.rest.as_slice()),
-                (Path::new(fixed), *rest),
-                "{text}"
-            );
+            assert_eq!((pattern.fixed.as_path(), pattern.rest.as_slice()), (Path::new(fixed), *rest), "{text}");
         }
     }
 
     #[test]
     fn patterns_that_may_go_up_are_seen() {
-        for text in [
-            "/ws/*/../x",
-            "/ws/*/.*",
-            "/ws/*/.?/x",
-            "/ws/x*/@(..)/y",
-            "/ws/?/[.].",
-        ] {
+        for text in ["/ws/*/../x", "/ws/*/.*", "/ws/*/.?/x", "/ws/x*/@(..)/y", "/ws/?/[.]."] {
             assert!(Pattern::parse(text).may_go_up(), "{text}");
         }
-        for text in [
-            "/ws/*",
-            "/ws/.env*",
-            "/ws/**/*.rs",
-            "/ws/??",
-            "/ws/../*",
-            "/ws/@(a|b)",
-        ] {
+        for text in ["/ws/*", "/ws/.env*", "/ws/**/*.rs", "/ws/??", "/ws/../*", "/ws/@(a|b)"] {
             assert!(!Pattern::parse(text).may_go_up(), "{text}");
         }
     }
