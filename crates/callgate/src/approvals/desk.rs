@@ -38,6 +38,12 @@ pub struct Settlement {
     pub how: How,
 }
 
+impl Settlement {
+    fn of_error(error: StoreError) -> Self {
+        Settlement { outcome: Outcome::Unanswerable(error.to_string()), how: How::Store(error) }
+    }
+}
+
 /// Settles questions.
 ///
 /// In this order: the mode; what the session approved; what the session answers by itself; grants; a request denied
@@ -92,29 +98,31 @@ impl Approvals {
         self.store.automatic(session)
     }
 
-    /// Settles a question. `demand` is what grants could be spent for; `covered` says whether something that the session remembers covers the call.
-    pub fn settle(
-        &self,
-        question: &Question,
-        demand: Option<&Demand>,
-        covered: &dyn Fn(&Remembered) -> bool,
-    ) -> Settlement {
-        self.known(question, demand, covered)
-            .and_then(|known| match known {
-                Some(settlement) => Ok(settlement),
-                None => self.ask(question),
-            })
-            .unwrap_or_else(|error| Settlement {
-                outcome: Outcome::Unanswerable(error.to_string()),
-                how: How::Store(error),
-            })
+    /// Settles a question. A grant may be spent for one of `demands`, tried in order; `covered` says whether something that the
+    /// session remembers covers the call.
+    pub fn settle(&self, question: &Question, demands: &[Demand], covered: &dyn Fn(&Remembered) -> bool) -> Settlement {
+        self.known(question, demands, covered).unwrap_or_else(|| self.ask(question))
     }
 
-    /// What can be answered without asking anybody.
-    fn known(
+    /// What can be answered without asking anybody; `None` if somebody must be asked.
+    pub fn known(
         &self,
         question: &Question,
-        demand: Option<&Demand>,
+        demands: &[Demand],
+        covered: &dyn Fn(&Remembered) -> bool,
+    ) -> Option<Settlement> {
+        self.look_up(question, demands, covered).unwrap_or_else(|error| Some(Settlement::of_error(error)))
+    }
+
+    /// Puts a question to the channel and remembers what is decided.
+    pub fn ask(&self, question: &Question) -> Settlement {
+        self.put(question).unwrap_or_else(Settlement::of_error)
+    }
+
+    fn look_up(
+        &self,
+        question: &Question,
+        demands: &[Demand],
         covered: &dyn Fn(&Remembered) -> bool,
     ) -> Result<Option<Settlement>, StoreError> {
         let yes = |how| Some(Settlement { outcome: ApprovalDecision::Approved.into(), how });
@@ -137,10 +145,10 @@ impl Approvals {
                 return Ok(yes(How::Automatic));
             }
         }
-        if let Some(demand) = demand
-            && let Some(grants) = self.store.consume(demand, Timestamp::now())?
-        {
-            return Ok(yes(How::Grants(grants)));
+        for demand in demands {
+            if let Some(grants) = self.store.consume(demand, Timestamp::now())? {
+                return Ok(yes(How::Grants(grants)));
+            }
         }
         if let (Some(session), Some(key)) = (&question.session, &question.key)
             && self.store.denials(session, key)? >= DENIED_ENOUGH
@@ -150,7 +158,7 @@ impl Approvals {
         Ok(None)
     }
 
-    fn ask(&self, question: &Question) -> Result<Settlement, StoreError> {
+    fn put(&self, question: &Question) -> Result<Settlement, StoreError> {
         let outcome = self.coordinator.ask(question, &self.channel)?;
         if let (Outcome::Answered(answer), Some(session)) = (&outcome, &question.session) {
             match answer.decision {

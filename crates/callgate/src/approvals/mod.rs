@@ -10,6 +10,7 @@ mod always;
 pub mod channel;
 mod coordinator;
 mod desk;
+mod future;
 mod proposal;
 mod question;
 mod rules;
@@ -20,6 +21,7 @@ pub use always::{AlwaysError, add_rule, insert_rule};
 pub use channel::{AskError, Channel};
 pub use coordinator::{Coordinator, ResolveError};
 pub use desk::{Approvals, How, Settlement};
+pub use future::Settling;
 pub use proposal::{Asked, Extent, NoProposal, Proposal, candidates, narrowest};
 pub use question::{
     Answer, ApprovalDecision, ApprovalId, NoApprovalId, Outcome, Question, QuestionCommand, QuestionEffect,

@@ -23,7 +23,7 @@ impl Setting {
     fn settle(&self, question: &Question) -> Settlement {
         // every question is a new one
         let question = Question { id: ApprovalId::random().unwrap(), ..question.clone() };
-        self.approvals.settle(&question, None, &|_| false)
+        self.approvals.settle(&question, &[], &|_| false)
     }
 }
 
@@ -103,7 +103,7 @@ fn auto_approve_of_single_tools_and_switching_both_off() {
 fn the_modes_allow_and_deny_ask_nobody() {
     for (mode, yes) in [(Mode::Allow, true), (Mode::Deny, false)] {
         let setting = setting(ApprovalDecision::Approved);
-        let settlement = setting.approvals.clone().mode(mode).settle(&question(), None, &|_| true);
+        let settlement = setting.approvals.clone().mode(mode).settle(&question(), &[], &|_| true);
         assert_eq!((settlement.how, settlement.outcome.is_yes()), (How::Mode, yes));
         assert_eq!(setting.channel.times(), 0);
     }
@@ -116,7 +116,7 @@ fn a_grant_answers_once_and_is_spent_only_where_somebody_would_be_asked() {
     let demand = Demand::new("shell_exec", ["pytest"]);
     let settle = |approvals: &Approvals| {
         let question = Question { key: None, ..question() };
-        approvals.settle(&question, Some(&demand), &|_| false).how
+        approvals.settle(&question, std::slice::from_ref(&demand), &|_| false).how
     };
     assert_eq!(settle(&setting.approvals.clone().mode(Mode::Deny)), How::Mode);
     setting.approvals.set_auto_approve("s-1", true).unwrap();
@@ -132,7 +132,7 @@ fn an_approved_exec_session_covers_its_later_input_if_the_policy_says_so() {
     setting.approvals.cover_exec("s-1", "7").unwrap();
     let typed = |covers: bool| {
         let question = Question { tool: "write_stdin".into(), key: None, ..question() };
-        setting.approvals.settle(&question, None, &|what| covers && *what == Remembered::Exec("7".into())).how
+        setting.approvals.settle(&question, &[], &|what| covers && *what == Remembered::Exec("7".into())).how
     };
     assert_eq!(typed(true), How::Session);
     assert_eq!(typed(false), How::Asked);
@@ -152,7 +152,7 @@ fn a_chosen_proposal_is_remembered_instead_of_the_exact_request() {
     let answer = Answer { proposal: Some(0), ..Answer::new(ApprovalDecision::ApprovedForSession) };
     let approvals = Approvals::new(store.clone(), Always::saying(answer));
     let question = Question { proposals: vec![proposal.clone()], ..question() };
-    approvals.settle(&question, None, &|_| false);
+    approvals.settle(&question, &[], &|_| false);
     assert_eq!(store.remembered("s-1").unwrap(), [Remembered::Rule(proposal)]);
 }
 
@@ -214,9 +214,9 @@ impl Store for Broken {
 fn a_store_that_cannot_be_used_is_a_refusal_with_its_reason() {
     let yes: Arc<dyn Channel> = Always::saying(Answer::new(ApprovalDecision::Approved));
     let approvals = Approvals::new(Arc::new(Broken), yes);
-    let settlement = approvals.settle(&question(), None, &|_| false);
+    let settlement = approvals.settle(&question(), &[], &|_| false);
     assert_eq!(settlement.how, How::Store(StoreError::ReadOnly));
     assert!(!settlement.outcome.is_yes());
     let demand = Demand::new("shell_exec", ["x"]);
-    assert_eq!(approvals.settle(&question(), Some(&demand), &|_| false).how, How::Store(StoreError::Full));
+    assert_eq!(approvals.settle(&question(), std::slice::from_ref(&demand), &|_| false).how, How::Store(StoreError::Full));
 }

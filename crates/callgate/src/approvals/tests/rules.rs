@@ -67,7 +67,7 @@ fn polling_an_approved_session_is_asked_once() {
     let approvals = Approvals::new(Arc::new(MemoryStore::new()), Arc::new(provider));
     let poll = || {
         let question = Question { tool: "write_stdin".into(), ..question() };
-        approvals.settle(&question, None, &|_| false)
+        approvals.settle(&question, &[], &|_| false)
     };
     assert_eq!(poll().how, How::Asked);
     assert_eq!(poll().how, How::Session);
@@ -77,7 +77,7 @@ fn polling_an_approved_session_is_asked_once() {
 fn an_unattended_run_ends_in_clean_denials_and_never_waits() {
     let approvals = Approvals::new(Arc::new(MemoryStore::new()), Arc::new(only_pytest()));
     let begin = std::time::Instant::now();
-    let settlement = approvals.settle(&using("shell_exec", &["curl", "x.example"]), None, &|_| false);
+    let settlement = approvals.settle(&using("shell_exec", &["curl", "x.example"]), &[], &|_| false);
     let Outcome::Answered(answer) = settlement.outcome else { panic!("not answered") };
     assert_eq!(answer.decision, ApprovalDecision::Denied);
     assert_eq!(answer.reason.as_deref(), Some("no approval rule covers this"));
