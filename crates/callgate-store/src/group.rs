@@ -6,7 +6,7 @@
 use std::fmt;
 use std::path::Path;
 use std::sync::mpsc::{self, Receiver, Sender};
-use std::thread;
+use std::thread::{self, JoinHandle};
 
 use callgate::store::StoreError;
 use rusqlite::Connection;
@@ -22,7 +22,20 @@ type Job = Box<dyn FnOnce(Result<&Connection, StoreError>) -> Deliver + Send>;
 
 /// Does jobs, many in one commit.
 pub(crate) struct Group {
-    jobs: Sender<Job>,
+    /// `None` only while it is being dropped.
+    jobs: Option<Sender<Job>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Drop for Group {
+    /// When a store is gone, its file is closed.
+    fn drop(&mut self) {
+        self.jobs = None;
+        if let Some(thread) = self.thread.take() {
+            // It ends because nobody can give it jobs any more.
+            let _ = thread.join();
+        }
+    }
 }
 
 impl fmt::Debug for Group {
@@ -36,11 +49,11 @@ impl Group {
     pub(crate) fn start(path: &Path) -> Result<Self, StoreError> {
         let connection = open::open(path)?;
         let (jobs, waiting) = mpsc::channel();
-        thread::Builder::new()
+        let thread = thread::Builder::new()
             .name("callgate-store".into())
             .spawn(move || serve(&connection, &waiting))
             .map_err(|error| StoreError::Failed(error.to_string()))?;
-        Ok(Group { jobs })
+        Ok(Group { jobs: Some(jobs), thread: Some(thread) })
     }
 
     /// Does a job in a transaction. When this returns `Ok`, what it did is durable.
@@ -57,7 +70,7 @@ impl Group {
                 let _ = sender.send(committed.and(result));
             })
         });
-        self.jobs.send(job).map_err(|_| gone())?;
+        self.jobs.as_ref().ok_or_else(gone)?.send(job).map_err(|_| gone())?;
         receiver.recv().map_err(|_| gone())?
     }
 }
