@@ -51,7 +51,7 @@ A request line is {\"id\", \"command\"} or {\"id\", \"tool\", \"input\"}, with a
 #[derive(Debug, Args)]
 pub struct CallArguments {
     /// The shell command to judge
-    #[arg(required_unless_present_any = ["tool", "jsonl"], conflicts_with = "tool")]
+    #[arg(conflicts_with = "tool")]
     pub command: Option<String>,
     /// The tool to be called, instead of a shell command; mcp__SERVER__TOOL for a server's tool
     #[arg(long, value_name = "NAME")]

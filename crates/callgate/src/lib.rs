@@ -47,3 +47,7 @@ pub mod refusal;
 pub mod risk;
 pub mod show;
 pub mod store;
+
+pub use call::Call;
+pub use gate::{Gate, Verdict};
+pub use policy::Policy;

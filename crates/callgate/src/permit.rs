@@ -131,7 +131,7 @@ impl fmt::Debug for Plan {
 /// ```
 #[must_use = "a permit that is dropped runs nothing"]
 pub struct Permit {
-    plan: Plan,
+    plan: Box<Plan>,
     recorder: Arc<Recorder>,
 }
 
@@ -154,7 +154,7 @@ pub enum RunError<E> {
 
 impl Permit {
     pub(crate) fn new(plan: Plan, recorder: Arc<Recorder>) -> Self {
-        Permit { plan, recorder }
+        Permit { plan: Box::new(plan), recorder }
     }
 
     /// What was judged.

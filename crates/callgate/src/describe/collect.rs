@@ -16,6 +16,9 @@ use crate::show::brief;
 /// How many effects one call may have.
 const MAXIMUM_EFFECTS: usize = 4096;
 
+/// The longest path or pattern that is looked at: more than the kernel takes.
+const MAXIMUM_PATH: usize = 8192;
+
 /// Gathers the effects of one call.
 pub(super) struct Collector<'a> {
     /// What relative paths are relative to, if known.
@@ -87,6 +90,13 @@ impl<'a> Collector<'a> {
 
     /// A path as a parameter names it.
     pub(super) fn path(&mut self, access: Access, text: &str, because: &str) {
+        if self.is_full() {
+            return;
+        }
+        if text.len() > MAXIMUM_PATH {
+            self.opaque(format!("`{because}` is longer than any path"));
+            return;
+        }
         for names in self.names(text) {
             self.at(access.actions(), names, access == Access::ReadTree, because);
         }
@@ -156,6 +166,10 @@ impl<'a> Collector<'a> {
 
     /// A glob pattern of a tool, relative to a directory: braces expanded, plain names exact.
     pub(super) fn glob(&mut self, action: Action, base: &str, pattern: &str, because: &str) {
+        if pattern.len() > MAXIMUM_PATH {
+            self.opaque("a pattern is longer than any path");
+            return;
+        }
         let Some(choices) = braces::expand(pattern) else {
             self.at(&[action], Names::Exact(base.to_owned()), true, because);
             return;
@@ -192,6 +206,9 @@ impl<'a> Collector<'a> {
 
     /// A URL to fetch or a resource to read.
     pub(super) fn resource(&mut self, text: &str, because: &str) {
+        if self.is_full() {
+            return;
+        }
         match uri::read(text) {
             Destination::Host(host) => self.push(Action::Connect, Target::Host(host), because),
             Destination::Inline => {}

@@ -88,6 +88,9 @@ pub(super) fn unknown<'v>(
 ) {
     let mut waiting = vec![(name, value, 0_usize)];
     while let Some((name, value, depth)) = waiting.pop() {
+        if collector.is_full() {
+            return;
+        }
         if depth > MAXIMUM_DEPTH {
             collector.opaque("a parameter is nested too deeply");
             return;

@@ -145,7 +145,8 @@ impl Explanation {
         asked
     }
 
-    fn ruling_of(&self, part: usize, effect: usize) -> Option<&Ruling> {
+    /// The stricter of what boundary and policy say of one effect, by the place of its part and its own place there.
+    pub fn ruling_of(&self, part: usize, effect: usize) -> Option<&Ruling> {
         let boundary = self
             .boundary
             .iter()

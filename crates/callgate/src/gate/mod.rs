@@ -3,6 +3,7 @@
 //! [`Gate::check`] is the whole way of a call, in one place.
 
 mod builder;
+mod examples;
 mod explain;
 mod recorder;
 mod settle;

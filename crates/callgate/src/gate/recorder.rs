@@ -1,5 +1,6 @@
 //! Events of one call, on their way to whoever takes them.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use crate::call::{Origin, Tool};
@@ -35,11 +36,13 @@ impl Recorder {
         let event =
             Event { call: self.id.clone(), time: now(), tool: self.tool.clone(), origin: self.origin.clone(), kind };
         // all of them hear of it, even if one fails
-        self.sinks.iter().fold(Ok(()), |result, sink| {
-            let taken = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| sink.emit(&event)))
+        let mut result = Ok(());
+        for sink in self.sinks.iter() {
+            let taken = catch_unwind(AssertUnwindSafe(|| sink.emit(&event)))
                 .unwrap_or_else(|_| Err(EventError("the sink panicked".to_owned())));
-            result.and(taken)
-        })
+            result = result.and(taken);
+        }
+        result
     }
 
     /// For what has already happened, or does not happen anyway: there is nothing left to stop.

@@ -2,9 +2,11 @@
 
 pub mod boundary;
 pub(crate) mod braces;
+mod expand;
 pub mod file_system;
 mod pattern;
 pub mod resolve;
+mod settled;
 
 use std::path::PathBuf;
 

@@ -1,6 +1,7 @@
 //! What policy files say about the boundary. Applying it is the work of whoever resolves paths.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde::Serialize;
 
@@ -64,7 +65,7 @@ impl BoundarySettings {
 
     /// The first file that says something decides.
     fn of_chain(chain: &Chain) -> Self {
-        let sources: Vec<Source> = chain.files.iter().map(|file| file.source.clone()).collect();
+        let sources: Vec<Arc<Source>> = chain.files.iter().map(|file| Arc::clone(&file.source)).collect();
         let list = |of: fn(&Source) -> Option<&Texts>| {
             sources.iter().enumerate().find_map(|(number, source)| {
                 let texts = of(source)?;
@@ -82,7 +83,7 @@ impl BoundarySettings {
 }
 
 /// Reads one list of the boundary.
-pub(crate) fn paths(chain: &[Source], file: usize, texts: &Texts) -> Result<Vec<BoundaryPath>, (usize, Mistake)> {
+pub(crate) fn paths(chain: &[Arc<Source>], file: usize, texts: &Texts) -> Result<Vec<BoundaryPath>, (usize, Mistake)> {
     let relative_to = match chain.get(file).map(|source| &source.base) {
         Some(Base::Directory(directory)) => Some(PathBuf::from(directory)),
         _ => None,

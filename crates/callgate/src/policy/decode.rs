@@ -452,8 +452,9 @@ impl Decoder {
             (None, Some(command)) => Some(Example::Command(command.value)),
             _ => {
                 self.mistake(
-                    Mistake::new(node.position, "an example is a command, or a tool with its input")
-                        .help("write `{tool: Read, input: {file_path: x}}`"),
+                    Mistake::new(node.position, "an example is a command, or a tool with its input").help(
+                        "put a command with `: ` in it in quotes; a call is `{tool: Read, input: {file_path: x}}`",
+                    ),
                 );
                 None
             }

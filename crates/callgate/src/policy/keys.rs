@@ -134,7 +134,11 @@ pub(crate) const FILE: &[Key] = &[
 
 /// The word among `known` that was probably meant.
 pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let allowed = (word.chars().count() / 3).clamp(1, 3);
+    let allowed = match word.chars().count() {
+        0..=3 => 1,
+        4..=8 => 2,
+        _ => 3,
+    };
     let folded = word.to_lowercase().replace('-', "_");
     known
         .into_iter()

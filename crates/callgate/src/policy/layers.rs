@@ -139,6 +139,11 @@ impl Policy {
             .collect()
     }
 
+    /// The files it is made of, each with its text, in the order in which their rules are tried.
+    pub fn sources(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.files().map(|file| (file.source.shown.as_str(), file.text.as_str()))
+    }
+
     fn files(&self) -> impl Iterator<Item = &super::source::Loaded> {
         self.layers.iter().flat_map(|layer| match &layer.body {
             Body::File(chain) => chain.files.as_slice(),
@@ -329,10 +334,10 @@ fn combine(judges: &[LayerJudge<'_>], subject: &Subject<'_>) -> Ruled {
     result.map_or(Ruled::NOBODY, |(ruled, _)| ruled)
 }
 
-type PlacedSubject<'a> = (Subject<'a>, Option<(usize, usize)>);
+pub(crate) type PlacedSubject<'a> = (Subject<'a>, Option<(usize, usize)>);
 
 /// Everything that is judged about a call: its effects, and what stands for parts and calls without any.
-fn subjects<'a>(request: &Request<'a>) -> impl Iterator<Item = PlacedSubject<'a>> {
+pub(crate) fn subjects<'a>(request: &Request<'a>) -> impl Iterator<Item = PlacedSubject<'a>> {
     let description = request.description;
     let is_opaque = |effect: &Effect| effect.action == Action::Opaque;
     let has_opaque = description.parts.iter().flat_map(|part| &part.effects).any(|placed| is_opaque(&placed.effect));

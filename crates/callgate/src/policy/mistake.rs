@@ -67,7 +67,7 @@ pub enum PolicyError {
 }
 
 /// All mistakes of one file, with its text for showing them.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Mistakes {
     file: String,
     source: String,
@@ -141,3 +141,14 @@ impl fmt::Display for Mistakes {
 }
 
 impl std::error::Error for Mistakes {}
+
+impl fmt::Debug for Mistakes {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Without the text of the file, which may be long.
+        formatter
+            .debug_struct("Mistakes")
+            .field("file", &self.file)
+            .field("mistakes", &self.mistakes)
+            .finish_non_exhaustive()
+    }
+}

@@ -7,16 +7,19 @@ mod boundary;
 mod builder;
 mod compile;
 mod decode;
+mod examples;
 mod index;
 mod judge;
 mod keys;
 mod layers;
 mod legacy;
+mod lint;
 mod load;
 mod matching;
 mod mistake;
 mod model;
 mod raw;
+mod schema;
 mod source;
 #[cfg(test)]
 mod tests;
@@ -28,10 +31,13 @@ pub use boundary::{BUILT_IN_SETS, BoundaryPath, BoundarySettings};
 pub use builder::{
     IntoMatch, PermissionHandler, PermissionPolicy, PermissionRequest, PermissionResult, PermissionRule,
 };
+pub use examples::{CheckedExamples, Described, FailedExample};
 pub use layers::{LayerKind, Policy};
+pub use lint::{Finding, Severity};
 pub use load::{FILE_NAME, FoundFile, Locations, MANAGED_FILE};
 pub use mistake::{Mistake, Mistakes, PolicyError, Position};
 pub use model::{Example, Timeouts};
+pub use schema::schema;
 pub use trust::TrustStore;
 
 use serde::{Deserialize, Serialize};

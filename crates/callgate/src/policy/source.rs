@@ -3,6 +3,7 @@
 use std::fs::File as Handle;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 use sha2::{Digest, Sha256};
 
@@ -29,7 +30,7 @@ const MAXIMUM_CHAIN: usize = 8;
 /// A file of a chain with its text.
 #[derive(Debug, Clone)]
 pub(crate) struct Loaded {
-    pub source: Source,
+    pub source: Arc<Source>,
     pub text: String,
     /// Where it lies; `None` for bundled policies and texts.
     pub path: Option<PathBuf>,
@@ -82,8 +83,8 @@ impl Chain {
             }
             files.push(next);
         }
-        files.push(parse(SETS.to_owned(), "sets.yaml (bundled)".to_owned(), None, Base::Workspace)?);
-        let sources: Vec<Source> = files.iter().map(|file| file.source.clone()).collect();
+        files.push(sets()?);
+        let sources: Vec<Arc<Source>> = files.iter().map(|file| Arc::clone(&file.source)).collect();
         for (number, source) in sources.iter().enumerate() {
             for texts in [&source.file.boundary.roots, &source.file.boundary.readable].into_iter().flatten() {
                 super::boundary::paths(&sources, number, texts).map_err(|located| mistakes(&files, vec![located]))?;
@@ -139,6 +140,12 @@ fn bundled(name: &str) -> Result<Loaded, PolicyError> {
         Some((name, text)) => parse((*text).to_owned(), format!("{name} (bundled)"), None, Base::Workspace),
         None => Err(PolicyError::NoSuchPolicy { name: name.to_owned() }),
     }
+}
+
+/// The bundled sets, read once.
+fn sets() -> Result<Loaded, PolicyError> {
+    static READ: OnceLock<Result<Loaded, PolicyError>> = OnceLock::new();
+    READ.get_or_init(|| parse(SETS.to_owned(), "sets.yaml (bundled)".to_owned(), None, Base::Workspace)).clone()
 }
 
 fn follow(file: &Loaded, extends: &At<String>) -> Result<Loaded, PolicyError> {
@@ -216,5 +223,5 @@ fn parse(text: String, shown: String, path: Option<PathBuf>, base: Base) -> Resu
         .map_err(|mistake| vec![mistake])
         .and_then(|root| decode::file(&root))
         .map_err(|list| Mistakes::new(&shown, &text, list))?;
-    Ok(Loaded { source: Source { file, shown, base }, text, path })
+    Ok(Loaded { source: Arc::new(Source { file, shown, base }), text, path })
 }

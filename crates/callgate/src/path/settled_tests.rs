@@ -1,7 +1,9 @@
 use callgate_shell::effect::{Coverage, Effect};
 
+use super::super::boundary::{Boundary, Root, Surroundings};
 use super::super::file_system::fake::Fake;
 use super::*;
+use crate::call::Origin;
 use crate::describe::{Part, PlacedEffect};
 
 fn file_system() -> Fake {
@@ -235,4 +237,76 @@ fn paths_on_another_machine_are_left_to_the_policy() {
     assert_eq!(settled.apply(&mut description, &file_system()), Vec::new());
     let place = description.parts[0].effects[0].place.as_ref().expect("a place");
     assert!(matches!(place.zone, Zone::Unresolved(_)));
+}
+
+#[test]
+fn the_patterns_of_a_command_stand_for_the_names_that_are_there() {
+    let glob = |path: &str| PlacedEffect {
+        effect: Effect {
+            action: Action::Read,
+            target: Target::Path(PathTarget { names: Names::Glob(path.into()), tree: false }),
+            marks: Vec::new(),
+            because: String::new(),
+        },
+        place: None,
+    };
+    let opaque = || PlacedEffect {
+        effect: Effect {
+            action: Action::Opaque,
+            target: Target::Text(String::new()),
+            marks: Vec::new(),
+            because: String::new(),
+        },
+        place: None,
+    };
+    let part = |effects: Vec<PlacedEffect>| Part { words: vec![Word::Known("cat".into())], effects, ..Part::default() };
+    let places = |parts: Vec<Part>| -> Vec<(PathBuf, Rest)> {
+        let mut description = Description { category: "shell".into(), parts, coverage: Coverage::Complete };
+        boundary().settle(&origin(), &surroundings(), &file_system()).apply(&mut description, &file_system());
+        let effects = description.parts.iter().flat_map(|part| &part.effects);
+        effects.filter_map(|placed| placed.place.clone()).map(|place| (place.resolved, place.rest)).collect()
+    };
+    let pattern = "/home/ada/ws/[k]*/id_*";
+    let exact = [(PathBuf::from("/home/ada/.ssh/id_rsa"), Rest::Nothing)];
+    assert_eq!(places(vec![part(vec![glob(pattern)])]), exact);
+    // something before it may make names that are not there yet
+    let later = places(vec![part(vec![opaque()]), part(vec![glob("/home/ada/ws/src/*.rs")])]);
+    assert_eq!(later, [(PathBuf::from("/home/ada/ws/src"), Rest::Glob("*.rs".into()))]);
+    // tools match in ways of their own
+    let tool = Part { words: Vec::new(), ..part(vec![glob("/home/ada/ws/src/*.rs")]) };
+    assert_eq!(places(vec![tool]), [(PathBuf::from("/home/ada/ws/src"), Rest::Glob("*.rs".into()))]);
+}
+
+#[test]
+fn what_an_earlier_command_may_have_turned_into_a_link_is_not_known() {
+    let effect = |action: Action, path: &str, tree: bool| PlacedEffect {
+        effect: Effect {
+            action,
+            target: Target::Path(PathTarget { names: Names::Exact(path.into()), tree }),
+            marks: Vec::new(),
+            because: String::new(),
+        },
+        place: None,
+    };
+    let part = |program: &str, effects: Vec<PlacedEffect>| Part {
+        words: vec![Word::Known(program.into())],
+        effects,
+        ..Part::default()
+    };
+    let decisions = |parts: Vec<Part>| -> Vec<(usize, Decision)> {
+        let mut description = Description { category: "shell".into(), parts, coverage: Coverage::Complete };
+        let rulings =
+            boundary().settle(&origin(), &surroundings(), &file_system()).apply(&mut description, &file_system());
+        rulings.into_iter().map(|ruling| (ruling.part, ruling.ruling.decision)).collect()
+    };
+    let in_ws = "/home/ada/ws/new";
+    let cat = || part("cat", vec![effect(Action::Read, in_ws, false)]);
+    let linked = part("/bin/ln", vec![effect(Action::Write, in_ws, false)]);
+    assert_eq!(decisions(vec![linked, cat()]), [(1, Decision::Ask)]);
+    let unpacked = part("tar", vec![effect(Action::Write, "/home/ada/ws", true)]);
+    assert_eq!(decisions(vec![unpacked.clone(), cat()]), [(1, Decision::Ask)]);
+    let listed = part("ls", vec![effect(Action::List, in_ws, false)]);
+    assert_eq!(decisions(vec![unpacked, listed]), []);
+    let touched = part("touch", vec![effect(Action::Write, in_ws, false)]);
+    assert_eq!(decisions(vec![touched, cat()]), []);
 }
