@@ -90,9 +90,11 @@ pub fn run(task: ApprovalsTask) -> Result<Outcome, Trouble> {
         ApprovalsTask::Approve(arguments) => {
             let question = find(&coordinator, &arguments.id)?;
             let proposal = match arguments.proposal {
-                Some(number) => Some(number.checked_sub(1).filter(|index| *index < question.proposals.len()).ok_or_else(|| {
-                    Trouble::new(format!("the question has {} proposals", question.proposals.len()))
-                })?),
+                Some(number) => {
+                    Some(number.checked_sub(1).filter(|index| *index < question.proposals.len()).ok_or_else(|| {
+                        Trouble::new(format!("the question has {} proposals", question.proposals.len()))
+                    })?)
+                }
                 None => None,
             };
             let decision = if arguments.session || proposal.is_some() {
@@ -100,12 +102,20 @@ pub fn run(task: ApprovalsTask) -> Result<Outcome, Trouble> {
             } else {
                 ApprovalDecision::Approved
             };
-            answer(&coordinator, &question.id, Answer { decision, reason: arguments.reason, by: Some(user()), proposal })
+            answer(
+                &coordinator,
+                &question.id,
+                Answer { decision, reason: arguments.reason, by: Some(user()), proposal },
+            )
         }
         ApprovalsTask::Deny(arguments) => {
             let question = find(&coordinator, &arguments.id)?;
             let decision = if arguments.abort { ApprovalDecision::Abort } else { ApprovalDecision::Denied };
-            answer(&coordinator, &question.id, Answer { decision, reason: arguments.reason, by: Some(user()), proposal: None })
+            answer(
+                &coordinator,
+                &question.id,
+                Answer { decision, reason: arguments.reason, by: Some(user()), proposal: None },
+            )
         }
         ApprovalsTask::Watch => watch(store.as_ref(), &coordinator),
     }

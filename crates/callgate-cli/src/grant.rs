@@ -95,7 +95,10 @@ pub fn run(task: GrantTask) -> Result<Outcome, Trouble> {
                 anstream::println!("taken back: {}", described(&grant, Timestamp::now()));
                 Ok(Outcome::Done)
             }
-            None => Err(Trouble::new(format!("there is no outstanding grant {}: spent, taken back, or never given", arguments.id))),
+            None => Err(Trouble::new(format!(
+                "there is no outstanding grant {}: spent, taken back, or never given",
+                arguments.id
+            ))),
         },
     }
 }

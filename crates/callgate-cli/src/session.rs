@@ -109,7 +109,9 @@ fn show(store: &dyn Store, arguments: &ShowArguments) -> Result<(), Trouble> {
     for what in &remembered {
         match what {
             Remembered::Request(key) => anstream::println!("approved: exactly the request {key}"),
-            Remembered::Exec(exec) => anstream::println!("approved: what is typed into the running program {}", visible(exec)),
+            Remembered::Exec(exec) => {
+                anstream::println!("approved: what is typed into the running program {}", visible(exec))
+            }
             Remembered::Rule(proposal) => anstream::println!("approved: {}", visible(&proposal.extent.to_string())),
         }
     }

@@ -1,12 +1,14 @@
 //! The store in SQLite.
 
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use callgate::approvals::{ApprovalId, Automatic, Outcome, Question, Remembered};
 use callgate::clock::Timestamp;
 use callgate::grant::{Demand, Grant, GrantId, Terms};
 use callgate::key::ApprovalKey;
 use callgate::store::{Entry, Settling, Store, StoreError};
+use rusqlite::Connection;
 
 use crate::group::Group;
 use crate::{open, statements};
@@ -18,12 +20,19 @@ use crate::{open, statements};
 #[derive(Debug)]
 pub struct SqliteStore {
     group: Group,
+    /// Looking takes no turn in the queue of those who change something, and no lock from other processes.
+    reader: Mutex<Connection>,
 }
 
 impl SqliteStore {
     /// Opens the store at a path, and makes it if it is not there.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        Ok(SqliteStore { group: Group::start(path)? })
+        let group = Group::start(path)?;
+        Ok(SqliteStore { group, reader: Mutex::new(open::open(path)?) })
+    }
+
+    fn look<R>(&self, action: impl FnOnce(&Connection) -> Result<R, StoreError>) -> Result<R, StoreError> {
+        action(&self.reader.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Opens the user's own store.
@@ -41,7 +50,7 @@ impl Store for SqliteStore {
     }
 
     fn grants(&self) -> Result<Vec<Grant>, StoreError> {
-        self.group.run(statements::grants)
+        self.look(statements::grants)
     }
 
     fn revoke(&self, id: GrantId) -> Result<Option<Grant>, StoreError> {
@@ -64,17 +73,15 @@ impl Store for SqliteStore {
     }
 
     fn entry(&self, id: &ApprovalId) -> Result<Option<Entry>, StoreError> {
-        let id = id.clone();
-        self.group.run(move |connection| statements::entry(connection, &id))
+        self.look(|connection| statements::entry(connection, id))
     }
 
     fn pending(&self) -> Result<Vec<Question>, StoreError> {
-        self.group.run(statements::pending)
+        self.look(statements::pending)
     }
 
     fn remembered(&self, session: &str) -> Result<Vec<Remembered>, StoreError> {
-        let session = session.to_owned();
-        self.group.run(move |connection| statements::remembered(connection, &session))
+        self.look(|connection| statements::remembered(connection, session))
     }
 
     fn remember(&self, session: &str, what: &Remembered) -> Result<(), StoreError> {
@@ -83,8 +90,7 @@ impl Store for SqliteStore {
     }
 
     fn denials(&self, session: &str, key: &ApprovalKey) -> Result<u32, StoreError> {
-        let (session, key) = (session.to_owned(), *key);
-        self.group.run(move |connection| statements::denials(connection, &session, &key))
+        self.look(|connection| statements::denials(connection, session, key))
     }
 
     fn add_denial(&self, session: &str, key: &ApprovalKey) -> Result<u32, StoreError> {
@@ -93,8 +99,7 @@ impl Store for SqliteStore {
     }
 
     fn automatic(&self, session: &str) -> Result<Automatic, StoreError> {
-        let session = session.to_owned();
-        self.group.run(move |connection| statements::automatic(connection, &session))
+        self.look(|connection| statements::automatic(connection, session))
     }
 
     fn set_automatic(&self, session: &str, automatic: &Automatic) -> Result<(), StoreError> {
@@ -108,6 +113,6 @@ impl Store for SqliteStore {
     }
 
     fn sessions(&self) -> Result<Vec<String>, StoreError> {
-        self.group.run(statements::sessions)
+        self.look(statements::sessions)
     }
 }

@@ -334,3 +334,25 @@ pub(crate) fn sessions(connection: &Connection) -> Done<Vec<String>> {
                UNION SELECT session FROM automatic ORDER BY 1";
     texts(connection, sql, &[])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_called_so_and_loses_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let connection = crate::open::open(&directory.path().join("store.sqlite")).unwrap();
+        grant(&connection, &Terms::for_any("send"), Timestamp::now()).unwrap();
+        // SQLite's own limit stands in for the disk's: it ends in the same error
+        let limit = |pages: i64| {
+            connection.query_row(&format!("PRAGMA max_page_count = {pages}"), [], |row| row.get::<_, i64>(0)).unwrap()
+        };
+        limit(30);
+        let long = Remembered::Exec("x".repeat(1_000_000));
+        assert_eq!(remember(&connection, "s", &long), Err(StoreError::Full));
+        assert!(consume(&connection, &Demand::new("send", ["a"]), Timestamp::now()).unwrap().is_some());
+        limit(1_000_000);
+        assert_eq!(remember(&connection, "s", &long), Ok(()));
+    }
+}

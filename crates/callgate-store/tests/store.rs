@@ -1,5 +1,13 @@
 //! What every store promises, checked for each of them.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
+
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::thread;
@@ -55,7 +63,8 @@ fn the_most_specific_grant_is_spent_whatever_the_order_of_granting() {
         for key in [None, Some(key(1))] {
             for target in [None, Some("a@x.com")] {
                 for scope in [None, Some("t")] {
-                    let mut term = target.map_or_else(|| Terms::for_any("send"), |target| Terms::for_target("send", target));
+                    let mut term =
+                        target.map_or_else(|| Terms::for_any("send"), |target| Terms::for_target("send", target));
                     term.key = key;
                     term.scope = scope.map(Into::into);
                     terms.push(term);
@@ -188,7 +197,9 @@ fn two_hundred_uses_are_spent_once_each_by_eight_threads() {
                 let store = Arc::clone(&store);
                 thread::spawn(move || {
                     let demand = Demand::new("send", ["a"]);
-                    std::iter::repeat_with(|| store.consume(&demand, at(1)).unwrap()).take_while(Option::is_some).count()
+                    std::iter::repeat_with(|| store.consume(&demand, at(1)).unwrap())
+                        .take_while(Option::is_some)
+                        .count()
                 })
             })
             .collect();
@@ -246,5 +257,8 @@ fn what_was_stored_is_there_when_the_store_is_opened_again() {
     assert_eq!(store.remembered("s").unwrap(), [Remembered::Request(key(1))]);
     assert!(store.consume(&Demand::new("send", ["a"]), at(1)).unwrap().is_some());
     drop(store);
-    assert_eq!(open().consume(&Demand::new("send", ["a"]), at(1)), Ok(None::<Vec<_>>).map_err(|error: StoreError| error));
+    assert_eq!(
+        open().consume(&Demand::new("send", ["a"]), at(1)),
+        Ok(None::<Vec<_>>).map_err(|error: StoreError| error)
+    );
 }

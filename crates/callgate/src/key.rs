@@ -154,7 +154,7 @@ pub fn canonical_document(request: &KeyedRequest<'_>) -> Result<Vec<u8>, KeyErro
     if json::has_imprecise_numbers(&input) || json::has_imprecise_numbers(&redacted) {
         return Err(KeyError::ImpreciseNumber);
     }
-    let mut paths: Vec<String> = request.paths.iter().map(|path| path_text(path)).collect();
+    let mut paths: Vec<String> = request.paths.iter().map(path_text).collect();
     paths.sort();
     paths.dedup();
     let document = json!({

@@ -163,10 +163,8 @@ impl GuardedAction for Email {
     fn perform(&self, request: EmailRequest, _spent: Spent) -> Result<(), EmailError> {
         let letter = self.letter(&request)?;
         // Unencrypted, as to a mail server on the same machine. A connector for elsewhere takes `SmtpTransport::relay`.
-        let transport = SmtpTransport::builder_dangerous(&self.server.host)
-            .port(self.server.port)
-            .timeout(Some(PATIENCE))
-            .build();
+        let transport =
+            SmtpTransport::builder_dangerous(&self.server.host).port(self.server.port).timeout(Some(PATIENCE)).build();
         transport.send(&letter)?;
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{ApprovalDecision, Channel, Coordinator, Mode, Outcome, Proposal, Question, Remembered};
 use crate::clock::Timestamp;
 use crate::grant::{Demand, GrantId};
-use crate::store::{Store, StoreError};
+use crate::store::{MemoryStore, Store, StoreError};
 
 /// How often the same request is denied in a session before it is not asked again.
 const DENIED_ENOUGH: u32 = 2;
@@ -60,6 +60,22 @@ impl Approvals {
     /// Asks through a channel, keeps what is decided in a store.
     pub fn new(store: Arc<dyn Store>, channel: Arc<dyn Channel>) -> Self {
         Approvals { coordinator: Coordinator::new(Arc::clone(&store)), store, channel, mode: Mode::default() }
+    }
+
+    /// Asks through a channel; what is decided lives and dies with this process.
+    ///
+    /// ```
+    /// use callgate::approvals::{Approvals, RuleBasedApprovalProvider};
+    /// use callgate::{Gate, Policy};
+    ///
+    /// // an unattended run: what the policy would ask about is denied, at once
+    /// let approvals = Approvals::in_memory(RuleBasedApprovalProvider::new(vec![]));
+    /// let gate = Gate::builder().policy(Policy::bundled("standard")?).approvals(approvals).build();
+    /// # drop(gate);
+    /// # Ok::<(), callgate::policy::PolicyError>(())
+    /// ```
+    pub fn in_memory(channel: impl Channel + 'static) -> Self {
+        Approvals::new(Arc::new(MemoryStore::new()), Arc::new(channel))
     }
 
     /// In another mode than ask.

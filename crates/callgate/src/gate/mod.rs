@@ -157,10 +157,10 @@ impl Gate {
             Ok(judged) => judged,
             Err(refusal) => return self.conclude(&recorder, || Err(refusal)),
         };
-        if let Next::Ask(request) = &judged.next {
-            if let Err(refusal) = self.ask_async(&call, &judged, request, &recorder).await {
-                return self.conclude(&recorder, || Err(refusal));
-            }
+        if let Next::Ask(request) = &judged.next
+            && let Err(refusal) = self.ask_async(&call, &judged, request, &recorder).await
+        {
+            return self.conclude(&recorder, || Err(refusal));
         }
         self.conclude(&recorder, || self.permit(call, judged))
     }

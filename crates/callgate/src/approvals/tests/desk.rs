@@ -218,5 +218,8 @@ fn a_store_that_cannot_be_used_is_a_refusal_with_its_reason() {
     assert_eq!(settlement.how, How::Store(StoreError::ReadOnly));
     assert!(!settlement.outcome.is_yes());
     let demand = Demand::new("shell_exec", ["x"]);
-    assert_eq!(approvals.settle(&question(), std::slice::from_ref(&demand), &|_| false).how, How::Store(StoreError::Full));
+    assert_eq!(
+        approvals.settle(&question(), std::slice::from_ref(&demand), &|_| false).how,
+        How::Store(StoreError::Full)
+    );
 }
