@@ -297,3 +297,31 @@ safety:
     assert!(begin.elapsed() < Duration::from_secs(5));
     assert_eq!(asked.load(Ordering::SeqCst), 2, "what is denied is not asked about");
 }
+
+/// The same as a section of the policy file, without a line of code.
+#[test]
+fn a_policy_file_answers_by_itself_where_nobody_can_be_asked() {
+    let file = r#"
+version: 1
+default: ask
+boundary:
+  roots: ["."]
+approvals:
+  rules:
+    - {tools: [shell_exec, Bash], commands: ["pytest **"], decision: approved}
+    - {tools: [write_stdin], decision: approved_for_session}
+  default: denied
+"#;
+    let policy = Policy::from_yaml(file, "callgate.yaml").unwrap();
+    let approvals = Approvals::in_memory(policy.approval_rules().unwrap());
+    let gate = Gate::builder().policy(policy).file_system(Fake::new()).approvals(approvals).build();
+    let passes = |command: &str| gate.check(call("Bash", json!({"command": command}))).is_permitted();
+    assert!(passes("pytest -q tests"));
+    for command in ["pytest; make", "pytest > out", "LD_PRELOAD=x pytest", "PATH=x pytest", "sudo pytest", "pytest $(make)", "make"]
+    {
+        assert!(!passes(command), "{command}");
+    }
+    assert!(gate.check(call("write_stdin", json!({"session_id": 1, "chars": "x"}))).is_permitted());
+    let mistake = file.replace("decision: approved}", "decision: yes}");
+    assert!(Policy::from_yaml(&mistake, "callgate.yaml").is_err());
+}
