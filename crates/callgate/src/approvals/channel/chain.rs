@@ -112,7 +112,10 @@ impl Channel for FirstAnswer {
         let mut last = AskError::Unavailable("there is no approver".into());
         let answered = ask_all(&self.channels, question, open, |reply| match reply {
             Err(error @ (AskError::Unavailable(_) | AskError::Closed | AskError::TimedOut)) => {
-                last = error;
+                // As long as one of them waits for somebody elsewhere, the question stays open.
+                if matches!(last, AskError::Unavailable(_)) {
+                    last = error;
+                }
                 None
             }
             other => Some(other),

@@ -244,6 +244,12 @@ mod chain {
         assert_eq!(first(&[None, NO]), Ok(ApprovalDecision::Denied));
         assert!(matches!(first(&[None, None]), Err(AskError::Unavailable(_))));
         assert!(matches!(first(&[]), Err(AskError::Unavailable(_))));
+        for elsewhere_first in [true, false] {
+            let mut both = channels(&[None]);
+            both.insert(usize::from(!elsewhere_first), Arc::new(crate::approvals::channel::Elsewhere));
+            let open = FirstAnswer::new(both).ask(&question(), OPEN);
+            assert_eq!(open, Err(AskError::Closed), "the question stays open for a second terminal");
+        }
         let mut slow = channels(&[NO]);
         slow.insert(0, Arc::new(Slow));
         let answer = FirstAnswer::new(slow).ask(&question(), OPEN);
