@@ -8,6 +8,7 @@ use super::legacy;
 use super::mistake::{Mistake, Position};
 use super::model::{At, BoundaryText, Example, File, RuleText, Texts, ToolText, ZoneText};
 use super::yaml::{Node, Value};
+use crate::approvals::RuleBasedApprovalProvider;
 
 /// More rules than this are refused.
 pub(crate) const MAXIMUM_RULES: usize = 50_000;
@@ -191,6 +192,7 @@ impl Decoder {
                 "sets" => file.sets = self.sets(node),
                 "programs" => file.programs = self.text(node),
                 "trust" => self.trust(node, &mut file),
+                "approvals" => file.approvals = self.approvals(node),
                 "rules" => file.rules = self.rules(node),
                 "settings" => self.settings(node, &mut file),
                 "safety" => sections.safety = Some(node),
@@ -260,6 +262,17 @@ impl Decoder {
             sets.push((name, patterns));
         }
         sets
+    }
+
+    fn approvals(&mut self, node: &Node) -> Option<serde_json::Value> {
+        let section = node.to_json();
+        match RuleBasedApprovalProvider::from_section(&section) {
+            Ok(_) => Some(section),
+            Err(error) => {
+                self.mistake(Mistake::new(node.position, error.to_string()));
+                None
+            }
+        }
     }
 
     fn trust(&mut self, node: &Node, file: &mut File) {

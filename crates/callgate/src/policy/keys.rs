@@ -130,6 +130,11 @@ pub(crate) const FILE: &[Key] = &[
     key("programs", Shape::Text, "program tables of your own"),
     key("trust", Shape::Section(TRUST), "whose claims about tools are believed"),
     key("rules", Shape::Rules, "the rules; the first that matches decides"),
+    key(
+        "approvals",
+        Shape::Anything,
+        "answers by rules where somebody would be asked: rules (tools, commands, decision, reason) and default",
+    ),
     key("settings", Shape::Anything, "settings of an earlier format: default_action"),
     key("config_version", Shape::Number, "the version of an earlier format: 1"),
     key("safety", Shape::Section(SAFETY), "mode and lists of an earlier format"),

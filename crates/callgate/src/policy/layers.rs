@@ -16,6 +16,7 @@ use super::judge::{Judge, Outcome, Subject, Why};
 use super::model::Timeouts;
 use super::source::{Chain, hexadecimal};
 use super::{Classification, Decision, Judgement, Request, Ruling};
+use crate::approvals::RuleBasedApprovalProvider;
 
 /// The rules a call is held to.
 #[derive(Debug)]
@@ -117,6 +118,19 @@ impl Policy {
             approval_ms: shortest(|timeouts| timeouts.approval_ms),
             human_ms: shortest(|timeouts| timeouts.human_ms),
         }
+    }
+
+    /// Who answers where somebody would be asked, if a file has rules for that: those of the first file that may loosen. Files that
+    /// may only tighten have no say in it.
+    pub fn approval_rules(&self) -> Option<RuleBasedApprovalProvider> {
+        let trusted = self.layers.iter().filter(|layer| layer.trust == Trust::Trusted);
+        let files = trusted.flat_map(|layer| match &layer.body {
+            Body::File(chain) => chain.files.as_slice(),
+            Body::Built(_) => &[],
+        });
+        let section = files.filter_map(|file| file.source.file.approvals.as_ref()).next()?;
+        // checked when the file was read
+        RuleBasedApprovalProvider::from_section(section).ok()
     }
 
     /// Whether a layer asks for everything to run in the sandbox.

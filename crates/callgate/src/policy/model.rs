@@ -27,6 +27,8 @@ pub(crate) struct File {
     pub trusted_servers: Texts,
     pub rules: Vec<RuleText>,
     pub timeouts: Timeouts,
+    /// The `approvals:` section, checked.
+    pub approvals: Option<Value>,
     pub sandbox: Option<bool>,
     /// Keys of earlier formats that are read and not used.
     pub unused: Vec<At<String>>,
