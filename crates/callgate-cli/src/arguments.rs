@@ -8,7 +8,9 @@ use clap_complete::Shell;
 /// The gate in front of every tool call an AI agent makes.
 #[derive(Debug, Parser)]
 #[command(name = "callgate", version, max_term_width = 100)]
-#[command(after_help = "Exit codes: 0 allow · 10 ask · 11 deny · 12 contain · 2 the question itself was wrong · 1 anything else went wrong")]
+#[command(
+    after_help = "Exit codes: 0 allow · 10 ask · 11 deny · 12 contain · 2 the question itself was wrong · 1 anything else went wrong"
+)]
 pub struct Arguments {
     /// What to do.
     #[command(subcommand)]

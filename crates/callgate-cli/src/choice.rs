@@ -37,7 +37,8 @@ pub fn gate(policy_name: Option<&str>, directory: &Path) -> Result<Gate, Trouble
     let (policy, files) = policy(policy_name, directory)?;
     let gate = Gate::builder().policy(policy).build();
     // The bundled policies' examples are checked by the tests; a file of the user's is checked whenever it is loaded.
-    let own = files.iter().any(|file| file.path.is_some()) || policy_name.is_some_and(|name| Policy::bundled_text(name).is_none());
+    let own = files.iter().any(|file| file.path.is_some())
+        || policy_name.is_some_and(|name| Policy::bundled_text(name).is_none());
     if own {
         for checked in gate.check_examples() {
             checked.into_result().map_err(callgate::policy::PolicyError::from)?;
@@ -48,7 +49,8 @@ pub fn gate(policy_name: Option<&str>, directory: &Path) -> Result<Gate, Trouble
 
 /// The working directory and the workspace of a call, absolute.
 pub fn place(place: &PlaceArguments) -> Result<(PathBuf, PathBuf), Trouble> {
-    let here = std::env::current_dir().map_err(|error| Trouble::new(format!("the current directory is not known: {error}")))?;
+    let here = std::env::current_dir()
+        .map_err(|error| Trouble::new(format!("the current directory is not known: {error}")))?;
     let directory = place.cwd.as_ref().map_or_else(|| here.clone(), |directory| here.join(directory));
     let workspace = place.workspace.as_ref().map_or_else(|| directory.clone(), |workspace| here.join(workspace));
     Ok((directory, workspace))
@@ -61,7 +63,8 @@ pub fn call(arguments: &CallArguments) -> Result<Call, Trouble> {
         (Some(command), _) => Call::new("Bash", serde_json::json!({ "command": command })),
         (None, Some(tool)) => {
             let text = input(arguments.input.as_deref().unwrap_or("{}"))?;
-            let input = json::read(&text).map_err(|error| Trouble::new(format!("--input is not usable JSON: {error}")))?;
+            let input =
+                json::read(&text).map_err(|error| Trouble::new(format!("--input is not usable JSON: {error}")))?;
             Call::new(tool.as_str(), input)
         }
         (None, None) => return Err(Trouble::new("say what to judge: a command, or --tool with --input")),
@@ -84,7 +87,8 @@ fn input(given: &str) -> Result<Vec<u8>, Trouble> {
     }
     match given.strip_prefix('@') {
         Some(path) => {
-            let mut file = std::fs::File::open(path).map_err(|error| Trouble::new(format!("cannot read {path}: {error}")))?;
+            let mut file =
+                std::fs::File::open(path).map_err(|error| Trouble::new(format!("cannot read {path}: {error}")))?;
             limited(&mut file, path)
         }
         None => Ok(given.as_bytes().to_vec()),

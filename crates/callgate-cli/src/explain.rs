@@ -35,7 +35,11 @@ fn print_tree(gate: &Gate, explanation: &Explanation) {
         callgate_shell::effect::Coverage::Complete => "everything is understood",
         callgate_shell::effect::Coverage::Partial => "not everything is understood",
     };
-    anstream::println!("        {} · risk {} · {coverage}", explanation.description().category, explanation.risk().as_str());
+    anstream::println!(
+        "        {} · risk {} · {coverage}",
+        explanation.description().category,
+        explanation.risk().as_str()
+    );
     for (number, part) in explanation.description().parts.iter().enumerate() {
         anstream::println!();
         anstream::println!("{bold}{:>5}.{bold:#}  {}", number.saturating_add(1), headline(gate, part));
@@ -44,7 +48,10 @@ fn print_tree(gate: &Gate, explanation: &Explanation) {
             if let Some(ruling) = explanation.ruling_of(number, place) {
                 let style = check::style(ruling.decision);
                 let rule = ruling.rule.as_deref().unwrap_or("default");
-                anstream::println!("                  {style}{}{style:#} {dim}{rule}{dim:#}", shown::decision(ruling.decision));
+                anstream::println!(
+                    "                  {style}{}{style:#} {dim}{rule}{dim:#}",
+                    shown::decision(ruling.decision)
+                );
             }
         }
     }
@@ -83,12 +90,15 @@ fn as_json(gate: &Gate, call: &Call, explanation: &Explanation) -> Value {
                 .map(|(place, placed)| {
                     let mut effect = shown::effect_as_json(placed, gate.redactor());
                     if let (Value::Object(fields), Some(ruling)) = (&mut effect, explanation.ruling_of(number, place)) {
-                        fields.insert("ruling".to_owned(), json!({
-                            "decision": shown::decision(ruling.decision),
-                            "rule": ruling.rule,
-                            "place": ruling.place,
-                            "reason": gate.redactor().text(&ruling.reason),
-                        }));
+                        fields.insert(
+                            "ruling".to_owned(),
+                            json!({
+                                "decision": shown::decision(ruling.decision),
+                                "rule": ruling.rule,
+                                "place": ruling.place,
+                                "reason": gate.redactor().text(&ruling.reason),
+                            }),
+                        );
                     }
                     effect
                 })

@@ -17,7 +17,8 @@ const MAXIMUM_GATES: usize = 64;
 /// Answers every line of standard input.
 pub fn run(arguments: &CallArguments) -> Result<Outcome, Trouble> {
     let (directory, workspace) = choice::place(&arguments.place)?;
-    let mut answerer = Answerer { policy: arguments.policy.policy.clone(), directory, workspace, gates: HashMap::new() };
+    let mut answerer =
+        Answerer { policy: arguments.policy.policy.clone(), directory, workspace, gates: HashMap::new() };
     // A policy that cannot be used is said once, before anything is read.
     answerer.prepare()?;
     let mut input = BufReader::with_capacity(1 << 16, std::io::stdin().lock());
@@ -25,7 +26,8 @@ pub fn run(arguments: &CallArguments) -> Result<Outcome, Trouble> {
     let mut number = 0_u64;
     loop {
         number = number.saturating_add(1);
-        let line = read_line(&mut input).map_err(|error| Trouble::new(format!("cannot read standard input: {error}")))?;
+        let line =
+            read_line(&mut input).map_err(|error| Trouble::new(format!("cannot read standard input: {error}")))?;
         let answer = match line {
             None => break,
             Some(Line::TooLong) => mistake(Value::Null, number, "the line is longer than 16 MiB"),

@@ -43,7 +43,10 @@ fn show(policy: Option<&str>, as_json: bool) -> Result<Outcome, Trouble> {
         return Ok(Outcome::Done);
     }
     for file in &files {
-        let path = file.path.as_deref().map_or_else(|| "bundled standard".to_owned(), |path: &Path| path.display().to_string());
+        let path = file
+            .path
+            .as_deref()
+            .map_or_else(|| "bundled standard".to_owned(), |path: &Path| path.display().to_string());
         let trust = if file.trusted { "" } else { "  (not trusted: may only tighten)" };
         anstream::println!("# {}: {path}{trust}", layer(file.kind));
     }
@@ -91,7 +94,11 @@ fn test(policies: Vec<(String, Policy)>, as_json: bool) -> Result<Outcome, Troub
             if !as_json {
                 match checked.into_result() {
                     Ok(count) => anstream::println!("{name}: {count} examples hold"),
-                    Err(mistakes) => anstream::println!("{}\n\n{name}: {} of {count} examples do not hold", mistakes.coloured(), failed.len()),
+                    Err(mistakes) => anstream::println!(
+                        "{}\n\n{name}: {} of {count} examples do not hold",
+                        mistakes.coloured(),
+                        failed.len()
+                    ),
                 }
             }
             results.push(json!({ "policy": name, "checked": count, "failed": failed }));

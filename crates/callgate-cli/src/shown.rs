@@ -75,7 +75,7 @@ fn mark_in_words(mark: Mark) -> Option<&'static str> {
         Mark::Elsewhere => Some("elsewhere"),
         Mark::Credentials => Some("secrets"),
         Mark::Environment => Some("environment"),
-        Mark::Redirection | Mark::ProjectCode => None,
+        Mark::Redirection | Mark::ProjectCode | Mark::OwnFiles => None,
     }
 }
 
@@ -97,7 +97,11 @@ pub fn words(part: &Part) -> String {
 
 fn quoted(text: &str) -> String {
     let plain = |character: char| character.is_alphanumeric() || "-_./:=@%+,~".contains(character);
-    if !text.is_empty() && text.chars().all(plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
+    if !text.is_empty() && text.chars().all(plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
 }
 
 /// An effect for programs.

@@ -7,14 +7,16 @@ use crate::outcome::{Outcome, Trouble};
 
 /// Trusts, untrusts, or tells.
 pub fn run(arguments: &TrustArguments) -> Result<Outcome, Trouble> {
-    let here = std::env::current_dir().map_err(|error| Trouble::new(format!("the current directory is not known: {error}")))?;
+    let here = std::env::current_dir()
+        .map_err(|error| Trouble::new(format!("the current directory is not known: {error}")))?;
     let file = match &arguments.path {
         Some(path) => here.join(path),
         None => Locations::of(&here)
             .project_file()
             .ok_or_else(|| Trouble::new("there is no callgate.yaml here or above; `callgate init` writes one"))?,
     };
-    let store = TrustStore::of_user().ok_or_else(|| Trouble::new("neither XDG_DATA_HOME nor a home directory is known"))?;
+    let store =
+        TrustStore::of_user().ok_or_else(|| Trouble::new("neither XDG_DATA_HOME nor a home directory is known"))?;
     let shown = file.display();
     if arguments.status {
         let trusted = store.is_trusted(&file);

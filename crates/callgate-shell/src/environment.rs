@@ -101,10 +101,7 @@ const NAMES: &[(&str, &str)] = &[
     ("VIMINIT", "holds commands that vim runs"),
     ("EXINIT", "holds commands that vi runs"),
     ("VIRTUAL_ENV", "names code that is loaded"),
-    (
-        "XDG_CONFIG_HOME",
-        "says where personal configuration comes from",
-    ),
+    ("XDG_CONFIG_HOME", "says where personal configuration comes from"),
     ("XDG_CONFIG_DIRS", "says where configuration comes from"),
     ("ZDOTDIR", "names where zsh's start-up files are"),
     ("ZIPOPT", "adds options of zip"),
@@ -427,30 +424,12 @@ const HARMLESS_VALUES: &[(&str, &[&str])] = &[
     ("VISUAL", &["true", "false", ":", "cat"]),
     ("GIT_EDITOR", &["true", "false", ":", "cat"]),
     ("GIT_SEQUENCE_EDITOR", &["true", "false", ":", "cat"]),
-    (
-        "LESS",
-        &[
-            "", "F", "R", "X", "FR", "FX", "FRX", "-F", "-R", "-X", "-FR", "-FX", "-FRX", "-RFX",
-        ],
-    ),
+    ("LESS", &["", "F", "R", "X", "FR", "FX", "FRX", "-F", "-R", "-X", "-FR", "-FX", "-FRX", "-RFX"]),
     ("CC", &["cc", "gcc", "clang"]),
     ("CXX", &["c++", "g++", "clang++"]),
-    (
-        "GOFLAGS",
-        &[
-            "",
-            "-mod=mod",
-            "-mod=vendor",
-            "-mod=readonly",
-            "-count=1",
-            "-v",
-        ],
-    ),
+    ("GOFLAGS", &["", "-mod=mod", "-mod=vendor", "-mod=readonly", "-count=1", "-v"]),
     ("RUSTUP_TOOLCHAIN", &["stable", "beta", "nightly"]),
-    (
-        "SHELL",
-        &["/bin/sh", "/bin/bash", "/usr/bin/bash", "/bin/zsh"],
-    ),
+    ("SHELL", &["/bin/sh", "/bin/bash", "/usr/bin/bash", "/bin/zsh"]),
     ("GIT_CONFIG_NOSYSTEM", &["0", "1"]),
     ("GIT_CONFIG_GLOBAL", &["/dev/null"]),
     ("GIT_CONFIG_SYSTEM", &["/dev/null"]),
@@ -475,9 +454,7 @@ pub fn influence(name: &str, value: Option<&str>) -> Option<&'static str> {
     if HARMLESS.contains(&name) || name.starts_with("TF_VAR_") {
         return None;
     }
-    let tame = |(known, values): &(&str, &[&str])| {
-        *known == name && value.is_some_and(|value| values.contains(&value))
-    };
+    let tame = |(known, values): &(&str, &[&str])| *known == name && value.is_some_and(|value| values.contains(&value));
     if HARMLESS_VALUES.iter().any(tame) {
         return None;
     }
@@ -486,36 +463,48 @@ pub fn influence(name: &str, value: Option<&str>) -> Option<&'static str> {
     exact.or_else(family).map(|(_, what)| *what)
 }
 
+/// Whether a variable of the environment holds a secret, going by its name: `GITHUB_TOKEN`, `AWS_SECRET_ACCESS_KEY`.
+pub(crate) fn is_secret(name: &str) -> bool {
+    if name.bytes().any(|byte| byte.is_ascii_lowercase()) {
+        return false;
+    }
+    let mut parts = name.split('_').peekable();
+    let several = name.contains('_');
+    parts.any(|part| {
+        matches!(
+            part,
+            "TOKEN"
+                | "SECRET"
+                | "SECRETS"
+                | "PASSWORD"
+                | "PASSWD"
+                | "PASSPHRASE"
+                | "CREDENTIAL"
+                | "CREDENTIALS"
+                | "APIKEY"
+                | "PAT"
+        )
+    }) || several && name.ends_with("_KEY") && !name.ends_with("PUBLIC_KEY") && !name.ends_with("HOST_KEY")
+}
+
+/// Words that people search an environment for when they look for secrets.
+pub(crate) fn looks_for_secrets(word: &str) -> bool {
+    let word = word.to_ascii_lowercase();
+    ["key", "token", "secret", "passw", "passphrase", "credential", "auth"].iter().any(|part| word.contains(part))
+}
+
 #[cfg(test)]
 mod tests {
     use super::influence;
 
     #[test]
     fn what_changes_what_runs() {
-        for name in [
-            "PATH",
-            "LD_PRELOAD",
-            "GIT_SSH_COMMAND",
-            "BASH_ENV",
-            "PYTHONSTARTUP",
-            "NODE_OPTIONS",
-            "PERL5OPT",
-        ] {
+        for name in ["PATH", "LD_PRELOAD", "GIT_SSH_COMMAND", "BASH_ENV", "PYTHONSTARTUP", "NODE_OPTIONS", "PERL5OPT"] {
             assert!(influence(name, Some("x")).is_some(), "{name}");
         }
-        for name in [
-            "FOO",
-            "LANG",
-            "LC_ALL",
-            "TZ",
-            "NO_COLOR",
-            "CI",
-            "TERM",
-            "RUST_LOG",
-            "NODE_ENV",
-            "GIT_AUTHOR_NAME",
-            "IFS",
-        ] {
+        for name in
+            ["FOO", "LANG", "LC_ALL", "TZ", "NO_COLOR", "CI", "TERM", "RUST_LOG", "NODE_ENV", "GIT_AUTHOR_NAME", "IFS"]
+        {
             assert!(influence(name, None).is_none(), "{name}");
         }
     }

@@ -23,10 +23,7 @@ impl Evaluator<'_> {
     /// Walks a body once. Returns the state at its end, `continue` included.
     fn round(&mut self, body: &Script, state: State, stdin: &Stream) -> Option<State> {
         let (ends, _) = self.list(body, state, stdin);
-        let continued = self
-            .loops
-            .last_mut()
-            .and_then(|leaving| leaving.continued.take());
+        let continued = self.loops.last_mut().and_then(|leaving| leaving.continued.take());
         join(ends.merged(), continued)
     }
 
@@ -48,7 +45,7 @@ impl Evaluator<'_> {
                 return done;
             };
             let joined = entry.clone().join(next);
-            if joined == entry || round > ROUNDS {
+            if joined == entry || round > ROUNDS || self.exhausted() {
                 return done;
             }
             entry = joined;
@@ -75,9 +72,7 @@ impl Evaluator<'_> {
             // `until` swaps the two; both are followed either way.
             let (success, failure) = ends.split();
             let either = join(success, failure);
-            let goes_on = either
-                .clone()
-                .and_then(|state| evaluator.round(body, state, stdin));
+            let goes_on = either.clone().and_then(|state| evaluator.round(body, state, stdin));
             (either, goes_on)
         });
         let broken = self.leave();
@@ -109,19 +104,12 @@ impl Evaluator<'_> {
             }
             None => match &state.positional {
                 Some(values) => values.iter().map(word_of).collect(),
-                None => vec![Word::Unknown {
-                    why: "the arguments are not known".to_owned(),
-                    many: true,
-                }],
+                None => vec![Word::Unknown { why: "the arguments are not known".to_owned(), many: true }],
             },
         };
         self.loops.push(Leaving::default());
         let after = if asks || items.len() > self.context.limits.unrolled {
-            let value = items
-                .iter()
-                .map(Value::of_word)
-                .reduce(|all, value| all.join(&value))
-                .unwrap_or(Value::Unset);
+            let value = items.iter().map(Value::of_word).reduce(|all, value| all.join(&value)).unwrap_or(Value::Unset);
             self.repeat(name, &value, body, state, stdin)
         } else {
             self.unrolled(name, &items, body, state, stdin)
@@ -130,24 +118,18 @@ impl Evaluator<'_> {
         (Ends::of(join(after, broken)), self.loop_output())
     }
 
-    fn unrolled(
-        &mut self,
-        name: &str,
-        items: &[Word],
-        body: &Script,
-        state: State,
-        stdin: &Stream,
-    ) -> Option<State> {
+    fn unrolled(&mut self, name: &str, items: &[Word], body: &Script, state: State, stdin: &Stream) -> Option<State> {
         let mut current = Some(state);
         for item in items {
+            if self.exhausted() {
+                break;
+            }
             let mut state = current.take()?;
             let value = Value::of_word(item);
             let single = match item {
                 Word::Known(_) => true,
                 Word::Glob(_) => false,
-                Word::Below { many, .. }
-                | Word::Partly { many, .. }
-                | Word::Unknown { many, .. } => !many,
+                Word::Below { many, .. } | Word::Partly { many, .. } | Word::Unknown { many, .. } => !many,
             };
             current = if single {
                 state.set(name, value);
@@ -160,14 +142,7 @@ impl Evaluator<'_> {
     }
 
     /// Any number of rounds with a value of this kind.
-    fn repeat(
-        &mut self,
-        name: &str,
-        value: &Value,
-        body: &Script,
-        state: State,
-        stdin: &Stream,
-    ) -> Option<State> {
+    fn repeat(&mut self, name: &str, value: &Value, body: &Script, state: State, stdin: &Stream) -> Option<State> {
         self.settle(state, |evaluator, state| {
             let mut inside = state.clone();
             inside.set(name, value.clone());
@@ -236,24 +211,11 @@ fn is_constant(condition: &Script) -> bool {
 pub(super) fn word_of(value: &Value) -> Word {
     match value {
         Value::Text(text) => Word::Known(text.to_string()),
-        Value::Number => Word::Unknown {
-            why: "a number that is not known".to_owned(),
-            many: false,
-        },
-        Value::Below(directory) => Word::Below {
-            directory: directory.to_string(),
-            many: false,
-        },
+        Value::Number => Word::Unknown { why: "a number that is not known".to_owned(), many: false },
+        Value::Below(directory) => Word::Below { directory: directory.to_string(), many: false },
         Value::Glob(pattern) => Word::Glob(pattern.to_string()),
-        Value::Prefix(prefix, why) => Word::Partly {
-            prefix: prefix.to_string(),
-            why: why.to_string(),
-            many: false,
-        },
-        Value::Unknown(why) => Word::Unknown {
-            why: why.to_string(),
-            many: false,
-        },
+        Value::Prefix(prefix, why) => Word::Partly { prefix: prefix.to_string(), why: why.to_string(), many: false },
+        Value::Unknown(why) => Word::Unknown { why: why.to_string(), many: false },
         Value::Unset => Word::Known(String::new()),
     }
 }

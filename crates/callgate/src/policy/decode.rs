@@ -326,6 +326,7 @@ impl Decoder {
                 "paths" => rule.paths = self.some_texts(node, key),
                 "code" => rule.code = self.words(node, key, keys::CODE, CODE_VALUES),
                 "runs" => rule.runs = self.some_texts(node, key),
+                "run_by" => rule.run_by = self.some_texts(node, key),
                 "commands" => rule.commands = self.some_texts(node, key),
                 "hosts" => rule.hosts = self.some_texts(node, key),
                 "command_patterns" => rule.command_patterns = self.some_texts(node, key),
@@ -473,8 +474,15 @@ const EFFECT_VALUES: &[Action] = &[
     Action::Privilege,
     Action::Opaque,
 ];
-const MARK_VALUES: &[Mark] =
-    &[Mark::Destructive, Mark::Elsewhere, Mark::Redirection, Mark::Environment, Mark::ProjectCode, Mark::Credentials];
+const MARK_VALUES: &[Mark] = &[
+    Mark::Destructive,
+    Mark::Elsewhere,
+    Mark::Redirection,
+    Mark::Environment,
+    Mark::ProjectCode,
+    Mark::Credentials,
+    Mark::OwnFiles,
+];
 const ZONE_VALUES: &[ZoneText] = &[ZoneText::Root, ZoneText::Readable, ZoneText::Outside, ZoneText::Unresolved];
 const CODE_VALUES: &[CodeOrigin] = &[
     CodeOrigin::Known,

@@ -101,12 +101,7 @@ pub(super) fn calling(name: &str) -> Option<Calling> {
     }
     let reaches = REACHES.iter().any(|front| {
         name == *front
-            || (name.starts_with(front)
-                && (front.ends_with('_') || front.starts_with("PG_") || *front == "DBLINK"))
+            || (name.starts_with(front) && (front.ends_with('_') || front.starts_with("PG_") || *front == "DBLINK"))
     });
-    Some(if reaches {
-        Calling::Reaches
-    } else {
-        Calling::Unknown
-    })
+    Some(if reaches { Calling::Reaches } else { Calling::Unknown })
 }
