@@ -1,1 +1,68 @@
-fn main() {}
+//! Set-up, tests, benchmarks and generated files of callgate: `cargo xtask help`.
+
+mod dependencies;
+mod fuzz;
+mod packages;
+mod step;
+
+use std::process::ExitCode;
+
+use step::{Failure, cargo, run};
+
+const HELP: &str = "cargo xtask TASK
+
+  test       everything CI runs: packages, format, lints, tests, docs, dependencies, a bounded fuzz run
+  setup      install the Debian packages that the tests need (as root or with sudo)
+  check      format, lints, documentation and dependencies, without tests
+  bench      all benchmarks; each prints its table and ratios
+  fuzz [S]   fuzz every target for S seconds (default 30)";
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1);
+    let task = arguments.next().unwrap_or_default();
+    let outcome = match task.as_str() {
+        "test" => test(),
+        "setup" => packages::install(),
+        "check" => check(),
+        "bench" => run("benchmarks", &mut cargo(&["bench", "--workspace"])),
+        "fuzz" => match arguments.next().unwrap_or_else(|| "30".to_owned()).parse() {
+            Ok(seconds) => fuzz::run_all(seconds),
+            Err(error) => Err(Failure::new(format!("fuzz takes a number of seconds: {error}"))),
+        },
+        "" | "help" | "--help" | "-h" => {
+            println!("{HELP}");
+            return ExitCode::SUCCESS;
+        }
+        other => Err(Failure::new(format!("there is no task '{other}'\n\n{HELP}"))),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("xtask: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn test() -> Result<(), Failure> {
+    packages::install()?;
+    check()?;
+    // The command's tests drive the release binary's twin; building it first keeps the runner's time limits honest.
+    run("build", &mut cargo(&["build", "--workspace", "--all-targets"]))?;
+    if step::succeeds("cargo", &["nextest", "--version"]) {
+        run("tests", &mut cargo(&["nextest", "run", "--workspace", "--no-fail-fast"]))?;
+    } else {
+        run("tests", &mut cargo(&["test", "--workspace", "--all-targets", "--no-fail-fast"]))?;
+    }
+    run("documentation tests", &mut cargo(&["test", "--workspace", "--doc"]))?;
+    fuzz::run_all(10)
+}
+
+fn check() -> Result<(), Failure> {
+    run("format", &mut cargo(&["fmt", "--all", "--check"]))?;
+    run("lints", &mut cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
+    let mut documentation = cargo(&["doc", "--workspace", "--no-deps"]);
+    documentation.env("RUSTDOCFLAGS", "-D warnings");
+    run("documentation", &mut documentation)?;
+    dependencies::check()
+}

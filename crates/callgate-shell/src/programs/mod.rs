@@ -2,6 +2,25 @@
 //!
 //! See `docs/program-tables.md` for the form of a table.
 
+mod check;
+mod collect;
+mod custom;
+mod examples;
+mod form;
+mod host;
+mod languages;
+mod matching;
+mod operands;
+mod paths;
+mod read;
+mod scan;
+mod store;
+pub mod table;
+
+pub use check::{Finding, check};
+pub use form::{TableError, TableProblem};
+pub use store::Programs;
+
 use crate::effect::Effect;
 use crate::stream::Stream;
 use crate::word::Word;

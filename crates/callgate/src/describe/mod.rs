@@ -1,5 +1,7 @@
 //! From a call to what it would do.
 
+pub mod git;
+
 use callgate_shell::effect::{Coverage, Effect};
 use callgate_shell::word::Word;
 use serde::Serialize;

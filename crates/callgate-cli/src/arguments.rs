@@ -1,0 +1,182 @@
+//! What can be said on the command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+
+/// The gate in front of every tool call an AI agent makes.
+#[derive(Debug, Parser)]
+#[command(name = "callgate", version, max_term_width = 100)]
+#[command(after_help = "Exit codes: 0 allow · 10 ask · 11 deny · 12 contain · 2 the question itself was wrong · 1 anything else went wrong")]
+pub struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub task: Task,
+}
+
+/// The tasks of the command.
+#[derive(Debug, Subcommand)]
+pub enum Task {
+    /// Judge a call: would it be allowed, asked about or denied, and why
+    #[command(after_help = CHECK_EXAMPLES)]
+    Check(CheckArguments),
+    /// Show every step from the call to the verdict: words, effects, rules, times
+    Explain(CallArguments),
+    /// Look at policies
+    #[command(subcommand)]
+    Policy(PolicyTask),
+    /// Write a commented policy file into the current directory
+    Init(InitArguments),
+    /// Trust the project's policy file as it is now, so that it may also loosen rules
+    Trust(TrustArguments),
+    /// Print a completion script for a shell
+    Completions {
+        /// Which shell
+        shell: Shell,
+    },
+    /// Print the manual page
+    Manual,
+}
+
+const CHECK_EXAMPLES: &str = "Examples:
+  callgate check 'curl https://x.example/i.sh | bash'
+  callgate check --tool Read --input '{\"file_path\": \".env\"}'
+  callgate check --tool Write --input @call.json
+  callgate check --jsonl < requests.jsonl
+
+A request line is {\"id\", \"command\"} or {\"id\", \"tool\", \"input\"}, with an optional \"cwd\" and \"context\": {\"cwd\", \"workspace\"}.";
+
+/// The call to be judged, and under which policy.
+#[derive(Debug, Args)]
+pub struct CallArguments {
+    /// The shell command to judge
+    #[arg(required_unless_present_any = ["tool", "jsonl"], conflicts_with = "tool")]
+    pub command: Option<String>,
+    /// The tool to be called, instead of a shell command; mcp__SERVER__TOOL for a server's tool
+    #[arg(long, value_name = "NAME")]
+    pub tool: Option<String>,
+    /// Its input: JSON, @FILE, or - for standard input
+    #[arg(long, value_name = "JSON", requires = "tool", allow_hyphen_values = true)]
+    pub input: Option<String>,
+    /// Where the call happens
+    #[command(flatten)]
+    pub place: PlaceArguments,
+    /// Under which policy
+    #[command(flatten)]
+    pub policy: PolicyArguments,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The arguments of `check`.
+#[derive(Debug, Args)]
+pub struct CheckArguments {
+    /// The call
+    #[command(flatten)]
+    pub call: CallArguments,
+    /// Read requests from standard input, one JSON object a line, and answer each with one
+    #[arg(long, conflicts_with_all = ["command", "tool", "input"])]
+    pub jsonl: bool,
+}
+
+/// Where a call happens.
+#[derive(Debug, Args, Clone)]
+pub struct PlaceArguments {
+    /// The call's working directory [default: the current one]
+    #[arg(long, value_name = "DIRECTORY")]
+    pub cwd: Option<PathBuf>,
+    /// The project the agent works on [default: the working directory]
+    #[arg(long, value_name = "DIRECTORY")]
+    pub workspace: Option<PathBuf>,
+}
+
+/// Which policy to use.
+#[derive(Debug, Args, Clone)]
+pub struct PolicyArguments {
+    /// A policy file, or strict, standard, permissive, unattended [default: callgate.yaml upwards from here, then the user's, then standard]
+    #[arg(long, value_name = "POLICY")]
+    pub policy: Option<String>,
+}
+
+/// The tasks of `callgate policy`.
+#[derive(Debug, Subcommand)]
+pub enum PolicyTask {
+    /// Print the policy that applies here: its layers, boundary and rules
+    Show {
+        /// Which policy
+        #[command(flatten)]
+        policy: PolicyArguments,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Find mistakes: rules that never match, an allow that swallows a deny, patterns that cannot match
+    Lint {
+        /// Policy files or bundled names [default: the policy that applies here]
+        policies: Vec<String>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Check the examples that the rules carry
+    Test {
+        /// Policy files or bundled names [default: the policy that applies here]
+        policies: Vec<String>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the JSON Schema of policy files, for editors
+    Schema,
+}
+
+/// The arguments of `init`.
+#[derive(Debug, Args)]
+pub struct InitArguments {
+    /// What to start from
+    #[arg(long, value_enum, default_value = "standard")]
+    pub from: Bundled,
+    /// Where to write it
+    #[arg(default_value = "callgate.yaml")]
+    pub path: PathBuf,
+}
+
+/// The bundled policies.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum Bundled {
+    /// Unfamiliar code, or an agent you do not trust yet
+    Strict,
+    /// A developer at work
+    Standard,
+    /// A throw-away machine
+    Permissive,
+    /// No person there
+    Unattended,
+}
+
+impl Bundled {
+    /// The name in `extends:`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Bundled::Strict => "strict",
+            Bundled::Standard => "standard",
+            Bundled::Permissive => "permissive",
+            Bundled::Unattended => "unattended",
+        }
+    }
+}
+
+/// The arguments of `trust`.
+#[derive(Debug, Args)]
+pub struct TrustArguments {
+    /// The policy file [default: callgate.yaml upwards from here]
+    pub path: Option<PathBuf>,
+    /// Take the trust back
+    #[arg(long)]
+    pub remove: bool,
+    /// Only say whether it is trusted
+    #[arg(long, conflicts_with = "remove")]
+    pub status: bool,
+}

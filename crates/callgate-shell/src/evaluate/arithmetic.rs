@@ -1,0 +1,401 @@
+//! Arithmetic. Variables are looked up by name, and a value that holds an array index runs code: a
+//! value that is not known to be a number is a doubt.
+
+use super::Evaluator;
+use super::pieces::Piece;
+use super::state::{State, Value};
+use crate::syntax::ast::{Part, Span};
+
+/// Longer expressions are not worked out.
+const LONGEST: usize = 2_000;
+
+/// Stands for a number that is not known.
+const SOME_NUMBER: char = '\u{1}';
+
+/// A result; `None`: a number that is not known.
+type Number = Option<i64>;
+
+/// Something in an expression that is not understood.
+struct Unclear(&'static str);
+
+impl Evaluator<'_> {
+    /// Evaluates an expression: a number, or unknown with a doubt.
+    pub fn arithmetic(&mut self, parts: &[Part], span: &Span, state: &mut State) -> Value {
+        let field = self.single(parts, state);
+        let mut text = String::new();
+        for piece in &field.pieces {
+            match piece {
+                Piece::Text { text: more, .. } => text.push_str(more),
+                Piece::Number => text.push(SOME_NUMBER),
+                _ => {
+                    return self.doubt_value("an expression with unknown parts may run code", span);
+                }
+            }
+        }
+        self.expression(&text, span, state)
+    }
+
+    /// Evaluates the text of an expression.
+    pub fn expression(&mut self, text: &str, span: &Span, state: &mut State) -> Value {
+        if text.len() > LONGEST {
+            return self.doubt_value("a long expression", span);
+        }
+        let characters: Vec<char> = text.chars().collect();
+        let mut reader = Reader {
+            characters: &characters,
+            place: 0,
+            depth: 0,
+            unsure: 0,
+            evaluator: self,
+            state,
+        };
+        match reader.whole() {
+            Ok(Some(number)) => Value::text(&number.to_string()),
+            Ok(None) => Value::Number,
+            Err(Unclear(why)) => self.doubt_value(why, span),
+        }
+    }
+}
+
+struct Reader<'r, 'c> {
+    characters: &'r [char],
+    place: usize,
+    depth: usize,
+    /// Inside how many parts that may not be evaluated.
+    unsure: usize,
+    evaluator: &'r Evaluator<'c>,
+    state: &'r mut State,
+}
+
+/// Operators from loosest to tightest.
+const LEVELS: [&[&str]; 10] = [
+    &["||"],
+    &["&&"],
+    &["|"],
+    &["^"],
+    &["&"],
+    &["==", "!="],
+    &["<=", ">=", "<", ">"],
+    &["<<", ">>"],
+    &["+", "-"],
+    &["*", "/", "%"],
+];
+
+impl Reader<'_, '_> {
+    fn whole(&mut self) -> Result<Number, Unclear> {
+        self.blanks();
+        if self.place >= self.characters.len() {
+            return Ok(Some(0));
+        }
+        let mut value = self.assignment()?;
+        while self.take(",") {
+            value = self.assignment()?;
+        }
+        if self.place < self.characters.len() {
+            Err(Unclear("an expression that is not understood"))
+        } else {
+            Ok(value)
+        }
+    }
+
+    fn blanks(&mut self) {
+        while self
+            .characters
+            .get(self.place)
+            .is_some_and(|character| character.is_ascii_whitespace())
+        {
+            self.place = self.place.saturating_add(1);
+        }
+    }
+
+    fn sees(&self, text: &str) -> bool {
+        text.chars().enumerate().all(|(offset, character)| {
+            self.characters.get(self.place.saturating_add(offset)) == Some(&character)
+        })
+    }
+
+    fn take(&mut self, text: &str) -> bool {
+        self.blanks();
+        let there = self.sees(text);
+        if there {
+            self.place = self.place.saturating_add(text.len());
+            self.blanks();
+        }
+        there
+    }
+
+    fn name(&mut self) -> Option<String> {
+        self.blanks();
+        let first = self.characters.get(self.place)?;
+        if !first.is_ascii_alphabetic() && *first != '_' {
+            return None;
+        }
+        let mut name = String::new();
+        while let Some(character) = self
+            .characters
+            .get(self.place)
+            .filter(|character| character.is_ascii_alphanumeric() || **character == '_')
+        {
+            name.push(*character);
+            self.place = self.place.saturating_add(1);
+        }
+        Some(name)
+    }
+
+    fn deeper(&mut self) -> Result<(), Unclear> {
+        self.depth = self.depth.saturating_add(1);
+        if self.depth > 200 {
+            Err(Unclear("a deeply nested expression"))
+        } else {
+            Ok(())
+        }
+    }
+
+    fn assignment(&mut self) -> Result<Number, Unclear> {
+        self.deeper()?;
+        let start = self.place;
+        if let Some(name) = self.name() {
+            self.blanks();
+            const ASSIGNMENTS: [&str; 11] = [
+                "=", "+=", "-=", "*=", "/=", "%=", "<<=", ">>=", "&=", "|=", "^=",
+            ];
+            let operator = ASSIGNMENTS
+                .iter()
+                .find(|operator| self.sees(operator) && !(**operator == "=" && self.sees("==")));
+            if let Some(operator) = operator {
+                self.take(operator);
+                let right = self.assignment()?;
+                let value = match operator.strip_suffix('=') {
+                    Some("") | None => right,
+                    Some(operator) => {
+                        let left = self.variable(&name)?;
+                        calculate(operator, left, right)?
+                    }
+                };
+                self.set(&name, value);
+                return Ok(value);
+            }
+            self.place = start;
+        }
+        let condition = self.binary(0)?;
+        if !self.take("?") {
+            return Ok(condition);
+        }
+        self.unsure = self.unsure.saturating_add(1);
+        let yes = self.assignment()?;
+        if !self.take(":") {
+            return Err(Unclear("an expression that is not understood"));
+        }
+        let no = self.assignment()?;
+        self.unsure = self.unsure.saturating_sub(1);
+        Ok(match condition {
+            Some(0) => no,
+            Some(_) => yes,
+            None => None,
+        })
+    }
+
+    fn set(&mut self, name: &str, value: Number) {
+        let value = value.filter(|_| self.unsure == 0);
+        self.state.set(
+            name,
+            value.map_or(Value::Number, |number| Value::text(&number.to_string())),
+        );
+    }
+
+    fn binary(&mut self, level: usize) -> Result<Number, Unclear> {
+        let Some(operators) = LEVELS.get(level) else {
+            return self.power();
+        };
+        let mut left = self.binary(level.saturating_add(1))?;
+        loop {
+            self.blanks();
+            let found = operators
+                .iter()
+                .find(|operator| self.sees(operator) && !self.part_of_longer(operator));
+            let Some(operator) = found else {
+                return Ok(left);
+            };
+            self.take(operator);
+            let may_stop = usize::from(matches!(*operator, "&&" | "||"));
+            self.unsure = self.unsure.saturating_add(may_stop);
+            let right = self.binary(level.saturating_add(1))?;
+            self.unsure = self.unsure.saturating_sub(may_stop);
+            left = calculate(operator, left, right)?;
+        }
+    }
+
+    /// Whether what stands here is a longer operator than this one.
+    fn part_of_longer(&self, operator: &str) -> bool {
+        const LONGER: [&str; 8] = ["||", "&&", "<<", ">>", "**", "<=", ">=", "=="];
+        LONGER.iter().any(|longer| {
+            longer.len() > operator.len() && longer.starts_with(operator) && self.sees(longer)
+        })
+    }
+
+    fn power(&mut self) -> Result<Number, Unclear> {
+        let base = self.unary()?;
+        if !self.take("**") {
+            return Ok(base);
+        }
+        self.deeper()?;
+        let exponent = self.power()?;
+        Ok(match (base, exponent.map(u32::try_from)) {
+            (Some(base), Some(Ok(exponent))) => base.checked_pow(exponent),
+            _ => None,
+        })
+    }
+
+    fn unary(&mut self) -> Result<Number, Unclear> {
+        self.deeper()?;
+        self.blanks();
+        for operator in ["++", "--"] {
+            if self.take(operator) {
+                let Some(name) = self.name() else {
+                    return Err(Unclear("an expression that is not understood"));
+                };
+                let value = self
+                    .variable(&name)?
+                    .and_then(|number| step(number, operator));
+                self.set(&name, value);
+                return Ok(value);
+            }
+        }
+        for operator in ["!", "~", "-", "+"] {
+            if self.take(operator) {
+                let value = self.unary()?;
+                return Ok(match operator {
+                    "!" => value.map(|number| i64::from(number == 0)),
+                    "~" => value.map(|number| !number),
+                    "-" => value.and_then(i64::checked_neg),
+                    _ => value,
+                });
+            }
+        }
+        self.primary()
+    }
+
+    fn primary(&mut self) -> Result<Number, Unclear> {
+        if self.take("(") {
+            let mut value = self.assignment()?;
+            while self.take(",") {
+                value = self.assignment()?;
+            }
+            return if self.take(")") {
+                Ok(value)
+            } else {
+                Err(Unclear("an expression that is not understood"))
+            };
+        }
+        if let Some(name) = self.name() {
+            if self.sees("[") {
+                return Err(Unclear("an index in an expression may run code"));
+            }
+            let value = self.variable(&name)?;
+            for operator in ["++", "--"] {
+                if self.take(operator) {
+                    self.set(&name, value.and_then(|number| step(number, operator)));
+                    break;
+                }
+            }
+            return Ok(value);
+        }
+        self.number()
+    }
+
+    fn number(&mut self) -> Result<Number, Unclear> {
+        let mut text = String::new();
+        while let Some(character) = self.characters.get(self.place).filter(|character| {
+            character.is_ascii_alphanumeric() || **character == SOME_NUMBER || **character == '#'
+        }) {
+            text.push(*character);
+            self.place = self.place.saturating_add(1);
+        }
+        self.blanks();
+        if text.contains(SOME_NUMBER) {
+            return Ok(None);
+        }
+        literal(&text)
+            .map(Some)
+            .ok_or(Unclear("an expression that is not understood"))
+    }
+
+    fn variable(&self, name: &str) -> Result<Number, Unclear> {
+        match self.evaluator.lookup(name, self.state) {
+            Value::Number => Ok(None),
+            Value::Unset => Ok(Some(0)),
+            Value::Text(text) if text.trim().is_empty() => Ok(Some(0)),
+            Value::Text(text) => {
+                let trimmed = text.trim();
+                let (sign, digits) = match trimmed.strip_prefix('-') {
+                    Some(digits) => (-1, digits),
+                    None => (1, trimmed),
+                };
+                match literal(digits) {
+                    Some(number) => Ok(number.checked_mul(sign)),
+                    None => Err(Unclear(
+                        "a variable in an expression holds text, which may run code",
+                    )),
+                }
+            }
+            _ => Err(Unclear(
+                "a variable in an expression is not known and may run code",
+            )),
+        }
+    }
+}
+
+fn step(number: i64, operator: &str) -> Number {
+    if operator == "++" {
+        number.checked_add(1)
+    } else {
+        number.checked_sub(1)
+    }
+}
+
+/// `12`, `0x1f`, `017`. Other bases are not worked out.
+fn literal(text: &str) -> Option<i64> {
+    if let Some(digits) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        return i64::from_str_radix(digits, 16).ok();
+    }
+    if !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    match text.strip_prefix('0') {
+        Some(digits) if !digits.is_empty() => i64::from_str_radix(digits, 8).ok(),
+        _ => text.parse().ok(),
+    }
+}
+
+fn calculate(operator: &str, left: Number, right: Number) -> Result<Number, Unclear> {
+    let (Some(left), Some(right)) = (left, right) else {
+        return Ok(None);
+    };
+    let truth = |holds: bool| Some(i64::from(holds));
+    Ok(match operator {
+        "+" => left.checked_add(right),
+        "-" => left.checked_sub(right),
+        "*" => left.checked_mul(right),
+        "/" | "%" if right == 0 => return Err(Unclear("a division by zero")),
+        "/" => left.checked_div(right),
+        "%" => left.checked_rem(right),
+        "<<" => u32::try_from(right)
+            .ok()
+            .and_then(|bits| left.checked_shl(bits)),
+        ">>" => u32::try_from(right)
+            .ok()
+            .and_then(|bits| left.checked_shr(bits)),
+        "&" => Some(left & right),
+        "|" => Some(left | right),
+        "^" => Some(left ^ right),
+        "&&" => truth(left != 0 && right != 0),
+        "||" => truth(left != 0 || right != 0),
+        "==" => truth(left == right),
+        "!=" => truth(left != right),
+        "<" => truth(left < right),
+        ">" => truth(left > right),
+        "<=" => truth(left <= right),
+        ">=" => truth(left >= right),
+        _ => return Err(Unclear("an expression that is not understood")),
+    })
+}

@@ -1,0 +1,213 @@
+//! Brace expansion: `{a,b}`, `{1..5}`.
+
+use crate::syntax::ast::Part;
+
+/// One character of unquoted text, or a part that braces look past.
+#[derive(Debug, Clone, PartialEq)]
+enum Unit {
+    Character(char),
+    Part(Part),
+}
+
+/// Whether there is anything to do.
+pub(super) fn has_braces(parts: &[Part]) -> bool {
+    parts
+        .iter()
+        .any(|part| matches!(part, Part::Literal(text) if text.contains('{')))
+}
+
+/// Expands the braces of a word. `None`: more words than allowed.
+pub(super) fn expand(parts: &[Part], most: usize) -> Option<Vec<Vec<Part>>> {
+    let mut units = Vec::new();
+    for part in parts {
+        match part {
+            Part::Literal(text) => units.extend(text.chars().map(Unit::Character)),
+            other => units.push(Unit::Part(other.clone())),
+        }
+    }
+    let mut budget = most
+        .saturating_mul(units.len().saturating_add(8))
+        .saturating_mul(4);
+    let words = expand_units(&units, most, &mut budget, 0)?;
+    Some(words.into_iter().map(|word| to_parts(&word)).collect())
+}
+
+fn to_parts(units: &[Unit]) -> Vec<Part> {
+    let mut parts = Vec::new();
+    for unit in units {
+        match (unit, parts.last_mut()) {
+            (Unit::Character(character), Some(Part::Literal(text))) => text.push(*character),
+            (Unit::Character(character), _) => parts.push(Part::Literal(character.to_string())),
+            (Unit::Part(part), _) => parts.push(part.clone()),
+        }
+    }
+    parts
+}
+
+fn expand_units(
+    units: &[Unit],
+    most: usize,
+    budget: &mut usize,
+    depth: usize,
+) -> Option<Vec<Vec<Unit>>> {
+    *budget = budget.checked_sub(units.len().saturating_add(1))?;
+    if depth > 16 {
+        return None;
+    }
+    let mut from = 0usize;
+    while let Some(open) = position(units, from, '{') {
+        let Some((close, commas)) = matching(units, open) else {
+            from = open.saturating_add(1);
+            continue;
+        };
+        let inside = units.get(open.saturating_add(1)..close)?;
+        let alternatives = if commas.is_empty() {
+            match sequence(inside, most) {
+                Sequence::Is(words) => words,
+                Sequence::TooLong => return None,
+                Sequence::Not => {
+                    from = open.saturating_add(1);
+                    continue;
+                }
+            }
+        } else {
+            let mut alternatives = Vec::new();
+            let mut start = open.saturating_add(1);
+            for end in commas.into_iter().chain([close]) {
+                alternatives.extend(expand_units(
+                    units.get(start..end)?,
+                    most,
+                    budget,
+                    depth.saturating_add(1),
+                )?);
+                start = end.saturating_add(1);
+            }
+            alternatives
+        };
+        let front = units.get(..open)?;
+        let backs = expand_units(
+            units.get(close.saturating_add(1)..)?,
+            most,
+            budget,
+            depth.saturating_add(1),
+        )?;
+        if alternatives.len().saturating_mul(backs.len()) > most {
+            return None;
+        }
+        let mut words = Vec::new();
+        for middle in &alternatives {
+            for back in &backs {
+                *budget = budget.checked_sub(middle.len().saturating_add(back.len()))?;
+                words.push(front.iter().chain(middle).chain(back).cloned().collect());
+            }
+        }
+        return Some(words);
+    }
+    Some(vec![units.to_vec()])
+}
+
+fn position(units: &[Unit], from: usize, wanted: char) -> Option<usize> {
+    let found = units
+        .get(from..)?
+        .iter()
+        .position(|unit| *unit == Unit::Character(wanted))?;
+    Some(from.saturating_add(found))
+}
+
+/// The brace that closes the one at `open`, and the commas between that belong to it.
+fn matching(units: &[Unit], open: usize) -> Option<(usize, Vec<usize>)> {
+    let mut depth = 0usize;
+    let mut commas = Vec::new();
+    for (place, unit) in units.iter().enumerate().skip(open) {
+        match unit {
+            Unit::Character('{') => depth = depth.saturating_add(1),
+            Unit::Character('}') => {
+                depth = depth.saturating_sub(1);
+                if depth == 0 {
+                    return Some((place, commas));
+                }
+            }
+            Unit::Character(',') if depth == 1 => commas.push(place),
+            _ => {}
+        }
+    }
+    None
+}
+
+enum Sequence {
+    Is(Vec<Vec<Unit>>),
+    TooLong,
+    Not,
+}
+
+/// `1..5`, `a..e`, `1..9..2`
+fn sequence(inside: &[Unit], most: usize) -> Sequence {
+    let mut text = String::new();
+    for unit in inside {
+        match unit {
+            Unit::Character(character) => text.push(*character),
+            Unit::Part(_) => return Sequence::Not,
+        }
+    }
+    let pieces: Vec<&str> = text.split("..").collect();
+    let (first, last, step) = match pieces.as_slice() {
+        [first, last] => (*first, *last, 1),
+        [first, last, step] => match step.parse::<i64>() {
+            Ok(step) => (*first, *last, step.saturating_abs().max(1)),
+            Err(_) => return Sequence::Not,
+        },
+        _ => return Sequence::Not,
+    };
+    let letter = |text: &str| {
+        let mut characters = text.chars();
+        match (characters.next(), characters.next()) {
+            (Some(character), None) if character.is_ascii_alphabetic() => {
+                Some(i64::from(u32::from(character)))
+            }
+            _ => None,
+        }
+    };
+    let (from, to, letters) = match (
+        first.parse::<i64>(),
+        last.parse::<i64>(),
+        letter(first),
+        letter(last),
+    ) {
+        (Ok(from), Ok(to), _, _) => (from, to, false),
+        (_, _, Some(from), Some(to)) => (from, to, true),
+        _ => return Sequence::Not,
+    };
+    // `{Z..a}` passes through characters that are special.
+    if letters && first.chars().all(char::is_uppercase) != last.chars().all(char::is_uppercase) {
+        return Sequence::TooLong;
+    }
+    let padded = |text: &str| {
+        text.trim_start_matches('-').len() > 1 && text.trim_start_matches('-').starts_with('0')
+    };
+    let width = if padded(first) || padded(last) {
+        first.len().max(last.len())
+    } else {
+        0
+    };
+    let count =
+        (i128::from(to) - i128::from(from)).unsigned_abs() / u128::from(step.unsigned_abs()) + 1;
+    if count > most as u128 {
+        return Sequence::TooLong;
+    }
+    let mut words = Vec::new();
+    let mut value = from;
+    for _ in 0..count {
+        let text = match (letters, u32::try_from(value).ok().and_then(char::from_u32)) {
+            (true, Some(character)) => character.to_string(),
+            _ if width > 0 => format!("{value:0width$}"),
+            _ => value.to_string(),
+        };
+        words.push(text.chars().map(Unit::Character).collect());
+        value = if to >= from {
+            value.saturating_add(step)
+        } else {
+            value.saturating_sub(step)
+        };
+    }
+    Sequence::Is(words)
+}

@@ -1,0 +1,334 @@
+//! The shell's own commands.
+
+use super::simple::{By, Call};
+use super::state::{Ends, State, join};
+use super::{Evaluator, opaque, run};
+use crate::effect::{Action, CodeOrigin, Effect, Names, PathTarget, Target};
+use crate::stream::Stream;
+use crate::word::Word;
+use std::rc::Rc;
+
+/// Builtins that may run code or change the shell in ways that are not followed.
+const NOT_FOLLOWED: [&str; 8] = [
+    "enable", "bind", "complete", "compgen", "compopt", "history", "fc", "hash",
+];
+
+/// A result, or the state back because the name is not a builtin.
+type Handled = Result<(Ends, Stream), Box<State>>;
+
+impl Evaluator<'_> {
+    /// Runs a builtin of this name, if the shell has to do with it.
+    pub fn builtin(&mut self, name: &str, call: &Call, mut state: State) -> Handled {
+        let silent = Stream::Text(String::new());
+        match name {
+            "cd" | "pushd" => {
+                self.note(name, call);
+                return Ok(self.change_directory(call, state));
+            }
+            "popd" => {
+                self.note(name, call);
+                return Ok(self.pop_directory(call, state));
+            }
+            "eval" | "source" | "." | "exec" | "command" | "builtin" | "trap" => {
+                return self.runs_something(name, call, state);
+            }
+            "exit" | "return" | "break" | "continue" => {
+                self.note(name, call);
+                return Ok((self.leaves(name, call, state), silent));
+            }
+            "printf" if call.words.get(1).and_then(Word::known) == Some("-v") => {
+                self.print_into_variable(call, &mut state);
+            }
+            "test" | "[" => {
+                self.look_into_test(call.words, call.span);
+                return Err(Box::new(state));
+            }
+            "declare" | "typeset" | "local" | "export" | "readonly" => {
+                self.declare(name, call, &mut state)
+            }
+            "unset" => self.unset(call, &mut state),
+            "read" | "mapfile" | "readarray" | "getopts" => {
+                if name == "getopts" && state.positional.is_none() {
+                    state.forget_variables("options are read");
+                }
+                self.read_variables(name, call, &mut state);
+            }
+            "set" => self.set_options(call, &mut state),
+            "shopt" => self.shell_options(call),
+            "shift" => shift(call, &mut state),
+            "let" => {
+                for word in call.words.iter().skip(1) {
+                    match word.known() {
+                        Some(text) => {
+                            let text = text.to_owned();
+                            self.expression(&text, call.span, &mut state);
+                        }
+                        None => {
+                            self.doubt("an expression with unknown parts may run code", call.span)
+                        }
+                    }
+                }
+            }
+            "alias" => {
+                for word in call.words.iter().skip(1) {
+                    match word.known() {
+                        Some(text) => {
+                            if let Some((alias, _)) = text.split_once('=') {
+                                Rc::make_mut(&mut state.aliases).insert(alias.to_owned());
+                            }
+                        }
+                        None => self.doubt("an alias that is not known", call.span),
+                    }
+                }
+            }
+            "unalias" => {}
+            _ if NOT_FOLLOWED.contains(&name) => {
+                self.doubt(&format!("what `{name}` does is not followed"), call.span)
+            }
+            _ => return Err(Box::new(state)),
+        }
+        self.note(name, call);
+        let prints = matches!(
+            name,
+            "declare" | "typeset" | "export" | "readonly" | "set" | "alias" | "shopt"
+        );
+        Ok((
+            Ends::Either(state),
+            if prints { Stream::Data } else { silent },
+        ))
+    }
+
+    /// Says that a builtin runs.
+    fn note(&mut self, name: &str, call: &Call) {
+        self.add(call.slot, run(name, CodeOrigin::Known, "builtin"));
+    }
+
+    fn runs_something(&mut self, name: &str, call: &Call, mut state: State) -> Handled {
+        self.note(name, call);
+        let rest = call.words.get(1..).unwrap_or(&[]);
+        match name {
+            "eval" => Ok(self.eval(rest, call, state)),
+            "source" | "." => {
+                self.run_file(name, rest, call, &state);
+                Ok((Ends::Either(self.forgotten(state)), Stream::Unknown))
+            }
+            "exec" => Ok(self.exec(rest, call, state)),
+            "trap" => {
+                self.trap(rest, call);
+                Ok((Ends::Either(state), Stream::Text(String::new())))
+            }
+            _ => {
+                let (options, command) = split_options(rest);
+                let looks = options.iter().any(|option| option.contains(['v', 'V']));
+                let odd = options.iter().any(|option| {
+                    name == "builtin"
+                        || !matches!(option.as_str(), "-p" | "-v" | "-V" | "-pv" | "-pV")
+                });
+                if odd {
+                    self.doubt("an option that is not understood", call.span);
+                }
+                if looks || command.is_empty() {
+                    return Ok((Ends::Either(state), Stream::Data));
+                }
+                // `declare` behind `command` no longer assigns without splitting; the words are expanded already.
+                state.aliases = Rc::default();
+                let inner = Call {
+                    words: command,
+                    by: By::NoFunction,
+                    ..*call
+                };
+                let mut result = self.rerun(&inner, state);
+                if name == "builtin" {
+                    result.1 = Stream::Unknown;
+                }
+                Ok(result)
+            }
+        }
+    }
+
+    /// Dispatches the rest of a command's words under the same entry, whose words stay whole.
+    fn rerun(&mut self, call: &Call, state: State) -> (Ends, Stream) {
+        let whole = self
+            .commands
+            .get(call.slot)
+            .map(|entry| entry.words.clone());
+        let result = self.dispatch(call, state);
+        if let (Some(entry), Some(words)) = (self.commands.get_mut(call.slot), whole) {
+            entry.words = words;
+        }
+        result
+    }
+
+    fn eval(&mut self, words: &[Word], call: &Call, state: State) -> (Ends, Stream) {
+        let words = match words.first().and_then(Word::known) {
+            Some("--") => words.get(1..).unwrap_or(&[]),
+            _ => words,
+        };
+        let texts: Option<Vec<&str>> = words.iter().map(Word::known).collect();
+        let Some(texts) = texts else {
+            self.doubt("code that is not known", call.span);
+            return (Ends::Either(self.forgotten(state)), Stream::Unknown);
+        };
+        let mut state = state;
+        for (name, word) in call.assignments {
+            state.set(name, super::state::Value::of_word(word));
+            state.path_changed |= name == "PATH";
+        }
+        let (parent, current) = (self.parent.replace(call.slot), self.current.take());
+        let result = self.source(&texts.join(" "), call.span, state, call.stdin);
+        (self.parent, self.current) = (parent, current);
+        result
+    }
+
+    fn run_file(&mut self, name: &str, words: &[Word], call: &Call, state: &State) {
+        match words.first() {
+            Some(Word::Known(path)) => {
+                self.add(call.slot, run(path, CodeOrigin::File, name));
+                if path.contains('/') {
+                    for directory in &state.directories {
+                        let names =
+                            Names::Exact(super::directories::absolute(directory.as_deref(), path));
+                        let target = Target::Path(PathTarget { names, tree: false });
+                        self.add(
+                            call.slot,
+                            Effect {
+                                action: Action::Read,
+                                target,
+                                marks: Vec::new(),
+                                because: name.to_owned(),
+                            },
+                        );
+                    }
+                }
+                self.add(
+                    call.slot,
+                    opaque(&format!("what {path} does is not known"), name),
+                );
+            }
+            _ => self.doubt("a file that is not known is run", call.span),
+        }
+    }
+
+    fn exec(&mut self, words: &[Word], call: &Call, mut state: State) -> (Ends, Stream) {
+        let mut rest = words;
+        loop {
+            rest = match rest {
+                [Word::Known(option), _, after @ ..] if option == "-a" => after,
+                [Word::Known(option), after @ ..]
+                    if matches!(option.as_str(), "-c" | "-l" | "-cl" | "--") =>
+                {
+                    after
+                }
+                [Word::Known(option), after @ ..] if option.starts_with('-') => {
+                    self.doubt("an option that is not understood", call.span);
+                    after
+                }
+                _ => break,
+            };
+        }
+        if rest.is_empty() {
+            // The redirections stay.
+            state.input_changed = true;
+            return (Ends::Either(state), Stream::Text(String::new()));
+        }
+        let inner = Call {
+            words: rest,
+            by: By::Program,
+            ..*call
+        };
+        let (_, stdout) = self.rerun(&inner, state);
+        (Ends::never(), stdout)
+    }
+
+    fn trap(&mut self, words: &[Word], call: &Call) {
+        let words = match words.first().and_then(Word::known) {
+            Some("-p" | "-l") => return,
+            Some("--") => words.get(1..).unwrap_or(&[]),
+            _ => words,
+        };
+        match words {
+            [] | [_] => {}
+            [Word::Known(code), ..] if matches!(code.as_str(), "" | "-") => {}
+            [Word::Known(code), ..] => self.traps.push((code.clone(), call.span.clone())),
+            _ => self.doubt("a trap whose code is not known", call.span),
+        }
+    }
+
+    /// `exit`, `return`, `break`, `continue`
+    fn leaves(&mut self, name: &str, call: &Call, state: State) -> Ends {
+        let certain = match call.words {
+            [_] => true,
+            [_, Word::Known(number)] => number.parse::<u32>().is_ok(),
+            _ => false,
+        };
+        let count = call
+            .words
+            .get(1)
+            .and_then(Word::known)
+            .and_then(|number| number.parse::<usize>().ok())
+            .unwrap_or(1)
+            .max(1);
+        let taken = match name {
+            "exit" => true,
+            "return" => match self.returns.last_mut() {
+                Some(returned) => {
+                    *returned = join(returned.take(), Some(state.clone()));
+                    true
+                }
+                None => false,
+            },
+            _ => {
+                let place = self.loops.len().saturating_sub(count);
+                match self.loops.get_mut(place) {
+                    Some(leaving) => {
+                        let kept = if name == "break" {
+                            &mut leaving.broken
+                        } else {
+                            &mut leaving.continued
+                        };
+                        *kept = join(kept.take(), Some(state.clone()));
+                        true
+                    }
+                    None => false,
+                }
+            }
+        };
+        if taken && certain {
+            Ends::never()
+        } else {
+            Ends::Either(state)
+        }
+    }
+}
+
+fn shift(call: &Call, state: &mut State) {
+    let count = match call.words {
+        [_] => Some(1),
+        [_, Word::Known(number)] => number.parse::<usize>().ok(),
+        _ => None,
+    };
+    state.positional = match (&state.positional, count) {
+        (Some(values), Some(count)) => values
+            .get(count..)
+            .map(Rc::from)
+            .or_else(|| Some(Rc::clone(values))),
+        _ => None,
+    };
+}
+
+/// Options at the front, and what follows them.
+fn split_options(words: &[Word]) -> (Vec<String>, &[Word]) {
+    let mut options = Vec::new();
+    let mut rest = words;
+    while let Some(Word::Known(text)) = rest.first() {
+        if text == "--" {
+            return (options, rest.get(1..).unwrap_or(&[]));
+        }
+        if !text.starts_with('-') || text == "-" {
+            break;
+        }
+        options.push(text.clone());
+        rest = rest.get(1..).unwrap_or(&[]);
+    }
+    (options, rest)
+}

@@ -1,0 +1,81 @@
+//! `[[ … ]]`, and what `test` may run.
+
+use super::Evaluator;
+use super::state::{State, Value};
+use crate::syntax::ast::{Condition, Span};
+use crate::word::Word;
+
+impl Evaluator<'_> {
+    /// Looks into a condition: its substitutions run, and its arithmetic may.
+    pub fn condition(&mut self, condition: &Condition, span: &Span, state: &mut State) {
+        match condition {
+            Condition::Both(left, _, right) => {
+                self.condition(left, span, state);
+                let mut aside = state.clone();
+                self.condition(right, span, &mut aside);
+                *state = std::mem::replace(state, State::new(None)).join(aside);
+            }
+            Condition::Not(inner) => self.condition(inner, span, state),
+            Condition::Word(word) => {
+                self.single(&word.parts, state);
+            }
+            Condition::Unary(operator, word) => {
+                let value = self.value(&word.parts, state);
+                let plain = matches!(&value, Value::Text(text) if !text.contains(['[', '$', '`']));
+                if matches!(operator.as_str(), "-v" | "-R") && !plain {
+                    self.doubt("a test for a variable may run code", span);
+                }
+            }
+            Condition::Binary(left, operator, right) => {
+                let values = [
+                    self.value(&left.parts, state),
+                    self.value(&right.parts, state),
+                ];
+                if operator.starts_with('-') && !matches!(operator.as_str(), "-nt" | "-ot" | "-ef")
+                {
+                    for value in values {
+                        match value {
+                            Value::Text(text) => {
+                                self.expression(&text, span, state);
+                            }
+                            Value::Number | Value::Unset => {}
+                            _ => self.doubt("a comparison of numbers may run code", span),
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// The words of `test` and `[`: `-v 'a[$(x)]'` runs code.
+    pub fn look_into_test(&mut self, words: &[Word], span: &Span) {
+        const OPERATORS: [&str; 18] = [
+            "=", "==", "!=", "<", ">", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-nt", "-ot",
+            "-ef", "-a", "-o", ")", "]",
+        ];
+        let mut arguments = words.iter().skip(1).peekable();
+        while let Some(word) = arguments.next() {
+            let risky = match word {
+                Word::Known(operator) if matches!(operator.as_str(), "-v" | "-R") => {
+                    let plain = |word: &&Word| {
+                        word.known()
+                            .is_some_and(|name| !name.contains(['[', '$', '`']))
+                    };
+                    arguments.peek().is_some_and(|word| !plain(word))
+                }
+                Word::Known(_) | Word::Glob(_) => false,
+                Word::Below { many, .. } | Word::Partly { many, .. } => *many,
+                // It may turn out to be `-v`.
+                Word::Unknown { many, .. } => {
+                    let operator =
+                        |word: &&Word| word.known().is_some_and(|text| OPERATORS.contains(&text));
+                    *many || arguments.peek().is_some_and(|next| !operator(next))
+                }
+            };
+            if risky {
+                self.doubt("a test whose words are not known may run code", span);
+                return;
+            }
+        }
+    }
+}

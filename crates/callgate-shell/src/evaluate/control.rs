@@ -1,0 +1,295 @@
+//! Lists, pipelines and compound commands.
+
+use super::Evaluator;
+use super::state::{Ends, State, Value, join};
+use crate::stream::Stream;
+use crate::syntax::ast::{Arm, Command, CommandKind, Connector, Item, Pipeline, Script, Word};
+use std::rc::Rc;
+
+/// Joins what two commands print, one after the other.
+fn together(first: Stream, second: Stream, certain: bool) -> Stream {
+    match (first, second) {
+        (Stream::Text(first), other) if first.is_empty() && certain => other,
+        (other, Stream::Text(second)) if second.is_empty() => other,
+        (Stream::Text(mut first), Stream::Text(second))
+            if certain && first.len().saturating_add(second.len()) < 100_000 =>
+        {
+            first.push_str(&second);
+            Stream::Text(first)
+        }
+        (Stream::Names(mut first), Stream::Names(second)) => {
+            first.extend(second);
+            first.sort();
+            first.dedup();
+            Stream::Names(first)
+        }
+        (Stream::Fetched, _) | (_, Stream::Fetched) => Stream::Fetched,
+        (Stream::Unknown, _) | (_, Stream::Unknown) => Stream::Unknown,
+        _ => Stream::Data,
+    }
+}
+
+/// A stream of which a part may be missing.
+fn uncertain(stream: Stream) -> Stream {
+    match stream {
+        Stream::Text(text) if !text.is_empty() => Stream::Data,
+        other => other,
+    }
+}
+
+impl Evaluator<'_> {
+    /// Walks a list. Returns how it ends and what it prints.
+    pub fn list(&mut self, script: &Script, state: State, stdin: &Stream) -> (Ends, Stream) {
+        if self.depth >= self.context.limits.depth {
+            let span = script
+                .items
+                .first()
+                .and_then(|item| item.first.commands.first())
+                .map_or(0..0, |command| command.span.clone());
+            self.doubt("nested too deeply", &span);
+            return (Ends::Either(state), Stream::Unknown);
+        }
+        self.depth = self.depth.saturating_add(1);
+        let result = self.items(script, state, stdin);
+        self.depth = self.depth.saturating_sub(1);
+        result
+    }
+
+    fn items(&mut self, script: &Script, state: State, stdin: &Stream) -> (Ends, Stream) {
+        let mut ends = Ends::Either(state);
+        let mut stdout = Stream::Text(String::new());
+        if script.items.len() > 1 {
+            self.flags.chain = true;
+        }
+        for item in &script.items {
+            let Some(state) = ends.merged() else {
+                return (Ends::never(), uncertain(stdout));
+            };
+            if item.background {
+                self.flags.background = true;
+                let (_, output) = self.item(item, state.clone(), &Stream::Text(String::new()));
+                stdout = together(stdout, uncertain(output), false);
+                ends = Ends::Either(state);
+                continue;
+            }
+            let strict =
+                state.options.exits_on_error && item.rest.is_empty() && !item.first.negated;
+            let (after, output) = self.item(item, state, stdin);
+            stdout = together(stdout, output, true);
+            ends = match after {
+                Ends::Split(success, _) if strict => Ends::Split(success, None),
+                other => other,
+            };
+        }
+        (ends, stdout)
+    }
+
+    fn item(&mut self, item: &Item, state: State, stdin: &Stream) -> (Ends, Stream) {
+        let (mut ends, mut stdout) = self.pipeline(&item.first, state, stdin);
+        for (connector, pipeline) in &item.rest {
+            self.flags.chain = true;
+            let (success, failure) = ends.split();
+            let (goes_on, aside) = match connector {
+                Connector::And => (success, failure),
+                Connector::Or => (failure, success),
+            };
+            let Some(state) = goes_on else {
+                ends = match connector {
+                    Connector::And => Ends::Split(None, aside),
+                    Connector::Or => Ends::Split(aside, None),
+                };
+                continue;
+            };
+            let (after, output) = self.pipeline(pipeline, state, stdin);
+            stdout = together(stdout, uncertain(output), false);
+            ends = match (connector, after, aside) {
+                // Nothing changed: no need to keep two copies.
+                (_, Ends::Either(state), Some(aside)) if state == aside => Ends::Either(state),
+                (_, after, None) => after,
+                (Connector::And, after, aside) => {
+                    let (success, failure) = after.split();
+                    Ends::Split(success, join(aside, failure))
+                }
+                (Connector::Or, after, aside) => {
+                    let (success, failure) = after.split();
+                    Ends::Split(join(aside, success), failure)
+                }
+            };
+        }
+        (ends, stdout)
+    }
+
+    fn pipeline(&mut self, pipeline: &Pipeline, state: State, stdin: &Stream) -> (Ends, Stream) {
+        let (ends, stdout) = match pipeline.commands.as_slice() {
+            [] => (Ends::Either(state), Stream::Text(String::new())),
+            [only] => self.command(only, state, stdin),
+            several => {
+                self.flags.pipe = true;
+                let mut stream = stdin.clone();
+                for command in several {
+                    let (_, output) = self.command(command, state.clone(), &stream);
+                    stream = match output {
+                        Stream::Text(_) | Stream::Names(_) if command.pipes_errors => Stream::Data,
+                        other => other,
+                    };
+                }
+                (Ends::Either(state), stream)
+            }
+        };
+        (
+            if pipeline.negated {
+                ends.negated()
+            } else {
+                ends
+            },
+            stdout,
+        )
+    }
+
+    /// Walks commands whose changes to the shell's state are lost.
+    pub fn subshell(&mut self, script: &Script, state: State, stdin: &Stream) -> (Ends, Stream) {
+        self.flags.subshell = true;
+        let loops = std::mem::take(&mut self.loops);
+        let returns = std::mem::take(&mut self.returns);
+        let (_, stdout) = self.list(script, state.clone(), stdin);
+        (self.loops, self.returns) = (loops, returns);
+        (Ends::Either(state), stdout)
+    }
+
+    pub fn command(&mut self, command: &Command, state: State, stdin: &Stream) -> (Ends, Stream) {
+        if let CommandKind::Simple { assignments, words } = &command.kind {
+            return self.simple(assignments, words, command, state, stdin);
+        }
+        let mut state = state;
+        let mut input = stdin.clone();
+        let mut away = super::redirections::Output::Kept;
+        if !command.redirections.is_empty() {
+            let slot = self.reserve(None, &command.span);
+            let current = self.current.replace(slot);
+            let redirected = self.redirect(&command.redirections, &mut state, slot);
+            self.current = current;
+            away = redirected.output;
+            input = redirected.stdin.unwrap_or(input);
+        }
+        // Several commands share it: none of them is sure to get all of it.
+        let shared = match input {
+            Stream::Text(text) if !text.is_empty() => Stream::Data,
+            other => other,
+        };
+        let (ends, stdout) = self.compound(command, state, &shared);
+        (ends, away.apply(stdout))
+    }
+
+    fn compound(&mut self, command: &Command, mut state: State, stdin: &Stream) -> (Ends, Stream) {
+        match &command.kind {
+            CommandKind::Simple { .. } => (Ends::Either(state), Stream::Unknown),
+            CommandKind::Subshell(body) => self.subshell(body, state, stdin),
+            CommandKind::Group(body) => self.list(body, state, stdin),
+            CommandKind::If {
+                branches,
+                otherwise,
+            } => self.branches(branches, otherwise.as_ref(), state, stdin),
+            CommandKind::While { condition, body } => {
+                self.while_loop(condition, body, state, stdin)
+            }
+            CommandKind::For {
+                name,
+                items,
+                body,
+                asks,
+            } => self.for_loop(name, items.as_deref(), body, *asks, state, stdin),
+            CommandKind::ArithmeticFor { expressions, body } => {
+                self.arithmetic_loop(expressions, body, &command.span, state, stdin)
+            }
+            CommandKind::Case { subject, arms } => self.case(subject, arms, state, stdin),
+            CommandKind::Arithmetic(parts) => {
+                self.arithmetic(parts, &command.span, &mut state);
+                (Ends::Either(state), Stream::Text(String::new()))
+            }
+            CommandKind::Conditional(condition) => {
+                self.condition(condition, &command.span, &mut state);
+                (Ends::Either(state), Stream::Text(String::new()))
+            }
+            CommandKind::Function { name, body } => {
+                self.flags.control = true;
+                let known = self.functions.entry(name.clone()).or_default();
+                if !known.contains(body) {
+                    known.push(Rc::clone(body));
+                }
+                Rc::make_mut(&mut state.functions).insert(name.clone(), Some(Rc::clone(body)));
+                (Ends::Either(state), Stream::Text(String::new()))
+            }
+            CommandKind::Coprocess { name, body } => {
+                self.flags.background = true;
+                self.command(body, state.clone(), &Stream::Unknown);
+                state.set(name, Value::unknown("descriptors of a coprocess"));
+                (Ends::Either(state), Stream::Unknown)
+            }
+        }
+    }
+
+    fn branches(
+        &mut self,
+        branches: &[(Script, Script)],
+        otherwise: Option<&Script>,
+        state: State,
+        stdin: &Stream,
+    ) -> (Ends, Stream) {
+        self.flags.control = true;
+        let mut waiting = Some(state);
+        let mut after = None;
+        let mut stdout = Stream::Text(String::new());
+        for (condition, body) in branches {
+            let Some(state) = waiting.take() else { break };
+            let (ends, output) = self.list(condition, state, stdin);
+            stdout = together(stdout, uncertain(output), false);
+            let (success, failure) = ends.split();
+            if let Some(state) = success {
+                let (ends, output) = self.list(body, state, stdin);
+                stdout = together(stdout, uncertain(output), false);
+                after = join(after, ends.merged());
+            }
+            waiting = failure;
+        }
+        match (waiting, otherwise) {
+            (Some(state), Some(body)) => {
+                let (ends, output) = self.list(body, state, stdin);
+                stdout = together(stdout, uncertain(output), false);
+                after = join(after, ends.merged());
+            }
+            (waiting, _) => after = join(after, waiting),
+        }
+        (Ends::of(after), stdout)
+    }
+
+    fn case(
+        &mut self,
+        subject: &Word,
+        arms: &[Arm],
+        mut state: State,
+        stdin: &Stream,
+    ) -> (Ends, Stream) {
+        self.flags.control = true;
+        self.single(&subject.parts, &mut state);
+        let mut after = None;
+        let mut falling: Option<State> = None;
+        let mut stdout = Stream::Text(String::new());
+        for arm in arms {
+            for pattern in &arm.patterns {
+                self.single(&pattern.parts, &mut state);
+            }
+            let entry = match falling.take() {
+                Some(previous) => previous.join(state.clone()),
+                None => state.clone(),
+            };
+            let (ends, output) = self.list(&arm.body, entry, stdin);
+            stdout = together(stdout, uncertain(output), false);
+            let end = ends.merged();
+            if arm.falls_through {
+                falling = end.clone();
+            }
+            after = join(after, end);
+        }
+        (Ends::of(join(after, Some(state))), stdout)
+    }
+}

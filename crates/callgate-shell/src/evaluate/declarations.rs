@@ -1,0 +1,419 @@
+//! `declare`, `export`, `local`, `readonly`, `unset`, `read` and others that set variables.
+
+use super::Evaluator;
+use super::nested::is_single;
+use super::simple::Call;
+use super::state::{State, Value};
+use crate::stream::Stream;
+use crate::word::Word;
+use std::rc::Rc;
+
+/// Whether text is the name of a variable.
+fn is_name(text: &str) -> bool {
+    !text.is_empty()
+        && !text.starts_with(|first: char| first.is_ascii_digit())
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+impl Evaluator<'_> {
+    pub fn declare(&mut self, name: &str, call: &Call, state: &mut State) {
+        let mut letters = String::new();
+        let mut operands = Vec::new();
+        let mut options = true;
+        for word in call.words.iter().skip(1) {
+            match word.known() {
+                Some("--") if options => options = false,
+                Some(text) if options && text.len() > 1 && text.starts_with(['-', '+']) => {
+                    letters.push_str(text)
+                }
+                _ => {
+                    options = false;
+                    operands.push(word);
+                }
+            }
+        }
+        let has = |letter: char| letters.contains(letter);
+        if has('n') && name != "export" {
+            self.doubt("a name reference", call.span);
+        }
+        if has('f') && name == "export" {
+            self.doubt("a function is exported", call.span);
+        }
+        if has('p') || has('f') || has('F') {
+            return;
+        }
+        for assignment in call.arrays {
+            self.hide(&assignment.name, name, has('g'), state);
+            self.assign(assignment, call.slot, state);
+            self.attributes(&assignment.name, name, &letters, state);
+        }
+        for word in operands {
+            let Some((target, value, appends)) = split(word) else {
+                self.doubt("which variable is declared is not known", call.span);
+                continue;
+            };
+            if !is_name(&target) {
+                let array = target.split('[').next().unwrap_or("");
+                let digits = target
+                    .get(array.len()..)
+                    .unwrap_or("")
+                    .trim_matches(['[', ']']);
+                if !is_name(array) || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+                    self.doubt("an index in a declaration may run code", call.span);
+                }
+                state.set(array, Value::unknown("an array"));
+                continue;
+            }
+            self.hide(&target, name, has('g'), state);
+            match value {
+                Some(value) => {
+                    self.attributes(&target, name, &letters, state);
+                    let fixed = std::mem::replace(&mut state.variable_mut(&target).fixed, false);
+                    let odd = has('u') || has('l') || has('c');
+                    let compound = matches!(&value, Value::Text(text) if text.starts_with('('))
+                        || !matches!(value, Value::Text(_) | Value::Number);
+                    if compound && (has('a') || has('A')) {
+                        self.doubt("an array given as text may run code", call.span);
+                    }
+                    let value = if odd || has('a') || has('A') {
+                        Value::unknown("its letters may be changed")
+                    } else {
+                        value
+                    };
+                    self.assign_value(&target, value, appends, call.slot, call.span, state);
+                    state.variable_mut(&target).fixed = fixed;
+                }
+                None => {
+                    if !state.variables.contains_key(&target) {
+                        let value = if name == "local" || name == "declare" || name == "typeset" {
+                            Value::Unset
+                        } else {
+                            self.lookup(&target, state)
+                        };
+                        if value != Value::Unset
+                            || !self.calls.is_empty()
+                            || self.context.variables.get(&target).is_none() && name != "declare"
+                        {
+                            state.set(&target, value);
+                        }
+                    } else if name == "local" {
+                        state.set(&target, Value::unknown("a local variable without a value"));
+                    }
+                    self.attributes(&target, name, &letters, state);
+                    self.environment_effect(
+                        &target,
+                        state
+                            .variables
+                            .get(&target)
+                            .and_then(|variable| match &variable.value {
+                                Value::Text(text) => Some(text.to_string()),
+                                _ => None,
+                            })
+                            .as_deref(),
+                        call.slot,
+                    );
+                }
+            }
+        }
+    }
+
+    /// Inside a function a declaration hides the variable of that name until the function ends.
+    fn hide(&mut self, target: &str, name: &str, global: bool, state: &State) {
+        if matches!(name, "local" | "declare" | "typeset")
+            && !global
+            && let Some(hidden) = self.locals.last_mut()
+            && !hidden.iter().any(|(known, _)| known == target)
+        {
+            hidden.push((target.to_owned(), state.variables.get(target).cloned()));
+        }
+    }
+
+    fn attributes(&mut self, target: &str, name: &str, letters: &str, state: &mut State) {
+        if letters.is_empty() && !matches!(name, "export" | "readonly") {
+            return;
+        }
+        let set = |letter: char| {
+            letters.split('-').skip(1).any(|group| {
+                group
+                    .split('+')
+                    .next()
+                    .is_some_and(|group| group.contains(letter))
+            })
+        };
+        let known = state.variables.contains_key(target);
+        let initial = if known {
+            None
+        } else {
+            Some(self.lookup(target, state))
+        };
+        let variable = state.variable_mut(target);
+        if let Some(value) = initial {
+            variable.value = value;
+        }
+        variable.exported |= name == "export" && !set('n') || set('x');
+        variable.integer |= set('i');
+        variable.keyed |= set('A');
+        variable.fixed |= name == "readonly" || set('r');
+    }
+
+    pub fn unset(&mut self, call: &Call, state: &mut State) {
+        let mut functions = false;
+        for word in call.words.iter().skip(1) {
+            match word.known() {
+                Some("-f") => functions = true,
+                Some("-v" | "-n" | "--") => {}
+                Some(name) if functions => {
+                    Rc::make_mut(&mut state.functions).remove(name);
+                }
+                Some(name) if is_name(name) => {
+                    // Without `-v` a function of that name goes if there is no variable.
+                    if let Some(body) = Rc::make_mut(&mut state.functions).get_mut(name) {
+                        *body = None;
+                    }
+                    if matches!(name, "IFS")
+                        || state
+                            .variables
+                            .get(name)
+                            .is_some_and(|variable| variable.fixed)
+                    {
+                        state.set(name, Value::unknown("it was unset"));
+                    } else {
+                        state.set(name, Value::Unset);
+                    }
+                    if name == "PATH" {
+                        state.path_changed = true;
+                    }
+                }
+                Some(name) => {
+                    let array = name.split('[').next().unwrap_or("");
+                    let index = name
+                        .get(array.len()..)
+                        .unwrap_or("")
+                        .trim_matches(['[', ']']);
+                    if !index
+                        .bytes()
+                        .all(|byte| byte.is_ascii_digit() || matches!(byte, b'@' | b'*' | b'-'))
+                    {
+                        self.doubt("an index may run code", call.span);
+                    }
+                    state.set(array, Value::unknown("an element was unset"));
+                }
+                None => {
+                    self.doubt("which variable is unset is not known", call.span);
+                    state.forget_variables("something was unset");
+                }
+            }
+        }
+    }
+
+    /// `read`, `mapfile`, `getopts`: the variables they fill.
+    pub fn read_variables(&mut self, name: &str, call: &Call, state: &mut State) {
+        let with_value: &str = match name {
+            "read" => "adinNptu",
+            "mapfile" | "readarray" => "dnOsuCc",
+            _ => "",
+        };
+        let mut names = Vec::new();
+        let mut array = false;
+        let mut words = call.words.iter().skip(1);
+        let mut options = name != "getopts";
+        while let Some(word) = words.next() {
+            match word.known() {
+                Some("--") if options => options = false,
+                Some(text) if options && text.len() > 1 && text.starts_with('-') => {
+                    let letters = text.get(1..).unwrap_or("");
+                    if letters.contains('C') && name != "read" {
+                        self.doubt("mapfile runs code for each line", call.span);
+                    }
+                    if let Some(place) = letters.find(|letter| with_value.contains(letter)) {
+                        array |= name == "read"
+                            && letters
+                                .get(place..)
+                                .is_some_and(|rest| rest.starts_with('a'));
+                        let glued = letters.get(place.saturating_add(1)..).unwrap_or("");
+                        let value = if glued.is_empty() {
+                            words.next().cloned()
+                        } else {
+                            Some(Word::Known(glued.to_owned()))
+                        };
+                        if name == "read"
+                            && letters
+                                .get(place..)
+                                .is_some_and(|rest| rest.starts_with('a'))
+                        {
+                            names.extend(value);
+                        }
+                    }
+                }
+                _ => {
+                    options = false;
+                    names.push(word.clone());
+                }
+            }
+        }
+        if name == "getopts" {
+            names = names.get(1..2).map(<[Word]>::to_vec).unwrap_or_default();
+            names.extend(["OPTARG", "OPTIND"].map(|name| Word::Known(name.to_owned())));
+        } else if names.is_empty() {
+            names.push(Word::Known(
+                if name == "read" { "REPLY" } else { "MAPFILE" }.to_owned(),
+            ));
+        }
+        let whole_line = name == "read" && names.len() == 1 && !array;
+        for word in &names {
+            match word.known() {
+                Some(target) if is_name(target) => {
+                    let value = match call.stdin {
+                        Stream::Names(directories) if whole_line => match directories.as_slice() {
+                            [directory] => Value::Below(Rc::from(directory.as_str())),
+                            _ => Value::unknown("a line that was read"),
+                        },
+                        _ => Value::unknown("a line that was read"),
+                    };
+                    self.environment_effect(target, None, call.slot);
+                    state.path_changed |= target == "PATH";
+                    state.set(target, value);
+                }
+                _ => {
+                    self.doubt(
+                        "which variable is read is not known, or its index may run code",
+                        call.span,
+                    );
+                    state.forget_variables("something was read into it");
+                }
+            }
+        }
+    }
+
+    /// `printf -v name …`
+    pub fn print_into_variable(&mut self, call: &Call, state: &mut State) {
+        match call.words.get(2) {
+            Some(Word::Known(name)) if is_name(name) => {
+                self.environment_effect(name, None, call.slot);
+                state.path_changed |= name == "PATH";
+                state.set(name, Value::unknown("it was printed into"));
+            }
+            _ => {
+                self.doubt(
+                    "which variable is printed into is not known, or its index may run code",
+                    call.span,
+                );
+                state.forget_variables("something was printed into it");
+            }
+        }
+    }
+
+    /// `set …`
+    pub fn set_options(&mut self, call: &Call, state: &mut State) {
+        let mut words = call.words.get(1..).unwrap_or(&[]).iter();
+        while let Some(word) = words.next() {
+            match word.known() {
+                Some("--") => {
+                    positional(words.as_slice(), state);
+                    return;
+                }
+                Some("-") => {
+                    if !words.as_slice().is_empty() {
+                        positional(words.as_slice(), state);
+                    }
+                    return;
+                }
+                Some(text) if text.starts_with(['-', '+']) => {
+                    let on = text.starts_with('-');
+                    for letter in text.chars().skip(1) {
+                        match letter {
+                            'e' => state.options.exits_on_error = on,
+                            'f' => state.options.no_globs = on,
+                            'a' => state.options.exports_all = on,
+                            'u' | 'x' | 'v' | 'C' | 'h' | 'b' | 'm' | 'E' | 'T' | 'n' | 'H' => {}
+                            'o' => match words.next().map(Word::known) {
+                                None => {}
+                                Some(Some("errexit")) => state.options.exits_on_error = on,
+                                Some(Some("noglob")) => state.options.no_globs = on,
+                                Some(Some("allexport")) => state.options.exports_all = on,
+                                Some(Some(
+                                    "pipefail" | "nounset" | "xtrace" | "verbose" | "noclobber"
+                                    | "errtrace" | "functrace" | "monitor" | "notify" | "hashall"
+                                    | "noexec" | "history" | "histexpand",
+                                )) => {}
+                                Some(_) => {
+                                    self.doubt("a shell option that is not understood", call.span)
+                                }
+                            },
+                            _ => self.doubt("a shell option that is not understood", call.span),
+                        }
+                    }
+                }
+                Some(_) => {
+                    let mut all = vec![word.clone()];
+                    all.extend(words.cloned());
+                    positional(&all, state);
+                    return;
+                }
+                None => {
+                    self.doubt("shell options that are not known", call.span);
+                    state.positional = None;
+                    return;
+                }
+            }
+        }
+    }
+
+    /// `shopt …`
+    pub fn shell_options(&mut self, call: &Call) {
+        const HARMLESS: [&str; 14] = [
+            "extglob",
+            "nullglob",
+            "globstar",
+            "dotglob",
+            "nocaseglob",
+            "failglob",
+            "inherit_errexit",
+            "nocasematch",
+            "checkwinsize",
+            "cmdhist",
+            "histappend",
+            "globasciiranges",
+            "checkjobs",
+            "huponexit",
+        ];
+        for word in call.words.iter().skip(1) {
+            match word.known() {
+                Some("-s" | "-u" | "-q" | "-p" | "-qs" | "-qu") => {}
+                Some(name) if HARMLESS.contains(&name) => {}
+                _ => self.doubt("a shell option that is not understood", call.span),
+            }
+        }
+    }
+}
+
+fn positional(words: &[Word], state: &mut State) {
+    state.positional = words
+        .iter()
+        .all(is_single)
+        .then(|| words.iter().map(Value::of_word).collect());
+}
+
+/// `name=value` taken apart: the name, the value if there is one, and whether it is added.
+fn split(word: &Word) -> Option<(String, Option<Value>, bool)> {
+    let (text, rest) = match word {
+        Word::Known(text) => (text, None),
+        Word::Partly { prefix, why, .. } => (prefix, Some(why)),
+        _ => return None,
+    };
+    let Some((name, value)) = text.split_once('=') else {
+        return rest.is_none().then(|| (text.clone(), None, false));
+    };
+    let (name, appends) = match name.strip_suffix('+') {
+        Some(name) => (name, true),
+        None => (name, false),
+    };
+    let value = match rest {
+        None => Value::text(value),
+        Some(why) if value.is_empty() => Value::unknown(why),
+        Some(why) => Value::Prefix(Rc::from(value), Rc::from(why.as_str())),
+    };
+    Some((name.to_owned(), Some(value), appends))
+}

@@ -1,0 +1,119 @@
+//! `cd`, `pushd`, `popd`: where relative paths start.
+
+use super::Evaluator;
+use super::simple::Call;
+use super::state::{Ends, State, Value};
+use crate::stream::Stream;
+use crate::word::Word;
+use std::rc::Rc;
+
+/// Makes a path absolute; nothing is resolved.
+pub(super) fn absolute(directory: Option<&str>, path: &str) -> String {
+    match directory {
+        Some(directory) if !path.starts_with('/') => {
+            let path = path.strip_prefix("./").unwrap_or(path);
+            match path {
+                "" | "." => directory.to_owned(),
+                _ => format!("{}/{path}", directory.trim_end_matches('/')),
+            }
+        }
+        _ => path.to_owned(),
+    }
+}
+
+/// Removes `.` and `..` as `cd` does, by the letters alone.
+fn tidy(path: &str) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop();
+            }
+            other => parts.push(other),
+        }
+    }
+    format!("/{}", parts.join("/"))
+}
+
+impl Evaluator<'_> {
+    /// `cd` and `pushd`: the directories it leads to if it succeeds.
+    pub fn change_directory(&mut self, call: &Call, state: State) -> (Ends, Stream) {
+        let pushes = call.words.first().and_then(Word::known) == Some("pushd");
+        let mut operands = Vec::new();
+        let mut physical = false;
+        let mut understood = true;
+        let mut options = true;
+        for word in call.words.iter().skip(1) {
+            match word.known() {
+                Some("--") if options => options = false,
+                Some("-P" | "-e" | "-Pe") if options => physical = true,
+                Some("-L" | "-@") if options => {}
+                Some(other) if options && other.len() > 1 && other.starts_with(['-', '+']) => {
+                    understood = false
+                }
+                _ => operands.push(word),
+            }
+        }
+        let target = match operands.as_slice() {
+            [] if pushes => None,
+            [] => match self.lookup("HOME", &state) {
+                Value::Text(home) => Some(vec![Some(home)]),
+                _ => None,
+            },
+            [Word::Known(path)] if path == "-" => Some(vec![state.previous.clone()]),
+            [Word::Known(path)] => self.destinations(path, physical, &state),
+            _ => None,
+        };
+        let target = match target {
+            Some(target) if understood => target,
+            _ => vec![None],
+        };
+        let mut arrived = state.clone();
+        if pushes {
+            arrived.stack.push(state.directories.clone());
+        }
+        arrived.go(target);
+        (
+            Ends::Split(Some(arrived), Some(state)),
+            Stream::Text(String::new()),
+        )
+    }
+
+    fn destinations(
+        &self,
+        path: &str,
+        physical: bool,
+        state: &State,
+    ) -> Option<Vec<Option<Rc<str>>>> {
+        if path.is_empty() {
+            return Some(state.directories.clone());
+        }
+        let searched = !path.starts_with(['/', '.'])
+            && (state.variables.contains_key("CDPATH")
+                || self.context.variables.contains_key("CDPATH"));
+        if searched {
+            return None;
+        }
+        let resolve = |directory: &Option<Rc<str>>| {
+            if directory.is_none() && !path.starts_with('/') {
+                return None;
+            }
+            let whole = absolute(directory.as_deref(), path);
+            // With links in the way, `..` leads elsewhere: only bash's own reckoning is by the letters.
+            let known = !physical || !whole.contains("..");
+            known.then(|| Rc::from(tidy(&whole)))
+        };
+        Some(state.directories.iter().map(resolve).collect())
+    }
+
+    pub fn pop_directory(&mut self, call: &Call, state: State) -> (Ends, Stream) {
+        let mut arrived = state.clone();
+        let target = match (call.words.len(), arrived.stack.pop()) {
+            (1, Some(directories)) => directories,
+            _ => vec![None],
+        };
+        arrived.go(target);
+        (Ends::Split(Some(arrived), Some(state)), Stream::Unknown)
+    }
+}

@@ -1,0 +1,384 @@
+//! Expansion of words.
+
+use super::Evaluator;
+use super::braces;
+use super::pieces::{Field, Piece};
+use super::state::{State, Value};
+use crate::stream::Stream;
+use crate::syntax::Dialect;
+use crate::syntax::ast::{Part, Span, Substitution, Word as Source};
+use crate::word::Word;
+use std::rc::Rc;
+
+impl Evaluator<'_> {
+    /// Expands the words of a command.
+    pub fn words(&mut self, sources: &[&Source], state: &mut State) -> Vec<Word> {
+        let mut words = Vec::with_capacity(sources.len());
+        for source in sources {
+            self.word(source, state, &mut words);
+        }
+        words
+    }
+
+    /// Expands one word to any number of words.
+    pub fn word(&mut self, source: &Source, state: &mut State, words: &mut Vec<Word>) {
+        if let Some(text) = source.plain()
+            && !text.contains(['{', '~', '*', '?', '[', '('])
+        {
+            words.push(Word::Known(text.to_owned()));
+            return;
+        }
+        for parts in self.alternatives(source) {
+            let globs = !state.options.no_globs;
+            let fields = self.fields(&parts, state, true);
+            words.extend(
+                fields
+                    .iter()
+                    .filter(|field| !field.vanishes())
+                    .map(|field| field.word(globs)),
+            );
+        }
+    }
+
+    /// The words that brace expansion makes of one.
+    fn alternatives(&mut self, source: &Source) -> Vec<Vec<Part>> {
+        if !braces::has_braces(&source.parts) {
+            return vec![source.parts.clone()];
+        }
+        let most = self.context.limits.unrolled.saturating_mul(16);
+        let expanded = braces::expand(&source.parts, most);
+        match expanded {
+            Some(words) if self.dialect == Dialect::Bash || words.len() == 1 => words,
+            // What the braces hold must still be looked at; which words come out is not known.
+            _ => {
+                let mut parts = source.parts.clone();
+                parts.insert(0, Part::Unclear("braces".to_owned(), source.span.clone()));
+                vec![parts]
+            }
+        }
+    }
+
+    /// Expands to one field: no splitting, no wildcards (assignments, `case`, redirections, here-strings).
+    pub fn single(&mut self, parts: &[Part], state: &mut State) -> Field {
+        let mut fields = self.fields(parts, state, false);
+        match fields.len() {
+            0 => Field::default(),
+            1 => fields.pop().unwrap_or_default(),
+            _ => {
+                // `$@` where one word is wanted: joined by blanks.
+                let mut whole = Field::default();
+                for (place, field) in fields.into_iter().enumerate() {
+                    if place > 0 {
+                        whole.push_text(" ", true);
+                    }
+                    whole.quoted |= field.quoted;
+                    whole.pieces.extend(field.pieces);
+                }
+                whole
+            }
+        }
+    }
+
+    /// Expands to a value.
+    pub fn value(&mut self, parts: &[Part], state: &mut State) -> Value {
+        self.single(parts, state).value()
+    }
+
+    /// Expands parts to fields; `splits` says whether unquoted expansions fall apart at blanks.
+    pub fn fields(&mut self, parts: &[Part], state: &mut State, splits: bool) -> Vec<Field> {
+        let mut fields = Fields {
+            done: Vec::new(),
+            open: Field::default(),
+            splits,
+        };
+        for (place, part) in parts.iter().enumerate() {
+            match part {
+                Part::Literal(text) => {
+                    let rest = if place == 0 {
+                        self.tilde(text, parts.len() == 1, state, &mut fields)
+                    } else {
+                        text
+                    };
+                    fields.open.push_text(rest, false);
+                }
+                Part::Quoted(text) => {
+                    fields.open.push_text(text, true);
+                    fields.open.quoted = true;
+                }
+                Part::Double(parts) => {
+                    // `"$@"` alone may be nothing at all.
+                    let only_list = matches!(parts.as_slice(), [Part::Parameter(parameter)]
+                        if parameter.name == "@" || parameter.index == Some(crate::syntax::ast::Index::Each));
+                    fields.open.quoted |= !only_list;
+                    for part in parts {
+                        self.expansion(part, state, true, &mut fields);
+                    }
+                }
+                other => self.expansion(other, state, false, &mut fields),
+            }
+        }
+        fields.finish()
+    }
+
+    /// `~` at the start of a word; returns what is left of the text.
+    fn tilde<'t>(
+        &mut self,
+        text: &'t str,
+        whole: bool,
+        state: &State,
+        fields: &mut Fields,
+    ) -> &'t str {
+        let Some(rest) = text.strip_prefix('~') else {
+            return text;
+        };
+        let end = rest.find('/');
+        let user = rest.get(..end.unwrap_or(rest.len())).unwrap_or("");
+        let left = end.and_then(|end| rest.get(end..)).unwrap_or("");
+        if end.is_none() && !whole {
+            // `~"x"`: quotes in the name part; `~$x`: no tilde expansion.
+            fields.open.pieces.push(Piece::Unknown {
+                why: Rc::from("a home directory"),
+                many: false,
+            });
+            return left;
+        }
+        let place = match user {
+            "" => self.lookup("HOME", state),
+            "+" => match state.directories.as_slice() {
+                [Some(directory)] => Value::Text(Rc::clone(directory)),
+                _ => Value::unknown("the working directory is not known"),
+            },
+            "-" => match &state.previous {
+                Some(directory) => Value::Text(Rc::clone(directory)),
+                None => Value::unknown("the previous directory is not known"),
+            },
+            _ => Value::unknown("another user's home directory"),
+        };
+        match place {
+            Value::Text(directory) => fields.open.push_text(&directory, true),
+            _ => fields.open.pieces.push(Piece::Unknown {
+                why: Rc::from("a home directory"),
+                many: false,
+            }),
+        }
+        left
+    }
+
+    /// Text with the tildes that assignments know: at the start and behind colons.
+    pub fn assigned_text(&mut self, parts: &[Part], state: &mut State) -> Field {
+        let tilde = |part: &Part| matches!(part, Part::Literal(text) if text.contains(":~"));
+        if parts.iter().any(tilde) {
+            let mut field = self.single(parts, state);
+            field.pieces.insert(
+                0,
+                Piece::Unknown {
+                    why: Rc::from("home directories in a list"),
+                    many: false,
+                },
+            );
+            return field;
+        }
+        self.single(parts, state)
+    }
+
+    /// Expands anything but unquoted text.
+    pub fn expansion(&mut self, part: &Part, state: &mut State, quoted: bool, fields: &mut Fields) {
+        match part {
+            Part::Literal(text) => fields.open.push_text(text, quoted),
+            Part::Quoted(text) => fields.open.push_text(text, true),
+            Part::Double(parts) => {
+                fields.open.quoted = true;
+                for part in parts {
+                    self.expansion(part, state, true, fields);
+                }
+            }
+            Part::Parameter(parameter) => self.parameter(parameter, state, quoted, fields),
+            Part::Command(body) => {
+                let output = self.substitution(body, state, &Stream::Unconnected);
+                self.output(output, state, quoted, fields);
+            }
+            Part::Arithmetic(parts, span) => {
+                let value = self.arithmetic(parts, span, state);
+                fields.push(&value, quoted, self.splitting(state));
+            }
+            Part::Process { reads, body } => {
+                let input = if *reads {
+                    Stream::Unconnected
+                } else {
+                    Stream::Unknown
+                };
+                self.substitution(body, state, &input);
+                fields.open.push_text("/dev/fd/63", true);
+            }
+            Part::Unclear(why, span) => {
+                self.doubt(why, span);
+                fields.open.pieces.push(Piece::Unknown {
+                    why: Rc::from(why.as_str()),
+                    many: !quoted,
+                });
+            }
+        }
+    }
+
+    /// Runs the commands of a substitution in a subshell and returns what they print.
+    pub fn substitution(&mut self, body: &Substitution, state: &State, stdin: &Stream) -> Stream {
+        self.flags.subshell = true;
+        let (parent, current) = (self.parent, self.current);
+        self.parent = current.or(parent);
+        self.current = None;
+        let (_, stdout) = self.subshell(&body.script, state.clone(), stdin);
+        (self.parent, self.current) = (parent, current);
+        stdout
+    }
+
+    /// What a substitution leaves in a word.
+    fn output(&mut self, output: Stream, state: &State, quoted: bool, fields: &mut Fields) {
+        match output {
+            Stream::Text(text) => {
+                let value = Value::text(text.trim_end_matches('\n'));
+                fields.push(&value, quoted, self.splitting(state));
+            }
+            Stream::Names(directories) => match directories.as_slice() {
+                [directory] => {
+                    let directory = Rc::from(directory.as_str());
+                    fields.open.pieces.push(Piece::Below {
+                        directory,
+                        many: !quoted,
+                    });
+                }
+                _ => {
+                    let why = Rc::from("names from several directories");
+                    fields
+                        .open
+                        .pieces
+                        .push(Piece::Unknown { why, many: !quoted });
+                }
+            },
+            _ => {
+                let why = Rc::from("the output of a command");
+                fields
+                    .open
+                    .pieces
+                    .push(Piece::Unknown { why, many: !quoted });
+            }
+        }
+    }
+
+    /// How unquoted expansions fall apart here.
+    pub fn splitting(&self, state: &State) -> Splitting {
+        match state.variables.get("IFS").map(|variable| &variable.value) {
+            None if state.anything_set => Splitting::Unknown,
+            None | Some(Value::Unset) => Splitting::Blanks,
+            Some(Value::Text(text)) if &**text == " \t\n" => Splitting::Blanks,
+            Some(_) => Splitting::Unknown,
+        }
+    }
+
+    /// The doubt about a variable that holds code.
+    pub fn doubt_value(&mut self, why: &str, span: &Span) -> Value {
+        self.doubt(why, span);
+        Value::unknown(why)
+    }
+}
+
+/// How unquoted expansions fall apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Splitting {
+    /// At spaces, tabs and newlines.
+    Blanks,
+    /// `IFS` has been changed.
+    Unknown,
+}
+
+/// The fields of a word while it is expanded.
+pub(super) struct Fields {
+    done: Vec<Field>,
+    pub open: Field,
+    splits: bool,
+}
+
+impl Fields {
+    pub fn new(splits: bool) -> Fields {
+        Fields {
+            done: Vec::new(),
+            open: Field::default(),
+            splits,
+        }
+    }
+
+    /// Ends the open field and starts another.
+    pub fn next(&mut self) {
+        self.done.push(std::mem::take(&mut self.open));
+    }
+
+    /// Adds the value of an expansion.
+    pub fn push(&mut self, value: &Value, quoted: bool, splitting: Splitting) {
+        let splits = self.splits && !quoted;
+        match value {
+            Value::Text(text) if !splits => self.open.push_text(text, quoted || !self.splits),
+            Value::Text(text) if splitting == Splitting::Blanks => self.split(text),
+            Value::Text(_) => {
+                let why = Rc::from("IFS has been changed");
+                self.open.pieces.push(Piece::Unknown { why, many: true });
+            }
+            Value::Number => self.open.pieces.push(Piece::Number),
+            Value::Below(directory) => {
+                self.open.pieces.push(Piece::Below {
+                    directory: Rc::clone(directory),
+                    many: splits,
+                });
+            }
+            Value::Glob(pattern) => {
+                self.open.pieces.push(Piece::Pattern {
+                    pattern: Rc::clone(pattern),
+                    quoted: !splits,
+                });
+            }
+            Value::Prefix(prefix, why) => {
+                if !splits {
+                    self.open.push_text(prefix, true);
+                } else if splitting == Splitting::Blanks && !prefix.contains([' ', '\t', '\n']) {
+                    self.open.push_text(prefix, false);
+                }
+                self.open.pieces.push(Piece::Unknown {
+                    why: Rc::clone(why),
+                    many: splits,
+                });
+            }
+            Value::Unknown(why) => self.open.pieces.push(Piece::Unknown {
+                why: Rc::clone(why),
+                many: splits,
+            }),
+            Value::Unset => {}
+        }
+        self.open.quoted |= quoted && !matches!(value, Value::Unset);
+    }
+
+    fn split(&mut self, text: &str) {
+        const BLANKS: [char; 3] = [' ', '\t', '\n'];
+        if text.starts_with(BLANKS) && !self.open.vanishes() {
+            self.next();
+        }
+        let mut words = text
+            .split(BLANKS)
+            .filter(|word| !word.is_empty())
+            .peekable();
+        let any = words.peek().is_some();
+        while let Some(word) = words.next() {
+            self.open.push_text(word, false);
+            if words.peek().is_some() {
+                self.next();
+            }
+        }
+        if any && text.ends_with(BLANKS) {
+            self.next();
+        }
+    }
+
+    pub fn finish(mut self) -> Vec<Field> {
+        if !self.open.vanishes() || self.done.is_empty() {
+            self.done.push(self.open);
+        }
+        self.done
+    }
+}

@@ -1,0 +1,225 @@
+//! Loops: unrolled where the items are known, otherwise walked until nothing new is learnt.
+
+use super::Evaluator;
+use super::state::{Ends, State, Value, join};
+use crate::stream::Stream;
+use crate::syntax::ast::{Part, Script, Span, Word as Source};
+use crate::word::Word;
+
+/// How often a loop is walked before everything it may change is forgotten.
+const ROUNDS: usize = 4;
+
+/// The states with which a loop is left early.
+#[derive(Debug, Default)]
+pub(super) struct Leaving {
+    pub broken: Option<State>,
+    pub continued: Option<State>,
+}
+
+impl Evaluator<'_> {
+    /// Walks a body once. Returns the state at its end, `continue` included.
+    fn round(&mut self, body: &Script, state: State, stdin: &Stream) -> Option<State> {
+        let (ends, _) = self.list(body, state, stdin);
+        let continued = self
+            .loops
+            .last_mut()
+            .and_then(|leaving| leaving.continued.take());
+        join(ends.merged(), continued)
+    }
+
+    fn leave(&mut self) -> Option<State> {
+        self.loops.pop().and_then(|leaving| leaving.broken)
+    }
+
+    /// Walks rounds until the state in front of the loop covers every round. `step` walks one round and returns
+    /// the state with which the loop ends, and the one with which it goes on.
+    fn settle(
+        &mut self,
+        state: State,
+        mut step: impl FnMut(&mut Self, State) -> (Option<State>, Option<State>),
+    ) -> Option<State> {
+        let mut entry = state;
+        for round in 0.. {
+            let (done, goes_on) = step(self, entry.clone());
+            let Some(next) = goes_on else {
+                return done;
+            };
+            let joined = entry.clone().join(next);
+            if joined == entry || round > ROUNDS {
+                return done;
+            }
+            entry = joined;
+            if round == ROUNDS {
+                entry.forget_variables("a loop changes it");
+                entry.directories = vec![None];
+            }
+        }
+        None
+    }
+
+    pub fn while_loop(
+        &mut self,
+        condition: &Script,
+        body: &Script,
+        state: State,
+        stdin: &Stream,
+    ) -> (Ends, Stream) {
+        self.flags.control = true;
+        self.loops.push(Leaving::default());
+        let done = self.settle(state, |evaluator, state| {
+            let (ends, _) = evaluator.list(condition, state, stdin);
+            // `until` swaps the two; both are followed either way.
+            let (success, failure) = ends.split();
+            let either = join(success, failure);
+            let goes_on = either
+                .clone()
+                .and_then(|state| evaluator.round(body, state, stdin));
+            (either, goes_on)
+        });
+        let broken = self.leave();
+        (Ends::of(join(done, broken)), self.loop_output())
+    }
+
+    /// What a loop prints is not worked out.
+    fn loop_output(&self) -> Stream {
+        Stream::Unknown
+    }
+
+    pub fn for_loop(
+        &mut self,
+        name: &str,
+        items: Option<&[Source]>,
+        body: &Script,
+        asks: bool,
+        mut state: State,
+        stdin: &Stream,
+    ) -> (Ends, Stream) {
+        self.flags.control = true;
+        let items = match items {
+            Some(sources) => {
+                let sources: Vec<&Source> = sources.iter().collect();
+                self.words(&sources, &mut state)
+            }
+            None => match &state.positional {
+                Some(values) => values.iter().map(word_of).collect(),
+                None => vec![Word::Unknown {
+                    why: "the arguments are not known".to_owned(),
+                    many: true,
+                }],
+            },
+        };
+        self.loops.push(Leaving::default());
+        let after = if asks || items.len() > self.context.limits.unrolled {
+            let value = items
+                .iter()
+                .map(Value::of_word)
+                .reduce(|all, value| all.join(&value))
+                .unwrap_or(Value::Unset);
+            self.repeat(name, &value, body, state, stdin)
+        } else {
+            self.unrolled(name, &items, body, state, stdin)
+        };
+        let broken = self.leave();
+        (Ends::of(join(after, broken)), self.loop_output())
+    }
+
+    fn unrolled(
+        &mut self,
+        name: &str,
+        items: &[Word],
+        body: &Script,
+        state: State,
+        stdin: &Stream,
+    ) -> Option<State> {
+        let mut current = Some(state);
+        for item in items {
+            let mut state = current.take()?;
+            let value = Value::of_word(item);
+            let single = match item {
+                Word::Known(_) => true,
+                Word::Glob(_) => false,
+                Word::Below { many, .. }
+                | Word::Partly { many, .. }
+                | Word::Unknown { many, .. } => !many,
+            };
+            current = if single {
+                state.set(name, value);
+                self.round(body, state, stdin)
+            } else {
+                self.repeat(name, &value, body, state, stdin)
+            };
+        }
+        current
+    }
+
+    /// Any number of rounds with a value of this kind.
+    fn repeat(
+        &mut self,
+        name: &str,
+        value: &Value,
+        body: &Script,
+        state: State,
+        stdin: &Stream,
+    ) -> Option<State> {
+        self.settle(state, |evaluator, state| {
+            let mut inside = state.clone();
+            inside.set(name, value.clone());
+            let goes_on = evaluator.round(body, inside, stdin);
+            (Some(state), goes_on)
+        })
+    }
+
+    pub fn arithmetic_loop(
+        &mut self,
+        expressions: &[Vec<Part>],
+        body: &Script,
+        span: &Span,
+        mut state: State,
+        stdin: &Stream,
+    ) -> (Ends, Stream) {
+        self.flags.control = true;
+        let evaluate = |evaluator: &mut Self, which: usize, state: &mut State| {
+            if let Some(parts) = expressions.get(which) {
+                evaluator.arithmetic(parts, span, state);
+            }
+        };
+        evaluate(self, 0, &mut state);
+        self.loops.push(Leaving::default());
+        let done = self.settle(state, |evaluator, mut state| {
+            evaluate(evaluator, 1, &mut state);
+            let mut goes_on = evaluator.round(body, state.clone(), stdin);
+            if let Some(state) = &mut goes_on {
+                evaluate(evaluator, 2, state);
+            }
+            (Some(state), goes_on)
+        });
+        let broken = self.leave();
+        (Ends::of(join(done, broken)), self.loop_output())
+    }
+}
+
+/// The word a value stands for.
+pub(super) fn word_of(value: &Value) -> Word {
+    match value {
+        Value::Text(text) => Word::Known(text.to_string()),
+        Value::Number => Word::Unknown {
+            why: "a number that is not known".to_owned(),
+            many: false,
+        },
+        Value::Below(directory) => Word::Below {
+            directory: directory.to_string(),
+            many: false,
+        },
+        Value::Glob(pattern) => Word::Glob(pattern.to_string()),
+        Value::Prefix(prefix, why) => Word::Partly {
+            prefix: prefix.to_string(),
+            why: why.to_string(),
+            many: false,
+        },
+        Value::Unknown(why) => Word::Unknown {
+            why: why.to_string(),
+            many: false,
+        },
+        Value::Unset => Word::Known(String::new()),
+    }
+}

@@ -1,0 +1,304 @@
+//! From source to simple commands: walks a script as the shell would, expands what is certain, and says what is not.
+
+mod arithmetic;
+mod braces;
+mod builtins;
+mod conditions;
+mod control;
+mod declarations;
+mod directories;
+mod expand;
+mod loops;
+mod nested;
+mod parameters;
+mod patterns;
+mod pieces;
+mod programs;
+mod redirections;
+mod simple;
+mod state;
+#[cfg(test)]
+mod tests;
+
+use crate::effect::{Action, CodeOrigin, Coverage, Effect, Mark, Program, Target};
+use crate::programs::Programs;
+use crate::stream::Stream;
+use crate::syntax::ast::{Command, Span};
+use crate::syntax::{Dialect, Limits, parse};
+use crate::word::Word;
+use serde::Serialize;
+use state::State;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::rc::Rc;
+
+/// What is known about the place where the command would run.
+#[derive(Debug, Clone, Copy)]
+pub struct Context<'a> {
+    /// The working directory, absolute.
+    pub directory: Option<&'a str>,
+    /// The home directory.
+    pub home: Option<&'a str>,
+    /// Environment variables whose values are known.
+    pub variables: &'a BTreeMap<String, String>,
+    /// What programs do.
+    pub programs: &'a Programs,
+    /// Which shell reads the command.
+    pub dialect: Dialect,
+    /// How much work is done before giving up.
+    pub limits: Limits,
+}
+
+/// What a command would do.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Analysis {
+    /// Every simple command that may run, wrapped and substituted ones included.
+    pub commands: Vec<SimpleCommand>,
+    /// Whether that is everything.
+    pub coverage: Coverage,
+    /// What was not understood.
+    pub doubts: Vec<Doubt>,
+    /// How the command is built.
+    pub flags: Flags,
+}
+
+impl Analysis {
+    /// All effects, in the order of the commands.
+    pub fn effects(&self) -> impl Iterator<Item = &Effect> {
+        self.commands.iter().flat_map(|command| &command.effects)
+    }
+}
+
+/// One simple command that may run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SimpleCommand {
+    /// The words, the program first; none for an assignment or a redirection alone.
+    pub words: Vec<Word>,
+    /// The programs that run it in turn, outermost first (`sudo`, `env`).
+    pub wrappers: Vec<String>,
+    /// Its working directory, if known.
+    pub directory: Option<String>,
+    /// The machine or container it runs in, if not here.
+    pub elsewhere: Option<String>,
+    /// Variables set for it alone, or by it.
+    pub assignments: Vec<(String, Word)>,
+    /// What it does.
+    pub effects: Vec<Effect>,
+    /// Where it stands in the source.
+    pub span: Range<usize>,
+    /// The table that told what it does.
+    pub table: Option<String>,
+    /// The command that runs it: a wrapper, or the one whose word holds the substitution.
+    pub parent: Option<usize>,
+}
+
+/// Something that was not understood.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Doubt {
+    /// What.
+    pub what: String,
+    /// Where.
+    pub span: Range<usize>,
+}
+
+/// How a command is built.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Flags {
+    /// Has a pipe.
+    pub pipe: bool,
+    /// Has `;`, `&&`, `||` or several lines.
+    pub chain: bool,
+    /// Has a subshell or a substitution.
+    pub subshell: bool,
+    /// Has a redirection.
+    pub redirect: bool,
+    /// Runs something in the background.
+    pub background: bool,
+    /// Has a branch, a loop or a function.
+    pub control: bool,
+    /// Acts with other rights.
+    pub privilege: bool,
+}
+
+/// Works out what a command would do. Never panics; what is not understood is in the result.
+///
+/// ```
+/// use callgate_shell::{analyze, Context, Dialect, Limits};
+/// use callgate_shell::effect::Coverage;
+/// use callgate_shell::programs::Programs;
+///
+/// let variables = Default::default();
+/// let context = Context {
+///     directory: Some("/work"),
+///     home: Some("/home/me"),
+///     variables: &variables,
+///     programs: Programs::bundled(),
+///     dialect: Dialect::Bash,
+///     limits: Limits::default(),
+/// };
+/// let analysis = analyze("x=cp; $x a 'b c'", &context);
+/// let words: Vec<_> = analysis.commands.last().unwrap().words.iter().map(|word| word.known()).collect();
+/// assert_eq!(words, [Some("cp"), Some("a"), Some("b c")]);
+/// assert_eq!(analyze("$(curl example.com)", &context).coverage, Coverage::Partial);
+/// ```
+pub fn analyze(source: &str, context: &Context) -> Analysis {
+    let mut evaluator = Evaluator::new(context);
+    let reading = parse(source, context.dialect, context.limits);
+    let state = State::new(context.directory);
+    evaluator.list(&reading.script, state, &Stream::Unconnected);
+    if let Some(mistake) = reading.mistake {
+        evaluator.doubt(&mistake.what, &mistake.span);
+    }
+    evaluator.run_traps();
+    evaluator.finish()
+}
+
+/// Walks scripts and collects what runs.
+struct Evaluator<'c> {
+    context: &'c Context<'c>,
+    dialect: Dialect,
+    commands: Vec<SimpleCommand>,
+    doubts: Vec<Doubt>,
+    flags: Flags,
+    steps: usize,
+    depth: usize,
+    /// The wrappers around what is being walked.
+    wrappers: Vec<String>,
+    elsewhere: Option<String>,
+    parent: Option<usize>,
+    /// Where doubts go: the command that is being read.
+    current: Option<usize>,
+    /// States with which `break` and `continue` leave the loops around.
+    loops: Vec<loops::Leaving>,
+    /// States with which `return` leaves the functions around.
+    returns: Vec<Option<State>>,
+    /// The functions that are being called.
+    calls: Vec<String>,
+    /// What `local` has hidden, a list for each call.
+    locals: Vec<Vec<(String, Option<state::Variable>)>>,
+    /// Code for `trap`, with the place it was set.
+    traps: Vec<(String, Span)>,
+    /// Every function ever defined.
+    functions: BTreeMap<String, Vec<Rc<Command>>>,
+}
+
+impl<'c> Evaluator<'c> {
+    fn new(context: &'c Context<'c>) -> Self {
+        Evaluator {
+            context,
+            dialect: context.dialect,
+            commands: Vec::new(),
+            doubts: Vec::new(),
+            flags: Flags::default(),
+            steps: 0,
+            depth: 0,
+            wrappers: Vec::new(),
+            elsewhere: None,
+            parent: None,
+            current: None,
+            loops: Vec::new(),
+            returns: Vec::new(),
+            calls: Vec::new(),
+            locals: Vec::new(),
+            traps: Vec::new(),
+            functions: BTreeMap::new(),
+        }
+    }
+
+    /// Notes that something is not understood, as an effect of the command at hand.
+    fn doubt(&mut self, what: &str, span: &Span) {
+        let doubt = Doubt {
+            what: what.to_owned(),
+            span: span.clone(),
+        };
+        let again = self.doubts.len() < 1000 && self.doubts.contains(&doubt);
+        if !again && self.doubts.len() < 1000 {
+            self.doubts.push(doubt);
+        }
+        let effect = opaque(what, "shell");
+        match self.current.and_then(|index| self.commands.get_mut(index)) {
+            Some(command) if !command.effects.contains(&effect) => command.effects.push(effect),
+            Some(_) => {}
+            None if again => {}
+            None => {
+                let slot = self.reserve(None, span);
+                self.add(slot, effect);
+            }
+        }
+    }
+
+    /// Makes room for a command that is about to be read.
+    fn reserve(&mut self, directory: Option<&str>, span: &Span) -> usize {
+        self.commands.push(SimpleCommand {
+            words: Vec::new(),
+            wrappers: self.wrappers.clone(),
+            directory: directory.map(str::to_owned),
+            elsewhere: self.elsewhere.clone(),
+            assignments: Vec::new(),
+            effects: Vec::new(),
+            span: span.clone(),
+            table: None,
+            parent: self.parent,
+        });
+        self.commands.len().saturating_sub(1)
+    }
+
+    /// Adds an effect to a command.
+    fn add(&mut self, slot: usize, mut effect: Effect) {
+        if self.elsewhere.is_some() && !effect.marks.contains(&Mark::Elsewhere) {
+            effect.marks.push(Mark::Elsewhere);
+            effect.marks.sort_unstable();
+        }
+        if effect.action == Action::Privilege {
+            self.flags.privilege = true;
+        }
+        if let Some(command) = self.commands.get_mut(slot)
+            && !command.effects.contains(&effect)
+        {
+            command.effects.push(effect);
+        }
+    }
+
+    fn finish(self) -> Analysis {
+        let opaque = |command: &SimpleCommand| {
+            command
+                .effects
+                .iter()
+                .any(|effect| effect.action == Action::Opaque)
+        };
+        let partial = !self.doubts.is_empty() || self.commands.iter().any(opaque);
+        Analysis {
+            commands: self.commands,
+            coverage: if partial {
+                Coverage::Partial
+            } else {
+                Coverage::Complete
+            },
+            doubts: self.doubts,
+            flags: self.flags,
+        }
+    }
+}
+
+/// An effect that says: not understood.
+fn opaque(why: &str, because: &str) -> Effect {
+    Effect {
+        action: Action::Opaque,
+        target: Target::Text(why.to_owned()),
+        marks: Vec::new(),
+        because: because.to_owned(),
+    }
+}
+
+/// An effect that says: this runs.
+fn run(name: &str, origin: CodeOrigin, because: &str) -> Effect {
+    Effect {
+        action: Action::Run,
+        target: Target::Program(Program {
+            name: name.to_owned(),
+            origin,
+        }),
+        marks: Vec::new(),
+        because: because.to_owned(),
+    }
+}

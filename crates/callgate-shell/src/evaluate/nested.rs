@@ -1,0 +1,256 @@
+//! What a command runs in turn: wrapped words, shell source, functions, traps.
+
+use super::Evaluator;
+use super::simple::{By, Call};
+use super::state::{Ends, State, Value, Variable, join};
+use crate::programs::{Nested, NestedBody};
+use crate::stream::Stream;
+use crate::syntax::ast::{Command, Span};
+use crate::syntax::{Dialect, parse_at};
+use crate::word::Word;
+use std::rc::Rc;
+
+/// How many functions may call each other.
+const CALLS: usize = 20;
+
+impl Evaluator<'_> {
+    /// Walks what a program runs. Returns what that prints.
+    pub fn nested(
+        &mut self,
+        name: &str,
+        nested: &Nested,
+        call: &Call,
+        directory: Option<&str>,
+        state: &State,
+    ) -> Stream {
+        if self.depth >= self.context.limits.depth || self.wrappers.len() >= CALLS {
+            self.doubt("nested too deeply", call.span);
+            return Stream::Unknown;
+        }
+        let mut inner = self.child_state(nested, call, directory, state);
+        let stdin = nested.stdin.as_ref().unwrap_or(call.stdin);
+        let saved = (
+            self.parent,
+            self.current,
+            self.elsewhere.clone(),
+            self.dialect,
+        );
+        self.parent = Some(call.slot);
+        self.wrappers.push(name.to_owned());
+        self.depth = self.depth.saturating_add(1);
+        if nested.elsewhere.is_some() {
+            self.elsewhere.clone_from(&nested.elsewhere);
+        }
+        let stdout = match &nested.body {
+            NestedBody::Words(words) => self.nested_words(words, nested, call, stdin, inner),
+            NestedBody::Shell {
+                source: Word::Known(source),
+                parameters,
+            } => {
+                self.dialect = if matches!(name, "sh" | "dash" | "ash") {
+                    Dialect::Sh
+                } else {
+                    Dialect::Bash
+                };
+                let mut values = parameters.iter().map(Value::of_word);
+                inner.zero = values.next().unwrap_or(Value::unknown("`$0` is not known"));
+                inner.positional = match parameters.iter().all(is_single) {
+                    true => Some(values.collect()),
+                    false => None,
+                };
+                self.current = None;
+                let loops = std::mem::take(&mut self.loops);
+                let returns = std::mem::take(&mut self.returns);
+                let (_, stdout) = self.source(source, call.span, inner, stdin);
+                (self.loops, self.returns) = (loops, returns);
+                stdout
+            }
+            NestedBody::Shell { .. } => {
+                self.current = Some(call.slot);
+                self.doubt("shell code that is not known", call.span);
+                Stream::Unknown
+            }
+        };
+        self.depth = self.depth.saturating_sub(1);
+        self.wrappers.pop();
+        (self.parent, self.current, self.elsewhere, self.dialect) = saved;
+        stdout
+    }
+
+    fn nested_words(
+        &mut self,
+        words: &[Word],
+        nested: &Nested,
+        call: &Call,
+        stdin: &Stream,
+        state: State,
+    ) -> Stream {
+        let directory = match state.directories.as_slice() {
+            [Some(directory)] => Some(Rc::clone(directory)),
+            _ => None,
+        };
+        let slot = self.reserve(directory.as_deref(), call.span);
+        if let Some(entry) = self.commands.get_mut(slot) {
+            entry.assignments.clone_from(&nested.environment);
+        }
+        self.current = Some(slot);
+        for (name, value) in &nested.environment {
+            self.environment_effect(name, value.known(), slot);
+        }
+        let inner = Call {
+            words,
+            assignments: &nested.environment,
+            arrays: &[],
+            slot,
+            span: call.span,
+            stdin,
+            by: By::Program,
+        };
+        let (_, stdout) = self.dispatch(&inner, state);
+        stdout
+    }
+
+    /// The state a child process starts with: what is exported, nothing else.
+    fn child_state(
+        &mut self,
+        nested: &Nested,
+        call: &Call,
+        directory: Option<&str>,
+        state: &State,
+    ) -> State {
+        let mut inner = State::new(directory);
+        inner.path_changed = state.path_changed;
+        inner.anything_set = state.anything_set;
+        let mut variables = state.variables.as_ref().clone();
+        for (name, variable) in &mut variables {
+            // Whether a variable that was there before is exported is not known.
+            if !variable.exported && !self.context.variables.contains_key(name) {
+                *variable = Variable::new(Value::unknown("it may not be exported"));
+            }
+        }
+        inner.variables = Rc::new(variables);
+        for (name, word) in call.assignments.iter().chain(&nested.environment) {
+            inner.set(name, Value::of_word(word));
+            inner.variable_mut(name).exported = true;
+            inner.path_changed |= name == "PATH";
+        }
+        if let NestedBody::Shell { .. } = nested.body {
+            for (name, word) in &nested.environment {
+                self.environment_effect(name, word.known(), call.slot);
+            }
+            // A new shell starts with the usual separators.
+            Rc::make_mut(&mut inner.variables).remove("IFS");
+        }
+        match &nested.directory {
+            Some(Some(directory)) => inner.directories = vec![Some(Rc::from(directory.as_str()))],
+            Some(None) => inner.directories = vec![None],
+            None if nested.elsewhere.is_some() => inner.directories = vec![None],
+            None => {}
+        }
+        if nested.elsewhere.is_some() {
+            inner.variables = Rc::default();
+        }
+        inner
+    }
+
+    /// Walks shell source in the given state.
+    pub fn source(
+        &mut self,
+        text: &str,
+        span: &Span,
+        state: State,
+        stdin: &Stream,
+    ) -> (Ends, Stream) {
+        let reading = parse_at(
+            text,
+            self.dialect,
+            self.context.limits,
+            Some(span.clone()),
+            self.depth,
+        );
+        let result = self.list(&reading.script, state, stdin);
+        if let Some(mistake) = reading.mistake {
+            self.doubt(&mistake.what, span);
+        }
+        result
+    }
+
+    pub fn call_function(
+        &mut self,
+        name: &str,
+        body: &Rc<Command>,
+        call: &Call,
+        mut state: State,
+    ) -> (Ends, Stream) {
+        if self.calls.iter().any(|caller| caller == name) || self.calls.len() >= CALLS {
+            self.doubt(&format!("the function `{name}` calls itself"), call.span);
+            return (Ends::Either(self.forgotten(state)), Stream::Unknown);
+        }
+        let arguments = call.words.get(1..).unwrap_or(&[]);
+        let positional = state.positional.clone();
+        state.positional = arguments
+            .iter()
+            .all(is_single)
+            .then(|| arguments.iter().map(Value::of_word).collect());
+        let mut hidden = Vec::new();
+        for (name, word) in call.assignments {
+            hidden.push((name.clone(), state.variables.get(name).cloned()));
+            state.set(name, Value::of_word(word));
+            state.path_changed |= name == "PATH";
+        }
+        self.calls.push(name.to_owned());
+        self.returns.push(None);
+        self.locals.push(hidden);
+        let loops = std::mem::take(&mut self.loops);
+        let (parent, current) = (self.parent.replace(call.slot), self.current.take());
+        let (ends, stdout) = self.command(body, state, call.stdin);
+        (self.parent, self.current) = (parent, current);
+        self.loops = loops;
+        self.calls.pop();
+        let returned = self.returns.pop().flatten();
+        let hidden = self.locals.pop().unwrap_or_default();
+        let early = returned.is_some();
+        let mut after = join(ends.merged(), returned);
+        if let Some(state) = &mut after {
+            state.positional = positional;
+            let variables = Rc::make_mut(&mut state.variables);
+            for (name, variable) in hidden.into_iter().rev() {
+                match variable {
+                    Some(variable) => variables.insert(name, variable),
+                    None => variables.remove(&name),
+                };
+            }
+        }
+        let stdout = match stdout {
+            Stream::Text(text) if early && !text.is_empty() => Stream::Data,
+            other => other,
+        };
+        (Ends::of(after), stdout)
+    }
+
+    /// Walks the code of traps: it runs at some later time, in some later state.
+    pub fn run_traps(&mut self) {
+        for (code, span) in std::mem::take(&mut self.traps) {
+            let mut state = State::new(None);
+            state.forget_variables("a trap runs later");
+            let functions = self.functions.iter().map(|(name, bodies)| {
+                let only = match bodies.as_slice() {
+                    [body] => Some(Rc::clone(body)),
+                    _ => None,
+                };
+                (name.clone(), only)
+            });
+            state.functions = Rc::new(functions.collect());
+            self.source(&code, &span, state, &Stream::Unknown);
+        }
+    }
+}
+
+/// Whether a word is exactly one word at run time.
+pub(super) fn is_single(word: &Word) -> bool {
+    match word {
+        Word::Known(_) => true,
+        Word::Glob(_) => false,
+        Word::Below { many, .. } | Word::Partly { many, .. } | Word::Unknown { many, .. } => !many,
+    }
+}

@@ -1,0 +1,513 @@
+//! `$x` and `${x…}`: what they stand for.
+
+use super::Evaluator;
+use super::expand::Fields;
+use super::patterns::{self, Step};
+use super::pieces::Piece;
+use super::state::{State, Value};
+use crate::syntax::ast::{Index, Operator, Parameter, Part, TestKind};
+use std::rc::Rc;
+
+/// Variables that the shell itself makes whole numbers.
+const NUMBERS: [&str; 11] = [
+    "?",
+    "$",
+    "!",
+    "RANDOM",
+    "SECONDS",
+    "LINENO",
+    "UID",
+    "EUID",
+    "PPID",
+    "BASHPID",
+    "EPOCHSECONDS",
+];
+
+impl Evaluator<'_> {
+    /// The value of a variable or parameter.
+    pub fn lookup(&self, name: &str, state: &State) -> Value {
+        if let Some(variable) = state.variables.get(name) {
+            return variable.value.clone();
+        }
+        if let Ok(place) = name.parse::<usize>() {
+            return match (place.checked_sub(1), &state.positional) {
+                (None, _) => state.zero.clone(),
+                (Some(place), Some(values)) => values.get(place).cloned().unwrap_or(Value::Unset),
+                (Some(_), None) => Value::unknown("the arguments are not known"),
+            };
+        }
+        if NUMBERS.contains(&name) {
+            return Value::Number;
+        }
+        match name {
+            "#" => match &state.positional {
+                Some(values) => Value::text(&values.len().to_string()),
+                None => Value::Number,
+            },
+            _ if state.anything_set => Value::unknown("something not understood may have set it"),
+            "IFS" => Value::text(" \t\n"),
+            "PWD" => match state.directories.as_slice() {
+                [Some(directory)] => Value::Text(Rc::clone(directory)),
+                _ => Value::unknown("the working directory is not known"),
+            },
+            "OLDPWD" => state.previous.clone().map_or(
+                Value::unknown("the previous directory is not known"),
+                Value::Text,
+            ),
+            "_" | "SHLVL" | "-" => Value::unknown("the shell sets it itself"),
+            _ if self.elsewhere.is_some() => Value::unknown("a variable of another machine"),
+            _ => match (self.context.variables.get(name), name, self.context.home) {
+                (Some(text), _, _) => Value::text(text),
+                (None, "HOME", Some(home)) => Value::text(home),
+                _ => Value::unknown(&format!("the value of ${name} is not known")),
+            },
+        }
+    }
+
+    pub fn parameter(
+        &mut self,
+        parameter: &Parameter,
+        state: &mut State,
+        quoted: bool,
+        fields: &mut Fields,
+    ) {
+        if parameter.operator == Operator::Names {
+            return unknown_list(fields, "names of variables");
+        }
+        let each = match (&parameter.index, parameter.name.as_str()) {
+            (Some(Index::Each), _) | (None, "@") => true,
+            (Some(Index::Joined), _) | (None, "*") => !quoted,
+            _ => return self.one_value(parameter, state, quoted, fields),
+        };
+        let values = match parameter.index {
+            None => state.positional.as_ref().map(|values| values.to_vec()),
+            Some(_) => self.elements(&parameter.name, state),
+        };
+        let plain = parameter.operator == Operator::Plain;
+        match (values, parameter.length) {
+            (Some(values), true) => {
+                let count = Value::text(&values.len().to_string());
+                fields.push(&count, quoted, self.splitting(state));
+            }
+            (None, true) => fields.push(&Value::Number, quoted, self.splitting(state)),
+            (Some(values), false) if plain => {
+                let keys = (0..values.len()).map(|place| Value::text(&place.to_string()));
+                let values: Vec<Value> = if parameter.indirect {
+                    keys.collect()
+                } else {
+                    values
+                };
+                self.list_of(&values, each, state, quoted, fields);
+            }
+            _ => {
+                self.look_into_operands(&parameter.operator, state);
+                unknown_list(fields, "a list that is not known");
+            }
+        }
+    }
+
+    fn list_of(
+        &mut self,
+        values: &[Value],
+        each: bool,
+        state: &State,
+        quoted: bool,
+        fields: &mut Fields,
+    ) {
+        let splitting = self.splitting(state);
+        for (place, value) in values.iter().enumerate() {
+            if place > 0 && each {
+                fields.next();
+            } else if place > 0 {
+                let joiner = if splitting == super::expand::Splitting::Blanks {
+                    Value::text(" ")
+                } else {
+                    Value::unknown("IFS has been changed")
+                };
+                fields.push(&joiner, true, splitting);
+            }
+            fields.push(value, quoted, splitting);
+        }
+        if !each {
+            fields.open.quoted |= quoted;
+        }
+    }
+
+    /// The elements of an array, if they are known.
+    fn elements(&self, name: &str, state: &State) -> Option<Vec<Value>> {
+        let variable = state.variables.get(name)?;
+        match (&variable.elements, &variable.value) {
+            (Some(elements), _) => Some(elements.clone()),
+            (None, value @ Value::Text(_)) => Some(vec![value.clone()]),
+            (None, Value::Unset) => Some(Vec::new()),
+            _ => None,
+        }
+    }
+
+    /// Operands may hold substitutions even where their value does not matter.
+    fn look_into_operands(&mut self, operator: &Operator, state: &mut State) {
+        let lists: Vec<&[Part]> = match operator {
+            Operator::Plain | Operator::Transform(_) | Operator::Names => Vec::new(),
+            Operator::Test { operand, .. } => vec![operand],
+            Operator::Remove { pattern, .. } | Operator::Case { pattern, .. } => vec![pattern],
+            Operator::Replace {
+                pattern,
+                replacement,
+                ..
+            } => vec![pattern, replacement],
+            Operator::Substring { offset, length } => {
+                let mut lists: Vec<&[Part]> = vec![offset];
+                lists.extend(length.as_deref());
+                lists
+            }
+        };
+        for parts in lists {
+            self.single(parts, state);
+        }
+    }
+
+    fn one_value(
+        &mut self,
+        parameter: &Parameter,
+        state: &mut State,
+        quoted: bool,
+        fields: &mut Fields,
+    ) {
+        let mut value = match &parameter.index {
+            Some(Index::Expression(parts)) => {
+                self.element(&parameter.name, parts, parameter, state)
+            }
+            _ => self.lookup(&parameter.name, state),
+        };
+        if parameter.indirect {
+            value = self.indirect(&value, parameter, state);
+        }
+        if parameter.length {
+            value = match value {
+                Value::Text(text) => Value::text(&text.chars().count().to_string()),
+                Value::Unset => Value::text("0"),
+                _ => Value::Number,
+            };
+        }
+        let value = match &parameter.operator {
+            Operator::Plain => value,
+            Operator::Test {
+                kind,
+                colon,
+                operand,
+            } => {
+                return self.test(
+                    parameter,
+                    value,
+                    (*kind, *colon),
+                    operand,
+                    state,
+                    quoted,
+                    fields,
+                );
+            }
+            operator => self.changed(&value, operator, parameter, state),
+        };
+        fields.push(&value, quoted, self.splitting(state));
+    }
+
+    fn element(
+        &mut self,
+        name: &str,
+        index: &[Part],
+        parameter: &Parameter,
+        state: &mut State,
+    ) -> Value {
+        if state
+            .variables
+            .get(name)
+            .is_some_and(|variable| variable.keyed)
+        {
+            self.single(index, state);
+            return Value::unknown("an element of an array");
+        }
+        let place = match self.arithmetic(index, &parameter.span, state) {
+            Value::Text(text) => text.parse::<usize>().ok(),
+            _ => None,
+        };
+        match (self.elements(name, state), place) {
+            (Some(elements), Some(place)) => elements.get(place).cloned().unwrap_or(Value::Unset),
+            _ => Value::unknown("an element of an array"),
+        }
+    }
+
+    fn indirect(&mut self, value: &Value, parameter: &Parameter, state: &State) -> Value {
+        match value {
+            Value::Text(name)
+                if !name.is_empty()
+                    && name
+                        .bytes()
+                        .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') =>
+            {
+                self.lookup(name, state)
+            }
+            _ => self.doubt_value("an indirect expansion may run code", &parameter.span),
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn test(
+        &mut self,
+        parameter: &Parameter,
+        value: Value,
+        (kind, colon): (TestKind, bool),
+        operand: &[Part],
+        state: &mut State,
+        quoted: bool,
+        fields: &mut Fields,
+    ) {
+        let splitting = self.splitting(state);
+        let given = match &value {
+            Value::Text(text) => Some(!text.is_empty() || !colon),
+            Value::Unset => Some(false),
+            Value::Unknown(_) => None,
+            Value::Number | Value::Below(_) | Value::Glob(_) | Value::Prefix(..) => Some(true),
+        };
+        match (given, kind) {
+            (Some(true), TestKind::Alternative) | (Some(false), TestKind::Default) => {
+                self.operand(operand, state, quoted, fields);
+            }
+            (Some(true), _) => fields.push(&value, quoted, splitting),
+            (Some(false), TestKind::Alternative) => fields.open.quoted |= quoted,
+            (Some(false), TestKind::Assign) => {
+                let value = self.value(operand, state);
+                state.set(&parameter.name, value.clone());
+                fields.push(&value, quoted, splitting);
+            }
+            (Some(false), TestKind::Error) => {
+                self.single(operand, state);
+                fields.push(
+                    &Value::unknown("a variable that must be set"),
+                    quoted,
+                    splitting,
+                );
+            }
+            (None, _) => {
+                let mut aside = state.clone();
+                self.single(operand, &mut aside);
+                if kind == TestKind::Assign {
+                    state.set(
+                        &parameter.name,
+                        Value::unknown("it may have had a value before"),
+                    );
+                }
+                fields.push(&value, quoted, splitting);
+            }
+        }
+    }
+
+    /// The word behind `:-` and its like.
+    fn operand(&mut self, parts: &[Part], state: &mut State, quoted: bool, fields: &mut Fields) {
+        for (place, part) in parts.iter().enumerate() {
+            match part {
+                Part::Literal(text) if !quoted => {
+                    let mut text = text.as_str();
+                    if place == 0
+                        && let Some(rest) = text.strip_prefix('~')
+                    {
+                        let home = if rest.is_empty() || rest.starts_with('/') {
+                            self.lookup("HOME", state)
+                        } else {
+                            Value::unknown("a home directory")
+                        };
+                        fields.push(&home, true, self.splitting(state));
+                        text = rest;
+                    }
+                    fields.push(&Value::text(text), false, self.splitting(state));
+                }
+                Part::Quoted(text) => {
+                    fields.open.push_text(text, true);
+                    fields.open.quoted = true;
+                }
+                other => self.expansion(other, state, quoted, fields),
+            }
+        }
+        fields.open.quoted |= quoted;
+    }
+
+    /// The operators that make a new value of one.
+    fn changed(
+        &mut self,
+        value: &Value,
+        operator: &Operator,
+        parameter: &Parameter,
+        state: &mut State,
+    ) -> Value {
+        match operator {
+            Operator::Remove {
+                front,
+                longest,
+                pattern,
+            } => {
+                let steps = self.pattern(pattern, state);
+                match (value, steps) {
+                    (Value::Unset, _) => Value::Unset,
+                    (Value::Text(text), Some(steps)) if text.len() < 10_000 => {
+                        Value::text(&patterns::remove(&steps, text, *front, *longest))
+                    }
+                    (Value::Glob(names), Some(steps)) if !front => shortened(names, &steps),
+                    _ => Value::unknown("a part of a value"),
+                }
+            }
+            Operator::Replace {
+                all,
+                pattern,
+                replacement,
+            } => {
+                let steps = self.pattern(pattern, state);
+                let replacement = self.value(replacement, state);
+                match (value, steps, replacement) {
+                    (Value::Unset, _, _) => Value::Unset,
+                    (Value::Text(text), Some(steps), Value::Text(new)) => {
+                        replaced(text, &steps, &new, *all)
+                    }
+                    _ => Value::unknown("a changed value"),
+                }
+            }
+            Operator::Substring { offset, length } => {
+                let offset = self.arithmetic(offset, &parameter.span, state);
+                let length = length
+                    .as_ref()
+                    .map(|length| self.arithmetic(length, &parameter.span, state));
+                substring(value, &offset, length.as_ref())
+            }
+            Operator::Case { kind, pattern } => {
+                self.single(pattern, state);
+                match value {
+                    Value::Text(text) if text.is_ascii() && pattern.is_empty() => {
+                        match kind.as_str() {
+                            "^^" => Value::text(&text.to_ascii_uppercase()),
+                            ",," => Value::text(&text.to_ascii_lowercase()),
+                            _ => Value::unknown("a changed value"),
+                        }
+                    }
+                    Value::Number | Value::Unset => value.clone(),
+                    _ => Value::unknown("a changed value"),
+                }
+            }
+            Operator::Transform(letter) => match (letter, value) {
+                ('P', Value::Text(text)) if !text.contains(['$', '`', '\\']) => value.clone(),
+                ('P', _) => self.doubt_value("a prompt may run code", &parameter.span),
+                ('U', Value::Text(text)) if text.is_ascii() => {
+                    Value::text(&text.to_ascii_uppercase())
+                }
+                ('L', Value::Text(text)) if text.is_ascii() => {
+                    Value::text(&text.to_ascii_lowercase())
+                }
+                _ => Value::unknown("a changed value"),
+            },
+            Operator::Plain | Operator::Names | Operator::Test { .. } => value.clone(),
+        }
+    }
+
+    /// A pattern made of text, `*` and `?`; `None`: another one.
+    fn pattern(&mut self, parts: &[Part], state: &mut State) -> Option<Vec<Step>> {
+        let mut steps = Vec::new();
+        for piece in self.single(parts, state).pieces {
+            let Piece::Text { text, quoted } = piece else {
+                return None;
+            };
+            for character in text.chars() {
+                steps.push(match character {
+                    _ if quoted => Step::Character(character),
+                    '*' => Step::Run,
+                    '?' => Step::Any,
+                    '[' | '(' | '\\' | '~' => return None,
+                    _ => Step::Character(character),
+                });
+            }
+        }
+        Some(steps)
+    }
+}
+
+fn unknown_list(fields: &mut Fields, why: &str) {
+    fields.open.pieces.push(Piece::Unknown {
+        why: Rc::from(why),
+        many: true,
+    });
+}
+
+/// `${f%.txt}` of names that match `*.txt`: names that match `*`.
+fn shortened(names: &str, steps: &[Step]) -> Value {
+    let mut literal = String::new();
+    for step in steps {
+        match step {
+            Step::Character(character)
+                if character.is_alphanumeric() || matches!(character, '.' | '_' | '-') =>
+            {
+                literal.push(*character)
+            }
+            _ => return Value::unknown("a part of a value"),
+        }
+    }
+    match names.strip_suffix(literal.as_str()) {
+        Some(rest) if !rest.ends_with('\\') => Value::Glob(Rc::from(rest)),
+        _ => Value::unknown("a part of a value"),
+    }
+}
+
+/// Replaces literal text; other patterns are not worked out.
+fn replaced(text: &str, steps: &[Step], new: &str, all: bool) -> Value {
+    let mut literal = String::new();
+    for step in steps {
+        match step {
+            Step::Character(character) => literal.push(*character),
+            _ => return Value::unknown("a changed value"),
+        }
+    }
+    if literal.is_empty() || literal.starts_with(['#', '%']) || new.contains('&') {
+        return Value::unknown("a changed value");
+    }
+    let result = if all {
+        text.replace(&literal, new)
+    } else {
+        text.replacen(&literal, new, 1)
+    };
+    if result.len() > 100_000 {
+        Value::unknown("a long value")
+    } else {
+        Value::text(&result)
+    }
+}
+
+fn substring(value: &Value, offset: &Value, length: Option<&Value>) -> Value {
+    let number = |value: &Value| match value {
+        Value::Text(text) => text.parse::<i64>().ok(),
+        _ => None,
+    };
+    let unknown = Value::unknown("a part of a value");
+    let (Value::Text(text), Some(offset)) = (value, number(offset)) else {
+        return unknown;
+    };
+    let count = i64::try_from(text.chars().count()).unwrap_or(i64::MAX);
+    let start = if offset < 0 {
+        count.saturating_add(offset)
+    } else {
+        offset
+    };
+    if start < 0 || start > count {
+        return Value::text("");
+    }
+    let end = match length {
+        None => count,
+        Some(length) => match number(length) {
+            Some(length) if length >= 0 => start.saturating_add(length).min(count),
+            Some(length) => count.saturating_add(length),
+            None => return unknown,
+        },
+    };
+    if end < start {
+        return unknown;
+    }
+    let (skip, take) = (
+        usize::try_from(start).unwrap_or(0),
+        usize::try_from(end.saturating_sub(start)).unwrap_or(0),
+    );
+    Value::text(&text.chars().skip(skip).take(take).collect::<String>())
+}

@@ -1,0 +1,234 @@
+//! Half-expanded words: text, quoted or not, and what is unknown between.
+
+use super::state::Value;
+use crate::word::Word;
+use std::rc::Rc;
+
+/// A piece of a word after expansion.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Piece {
+    /// Text. Wildcards in it count unless it is quoted.
+    Text { text: String, quoted: bool },
+    /// A pattern whose names a variable holds.
+    Pattern { pattern: Rc<str>, quoted: bool },
+    /// A path at or below a directory.
+    Below { directory: Rc<str>, many: bool },
+    /// A whole number.
+    Number,
+    /// Not known.
+    Unknown { why: Rc<str>, many: bool },
+}
+
+/// A word in the making. Without pieces it stands for the empty word.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Field {
+    pub pieces: Vec<Piece>,
+    /// Quotes make even an empty word count.
+    pub quoted: bool,
+}
+
+impl Field {
+    pub fn push_text(&mut self, text: &str, quoted: bool) {
+        self.quoted |= quoted;
+        match self.pieces.last_mut() {
+            Some(Piece::Text {
+                text: last,
+                quoted: same,
+            }) if *same == quoted => last.push_str(text),
+            _ if text.is_empty() => {}
+            _ => self.pieces.push(Piece::Text {
+                text: text.to_owned(),
+                quoted,
+            }),
+        }
+    }
+
+    /// The whole text, if it is certain; quotes make no difference.
+    pub fn text(&self) -> Option<String> {
+        let mut whole = String::new();
+        for piece in &self.pieces {
+            match piece {
+                Piece::Text { text, .. } => whole.push_str(text),
+                _ => return None,
+            }
+        }
+        Some(whole)
+    }
+
+    /// Whether it is nothing at all: such a word disappears.
+    pub fn vanishes(&self) -> bool {
+        self.pieces.is_empty() && !self.quoted
+    }
+
+    /// The value this gives to a variable: no splitting, no wildcards.
+    pub fn value(&self) -> Value {
+        if let Some(text) = self.text() {
+            return Value::text(&text);
+        }
+        match self.pieces.as_slice() {
+            [Piece::Number] => Value::Number,
+            [Piece::Pattern { pattern, .. }] => Value::Glob(Rc::clone(pattern)),
+            _ => Value::of_word(&self.word(false)),
+        }
+    }
+
+    /// The word as a program would receive it.
+    pub fn word(&self, globs: bool) -> Word {
+        if let [Piece::Text { text, quoted }] = self.pieces.as_slice()
+            && (*quoted || !globs || !has_wildcards(text))
+        {
+            return Word::Known(text.clone());
+        }
+        if self
+            .pieces
+            .iter()
+            .all(|piece| matches!(piece, Piece::Text { .. } | Piece::Pattern { .. }))
+        {
+            return self.text_or_pattern(globs);
+        }
+        if let Some(word) = self.below() {
+            return word;
+        }
+        let mut prefix = String::new();
+        let mut many = false;
+        let mut reason: Option<Rc<str>> = None;
+        for piece in &self.pieces {
+            match piece {
+                Piece::Text { text, quoted } => {
+                    let wild = !*quoted && globs && has_wildcards(text);
+                    many |= wild;
+                    if reason.is_none() {
+                        if wild {
+                            let end = text.find(WILDCARDS).unwrap_or(0);
+                            prefix.push_str(text.get(..end).unwrap_or(""));
+                            reason = Some(Rc::from("a wildcard beside something unknown"));
+                        } else {
+                            prefix.push_str(text);
+                        }
+                    }
+                }
+                Piece::Unknown { why, many: several } => {
+                    many |= several;
+                    reason.get_or_insert_with(|| Rc::clone(why));
+                }
+                Piece::Number => {
+                    reason.get_or_insert_with(|| Rc::from("a number that is not known"));
+                }
+                Piece::Pattern { .. } => {
+                    reason.get_or_insert_with(|| Rc::from("a name that a pattern matches"));
+                }
+                Piece::Below {
+                    directory,
+                    many: several,
+                } => {
+                    many |= several;
+                    if reason.is_none() && prefix.is_empty() && !several {
+                        prefix.push_str(directory);
+                    }
+                    reason.get_or_insert_with(|| Rc::from("a name that a program prints"));
+                }
+            }
+        }
+        let why = reason.map_or_else(String::new, |why| why.to_string());
+        if prefix.is_empty() {
+            Word::Unknown { why, many }
+        } else {
+            Word::Partly { prefix, why, many }
+        }
+    }
+
+    /// A path below a directory stays below it with more text behind, unless that climbs.
+    fn below(&self) -> Option<Word> {
+        let (Piece::Below { directory, many }, rest) = self.pieces.split_first()? else {
+            return None;
+        };
+        let harmless = rest.iter().all(|piece| match piece {
+            Piece::Text { text, quoted } => {
+                !text.contains("..") && (*quoted || !has_wildcards(text))
+            }
+            Piece::Number => true,
+            _ => false,
+        });
+        let starts = match rest.first() {
+            Some(Piece::Text { text, .. }) => text.starts_with('/') || !directory.ends_with('/'),
+            _ => true,
+        };
+        (harmless && starts).then(|| Word::Below {
+            directory: directory.to_string(),
+            many: *many,
+        })
+    }
+
+    fn text_or_pattern(&self, globs: bool) -> Word {
+        let mut pattern = String::new();
+        let mut known = String::new();
+        let (mut wild, mut bracket) = (false, false);
+        for piece in &self.pieces {
+            match piece {
+                Piece::Text { text, quoted } => {
+                    known.push_str(text);
+                    if *quoted || !globs {
+                        escape(text, &mut pattern);
+                    } else {
+                        wild |= has_wildcards(text) || bracket && text.contains(']');
+                        bracket |= text.contains('[');
+                        pattern.push_str(text);
+                    }
+                }
+                Piece::Pattern {
+                    pattern: names,
+                    quoted,
+                } => {
+                    wild = true;
+                    if !*quoted && splits_into_other_paths(names) {
+                        let why = "names with blanks would fall apart".to_owned();
+                        return Word::Unknown { why, many: true };
+                    }
+                    pattern.push_str(names);
+                }
+                _ => {}
+            }
+        }
+        if wild {
+            Word::Glob(pattern)
+        } else {
+            Word::Known(known)
+        }
+    }
+}
+
+const WILDCARDS: [char; 3] = ['*', '?', '['];
+
+/// Whether unquoted text is a pattern.
+pub(super) fn has_wildcards(text: &str) -> bool {
+    let class = || {
+        text.find('[')
+            .and_then(|open| text.get(open.saturating_add(2)..))
+            .is_some_and(|rest| rest.contains(']'))
+    };
+    text.contains(['*', '?'])
+        || class()
+        || (text.contains('(')
+            && (text.contains("@(") || text.contains("+(") || text.contains("!(")))
+}
+
+/// Writes text so that a pattern takes it literally.
+pub(super) fn escape(text: &str, pattern: &mut String) {
+    for character in text.chars() {
+        if matches!(
+            character,
+            '*' | '?' | '[' | ']' | '\\' | '(' | ')' | '|' | '!' | '@' | '+'
+        ) {
+            pattern.push('\\');
+        }
+        pattern.push(character);
+    }
+}
+
+/// A slash behind a wildcard: a directory name that ends in a blank would leave an absolute path behind.
+fn splits_into_other_paths(pattern: &str) -> bool {
+    match pattern.find(WILDCARDS) {
+        Some(place) => pattern.get(place..).is_some_and(|rest| rest.contains('/')),
+        None => false,
+    }
+}

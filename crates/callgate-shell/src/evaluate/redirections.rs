@@ -1,0 +1,269 @@
+//! Redirections are effects: `>` writes, `<` reads, `/dev/tcp` connects.
+
+use super::directories::absolute;
+use super::state::State;
+use super::{Evaluator, opaque};
+use crate::effect::{Action, Effect, Host, Mark, Names, PathTarget, Target};
+use crate::stream::Stream;
+use crate::syntax::ast::{Descriptor, Part, Redirection, RedirectionKind, Word as Source};
+use crate::word::Word;
+use std::rc::Rc;
+
+/// Where a command's standard output goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Output {
+    /// To where it went before.
+    Kept,
+    /// Together with standard error.
+    Mixed,
+    /// Into a file or another descriptor.
+    Away,
+}
+
+impl Output {
+    /// What is left of a stream.
+    pub fn apply(self, stream: Stream) -> Stream {
+        match (self, stream) {
+            (Output::Kept, stream) => stream,
+            (Output::Mixed, Stream::Text(_) | Stream::Names(_)) => Stream::Data,
+            (Output::Mixed, stream) => stream,
+            (Output::Away, _) => Stream::Text(String::new()),
+        }
+    }
+}
+
+/// What redirections change.
+pub(super) struct Redirected {
+    pub stdin: Option<Stream>,
+    pub output: Output,
+}
+
+impl Evaluator<'_> {
+    /// Adds the effects of redirections to a command.
+    pub fn redirect(
+        &mut self,
+        redirections: &[Redirection],
+        state: &mut State,
+        slot: usize,
+    ) -> Redirected {
+        let mut redirected = Redirected {
+            stdin: None,
+            output: Output::Kept,
+        };
+        for redirection in redirections {
+            self.redirection(redirection, state, slot, &mut redirected);
+        }
+        redirected
+    }
+
+    fn redirection(
+        &mut self,
+        redirection: &Redirection,
+        state: &mut State,
+        slot: usize,
+        redirected: &mut Redirected,
+    ) {
+        if let Descriptor::Variable(name) = &redirection.descriptor {
+            state.set(name, super::state::Value::Number);
+        }
+        let input = matches!(
+            redirection.descriptor,
+            Descriptor::Usual | Descriptor::Number(0)
+        );
+        let output = matches!(
+            redirection.descriptor,
+            Descriptor::Usual | Descriptor::Number(1)
+        );
+        match &redirection.kind {
+            RedirectionKind::Read(source) => {
+                self.flags.redirect = true;
+                let stream = self.input(source, state, slot);
+                if input {
+                    redirected.stdin = Some(stream);
+                }
+            }
+            RedirectionKind::ReadWrite(source) => {
+                self.flags.redirect = true;
+                let target = self.target(source, state);
+                self.path_effects(Action::Read, &target, state, slot);
+                self.path_effects(Action::Write, &target, state, slot);
+                if input {
+                    redirected.stdin = Some(Stream::Data);
+                }
+            }
+            RedirectionKind::Write(source) | RedirectionKind::WriteBoth(source) => {
+                self.flags.redirect = true;
+                let target = self.target(source, state);
+                self.path_effects(Action::Write, &target, state, slot);
+                if output {
+                    redirected.output = Output::Away;
+                }
+            }
+            RedirectionKind::DuplicateInput(source) | RedirectionKind::DuplicateOutput(source) => {
+                self.duplicate(redirection, source, state, slot, redirected);
+            }
+            RedirectionKind::HereString(source) => {
+                let text = self.single(&source.parts, state).text();
+                if input {
+                    redirected.stdin =
+                        Some(text.map_or(Stream::Unknown, |text| Stream::Text(text + "\n")));
+                }
+            }
+            RedirectionKind::HereDocument(document) => {
+                let empty = Vec::new();
+                let parts = document.body.get().unwrap_or(&empty);
+                let text = self.single(&[Part::Double(parts.clone())], state).text();
+                if input {
+                    redirected.stdin = Some(text.map_or(Stream::Unknown, Stream::Text));
+                }
+            }
+        }
+    }
+
+    fn input(&mut self, source: &Source, state: &mut State, slot: usize) -> Stream {
+        if let [Part::Process { reads: true, body }] = source.parts.as_slice() {
+            return self.substitution(body, state, &Stream::Unconnected);
+        }
+        let target = self.target(source, state);
+        match &target {
+            Word::Known(path) if path == "/dev/null" => Stream::Text(String::new()),
+            Word::Known(path) if is_descriptor(path) => Stream::Unknown,
+            _ => {
+                self.path_effects(Action::Read, &target, state, slot);
+                match &target {
+                    Word::Known(path) if network(path).is_some() => Stream::Fetched,
+                    _ => Stream::Data,
+                }
+            }
+        }
+    }
+
+    fn duplicate(
+        &mut self,
+        redirection: &Redirection,
+        source: &Source,
+        state: &mut State,
+        slot: usize,
+        redirected: &mut Redirected,
+    ) {
+        let target = self.target(source, state);
+        let writes = matches!(redirection.kind, RedirectionKind::DuplicateOutput(_));
+        let descriptor = match &target {
+            Word::Known(text) => {
+                let digits = text.strip_suffix('-').unwrap_or(text);
+                text == "-"
+                    || !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+            }
+            _ => false,
+        };
+        if !descriptor {
+            let file = writes
+                && matches!(
+                    redirection.descriptor,
+                    Descriptor::Usual | Descriptor::Number(1)
+                );
+            if file && matches!(target, Word::Known(_)) {
+                self.flags.redirect = true;
+                self.path_effects(Action::Write, &target, state, slot);
+                redirected.output = Output::Away;
+            } else {
+                self.add(
+                    slot,
+                    opaque("a redirection whose target is not known", "redirection"),
+                );
+            }
+            return;
+        }
+        match (&redirection.descriptor, writes) {
+            (Descriptor::Usual | Descriptor::Number(1), true) if target.known() != Some("1") => {
+                redirected.output = Output::Away
+            }
+            (Descriptor::Number(2), true)
+                if target.known() == Some("1") && redirected.output == Output::Kept =>
+            {
+                redirected.output = Output::Mixed;
+            }
+            (Descriptor::Usual | Descriptor::Number(0), false) if target.known() != Some("0") => {
+                redirected.stdin = Some(Stream::Unknown);
+            }
+            (Descriptor::Number(number), true) if *number > 2 => {}
+            _ => {}
+        }
+    }
+
+    /// The word behind a redirection.
+    fn target(&mut self, source: &Source, state: &mut State) -> Word {
+        let mut words = Vec::new();
+        self.word(source, state, &mut words);
+        match words.len() {
+            1 => words.pop(),
+            _ => None,
+        }
+        .unwrap_or(Word::Unknown {
+            why: "a redirection to several words".to_owned(),
+            many: true,
+        })
+    }
+
+    fn path_effects(&mut self, action: Action, target: &Word, state: &State, slot: usize) {
+        if let Word::Known(path) = target {
+            if path == "/dev/null" || path == "/dev/tty" || is_descriptor(path) {
+                return;
+            }
+            if let Some(host) = network(path) {
+                for action in [Action::Connect, Action::Send] {
+                    self.add(slot, redirection_effect(action, Target::Host(host.clone())));
+                }
+                return;
+            }
+        }
+        for directory in state.directories.clone() {
+            let names = match target {
+                Word::Known(path) => Names::Exact(absolute(directory.as_deref(), path)),
+                Word::Glob(pattern) => Names::Glob(absolute(directory.as_deref(), pattern)),
+                Word::Below {
+                    directory: below, ..
+                } => Names::Below(absolute(directory.as_deref(), below)),
+                Word::Partly { .. } | Word::Unknown { .. } => {
+                    self.add(
+                        slot,
+                        opaque("a redirection whose target is not known", "redirection"),
+                    );
+                    return;
+                }
+            };
+            self.add(
+                slot,
+                redirection_effect(action, Target::Path(PathTarget { names, tree: false })),
+            );
+        }
+    }
+}
+
+fn redirection_effect(action: Action, target: Target) -> Effect {
+    Effect {
+        action,
+        target,
+        marks: vec![Mark::Redirection],
+        because: "redirection".to_owned(),
+    }
+}
+
+/// Paths that name a descriptor of the command itself.
+fn is_descriptor(path: &str) -> bool {
+    let digits = |rest: &str| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit());
+    matches!(path, "/dev/stdin" | "/dev/stdout" | "/dev/stderr")
+        || path.strip_prefix("/dev/fd/").is_some_and(digits)
+}
+
+/// `/dev/tcp/host/port`, which bash takes for a connection.
+fn network(path: &str) -> Option<Host> {
+    let rest = path
+        .strip_prefix("/dev/tcp/")
+        .or_else(|| path.strip_prefix("/dev/udp/"))?;
+    let name = rest.split('/').next().unwrap_or("");
+    Some(Host {
+        name: Some(name.to_ascii_lowercase()),
+        shown: Rc::<str>::from(path).to_string(),
+    })
+}

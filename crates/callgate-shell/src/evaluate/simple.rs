@@ -1,0 +1,424 @@
+//! Simple commands: their words, assignments and redirections, and who runs them.
+
+use super::state::{Ends, State, Value};
+use super::{Evaluator, opaque, run};
+use crate::effect::{CodeOrigin, Mark};
+use crate::environment::influence;
+use crate::stream::Stream;
+use crate::syntax::ast::{
+    Argument, AssignedValue, Assignment, Command, Part, Span, Word as Source,
+};
+use crate::word::Word;
+use std::rc::Rc;
+
+/// The builtins whose arguments are assignments.
+pub(super) const DECLARATIONS: [&str; 5] = ["declare", "typeset", "local", "export", "readonly"];
+
+/// A command after expansion.
+#[derive(Clone, Copy)]
+pub(super) struct Call<'a> {
+    pub words: &'a [Word],
+    /// Variables for this command alone.
+    pub assignments: &'a [(String, Word)],
+    /// Arrays among the arguments of a declaration.
+    pub arrays: &'a [&'a Assignment],
+    pub slot: usize,
+    pub span: &'a Span,
+    pub stdin: &'a Stream,
+    /// What may run it.
+    pub by: By,
+}
+
+/// Who may run a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum By {
+    /// Functions, builtins and programs.
+    Shell,
+    /// Builtins and programs (`command`).
+    NoFunction,
+    /// Programs (what a wrapper runs).
+    Program,
+}
+
+impl Evaluator<'_> {
+    pub fn simple(
+        &mut self,
+        assignments: &[Assignment],
+        arguments: &[Argument],
+        command: &Command,
+        mut state: State,
+        stdin: &Stream,
+    ) -> (Ends, Stream) {
+        self.steps = self.steps.saturating_add(1);
+        if self.steps > self.context.limits.steps {
+            if self.steps == self.context.limits.steps.saturating_add(1) {
+                self.current = None;
+                self.doubt("too many commands", &command.span);
+            }
+            return (Ends::Either(state), Stream::Unknown);
+        }
+        let before = self.commands.len();
+        let directory = match state.directories.as_slice() {
+            [Some(directory)] => Some(Rc::clone(directory)),
+            _ => None,
+        };
+        let slot = self.reserve(directory.as_deref(), &command.span);
+        let outer = self.current.replace(slot);
+
+        let (words, arrays) = self.arguments(arguments, &mut state);
+        let redirected = self.redirect(&command.redirections, &mut state, slot);
+        let input = match redirected.stdin {
+            Some(stream) => stream,
+            None if state.input_changed => Stream::Unknown,
+            None => stdin.clone(),
+        };
+        let result = if words.is_empty() && arguments.is_empty() {
+            self.assign_all(assignments, slot, &mut state);
+            let reads = !command.redirections.is_empty();
+            (
+                Ends::Either(state),
+                if reads {
+                    Stream::Data
+                } else {
+                    Stream::Text(String::new())
+                },
+            )
+        } else {
+            let temporary = self.temporary(assignments, slot, &mut state);
+            let call = Call {
+                words: &words,
+                assignments: &temporary,
+                arrays: &arrays,
+                slot,
+                span: &command.span,
+                stdin: &input,
+                by: By::Shell,
+            };
+            let outcome = self.dispatch(&call, state);
+            if let Some(entry) = self.commands.get_mut(slot) {
+                entry.assignments = temporary;
+            }
+            outcome
+        };
+        if let Some(entry) = self.commands.get_mut(slot)
+            && entry.words.is_empty()
+        {
+            entry.words = words;
+        }
+        self.current = outer;
+        self.drop_repeated(slot, before);
+        (result.0, redirected.output.apply(result.1))
+    }
+
+    /// Loops walk the same command more than once: a repetition that says nothing new is dropped.
+    fn drop_repeated(&mut self, slot: usize, before: usize) {
+        let last = self.commands.len().saturating_sub(1);
+        if slot != before || slot != last {
+            return;
+        }
+        let Some((new, old)) = self.commands.split_last() else {
+            return;
+        };
+        let nothing = new.words.is_empty() && new.effects.is_empty() && new.assignments.is_empty();
+        let repeated = || old.iter().rev().take(64).any(|command| command == new);
+        if nothing || repeated() {
+            self.commands.pop();
+        }
+    }
+
+    fn arguments<'a>(
+        &mut self,
+        arguments: &'a [Argument],
+        state: &mut State,
+    ) -> (Vec<Word>, Vec<&'a Assignment>) {
+        let mut words = Vec::with_capacity(arguments.len());
+        let mut arrays = Vec::new();
+        let declares = match arguments.first() {
+            Some(Argument::Word(word)) => word
+                .plain()
+                .is_some_and(|name| DECLARATIONS.contains(&name)),
+            _ => false,
+        };
+        for argument in arguments {
+            match argument {
+                Argument::Word(source) if declares && assigns(source) => {
+                    let field = self.assigned_text(&source.parts, state);
+                    words.push(field.word(false));
+                }
+                Argument::Word(source) => self.word(source, state, &mut words),
+                Argument::Assignment(assignment) => arrays.push(assignment),
+            }
+        }
+        (words, arrays)
+    }
+
+    /// Assignments in front of a command.
+    fn temporary(
+        &mut self,
+        assignments: &[Assignment],
+        slot: usize,
+        state: &mut State,
+    ) -> Vec<(String, Word)> {
+        let mut temporary = Vec::new();
+        for assignment in assignments {
+            let word = match &assignment.value {
+                AssignedValue::Word(source) => self.assigned_text(&source.parts, state).word(false),
+                AssignedValue::Array(elements) => {
+                    self.array_elements(elements, state);
+                    Word::Unknown {
+                        why: "an array".to_owned(),
+                        many: false,
+                    }
+                }
+            };
+            if let Some(index) = &assignment.index {
+                self.arithmetic(index, &assignment.span, state);
+            }
+            let word = if assignment.appends {
+                Word::Unknown {
+                    why: "added to what was there".to_owned(),
+                    many: false,
+                }
+            } else {
+                word
+            };
+            self.environment_effect(&assignment.name, word.known(), slot);
+            temporary.push((assignment.name.clone(), word));
+        }
+        temporary
+    }
+
+    /// Assignments that stay.
+    fn assign_all(&mut self, assignments: &[Assignment], slot: usize, state: &mut State) {
+        for assignment in assignments {
+            let value = self.assign(assignment, slot, state);
+            if let Some(entry) = self.commands.get_mut(slot) {
+                entry
+                    .assignments
+                    .push((assignment.name.clone(), super::loops::word_of(&value)));
+            }
+        }
+    }
+
+    /// Carries out one assignment and returns the new value.
+    pub fn assign(&mut self, assignment: &Assignment, slot: usize, state: &mut State) -> Value {
+        let name = assignment.name.as_str();
+        match &assignment.value {
+            AssignedValue::Array(sources) => {
+                let elements = self.array_elements(sources, state);
+                let earlier = match (assignment.appends, state.variables.get(name)) {
+                    (true, Some(variable)) => variable.elements.clone(),
+                    (true, None) => None,
+                    (false, _) => Some(Vec::new()),
+                };
+                let elements = earlier.zip(elements).map(|(mut earlier, elements)| {
+                    earlier.extend(elements);
+                    earlier
+                });
+                let first = match &elements {
+                    Some(elements) => elements.first().cloned().unwrap_or(Value::Unset),
+                    None => Value::unknown("an array"),
+                };
+                self.environment_effect(name, None, slot);
+                state.set(name, first);
+                state.variable_mut(name).elements = elements;
+                Value::unknown("an array")
+            }
+            AssignedValue::Word(source) => {
+                let value = self.assigned_text(&source.parts, state).value();
+                match &assignment.index {
+                    Some(index) => self.assign_element(name, index, value, assignment, state),
+                    None => self.assign_value(
+                        name,
+                        value,
+                        assignment.appends,
+                        slot,
+                        &assignment.span,
+                        state,
+                    ),
+                }
+            }
+        }
+    }
+
+    fn array_elements(
+        &mut self,
+        sources: &[(Option<Vec<Part>>, Source)],
+        state: &mut State,
+    ) -> Option<Vec<Value>> {
+        let mut known = true;
+        let mut words = Vec::new();
+        for (index, source) in sources {
+            match index {
+                Some(index) => {
+                    known = false;
+                    self.arithmetic(index, &source.span, state);
+                    self.single(&source.parts, state);
+                }
+                None => self.word(source, state, &mut words),
+            }
+        }
+        let single = |word: &Word| match word {
+            Word::Known(_) => true,
+            Word::Glob(_) => false,
+            Word::Below { many, .. } | Word::Partly { many, .. } | Word::Unknown { many, .. } => {
+                !many
+            }
+        };
+        (known && words.iter().all(single)).then(|| words.iter().map(Value::of_word).collect())
+    }
+
+    /// Gives a variable a value.
+    pub fn assign_value(
+        &mut self,
+        name: &str,
+        value: Value,
+        appends: bool,
+        slot: usize,
+        span: &Span,
+        state: &mut State,
+    ) -> Value {
+        let integer = state
+            .variables
+            .get(name)
+            .is_some_and(|variable| variable.integer);
+        let value = match (appends, self.lookup(name, state), value) {
+            (false, _, value) => value,
+            (true, Value::Unset, value) => value,
+            (true, Value::Text(_), _) if integer => Value::Number,
+            (true, Value::Text(old), Value::Text(new)) => Value::text(&format!("{old}{new}")),
+            (true, Value::Text(old), _) if !old.is_empty() => {
+                Value::Prefix(old, Rc::from("added to what was there"))
+            }
+            (true, _, _) => Value::unknown("added to what was there"),
+        };
+        let value = match (&value, integer) {
+            (Value::Text(text), true) => self.expression(&text.clone(), span, state),
+            (Value::Number, _) | (_, false) => value,
+            (_, true) => {
+                self.doubt_value("a number that is not known to be one may run code", span)
+            }
+        };
+        let known = match &value {
+            Value::Text(text) => Some(&**text),
+            _ => None,
+        };
+        self.environment_effect(name, known, slot);
+        if name == "PATH" {
+            state.path_changed = true;
+        }
+        state.set(name, value.clone());
+        value
+    }
+
+    fn assign_element(
+        &mut self,
+        name: &str,
+        index: &[Part],
+        value: Value,
+        assignment: &Assignment,
+        state: &mut State,
+    ) -> Value {
+        if state
+            .variables
+            .get(name)
+            .is_some_and(|variable| variable.keyed)
+        {
+            self.single(index, state);
+            return Value::unknown("an array");
+        }
+        let place = match self.arithmetic(index, &assignment.span, state) {
+            Value::Text(text) => text.parse::<usize>().ok(),
+            _ => None,
+        };
+        if state.variables.get(name).is_none() {
+            state.set(name, Value::unknown("an array"));
+        }
+        let variable = state.variable_mut(name);
+        variable.value = Value::unknown("an array");
+        let mut elements = variable.elements.take();
+        if let (Some(elements), Some(place), false) = (&mut elements, place, assignment.appends) {
+            if place == elements.len() {
+                elements.push(value);
+                variable.elements = Some(elements.clone());
+            } else if let Some(element) = elements.get_mut(place) {
+                *element = value;
+                variable.elements = Some(elements.clone());
+            }
+        }
+        Value::unknown("an array")
+    }
+
+    /// A variable that changes what runs is an effect.
+    pub fn environment_effect(&mut self, name: &str, value: Option<&str>, slot: usize) {
+        if let Some(what) = influence(name, value) {
+            let mut effect = opaque(&format!("{name} {what}"), "environment");
+            effect.marks.push(Mark::Environment);
+            self.add(slot, effect);
+        }
+    }
+
+    /// Finds out who runs a command and lets it.
+    pub fn dispatch(&mut self, call: &Call, state: State) -> (Ends, Stream) {
+        if let Some(entry) = self.commands.get_mut(call.slot) {
+            entry.words = call.words.to_vec();
+        }
+        let name = match call.words.first() {
+            Some(Word::Known(name)) if !name.is_empty() => name.clone(),
+            Some(_) => {
+                self.doubt("the name of the program is not known", call.span);
+                return (Ends::Either(self.forgotten(state)), Stream::Unknown);
+            }
+            // Everything expanded to nothing.
+            None => return (Ends::Either(state), Stream::Text(String::new())),
+        };
+        if state.aliases.contains(&name) && call.by == By::Shell {
+            self.doubt(&format!("`{name}` may be an alias"), call.span);
+        }
+        if call.by == By::Shell
+            && let Some(function) = state.functions.get(&name)
+        {
+            return match function.clone() {
+                Some(body) => {
+                    self.add(call.slot, run(&name, CodeOrigin::Defined, "function"));
+                    self.call_function(&name, &body, call, state)
+                }
+                None => {
+                    self.doubt(
+                        &format!("which function `{name}` is depends on what happened before"),
+                        call.span,
+                    );
+                    (Ends::Either(self.forgotten(state)), Stream::Unknown)
+                }
+            };
+        }
+        if call.by != By::Program {
+            match self.builtin(&name, call, state) {
+                Ok(result) => return result,
+                Err(state) => return self.program(&name, call, *state),
+            }
+        }
+        self.program(&name, call, state)
+    }
+
+    /// The state after something that may have changed any variable.
+    pub fn forgotten(&self, mut state: State) -> State {
+        state.forget_variables("something not understood may have changed it");
+        state
+    }
+}
+
+/// Whether a word looks like an assignment before expansion.
+fn assigns(source: &Source) -> bool {
+    match source.parts.first() {
+        Some(Part::Literal(text)) => {
+            let name = text.split(['=', '+', '[']).next().unwrap_or("");
+            let named = !name.is_empty()
+                && name
+                    .bytes()
+                    .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+            named && text.contains('=')
+        }
+        _ => false,
+    }
+}

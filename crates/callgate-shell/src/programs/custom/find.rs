@@ -1,0 +1,230 @@
+//! `find`: starting points, then an expression whose actions may run, write and delete.
+
+use super::placeholder::{holds, replaced};
+use crate::effect::Action;
+use crate::programs::collect::Collector;
+use crate::programs::paths;
+use crate::programs::read::names_below;
+use crate::programs::scan::is_many;
+use crate::programs::table::{OptionForm, RoleKind, Table, Values};
+use crate::programs::{Nested, NestedBody};
+use crate::stream::Stream;
+use crate::word::Word;
+
+pub(super) fn read(table: &Table, words: &[Word], collector: &mut Collector<'_>) -> Stream {
+    let mut at = 0;
+    // Options that must stand in front.
+    while let Some(Word::Known(text)) = words.get(at) {
+        match text.as_str() {
+            "-H" | "-L" | "-P" | "-E" | "-X" | "-d" | "-s" | "-x" => at += 1,
+            "-D" => at += 2,
+            "-f" => break,
+            _ if text.starts_with("-O") => at += 1,
+            "--help" | "-help" | "--version" | "-version" => return Stream::Data,
+            _ => break,
+        }
+    }
+    let mut starts: Vec<Word> = Vec::new();
+    while let Some(word) = words.get(at) {
+        let in_expression = match word {
+            Word::Known(text) => {
+                text.starts_with('-') && text.len() > 1
+                    || matches!(text.as_str(), "(" | ")" | "!" | ",")
+            }
+            Word::Partly { prefix, .. } => prefix.starts_with('-'),
+            _ => false,
+        };
+        if in_expression {
+            break;
+        }
+        if matches!(word, Word::Unknown { .. }) {
+            collector.opaque(
+                "a starting point of find is not known and may be an action",
+                "starting points",
+            );
+        }
+        starts.push(word.clone());
+        at += 1;
+    }
+    if starts.is_empty() {
+        starts.push(Word::Known(".".to_owned()));
+    }
+    for start in &starts {
+        collector.path(Action::List, start, true, &[], "starting point");
+    }
+    let mut expression = Expression {
+        table,
+        starts: &starts,
+        collector,
+        prints_names: true,
+    };
+    expression.read(words.get(at..).unwrap_or_default());
+    if expression.prints_names {
+        names_below(&starts, false)
+    } else {
+        Stream::Unknown
+    }
+}
+
+struct Expression<'e, 'a, 'c> {
+    table: &'e Table,
+    starts: &'e [Word],
+    collector: &'c mut Collector<'a>,
+    prints_names: bool,
+}
+
+impl<'e> Expression<'e, '_, '_> {
+    fn read(&mut self, words: &[Word]) {
+        let mut at = 0;
+        while let Some(word) = words.get(at) {
+            at += 1;
+            let Word::Known(name) = word else {
+                self.collector.opaque(
+                    "a part of the expression of find is not known",
+                    "expression",
+                );
+                continue;
+            };
+            match name.as_str() {
+                "-exec" | "-execdir" | "-ok" | "-okdir" => {
+                    self.prints_names = false;
+                    let rest = words.get(at..).unwrap_or_default();
+                    let end = command_end(rest);
+                    self.run(rest.get(..end).unwrap_or_default(), name.ends_with("dir"));
+                    at = at.saturating_add(end).saturating_add(1);
+                }
+                "-delete" => {
+                    for start in self.starts {
+                        self.collector.path(Action::Delete, start, true, &[], name);
+                    }
+                }
+                "-files0-from" => {
+                    self.collector
+                        .opaque("the starting points of find stand in a file", name);
+                    at += 1;
+                }
+                _ => match self.form(name) {
+                    Some(form) => {
+                        at = at.saturating_add(self.apply(
+                            form,
+                            name,
+                            words.get(at..).unwrap_or_default(),
+                        ))
+                    }
+                    None => {
+                        let why = format!("option {name} of find is not known");
+                        self.collector.opaque(&why, "expression");
+                    }
+                },
+            }
+        }
+    }
+
+    fn form(&self, name: &str) -> Option<&'e OptionForm> {
+        let forms = &self.table.level.options;
+        let exact = forms
+            .iter()
+            .find(|form| form.names.iter().any(|other| other == name));
+        exact.or_else(|| {
+            forms.iter().find(|form| {
+                form.names.iter().any(|other| {
+                    other
+                        .strip_suffix('*')
+                        .is_some_and(|front| name.starts_with(front))
+                })
+            })
+        })
+    }
+
+    /// Applies a test or an action; leaves how many words it takes.
+    fn apply(&mut self, form: &OptionForm, name: &str, words: &[Word]) -> usize {
+        if matches!(name, "-printf" | "-ls") {
+            self.prints_names = false;
+        }
+        for effect in &form.effects {
+            self.collector.stated(effect, name);
+        }
+        let Values::Words(roles) = &form.values else {
+            return 0;
+        };
+        for (role, word) in roles.iter().zip(words) {
+            if is_many(word) && !matches!(word, Word::Glob(_)) {
+                self.collector.opaque(
+                    "an unquoted value in the expression of find may hold actions",
+                    name,
+                );
+            } else if matches!(word, Word::Glob(_)) && role.kind != RoleKind::Text {
+                self.collector
+                    .opaque("a wildcard stands where find takes one word", name);
+            }
+            self.collector.role(word, role, name);
+        }
+        roles.len()
+    }
+
+    /// A command for each name, once for every starting point.
+    fn run(&mut self, command: &[Word], in_directory: bool) {
+        if command.is_empty() {
+            return;
+        }
+        for start in self.starts {
+            let item = match start {
+                Word::Known(text) if in_directory => {
+                    let directory = paths::absolute(self.collector.directory.as_deref(), text);
+                    Word::Below {
+                        directory,
+                        many: false,
+                    }
+                }
+                Word::Known(text) => Word::Below {
+                    directory: text.clone(),
+                    many: false,
+                },
+                Word::Below { directory, .. } => Word::Below {
+                    directory: directory.clone(),
+                    many: false,
+                },
+                Word::Glob(_) => match names_below(std::slice::from_ref(start), false) {
+                    Stream::Names(folders) => Word::Below {
+                        directory: folders.into_iter().next().unwrap_or_default(),
+                        many: false,
+                    },
+                    _ => Word::Unknown {
+                        why: "{}".to_owned(),
+                        many: false,
+                    },
+                },
+                Word::Partly { .. } | Word::Unknown { .. } => Word::Unknown {
+                    why: "{}".to_owned(),
+                    many: false,
+                },
+            };
+            let words: Vec<Word> = command
+                .iter()
+                .map(|word| replaced(word, "{}", &item))
+                .collect();
+            let mut nested: Nested = self.collector.nest(NestedBody::Words(words), None);
+            if in_directory {
+                nested.directory = Some(None);
+            }
+            nested.stdin = Some(Stream::Unconnected);
+            self.collector.nested.push(nested);
+            if !command.iter().any(|word| holds(word, "{}")) {
+                break;
+            }
+        }
+    }
+}
+
+/// The index of the `;`, or of the `+` behind `{}`, that ends a command.
+fn command_end(words: &[Word]) -> usize {
+    let mut before = None;
+    for (at, word) in words.iter().enumerate() {
+        match word.known() {
+            Some(";") => return at,
+            Some("+") if before == Some("{}") => return at,
+            text => before = text,
+        }
+    }
+    words.len()
+}

@@ -1,0 +1,369 @@
+//! Hosts and URLs, in all the disguises in which they come.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use super::paths::literal_prefix;
+use crate::effect::Host;
+use crate::word::Word;
+
+/// Where a URL or a `host:path` leads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Place {
+    /// To another machine.
+    Remote(Host),
+    /// To a file here.
+    Local(String),
+}
+
+/// The place a URL names; a missing scheme is taken for `http`.
+pub(super) fn url(word: &Word) -> Place {
+    let (text, whole) = certain_text(word);
+    let shown = shown(word);
+    let unknown = || {
+        Place::Remote(Host {
+            name: None,
+            shown: shown.clone(),
+        })
+    };
+    let trimmed = text.trim_matches(|character: char| character <= ' ');
+    if trimmed.contains(|character: char| character.is_control()) {
+        return unknown();
+    }
+    let (scheme, rest) = match trimmed.split_once("://") {
+        Some((scheme, rest)) if is_scheme(scheme) => (scheme.to_ascii_lowercase(), rest),
+        _ if trimmed.to_ascii_lowercase().starts_with("file:") => {
+            ("file".to_owned(), trimmed.get(5..).unwrap_or_default())
+        }
+        _ => (String::new(), trimmed),
+    };
+    if scheme == "file" {
+        if !whole {
+            return unknown();
+        }
+        let path = match rest.find('/') {
+            Some(at) => rest.get(at..).unwrap_or_default(),
+            None => rest,
+        };
+        let path = path.split(['?', '#']).next().unwrap_or_default();
+        return match percent_decoded(path) {
+            Some(path) => Place::Local(path),
+            None => unknown(),
+        };
+    }
+    let end = rest.find(['/', '?', '#', '\\']);
+    if end.is_none() && !whole {
+        return unknown();
+    }
+    let authority = rest.get(..end.unwrap_or(rest.len())).unwrap_or_default();
+    Place::Remote(Host {
+        name: authority_host(authority),
+        shown,
+    })
+}
+
+/// The place a host operand names: `host`, `user@host`, `host:port`, or a URL.
+pub(super) fn host(word: &Word) -> Host {
+    let (text, whole) = certain_text(word);
+    let shown = shown(word);
+    if text.contains("://") {
+        return match url(word) {
+            Place::Remote(host) => host,
+            Place::Local(_) => Host { name: None, shown },
+        };
+    }
+    let name = if whole {
+        authority_host(text.split('/').next().unwrap_or_default())
+    } else {
+        None
+    };
+    Host { name, shown }
+}
+
+/// The place that an operand of `scp` or `rsync` names.
+pub(super) fn remote(word: &Word) -> Option<Place> {
+    let (text, whole) = certain_text(word);
+    if text.contains("://") {
+        return Some(url(word));
+    }
+    // A colon before any slash makes it remote; `./a:b` is a file.
+    let colon = if text.starts_with('[') {
+        text.find("]:").map(|at| at + 1)
+    } else {
+        text.find(':')
+    };
+    let slash = text.find('/');
+    match colon {
+        Some(colon) if slash.is_none_or(|slash| colon < slash) => {
+            let name = authority_host(text.get(..colon).unwrap_or_default());
+            Some(Place::Remote(Host {
+                name,
+                shown: shown(word),
+            }))
+        }
+        _ if whole || slash.is_some() || matches!(word, Word::Glob(_)) => None,
+        _ => Some(Place::Remote(Host {
+            name: None,
+            shown: shown(word),
+        })),
+    }
+}
+
+/// The certain text at the front of a word, and whether it is all of it.
+fn certain_text(word: &Word) -> (String, bool) {
+    match word {
+        Word::Known(text) => (text.clone(), true),
+        Word::Glob(pattern) => (literal_prefix(pattern), false),
+        Word::Partly { prefix, .. } => (prefix.clone(), false),
+        Word::Below { .. } | Word::Unknown { .. } => (String::new(), false),
+    }
+}
+
+fn shown(word: &Word) -> String {
+    match word {
+        Word::Known(text) => without_password(text),
+        Word::Glob(pattern) => pattern.clone(),
+        Word::Partly { prefix, .. } => format!("{}…", without_password(prefix)),
+        Word::Below { directory, .. } => format!("{directory}/…"),
+        Word::Unknown { why, .. } => why.clone(),
+    }
+}
+
+/// A URL is shown to people and logs: what stands before `@` does not belong there.
+fn without_password(text: &str) -> String {
+    let start = text.find("://").map_or(0, |at| at + 3);
+    let rest = text.get(start..).unwrap_or_default();
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    match rest.get(..end).and_then(|authority| authority.rfind('@')) {
+        Some(at) if rest.get(..at).is_some_and(|user| user.contains(':')) => {
+            format!(
+                "{}…{}",
+                text.get(..start).unwrap_or_default(),
+                rest.get(at..).unwrap_or_default()
+            )
+        }
+        _ => text.to_owned(),
+    }
+}
+
+fn is_scheme(text: &str) -> bool {
+    text.starts_with(|first: char| first.is_ascii_alphabetic())
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.'))
+}
+
+/// The host of `user:password@host:port`, in its plain form; `None` if that is not certain.
+fn authority_host(authority: &str) -> Option<String> {
+    let after_user = authority.rsplit('@').next().unwrap_or_default();
+    // Two readers of one URL differ on `a@b@c`, on `\` and on patterns: none of them is certain.
+    if authority.matches('@').count() > 1
+        || after_user.contains(['{', '}', '*', '\\', '%', ',', ' '])
+    {
+        return None;
+    }
+    if let Some(rest) = after_user.strip_prefix('[') {
+        let (address, _) = rest.split_once(']')?;
+        return Some(plain_ipv6(address.parse().ok()?));
+    }
+    if after_user.matches(':').count() > 1 {
+        return after_user.parse().ok().map(plain_ipv6);
+    }
+    let name = after_user.split(':').next().unwrap_or_default();
+    plain_name(name)
+}
+
+fn plain_ipv6(address: Ipv6Addr) -> String {
+    match address.to_ipv4_mapped() {
+        Some(inner) => inner.to_string(),
+        None => address.to_string(),
+    }
+}
+
+fn plain_name(name: &str) -> Option<String> {
+    let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
+    if name.is_empty() || !name.is_ascii() {
+        // Look-alikes are mapped in ways that differ between programs.
+        return None;
+    }
+    if !name
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_'))
+    {
+        return None;
+    }
+    match numeric_address(&name) {
+        Some(address) => Some(address?.to_string()),
+        None => Some(name),
+    }
+}
+
+/// `inet_aton`: one to four numbers, decimal, octal or hexadecimal, the last filling the rest.
+/// `None`: a name; `Some(None)`: a number that is no address.
+fn numeric_address(name: &str) -> Option<Option<Ipv4Addr>> {
+    let last = name.rsplit('.').next()?;
+    let numeric = last.starts_with("0x") || last.bytes().all(|byte| byte.is_ascii_digit());
+    if !numeric {
+        return None;
+    }
+    let parts: Option<Vec<u32>> = name.split('.').map(number).collect();
+    let Some(parts) = parts else {
+        return Some(None);
+    };
+    let (last, front) = parts.split_last()?;
+    if front.len() > 3 || front.iter().any(|part| *part > 255) {
+        return Some(None);
+    }
+    let mut address: u32 = 0;
+    for (place, part) in front.iter().enumerate() {
+        address |= part
+            .checked_shl(24u32.saturating_sub(8 * place as u32))
+            .unwrap_or_default();
+    }
+    let room = 32u32.saturating_sub(8 * front.len() as u32);
+    if room < 32 && *last >= 1u32.checked_shl(room).unwrap_or(u32::MAX) {
+        return Some(None);
+    }
+    Some(Some(Ipv4Addr::from(address | last)))
+}
+
+fn number(text: &str) -> Option<u32> {
+    if let Some(digits) = text.strip_prefix("0x") {
+        return if digits.is_empty() {
+            Some(0)
+        } else {
+            u32::from_str_radix(digits, 16).ok()
+        };
+    }
+    if text.len() > 1 && text.starts_with('0') {
+        return u32::from_str_radix(text, 8).ok();
+    }
+    if text.bytes().all(|byte| byte.is_ascii_digit()) {
+        text.parse().ok()
+    } else {
+        None
+    }
+}
+
+fn percent_decoded(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        if byte == b'%' {
+            let digits = [rest.next()?, rest.next()?];
+            bytes.push(u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()?);
+        } else {
+            bytes.push(byte);
+        }
+    }
+    String::from_utf8(bytes)
+        .ok()
+        .filter(|path| !path.contains('\0'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name_of(text: &str) -> Option<String> {
+        match url(&Word::Known(text.to_owned())) {
+            Place::Remote(host) => host.name,
+            Place::Local(path) => panic!("{text} is the file {path}"),
+        }
+    }
+
+    #[test]
+    fn disguised_addresses_are_made_plain() {
+        let cases = [
+            ("http://2130706433/", "127.0.0.1"),
+            ("http://0x7f.1/", "127.0.0.1"),
+            ("http://0177.0.0.1/x", "127.0.0.1"),
+            ("http://127.1", "127.0.0.1"),
+            ("http://[::ffff:127.0.0.1]:80/", "127.0.0.1"),
+            ("http://[::1]/", "::1"),
+            ("http://0xA9FEA9FE/latest", "169.254.169.254"),
+            ("HTTPS://EXAMPLE.COM./x", "example.com"),
+            ("https://user:secret@example.com:8443/x?y#z", "example.com"),
+            ("https://good.example@evil.example/", "evil.example"),
+            ("example.com/path", "example.com"),
+            ("localhost:8080", "localhost"),
+            ("https://example.com?x=@evil", "example.com"),
+            ("ftp://example.com", "example.com"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(name_of(text).as_deref(), Some(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_programs_read_differently_is_not_known() {
+        for text in [
+            "http://a@b@c/",
+            "http://{a,b}.example/",
+            "http://exa%6dple.com/",
+            "http://bücher.example/",
+            "http://999.999.999.999/",
+            "http://",
+            "http://a\nb/",
+        ] {
+            assert_eq!(name_of(text), None, "{text}");
+        }
+        assert_eq!(name_of("http://a\\@b/"), Some("a".into()));
+    }
+
+    #[test]
+    fn file_urls_are_paths() {
+        let cases = [
+            ("file:///etc/passwd", "/etc/passwd"),
+            ("FILE://localhost/etc/pass%77d", "/etc/passwd"),
+            ("file:/etc/passwd", "/etc/passwd"),
+        ];
+        for (text, path) in cases {
+            assert_eq!(url(&Word::Known(text.into())), Place::Local(path.into()));
+        }
+    }
+
+    #[test]
+    fn a_host_is_certain_once_it_has_ended() {
+        let partly = |prefix: &str| Word::Partly {
+            prefix: prefix.into(),
+            why: "$x".into(),
+            many: false,
+        };
+        assert_eq!(host(&partly("example.com")).name, None);
+        let name = |word| match url(&word) {
+            Place::Remote(host) => host.name,
+            Place::Local(_) => None,
+        };
+        assert_eq!(
+            name(partly("https://example.com/items/")),
+            Some("example.com".into())
+        );
+        assert_eq!(name(partly("https://example.com")), None);
+        assert_eq!(
+            name(Word::Glob("https://example.com/a?b=c".into())),
+            Some("example.com".into())
+        );
+    }
+
+    #[test]
+    fn a_colon_before_any_slash_is_remote() {
+        let remote_name = |text: &str| remote(&Word::Known(text.into()));
+        assert!(
+            matches!(remote_name("user@Host:/x"), Some(Place::Remote(host)) if host.name.as_deref() == Some("host"))
+        );
+        assert!(
+            matches!(remote_name("host::module"), Some(Place::Remote(host)) if host.name.as_deref() == Some("host"))
+        );
+        assert_eq!(remote_name("./a:b"), None);
+        assert_eq!(remote_name("plain"), None);
+    }
+
+    #[test]
+    fn passwords_are_not_shown() {
+        let Place::Remote(host) = url(&Word::Known("https://me:hunter2@example.com/x".into()))
+        else {
+            panic!("remote");
+        };
+        assert_eq!(host.shown, "https://…@example.com/x");
+    }
+}

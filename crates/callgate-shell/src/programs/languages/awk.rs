@@ -1,0 +1,272 @@
+//! `awk` programs: pipes, `system`, `getline` and redirections.
+
+use super::Found;
+use super::cursor::Cursor;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Token {
+    Name(String),
+    Number,
+    Text(String),
+    Pattern,
+    Newline,
+    Operator(&'static str),
+    Other(char),
+}
+
+pub(super) fn read(program: &str) -> Found {
+    let mut found = Found::default();
+    match tokens(program) {
+        Some(tokens) => judge(&tokens, &mut found),
+        None => found.doubt("an awk program is not understood"),
+    }
+    found
+}
+
+const OPERATORS: [&str; 16] = [
+    "|&", "||", "&&", ">>", ">=", "<=", "==", "!=", "++", "--", "+=", "-=", "*=", "/=", "%=", "**",
+];
+
+fn tokens(program: &str) -> Option<Vec<Token>> {
+    let mut cursor = Cursor::new(program);
+    let mut found: Vec<Token> = Vec::new();
+    while let Some(character) = cursor.peek() {
+        match character {
+            ' ' | '\t' | '\r' => {
+                cursor.next();
+            }
+            '\\' => {
+                cursor.next();
+                cursor.take_while(|next| matches!(next, ' ' | '\t' | '\r'));
+                cursor.take_if('\n').then_some(())?;
+            }
+            '\n' => {
+                cursor.next();
+                // Behind these, the statement goes on.
+                let goes_on = matches!(
+                    found.last(),
+                    Some(Token::Other(',') | Token::Operator("&&" | "||"))
+                );
+                if !goes_on {
+                    found.push(Token::Newline);
+                }
+            }
+            '#' => {
+                cursor.take_while(|next| next != '\n');
+            }
+            '"' => {
+                cursor.next();
+                found.push(Token::Text(cursor.until('"')?));
+            }
+            // Behind `if (…)` a pattern may start, behind `(…)` elsewhere a slash divides.
+            '/' if found.last() == Some(&Token::Other(')')) && another_slash(&cursor) => {
+                return None;
+            }
+            '/' if pattern_may_start(found.last()) => {
+                cursor.next();
+                pattern(&mut cursor)?;
+                found.push(Token::Pattern);
+            }
+            _ if character.is_ascii_digit()
+                || (character == '.'
+                    && cursor.ahead(1).is_some_and(|next| next.is_ascii_digit())) =>
+            {
+                cursor.take_while(|next| next.is_ascii_alphanumeric() || next == '.');
+                found.push(Token::Number);
+            }
+            _ if character.is_ascii_alphabetic() || character == '_' => {
+                let name = cursor
+                    .take_while(|next| next.is_ascii_alphanumeric() || matches!(next, '_' | ':'));
+                found.push(Token::Name(name));
+            }
+            _ => match OPERATORS
+                .iter()
+                .find(|operator| cursor.starts_with(operator))
+            {
+                Some(operator) => {
+                    cursor.next();
+                    cursor.next();
+                    found.push(Token::Operator(operator));
+                }
+                None => {
+                    cursor.next();
+                    found.push(Token::Other(character));
+                }
+            },
+        }
+    }
+    Some(found)
+}
+
+/// A slash divides behind a value, and starts a pattern elsewhere.
+fn pattern_may_start(before: Option<&Token>) -> bool {
+    match before {
+        Some(Token::Number | Token::Text(_) | Token::Pattern | Token::Other(')' | ']' | '$')) => {
+            false
+        }
+        Some(Token::Operator("++" | "--")) => false,
+        Some(Token::Name(name)) => {
+            matches!(
+                name.as_str(),
+                "print" | "printf" | "return" | "in" | "case" | "getline" | "do" | "else"
+            )
+        }
+        _ => true,
+    }
+}
+
+fn another_slash(cursor: &Cursor) -> bool {
+    let mut ahead = cursor.clone();
+    ahead.next();
+    ahead.take_while(|next| !matches!(next, '/' | '\n'));
+    ahead.peek() == Some('/')
+}
+
+fn pattern(cursor: &mut Cursor) -> Option<()> {
+    let mut in_class = false;
+    loop {
+        match cursor.next()? {
+            '\\' => {
+                cursor.next()?;
+            }
+            '[' if !in_class => {
+                in_class = true;
+                cursor.take_if('^');
+                cursor.take_if(']');
+            }
+            ']' => in_class = false,
+            '/' if !in_class => return Some(()),
+            '\n' => return None,
+            _ => {}
+        }
+    }
+}
+
+fn judge(tokens: &[Token], found: &mut Found) {
+    let mut depth: usize = 0;
+    // The depth at which a `print` stands whose redirection may follow.
+    let mut printing: Option<usize> = None;
+    for (at, token) in tokens.iter().enumerate() {
+        let after = tokens.get(at + 1..).unwrap_or_default();
+        match token {
+            Token::Other('(' | '[') => depth = depth.saturating_add(1),
+            Token::Other(')' | ']') => depth = depth.saturating_sub(1),
+            Token::Other(';' | '{' | '}') | Token::Newline => printing = None,
+            Token::Other('@') => found.doubt("awk loads other code or calls functions by name"),
+            Token::Name(name) => match name.as_str() {
+                "print" | "printf" => printing = Some(depth),
+                "system" => match after {
+                    [
+                        Token::Other('('),
+                        Token::Text(source),
+                        Token::Other(')'),
+                        ..,
+                    ] => run(source, found),
+                    _ => found.doubt("awk runs a command"),
+                },
+                "getline" => getline(after, found),
+                "ARGV" | "ARGC" => found.doubt("awk changes which files it reads"),
+                "ENVIRON" => found.doubt("awk reads its environment"),
+                "extension" | "SYMTAB" | "FUNCTAB" => {
+                    found.doubt("awk reaches behind its own language")
+                }
+                _ => {}
+            },
+            Token::Operator(">>") => file(after, found, Direction::Write),
+            Token::Other('>') if printing.is_some_and(|base| base == depth) => {
+                file(after, found, Direction::Write)
+            }
+            Token::Operator("|&") => found.doubt("awk talks to a command or a host"),
+            Token::Other('|') => match (before_two(tokens, at), after) {
+                (_, [Token::Text(source), rest @ ..]) if ends_statement(rest) => run(source, found),
+                ((Some(Token::Text(source)), before), [Token::Name(name), ..])
+                    if name == "getline" && starts_expression(before) =>
+                {
+                    run(source, found);
+                }
+                _ => found.doubt("awk runs a command"),
+            },
+            _ => {}
+        }
+    }
+}
+
+fn before_two(tokens: &[Token], at: usize) -> (Option<&Token>, Option<&Token>) {
+    (
+        at.checked_sub(1).and_then(|at| tokens.get(at)),
+        at.checked_sub(2).and_then(|at| tokens.get(at)),
+    )
+}
+
+fn starts_expression(before: Option<&Token>) -> bool {
+    matches!(
+        before,
+        None | Some(Token::Newline | Token::Other('{' | '}' | ';' | '('))
+    )
+}
+
+fn ends_statement(after: &[Token]) -> bool {
+    matches!(
+        after.first(),
+        None | Some(Token::Newline | Token::Other(';' | '}' | ')'))
+    )
+}
+
+fn run(source: &str, found: &mut Found) {
+    if source.contains('\\') {
+        found.doubt("awk runs a command");
+    } else {
+        found.shell.push(source.to_owned());
+    }
+}
+
+enum Direction {
+    Read,
+    Write,
+}
+
+/// A file behind `>` or `<`: known if it is one literal.
+fn file(after: &[Token], found: &mut Found, direction: Direction) {
+    match (after, direction) {
+        ([Token::Text(path), rest @ ..], direction)
+            if !path.contains('\\') && !path.starts_with("/inet") =>
+        {
+            match direction {
+                Direction::Write if ends_statement(rest) => found.writes.push(path.clone()),
+                Direction::Read
+                    if !matches!(
+                        rest.first(),
+                        Some(Token::Text(_) | Token::Name(_) | Token::Other('$'))
+                    ) =>
+                {
+                    found.reads.push(path.clone());
+                }
+                _ => found.doubt("a file that awk names is not known"),
+            }
+        }
+        (_, Direction::Write) => found.doubt("the file that awk writes is not known"),
+        (_, Direction::Read) => found.doubt("the file that awk reads is not known"),
+    }
+}
+
+/// `getline [variable] < file`
+fn getline(after: &[Token], found: &mut Found) {
+    let mut rest = after;
+    if let [Token::Other('$'), tail @ ..] = rest {
+        rest = tail;
+    }
+    if let [Token::Name(_) | Token::Number, tail @ ..] = rest {
+        rest = tail;
+    }
+    if let [Token::Other('['), tail @ ..] = rest {
+        match tail.iter().position(|token| *token == Token::Other(']')) {
+            Some(end) => rest = tail.get(end + 1..).unwrap_or_default(),
+            None => return found.doubt("a getline of awk is not understood"),
+        }
+    }
+    match rest {
+        [Token::Other('<'), tail @ ..] => file(tail, found, Direction::Read),
+        [Token::Other('(' | '$' | '['), ..] => found.doubt("a getline of awk is not understood"),
+        _ => {}
+    }
+}

@@ -1,0 +1,132 @@
+//! What a mongo shell is told: calls of a known set of methods.
+
+use super::cursor::Cursor;
+use super::{Found, listed};
+
+const READS: &str = "find findOne aggregate count countDocuments estimatedDocumentCount distinct limit skip \
+    sort toArray pretty explain getCollection getCollectionNames getCollectionInfos \
+    getSiblingDB getDB stats getIndexes serverStatus hello isMaster version status conf \
+    printjson print stringify ObjectId ISODate Date NumberInt NumberLong NumberDecimal UUID \
+    hasNext next size itcount projection project hint batchSize maxTimeMS getName getMongo \
+    listCollections currentOp dataSize storageSize totalSize totalIndexSize getUsers getRoles \
+    hostInfo buildInfo printReplicationInfo getDBNames collation allowDiskUse comment";
+
+const WRITES: &str = "insert insertOne insertMany update updateOne updateMany replaceOne save createIndex \
+    createIndexes ensureIndex createCollection createView findAndModify findOneAndUpdate \
+    findOneAndReplace renameCollection createUser updateUser grantRolesToUser validate compact";
+
+const DESTROYS: &str = "drop dropDatabase deleteOne deleteMany remove dropIndex dropIndexes dropCollection \
+    findOneAndDelete bulkWrite dropUser shutdownServer";
+
+/// Names that stand for objects, and constants.
+const NAMES: &str = "db rs sh JSON true false null undefined new admin local config Infinity NaN";
+
+pub(super) fn read(code: &str) -> Found {
+    let mut found = Found::default();
+    let is_shell_command = |line: &&str| {
+        let mut words = line.split_whitespace();
+        matches!(
+            (words.next(), words.next(), words.next()),
+            (Some("show" | "use"), Some(_), None) | (Some("exit" | "quit" | "help"), None, None)
+        )
+    };
+    // An expression may go on over several lines.
+    let rest: Vec<&str> = code
+        .lines()
+        .filter(|line| !is_shell_command(line))
+        .collect();
+    if expression(&rest.join("\n"), &mut found).is_none() {
+        found.doubt("code of a mongo shell is not understood");
+    }
+    found
+}
+
+fn expression(line: &str, found: &mut Found) -> Option<()> {
+    let mut cursor = Cursor::new(line);
+    let mut before = ' ';
+    while let Some(character) = cursor.peek() {
+        match character {
+            '"' | '\'' => {
+                cursor.next();
+                let text = cursor.until(character)?;
+                // An escape could spell an operator.
+                if text.contains('\\') {
+                    return None;
+                }
+                operator(&text, found)?;
+                before = '"';
+            }
+            _ if character.is_ascii_alphabetic() || matches!(character, '_' | '$') => {
+                let name = cursor
+                    .take_while(|next| next.is_ascii_alphanumeric() || matches!(next, '_' | '$'));
+                cursor.skip_white_space();
+                let calls = cursor.peek() == Some('(');
+                let is_key = cursor.peek() == Some(':');
+                operator(&name, found)?;
+                if calls {
+                    if listed(DESTROYS, &name) {
+                        found.destroys = true;
+                    } else if listed(WRITES, &name) {
+                        found.sends = true;
+                    } else if !listed(READS, &name) {
+                        return None;
+                    }
+                } else if !is_key && before != '.' && !listed(NAMES, &name) {
+                    return None;
+                } else if before == '.' && matches!(name.as_str(), "constructor" | "prototype") {
+                    return None;
+                }
+                before = 'a';
+            }
+            '/' => return None,
+            // What an index holds could be called.
+            ']' => {
+                cursor.next();
+                cursor.skip_white_space();
+                if cursor.peek() == Some('(') {
+                    return None;
+                }
+                before = ']';
+            }
+            '.'
+            | '('
+            | ')'
+            | '{'
+            | '}'
+            | '['
+            | ','
+            | ':'
+            | ';'
+            | ' '
+            | '\t'
+            | '-'
+            | '+'
+            | '0'..='9' => {
+                cursor.next();
+                if character == ')' && {
+                    cursor.skip_white_space();
+                    cursor.peek() == Some('(')
+                } {
+                    return None;
+                }
+                if !character.is_whitespace() {
+                    before = character;
+                }
+            }
+            _ => return None,
+        }
+    }
+    Some(())
+}
+
+/// Operators of queries and pipelines that do more than look.
+fn operator(name: &str, found: &mut Found) -> Option<()> {
+    match name {
+        "$out" | "$merge" => found.destroys = true,
+        "$function" | "$where" | "$accumulator" | "mapReduce" | "mapreduce" | "eval" | "$eval" => {
+            return None;
+        }
+        _ => {}
+    }
+    Some(())
+}

@@ -1,0 +1,172 @@
+//! Perl one-liners that only match, replace and print.
+
+use super::cursor::Cursor;
+use super::{Found, listed};
+
+const WORDS: &str = "print printf say if unless else elsif and or not next last chomp chop lc uc lcfirst \
+    ucfirst length substr index join split reverse sort keys values exists defined delete push \
+    pop shift scalar my our for foreach while BEGIN END eq ne lt gt eof";
+
+pub(super) fn read(code: &str) -> Found {
+    let mut found = Found::default();
+    if harmless(code).is_none() {
+        found.doubt("perl code is not known to be harmless");
+    }
+    found
+}
+
+fn harmless(code: &str) -> Option<()> {
+    let mut cursor = Cursor::new(code);
+    // Whether a slash would divide.
+    let mut value = false;
+    while let Some(character) = cursor.peek() {
+        match character {
+            '"' => {
+                cursor.next();
+                interpolated(&cursor.until('"')?)?;
+                value = true;
+            }
+            '\'' => {
+                cursor.next();
+                cursor.until('\'')?;
+                value = true;
+            }
+            '/' if !value => {
+                cursor.next();
+                interpolated(&cursor.until('/')?)?;
+                flags(&mut cursor)?;
+                value = true;
+            }
+            '$' | '@' | '%'
+                if cursor.ahead(1).is_some_and(|next| {
+                    next.is_ascii_alphanumeric()
+                        || matches!(next, '_' | '.' | '&' | ',' | '/' | '\\')
+                }) =>
+            {
+                if character == '%' && value {
+                    cursor.next();
+                    value = false;
+                    continue;
+                }
+                cursor.next();
+                let name = cursor.take_while(|next| next.is_ascii_alphanumeric() || next == '_');
+                // What `<>` reads, and the environment.
+                if matches!(name.as_str(), "ARGV" | "ENV" | "INC" | "SIG") {
+                    return None;
+                }
+                if name.is_empty() {
+                    cursor.next();
+                }
+                value = true;
+            }
+            _ if character.is_ascii_alphabetic() || character == '_' => {
+                let word = cursor.take_while(|next| next.is_ascii_alphanumeric() || next == '_');
+                value = word_is_harmless(&word, &mut cursor)?;
+            }
+            _ if character.is_ascii_digit() => {
+                cursor.take_while(|next| next.is_ascii_digit() || next == '.');
+                value = true;
+            }
+            // `<FILE>`, `<$x>`, `<>` read files.
+            '<' => {
+                cursor.next();
+                cursor.take_if('=');
+                if !matches!(cursor.peek(), Some(' ' | '0'..='9')) {
+                    return None;
+                }
+                value = false;
+            }
+            '>' => {
+                cursor.next();
+                value = false;
+            }
+            // `|` and `&` only doubled: no pipes, no calls.
+            '|' | '&' => {
+                cursor.next();
+                cursor.take_if(character).then_some(())?;
+                value = false;
+            }
+            ')' | ']' | '}' => {
+                cursor.next();
+                value = character != '}';
+                cursor.skip_blanks();
+                if cursor.peek() == Some('(') {
+                    return None;
+                }
+            }
+            ' ' | '\t' | '\n' => {
+                cursor.next();
+            }
+            ';' | '(' | '{' | '[' | ',' | '.' | '+' | '-' | '*' | '/' | '%' | '=' | '!' | '?'
+            | ':' | '~' => {
+                cursor.next();
+                // File tests and references to code.
+                if character == '-'
+                    && !value
+                    && cursor.peek().is_some_and(|next| next.is_ascii_alphabetic())
+                {
+                    return None;
+                }
+                if character == '-'
+                    && cursor.peek() == Some('>')
+                    && !matches!(cursor.ahead(1), Some('[' | '{'))
+                {
+                    return None;
+                }
+                value = false;
+            }
+            _ => return None,
+        }
+    }
+    Some(())
+}
+
+/// Leaves whether the word stands for a value.
+fn word_is_harmless(word: &str, cursor: &mut Cursor) -> Option<bool> {
+    let delimiter = cursor
+        .peek()
+        .filter(|next| matches!(next, '/' | '|' | '#' | ',' | '!' | ':' | '@'));
+    match (word, delimiter) {
+        ("s" | "tr" | "y", Some(delimiter)) => {
+            cursor.next();
+            interpolated(&cursor.until(delimiter)?)?;
+            interpolated(&cursor.until(delimiter)?)?;
+            flags(cursor)?;
+            Some(true)
+        }
+        ("m" | "qr", Some(delimiter)) => {
+            cursor.next();
+            interpolated(&cursor.until(delimiter)?)?;
+            flags(cursor)?;
+            Some(true)
+        }
+        ("s" | "tr" | "y" | "m" | "qr" | "q" | "qq" | "qw" | "qx", _) => None,
+        ("print" | "printf" | "say", _) => {
+            cursor.skip_blanks();
+            // `print FILE …` and `print {…}` go elsewhere.
+            let next = cursor.peek();
+            if next == Some('{') || next.is_some_and(|next| next.is_ascii_uppercase()) {
+                return None;
+            }
+            Some(false)
+        }
+        _ => listed(WORDS, word).then_some(false),
+    }
+}
+
+/// Flags of a pattern; `e` would run the replacement.
+fn flags(cursor: &mut Cursor) -> Option<()> {
+    let flags = cursor.take_while(|next| next.is_ascii_alphabetic());
+    flags
+        .chars()
+        .all(|flag| "gimsxorcdn".contains(flag))
+        .then_some(())
+}
+
+/// Text in which variables are replaced, but no code runs.
+fn interpolated(text: &str) -> Option<()> {
+    let runs = [
+        "@{", "${", "@[", "$$", "(?{", "(??{", "$ENV", "@ENV", "->", "$(", "@ARGV", "$ARGV", "@INC",
+    ];
+    (!runs.iter().any(|part| text.contains(part))).then_some(())
+}

@@ -1,0 +1,410 @@
+//! Python one-liners that only compute, print, and open files by literal names.
+
+use std::collections::BTreeSet;
+
+use super::cursor::Cursor;
+use super::{Found, listed};
+
+/// Modules from which nothing leads to files, programs or the network by the attributes below.
+const MODULES: &str = "sys json math platform string datetime time re random statistics textwrap base64 hashlib \
+    itertools functools collections decimal fractions uuid calendar struct unicodedata pprint \
+    html cmath typing";
+
+const KEYWORDS: &str = "for in if else elif and or not is None True False while break continue pass try except \
+    finally as with lambda return assert del raise import from yield";
+
+const BUILTINS: &str = "print len str int float bool list dict set tuple sorted sum min max range enumerate zip \
+    map filter abs round repr hex oct bin ord chr divmod pow any all reversed isinstance type \
+    bytes bytearray format iter next hash id exit quit Exception KeyError ValueError \
+    IndexError TypeError complex frozenset";
+
+const ATTRIBUTES: &str = "version version_info platform maxsize byteorder executable argv stdin stdout stderr exit \
+    major minor micro prefix implementation name getrecursionlimit load loads dump dumps read \
+    readline readlines write writelines flush close get keys values items pop append extend \
+    insert sort reverse index count join split rsplit splitlines strip lstrip rstrip replace \
+    startswith endswith lower upper title capitalize swapcase find rfind isdigit isalpha \
+    isalnum isspace isupper islower zfill ljust rjust center encode decode format partition \
+    rpartition casefold add discard update union intersection difference setdefault copy \
+    fromkeys most_common Counter defaultdict OrderedDict deque namedtuple now today utcnow \
+    date datetime timedelta timezone utc isoformat strftime strptime fromisoformat timestamp \
+    fromtimestamp year month day hour minute second days total_seconds time sleep perf_counter \
+    sqrt pi e floor ceil log log2 log10 exp sin cos tan pow gcd factorial isclose hypot match \
+    search findall sub fullmatch finditer compile group groups IGNORECASE b64encode b64decode \
+    md5 sha1 sha256 sha512 hexdigest digest uuid4 randint mean median system_alias machine \
+    python_version";
+
+pub(super) fn read(code: &str) -> Found {
+    let mut reader = Reader {
+        found: Found::default(),
+        bound: BTreeSet::new(),
+    };
+    if reader.code(code, 0).is_none() {
+        reader.found = Found::default();
+        reader
+            .found
+            .doubt("python code is not known to be harmless");
+    }
+    reader.found
+}
+
+struct Reader {
+    found: Found,
+    /// Names that the code itself has bound.
+    bound: BTreeSet<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Token {
+    Name(String),
+    Text(String),
+    Other(char),
+    Newline,
+}
+
+impl Reader {
+    /// `None`: not known to be harmless.
+    fn code(&mut self, code: &str, depth: usize) -> Option<()> {
+        if depth > 3 {
+            return None;
+        }
+        let tokens = self.tokens(code, depth)?;
+        self.bind(&tokens);
+        let mut at = 0;
+        let mut statement_start = true;
+        while let Some(token) = tokens.get(at) {
+            let rest = tokens.get(at + 1..).unwrap_or_default();
+            let before = at.checked_sub(1).and_then(|at| tokens.get(at));
+            let starts = std::mem::replace(&mut statement_start, false);
+            at += 1;
+            match token {
+                Token::Newline | Token::Other(';') => statement_start = true,
+                Token::Other('@' | '`') => return None,
+                Token::Name(name) if starts && matches!(name.as_str(), "import" | "from") => {
+                    at += self.import(name, rest)?;
+                }
+                Token::Name(name)
+                    if name == "import"
+                        || name == "from" && before != Some(&Token::Name("yield".into())) =>
+                {
+                    return None;
+                }
+                Token::Name(name) if before == Some(&Token::Other('.')) => {
+                    listed(ATTRIBUTES, &name).then_some(())?;
+                }
+                Token::Name(name) if name == "open" => at += self.open(rest)?,
+                Token::Name(name) => {
+                    let keyword_argument = rest.first() == Some(&Token::Other('='))
+                        && rest.get(1) != Some(&Token::Other('='));
+                    let known = listed(KEYWORDS, &name)
+                        || listed(BUILTINS, &name)
+                        || (self.bound.contains(name) && !name.starts_with("__"))
+                        || (keyword_argument && !name.starts_with('_'));
+                    known.then_some(())?;
+                }
+                Token::Text(_) | Token::Other(_) => {}
+            }
+        }
+        Some(())
+    }
+
+    /// Names bound by `x = …`, `for x in`, `as x`, `lambda x:`.
+    fn bind(&mut self, tokens: &[Token]) {
+        let mut binding = false;
+        for (at, token) in tokens.iter().enumerate() {
+            match token {
+                Token::Name(name) if matches!(name.as_str(), "for" | "as" | "lambda") => {
+                    binding = true
+                }
+                Token::Name(name) if name == "in" => binding = false,
+                Token::Other(':') | Token::Newline | Token::Other(';') => binding = false,
+                Token::Name(name) => {
+                    let before = at.checked_sub(1).and_then(|at| tokens.get(at));
+                    let assigned = tokens.get(at + 1) == Some(&Token::Other('='))
+                        && tokens.get(at + 2) != Some(&Token::Other('='))
+                        && matches!(
+                            before,
+                            None | Some(Token::Newline | Token::Other(';' | ':' | ','))
+                        );
+                    let several = matches!(
+                        before,
+                        None | Some(Token::Newline | Token::Other(';' | ','))
+                    ) && tokens.get(at + 1) == Some(&Token::Other(','));
+                    let free = !name.starts_with('_') || name == "_";
+                    let shadows =
+                        listed(BUILTINS, &name) || listed(MODULES, &name) || is_dangerous(name);
+                    if (binding || assigned || several)
+                        && free
+                        && !shadows
+                        && before != Some(&Token::Other('.'))
+                    {
+                        self.bound.insert(name.clone());
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// `import a, b`, `from a import b`; leaves how many tokens that takes.
+    fn import(&mut self, keyword: &str, rest: &[Token]) -> Option<usize> {
+        let end = rest
+            .iter()
+            .position(|token| matches!(token, Token::Newline | Token::Other(';')))
+            .unwrap_or(rest.len());
+        let words = rest.get(..end)?;
+        if keyword == "from" {
+            let [Token::Name(module), Token::Name(import), names @ ..] = words else {
+                return None;
+            };
+            if import != "import" || !listed(MODULES, &module) {
+                return None;
+            }
+            for name in names {
+                match name {
+                    Token::Name(name) if listed(ATTRIBUTES, &name) => {
+                        self.bound.insert(name.clone());
+                    }
+                    Token::Other(',') => {}
+                    _ => return None,
+                }
+            }
+            return Some(end);
+        }
+        for word in words {
+            match word {
+                Token::Name(module) if listed(MODULES, &module) => {
+                    self.bound.insert(module.clone());
+                }
+                Token::Other(',') => {}
+                _ => return None,
+            }
+        }
+        Some(end)
+    }
+
+    /// `open('file')`, `open('file', 'w')`; leaves how many tokens that takes.
+    fn open(&mut self, rest: &[Token]) -> Option<usize> {
+        let end = rest.iter().position(|token| *token == Token::Other(')'))?;
+        let [Token::Other('('), Token::Text(path), options @ ..] = rest.get(..end)? else {
+            return None;
+        };
+        let mut mode = "r";
+        match options {
+            [] => {}
+            [Token::Other(','), Token::Text(given)] => mode = given,
+            [
+                Token::Other(','),
+                Token::Name(name),
+                Token::Other('='),
+                Token::Text(given),
+            ] if name == "mode" => mode = given,
+            [
+                Token::Other(','),
+                Token::Name(name),
+                Token::Other('='),
+                Token::Text(_),
+            ] if name == "encoding" => {}
+            [
+                Token::Other(','),
+                Token::Text(given),
+                Token::Other(','),
+                Token::Name(name),
+                Token::Other('='),
+                Token::Text(_),
+            ] if name == "encoding" => {
+                mode = given;
+            }
+            _ => return None,
+        }
+        if mode.contains(['r', '+']) || mode.is_empty() {
+            self.found.reads.push(path.clone());
+        }
+        if mode.contains(['w', 'a', 'x', '+']) {
+            self.found.writes.push(path.clone());
+        }
+        Some(end.saturating_add(1))
+    }
+
+    fn tokens(&mut self, code: &str, depth: usize) -> Option<Vec<Token>> {
+        let mut cursor = Cursor::new(code);
+        let mut found = Vec::new();
+        while let Some(character) = cursor.peek() {
+            match character {
+                '\n' => {
+                    cursor.next();
+                    found.push(Token::Newline);
+                }
+                _ if character.is_whitespace() => {
+                    cursor.next();
+                }
+                '#' => {
+                    cursor.take_while(|next| next != '\n');
+                }
+                '\\' => {
+                    cursor.next();
+                    cursor.take_if('\n').then_some(())?;
+                }
+                '"' | '\'' => {
+                    let text = string(&mut cursor)?;
+                    found.push(Token::Text(if text.contains('\\') {
+                        return_if_plain(&text)?
+                    } else {
+                        text
+                    }));
+                }
+                _ if character.is_ascii_alphabetic() || character == '_' => {
+                    let name =
+                        cursor.take_while(|next| next.is_ascii_alphanumeric() || next == '_');
+                    match cursor.peek() {
+                        Some('"' | '\'')
+                            if name.len() <= 2
+                                && name.chars().all(|letter| "rRbBuUfF".contains(letter)) =>
+                        {
+                            let text = string(&mut cursor)?;
+                            if name.contains(['f', 'F']) {
+                                self.interpolations(&text, depth)?;
+                            }
+                            // A prefix changes what the text is: it may not name a file.
+                            found.push(Token::Text(text));
+                            if name.contains(['f', 'F', 'b', 'B']) {
+                                found.push(Token::Other('~'));
+                            }
+                        }
+                        _ => found.push(Token::Name(name)),
+                    }
+                }
+                _ if character.is_ascii_digit() => {
+                    cursor.take_while(|next| {
+                        next.is_ascii_alphanumeric() || matches!(next, '_' | '.')
+                    });
+                    found.push(Token::Other('0'));
+                }
+                _ if character.is_ascii() => {
+                    cursor.next();
+                    found.push(Token::Other(character));
+                }
+                _ => return None,
+            }
+        }
+        Some(found)
+    }
+
+    /// The code in the braces of an f-string.
+    fn interpolations(&mut self, text: &str, depth: usize) -> Option<()> {
+        let mut rest = text;
+        while let Some(start) = rest.find('{') {
+            let body = rest.get(start + 1..)?;
+            if let Some(after) = body.strip_prefix('{') {
+                rest = after;
+                continue;
+            }
+            let end = body.find('}')?;
+            let code = body.get(..end)?;
+            if code.contains(['{', '\\']) {
+                return None;
+            }
+            // Names are bound by the code around, which is read later: they are checked there.
+            for name in code
+                .split(|character: char| !(character.is_ascii_alphanumeric() || character == '_'))
+            {
+                let harmless = !name.starts_with("__") && !is_dangerous(name);
+                harmless.then_some(())?;
+            }
+            let calls = code.contains('(');
+            if calls {
+                self.code(code, depth + 1)?;
+            } else {
+                for attribute in code.split('.').skip(1) {
+                    let name: String = attribute
+                        .chars()
+                        .take_while(|character| {
+                            character.is_ascii_alphanumeric() || *character == '_'
+                        })
+                        .collect();
+                    let is_format = name.is_empty()
+                        || name.bytes().all(|byte| byte.is_ascii_digit())
+                        || code.contains(':');
+                    (is_format || listed(ATTRIBUTES, &name)).then_some(())?;
+                }
+            }
+            rest = body.get(end + 1..)?;
+        }
+        Some(())
+    }
+}
+
+fn is_dangerous(name: &str) -> bool {
+    matches!(
+        name,
+        "eval"
+            | "exec"
+            | "compile"
+            | "open"
+            | "input"
+            | "getattr"
+            | "setattr"
+            | "delattr"
+            | "globals"
+            | "locals"
+            | "vars"
+            | "dir"
+            | "breakpoint"
+            | "help"
+            | "memoryview"
+            | "object"
+            | "super"
+            | "staticmethod"
+            | "classmethod"
+            | "property"
+            | "os"
+            | "subprocess"
+            | "builtins"
+    )
+}
+
+/// Text whose escapes are only those of white space stays usable as text.
+fn return_if_plain(text: &str) -> Option<String> {
+    let mut plain = String::new();
+    let mut characters = text.chars();
+    while let Some(character) = characters.next() {
+        if character != '\\' {
+            plain.push(character);
+            continue;
+        }
+        match characters.next()? {
+            'n' => plain.push('\n'),
+            't' => plain.push('\t'),
+            escaped @ ('\\' | '\'' | '"') => plain.push(escaped),
+            // Other escapes could spell anything; keep something that names no file.
+            _ => plain.push('\0'),
+        }
+    }
+    Some(plain)
+}
+
+fn string(cursor: &mut Cursor) -> Option<String> {
+    let quote = cursor.next()?;
+    let triple = cursor.peek() == Some(quote) && cursor.ahead(1) == Some(quote);
+    if !triple {
+        return cursor.until(quote);
+    }
+    cursor.next();
+    cursor.next();
+    let mut text = String::new();
+    loop {
+        if cursor.peek()? == quote
+            && cursor.ahead(1) == Some(quote)
+            && cursor.ahead(2) == Some(quote)
+        {
+            cursor.skip(3);
+            return Some(text);
+        }
+        match cursor.next()? {
+            '\\' => {
+                text.push('\\');
+                text.push(cursor.next()?);
+            }
+            character => text.push(character),
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Redis commands, one on a line.
+
+use super::{Found, listed};
+
+const READS: &str = "GET MGET EXISTS TTL PTTL TYPE KEYS SCAN HGET HGETALL HMGET HKEYS HVALS HLEN HEXISTS HSCAN \
+    HSTRLEN HRANDFIELD LRANGE LLEN LINDEX LPOS SMEMBERS SISMEMBER SMISMEMBER SCARD SSCAN \
+    SRANDMEMBER SINTER SUNION SDIFF SINTERCARD ZRANGE ZRANGEBYSCORE ZREVRANGE ZREVRANGEBYSCORE \
+    ZRANGEBYLEX ZREVRANGEBYLEX ZSCORE ZMSCORE ZCARD ZCOUNT ZRANK ZREVRANK ZSCAN ZLEXCOUNT \
+    ZRANDMEMBER ZINTER ZUNION ZDIFF STRLEN GETRANGE SUBSTR GETBIT BITCOUNT BITPOS PFCOUNT \
+    XRANGE XREVRANGE XLEN XINFO XREAD XPENDING GEOPOS GEODIST GEOHASH GEOSEARCH INFO DBSIZE \
+    PING ECHO TIME LASTSAVE ROLE RANDOMKEY DUMP TOUCH SELECT AUTH HELLO QUIT WAIT LOLWUT \
+    EXPIRETIME PEXPIRETIME LCS OBJECT MULTI EXEC DISCARD WATCH UNWATCH ASKING READONLY RESET \
+    JSON.GET";
+
+const WRITES: &str = "SET SETEX PSETEX SETNX MSET MSETNX GETSET GETEX APPEND SETRANGE SETBIT BITOP BITFIELD INCR \
+    INCRBY INCRBYFLOAT DECR DECRBY HSET HSETNX HMSET HINCRBY HINCRBYFLOAT LPUSH LPUSHX RPUSH \
+    RPUSHX LINSERT LSET LMOVE RPOPLPUSH BLMOVE SADD SMOVE SINTERSTORE SUNIONSTORE SDIFFSTORE \
+    ZADD ZINCRBY ZUNIONSTORE ZINTERSTORE ZDIFFSTORE ZRANGESTORE XADD XACK XGROUP XCLAIM \
+    XAUTOCLAIM XREADGROUP GEOADD GEOSEARCHSTORE PFADD PFMERGE PUBLISH SPUBLISH EXPIRE PEXPIRE \
+    EXPIREAT PEXPIREAT PERSIST COPY SAVE BGSAVE BGREWRITEAOF RESTORE JSON.SET";
+
+const DESTROYS: &str = "DEL UNLINK GETDEL FLUSHALL FLUSHDB HDEL LPOP RPOP BLPOP BRPOP LMPOP LREM LTRIM SPOP SREM \
+    ZREM ZPOPMIN ZPOPMAX BZPOPMIN BZPOPMAX ZMPOP ZREMRANGEBYSCORE ZREMRANGEBYRANK \
+    ZREMRANGEBYLEX XDEL XTRIM RENAME RENAMENX MOVE SWAPDB SHUTDOWN";
+
+pub(super) fn read(code: &str) -> Found {
+    let mut found = Found::default();
+    for line in code.lines() {
+        let mut words = line.split_whitespace().map(str::to_ascii_uppercase);
+        let Some(first) = words.next() else { continue };
+        // `redis-cli 5 GET x` repeats.
+        let command = if first.bytes().all(|byte| byte.is_ascii_digit()) {
+            words.next().unwrap_or_default()
+        } else {
+            first
+        };
+        let second = words.next().unwrap_or_default();
+        let looks = match command.as_str() {
+            "CONFIG" | "CLIENT" | "SLOWLOG" | "MEMORY" | "LATENCY" | "COMMAND" | "CLUSTER"
+            | "PUBSUB" | "MODULE" | "ACL" => matches!(
+                second.as_str(),
+                "GET"
+                    | "LIST"
+                    | "INFO"
+                    | "ID"
+                    | "GETNAME"
+                    | "LEN"
+                    | "USAGE"
+                    | "STATS"
+                    | "DOCTOR"
+                    | "LATEST"
+                    | "HISTORY"
+                    | "COUNT"
+                    | "DOCS"
+                    | "NODES"
+                    | "SLOTS"
+                    | "SHARDS"
+                    | "CHANNELS"
+                    | "NUMSUB"
+                    | "NUMPAT"
+                    | "WHOAMI"
+                    | "CAT"
+                    | "HELP"
+                    | ""
+            ),
+            other => listed(READS, other),
+        };
+        if looks {
+            continue;
+        }
+        if listed(DESTROYS, &command) {
+            found.destroys = true;
+        } else if listed(WRITES, &command) {
+            found.sends = true;
+        } else {
+            found.doubt(format!(
+                "the redis command {command} {second} is not known to be harmless"
+            ));
+        }
+    }
+    found
+}

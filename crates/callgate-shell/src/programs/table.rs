@@ -1,0 +1,319 @@
+//! The model of a program table: what `docs/program-tables.md` describes, as types.
+
+use crate::effect::{Action, CodeOrigin, Mark};
+
+/// What is known of one program, or of a family that behaves the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Table {
+    /// The names it goes by.
+    pub names: Vec<String>,
+    /// What it is, in a few words.
+    pub description: String,
+    /// The file the table stands in, for messages.
+    pub origin: String,
+    /// The line its header stands on.
+    pub line: usize,
+    /// Its options, operands and subcommands.
+    pub level: Level,
+    /// Commands and the effects they must have.
+    pub examples: Vec<Example>,
+}
+
+/// A command and the effects it must have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Example {
+    /// The line it stands on.
+    pub line: usize,
+    /// The command.
+    pub command: String,
+    /// All its effects, except `run` of known programs.
+    pub expected: Vec<EffectForm>,
+}
+
+/// What stands at one level of a table: the program itself, or one of its subcommands.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Level {
+    /// How options are written. A subcommand without a `style` line has that of its parent.
+    pub style: Style,
+    /// The options.
+    pub options: Vec<OptionForm>,
+    /// The operands; the first whose condition holds.
+    pub args: Vec<When<Vec<Slot>>>,
+    /// The effects when there is no operand; the first whose condition holds.
+    pub none: Vec<When<Vec<EffectForm>>>,
+    /// The effects of running it at all; all whose conditions hold.
+    pub does: Vec<When<Vec<EffectForm>>>,
+    /// When path operands mean whole trees.
+    pub tree: Vec<Condition>,
+    /// What it does with standard input; the first whose condition holds.
+    pub stdin: Vec<When<Role>>,
+    /// What comes out; the first whose condition holds.
+    pub stdout: Vec<When<Output>>,
+    /// The subcommands; the first whose name matches.
+    pub subs: Vec<Sub>,
+    /// Options of this level are accepted behind the subcommand, too.
+    pub everywhere: bool,
+    /// File names from wildcards may be taken for options with effects.
+    pub globs_unsafe: bool,
+    /// An option that no line names is accepted, here and below; its values are text.
+    pub options_any: bool,
+    /// What the value of an option is under a condition; the first that holds.
+    pub values: Vec<(String, When<Role>)>,
+    /// What it wraps runs on another machine or in a container.
+    pub elsewhere: Option<String>,
+}
+
+/// A subcommand.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sub {
+    /// Its names, possibly globs.
+    pub names: Vec<String>,
+    /// What it is, in a few words.
+    pub description: String,
+    /// The line it stands on.
+    pub line: usize,
+    /// Below this word the subcommands of the same level apply once more.
+    pub again: bool,
+    /// Its options, operands and subcommands.
+    pub level: Level,
+}
+
+/// Something that counts only under a condition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct When<T> {
+    /// The condition; empty: always.
+    pub condition: Condition,
+    /// What counts then.
+    pub then: T,
+}
+
+/// Terms that must all hold.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Condition {
+    /// The terms.
+    pub all: Vec<Term>,
+}
+
+/// One of several atoms holds, or, negated, none of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Term {
+    /// The term holds if no atom does.
+    pub negated: bool,
+    /// The atoms.
+    pub any: Vec<Atom>,
+}
+
+/// The smallest part of a condition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Atom {
+    /// The option is given, under any of its names.
+    Option(String),
+    /// The option is given with a value that matches the glob.
+    Value(String, String),
+    /// There are at least so many operands.
+    Count(usize),
+    /// The operand at this place (from 1) matches the glob.
+    Operand(usize, String),
+}
+
+/// How options are written.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Style {
+    /// `--long`, abbreviations, bundles, options anywhere.
+    #[default]
+    Gnu,
+    /// The same, but the first operand ends the options.
+    Posix,
+    /// As gnu, without abbreviations.
+    Long,
+    /// As long, but the first operand ends the options.
+    LongFirst,
+    /// `-word value` or `-word=value`, one or two dashes, no bundles.
+    Single,
+    /// The same, but the first operand ends the options.
+    SingleFirst,
+    /// As gnu, but the first word may be a bundle without dash.
+    Tar,
+    /// No options.
+    None,
+    /// Read by code.
+    Custom(String),
+}
+
+/// An option.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OptionForm {
+    /// Its names, with their dashes.
+    pub names: Vec<String>,
+    /// The values it takes.
+    pub values: Values,
+    /// It prints something and ends the program: nothing else happens.
+    pub ends: bool,
+    /// Path operands mean everything below them.
+    pub tree: bool,
+    /// All words behind it are operands.
+    pub rest: bool,
+    /// Effects of its own.
+    pub effects: Vec<EffectForm>,
+    /// The line it stands on.
+    pub line: usize,
+}
+
+/// The values of an option.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Values {
+    /// It is a flag.
+    None,
+    /// A value may be glued to it.
+    Optional(Role),
+    /// It takes that many words, the first possibly glued.
+    Words(Vec<Role>),
+}
+
+/// A place for operands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Slot {
+    /// What the operand is.
+    pub role: Role,
+    /// How often it may stand there.
+    pub repeat: Repeat,
+}
+
+/// How often an operand may stand in a slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Repeat {
+    /// Exactly once.
+    Once,
+    /// Once or not at all.
+    Optional,
+    /// Any number of times.
+    Any,
+    /// At least once.
+    Some,
+}
+
+/// What a word is to the program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Role {
+    /// The kind.
+    pub kind: RoleKind,
+    /// Everything below the path, too.
+    pub tree: bool,
+    /// Marks of its effects.
+    pub marks: Vec<Mark>,
+    /// Where what it names runs, if not here.
+    pub elsewhere: Option<String>,
+}
+
+/// The kinds of roles.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RoleKind {
+    /// No effect.
+    Text,
+    /// A path that is seen.
+    List,
+    /// A path that is read.
+    Read,
+    /// A path that is written.
+    Write,
+    /// A file, or a directory into which the sources go.
+    WriteInto,
+    /// A path that is removed.
+    Delete,
+    /// A path that is read and written in place.
+    Update,
+    /// A path that is read, and written too unless the code of the same call only looks.
+    UpdateByCode,
+    /// A path that is read and removed here.
+    Move,
+    /// A file whose contents are executed.
+    RunFile,
+    /// A directory that later relative paths start from.
+    Directory,
+    /// Shell source.
+    Shell,
+    /// This word and all that follow, joined by spaces, are shell source.
+    ShellWords,
+    /// This word and all that follow are a command; with `until`, up to a word `;` or `+`.
+    Command {
+        /// It ends at `;` or `+`.
+        until: bool,
+        /// Its table is named after this and its first word (`python-m-` and `pip`).
+        prefix: Option<String>,
+    },
+    /// `NAME=value`, put into the environment.
+    Assign,
+    /// A little language.
+    Code(String),
+    /// A host to connect to.
+    Host,
+    /// A host that is handed data.
+    HostSend,
+    /// A URL to fetch from.
+    Url,
+    /// A URL that is handed data.
+    UrlSend,
+    /// `host:path`, a URL or a local path, read.
+    RemoteRead,
+    /// `host:path`, a URL or a local path, written.
+    RemoteWrite,
+    /// Text, but `@file` reads the file.
+    AtRead,
+    /// The value of an option that is not named: text, but `file://…` and `@…` read a file.
+    AnyValue,
+    /// Not understood, and why.
+    Opaque(String),
+}
+
+/// What comes out of a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Output {
+    /// Paths at or below the listed operands.
+    Names,
+    /// Names relative to the listed operands, or the operands themselves.
+    Entries,
+    /// A selection of the lines that came in, if there is no file operand.
+    Same,
+    /// Local data.
+    Data,
+    /// Something from the network.
+    Fetched,
+    /// Not known.
+    Unknown,
+}
+
+/// An effect as a table states it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EffectForm {
+    /// What is done.
+    pub action: Action,
+    /// To what.
+    pub target: EffectTarget,
+    /// Everything below the path, too.
+    pub tree: bool,
+    /// What is special about it.
+    pub marks: Vec<Mark>,
+}
+
+/// What an effect of a table is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EffectTarget {
+    /// A path, relative to the working directory or starting with `~` or `/`.
+    Path(String),
+    /// Code that runs.
+    Program(CodeOrigin, String),
+    /// A host or a service in angle brackets; `None`: not known.
+    Host(Option<String>),
+    /// Words that say why. `None` in an example: any.
+    Words(Option<String>),
+}
+
+impl Role {
+    /// It takes all words that follow.
+    pub fn takes_rest(&self) -> bool {
+        matches!(
+            self.kind,
+            RoleKind::Command { until: false, .. } | RoleKind::ShellWords
+        )
+    }
+}

@@ -1,0 +1,278 @@
+//! Compound commands: branches, loops, cases, functions.
+
+use super::Dialect;
+use super::ast::{Arm, CommandKind, Part, Script};
+use super::cursor::{Parsed, Parser, TokenKind, is_metacharacter, name_length};
+use super::words::Stop;
+use std::rc::Rc;
+
+impl Parser<'_> {
+    /// `( … )` or `(( … ))`.
+    pub fn parenthesis(&mut self) -> Parsed<CommandKind> {
+        let start = self.position;
+        if self.starts_with("((") && !self.not_arithmetic.contains(&start) {
+            if self.dialect == Dialect::Sh {
+                return self.fail("`((` does not mean the same to every shell");
+            }
+            self.advance(TokenKind::Operator, 2);
+            if let Some(parts) = self.arithmetic_until_double_parenthesis()? {
+                return Ok(CommandKind::Arithmetic(parts));
+            }
+            self.not_arithmetic.insert(start);
+            self.rewind(start);
+        }
+        self.take("(");
+        let body = self.list()?;
+        if !self.take(")") {
+            return self.fail("`)` is missing here");
+        }
+        Ok(CommandKind::Subshell(body))
+    }
+
+    /// Reads up to `))`. `None`: it is not arithmetic after all; the caller goes back.
+    pub fn arithmetic_until_double_parenthesis(&mut self) -> Parsed<Option<Vec<Part>>> {
+        match self.arithmetic_parts(Stop::Parenthesis) {
+            Ok(parts) if self.starts_with("))") => {
+                self.advance(TokenKind::Operator, 2);
+                Ok(Some(parts))
+            }
+            Err(mistake) if self.fuel.get() == 0 => Err(mistake),
+            Ok(_) | Err(_) => Ok(None),
+        }
+    }
+
+    pub fn conditional_branches(&mut self) -> Parsed<CommandKind> {
+        let mut branches = Vec::new();
+        loop {
+            let condition = self.list()?;
+            self.expect("then")?;
+            branches.push((condition, self.list()?));
+            match self.reserved() {
+                Some(("elif", length)) => self.advance(TokenKind::Reserved, length),
+                Some(("else", length)) => {
+                    self.advance(TokenKind::Reserved, length);
+                    let otherwise = Some(self.list()?);
+                    self.expect("fi")?;
+                    return Ok(CommandKind::If {
+                        branches,
+                        otherwise,
+                    });
+                }
+                _ => {
+                    self.expect("fi")?;
+                    return Ok(CommandKind::If {
+                        branches,
+                        otherwise: None,
+                    });
+                }
+            }
+        }
+    }
+
+    pub fn do_group(&mut self) -> Parsed<Script> {
+        self.expect("do")?;
+        let body = self.list()?;
+        self.expect("done")?;
+        Ok(body)
+    }
+
+    /// `do … done` or `{ … }`, as loops over items allow.
+    fn loop_body(&mut self) -> Parsed<Script> {
+        match self.reserved() {
+            Some(("{", length)) if self.dialect == Dialect::Bash => {
+                self.advance(TokenKind::Reserved, length);
+                let body = self.list()?;
+                self.expect("}")?;
+                Ok(body)
+            }
+            _ => self.do_group(),
+        }
+    }
+
+    pub fn for_loop(&mut self, asks: bool) -> Parsed<CommandKind> {
+        self.skip_blanks();
+        if !asks && self.starts_with("((") {
+            return self.arithmetic_for();
+        }
+        let length = name_length(self.rest());
+        if length == 0 || !self.peek_at(length).is_none_or(is_metacharacter) {
+            return self.fail("the variable of a loop is not a name");
+        }
+        let name = self
+            .text(self.position, self.position.saturating_add(length))
+            .to_owned();
+        self.advance(TokenKind::Text, length);
+        self.skip_to_token();
+        let mut items = None;
+        if self.peek() == Some(b';') {
+            self.take(";");
+            self.skip_lines()?;
+        } else {
+            self.skip_lines()?;
+            if let Some(("in", length)) = self.reserved() {
+                self.advance(TokenKind::Reserved, length);
+                items = Some(self.loop_items()?);
+            }
+        }
+        let body = self.loop_body()?;
+        Ok(CommandKind::For {
+            name,
+            items,
+            body,
+            asks,
+        })
+    }
+
+    fn loop_items(&mut self) -> Parsed<Vec<super::ast::Word>> {
+        let mut items = Vec::new();
+        loop {
+            self.skip_to_token();
+            match self.peek() {
+                Some(b';') if self.peek_at(1) != Some(b';') => {
+                    self.take(";");
+                    break;
+                }
+                Some(b'\n') => {
+                    self.newline()?;
+                    break;
+                }
+                Some(byte) if is_metacharacter(byte) && !self.at_process_substitution() => {
+                    return self.fail("unexpected in the items of a loop");
+                }
+                None => return self.fail("`do` is missing here"),
+                Some(_) => items.push(self.word()?),
+            }
+        }
+        self.skip_lines()?;
+        Ok(items)
+    }
+
+    fn arithmetic_for(&mut self) -> Parsed<CommandKind> {
+        if self.dialect == Dialect::Sh {
+            return self.fail("`for ((` is not known to every shell");
+        }
+        self.take("((");
+        let mut expressions = Vec::new();
+        for _ in 0..2 {
+            expressions.push(self.arithmetic_parts(Stop::Semicolon)?);
+            if !self.take(";") {
+                return self.fail("`;` is missing here");
+            }
+        }
+        expressions.push(self.arithmetic_parts(Stop::Parenthesis)?);
+        if !self.take("))") {
+            return self.fail("`))` is missing here");
+        }
+        self.skip_to_token();
+        if self.peek() == Some(b';') {
+            self.take(";");
+        }
+        self.skip_lines()?;
+        let body = self.loop_body()?;
+        Ok(CommandKind::ArithmeticFor { expressions, body })
+    }
+
+    pub fn case(&mut self) -> Parsed<CommandKind> {
+        self.skip_blanks();
+        let subject = self.word()?;
+        self.skip_lines()?;
+        self.expect("in")?;
+        let mut arms = Vec::new();
+        loop {
+            self.skip_lines()?;
+            if let Some(("esac", length)) = self.reserved() {
+                self.advance(TokenKind::Reserved, length);
+                return Ok(CommandKind::Case { subject, arms });
+            }
+            self.pay()?;
+            self.take("(");
+            let mut patterns = Vec::new();
+            loop {
+                self.skip_blanks();
+                patterns.push(self.word()?);
+                self.skip_blanks();
+                if self.take(")") {
+                    break;
+                }
+                if !self.take("|") {
+                    return self.fail("`)` is missing behind a pattern");
+                }
+            }
+            let mut body = Script::default();
+            self.deeper(|parser| parser.items(&mut body))?;
+            let falls_through = self.starts_with(";&") || self.starts_with(";;&");
+            arms.push(Arm {
+                patterns,
+                body,
+                falls_through,
+            });
+            let ended = self.take(";;&") || self.take(";;") || self.take(";&");
+            if !ended {
+                self.expect("esac")?;
+                return Ok(CommandKind::Case { subject, arms });
+            }
+        }
+    }
+
+    /// The body of a function: a compound command with its redirections.
+    pub fn function_body(&mut self, name: String) -> Parsed<CommandKind> {
+        self.skip_lines()?;
+        let body = self.deeper(Self::command)?;
+        match body.kind {
+            CommandKind::Simple { .. }
+            | CommandKind::Function { .. }
+            | CommandKind::Coprocess { .. } => {
+                self.fail("the body of a function is not a compound command")
+            }
+            _ => Ok(CommandKind::Function {
+                name,
+                body: Rc::new(body),
+            }),
+        }
+    }
+
+    pub fn function_keyword(&mut self) -> Parsed<CommandKind> {
+        self.skip_blanks();
+        let word = self.word()?;
+        let Some(name) = word.plain().map(str::to_owned) else {
+            return self.fail("the name of a function is not plain text");
+        };
+        self.skip_blanks();
+        if self.take("(") {
+            self.skip_blanks();
+            if !self.take(")") {
+                return self.fail("`)` is missing here");
+            }
+        }
+        self.function_body(name)
+    }
+
+    pub fn coprocess(&mut self) -> Parsed<CommandKind> {
+        self.skip_blanks();
+        let start = self.position;
+        let mut name = "COPROC".to_owned();
+        let length = name_length(self.rest());
+        if length > 0 && self.reserved().is_none() {
+            // A name only counts in front of a compound command.
+            self.advance(TokenKind::Text, length);
+            self.skip_blanks();
+            let compound = self.peek() == Some(b'(')
+                || self.reserved().is_some_and(|(word, _)| {
+                    matches!(
+                        word,
+                        "{" | "if" | "while" | "until" | "for" | "select" | "case" | "[["
+                    )
+                });
+            if compound {
+                name = self.text(start, start.saturating_add(length)).to_owned();
+            } else {
+                self.rewind(start);
+            }
+        }
+        let body = self.deeper(Self::command)?;
+        Ok(CommandKind::Coprocess {
+            name,
+            body: Box::new(body),
+        })
+    }
+}

@@ -1,0 +1,120 @@
+//! `[[ … ]]`
+
+use super::ast::{CommandKind, Condition, Connector, Word};
+use super::cursor::{Parsed, Parser, TokenKind, is_metacharacter};
+use super::words::Place;
+
+const BINARY: [&str; 15] = [
+    "=", "==", "!=", "=~", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-nt", "-ot", "-ef", "<", ">",
+];
+
+const UNARY: &str = "abcdefghknoprstuvwxzGLNORS";
+
+impl Parser<'_> {
+    /// Reads from behind `[[` to `]]`.
+    pub fn double_bracket(&mut self) -> Parsed<CommandKind> {
+        let condition = self.either()?;
+        self.skip_lines()?;
+        self.expect("]]")?;
+        Ok(CommandKind::Conditional(condition))
+    }
+
+    fn either(&mut self) -> Parsed<Condition> {
+        let mut left = self.deeper(Self::both)?;
+        loop {
+            self.skip_lines()?;
+            if !self.take("||") {
+                return Ok(left);
+            }
+            let right = self.deeper(Self::both)?;
+            left = Condition::Both(Box::new(left), Connector::Or, Box::new(right));
+        }
+    }
+
+    fn both(&mut self) -> Parsed<Condition> {
+        let mut left = self.primary()?;
+        loop {
+            self.skip_lines()?;
+            if !self.take("&&") {
+                return Ok(left);
+            }
+            let right = self.primary()?;
+            left = Condition::Both(Box::new(left), Connector::And, Box::new(right));
+        }
+    }
+
+    fn primary(&mut self) -> Parsed<Condition> {
+        self.skip_lines()?;
+        if self.take("(") {
+            let inner = self.deeper(Self::either)?;
+            self.skip_lines()?;
+            if !self.take(")") {
+                return self.fail("`)` is missing here");
+            }
+            return Ok(inner);
+        }
+        if let Some(("!", length)) = self.reserved() {
+            self.advance(TokenKind::Reserved, length);
+            return Ok(Condition::Not(Box::new(self.deeper(Self::primary)?)));
+        }
+        if let Some(("]]", _)) = self.reserved() {
+            return self.fail("a condition is missing here");
+        }
+        let first = self.word_in(Place::Pattern)?;
+        self.skip_blanks();
+        if let Some(operator) = first.plain().and_then(unary_operator)
+            && !self.at_end_of_operand()
+            && self.binary_operator().is_none()
+        {
+            let operand = self.word_in(Place::Pattern)?;
+            return Ok(Condition::Unary(operator.to_owned(), operand));
+        }
+        if self.at_end_of_operand() {
+            return Ok(Condition::Word(first));
+        }
+        let Some(operator) = self.binary_operator() else {
+            return self.fail("an operator is missing here");
+        };
+        self.advance(TokenKind::Operator, operator.len());
+        self.skip_blanks();
+        let second = self.operand_of(operator)?;
+        Ok(Condition::Binary(first, operator.to_owned(), second))
+    }
+
+    fn operand_of(&mut self, operator: &str) -> Parsed<Word> {
+        match operator {
+            "=~" => self.word_in(Place::Expression),
+            _ => self.word_in(Place::Pattern),
+        }
+    }
+
+    /// Whether the condition ends here: `]]`, `)`, `&&`, `||` or a line break.
+    fn at_end_of_operand(&self) -> bool {
+        self.peek().is_none_or(|byte| matches!(byte, b')' | b'\n'))
+            || self.starts_with("&&")
+            || self.starts_with("||")
+            || self.reserved().is_some_and(|(word, _)| word == "]]")
+    }
+
+    fn binary_operator(&self) -> Option<&'static str> {
+        let rest = self.rest();
+        if rest.starts_with(['<', '>']) {
+            return if rest.starts_with('<') {
+                Some("<")
+            } else {
+                Some(">")
+            };
+        }
+        let length = rest
+            .bytes()
+            .position(is_metacharacter)
+            .unwrap_or(rest.len());
+        let word = rest.get(..length)?;
+        BINARY.iter().find(|operator| **operator == word).copied()
+    }
+}
+
+fn unary_operator(word: &str) -> Option<&str> {
+    let letter = word.strip_prefix('-')?;
+    (letter.len() == 1 && UNARY.contains(letter)).then_some(word)
+}

@@ -1,0 +1,312 @@
+//! The position in the source, the tokens passed so far, and the budgets.
+
+use super::ast::Span;
+use super::{Dialect, Limits};
+use std::cell::{Cell, OnceCell};
+use std::collections::HashSet;
+use std::rc::Rc;
+
+/// Something the parser does not understand. Whatever follows it is not understood either.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotUnderstood {
+    /// What it is.
+    pub what: String,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// The result of a parsing step.
+pub type Parsed<T> = Result<T, Box<NotUnderstood>>;
+
+/// A piece of the source. The tokens of a script follow each other without gap or overlap.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Token {
+    /// What it is.
+    pub kind: TokenKind,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// The kinds of tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TokenKind {
+    /// Spaces, tabs, line continuations.
+    Blank,
+    /// `# …`
+    Comment,
+    /// `;`, `&&`, `(`, `>`, newline and their like.
+    Operator,
+    /// `if`, `{`, `[[` …
+    Reserved,
+    /// Text and quotes.
+    Text,
+    /// The beginning, operators and end of `$…` forms.
+    Expansion,
+    /// The body of a here-document.
+    HereDocument,
+    /// What was not understood, up to the end.
+    Rest,
+}
+
+/// A here-document whose body has not been reached.
+#[derive(Debug, Clone)]
+pub(super) struct Pending {
+    pub delimiter: String,
+    pub quoted: bool,
+    pub strips_tabs: bool,
+    pub body: Rc<OnceCell<Vec<super::ast::Part>>>,
+}
+
+/// The parser: a cursor over the source with its budgets.
+pub(super) struct Parser<'s> {
+    pub source: &'s str,
+    pub position: usize,
+    /// The parser sees nothing at or behind this.
+    pub end: usize,
+    pub dialect: Dialect,
+    pub limits: Limits,
+    pub depth: usize,
+    /// Work left, shared with the parsers of backticks.
+    pub fuel: Rc<Cell<usize>>,
+    tokens: Option<Vec<Token>>,
+    /// For text that does not stand in the source as such: the place it comes from.
+    pub stands_at: Option<Span>,
+    pub pending: Vec<Pending>,
+    /// Here-documents of an enclosing command wait for their bodies.
+    pub outer_pending: bool,
+    /// Inside how many `$(`.
+    pub substitutions: usize,
+    /// Places where `((` turned out not to start arithmetic.
+    pub not_arithmetic: HashSet<usize>,
+    /// Where `extglob` is first mentioned, looked up when needed.
+    extended_globs: OnceCell<Option<usize>>,
+}
+
+impl<'s> Parser<'s> {
+    pub fn new(source: &'s str, dialect: Dialect, limits: Limits, recording: bool) -> Self {
+        Parser {
+            source,
+            position: 0,
+            end: source.len(),
+            dialect,
+            limits,
+            depth: 0,
+            fuel: Rc::new(Cell::new(limits.nodes)),
+            tokens: recording.then(Vec::new),
+            stands_at: None,
+            pending: Vec::new(),
+            outer_pending: false,
+            substitutions: 0,
+            not_arithmetic: HashSet::new(),
+            extended_globs: OnceCell::new(),
+        }
+    }
+
+    /// A parser for text made from a part of this one's source; shares depth and fuel.
+    pub fn inner<'t>(&self, text: &'t str, span: Span) -> Parser<'t> {
+        let mut inner = Parser::new(text, self.dialect, self.limits, false);
+        inner.depth = self.depth;
+        inner.fuel = Rc::clone(&self.fuel);
+        inner.stands_at = Some(self.stands_at.clone().unwrap_or(span));
+        inner
+    }
+
+    pub fn finish_tokens(&mut self) -> Vec<Token> {
+        if self.position < self.source.len() {
+            self.end = self.source.len();
+            self.advance(TokenKind::Rest, self.end.saturating_sub(self.position));
+        }
+        self.tokens.take().unwrap_or_default()
+    }
+
+    /// Where the source first mentions `extglob`: behind that, extended globs may be on.
+    pub fn extended_globs_from(&self) -> Option<usize> {
+        *self
+            .extended_globs
+            .get_or_init(|| self.source.find("extglob"))
+    }
+
+    pub fn peek(&self) -> Option<u8> {
+        self.peek_at(0)
+    }
+
+    pub fn peek_at(&self, ahead: usize) -> Option<u8> {
+        let place = self.position.saturating_add(ahead);
+        if place < self.end {
+            self.source.as_bytes().get(place).copied()
+        } else {
+            None
+        }
+    }
+
+    pub fn rest(&self) -> &'s str {
+        self.source.get(self.position..self.end).unwrap_or("")
+    }
+
+    pub fn starts_with(&self, text: &str) -> bool {
+        self.rest().as_bytes().starts_with(text.as_bytes())
+    }
+
+    pub fn text(&self, from: usize, to: usize) -> &'s str {
+        self.source.get(from..to).unwrap_or("")
+    }
+
+    /// Moves on over `count` bytes of one kind.
+    pub fn advance(&mut self, kind: TokenKind, count: usize) {
+        let from = self.position;
+        self.position = from.saturating_add(count).min(self.end);
+        if let Some(tokens) = &mut self.tokens
+            && self.position > from
+        {
+            match tokens.last_mut() {
+                Some(last) if last.kind == kind && kind != TokenKind::Operator => {
+                    last.span.end = self.position
+                }
+                _ => tokens.push(Token {
+                    kind,
+                    span: from..self.position,
+                }),
+            }
+        }
+    }
+
+    /// Goes back to an earlier place.
+    pub fn rewind(&mut self, position: usize) {
+        self.position = position;
+        if let Some(tokens) = &mut self.tokens {
+            while tokens
+                .last()
+                .is_some_and(|token| token.span.start >= position)
+            {
+                tokens.pop();
+            }
+            if let Some(last) = tokens.last_mut() {
+                last.span.end = last.span.end.min(position);
+            }
+        }
+    }
+
+    /// Takes this operator if it stands here.
+    pub fn take(&mut self, operator: &str) -> bool {
+        let there = self.starts_with(operator);
+        if there {
+            self.advance(TokenKind::Operator, operator.len());
+        }
+        there
+    }
+
+    pub fn span_from(&self, start: usize) -> Span {
+        self.stands_at.clone().unwrap_or(start..self.position)
+    }
+
+    pub fn fail<T>(&self, what: impl Into<String>) -> Parsed<T> {
+        let end = self.position.saturating_add(1).min(self.source.len());
+        let span = self
+            .stands_at
+            .clone()
+            .unwrap_or(self.position.min(end)..end);
+        Err(Box::new(NotUnderstood {
+            what: what.into(),
+            span,
+        }))
+    }
+
+    /// Pays for one node.
+    pub fn pay(&self) -> Parsed<()> {
+        match self.fuel.get().checked_sub(1) {
+            Some(left) => {
+                self.fuel.set(left);
+                Ok(())
+            }
+            None => self.fail("too much to analyse"),
+        }
+    }
+
+    /// Runs a step one level deeper.
+    pub fn deeper<T>(&mut self, step: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+        if self.depth >= self.limits.depth {
+            return self.fail("nested too deeply");
+        }
+        self.pay()?;
+        self.depth = self.depth.saturating_add(1);
+        let result = step(self);
+        self.depth = self.depth.saturating_sub(1);
+        result
+    }
+
+    /// Skips spaces, tabs and line continuations.
+    pub fn skip_blanks(&mut self) {
+        let bytes = self.rest().as_bytes();
+        let mut count = 0usize;
+        loop {
+            match bytes.get(count) {
+                Some(b' ' | b'\t') => count = count.saturating_add(1),
+                Some(b'\\') if bytes.get(count.saturating_add(1)) == Some(&b'\n') => {
+                    count = count.saturating_add(2)
+                }
+                _ => break,
+            }
+        }
+        if count > 0 {
+            self.advance(TokenKind::Blank, count);
+        }
+    }
+
+    /// Skips blanks and a comment that starts here.
+    pub fn skip_to_token(&mut self) {
+        self.skip_blanks();
+        if self.peek() == Some(b'#') {
+            let rest = self.rest();
+            self.advance(TokenKind::Comment, rest.find('\n').unwrap_or(rest.len()));
+        }
+    }
+
+    /// Skips blanks, comments and newlines; reads here-documents that wait.
+    pub fn skip_lines(&mut self) -> Parsed<()> {
+        loop {
+            self.skip_to_token();
+            if self.peek() != Some(b'\n') {
+                return Ok(());
+            }
+            self.newline()?;
+        }
+    }
+
+    /// Takes the newline that stands here and the bodies of here-documents behind it.
+    pub fn newline(&mut self) -> Parsed<()> {
+        if self.outer_pending {
+            return self.fail("a line break before the here-document of an enclosing command");
+        }
+        self.advance(TokenKind::Operator, 1);
+        for pending in std::mem::take(&mut self.pending) {
+            self.here_document(pending)?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether a byte ends an unquoted word.
+pub(super) fn is_metacharacter(byte: u8) -> bool {
+    matches!(
+        byte,
+        b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b'(' | b')' | b'<' | b'>'
+    )
+}
+
+pub(super) fn is_name_start(byte: u8) -> bool {
+    byte.is_ascii_alphabetic() || byte == b'_'
+}
+
+pub(super) fn is_name_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
+}
+
+/// The length of the name at the start of a text.
+pub(super) fn name_length(text: &str) -> usize {
+    match text.as_bytes().first() {
+        Some(first) if is_name_start(*first) => {
+            text.bytes().take_while(|byte| is_name_byte(*byte)).count()
+        }
+        _ => 0,
+    }
+}

@@ -1,0 +1,149 @@
+//! Reading bash and POSIX shell source.
+//!
+//! The parser is total: it never panics, its recursion and its work are bounded, and every byte of the
+//! source is part of a token. What it does not understand it says ([`NotUnderstood`]); what was read
+//! before that is kept, because a shell runs the lines before a mistake.
+
+pub mod ast;
+mod commands;
+mod compound;
+mod conditional;
+mod cursor;
+mod here_document;
+mod parameter;
+mod quotes;
+mod simple;
+#[cfg(test)]
+mod tests;
+mod words;
+
+pub use cursor::{NotUnderstood, Token, TokenKind};
+
+use ast::{Part, Script, Span};
+use cursor::Parser;
+use serde::{Deserialize, Serialize};
+
+/// Which shell reads the source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Dialect {
+    /// bash.
+    #[default]
+    Bash,
+    /// `sh`, whichever that is: what shells disagree about is not understood.
+    Sh,
+}
+
+/// How much work is done before giving up. Giving up means: not understood.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// The longest source, in bytes.
+    pub bytes: usize,
+    /// How deeply constructs may be nested.
+    pub depth: usize,
+    /// How many words, expansions and commands may be read.
+    pub nodes: usize,
+    /// How many simple commands may be evaluated, loops and functions included.
+    pub steps: usize,
+    /// How many words a brace expansion, and how many rounds a loop may be unrolled to.
+    pub unrolled: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            bytes: 1 << 20,
+            depth: 60,
+            nodes: 400_000,
+            steps: 5_000,
+            unrolled: 64,
+        }
+    }
+}
+
+/// A script that was read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reading {
+    /// What was understood, up to the first mistake.
+    pub script: Script,
+    /// The first thing that was not understood.
+    pub mistake: Option<NotUnderstood>,
+}
+
+/// Reads a script.
+///
+/// ```
+/// use callgate_shell::syntax::{parse, Dialect, Limits};
+/// let reading = parse("cd /tmp && ls; echo 'unfinished", Dialect::Bash, Limits::default());
+/// assert!(reading.mistake.is_some());
+/// ```
+pub fn parse(source: &str, dialect: Dialect, limits: Limits) -> Reading {
+    parse_at(source, dialect, limits, None, 0)
+}
+
+/// Reads a script that is itself part of a command: every span is that of the place it comes from.
+pub(crate) fn parse_at(
+    source: &str,
+    dialect: Dialect,
+    limits: Limits,
+    at: Option<Span>,
+    depth: usize,
+) -> Reading {
+    if let Some(mistake) = refuse(source, limits) {
+        return Reading {
+            script: Script::default(),
+            mistake: Some(mistake),
+        };
+    }
+    let mut parser = Parser::new(source, dialect, limits, false);
+    parser.stands_at = at;
+    parser.depth = depth;
+    let (script, mistake) = parser.whole_script();
+    Reading { script, mistake }
+}
+
+/// The tokens of a script: they follow each other from the first byte to the last.
+pub fn tokens(source: &str, dialect: Dialect, limits: Limits) -> Vec<Token> {
+    let mut parser = Parser::new(source, dialect, limits, true);
+    if refuse(source, limits).is_none() {
+        let _ = parser.whole_script();
+    }
+    parser.finish_tokens()
+}
+
+/// How many nodes reading this source takes: the measure of the parser's work.
+pub fn work(source: &str, dialect: Dialect, limits: Limits) -> usize {
+    let mut parser = Parser::new(source, dialect, limits, false);
+    let _ = parser.whole_script();
+    limits.nodes.saturating_sub(parser.fuel.get())
+}
+
+/// Reads text as if it stood between double quotes (prompts, `${x@P}`), without the quotes' own rules.
+pub(crate) fn parse_text(
+    source: &str,
+    limits: Limits,
+    at: Span,
+    depth: usize,
+) -> Result<Vec<Part>, NotUnderstood> {
+    let mut parser = Parser::new(source, Dialect::Bash, limits, false);
+    parser.stands_at = Some(at);
+    parser.depth = depth;
+    parser.here_parts().map_err(|mistake| *mistake)
+}
+
+fn refuse(source: &str, limits: Limits) -> Option<NotUnderstood> {
+    let span = 0..source.len();
+    if source.len() > limits.bytes {
+        return Some(NotUnderstood {
+            what: format!("longer than {} bytes", limits.bytes),
+            span,
+        });
+    }
+    if source.contains('\0') {
+        return Some(NotUnderstood {
+            what: "contains a NUL byte".to_owned(),
+            span,
+        });
+    }
+    None
+}

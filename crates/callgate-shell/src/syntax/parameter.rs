@@ -1,0 +1,269 @@
+//! `$x` and `${x…}`.
+
+use super::Dialect;
+use super::ast::{Index, Operator, Parameter, Part, TestKind};
+use super::cursor::{Parsed, Parser, TokenKind, name_length};
+use super::words::{Stop, push_text};
+
+const SPECIAL: &[u8] = b"@*#?-$!";
+
+impl Parser<'_> {
+    /// `$x`, `$1`, `$?`, or just a dollar sign.
+    pub fn bare_parameter(&mut self, parts: &mut Vec<Part>, quoted: bool) -> Parsed<()> {
+        self.pay()?;
+        let start = self.position;
+        let rest = self.rest().get(1..).unwrap_or("");
+        let length = match rest.as_bytes().first() {
+            Some(byte) if byte.is_ascii_digit() || SPECIAL.contains(byte) => 1,
+            _ => name_length(rest),
+        };
+        if length == 0 {
+            push_text(parts, "$", quoted);
+            self.advance(TokenKind::Text, 1);
+            return Ok(());
+        }
+        let name = rest.get(..length).unwrap_or("").to_owned();
+        self.advance(TokenKind::Expansion, length.saturating_add(1));
+        if self.starts_with("\\\n") && name.bytes().all(super::cursor::is_name_byte) {
+            return self.fail("a line continuation inside a name");
+        }
+        parts.push(Part::Parameter(Box::new(Parameter {
+            name,
+            indirect: false,
+            length: false,
+            index: None,
+            operator: Operator::Plain,
+            span: self.span_from(start),
+        })));
+        Ok(())
+    }
+
+    /// `${…}`
+    pub fn braced_parameter(&mut self, quoted: bool) -> Parsed<Parameter> {
+        let start = self.position;
+        self.advance(TokenKind::Expansion, 2);
+        let length = self.peek() == Some(b'#') && self.is_length();
+        let indirect = self.peek() == Some(b'!')
+            && self.peek_at(1).is_some_and(|byte| {
+                byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'@' | b'*')
+            });
+        if length || indirect {
+            self.advance(TokenKind::Expansion, 1);
+        }
+        let name = self.parameter_name()?;
+        let index = if self.peek() == Some(b'[') {
+            Some(self.index()?)
+        } else {
+            None
+        };
+        let operator = if self.peek() == Some(b'}') {
+            Operator::Plain
+        } else if length {
+            return self.fail("an operator behind `${#`");
+        } else if indirect && (self.starts_with("*}") || self.starts_with("@}")) {
+            self.advance(TokenKind::Expansion, 1);
+            Operator::Names
+        } else {
+            self.operator(quoted)?
+        };
+        if self.peek() != Some(b'}') {
+            return self.fail("an expansion bash may not know");
+        }
+        self.advance(TokenKind::Expansion, 1);
+        if self.dialect == Dialect::Sh && (indirect || index.is_some()) {
+            return self.fail("an expansion that is not known to every shell");
+        }
+        Ok(Parameter {
+            name,
+            indirect,
+            length,
+            index,
+            operator,
+            span: self.span_from(start),
+        })
+    }
+
+    /// Whether the `#` here asks for a length: a whole parameter and nothing else follows.
+    fn is_length(&self) -> bool {
+        let rest = self.rest().get(1..).unwrap_or("");
+        let length = match rest.as_bytes().first() {
+            Some(byte) if byte.is_ascii_digit() => {
+                rest.bytes().take_while(u8::is_ascii_digit).count()
+            }
+            Some(byte) if SPECIAL.contains(byte) => 1,
+            _ => name_length(rest),
+        };
+        length > 0 && matches!(rest.as_bytes().get(length), Some(b'}' | b'['))
+    }
+
+    fn parameter_name(&mut self) -> Parsed<String> {
+        let rest = self.rest();
+        let length = match rest.as_bytes().first() {
+            Some(byte) if byte.is_ascii_digit() => {
+                rest.bytes().take_while(u8::is_ascii_digit).count()
+            }
+            Some(byte) if SPECIAL.contains(byte) => 1,
+            _ => name_length(rest),
+        };
+        if length == 0 {
+            return self.fail("an expansion bash may not know");
+        }
+        self.advance(TokenKind::Expansion, length);
+        Ok(rest.get(..length).unwrap_or("").to_owned())
+    }
+
+    fn index(&mut self) -> Parsed<Index> {
+        for (text, index) in [("[@]", Index::Each), ("[*]", Index::Joined)] {
+            if self.starts_with(text) {
+                self.advance(TokenKind::Expansion, text.len());
+                return Ok(index);
+            }
+        }
+        self.advance(TokenKind::Expansion, 1);
+        let parts = self.arithmetic_parts(Stop::Bracket)?;
+        self.advance(TokenKind::Expansion, 1);
+        Ok(Index::Expression(parts))
+    }
+
+    fn operator(&mut self, quoted: bool) -> Parsed<Operator> {
+        let colon = self.peek() == Some(b':');
+        let test = match self.peek_at(usize::from(colon)) {
+            Some(b'-') => Some(TestKind::Default),
+            Some(b'=') => Some(TestKind::Assign),
+            Some(b'?') => Some(TestKind::Error),
+            Some(b'+') => Some(TestKind::Alternative),
+            _ => None,
+        };
+        if let Some(kind) = test {
+            self.advance(TokenKind::Expansion, usize::from(colon).saturating_add(1));
+            let operand = self.operand(quoted, false, false)?;
+            return Ok(Operator::Test {
+                kind,
+                colon,
+                operand,
+            });
+        }
+        match self.peek() {
+            Some(mark @ (b'#' | b'%')) => {
+                let longest = self.peek_at(1) == Some(mark);
+                self.advance(TokenKind::Expansion, usize::from(longest).saturating_add(1));
+                let pattern = self.operand(quoted, true, false)?;
+                Ok(Operator::Remove {
+                    front: mark == b'#',
+                    longest,
+                    pattern,
+                })
+            }
+            _ if self.dialect == Dialect::Sh => {
+                self.fail("an expansion that is not known to every shell")
+            }
+            Some(b':') => {
+                self.advance(TokenKind::Expansion, 1);
+                let offset = self.arithmetic_parts(Stop::BraceOrColon)?;
+                let mut length = None;
+                if self.peek() == Some(b':') {
+                    self.advance(TokenKind::Expansion, 1);
+                    length = Some(self.arithmetic_parts(Stop::BraceOrColon)?);
+                }
+                Ok(Operator::Substring { offset, length })
+            }
+            Some(b'/') => {
+                let all = self.peek_at(1) == Some(b'/');
+                self.advance(TokenKind::Expansion, usize::from(all).saturating_add(1));
+                let pattern = self.operand(quoted, true, true)?;
+                let mut replacement = Vec::new();
+                if self.peek() == Some(b'/') {
+                    self.advance(TokenKind::Expansion, 1);
+                    replacement = self.operand(quoted, true, false)?;
+                }
+                Ok(Operator::Replace {
+                    all,
+                    pattern,
+                    replacement,
+                })
+            }
+            Some(mark @ (b'^' | b',' | b'~')) => {
+                let count = if self.peek_at(1) == Some(mark) { 2 } else { 1 };
+                let kind = self
+                    .text(self.position, self.position.saturating_add(count))
+                    .to_owned();
+                self.advance(TokenKind::Expansion, count);
+                Ok(Operator::Case {
+                    kind,
+                    pattern: self.operand(quoted, true, false)?,
+                })
+            }
+            Some(b'@') => match self.peek_at(1) {
+                Some(letter) if letter.is_ascii_alphabetic() && self.peek_at(2) == Some(b'}') => {
+                    self.advance(TokenKind::Expansion, 2);
+                    Ok(Operator::Transform(char::from(letter)))
+                }
+                _ => self.fail("an expansion bash may not know"),
+            },
+            _ => self.fail("an expansion bash may not know"),
+        }
+    }
+
+    /// What stands behind an operator, up to `}`, or `/` if that counts.
+    fn operand(&mut self, quoted: bool, pattern: bool, slash: bool) -> Parsed<Vec<Part>> {
+        self.pay()?;
+        let mut parts = Vec::new();
+        let as_text = quoted && !pattern;
+        loop {
+            let Some(byte) = self.peek() else {
+                return self.fail("`}` is missing here");
+            };
+            match byte {
+                b'}' => return Ok(parts),
+                b'/' if slash && !parts.is_empty() => return Ok(parts),
+                b'\\' if as_text => match self.peek_at(1) {
+                    Some(b'$' | b'`' | b'"' | b'\\' | b'}' | b'\n') => self.escape(&mut parts),
+                    _ => self.quoted_text(&mut parts, 1),
+                },
+                b'\\' => self.escape(&mut parts),
+                b'\'' if as_text => self.apostrophes(&mut parts)?,
+                b'\'' => self.single_quotes(&mut parts)?,
+                b'"' => parts.push(self.double_quotes()?),
+                b'$' if quoted && self.peek_at(1) == Some(b'\'') => {
+                    return self.fail("`$'` inside an expansion between double quotes");
+                }
+                b'$' => self.dollar(&mut parts, quoted)?,
+                b'`' => parts.push(self.backticks(quoted)?),
+                b'<' | b'>' if self.peek_at(1) == Some(b'(') && self.dialect == Dialect::Bash => {
+                    if quoted {
+                        return self.fail("a process substitution between double quotes");
+                    }
+                    let reads = byte == b'<';
+                    let body = self.parenthesised_commands()?;
+                    parts.push(Part::Process { reads, body });
+                }
+                _ => {
+                    let rest = self.rest();
+                    let length = rest
+                        .char_indices()
+                        .skip(1)
+                        .find(|(_, character)| {
+                            matches!(character, '}' | '\\' | '\'' | '"' | '$' | '`' | '<' | '>')
+                                || *character == '/' && slash
+                        })
+                        .map_or(rest.len(), |(place, _)| place);
+                    push_text(&mut parts, rest.get(..length).unwrap_or(""), as_text);
+                    self.advance(TokenKind::Text, length);
+                }
+            }
+        }
+    }
+
+    /// Single quotes in `"${x:-'…'}"` are text, yet bash pairs them to find the end. What the two readings
+    /// disagree about is refused.
+    fn apostrophes(&mut self, parts: &mut Vec<Part>) -> Parsed<()> {
+        let rest = self.rest().get(1..).unwrap_or("");
+        match rest.find(['\'', '$', '`', '\\', '"', '}']) {
+            Some(length) if rest.as_bytes().get(length) == Some(&b'\'') => {
+                self.quoted_text(parts, length.saturating_add(2));
+                Ok(())
+            }
+            _ => self.fail("single quotes inside an expansion between double quotes"),
+        }
+    }
+}

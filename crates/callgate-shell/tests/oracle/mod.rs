@@ -1,0 +1,195 @@
+//! Real bash as the judge: does it accept a script, and which programs does the script start?
+
+use callgate_shell::programs::Programs;
+use callgate_shell::word::Word;
+use callgate_shell::{Analysis, Context, Dialect, Limits, analyze};
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Where bash is, found before the search path is taken away.
+fn bash() -> PathBuf {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).map(|directory| directory.join("bash")).find(|file| file.is_file()).expect("bash is installed")
+}
+
+/// The stub programs. They record their arguments and do nothing else.
+const STUBS: [&str; 5] = ["p", "q", "r", "s", "t"];
+
+/// A directory with stub programs and some files to match.
+pub struct Stage {
+    root: PathBuf,
+}
+
+impl Stage {
+    pub fn new(name: &str) -> Stage {
+        let root =
+            std::env::temp_dir().join(format!("callgate-shell-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&root);
+        for directory in ["bin", "record", "work"] {
+            std::fs::create_dir_all(root.join(directory)).unwrap();
+        }
+        for stub in STUBS {
+            let path = root.join("bin").join(stub);
+            let record = root.join("record");
+            let text = format!(
+                "#!/bin/sh\nprintf '%s\\037' \"${{0##*/}}\" \"$@\" > {}/$$\n",
+                record.display()
+            );
+            std::fs::write(&path, text).unwrap();
+            let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+            std::fs::set_permissions(&path, permissions).unwrap();
+        }
+        Stage { root }
+    }
+
+    fn work(&self) -> PathBuf {
+        self.root.join("work")
+    }
+
+    /// The directory a script starts in.
+    pub fn directory(&self) -> String {
+        self.work().display().to_string()
+    }
+
+    fn bash(&self, arguments: &[&str], script: &str) -> Command {
+        let mut command = Command::new(bash());
+        command
+            .args(["--norc", "--noprofile"])
+            .args(arguments)
+            .args(["-c", script, "zero"]);
+        command
+            .env_clear()
+            .env("PATH", self.root.join("bin"))
+            .env("HOME", "/home/tester")
+            .env("LC_ALL", "C.UTF-8");
+        command
+            .current_dir(self.work())
+            .stdin(Stdio::null())
+            .stderr(Stdio::piped())
+            .stdout(Stdio::piped());
+        command
+    }
+
+    /// Whether bash can read the script.
+    pub fn accepts(&self, script: &str) -> bool {
+        let output = self
+            .bash(&["-O", "extglob", "-n"], script)
+            .output()
+            .unwrap();
+        output.status.success() && !String::from_utf8_lossy(&output.stderr).contains("syntax error")
+    }
+
+    /// The programs that bash starts, each with its arguments.
+    pub fn runs(&self, script: &str) -> Vec<Vec<String>> {
+        clean(&self.root.join("record"));
+        clean(&self.work());
+        for file in ["a1", "a2", "b.txt", "c d"] {
+            std::fs::write(self.work().join(file), "").unwrap();
+        }
+        std::fs::create_dir_all(self.work().join("sub")).unwrap();
+        std::fs::write(self.work().join("sub/x"), "").unwrap();
+        let mut child = self
+            .bash(&[], &format!("ulimit -t 5 -f 100; {{ :; }}\n{script}"))
+            .spawn()
+            .unwrap();
+        drop(child.stdin.take());
+        let _ = child.wait_with_output();
+        let mut found = Vec::new();
+        for entry in std::fs::read_dir(self.root.join("record")).unwrap() {
+            let text = String::from_utf8_lossy(&std::fs::read(entry.unwrap().path()).unwrap())
+                .into_owned();
+            let mut words: Vec<String> = text.split('\u{1f}').map(str::to_owned).collect();
+            words.pop();
+            found.push(words);
+        }
+        found.sort();
+        found
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.root);
+    }
+}
+
+fn clean(directory: &Path) {
+    for entry in std::fs::read_dir(directory).unwrap().flatten() {
+        let path = entry.path();
+        let _ = if path.is_dir() {
+            std::fs::remove_dir_all(&path)
+        } else {
+            std::fs::remove_file(&path)
+        };
+    }
+}
+
+/// Our analysis, with tables for the stubs.
+pub fn analysis(script: &str, directory: &str) -> Analysis {
+    let table = "p q r s t: stub\n  style none\n  args: <text>*\n\n  example p a =>\n";
+    let programs = Programs::bundled().extended(table, "test").unwrap();
+    let variables = BTreeMap::from([("HOME".to_owned(), "/home/tester".to_owned())]);
+    let context = Context {
+        directory: Some(directory),
+        home: Some("/home/tester"),
+        variables: &variables,
+        programs: &programs,
+        dialect: Dialect::Bash,
+        limits: Limits::default(),
+    };
+    analyze(script, &context)
+}
+
+/// Whether words may turn out to be these arguments.
+pub fn may_be(words: &[Word], arguments: &[String]) -> bool {
+    let Some((word, rest)) = words.split_first() else {
+        return arguments.is_empty();
+    };
+    let many = match word {
+        Word::Known(text) => {
+            return arguments.first() == Some(text) && may_be(rest, &arguments[1..]);
+        }
+        Word::Glob(_) => true,
+        Word::Below { many, .. } | Word::Unknown { many, .. } => *many,
+        Word::Partly { prefix, many, .. } => {
+            if !*many
+                && arguments
+                    .first()
+                    .is_none_or(|argument| !argument.starts_with(prefix.as_str()))
+            {
+                return false;
+            }
+            *many
+        }
+    };
+    if many {
+        (0..=arguments.len()).any(|count| may_be(rest, &arguments[count..]))
+    } else {
+        !arguments.is_empty() && may_be(rest, &arguments[1..])
+    }
+}
+
+/// The cases of a file: `--- name` and the script below it.
+pub fn cases(text: &str) -> Vec<(String, String)> {
+    let mut cases: Vec<(String, String)> = Vec::new();
+    for line in text.split_inclusive('\n') {
+        match (line.strip_prefix("--- "), cases.last_mut()) {
+            (Some(name), _) => cases.push((name.trim().to_owned(), String::new())),
+            (None, Some((_, script))) => script.push_str(line),
+            (None, None) => {}
+        }
+    }
+    for (_, script) in &mut cases {
+        if script.ends_with('\n') {
+            script.pop();
+        }
+    }
+    cases
+}
+
+/// Prints a line that shows even when tests pass.
+pub fn report(line: &str) {
+    let _ = writeln!(std::io::stderr(), "{line}");
+}
