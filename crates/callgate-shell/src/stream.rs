@@ -12,6 +12,8 @@ pub enum Stream {
     Text(String),
     /// Names at or below these directories, one a line or NUL-separated (`find`, `ls`, `git ls-files`).
     Names(Vec<String>),
+    /// One plain word: no blanks, no slash, no dash in front (`uname -r`, `whoami`).
+    Word,
     /// The contents of these files or other local data; harmless as data, not as code.
     Data,
     /// Comes from the network.

@@ -29,18 +29,12 @@ pub struct Tool {
 impl Tool {
     /// One of the agent's own tools.
     pub fn own(name: impl Into<String>) -> Self {
-        Tool {
-            server: None,
-            name: name.into(),
-        }
+        Tool { server: None, name: name.into() }
     }
 
     /// A tool that a server offers.
     pub fn of_server(server: impl Into<String>, name: impl Into<String>) -> Self {
-        Tool {
-            server: Some(server.into()),
-            name: name.into(),
-        }
+        Tool { server: Some(server.into()), name: name.into() }
     }
 
     /// Reads `mcp__server__tool` (Claude Code, Codex, Qwen); anything else is an agent's own tool of that name.
@@ -53,10 +47,7 @@ impl Tool {
         name.strip_prefix("mcp__")
             .and_then(|rest| rest.split_once("__"))
             .filter(|(server, tool)| !server.is_empty() && !tool.is_empty())
-            .map_or_else(
-                || Tool::own(name),
-                |(server, tool)| Tool::of_server(server, tool),
-            )
+            .map_or_else(|| Tool::own(name), |(server, tool)| Tool::of_server(server, tool))
     }
 
     /// Like [`Tool::parse`], and reads the ambiguous spellings where exactly one of the known servers fits.
@@ -79,10 +70,7 @@ impl Tool {
             let server = server.as_ref();
             [name, stripped]
                 .into_iter()
-                .find_map(|text| {
-                    text.strip_prefix(server)?
-                        .strip_prefix(['_', '-', '.', '/'])
-                })
+                .find_map(|text| text.strip_prefix(server)?.strip_prefix(['_', '-', '.', '/']))
                 .filter(|rest| !rest.is_empty() && !server.is_empty())
                 .map(|rest| Tool::of_server(server, rest))
         });
@@ -150,11 +138,7 @@ pub struct Call {
 impl Call {
     /// A call of a tool with its input, from nowhere in particular.
     pub fn new(tool: impl Into<Tool>, input: Value) -> Self {
-        Call {
-            tool: tool.into(),
-            input,
-            origin: Origin::default(),
-        }
+        Call { tool: tool.into(), input, origin: Origin::default() }
     }
 
     /// The same with an input that is still text, read strictly (see [`json`]).
@@ -234,11 +218,7 @@ mod tests {
         ];
         for (text, server, name) in cases {
             let tool = Tool::parse(text);
-            assert_eq!(
-                (tool.server.as_deref(), tool.name.as_str()),
-                (*server, *name),
-                "{text}"
-            );
+            assert_eq!((tool.server.as_deref(), tool.name.as_str()), (*server, *name), "{text}");
             assert_eq!(tool.to_string(), *text);
         }
     }
@@ -246,18 +226,9 @@ mod tests {
     #[test]
     fn a_spelling_that_fits_two_servers_is_left_alone() {
         let servers = ["fs", "fs_remote"];
-        assert_eq!(
-            Tool::parse_among("fs_remote_read", &servers),
-            Tool::own("fs_remote_read")
-        );
-        assert_eq!(
-            Tool::parse_among("fs_read", &servers),
-            Tool::of_server("fs", "read")
-        );
+        assert_eq!(Tool::parse_among("fs_remote_read", &servers), Tool::own("fs_remote_read"));
+        assert_eq!(Tool::parse_among("fs_read", &servers), Tool::of_server("fs", "read"));
         assert_eq!(Tool::parse_among("fs_", &servers), Tool::own("fs_"));
-        assert_eq!(
-            Tool::parse_among("mcp__x__read", &servers),
-            Tool::of_server("x", "read")
-        );
+        assert_eq!(Tool::parse_among("mcp__x__read", &servers), Tool::of_server("x", "read"));
     }
 }

@@ -5,9 +5,7 @@
 
 use std::fmt;
 
-use serde::de::{
-    Deserialize, DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor,
-};
+use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 use thiserror::Error;
 
@@ -30,9 +28,7 @@ pub enum JsonError {
         size: usize,
     },
     /// Nested deeper than [`MAXIMUM_DEPTH`].
-    #[error(
-        "the input is nested too deeply (line {line}, column {column}): at most {MAXIMUM_DEPTH} levels are read"
-    )]
+    #[error("the input is nested too deeply (line {line}, column {column}): at most {MAXIMUM_DEPTH} levels are read")]
     TooDeep {
         /// From 1; 0 where there is no text.
         line: usize,
@@ -87,23 +83,13 @@ fn error_of(error: serde_json::Error) -> JsonError {
     let (line, column) = (error.line(), error.column());
     let text = error.to_string();
     // serde_json appends the position, which we say in our own words
-    let message = text
-        .rsplit_once(" at line ")
-        .map_or(text.as_str(), |(front, _)| front);
+    let message = text.rsplit_once(" at line ").map_or(text.as_str(), |(front, _)| front);
     if message.starts_with("recursion limit") {
         JsonError::TooDeep { line, column }
     } else if message.starts_with(DUPLICATE) {
-        JsonError::Duplicate {
-            message: message.to_owned(),
-            line,
-            column,
-        }
+        JsonError::Duplicate { message: message.to_owned(), line, column }
     } else {
-        JsonError::Invalid {
-            message: message.to_owned(),
-            line,
-            column,
-        }
+        JsonError::Invalid { message: message.to_owned(), line, column }
     }
 }
 
@@ -204,9 +190,7 @@ impl<'de> Visitor<'de> for StrictVisitor {
     }
 
     fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Value, E> {
-        Number::from_f64(value)
-            .map(Value::Number)
-            .ok_or_else(|| E::custom("a number that is not finite"))
+        Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom("a number that is not finite"))
     }
 
     fn visit_str<E>(self, value: &str) -> Result<Value, E> {
@@ -245,18 +229,13 @@ mod tests {
     use serde_json::json;
 
     fn error(text: &[u8]) -> String {
-        read(text)
-            .expect_err("this text must be refused")
-            .to_string()
+        read(text).expect_err("this text must be refused").to_string()
     }
 
     #[test]
     fn what_is_valid_is_read_as_it_stands() {
         let text = br#" {"a": [1, -2, 2.5, null, true, "\u00e9\ud83d\ude00"], "b": {}} "#;
-        assert_eq!(
-            read(text),
-            Ok(json!({"a": [1, -2, 2.5, null, true, "é😀"], "b": {}}))
-        );
+        assert_eq!(read(text), Ok(json!({"a": [1, -2, 2.5, null, true, "é😀"], "b": {}})));
     }
 
     #[test]
@@ -291,9 +270,7 @@ mod tests {
 
     #[test]
     fn errors_say_where() {
-        let JsonError::Duplicate { line, .. } =
-            read(b"{\"a\": 1,\n\n \"a\": 2}").expect_err("duplicate")
-        else {
+        let JsonError::Duplicate { line, .. } = read(b"{\"a\": 1,\n\n \"a\": 2}").expect_err("duplicate") else {
             panic!("not a duplicate");
         };
         assert_eq!(line, 3);
@@ -303,14 +280,8 @@ mod tests {
     fn depth_and_size_have_limits() {
         let nested = |levels: usize| [vec![b'['; levels], vec![b']'; levels]].concat();
         assert!(read(&nested(MAXIMUM_DEPTH - 1)).is_ok());
-        assert!(matches!(
-            read(&nested(MAXIMUM_DEPTH)),
-            Err(JsonError::TooDeep { .. })
-        ));
-        assert!(matches!(
-            read(&nested(5_000_000)),
-            Err(JsonError::TooDeep { .. })
-        ));
+        assert!(matches!(read(&nested(MAXIMUM_DEPTH)), Err(JsonError::TooDeep { .. })));
+        assert!(matches!(read(&nested(5_000_000)), Err(JsonError::TooDeep { .. })));
         let huge = vec![b' '; MAXIMUM_SIZE + 1];
         assert!(matches!(read(&huge), Err(JsonError::TooLarge { .. })));
         let many = format!("[{}0]", "0,".repeat(MAXIMUM_VALUES));

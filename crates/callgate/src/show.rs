@@ -50,15 +50,8 @@ pub fn brief(text: &str) -> String {
     let mut back: Vec<char> = text.chars().rev().take(half).collect();
     back.reverse();
     let back: String = back.into_iter().collect();
-    let left_out = text
-        .len()
-        .saturating_sub(front.len())
-        .saturating_sub(back.len());
-    format!(
-        "{} […{left_out} bytes…] {}",
-        visible(&front),
-        visible(&back)
-    )
+    let left_out = text.len().saturating_sub(front.len()).saturating_sub(back.len());
+    format!("{} […{left_out} bytes…] {}", visible(&front), visible(&back))
 }
 
 #[cfg(test)]

@@ -1,21 +1,13 @@
 //! `declare`, `export`, `local`, `readonly`, `unset`, `read` and others that set variables.
 
 use super::Evaluator;
+use super::expand::is_name;
 use super::nested::is_single;
 use super::simple::Call;
 use super::state::{State, Value};
 use crate::stream::Stream;
 use crate::word::Word;
 use std::rc::Rc;
-
-/// Whether text is the name of a variable.
-fn is_name(text: &str) -> bool {
-    !text.is_empty()
-        && !text.starts_with(|first: char| first.is_ascii_digit())
-        && text
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-}
 
 impl Evaluator<'_> {
     pub fn declare(&mut self, name: &str, call: &Call, state: &mut State) {
@@ -41,7 +33,8 @@ impl Evaluator<'_> {
         if has('f') && name == "export" {
             self.doubt("a function is exported", call.span);
         }
-        if has('p') || has('f') || has('F') {
+        let outside = name == "local" && self.calls.is_empty();
+        if has('p') || has('f') || has('F') || outside {
             return;
         }
         for assignment in call.arrays {

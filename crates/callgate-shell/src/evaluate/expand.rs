@@ -29,6 +29,15 @@ impl Evaluator<'_> {
             return;
         }
         for parts in self.alternatives(source) {
+            let lone_dollar =
+                |part: &Part| matches!(part, Part::Literal(text) if text.contains('$'));
+            if parts.len() > 1 && parts.iter().any(lone_dollar) {
+                // bash does not split such a word at all. What it holds must still be looked at.
+                self.fields(&parts, state, true);
+                let why = "it may or may not fall apart".to_owned();
+                words.push(Word::Unknown { why, many: true });
+                continue;
+            }
             let globs = !state.options.no_globs;
             let fields = self.fields(&parts, state, true);
             words.extend(
@@ -128,6 +137,17 @@ impl Evaluator<'_> {
         state: &State,
         fields: &mut Fields,
     ) -> &'t str {
+        let named = text
+            .find("=~")
+            .filter(|end| is_name(text.get(..*end).unwrap_or("").trim_end_matches('+')));
+        let text = match named.map(|end| text.split_at(end.saturating_add(1))) {
+            // A word that looks like an assignment.
+            Some((name, value)) => {
+                fields.open.push_text(name, false);
+                value
+            }
+            None => text,
+        };
         let Some(rest) = text.strip_prefix('~') else {
             return text;
         };
@@ -254,6 +274,10 @@ impl Evaluator<'_> {
                         .push(Piece::Unknown { why, many: !quoted });
                 }
             },
+            Stream::Word => fields.open.pieces.push(Piece::Pattern {
+                pattern: Rc::from("*"),
+                quoted: true,
+            }),
             _ => {
                 let why = Rc::from("the output of a command");
                 fields
@@ -281,6 +305,15 @@ impl Evaluator<'_> {
     }
 }
 
+/// Whether text is the name of a variable.
+pub(super) fn is_name(text: &str) -> bool {
+    !text.is_empty()
+        && !text.starts_with(|first: char| first.is_ascii_digit())
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
 /// How unquoted expansions fall apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Splitting {
@@ -298,14 +331,6 @@ pub(super) struct Fields {
 }
 
 impl Fields {
-    pub fn new(splits: bool) -> Fields {
-        Fields {
-            done: Vec::new(),
-            open: Field::default(),
-            splits,
-        }
-    }
-
     /// Ends the open field and starts another.
     pub fn next(&mut self) {
         self.done.push(std::mem::take(&mut self.open));

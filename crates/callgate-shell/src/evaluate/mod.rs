@@ -18,6 +18,8 @@ mod redirections;
 mod simple;
 mod state;
 #[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
 mod tests;
 
 use crate::effect::{Action, CodeOrigin, Coverage, Effect, Mark, Program, Target};

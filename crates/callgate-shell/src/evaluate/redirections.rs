@@ -64,7 +64,7 @@ impl Evaluator<'_> {
         redirected: &mut Redirected,
     ) {
         if let Descriptor::Variable(name) = &redirection.descriptor {
-            state.set(name, super::state::Value::Number);
+            state.set(name, super::state::Value::unknown("a descriptor"));
         }
         let input = matches!(
             redirection.descriptor,

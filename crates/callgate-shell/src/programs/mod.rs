@@ -9,6 +9,8 @@ mod examples;
 mod form;
 mod host;
 mod languages;
+#[cfg(test)]
+mod lessons;
 mod matching;
 mod operands;
 mod paths;

@@ -61,7 +61,8 @@ fn place_uncertain<'t>(slots: &'t [Slot], operands: &[Word]) -> Placement<'t> {
     let mut placement = Placement::default();
     let repeats = |slot: &Slot| matches!(slot.repeat, Repeat::Any | Repeat::Some);
     let certain = |slot: &Slot| slot.repeat == Repeat::Once;
-    if !slots.iter().any(repeats) {
+    let matters = |slot: &Slot| slot.role.kind != RoleKind::Text;
+    if !slots.iter().any(repeats) && slots.iter().any(matters) {
         placement.doubt = Some("there may be more operands than are known");
     }
     for (index, word) in operands.iter().enumerate() {

@@ -60,13 +60,14 @@ impl Programs {
     /// The table of a name, or of the name without its version (`python3.11`, `gcc-12`).
     fn find(&self, name: &str) -> Option<&Table> {
         self.get(name).or_else(|| {
-            let bare = name
-                .trim_end_matches(|character: char| character.is_ascii_digit() || character == '.');
-            let bare = bare.strip_suffix('-').unwrap_or(bare);
-            if bare.is_empty() || bare == name {
-                None
-            } else {
-                self.get(bare)
+            let is_version = |character: char| character.is_ascii_digit() || character == '.';
+            let bare = name.trim_end_matches(is_version);
+            let version = name.get(bare.len()..)?;
+            // `cp2` is another program than `cp`.
+            match bare.strip_suffix('-') {
+                Some(bare) if !version.is_empty() => self.get(bare),
+                _ if version.contains('.') => self.get(bare),
+                _ => None,
             }
         })
     }
@@ -267,6 +268,12 @@ fn stdout(scan: &Scan<'_>, collector: &Collector<'_>) -> Stream {
             other => other.clone(),
         },
         [Output::Same | Output::Data] => Stream::Data,
+        [Output::Directory] => match &collector.directory {
+            Some(directory) => Stream::Text(format!("{directory}\n")),
+            None => Stream::Unknown,
+        },
+        [Output::Program] => Stream::Names(vec!["/usr/bin".to_owned()]),
+        [Output::Word] => Stream::Word,
         [Output::Fetched] => Stream::Fetched,
         _ => Stream::Unknown,
     }

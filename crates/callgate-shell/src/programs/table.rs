@@ -274,6 +274,12 @@ pub enum Output {
     Entries,
     /// A selection of the lines that came in, if there is no file operand.
     Same,
+    /// The working directory.
+    Directory,
+    /// The path of an installed program.
+    Program,
+    /// One plain word: no blanks, no slash, no dash in front.
+    Word,
     /// Local data.
     Data,
     /// Something from the network.

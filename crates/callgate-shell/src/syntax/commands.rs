@@ -182,8 +182,6 @@ impl Parser<'_> {
         let kind = match self.peek() {
             Some(b'(') => self.deeper(Self::parenthesis)?,
             _ => match self.reserved() {
-                // Where a command must stand, bash takes these for ordinary words.
-                Some(("in" | "]]", _)) => return self.simple_command(),
                 Some((word, length)) => {
                     match self.deeper(|parser| parser.compound(word, length))? {
                         Some(kind) => kind,
@@ -269,7 +267,7 @@ impl Parser<'_> {
         if self.dialect == Dialect::Sh && BASH_ONLY.contains(&word) {
             return self.fail(format!("`{word}` is not known to every shell"));
         }
-        if ENDS.contains(&word) || matches!(word, "!" | "time") {
+        if ENDS.contains(&word) || matches!(word, "!" | "time" | "in" | "]]") {
             return Ok(None);
         }
         self.advance(TokenKind::Reserved, length);

@@ -269,10 +269,31 @@ impl Parser<'_> {
                 self.rewind(start);
             }
         }
+        if name == "COPROC" && self.reserved_behind_a_word() {
+            return self.fail("a reserved word behind the name of a coprocess");
+        }
         let body = self.deeper(Self::command)?;
         Ok(CommandKind::Coprocess {
             name,
             body: Box::new(body),
         })
+    }
+
+    /// Whether a reserved word follows the word that stands here.
+    fn reserved_behind_a_word(&self) -> bool {
+        let rest = self.rest();
+        let word = rest
+            .bytes()
+            .position(is_metacharacter)
+            .unwrap_or(rest.len());
+        let blanks = rest
+            .get(word..)
+            .unwrap_or("")
+            .bytes()
+            .take_while(|byte| matches!(byte, b' ' | b'\t'))
+            .count();
+        let mut behind = self.inner(rest, 0..0);
+        behind.position = word.saturating_add(blanks);
+        blanks > 0 && behind.reserved().is_some()
     }
 }

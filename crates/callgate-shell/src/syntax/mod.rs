@@ -19,7 +19,7 @@ mod words;
 
 pub use cursor::{NotUnderstood, Token, TokenKind};
 
-use ast::{Part, Script, Span};
+use ast::{Script, Span};
 use cursor::Parser;
 use serde::{Deserialize, Serialize};
 
@@ -116,19 +116,6 @@ pub fn work(source: &str, dialect: Dialect, limits: Limits) -> usize {
     let mut parser = Parser::new(source, dialect, limits, false);
     let _ = parser.whole_script();
     limits.nodes.saturating_sub(parser.fuel.get())
-}
-
-/// Reads text as if it stood between double quotes (prompts, `${x@P}`), without the quotes' own rules.
-pub(crate) fn parse_text(
-    source: &str,
-    limits: Limits,
-    at: Span,
-    depth: usize,
-) -> Result<Vec<Part>, NotUnderstood> {
-    let mut parser = Parser::new(source, Dialect::Bash, limits, false);
-    parser.stands_at = Some(at);
-    parser.depth = depth;
-    parser.here_parts().map_err(|mistake| *mistake)
 }
 
 fn refuse(source: &str, limits: Limits) -> Option<NotUnderstood> {

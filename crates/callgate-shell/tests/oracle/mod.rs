@@ -11,7 +11,10 @@ use std::process::{Command, Stdio};
 /// Where bash is, found before the search path is taken away.
 fn bash() -> PathBuf {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).map(|directory| directory.join("bash")).find(|file| file.is_file()).expect("bash is installed")
+    std::env::split_paths(&path)
+        .map(|directory| directory.join("bash"))
+        .find(|file| file.is_file())
+        .expect("bash is installed")
 }
 
 /// The stub programs. They record their arguments and do nothing else.
@@ -100,7 +103,7 @@ impl Stage {
         for entry in std::fs::read_dir(self.root.join("record")).unwrap() {
             let text = String::from_utf8_lossy(&std::fs::read(entry.unwrap().path()).unwrap())
                 .into_owned();
-            let mut words: Vec<String> = text.split('\u{1f}').map(str::to_owned).collect();
+            let mut words: Vec<String> = text.split('\u{1f}').map(descriptors).collect();
             words.pop();
             found.push(words);
         }
@@ -124,6 +127,17 @@ fn clean(directory: &Path) {
             std::fs::remove_file(&path)
         };
     }
+}
+
+/// Which descriptor a process substitution gets does not matter.
+fn descriptors(word: &str) -> String {
+    let mut pieces = word.split("/dev/fd/");
+    let mut whole = pieces.next().unwrap_or("").to_owned();
+    for piece in pieces {
+        whole.push_str("/dev/fd/63");
+        whole.push_str(piece.trim_start_matches(|character: char| character.is_ascii_digit()));
+    }
+    whole
 }
 
 /// Our analysis, with tables for the stubs.

@@ -15,13 +15,8 @@ pub(crate) fn expand(text: &str) -> Option<Vec<String>> {
         }
         match first_group(&text)? {
             None => finished.push(text),
-            Some(group) => waiting.extend(
-                group
-                    .choices
-                    .iter()
-                    .rev()
-                    .map(|choice| format!("{}{choice}{}", group.before, group.after)),
-            ),
+            Some(group) => waiting
+                .extend(group.choices.iter().rev().map(|choice| format!("{}{choice}{}", group.before, group.after))),
         }
     }
     Some(finished)

@@ -87,9 +87,7 @@ pub(crate) mod fake {
 
         fn with(mut self, path: &str, entry: Entry) -> Self {
             for parent in Path::new(path).ancestors().skip(1) {
-                self.0
-                    .entry(parent.to_path_buf())
-                    .or_insert(Entry::Directory);
+                self.0.entry(parent.to_path_buf()).or_insert(Entry::Directory);
             }
             self.0.insert(path.into(), entry);
             self

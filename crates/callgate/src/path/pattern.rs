@@ -7,8 +7,19 @@ use super::resolve::{ResolveError, resolve};
 
 /// How many directory entries are looked at for one pattern.
 const MAXIMUM_ENTRIES: usize = 2048;
+/// How many names a pattern may stand for before it is judged as a pattern.
+const MAXIMUM_MATCHES: usize = 256;
 /// The longest component that is matched; beyond it, it is taken to match.
 const MAXIMUM_COMPONENT: usize = 255;
+
+/// Whether names that start with a dot are matched by a pattern that does not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Hidden {
+    /// As the shell does.
+    LeftOut,
+    /// As after `shopt -s dotglob`.
+    Matched,
+}
 
 /// A pattern taken apart: `/ws/src/*/x` is `/ws/src` and `*/x`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,26 +36,65 @@ impl<'a> Pattern<'a> {
         if text.starts_with('/') {
             fixed.push("/");
         }
-        let mut components = text
-            .split('/')
-            .filter(|component| !component.is_empty())
-            .peekable();
+        let mut components = text.split('/').filter(|component| !component.is_empty()).peekable();
         while let Some(component) = components.next_if(|component| !is_special(component)) {
             fixed.push(unescape(component));
         }
-        Pattern {
-            fixed,
-            rest: components.collect(),
-        }
+        Pattern { fixed, rest: components.collect() }
     }
 
     /// Whether some component behind the fixed part is, or may match, `..`.
     pub(super) fn may_go_up(&self) -> bool {
         self.rest.iter().any(|component| {
-            let literal_dot = component.contains('.')
-                && (component.starts_with('.') || component.contains(['(', '[']));
+            let literal_dot = component.contains('.') && (component.starts_with('.') || component.contains(['(', '[']));
             literal_dot && may_match(component, "..")
         })
+    }
+
+    /// The names that the pattern matches now; `None` if there are none, too many, or it cannot be told.
+    ///
+    /// `from` is the fixed part as named. Names that start with a dot are left out as a shell does, unless `hidden`.
+    pub(super) fn matches(&self, file_system: &dyn FileSystem, from: &Path, hidden: Hidden) -> Option<Vec<PathBuf>> {
+        if self.rest.contains(&"**") || self.may_go_up() {
+            return None;
+        }
+        let mut left = MAXIMUM_ENTRIES;
+        let mut current = vec![from.to_path_buf()];
+        for component in &self.rest {
+            let mut next = Vec::new();
+            for directory in current {
+                // what cannot be resolved cannot be looked into by the shell either
+                let Ok(real) = resolve(file_system, &directory) else {
+                    continue;
+                };
+                if !is_special(component) {
+                    let path = directory.join(unescape(component));
+                    if file_system.look(&real.join(unescape(component))) != Entry::Missing {
+                        next.push(path);
+                    }
+                    continue;
+                }
+                let Some(names) = file_system.names(&real, left) else {
+                    match file_system.look(&real) {
+                        Entry::Missing | Entry::Other => continue,
+                        _ => return None,
+                    }
+                };
+                left = left.saturating_sub(names.len());
+                for name in names {
+                    let text = name.to_str()?;
+                    let shown = !text.starts_with('.') || component.starts_with('.') || hidden == Hidden::Matched;
+                    if shown && may_match(component, text) {
+                        next.push(directory.join(text));
+                    }
+                }
+            }
+            if next.len() > MAXIMUM_MATCHES {
+                return None;
+            }
+            current = next;
+        }
+        Some(current).filter(|matches| !matches.is_empty())
     }
 
     /// Looks for a link among what the pattern matches that leads to a place which is not `inside`.
@@ -58,8 +108,7 @@ impl<'a> Pattern<'a> {
         contents: bool,
         inside: &dyn Fn(&Path) -> bool,
     ) -> Result<(), ResolveError> {
-        const ASTRAY: ResolveError =
-            ResolveError::Ambiguous("the pattern matches a link that leads out");
+        const ASTRAY: ResolveError = ResolveError::Ambiguous("the pattern matches a link that leads out");
         let mut left = MAXIMUM_ENTRIES;
         let mut waiting = vec![(resolved.to_path_buf(), self.rest.as_slice(), true)];
         while let Some((directory, components, may_descend)) = waiting.pop() {
@@ -73,17 +122,13 @@ impl<'a> Pattern<'a> {
             let Some(names) = file_system.names(&directory, left) else {
                 match file_system.look(&directory) {
                     Entry::Directory if !self.rest.contains(&"**") => {
-                        return Err(ResolveError::Ambiguous(
-                            "the pattern matches too much to look at",
-                        ));
+                        return Err(ResolveError::Ambiguous("the pattern matches too much to look at"));
                     }
                     _ => continue,
                 }
             };
             left = left.saturating_sub(names.len());
-            let matching = names
-                .iter()
-                .filter(|name| name.to_str().is_none_or(|name| may_match(component, name)));
+            let matching = names.iter().filter(|name| name.to_str().is_none_or(|name| may_match(component, name)));
             for name in matching {
                 let path = directory.join(name);
                 match file_system.look(&path) {
@@ -141,6 +186,35 @@ enum Element {
     Any,
     One,
     Character(char),
+    Set { ranges: Vec<(char, char)>, negated: bool },
+}
+
+/// A set from behind its `[`, and what follows it; `None` if it is one that is not read.
+fn set(text: &str) -> Option<(Element, &str)> {
+    let (negated, body) = match text.strip_prefix(['!', '^']) {
+        Some(body) => (true, body),
+        None => (false, text),
+    };
+    // a `]` right at the start stands for itself
+    let first = body.chars().next()?.len_utf8();
+    let end = first.checked_add(body.get(first..)?.find(']')?)?;
+    let inside = body.get(..end)?;
+    if inside.contains(['[', '\\']) {
+        return None;
+    }
+    let mut ranges = Vec::new();
+    let mut characters = inside.chars().peekable();
+    while let Some(from) = characters.next() {
+        let mut ahead = characters.clone();
+        match (ahead.next(), ahead.next()) {
+            (Some('-'), Some(to)) => {
+                ranges.push((from, to));
+                characters = ahead;
+            }
+            _ => ranges.push((from, from)),
+        }
+    }
+    Some((Element::Set { ranges, negated }, body.get(end.checked_add(1)?..)?))
 }
 
 /// Whether a component can match a name. Says yes where it does not understand the component.
@@ -154,17 +228,12 @@ fn may_match(component: &str, name: &str) -> bool {
         elements.push(match character {
             '*' => Element::Any,
             '?' => Element::One,
-            // a set is taken to match any one character
-            '[' => match characters
-                .as_str()
-                .get(1..)
-                .and_then(|rest| rest.split_once(']'))
-            {
-                Some((_, rest)) if !component.contains("[:") => {
+            '[' => match set(characters.as_str()) {
+                Some((element, rest)) => {
                     characters = rest.chars();
-                    Element::One
+                    element
                 }
-                _ => return true,
+                None => return true,
             },
             '\\' => characters.next().map_or(Element::One, Element::Character),
             other => Element::Character(other),
@@ -182,6 +251,9 @@ fn may_match(component: &str, name: &str) -> bool {
             }
             Some(Element::One) => true,
             Some(Element::Character(expected)) => expected == character,
+            Some(Element::Set { ranges, negated }) => {
+                ranges.iter().any(|(from, to)| (from..=to).contains(&character)) != *negated
+            }
             None => false,
         };
         if fits {
@@ -196,10 +268,7 @@ fn may_match(component: &str, name: &str) -> bool {
             return false;
         }
     }
-    elements
-        .iter()
-        .skip(at)
-        .all(|element| matches!(element, Element::Any))
+    elements.iter().skip(at).all(|element| matches!(element, Element::Any))
 }
 
 #[cfg(test)]
@@ -220,33 +289,16 @@ mod tests {
         ];
         for (text, fixed, rest) in cases {
             let pattern = Pattern::parse(text);
-            assert_eq!(
-                (pattern.fixed.as_path(), pattern.rest.as_slice()),
-                (Path::new(fixed), *rest),
-                "{text}"
-            );
+            assert_eq!((pattern.fixed.as_path(), pattern.rest.as_slice()), (Path::new(fixed), *rest), "{text}");
         }
     }
 
     #[test]
     fn patterns_that_may_go_up_are_seen() {
-        for text in [
-            "/ws/*/../x",
-            "/ws/*/.*",
-            "/ws/*/.?/x",
-            "/ws/x*/@(..)/y",
-            "/ws/?/[.].",
-        ] {
+        for text in ["/ws/*/../x", "/ws/*/.*", "/ws/*/.?/x", "/ws/x*/@(..)/y", "/ws/?/[.]."] {
             assert!(Pattern::parse(text).may_go_up(), "{text}");
         }
-        for text in [
-            "/ws/*",
-            "/ws/.env*",
-            "/ws/**/*.rs",
-            "/ws/??",
-            "/ws/../*",
-            "/ws/@(a|b)",
-        ] {
+        for text in ["/ws/*", "/ws/.env*", "/ws/**/*.rs", "/ws/??", "/ws/../*", "/ws/@(a|b)"] {
             assert!(!Pattern::parse(text).may_go_up(), "{text}");
         }
     }
@@ -259,7 +311,13 @@ mod tests {
             ("a*b*c", "aXXbYYc", true),
             ("a*b*c", "aXXbYY", false),
             ("?", "ab", false),
-            ("[ab]x", "zx", true),
+            ("[ab]x", "bx", true),
+            ("[ab]x", "zx", false),
+            ("[a-c]x", "bx", true),
+            ("[!a-c]x", "bx", false),
+            ("[^a-c]x", "zx", true),
+            ("[a-]x", "-x", true),
+            ("[ab", "zz", true),
             ("[]x]y", "]y", true),
             ("[[:alpha:]]", "long", true),
             ("\\*", "*", true),
@@ -268,6 +326,27 @@ mod tests {
         ];
         for (pattern, name, expected) in cases {
             assert_eq!(may_match(pattern, name), *expected, "{pattern} {name}");
+        }
+    }
+
+    #[test]
+    fn patterns_stand_for_the_names_that_are_there() {
+        let file_system =
+            Fake::new().file("/ws/a.rs").file("/ws/.env").file("/ws/src/b.rs").link("/ws/l.rs", "/etc/passwd");
+        let matches = |text: &str, hidden: Hidden| {
+            let pattern = Pattern::parse(text);
+            let fixed = pattern.fixed.clone();
+            let found = pattern.matches(&file_system, &fixed, hidden)?;
+            Some(found.iter().map(|path| path.to_string_lossy().into_owned()).collect::<Vec<_>>())
+        };
+        let owned = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
+        assert_eq!(matches("/ws/*.rs", Hidden::LeftOut), owned(&["/ws/a.rs", "/ws/l.rs"]));
+        assert_eq!(matches("/ws/*", Hidden::LeftOut), owned(&["/ws/a.rs", "/ws/l.rs", "/ws/src"]));
+        assert_eq!(matches("/ws/*", Hidden::Matched), owned(&["/ws/.env", "/ws/a.rs", "/ws/l.rs", "/ws/src"]));
+        assert_eq!(matches("/ws/.e*", Hidden::LeftOut), owned(&["/ws/.env"]));
+        assert_eq!(matches("/ws/s*/b.rs", Hidden::LeftOut), owned(&["/ws/src/b.rs"]));
+        for text in ["/ws/*.py", "/ws/**/*.rs", "/ws/*/../x", "/nowhere/*"] {
+            assert_eq!(matches(text, Hidden::LeftOut), None, "{text}");
         }
     }
 

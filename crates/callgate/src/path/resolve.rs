@@ -41,10 +41,7 @@ impl ResolveError {
     /// Whether such a path is refused outright; otherwise it is only not known where it lies.
     pub fn is_refused(&self) -> bool {
         match self {
-            ResolveError::Nul
-            | ResolveError::TooLong
-            | ResolveError::Loop
-            | ResolveError::Unreadable(_) => true,
+            ResolveError::Nul | ResolveError::TooLong | ResolveError::Loop | ResolveError::Unreadable(_) => true,
             ResolveError::Ambiguous(_) | ResolveError::Relative => false,
         }
     }
@@ -59,9 +56,7 @@ pub fn fold(path: &Path) -> PathBuf {
             Component::ParentDir => {
                 folded.pop();
             }
-            Component::RootDir | Component::Prefix(_) | Component::Normal(_) => {
-                folded.push(component)
-            }
+            Component::RootDir | Component::Prefix(_) | Component::Normal(_) => folded.push(component),
         }
     }
     folded
@@ -69,8 +64,7 @@ pub fn fold(path: &Path) -> PathBuf {
 
 /// Whether a path says `..` anywhere.
 pub(super) fn has_parent(path: &Path) -> bool {
-    path.components()
-        .any(|component| component == Component::ParentDir)
+    path.components().any(|component| component == Component::ParentDir)
 }
 
 /// Resolves an absolute path.
@@ -89,9 +83,7 @@ pub fn resolve(file_system: &dyn FileSystem, path: &Path) -> Result<PathBuf, Res
     }
     let walked = walk(file_system, path)?;
     if has_parent(path) && walk(file_system, &fold(path))? != walked {
-        return Err(ResolveError::Ambiguous(
-            "`..` behind a link can mean two places",
-        ));
+        return Err(ResolveError::Ambiguous("`..` behind a link can mean two places"));
     }
     Ok(walked)
 }
@@ -144,9 +136,7 @@ fn walk(file_system: &dyn FileSystem, path: &Path) -> Result<PathBuf, ResolveErr
                 continue;
             }
             ProcessFile::Varies => {
-                return Err(ResolveError::Ambiguous(
-                    "it depends on the process that opens it",
-                ));
+                return Err(ResolveError::Ambiguous("it depends on the process that opens it"));
             }
         }
         current.push(name);
@@ -204,10 +194,7 @@ fn process_file(directory: &Path, name: &OsStr) -> ProcessFile {
         };
     };
     let own = process == "self" || process == "thread-self";
-    let is_process = own
-        || process
-            .to_str()
-            .is_some_and(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
+    let is_process = own || process.to_str().is_some_and(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
     if !is_process {
         return ProcessFile::No;
     }
@@ -275,10 +262,7 @@ mod tests {
             ("/ws/a/x", ResolveError::Loop),
             ("/ws/self", ResolveError::Loop),
             ("/ws/x\0y", ResolveError::Nul),
-            (
-                "/ws/locked/x",
-                ResolveError::Unreadable("permission denied".into()),
-            ),
+            ("/ws/locked/x", ResolveError::Unreadable("permission denied".into())),
         ];
         for (path, expected) in cases {
             let error = resolve(&file_system(), Path::new(path)).expect_err(path);
@@ -286,10 +270,7 @@ mod tests {
             assert!(error.is_refused());
         }
         let long = format!("/{}", "a/../".repeat(1_000_000));
-        assert_eq!(
-            resolve(&file_system(), Path::new(&long)),
-            Err(ResolveError::TooLong)
-        );
+        assert_eq!(resolve(&file_system(), Path::new(&long)), Err(ResolveError::TooLong));
     }
 
     #[test]
@@ -319,13 +300,7 @@ mod tests {
         std::fs::create_dir(base.join("real")).expect("create");
         std::os::unix::fs::symlink("real", base.join("link")).expect("link");
         let real = super::super::file_system::RealFileSystem;
-        assert_eq!(
-            resolve(&real, &base.join("link/new")),
-            Ok(base.join("real/new"))
-        );
-        assert_eq!(
-            resolve(&real, Path::new("/proc/self/root/usr")),
-            resolve(&real, Path::new("/usr"))
-        );
+        assert_eq!(resolve(&real, &base.join("link/new")), Ok(base.join("real/new")));
+        assert_eq!(resolve(&real, Path::new("/proc/self/root/usr")), resolve(&real, Path::new("/usr")));
     }
 }

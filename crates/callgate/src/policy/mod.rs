@@ -1,4 +1,44 @@
 //! The policy: an ordered list of rules and a default.
+//!
+//! A file goes through [`yaml`], [`decode`] and [`model`] to [`compile`]; a call goes through [`layers`], [`judge`] and
+//! [`index`] to [`matching`]. Rules can also be built in Rust ([`builder`]).
+
+mod boundary;
+mod builder;
+mod compile;
+mod decode;
+mod examples;
+mod index;
+mod judge;
+mod keys;
+mod layers;
+mod legacy;
+mod lint;
+mod load;
+mod matching;
+mod mistake;
+mod model;
+mod raw;
+mod schema;
+mod source;
+#[cfg(test)]
+mod tests;
+mod trust;
+mod when;
+mod yaml;
+
+pub use boundary::{BUILT_IN_SETS, BoundaryPath, BoundarySettings};
+pub use builder::{
+    IntoMatch, PermissionHandler, PermissionPolicy, PermissionRequest, PermissionResult, PermissionRule,
+};
+pub use examples::{CheckedExamples, Described, FailedExample};
+pub use layers::{LayerKind, Policy};
+pub use lint::{Finding, Severity};
+pub use load::{FILE_NAME, FoundFile, Locations, MANAGED_FILE};
+pub use mistake::{Mistake, Mistakes, PolicyError, Position};
+pub use model::{Example, Timeouts};
+pub use schema::schema;
+pub use trust::TrustStore;
 
 use serde::{Deserialize, Serialize};
 
@@ -36,6 +76,27 @@ pub struct Claims {
     /// `read_only`, `destructive`, `network`, `file_system`, `slow`, `privileged`, or free ones.
     #[serde(default)]
     pub tags: Vec<String>,
+    /// What an MCP server says of its own tool. Whoever registers the tool turns them into tags.
+    #[serde(default)]
+    pub annotations: Annotations,
+}
+
+/// The hints of an MCP tool.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Annotations {
+    /// The tool changes nothing.
+    #[serde(default)]
+    pub read_only_hint: Option<bool>,
+    /// The tool may destroy something.
+    #[serde(default)]
+    pub destructive_hint: Option<bool>,
+    /// Calling it again changes nothing more.
+    #[serde(default)]
+    pub idempotent_hint: Option<bool>,
+    /// The tool deals with the world outside.
+    #[serde(default)]
+    pub open_world_hint: Option<bool>,
 }
 
 /// A decision with its rule and reason.

@@ -68,11 +68,8 @@ impl Redactor {
             .map(|secret| secret.as_ref().to_owned())
             .filter(|secret| secret.len() >= MINIMUM_SECRET)
             .collect();
-        let known = AhoCorasick::builder()
-            .match_kind(MatchKind::Standard)
-            .build(&secrets)
-            .ok()
-            .filter(|_| !secrets.is_empty());
+        let known =
+            AhoCorasick::builder().match_kind(MatchKind::Standard).build(&secrets).ok().filter(|_| !secrets.is_empty());
         Redactor { known }
     }
 
@@ -93,10 +90,9 @@ impl Redactor {
         }
         let mut found = shapes::find(text);
         if let Some(known) = &self.known {
-            found.extend(known.find_overlapping_iter(text).map(|hit| shapes::Found {
-                range: hit.range(),
-                what: "known secret",
-            }));
+            found.extend(
+                known.find_overlapping_iter(text).map(|hit| shapes::Found { range: hit.range(), what: "known secret" }),
+            );
         }
         if found.is_empty() {
             return text.to_owned();
@@ -170,8 +166,7 @@ impl Redactor {
                 match item {
                     Value::String(_) if hide => json!("[redacted: value of a flag]"),
                     Value::String(text) => {
-                        after_flag =
-                            text.starts_with('-') && !text.contains('=') && is_telling(text);
+                        after_flag = text.starts_with('-') && !text.contains('=') && is_telling(text);
                         self.value(item, depth)
                     }
                     other => self.value(other, depth),
@@ -221,8 +216,7 @@ fn is_telling(name: &str) -> bool {
         .map(|character| character.to_ascii_lowercase())
         .take(200)
         .collect();
-    ANYWHERE.iter().any(|word| plain.contains(word))
-        || AT_THE_END.iter().any(|word| plain.ends_with(word))
+    ANYWHERE.iter().any(|word| plain.contains(word)) || AT_THE_END.iter().any(|word| plain.ends_with(word))
 }
 
 /// Size and SHA-256 of a text, in place of the text.
@@ -231,14 +225,12 @@ pub fn digest(text: &str) -> Value {
 }
 
 fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes)
-        .iter()
-        .fold(String::with_capacity(64), |mut text, byte| {
-            use fmt::Write as _;
-            // writing to a string does not fail
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
+    Sha256::digest(bytes).iter().fold(String::with_capacity(64), |mut text, byte| {
+        use fmt::Write as _;
+        // writing to a string does not fail
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }
 
 /// Every text in a value by size and digest.
@@ -249,15 +241,10 @@ fn digests(value: &Value, depth: usize) -> Value {
     let deeper = depth.saturating_add(1);
     match value {
         Value::String(text) => digest(text),
-        Value::Array(items) => {
-            Value::Array(items.iter().map(|item| digests(item, deeper)).collect())
+        Value::Array(items) => Value::Array(items.iter().map(|item| digests(item, deeper)).collect()),
+        Value::Object(fields) => {
+            Value::Object(fields.iter().map(|(name, value)| (name.clone(), digests(value, deeper))).collect())
         }
-        Value::Object(fields) => Value::Object(
-            fields
-                .iter()
-                .map(|(name, value)| (name.clone(), digests(value, deeper)))
-                .collect(),
-        ),
         Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
     }
 }
@@ -269,12 +256,10 @@ fn keys(value: &Value) -> Value {
         Value::Array(items) => Value::Array(
             items
                 .iter()
-                .map(
-                    |item| match item.as_str().and_then(|text| text.split_once('=')) {
-                        Some((name, _)) => json!(name),
-                        None => json!("[redacted: environment]"),
-                    },
-                )
+                .map(|item| match item.as_str().and_then(|text| text.split_once('=')) {
+                    Some((name, _)) => json!(name),
+                    None => json!("[redacted: environment]"),
+                })
                 .collect(),
         ),
         Value::Null => Value::Null,

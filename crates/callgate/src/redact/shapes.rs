@@ -34,18 +34,8 @@ enum Check {
 
 use Check::{Always, IsRandom, IsValue};
 
-const fn shape(
-    what: &'static str,
-    words: &'static [&'static str],
-    pattern: &'static str,
-    check: Check,
-) -> Shape {
-    Shape {
-        what,
-        words,
-        pattern,
-        check,
-    }
+const fn shape(what: &'static str, words: &'static [&'static str], pattern: &'static str, check: Check) -> Shape {
+    Shape { what, words, pattern, check }
 }
 
 const SHAPES: &[Shape] = &[
@@ -55,18 +45,8 @@ const SHAPES: &[Shape] = &[
         r"(?s)(-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,10}-----.*?(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,10}-----|\z))",
         Always,
     ),
-    shape(
-        "age key",
-        &["age-secret-key-"],
-        r"(?i)(AGE-SECRET-KEY-1[0-9A-Z]{20,})",
-        Always,
-    ),
-    shape(
-        "AWS key",
-        &["akia", "asia", "abia", "acca"],
-        r"\b((?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16})\b",
-        Always,
-    ),
+    shape("age key", &["age-secret-key-"], r"(?i)(AGE-SECRET-KEY-1[0-9A-Z]{20,})", Always),
+    shape("AWS key", &["akia", "asia", "abia", "acca"], r"\b((?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16})\b", Always),
     shape(
         "AWS secret",
         &["aws"],
@@ -81,10 +61,7 @@ const SHAPES: &[Shape] = &[
     ),
     shape(
         "GitLab token",
-        &[
-            "glpat-", "gldt-", "glrt-", "glcbt-", "glptt-", "glft-", "glsoat-", "glimt-",
-            "glagent-", "gloas-",
-        ],
+        &["glpat-", "gldt-", "glrt-", "glcbt-", "glptt-", "glft-", "glsoat-", "glimt-", "glagent-", "gloas-"],
         r"(gl(?:pat|dt|rt|cbt|ptt|ft|soat|imt|agent|oas)-[A-Za-z0-9_.\-]{16,})",
         Always,
     ),
@@ -96,104 +73,37 @@ const SHAPES: &[Shape] = &[
     ),
     shape(
         "Stripe key",
-        &[
-            "sk_live_", "sk_test_", "sk_prod_", "rk_live_", "rk_test_", "rk_prod_", "whsec_",
-        ],
+        &["sk_live_", "sk_test_", "sk_prod_", "rk_live_", "rk_test_", "rk_prod_", "whsec_"],
         r"((?:sk|rk)_(?:live|test|prod)_[A-Za-z0-9]{10,}|whsec_[A-Za-z0-9+/=]{16,})",
         Always,
     ),
     shape("API key", &["sk-"], r"\b(sk-[A-Za-z0-9_\-]{16,})", Always),
     shape("npm token", &["npm_"], r"\b(npm_[A-Za-z0-9]{30,})", Always),
-    shape(
-        "PyPI token",
-        &["pypi-"],
-        r"\b(pypi-[A-Za-z0-9_\-]{16,})",
-        Always,
-    ),
+    shape("PyPI token", &["pypi-"], r"\b(pypi-[A-Za-z0-9_\-]{16,})", Always),
     shape(
         "Google key",
         &["aiza", "ya29.", "gocspx-"],
         r"(AIza[0-9A-Za-z_\-]{35}|ya29\.[0-9A-Za-z_\-]{20,}|GOCSPX-[0-9A-Za-z_\-]{20,})",
         Always,
     ),
-    shape(
-        "Hugging Face token",
-        &["hf_"],
-        r"\b(hf_[A-Za-z0-9]{20,})",
-        Always,
-    ),
-    shape(
-        "SendGrid key",
-        &["sg."],
-        r"\b(SG\.[A-Za-z0-9_\-]{16,}\.[A-Za-z0-9_\-]{16,})",
-        Always,
-    ),
-    shape(
-        "DigitalOcean token",
-        &["_v1_"],
-        r"\b(do[oprt]_v1_[a-f0-9]{64})",
-        Always,
-    ),
-    shape(
-        "Telegram token",
-        &[":aa"],
-        r"\b([0-9]{8,10}:AA[A-Za-z0-9_\-]{30,})",
-        Always,
-    ),
-    shape(
-        "Docker token",
-        &["dckr_"],
-        r"\b(dckr_(?:pat|oat)_[A-Za-z0-9_\-]{20,})",
-        Always,
-    ),
-    shape(
-        "Vault token",
-        &["hvs.", "hvb."],
-        r"\b(hv[sb]\.[A-Za-z0-9_\-]{20,})",
-        Always,
-    ),
+    shape("Hugging Face token", &["hf_"], r"\b(hf_[A-Za-z0-9]{20,})", Always),
+    shape("SendGrid key", &["sg."], r"\b(SG\.[A-Za-z0-9_\-]{16,}\.[A-Za-z0-9_\-]{16,})", Always),
+    shape("DigitalOcean token", &["_v1_"], r"\b(do[oprt]_v1_[a-f0-9]{64})", Always),
+    shape("Telegram token", &[":aa"], r"\b([0-9]{8,10}:AA[A-Za-z0-9_\-]{30,})", Always),
+    shape("Docker token", &["dckr_"], r"\b(dckr_(?:pat|oat)_[A-Za-z0-9_\-]{20,})", Always),
+    shape("Vault token", &["hvs.", "hvb."], r"\b(hv[sb]\.[A-Za-z0-9_\-]{20,})", Always),
     shape(
         "Shopify token",
         &["shpat_", "shpss_", "shpca_", "shppa_"],
         r"\b(shp(?:at|ss|ca|pa)_[a-fA-F0-9]{32})",
         Always,
     ),
-    shape(
-        "Linear key",
-        &["lin_api_"],
-        r"\b(lin_api_[A-Za-z0-9]{30,})",
-        Always,
-    ),
-    shape(
-        "Databricks token",
-        &["dapi"],
-        r"\b(dapi[a-f0-9]{32})",
-        Always,
-    ),
-    shape(
-        "signed token",
-        &["eyj"],
-        r"\b(eyJ[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]{8,}(?:\.[A-Za-z0-9_\-]*)?)",
-        Always,
-    ),
-    shape(
-        "authorization",
-        &["authorization"],
-        r#"(?i)authorization["']?\s*[:=]\s*["']?([^"'\r\n]+)"#,
-        IsValue,
-    ),
-    shape(
-        "bearer token",
-        &["bearer"],
-        r"(?i)\bbearer\s+([A-Za-z0-9._~+/=\-]{8,})",
-        IsValue,
-    ),
-    shape(
-        "cookie",
-        &["cookie"],
-        r#"(?i)\b(?:set-)?cookie\s*:\s*([^"'\r\n]+)"#,
-        IsValue,
-    ),
+    shape("Linear key", &["lin_api_"], r"\b(lin_api_[A-Za-z0-9]{30,})", Always),
+    shape("Databricks token", &["dapi"], r"\b(dapi[a-f0-9]{32})", Always),
+    shape("signed token", &["eyj"], r"\b(eyJ[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]{8,}(?:\.[A-Za-z0-9_\-]*)?)", Always),
+    shape("authorization", &["authorization"], r#"(?i)authorization["']?\s*[:=]\s*["']?([^"'\r\n]+)"#, IsValue),
+    shape("bearer token", &["bearer"], r"(?i)\bbearer\s+([A-Za-z0-9._~+/=\-]{8,})", IsValue),
+    shape("cookie", &["cookie"], r#"(?i)\b(?:set-)?cookie\s*:\s*([^"'\r\n]+)"#, IsValue),
     shape(
         "password in a URL",
         &["://"],
@@ -214,15 +124,7 @@ const SHAPES: &[Shape] = &[
     ),
     shape(
         "value of that name",
-        &[
-            "passw",
-            "pwd",
-            "passphrase",
-            "secret",
-            "token",
-            "key",
-            "credential",
-        ],
+        &["passw", "pwd", "passphrase", "secret", "token", "key", "credential"],
         r#"(?i)\b[\w.\-]{0,60}?(?:password|passwd|passphrase|pwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|auth[_-]?key|signing[_-]?key|encryption[_-]?key|secret[_-]?key|credential)(?:s|[0-9]{1,3}|[_\-][\w\-]{1,40})?\\?["']?\s*(?:=>|:=|=|:)\s*(?:\\?"((?:[^"\\]|\\[^"])+)|'([^']+)|([^\s"'&;,|(){}\[\]<>\\]+))"#,
         IsValue,
     ),
@@ -232,36 +134,11 @@ const SHAPES: &[Shape] = &[
         r#"(?i)(?:^|[\s"'])--?(?:[a-z]+-)*(?:password|passwd|pass|passphrase|token|secret|api-?key|access-?key|private-?key|secret-?key|client-?secret|credential)\s+(?:"([^"]+)|'([^']+)|([^\s"'\-;&|][^\s"';&|]*))"#,
         IsValue,
     ),
-    shape(
-        "password",
-        &["sshpass"],
-        r#"\bsshpass\s+-p\s*["']?([^\s"']+)"#,
-        IsValue,
-    ),
-    shape(
-        "password",
-        &["mysql", "mariadb"],
-        r#"\b(?:mysql|mariadb)[\w\-]*\b[^|;&\n]*?\s-p["']?([^\s"']+)"#,
-        IsValue,
-    ),
-    shape(
-        "password",
-        &["login"],
-        r#"\blogin\b[^|;&\n]*?\s-p\s*["']?([^\s"']+)"#,
-        IsValue,
-    ),
-    shape(
-        "password",
-        &["redis-cli"],
-        r#"\bredis-cli\b[^|;&\n]*?\s-a\s*["']?([^\s"']+)"#,
-        IsValue,
-    ),
-    shape(
-        "password",
-        &["ldap"],
-        r#"\bldap[a-z]+\b[^|;&\n]*?\s-w\s*["']?([^\s"']+)"#,
-        IsValue,
-    ),
+    shape("password", &["sshpass"], r#"\bsshpass\s+-p\s*["']?([^\s"']+)"#, IsValue),
+    shape("password", &["mysql", "mariadb"], r#"\b(?:mysql|mariadb)[\w\-]*\b[^|;&\n]*?\s-p["']?([^\s"']+)"#, IsValue),
+    shape("password", &["login"], r#"\blogin\b[^|;&\n]*?\s-p\s*["']?([^\s"']+)"#, IsValue),
+    shape("password", &["redis-cli"], r#"\bredis-cli\b[^|;&\n]*?\s-a\s*["']?([^\s"']+)"#, IsValue),
+    shape("password", &["ldap"], r#"\bldap[a-z]+\b[^|;&\n]*?\s-w\s*["']?([^\s"']+)"#, IsValue),
     shape(
         "password",
         &["zip", "7z"],
@@ -275,24 +152,10 @@ const SHAPES: &[Shape] = &[
         r#"(?:^|\s)(?:-u|-U|--user|--proxy-user)(?:\s+|=)?["']?[^\s:"'\-][^\s:"']*:([^\s"']+)"#,
         IsValue,
     ),
-    shape(
-        "password",
-        &["smbclient", "//"],
-        r#"(?:^|\s)-U\s*["']?[^\s%"']+%([^\s"']+)"#,
-        IsValue,
-    ),
+    shape("password", &["smbclient", "//"], r#"(?:^|\s)-U\s*["']?[^\s%"']+%([^\s"']+)"#, IsValue),
     shape(
         "random value",
-        &[
-            "key",
-            "auth",
-            "session",
-            "salt",
-            "signature",
-            "cert",
-            "nonce",
-            "hash",
-        ],
+        &["key", "auth", "session", "salt", "signature", "cert", "nonce", "hash"],
         r#"(?i)\b[\w.\-]{0,60}?(?:key|auth|session|salt|signature|cert|nonce|hash)[\w\-]{0,20}\\?["']?\s*[=:]\s*\\?["']?([A-Za-z0-9+/_=\-]{20,})"#,
         IsRandom,
     ),
@@ -305,19 +168,10 @@ struct Words {
 }
 
 static WORDS: LazyLock<Words> = LazyLock::new(|| {
-    let (words, shape_of): (Vec<&str>, Vec<usize>) = SHAPES
-        .iter()
-        .enumerate()
-        .flat_map(|(index, shape)| shape.words.iter().map(move |word| (*word, index)))
-        .unzip();
-    let automaton = AhoCorasick::builder()
-        .ascii_case_insensitive(true)
-        .build(words)
-        .ok();
-    Words {
-        automaton,
-        shape_of,
-    }
+    let (words, shape_of): (Vec<&str>, Vec<usize>) =
+        SHAPES.iter().enumerate().flat_map(|(index, shape)| shape.words.iter().map(move |word| (*word, index))).unzip();
+    let automaton = AhoCorasick::builder().ascii_case_insensitive(true).build(words).ok();
+    Words { automaton, shape_of }
 });
 
 static COMPILED: LazyLock<Vec<OnceLock<Option<Regex>>>> =
@@ -334,12 +188,7 @@ pub(super) struct Found {
 
 /// All secrets in a text, in no particular order. Where the tables themselves are broken, the whole text is one.
 pub(super) fn find(text: &str) -> Vec<Found> {
-    let everything = || {
-        vec![Found {
-            range: 0..text.len(),
-            what: "text",
-        }]
-    };
+    let everything = || vec![Found { range: 0..text.len(), what: "text" }];
     let Some(automaton) = &WORDS.automaton else {
         return everything();
     };
@@ -358,12 +207,7 @@ pub(super) fn find(text: &str) -> Vec<Found> {
         }
     }
     let mut found = Vec::new();
-    for ((shape, compiled), _) in SHAPES
-        .iter()
-        .zip(COMPILED.iter())
-        .zip(possible)
-        .filter(|(_, possible)| *possible)
-    {
+    for ((shape, compiled), _) in SHAPES.iter().zip(COMPILED.iter()).zip(possible).filter(|(_, possible)| *possible) {
         let Some(regex) = compiled.get_or_init(|| Regex::new(shape.pattern).ok()) else {
             return everything();
         };
@@ -372,10 +216,7 @@ pub(super) fn find(text: &str) -> Vec<Found> {
             found.extend(
                 secrets
                     .filter(|secret| shape.check.accepts(secret.as_str()))
-                    .map(|secret| Found {
-                        range: secret.range(),
-                        what: shape.what,
-                    }),
+                    .map(|secret| Found { range: secret.range(), what: shape.what }),
             );
         }
     }
@@ -397,22 +238,10 @@ fn is_value(secret: &str) -> bool {
     let secret = secret.trim();
     let reference = secret.starts_with('$');
     let placeholder = secret.starts_with(['<', '*', '%', '{']) || secret.starts_with("[redacted");
-    let small_number = secret.len() <= 6
-        && secret
-            .bytes()
-            .all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let small_number = secret.len() <= 6 && secret.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     let plain = matches!(
         secret.to_ascii_lowercase().as_str(),
-        "" | "true"
-            | "false"
-            | "null"
-            | "none"
-            | "yes"
-            | "no"
-            | "string"
-            | "required"
-            | "optional"
-            | "="
+        "" | "true" | "false" | "null" | "none" | "yes" | "no" | "string" | "required" | "optional" | "="
     );
     !(reference || placeholder || small_number || plain)
 }

@@ -146,8 +146,9 @@ fn items(stream: &Stream, separator: Separator) -> Vec<Word> {
                 many: true,
             })
             .collect(),
+        // Nothing comes: names in the working directory are the most that a person could type.
         Stream::Unconnected => vec![Word::Below {
-            directory: ".".to_owned(),
+            directory: "./".to_owned(),
             many: true,
         }],
         Stream::Text(text) => {
@@ -177,7 +178,7 @@ fn items(stream: &Stream, separator: Separator) -> Vec<Word> {
                 found.into_iter().map(Word::Known).collect()
             }
         }
-        Stream::Data | Stream::Fetched | Stream::Unknown => unknown(),
+        Stream::Word | Stream::Data | Stream::Fetched | Stream::Unknown => unknown(),
     }
 }
 

@@ -178,6 +178,9 @@ impl<'a> Reader<'a> {
                     "names" => Output::Names,
                     "entries" => Output::Entries,
                     "same" => Output::Same,
+                    "directory" => Output::Directory,
+                    "program" => Output::Program,
+                    "word" => Output::Word,
                     "data" => Output::Data,
                     "fetched" => Output::Fetched,
                     "unknown" => Output::Unknown,
@@ -321,11 +324,8 @@ fn without_comment(text: &str) -> &str {
     let mut spaces = 0usize;
     for (at, character) in text.char_indices() {
         match quote {
-            Some(open) => {
-                if character == open {
-                    quote = None;
-                }
-            }
+            Some(open) if character == open => quote = None,
+            Some(_) => {}
             None if character == '"' || (character == '\'' && single_quotes) => {
                 quote = Some(character)
             }

@@ -13,10 +13,8 @@ pub(super) fn read(filter: &str) -> Found {
         match character {
             '"' => string(&mut cursor, &mut open, &mut found),
             '(' => open.push(Open::Parenthesis),
-            ')' => {
-                if open.pop() == Some(Open::Interpolation) {
-                    string(&mut cursor, &mut open, &mut found);
-                }
+            ')' if open.pop() == Some(Open::Interpolation) => {
+                string(&mut cursor, &mut open, &mut found)
             }
             '#' => {
                 cursor.line();

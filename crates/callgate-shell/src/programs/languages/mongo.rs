@@ -71,9 +71,9 @@ fn expression(line: &str, found: &mut Found) -> Option<()> {
                     } else if !listed(READS, &name) {
                         return None;
                     }
-                } else if !is_key && before != '.' && !listed(NAMES, &name) {
-                    return None;
-                } else if before == '.' && matches!(name.as_str(), "constructor" | "prototype") {
+                } else if before == '.' && matches!(name.as_str(), "constructor" | "prototype")
+                    || !is_key && before != '.' && !listed(NAMES, &name)
+                {
                     return None;
                 }
                 before = 'a';

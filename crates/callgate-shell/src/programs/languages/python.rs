@@ -89,14 +89,14 @@ impl Reader {
                     return None;
                 }
                 Token::Name(name) if before == Some(&Token::Other('.')) => {
-                    listed(ATTRIBUTES, &name).then_some(())?;
+                    listed(ATTRIBUTES, name).then_some(())?;
                 }
                 Token::Name(name) if name == "open" => at += self.open(rest)?,
                 Token::Name(name) => {
                     let keyword_argument = rest.first() == Some(&Token::Other('='))
                         && rest.get(1) != Some(&Token::Other('='));
-                    let known = listed(KEYWORDS, &name)
-                        || listed(BUILTINS, &name)
+                    let known = listed(KEYWORDS, name)
+                        || listed(BUILTINS, name)
                         || (self.bound.contains(name) && !name.starts_with("__"))
                         || (keyword_argument && !name.starts_with('_'));
                     known.then_some(())?;
@@ -131,7 +131,7 @@ impl Reader {
                     ) && tokens.get(at + 1) == Some(&Token::Other(','));
                     let free = !name.starts_with('_') || name == "_";
                     let shadows =
-                        listed(BUILTINS, &name) || listed(MODULES, &name) || is_dangerous(name);
+                        listed(BUILTINS, name) || listed(MODULES, name) || is_dangerous(name);
                     if (binding || assigned || several)
                         && free
                         && !shadows
@@ -156,12 +156,12 @@ impl Reader {
             let [Token::Name(module), Token::Name(import), names @ ..] = words else {
                 return None;
             };
-            if import != "import" || !listed(MODULES, &module) {
+            if import != "import" || !listed(MODULES, module) {
                 return None;
             }
             for name in names {
                 match name {
-                    Token::Name(name) if listed(ATTRIBUTES, &name) => {
+                    Token::Name(name) if listed(ATTRIBUTES, name) => {
                         self.bound.insert(name.clone());
                     }
                     Token::Other(',') => {}
@@ -172,7 +172,7 @@ impl Reader {
         }
         for word in words {
             match word {
-                Token::Name(module) if listed(MODULES, &module) => {
+                Token::Name(module) if listed(MODULES, module) => {
                     self.bound.insert(module.clone());
                 }
                 Token::Other(',') => {}

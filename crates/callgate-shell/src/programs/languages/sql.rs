@@ -213,8 +213,8 @@ pub(super) fn judge(statement: &[Token], dialect: Dialect, found: &mut Found) {
             }
         }
         "PRAGMA" => {
-            let sets = statement.iter().any(|token| *token == Token::Other('='));
-            let calls = statement.iter().any(|token| *token == Token::Other('('));
+            let sets = statement.contains(&Token::Other('='));
+            let calls = statement.contains(&Token::Other('('));
             let looks = [
                 "TABLE_INFO",
                 "TABLE_XINFO",

@@ -1,7 +1,9 @@
 use callgate_shell::effect::{Coverage, Effect};
 
+use super::super::boundary::{Boundary, Root, Surroundings};
 use super::super::file_system::fake::Fake;
 use super::*;
+use crate::call::Origin;
 use crate::describe::{Part, PlacedEffect};
 
 fn file_system() -> Fake {
@@ -21,25 +23,15 @@ fn file_system() -> Fake {
 }
 
 fn surroundings() -> Surroundings {
-    Surroundings {
-        home: Some("/home/ada".into()),
-        temporary: vec!["/tmp".into()],
-    }
+    Surroundings { home: Some("/home/ada".into()), temporary: vec!["/tmp".into()] }
 }
 
 fn origin() -> Origin {
-    Origin {
-        directory: Some("/home/ada/ws/src".into()),
-        workspace: Some("/home/ada/ws".into()),
-        ..Origin::default()
-    }
+    Origin { directory: Some("/home/ada/ws/src".into()), workspace: Some("/home/ada/ws".into()), ..Origin::default() }
 }
 
 fn boundary() -> Boundary {
-    Boundary {
-        readable: vec![Root::of_call("/usr/**"), Root::of_call("/home")],
-        ..Boundary::default()
-    }
+    Boundary { readable: vec![Root::of_call("/usr/**"), Root::of_call("/home")], ..Boundary::default() }
 }
 
 struct Seen {
@@ -49,31 +41,18 @@ struct Seen {
 }
 
 fn look_with(boundary: &Boundary, action: Action, names: Names, tree: bool) -> Seen {
-    let effect = Effect {
-        action,
-        target: Target::Path(PathTarget { names, tree }),
-        marks: Vec::new(),
-        because: String::new(),
-    };
+    let effect =
+        Effect { action, target: Target::Path(PathTarget { names, tree }), marks: Vec::new(), because: String::new() };
     let mut description = Description {
         category: "test".into(),
-        parts: vec![Part {
-            effects: vec![PlacedEffect {
-                effect,
-                place: None,
-            }],
-            ..Part::default()
-        }],
+        parts: vec![Part { effects: vec![PlacedEffect { effect, place: None }], ..Part::default() }],
         coverage: Coverage::Complete,
     };
     let settled = boundary.settle(&origin(), &surroundings(), &file_system());
     let rulings = settled.apply(&mut description, &file_system());
     let ruling = rulings.into_iter().next().map(|ruling| ruling.ruling);
     Seen {
-        place: description.parts[0].effects[0]
-            .place
-            .clone()
-            .expect("a place"),
+        place: description.parts[0].effects[0].place.clone().expect("a place"),
         decision: ruling.as_ref().map(|ruling| ruling.decision),
         reason: ruling.map(|ruling| ruling.reason).unwrap_or_default(),
     }
@@ -94,46 +73,16 @@ fn every_path_has_a_zone() {
         (Write, "/home/ada/ws/src/../x", Zone::Root, false, None),
         (Write, "/tmp/x", Zone::Root, false, None),
         (Write, "/var/tmp-real/x", Zone::Root, false, None),
-        (
-            Write,
-            "/home/ada/.claude/plans/p.md",
-            Zone::Root,
-            false,
-            None,
-        ),
+        (Write, "/home/ada/.claude/plans/p.md", Zone::Root, false, None),
         (Read, "/usr/share/doc/x", Zone::Readable, false, None),
         (Write, "/usr/share/doc/x", Zone::Readable, false, deny),
         (Delete, "/usr/share/doc/x", Zone::Readable, false, deny),
         (Read, "/etc/passwd", Zone::Outside, false, deny),
         (List, "/etc", Zone::Outside, false, deny),
-        (
-            Read,
-            "/home/ada/ws/../../../etc/passwd",
-            Zone::Outside,
-            true,
-            deny,
-        ),
-        (
-            Read,
-            "/home/ada/ws/keys/id_rsa",
-            Zone::Readable,
-            true,
-            Some(Decision::Ask),
-        ),
-        (
-            Write,
-            "/home/ada/ws/keys/id_rsa",
-            Zone::Readable,
-            true,
-            deny,
-        ),
-        (
-            Read,
-            "/home/ada/ws/doc/x",
-            Zone::Readable,
-            true,
-            Some(Decision::Ask),
-        ),
+        (Read, "/home/ada/ws/../../../etc/passwd", Zone::Outside, true, deny),
+        (Read, "/home/ada/ws/keys/id_rsa", Zone::Readable, true, Some(Decision::Ask)),
+        (Write, "/home/ada/ws/keys/id_rsa", Zone::Readable, true, deny),
+        (Read, "/home/ada/ws/doc/x", Zone::Readable, true, Some(Decision::Ask)),
         (Read, "/usr_evil/x", Zone::Outside, false, deny),
         (Write, "/home/ada/ws_evil/x", Zone::Readable, false, deny),
         (Write, "/dev/null", Zone::Root, false, None),
@@ -145,11 +94,7 @@ fn every_path_has_a_zone() {
         let seen = look(*action, path);
         assert_eq!(&seen.place.zone, zone, "{action:?} {path}");
         assert_eq!(seen.place.traversal, *traversal, "{action:?} {path}");
-        assert_eq!(
-            seen.decision, *decision,
-            "{action:?} {path}: {}",
-            seen.reason
-        );
+        assert_eq!(seen.decision, *decision, "{action:?} {path}: {}", seen.reason);
     }
 }
 
@@ -162,12 +107,7 @@ fn later_stages_get_the_resolved_path() {
 
 #[test]
 fn loops_nul_bytes_and_unreadable_parents_are_refused() {
-    for path in [
-        "/home/ada/ws/loop/x",
-        "/home/ada/ws/x\0y",
-        "/home/eve/x",
-        &"/a".repeat(100_000),
-    ] {
+    for path in ["/home/ada/ws/loop/x", "/home/ada/ws/x\0y", "/home/eve/x", &"/a".repeat(100_000)] {
         let seen = look(Action::Read, path);
         assert!(matches!(seen.place.zone, Zone::Unresolved(_)));
         assert_eq!(seen.decision, Some(Decision::Deny));
@@ -193,20 +133,12 @@ fn what_is_not_known_is_asked_about() {
 
 #[test]
 fn outside_may_be_asked_about_and_listing_may_be_silent_but_traversal_never() {
-    let lenient = Boundary {
-        outside: Outside::Ask,
-        list_outside: ListOutside::Silent,
-        ..boundary()
-    };
+    let lenient = Boundary { outside: Outside::Ask, list_outside: ListOutside::Silent, ..boundary() };
     let exact = |path: &str| Names::Exact(path.into());
     let cases = [
         (Action::Read, "/etc/passwd", Some(Decision::Ask)),
         (Action::List, "/etc", None),
-        (
-            Action::List,
-            "/home/ada/ws/../../../etc",
-            Some(Decision::Ask),
-        ),
+        (Action::List, "/home/ada/ws/../../../etc", Some(Decision::Ask)),
         (Action::Write, "/usr/x", Some(Decision::Ask)),
     ];
     for (action, path, decision) in cases {
@@ -224,49 +156,25 @@ fn the_refusal_names_the_path_but_not_the_roots() {
 
 #[test]
 fn patterns_and_unknown_names_lie_where_their_fixed_part_lies() {
-    let glob = look_with(
-        &boundary(),
-        Action::List,
-        Names::Glob("/home/ada/ws/src/*.rs".into()),
-        false,
-    );
+    let glob = look_with(&boundary(), Action::List, Names::Glob("/home/ada/ws/src/*.rs".into()), false);
     assert_eq!(glob.place.named, Path::new("/home/ada/ws/src"));
     assert_eq!(glob.place.rest, Rest::Glob("*.rs".into()));
     assert_eq!(glob.place.zone, Zone::Root);
-    let below = look_with(
-        &boundary(),
-        Action::Read,
-        Names::Below("/etc".into()),
-        false,
-    );
-    assert_eq!(
-        (below.place.rest, below.place.zone),
-        (Rest::Anything, Zone::Outside)
-    );
+    let below = look_with(&boundary(), Action::Read, Names::Below("/etc".into()), false);
+    assert_eq!((below.place.rest, below.place.zone), (Rest::Anything, Zone::Outside));
 }
 
 #[test]
 fn a_tree_around_home_or_a_root_is_outside() {
     let exact = |path: &str| Names::Exact(path.into());
-    let tree = |path: &str| {
-        look_with(&boundary(), Action::Read, exact(path), true)
-            .place
-            .zone
-    };
+    let tree = |path: &str| look_with(&boundary(), Action::Read, exact(path), true).place.zone;
     assert_eq!(tree("/home/ada/ws"), Zone::Root);
     assert_eq!(tree("/home"), Zone::Outside);
     assert_eq!(tree("/home/ada"), Zone::Outside);
     assert_eq!(tree("/"), Zone::Outside);
     assert_eq!(tree("/usr"), Zone::Readable);
-    let wide = Boundary {
-        roots: vec![Root::of_call("/home")],
-        ..Boundary::none()
-    };
-    let zone = |path: &str, tree: bool| {
-        look_with(&wide, Action::Delete, exact(path), tree)
-            .place
-            .zone
-    };
+    let wide = Boundary { roots: vec![Root::of_call("/home")], ..Boundary::none() };
+    let zone = |path: &str, tree: bool| look_with(&wide, Action::Delete, exact(path), tree).place.zone;
     assert_eq!(zone("/home/ada", true), Zone::Outside);
     assert_eq!(zone("/home/ada", false), Zone::Root);
     assert_eq!(zone("/home/ada/ws", true), Zone::Root);
@@ -275,17 +183,10 @@ fn a_tree_around_home_or_a_root_is_outside() {
 #[test]
 fn roots_are_relative_to_the_policy_file_or_the_call() {
     let boundary = Boundary {
-        roots: vec![
-            Root::of_directory("data", "/srv/policy"),
-            Root::of_call("src/**"),
-        ],
+        roots: vec![Root::of_directory("data", "/srv/policy"), Root::of_call("src/**")],
         ..Boundary::none()
     };
-    let zone = |path: &str| {
-        look_with(&boundary, Action::Write, Names::Exact(path.into()), false)
-            .place
-            .zone
-    };
+    let zone = |path: &str| look_with(&boundary, Action::Write, Names::Exact(path.into()), false).place.zone;
     assert_eq!(zone("/srv/policy/data/x"), Zone::Root);
     assert_eq!(zone("/srv/policy/x"), Zone::Outside);
     assert_eq!(zone("/home/ada/ws/src/x"), Zone::Root);
@@ -303,11 +204,7 @@ fn braces_and_exceptions_in_a_boundary() {
         ],
         ..Boundary::none()
     };
-    let zone = |path: &str| {
-        look_with(&boundary, Action::Read, Names::Exact(path.into()), false)
-            .place
-            .zone
-    };
+    let zone = |path: &str| look_with(&boundary, Action::Read, Names::Exact(path.into()), false).place.zone;
     assert_eq!(zone("/usr/lib/x"), Zone::Readable);
     assert_eq!(zone("/opt/x"), Zone::Readable);
     assert_eq!(zone("/usr/secret/x"), Zone::Outside);
@@ -319,41 +216,97 @@ fn braces_and_exceptions_in_a_boundary() {
 
 #[test]
 fn without_a_directory_there_is_no_workspace_root() {
-    let settled =
-        Boundary::default().settle(&Origin::default(), &Surroundings::default(), &file_system());
-    assert_eq!(
-        settled.zone(Path::new("/home/ada/ws/x"), false),
-        Zone::Outside
-    );
+    let settled = Boundary::default().settle(&Origin::default(), &Surroundings::default(), &file_system());
+    assert_eq!(settled.zone(Path::new("/home/ada/ws/x"), false), Zone::Outside);
 }
 
 #[test]
 fn paths_on_another_machine_are_left_to_the_policy() {
     let effect = Effect {
         action: Action::Read,
-        target: Target::Path(PathTarget {
-            names: Names::Exact("/etc/passwd".into()),
-            tree: false,
-        }),
+        target: Target::Path(PathTarget { names: Names::Exact("/etc/passwd".into()), tree: false }),
         marks: vec![Mark::Elsewhere],
         because: String::new(),
     };
     let mut description = Description {
         category: "shell".into(),
-        parts: vec![Part {
-            effects: vec![PlacedEffect {
-                effect,
-                place: None,
-            }],
-            ..Part::default()
-        }],
+        parts: vec![Part { effects: vec![PlacedEffect { effect, place: None }], ..Part::default() }],
         coverage: Coverage::Complete,
     };
     let settled = boundary().settle(&origin(), &surroundings(), &file_system());
     assert_eq!(settled.apply(&mut description, &file_system()), Vec::new());
-    let place = description.parts[0].effects[0]
-        .place
-        .as_ref()
-        .expect("a place");
+    let place = description.parts[0].effects[0].place.as_ref().expect("a place");
     assert!(matches!(place.zone, Zone::Unresolved(_)));
+}
+
+#[test]
+fn the_patterns_of_a_command_stand_for_the_names_that_are_there() {
+    let glob = |path: &str| PlacedEffect {
+        effect: Effect {
+            action: Action::Read,
+            target: Target::Path(PathTarget { names: Names::Glob(path.into()), tree: false }),
+            marks: Vec::new(),
+            because: String::new(),
+        },
+        place: None,
+    };
+    let opaque = || PlacedEffect {
+        effect: Effect {
+            action: Action::Opaque,
+            target: Target::Text(String::new()),
+            marks: Vec::new(),
+            because: String::new(),
+        },
+        place: None,
+    };
+    let part = |effects: Vec<PlacedEffect>| Part { words: vec![Word::Known("cat".into())], effects, ..Part::default() };
+    let places = |parts: Vec<Part>| -> Vec<(PathBuf, Rest)> {
+        let mut description = Description { category: "shell".into(), parts, coverage: Coverage::Complete };
+        boundary().settle(&origin(), &surroundings(), &file_system()).apply(&mut description, &file_system());
+        let effects = description.parts.iter().flat_map(|part| &part.effects);
+        effects.filter_map(|placed| placed.place.clone()).map(|place| (place.resolved, place.rest)).collect()
+    };
+    let pattern = "/home/ada/ws/[k]*/id_*";
+    let exact = [(PathBuf::from("/home/ada/.ssh/id_rsa"), Rest::Nothing)];
+    assert_eq!(places(vec![part(vec![glob(pattern)])]), exact);
+    // something before it may make names that are not there yet
+    let later = places(vec![part(vec![opaque()]), part(vec![glob("/home/ada/ws/src/*.rs")])]);
+    assert_eq!(later, [(PathBuf::from("/home/ada/ws/src"), Rest::Glob("*.rs".into()))]);
+    // tools match in ways of their own
+    let tool = Part { words: Vec::new(), ..part(vec![glob("/home/ada/ws/src/*.rs")]) };
+    assert_eq!(places(vec![tool]), [(PathBuf::from("/home/ada/ws/src"), Rest::Glob("*.rs".into()))]);
+}
+
+#[test]
+fn what_an_earlier_command_may_have_turned_into_a_link_is_not_known() {
+    let effect = |action: Action, path: &str, tree: bool| PlacedEffect {
+        effect: Effect {
+            action,
+            target: Target::Path(PathTarget { names: Names::Exact(path.into()), tree }),
+            marks: Vec::new(),
+            because: String::new(),
+        },
+        place: None,
+    };
+    let part = |program: &str, effects: Vec<PlacedEffect>| Part {
+        words: vec![Word::Known(program.into())],
+        effects,
+        ..Part::default()
+    };
+    let decisions = |parts: Vec<Part>| -> Vec<(usize, Decision)> {
+        let mut description = Description { category: "shell".into(), parts, coverage: Coverage::Complete };
+        let rulings =
+            boundary().settle(&origin(), &surroundings(), &file_system()).apply(&mut description, &file_system());
+        rulings.into_iter().map(|ruling| (ruling.part, ruling.ruling.decision)).collect()
+    };
+    let in_ws = "/home/ada/ws/new";
+    let cat = || part("cat", vec![effect(Action::Read, in_ws, false)]);
+    let linked = part("/bin/ln", vec![effect(Action::Write, in_ws, false)]);
+    assert_eq!(decisions(vec![linked, cat()]), [(1, Decision::Ask)]);
+    let unpacked = part("tar", vec![effect(Action::Write, "/home/ada/ws", true)]);
+    assert_eq!(decisions(vec![unpacked.clone(), cat()]), [(1, Decision::Ask)]);
+    let listed = part("ls", vec![effect(Action::List, in_ws, false)]);
+    assert_eq!(decisions(vec![unpacked, listed]), []);
+    let touched = part("touch", vec![effect(Action::Write, in_ws, false)]);
+    assert_eq!(decisions(vec![touched, cat()]), []);
 }

@@ -1,8 +1,8 @@
-//! Telling options, their values, operands and subcommands apart, as the real parsers do.
+//! Options and their values, style by style.
 
-use super::matching::matches_glob;
-use super::paths::literal_prefix;
-use super::table::{Atom, Level, OptionForm, Role, RoleKind, Style, Values};
+use super::{Event, Given, Scanner, is_many};
+use crate::programs::table::{OptionForm, Role, RoleKind, Style, Values};
+use crate::word::Word;
 
 /// What `options any` accepts.
 static ANY_OPTION: OptionForm = OptionForm {
@@ -21,159 +21,8 @@ static ANY_VALUE: Role = Role {
     elsewhere: None,
 };
 
-use crate::word::Word;
-
-/// How many words of a group path are followed (`gcloud compute instances list`).
-const MAX_GROUPS: usize = 10;
-
-/// What the words of an invocation are.
-pub(super) struct Scan<'t> {
-    /// The levels, from the program to its innermost subcommand.
-    pub(super) levels: Vec<&'t Level>,
-    /// The names of the levels.
-    pub(super) names: Vec<String>,
-    /// Options and operands in their order.
-    pub(super) events: Vec<Event<'t>>,
-    /// The operands of the innermost level.
-    pub(super) operands: Vec<Word>,
-    /// What was not understood.
-    pub(super) doubts: Vec<String>,
-    /// An option ends the program.
-    pub(super) ended: bool,
-    /// The subcommand is not known, so nothing behind it is.
-    pub(super) lost: bool,
-}
-
-pub(super) enum Event<'t> {
-    Given(Given<'t>),
-    /// The operand with this index.
-    Operand(usize),
-}
-
-/// An option that was given.
-pub(super) struct Given<'t> {
-    pub(super) form: &'t OptionForm,
-    /// The level that declares it.
-    pub(super) level: usize,
-    /// As it was written.
-    pub(super) name: String,
-    pub(super) values: Vec<(Word, &'t Role)>,
-    /// All words that follow, if its value is a command.
-    pub(super) rest: Option<(Vec<Word>, &'t Role)>,
-    /// `--flag=false`.
-    pub(super) negated: bool,
-}
-
-impl<'t> Scan<'t> {
-    /// The innermost level.
-    pub(super) fn level(&self) -> Option<&'t Level> {
-        self.levels.last().copied()
-    }
-
-    /// The options that were given.
-    pub(super) fn given(&self) -> impl Iterator<Item = &Given<'t>> {
-        self.events.iter().filter_map(|event| match event {
-            Event::Given(given) => Some(given),
-            Event::Operand(_) => None,
-        })
-    }
-}
-
-/// Scans the words behind the program's name.
-pub(super) fn scan<'t>(program: &str, level: &'t Level, words: &[Word]) -> Scan<'t> {
-    let mut scanner = Scanner {
-        words,
-        at: 0,
-        options_over: false,
-        found: Scan {
-            levels: vec![level],
-            names: vec![program.to_owned()],
-            events: Vec::new(),
-            operands: Vec::new(),
-            doubts: Vec::new(),
-            ended: false,
-            lost: false,
-        },
-    };
-    scanner.run();
-    scanner.found
-}
-
-/// Whether a word may stand for any number of words.
-pub(super) fn is_many(word: &Word) -> bool {
-    match word {
-        Word::Known(_) => false,
-        Word::Glob(_) => true,
-        Word::Below { many, .. } | Word::Partly { many, .. } | Word::Unknown { many, .. } => *many,
-    }
-}
-
-struct Scanner<'t, 'w> {
-    words: &'w [Word],
-    at: usize,
-    options_over: bool,
-    found: Scan<'t>,
-}
-
 impl<'t> Scanner<'t, '_> {
-    fn run(&mut self) {
-        if self.style() == &Style::Tar {
-            self.bundle_without_dash();
-        }
-        while let Some(word) = self.words.get(self.at) {
-            self.at += 1;
-            if self.found.lost {
-                return;
-            }
-            if self.options_over || self.style() == &Style::None {
-                self.operand(word.clone());
-                continue;
-            }
-            match word {
-                Word::Known(text) => self.known(text),
-                Word::Partly { prefix, why, many } => self.partly(prefix, why, *many),
-                Word::Glob(pattern) => {
-                    self.perhaps_names(&literal_prefix(pattern), pattern);
-                    self.operand(word.clone());
-                }
-                Word::Below { directory, .. } => {
-                    let prefix = if directory == "." { "" } else { directory };
-                    self.perhaps_names(prefix, directory);
-                    self.operand(word.clone());
-                }
-                Word::Unknown { why, .. } => {
-                    if self.options_matter() {
-                        let why = why.clone();
-                        self.doubt(|name| format!("{why} may be an option of {name}"));
-                    }
-                    self.operand(word.clone());
-                }
-            }
-        }
-    }
-
-    fn style(&self) -> &'t Style {
-        const GNU: &Style = &Style::Gnu;
-        self.found.level().map_or(GNU, |level| &level.style)
-    }
-
-    fn doubt(&mut self, say: impl FnOnce(&str) -> String) {
-        let doubt = say(&self.found.names.join(" "));
-        if !self.found.doubts.contains(&doubt) {
-            self.found.doubts.push(doubt);
-        }
-    }
-
-    /// The levels whose options are accepted here, innermost first.
-    fn active(&self) -> impl Iterator<Item = (usize, &'t Level)> {
-        let last = self.found.levels.len().saturating_sub(1);
-        let levels = self.found.levels.iter().enumerate().rev();
-        levels
-            .filter(move |(index, level)| *index == last || level.everywhere)
-            .map(|(index, level)| (index, *level))
-    }
-
-    fn exact(&self, name: &str) -> Option<(usize, &'t OptionForm)> {
+    pub(super) fn exact(&self, name: &str) -> Option<(usize, &'t OptionForm)> {
         let last = self.found.levels.len().saturating_sub(1);
         self.active().find_map(|(index, level)| {
             let form = level
@@ -188,7 +37,7 @@ impl<'t> Scanner<'t, '_> {
     }
 
     /// The option whose name, ending in `=` or `*`, is at the front of the word; and the rest.
-    fn at_front<'x>(&self, text: &'x str) -> Option<(usize, &'t OptionForm, &'x str)> {
+    pub(super) fn at_front<'x>(&self, text: &'x str) -> Option<(usize, &'t OptionForm, &'x str)> {
         let mut best: Option<(usize, &'t OptionForm, &'x str)> = None;
         for (index, level) in self.active() {
             for form in &level.options {
@@ -217,7 +66,7 @@ impl<'t> Scanner<'t, '_> {
         best
     }
 
-    fn known(&mut self, text: &str) {
+    pub(super) fn known(&mut self, text: &str) {
         if let Some((level, form)) = self.exact(text) {
             return self.give(level, form, text, None);
         }
@@ -238,7 +87,13 @@ impl<'t> Scanner<'t, '_> {
         }
     }
 
-    fn give_front(&mut self, level: usize, form: &'t OptionForm, text: &str, rest: &str) {
+    pub(super) fn give_front(
+        &mut self,
+        level: usize,
+        form: &'t OptionForm,
+        text: &str,
+        rest: &str,
+    ) {
         let number = form.names.iter().any(|name| name.ends_with("NUMBER"));
         let glued = (!rest.is_empty() && !number || text.ends_with('='))
             .then(|| Word::Known(rest.to_owned()));
@@ -247,7 +102,7 @@ impl<'t> Scanner<'t, '_> {
     }
 
     /// `-word`, `--word`, `-word=value`.
-    fn single(&mut self, text: &str) {
+    pub(super) fn single(&mut self, text: &str) {
         let bare = |name: &str| {
             name.strip_prefix("--")
                 .or(name.strip_prefix('-'))
@@ -276,7 +131,7 @@ impl<'t> Scanner<'t, '_> {
         }
     }
 
-    fn long(&mut self, text: &str) {
+    pub(super) fn long(&mut self, text: &str) {
         let (name, value) = match text.split_once('=') {
             Some((name, value)) => (name, Some(value)),
             None => (text, None),
@@ -311,7 +166,7 @@ impl<'t> Scanner<'t, '_> {
         self.unknown_option(name, value);
     }
 
-    fn abbreviated(&self, name: &str) -> Abbreviation<'t> {
+    pub(super) fn abbreviated(&self, name: &str) -> Abbreviation<'t> {
         if name.len() < 3 {
             return Abbreviation::Unclear;
         }
@@ -341,7 +196,7 @@ impl<'t> Scanner<'t, '_> {
     }
 
     /// `-abc`: flags, the last of which may have its value glued.
-    fn short(&mut self, text: &str) {
+    pub(super) fn short(&mut self, text: &str) {
         if let Some((name, value)) = text.split_once('=')
             && name.len() > 2
             && let Some((level, form)) = self.exact(name)
@@ -383,7 +238,7 @@ impl<'t> Scanner<'t, '_> {
     }
 
     /// `tar xzf a.tar`: the letters' values are the words that follow, in order.
-    fn bundle_without_dash(&mut self) {
+    pub(super) fn bundle_without_dash(&mut self) {
         let Some(Word::Known(text)) = self.words.first() else {
             return;
         };
@@ -400,7 +255,7 @@ impl<'t> Scanner<'t, '_> {
         }
     }
 
-    fn unknown_option(&mut self, name: &str, value: Option<&str>) {
+    pub(super) fn unknown_option(&mut self, name: &str, value: Option<&str>) {
         if self.found.levels.iter().any(|level| level.options_any) && self.any_option(name, value) {
             return;
         }
@@ -409,7 +264,7 @@ impl<'t> Scanner<'t, '_> {
     }
 
     /// An option where any is accepted: words up to the next option are its values.
-    fn any_option(&mut self, name: &str, value: Option<&str>) -> bool {
+    pub(super) fn any_option(&mut self, name: &str, value: Option<&str>) -> bool {
         let Some(level) = self.found.level() else {
             return false;
         };
@@ -449,7 +304,13 @@ impl<'t> Scanner<'t, '_> {
         true
     }
 
-    fn give_with(&mut self, level: usize, form: &'t OptionForm, name: &str, value: Option<&str>) {
+    pub(super) fn give_with(
+        &mut self,
+        level: usize,
+        form: &'t OptionForm,
+        name: &str,
+        value: Option<&str>,
+    ) {
         let Some(value) = value else {
             return self.give(level, form, name, None);
         };
@@ -483,7 +344,13 @@ impl<'t> Scanner<'t, '_> {
     }
 
     /// Notes an option and takes its values.
-    fn give(&mut self, level: usize, form: &'t OptionForm, name: &str, glued: Option<Word>) {
+    pub(super) fn give(
+        &mut self,
+        level: usize,
+        form: &'t OptionForm,
+        name: &str,
+        glued: Option<Word>,
+    ) {
         let mut given = Given {
             form,
             level,
@@ -545,7 +412,7 @@ impl<'t> Scanner<'t, '_> {
         }
     }
 
-    fn until_semicolon(&mut self) -> Vec<Word> {
+    pub(super) fn until_semicolon(&mut self) -> Vec<Word> {
         let mut rest = Vec::new();
         while let Some(word) = self.words.get(self.at) {
             self.at += 1;
@@ -556,161 +423,10 @@ impl<'t> Scanner<'t, '_> {
         }
         rest
     }
-
-    /// A word with a known front: an option if that starts like one.
-    fn partly(&mut self, prefix: &str, why: &str, many: bool) {
-        let value = |rest: &str| match rest {
-            "" => Word::Unknown {
-                why: why.to_owned(),
-                many,
-            },
-            _ => Word::Partly {
-                prefix: rest.to_owned(),
-                why: why.to_owned(),
-                many,
-            },
-        };
-        let word = Word::Partly {
-            prefix: prefix.to_owned(),
-            why: why.to_owned(),
-            many,
-        };
-        let shown = format!("{prefix}{why}");
-        if let Some((level, form, rest)) = self.at_front(prefix)
-            && form.values != Values::None
-        {
-            return self.give(level, form, prefix, Some(value(rest)));
-        }
-        if !prefix.starts_with('-') {
-            let may_become = self.active().any(|(_, level)| {
-                level
-                    .options
-                    .iter()
-                    .flat_map(|form| &form.names)
-                    .any(|name| name.starts_with(prefix))
-            });
-            if may_become && self.options_matter() {
-                self.doubt(|program| format!("{shown} may be an option of {program}"));
-            }
-            return self.operand(word);
-        }
-        if let Some((name, rest)) = prefix.split_once('=') {
-            let found = self.exact(name).or_else(|| match self.abbreviated(name) {
-                Abbreviation::Option(level, form) if self.style() != &Style::Long => {
-                    Some((level, form))
-                }
-                _ => None,
-            });
-            if let Some((level, form)) = found.filter(|(_, form)| form.values != Values::None) {
-                return self.give(level, form, name, Some(value(rest)));
-            }
-        } else if !prefix.starts_with("--")
-            && !matches!(self.style(), Style::Single | Style::SingleFirst)
-        {
-            let body = prefix.get(1..).unwrap_or_default();
-            for (at, letter) in body.char_indices() {
-                let name = format!("-{letter}");
-                let Some((level, form)) = self.exact(&name) else {
-                    break;
-                };
-                if form.values == Values::None {
-                    self.give(level, form, &name, None);
-                    continue;
-                }
-                let rest = body.get(at + letter.len_utf8()..).unwrap_or_default();
-                return self.give(level, form, &name, Some(value(rest)));
-            }
-        }
-        self.doubt(|program| format!("{shown} may be any option of {program}"));
-    }
-
-    /// File names that a program may take for options.
-    fn perhaps_names(&mut self, prefix: &str, shown: &str) {
-        let is_unsafe = self.active().any(|(_, level)| level.globs_unsafe);
-        if prefix.starts_with('-') || (prefix.is_empty() && is_unsafe) {
-            let shown = shown.to_owned();
-            self.doubt(|program| {
-                format!("a file name of {shown} may be taken for an option of {program}")
-            });
-        }
-    }
-
-    /// Whether an option that we do not see could change what happens.
-    fn options_matter(&self) -> bool {
-        self.active().any(|(_, level)| {
-            let conditions = level
-                .args
-                .iter()
-                .map(|when| &when.condition)
-                .chain(level.none.iter().map(|when| &when.condition))
-                .chain(level.does.iter().map(|when| &when.condition))
-                .chain(level.stdin.iter().map(|when| &when.condition))
-                .chain(level.tree.iter());
-            let mut atoms = conditions
-                .flat_map(|condition| &condition.all)
-                .flat_map(|term| &term.any);
-            atoms.any(|atom| matches!(atom, Atom::Option(_) | Atom::Value(..)))
-                || level.options.iter().any(|form| {
-                    let harmless = match &form.values {
-                        Values::None => true,
-                        Values::Optional(role) => role.kind == RoleKind::Text,
-                        Values::Words(roles) => {
-                            roles.iter().all(|role| role.kind == RoleKind::Text)
-                        }
-                    };
-                    !harmless || form.tree || !form.effects.is_empty()
-                })
-        })
-    }
-
-    fn operand(&mut self, word: Word) {
-        let Some(level) = self.found.level() else {
-            return;
-        };
-        if self.found.operands.is_empty() && !level.subs.is_empty() {
-            if let Some(text) = word.known()
-                && let Some(sub) = level
-                    .subs
-                    .iter()
-                    .find(|sub| sub.names.iter().any(|name| matches_glob(name, text)))
-            {
-                self.found.names.push(text.to_owned());
-                if !sub.again {
-                    self.found.levels.push(&sub.level);
-                    self.options_over = false;
-                } else if self.found.names.len() > MAX_GROUPS {
-                    self.doubt(|program| format!("{program} is nested too deeply"));
-                    self.found.lost = true;
-                }
-                return;
-            }
-            let own = word.known().is_some() && !level.args.is_empty();
-            if !own {
-                let shown = match &word {
-                    Word::Known(text) => format!("subcommand {text}"),
-                    _ => "the subcommand".to_owned(),
-                };
-                self.doubt(|program| format!("{shown} of {program} is not known"));
-                self.found.lost = true;
-                return;
-            }
-        }
-        let ends_options = match &level.style {
-            Style::Posix | Style::LongFirst | Style::SingleFirst => true,
-            _ => level.args.iter().any(|when| {
-                let at = when.then.iter().position(|slot| slot.role.takes_rest());
-                at.is_some_and(|at| at <= self.found.operands.len())
-            }),
-        };
-        self.options_over |= ends_options;
-        self.found
-            .events
-            .push(Event::Operand(self.found.operands.len()));
-        self.found.operands.push(word);
-    }
 }
 
-enum Abbreviation<'t> {
+/// What an abbreviated long option stands for.
+pub(super) enum Abbreviation<'t> {
     Option(usize, &'t OptionForm),
     Ends,
     Unclear,

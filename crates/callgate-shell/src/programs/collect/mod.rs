@@ -1,47 +1,49 @@
 //! From roles to effects.
 
-use super::host::{self, Place};
-use super::languages;
-use super::paths;
-use super::table::{EffectForm, EffectTarget, Role, RoleKind};
-use super::{Nested, NestedBody};
+mod words;
+
 use crate::effect::{Action, CodeOrigin, Effect, Host, Mark, Names, PathTarget, Program, Target};
+use crate::programs::host::{self, Place};
+use crate::programs::languages;
+use crate::programs::paths;
+use crate::programs::table::{EffectForm, EffectTarget, Role, RoleKind};
+use crate::programs::{Nested, NestedBody};
 use crate::stream::Stream;
 use crate::word::Word;
 
 /// Says of an effect that it happens only if the destination is a directory.
-pub(super) const IF_DIRECTORY: &str = "inside it if it is a directory";
+pub(in crate::programs) const IF_DIRECTORY: &str = "inside it if it is a directory";
 
 /// Gathers what an invocation does.
-pub(super) struct Collector<'a> {
+pub(in crate::programs) struct Collector<'a> {
     /// The program and its subcommands, for reasons.
-    pub(super) program: String,
-    pub(super) effects: Vec<Effect>,
-    pub(super) nested: Vec<Nested>,
+    pub(in crate::programs) program: String,
+    pub(in crate::programs) effects: Vec<Effect>,
+    pub(in crate::programs) nested: Vec<Nested>,
     /// The working directory, which `<dir>` changes.
-    pub(super) directory: Option<String>,
-    pub(super) directory_changed: bool,
-    pub(super) home: Option<&'a str>,
-    pub(super) stdin: &'a Stream,
-    pub(super) environment: Vec<(String, Word)>,
+    pub(in crate::programs) directory: Option<String>,
+    pub(in crate::programs) directory_changed: bool,
+    pub(in crate::programs) home: Option<&'a str>,
+    pub(in crate::programs) stdin: &'a Stream,
+    pub(in crate::programs) environment: Vec<(String, Word)>,
     /// Path operands mean whole trees.
-    pub(super) tree: bool,
+    pub(in crate::programs) tree: bool,
     /// The machine or container in which wrapped commands run.
-    pub(super) elsewhere: Option<String>,
+    pub(in crate::programs) elsewhere: Option<String>,
     /// The host that was connected to last.
     host: Option<String>,
     /// Operands that were read or listed: what a stream of names is below.
-    pub(super) listed: Vec<Word>,
+    pub(in crate::programs) listed: Vec<Word>,
     /// What is copied or moved, and where to.
     sources: Vec<Word>,
     destinations: Vec<(Word, Vec<Mark>)>,
     /// What is written if code of this call does more than look.
     updated_by_code: Vec<(Word, Vec<Mark>)>,
-    pub(super) code_changes: bool,
+    pub(in crate::programs) code_changes: bool,
 }
 
 impl<'a> Collector<'a> {
-    pub(super) fn new(
+    pub(in crate::programs) fn new(
         program: &str,
         directory: Option<&str>,
         home: Option<&'a str>,
@@ -68,7 +70,13 @@ impl<'a> Collector<'a> {
     }
 
     /// Adds an effect unless it is there already.
-    pub(super) fn push(&mut self, action: Action, target: Target, marks: &[Mark], because: &str) {
+    pub(in crate::programs) fn push(
+        &mut self,
+        action: Action,
+        target: Target,
+        marks: &[Mark],
+        because: &str,
+    ) {
         let mut marks = marks.to_vec();
         marks.sort_unstable();
         marks.dedup();
@@ -87,11 +95,11 @@ impl<'a> Collector<'a> {
         }
     }
 
-    pub(super) fn opaque(&mut self, why: &str, because: &str) {
+    pub(in crate::programs) fn opaque(&mut self, why: &str, because: &str) {
         self.push(Action::Opaque, Target::Text(why.to_owned()), &[], because);
     }
 
-    pub(super) fn run(&mut self, name: &str, origin: CodeOrigin, because: &str) {
+    pub(in crate::programs) fn run(&mut self, name: &str, origin: CodeOrigin, because: &str) {
         let marks: &[Mark] = if origin == CodeOrigin::Project {
             &[Mark::ProjectCode]
         } else {
@@ -109,7 +117,7 @@ impl<'a> Collector<'a> {
     }
 
     /// An effect on the path that a word names.
-    pub(super) fn path(
+    pub(in crate::programs) fn path(
         &mut self,
         action: Action,
         word: &Word,
@@ -126,9 +134,11 @@ impl<'a> Collector<'a> {
         {
             return;
         }
-        if let Names::Unknown(why) = &names {
+        // To see unknown names is an effect that a policy can judge; for anything else the name decides.
+        if let Names::Unknown(why) = &names
+            && action != Action::List
+        {
             let verb = match action {
-                Action::List => "lists",
                 Action::Read => "reads",
                 Action::Write => "writes",
                 Action::Delete => "deletes",
@@ -146,7 +156,7 @@ impl<'a> Collector<'a> {
     }
 
     /// An effect that a table states.
-    pub(super) fn stated(&mut self, form: &EffectForm, because: &str) {
+    pub(in crate::programs) fn stated(&mut self, form: &EffectForm, because: &str) {
         let target = match &form.target {
             EffectTarget::Path(path) => {
                 let names = paths::of_table(self.directory.as_deref(), self.home, path);
@@ -193,7 +203,7 @@ impl<'a> Collector<'a> {
     }
 
     /// What a word means in its role.
-    pub(super) fn role(&mut self, word: &Word, role: &Role, because: &str) {
+    pub(in crate::programs) fn role(&mut self, word: &Word, role: &Role, because: &str) {
         let tree = role.tree || self.tree;
         let is_stream = word.known() == Some("-");
         match &role.kind {
@@ -285,7 +295,7 @@ impl<'a> Collector<'a> {
     }
 
     /// A command, or shell source made of words.
-    pub(super) fn rest(&mut self, words: &[Word], role: &Role) {
+    pub(in crate::programs) fn rest(&mut self, words: &[Word], role: &Role) {
         match role.kind {
             RoleKind::ShellWords => {
                 let source = joined(words);
@@ -315,7 +325,7 @@ impl<'a> Collector<'a> {
         }
     }
 
-    pub(super) fn shell(
+    pub(in crate::programs) fn shell(
         &mut self,
         source: Word,
         parameters: Vec<Word>,
@@ -331,7 +341,7 @@ impl<'a> Collector<'a> {
     }
 
     /// Something that runs in the environment and place gathered so far.
-    pub(super) fn nest(&self, body: NestedBody, elsewhere: Option<&String>) -> Nested {
+    pub(in crate::programs) fn nest(&self, body: NestedBody, elsewhere: Option<&String>) -> Nested {
         let elsewhere =
             elsewhere
                 .or(self.elsewhere.as_ref())
@@ -359,259 +369,10 @@ impl<'a> Collector<'a> {
         self.host = host.name.clone();
         self.push(action, Target::Host(host), marks, because);
     }
-
-    pub(super) fn run_file(&mut self, word: &Word, because: &str) {
-        match word {
-            Word::Known(text) if text.is_empty() => {}
-            Word::Known(text) if matches!(text.as_str(), "-" | "/dev/stdin" | "/dev/fd/0") => {
-                self.stdin_code(because)
-            }
-            Word::Known(text) => {
-                let path = paths::absolute(self.directory.as_deref(), text);
-                self.run(&path, CodeOrigin::File, because);
-            }
-            _ => {
-                let why = format!("the file that {} runs is not known", self.program);
-                self.opaque(&why, because);
-            }
-        }
-    }
-
-    /// Standard input is run as code that we do not read.
-    pub(super) fn stdin_code(&mut self, because: &str) {
-        match self.stdin {
-            Stream::Unconnected => {}
-            Stream::Fetched => {
-                let program = self.program.clone();
-                self.run(&program, CodeOrigin::Fetched, because);
-                self.opaque("code from the network is run", because);
-            }
-            _ => {
-                let why = format!("{} runs what comes through the pipe", self.program);
-                self.opaque(&why, because);
-            }
-        }
-    }
-
-    pub(super) fn change_directory(&mut self, word: &Word, because: &str) {
-        self.directory_changed = true;
-        match word {
-            Word::Known(text) => {
-                if !text.is_empty() {
-                    self.directory = match &self.directory {
-                        None if !text.starts_with('/') => None,
-                        directory => Some(paths::absolute(directory.as_deref(), text)),
-                    };
-                }
-            }
-            _ => {
-                self.directory = None;
-                let why = format!("the directory in which {} works is not known", self.program);
-                self.opaque(&why, because);
-            }
-        }
-    }
-
-    pub(super) fn assign(&mut self, word: &Word, because: &str) {
-        let pair = match word {
-            Word::Known(text) => text
-                .split_once('=')
-                .map(|(name, value)| (name, Word::Known(value.to_owned()))),
-            Word::Partly {
-                prefix,
-                why,
-                many: false,
-            } => prefix.split_once('=').map(|(name, front)| {
-                let why = why.clone();
-                let value = match front {
-                    "" => Word::Unknown { why, many: false },
-                    _ => Word::Partly {
-                        prefix: front.to_owned(),
-                        why,
-                        many: false,
-                    },
-                };
-                (name, value)
-            }),
-            _ => None,
-        };
-        match pair {
-            Some((name, value)) => self.environment.push((name.to_owned(), value)),
-            None => {
-                let why = format!("the variable that {} sets is not known", self.program);
-                self.opaque(&why, because);
-            }
-        }
-    }
-
-    fn at_read(&mut self, word: &Word, role: &Role, because: &str) {
-        let doubtful = |text: &str| {
-            text.starts_with('@')
-                || text.contains("=@")
-                || text.contains("=<")
-                || text.ends_with('=')
-        };
-        match word {
-            Word::Known(text) => {
-                let file = match text.strip_prefix('@') {
-                    Some(rest) => Some(rest),
-                    None => text
-                        .split_once("=@")
-                        .or(text.split_once("=<"))
-                        .map(|(_, rest)| rest),
-                };
-                let Some(file) = file else { return };
-                let whole = Word::Known(file.to_owned());
-                if text.starts_with('@') || !file.contains([';', ',']) {
-                    return self.role(
-                        &whole,
-                        &Role {
-                            kind: RoleKind::Read,
-                            ..role.clone()
-                        },
-                        because,
-                    );
-                }
-                // `name=@a,b;type=text/plain`
-                let files = file.split(';').next().unwrap_or_default();
-                for part in files.split(',') {
-                    self.path(
-                        Action::Read,
-                        &Word::Known(part.to_owned()),
-                        false,
-                        &role.marks,
-                        because,
-                    );
-                }
-            }
-            // Text that has begun like JSON or like `name=value` stays text.
-            Word::Partly {
-                prefix,
-                many: false,
-                ..
-            } if !doubtful(prefix)
-                && (prefix.contains('=') || prefix.starts_with(['{', '[', '<', '"'])) => {}
-            _ => {
-                let why = format!("data of {} may name a file", self.program);
-                self.opaque(&why, because);
-            }
-        }
-    }
-
-    /// What standard input is to the program.
-    pub(super) fn stdin_role(&mut self, role: &Role) {
-        let because = "standard input";
-        match (&role.kind, self.stdin) {
-            (_, Stream::Unconnected) | (RoleKind::Text, _) => {}
-            (RoleKind::Shell | RoleKind::ShellWords, Stream::Text(text)) => {
-                self.shell(
-                    Word::Known(text.clone()),
-                    Vec::new(),
-                    role,
-                    Some(Stream::Unconnected),
-                );
-            }
-            (RoleKind::Code(_), Stream::Text(text)) => {
-                self.role(&Word::Known(text.clone()), role, because)
-            }
-            (RoleKind::Shell | RoleKind::ShellWords | RoleKind::Code(_) | RoleKind::RunFile, _) => {
-                self.stdin_code(because)
-            }
-            (RoleKind::Opaque(why), _) => self.opaque(why, because),
-            (_, Stream::Names(directories)) => {
-                for directory in directories {
-                    self.role(
-                        &Word::Below {
-                            directory: directory.clone(),
-                            many: true,
-                        },
-                        role,
-                        because,
-                    );
-                }
-            }
-            (_, Stream::Text(text)) => {
-                for line in text.split(['\n', '\0']).filter(|line| !line.is_empty()) {
-                    self.role(&Word::Known(line.to_owned()), role, because);
-                }
-            }
-            _ => {
-                let why = format!(
-                    "what {} finds on its standard input is not known",
-                    self.program
-                );
-                self.opaque(&why, because);
-            }
-        }
-    }
-
-    /// What code of this call has changed.
-    pub(super) fn finish_code(&mut self) {
-        for (word, marks) in std::mem::take(&mut self.updated_by_code) {
-            if self.code_changes {
-                self.path(Action::Write, &word, false, &marks, "changed by its code");
-            }
-        }
-    }
-
-    /// The value of an option that the table accepts without knowing it.
-    fn any_value(&mut self, word: &Word, because: &str) {
-        let Word::Known(text) = word else {
-            if !matches!(word, Word::Partly { prefix, .. } if !prefix.ends_with('=') && !"fileb://".starts_with(prefix.as_str()) && !prefix.starts_with(['@', 'f']))
-            {
-                let why = format!("a value of {} may name a file", self.program);
-                self.opaque(&why, because);
-            }
-            return;
-        };
-        let behind_name = text.split_once('=').map(|(_, value)| value);
-        for value in [Some(text.as_str()), behind_name].into_iter().flatten() {
-            let path = ["fileb://", "file://", "@"]
-                .iter()
-                .find_map(|front| value.strip_prefix(front));
-            if let Some(path) = path.filter(|path| *path != "-") {
-                self.path(
-                    Action::Read,
-                    &Word::Known(path.to_owned()),
-                    false,
-                    &[],
-                    because,
-                );
-            }
-        }
-    }
-
-    /// A destination that is a directory gets the sources inside.
-    pub(super) fn finish_destinations(&mut self) {
-        for (destination, marks) in std::mem::take(&mut self.destinations) {
-            let Word::Known(folder) = &destination else {
-                continue;
-            };
-            for source in &self.sources.clone() {
-                let (word, tree) = match source {
-                    Word::Known(text) => match paths::base_name(text) {
-                        Some(name) => (
-                            Word::Known(format!("{}/{name}", folder.trim_end_matches('/'))),
-                            self.tree,
-                        ),
-                        None => (Word::Known(folder.clone()), true),
-                    },
-                    Word::Glob(pattern) => {
-                        let last = pattern.rsplit('/').next().unwrap_or_default();
-                        let pattern =
-                            format!("{}/{last}", paths::escape(folder.trim_end_matches('/')));
-                        (Word::Glob(pattern), self.tree)
-                    }
-                    _ => (Word::Known(folder.clone()), true),
-                };
-                self.path(Action::Write, &word, tree, &marks, IF_DIRECTORY);
-            }
-        }
-    }
 }
 
 /// Words joined by spaces, as `ssh` and `watch` do it.
-pub(super) fn joined(words: &[Word]) -> Word {
+pub(in crate::programs) fn joined(words: &[Word]) -> Word {
     let mut text = String::new();
     for (index, word) in words.iter().enumerate() {
         if index > 0 {

@@ -1,0 +1,28 @@
+//! A context for tests.
+
+use super::{Analysis, Context, analyze};
+use crate::programs::Programs;
+use crate::syntax::{Dialect, Limits};
+use std::collections::BTreeMap;
+
+/// Analyses a command in `/work`, with the home directory `/home/me` and the bundled tables.
+pub(crate) fn analysis(source: &str) -> Analysis {
+    with_limits(source, Limits::default())
+}
+
+pub(crate) fn with_limits(source: &str, limits: Limits) -> Analysis {
+    let variables = BTreeMap::new();
+    let table = "p q r: stub\n  style none\n  args: <text>*\n\n  example p a =>\n";
+    let programs = Programs::bundled()
+        .extended(table, "test")
+        .expect("the table is right");
+    let context = Context {
+        directory: Some("/work"),
+        home: Some("/home/me"),
+        variables: &variables,
+        programs: &programs,
+        dialect: Dialect::Bash,
+        limits,
+    };
+    analyze(source, &context)
+}

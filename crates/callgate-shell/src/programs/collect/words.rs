@@ -1,0 +1,259 @@
+//! Words with a form of their own: files to run, assignments, `@file`, directories, streams.
+
+use super::{Collector, IF_DIRECTORY};
+use crate::effect::{Action, CodeOrigin};
+use crate::programs::paths;
+use crate::programs::table::{Role, RoleKind};
+use crate::stream::Stream;
+use crate::word::Word;
+
+impl Collector<'_> {
+    pub(in crate::programs) fn run_file(&mut self, word: &Word, because: &str) {
+        match word {
+            Word::Known(text) if text.is_empty() => {}
+            Word::Known(text) if matches!(text.as_str(), "-" | "/dev/stdin" | "/dev/fd/0") => {
+                self.stdin_code(because)
+            }
+            Word::Known(text) => {
+                let path = paths::absolute(self.directory.as_deref(), text);
+                self.run(&path, CodeOrigin::File, because);
+            }
+            _ => {
+                let why = format!("the file that {} runs is not known", self.program);
+                self.opaque(&why, because);
+            }
+        }
+    }
+
+    /// Standard input is run as code that we do not read.
+    pub(in crate::programs) fn stdin_code(&mut self, because: &str) {
+        match self.stdin {
+            Stream::Unconnected => {}
+            Stream::Fetched => {
+                let program = self.program.clone();
+                self.run(&program, CodeOrigin::Fetched, because);
+                self.opaque("code from the network is run", because);
+            }
+            _ => {
+                let why = format!("{} runs what comes through the pipe", self.program);
+                self.opaque(&why, because);
+            }
+        }
+    }
+
+    pub(in crate::programs) fn change_directory(&mut self, word: &Word, because: &str) {
+        self.directory_changed = true;
+        match word {
+            Word::Known(text) => {
+                if !text.is_empty() {
+                    self.directory = match &self.directory {
+                        None if !text.starts_with('/') => None,
+                        directory => Some(paths::absolute(directory.as_deref(), text)),
+                    };
+                }
+            }
+            _ => {
+                self.directory = None;
+                let why = format!("the directory in which {} works is not known", self.program);
+                self.opaque(&why, because);
+            }
+        }
+    }
+
+    pub(in crate::programs) fn assign(&mut self, word: &Word, because: &str) {
+        let pair = match word {
+            Word::Known(text) => text
+                .split_once('=')
+                .map(|(name, value)| (name, Word::Known(value.to_owned()))),
+            Word::Partly {
+                prefix,
+                why,
+                many: false,
+            } => prefix.split_once('=').map(|(name, front)| {
+                let why = why.clone();
+                let value = match front {
+                    "" => Word::Unknown { why, many: false },
+                    _ => Word::Partly {
+                        prefix: front.to_owned(),
+                        why,
+                        many: false,
+                    },
+                };
+                (name, value)
+            }),
+            _ => None,
+        };
+        match pair {
+            Some((name, value)) => self.environment.push((name.to_owned(), value)),
+            None => {
+                let why = format!("the variable that {} sets is not known", self.program);
+                self.opaque(&why, because);
+            }
+        }
+    }
+
+    pub(super) fn at_read(&mut self, word: &Word, role: &Role, because: &str) {
+        let doubtful = |text: &str| {
+            text.starts_with('@')
+                || text.contains("=@")
+                || text.contains("=<")
+                || text.ends_with('=')
+        };
+        match word {
+            Word::Known(text) => {
+                let file = match text.strip_prefix('@') {
+                    Some(rest) => Some(rest),
+                    None => text
+                        .split_once("=@")
+                        .or(text.split_once("=<"))
+                        .map(|(_, rest)| rest),
+                };
+                let Some(file) = file else { return };
+                let whole = Word::Known(file.to_owned());
+                if text.starts_with('@') || !file.contains([';', ',']) {
+                    return self.role(
+                        &whole,
+                        &Role {
+                            kind: RoleKind::Read,
+                            ..role.clone()
+                        },
+                        because,
+                    );
+                }
+                // `name=@a,b;type=text/plain`
+                let files = file.split(';').next().unwrap_or_default();
+                for part in files.split(',') {
+                    self.path(
+                        Action::Read,
+                        &Word::Known(part.to_owned()),
+                        false,
+                        &role.marks,
+                        because,
+                    );
+                }
+            }
+            // Text that has begun like JSON or like `name=value` stays text.
+            Word::Partly {
+                prefix,
+                many: false,
+                ..
+            } if !doubtful(prefix)
+                && (prefix.contains('=') || prefix.starts_with(['{', '[', '<', '"'])) => {}
+            _ => {
+                let why = format!("data of {} may name a file", self.program);
+                self.opaque(&why, because);
+            }
+        }
+    }
+
+    /// What standard input is to the program.
+    pub(in crate::programs) fn stdin_role(&mut self, role: &Role) {
+        let because = "standard input";
+        match (&role.kind, self.stdin) {
+            (_, Stream::Unconnected) | (RoleKind::Text, _) => {}
+            (RoleKind::Shell | RoleKind::ShellWords, Stream::Text(text)) => {
+                self.shell(
+                    Word::Known(text.clone()),
+                    Vec::new(),
+                    role,
+                    Some(Stream::Unconnected),
+                );
+            }
+            (RoleKind::Code(_), Stream::Text(text)) => {
+                self.role(&Word::Known(text.clone()), role, because)
+            }
+            (RoleKind::Shell | RoleKind::ShellWords | RoleKind::Code(_) | RoleKind::RunFile, _) => {
+                self.stdin_code(because)
+            }
+            (RoleKind::Opaque(why), _) => self.opaque(why, because),
+            (_, Stream::Names(directories)) => {
+                for directory in directories {
+                    self.role(
+                        &Word::Below {
+                            directory: directory.clone(),
+                            many: true,
+                        },
+                        role,
+                        because,
+                    );
+                }
+            }
+            (_, Stream::Text(text)) => {
+                for line in text.split(['\n', '\0']).filter(|line| !line.is_empty()) {
+                    self.role(&Word::Known(line.to_owned()), role, because);
+                }
+            }
+            _ => {
+                let why = format!(
+                    "what {} finds on its standard input is not known",
+                    self.program
+                );
+                self.opaque(&why, because);
+            }
+        }
+    }
+
+    /// What code of this call has changed.
+    pub(in crate::programs) fn finish_code(&mut self) {
+        for (word, marks) in std::mem::take(&mut self.updated_by_code) {
+            if self.code_changes {
+                self.path(Action::Write, &word, false, &marks, "changed by its code");
+            }
+        }
+    }
+
+    /// The value of an option that the table accepts without knowing it.
+    pub(super) fn any_value(&mut self, word: &Word, because: &str) {
+        let Word::Known(text) = word else {
+            if !matches!(word, Word::Partly { prefix, .. } if !prefix.ends_with('=') && !"fileb://".starts_with(prefix.as_str()) && !prefix.starts_with(['@', 'f']))
+            {
+                let why = format!("a value of {} may name a file", self.program);
+                self.opaque(&why, because);
+            }
+            return;
+        };
+        let behind_name = text.split_once('=').map(|(_, value)| value);
+        for value in [Some(text.as_str()), behind_name].into_iter().flatten() {
+            let path = ["fileb://", "file://", "@"]
+                .iter()
+                .find_map(|front| value.strip_prefix(front));
+            if let Some(path) = path.filter(|path| *path != "-") {
+                self.path(
+                    Action::Read,
+                    &Word::Known(path.to_owned()),
+                    false,
+                    &[],
+                    because,
+                );
+            }
+        }
+    }
+
+    /// A destination that is a directory gets the sources inside.
+    pub(in crate::programs) fn finish_destinations(&mut self) {
+        for (destination, marks) in std::mem::take(&mut self.destinations) {
+            let Word::Known(folder) = &destination else {
+                continue;
+            };
+            for source in &self.sources.clone() {
+                let (word, tree) = match source {
+                    Word::Known(text) => match paths::base_name(text) {
+                        Some(name) => (
+                            Word::Known(format!("{}/{name}", folder.trim_end_matches('/'))),
+                            self.tree,
+                        ),
+                        None => (Word::Known(folder.clone()), true),
+                    },
+                    Word::Glob(pattern) => {
+                        let last = pattern.rsplit('/').next().unwrap_or_default();
+                        let pattern =
+                            format!("{}/{last}", paths::escape(folder.trim_end_matches('/')));
+                        (Word::Glob(pattern), self.tree)
+                    }
+                    _ => (Word::Known(folder.clone()), true),
+                };
+                self.path(Action::Write, &word, tree, &marks, IF_DIRECTORY);
+            }
+        }
+    }
+}

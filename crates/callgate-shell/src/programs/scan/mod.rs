@@ -1,0 +1,223 @@
+//! Telling options, their values, operands and subcommands apart, as the real parsers do.
+
+mod options;
+mod uncertain;
+
+#[cfg(test)]
+mod tests;
+
+use crate::programs::matching::matches_glob;
+use crate::programs::paths::literal_prefix;
+use crate::programs::table::{Level, OptionForm, Role, Style};
+
+use crate::word::Word;
+
+/// How many words of a group path are followed (`gcloud compute instances list`).
+const MAX_GROUPS: usize = 10;
+
+/// What the words of an invocation are.
+pub(in crate::programs) struct Scan<'t> {
+    /// The levels, from the program to its innermost subcommand.
+    pub(in crate::programs) levels: Vec<&'t Level>,
+    /// The names of the levels.
+    pub(in crate::programs) names: Vec<String>,
+    /// Options and operands in their order.
+    pub(in crate::programs) events: Vec<Event<'t>>,
+    /// The operands of the innermost level.
+    pub(in crate::programs) operands: Vec<Word>,
+    /// What was not understood.
+    pub(in crate::programs) doubts: Vec<String>,
+    /// An option ends the program.
+    pub(in crate::programs) ended: bool,
+    /// The subcommand is not known, so nothing behind it is.
+    pub(in crate::programs) lost: bool,
+}
+
+pub(in crate::programs) enum Event<'t> {
+    Given(Given<'t>),
+    /// The operand with this index.
+    Operand(usize),
+}
+
+/// An option that was given.
+pub(in crate::programs) struct Given<'t> {
+    pub(in crate::programs) form: &'t OptionForm,
+    /// The level that declares it.
+    pub(in crate::programs) level: usize,
+    /// As it was written.
+    pub(in crate::programs) name: String,
+    pub(in crate::programs) values: Vec<(Word, &'t Role)>,
+    /// All words that follow, if its value is a command.
+    pub(in crate::programs) rest: Option<(Vec<Word>, &'t Role)>,
+    /// `--flag=false`.
+    pub(in crate::programs) negated: bool,
+}
+
+impl<'t> Scan<'t> {
+    /// The innermost level.
+    pub(in crate::programs) fn level(&self) -> Option<&'t Level> {
+        self.levels.last().copied()
+    }
+
+    /// The options that were given.
+    pub(in crate::programs) fn given(&self) -> impl Iterator<Item = &Given<'t>> {
+        self.events.iter().filter_map(|event| match event {
+            Event::Given(given) => Some(given),
+            Event::Operand(_) => None,
+        })
+    }
+}
+
+/// Scans the words behind the program's name.
+pub(in crate::programs) fn scan<'t>(program: &str, level: &'t Level, words: &[Word]) -> Scan<'t> {
+    let mut scanner = Scanner {
+        words,
+        at: 0,
+        options_over: false,
+        found: Scan {
+            levels: vec![level],
+            names: vec![program.to_owned()],
+            events: Vec::new(),
+            operands: Vec::new(),
+            doubts: Vec::new(),
+            ended: false,
+            lost: false,
+        },
+    };
+    scanner.run();
+    scanner.groups_without_end();
+    scanner.found
+}
+
+/// Whether a word may stand for any number of words.
+pub(in crate::programs) fn is_many(word: &Word) -> bool {
+    match word {
+        Word::Known(_) => false,
+        Word::Glob(_) => true,
+        Word::Below { many, .. } | Word::Partly { many, .. } | Word::Unknown { many, .. } => *many,
+    }
+}
+
+struct Scanner<'t, 'w> {
+    words: &'w [Word],
+    at: usize,
+    options_over: bool,
+    found: Scan<'t>,
+}
+
+impl<'t> Scanner<'t, '_> {
+    /// A path of groups that leads to no subcommand.
+    fn groups_without_end(&mut self) {
+        let in_group = self.found.names.len() > self.found.levels.len();
+        let open = self
+            .found
+            .level()
+            .is_some_and(|level| level.subs.iter().any(|sub| sub.again));
+        if in_group && open && !self.found.lost {
+            self.doubt(|program| format!("subcommand {program} is not known"));
+        }
+    }
+
+    fn run(&mut self) {
+        if self.style() == &Style::Tar {
+            self.bundle_without_dash();
+        }
+        while let Some(word) = self.words.get(self.at) {
+            self.at += 1;
+            if self.found.lost {
+                return;
+            }
+            if self.options_over || self.style() == &Style::None {
+                self.operand(word.clone());
+                continue;
+            }
+            match word {
+                Word::Known(text) => self.known(text),
+                Word::Partly { prefix, why, many } => self.partly(prefix, why, *many),
+                Word::Glob(pattern) => {
+                    self.perhaps_names(&literal_prefix(pattern), pattern);
+                    self.operand(word.clone());
+                }
+                Word::Below { directory, .. } => {
+                    let prefix = if directory == "." { "" } else { directory };
+                    self.perhaps_names(prefix, directory);
+                    self.operand(word.clone());
+                }
+                Word::Unknown { why, .. } => {
+                    if self.options_matter() {
+                        let why = why.clone();
+                        self.doubt(|name| format!("{why} may be an option of {name}"));
+                    }
+                    self.operand(word.clone());
+                }
+            }
+        }
+    }
+
+    fn style(&self) -> &'t Style {
+        const GNU: &Style = &Style::Gnu;
+        self.found.level().map_or(GNU, |level| &level.style)
+    }
+
+    fn doubt(&mut self, say: impl FnOnce(&str) -> String) {
+        let doubt = say(&self.found.names.join(" "));
+        if !self.found.doubts.contains(&doubt) {
+            self.found.doubts.push(doubt);
+        }
+    }
+
+    /// The levels whose options are accepted here, innermost first.
+    fn active(&self) -> impl Iterator<Item = (usize, &'t Level)> {
+        let last = self.found.levels.len().saturating_sub(1);
+        let levels = self.found.levels.iter().enumerate().rev();
+        levels
+            .filter(move |(index, level)| *index == last || level.everywhere)
+            .map(|(index, level)| (index, *level))
+    }
+
+    fn operand(&mut self, word: Word) {
+        let Some(level) = self.found.level() else {
+            return;
+        };
+        if self.found.operands.is_empty() && !level.subs.is_empty() {
+            if let Some(text) = word.known()
+                && let Some(sub) = level
+                    .subs
+                    .iter()
+                    .find(|sub| sub.names.iter().any(|name| matches_glob(name, text)))
+            {
+                self.found.names.push(text.to_owned());
+                if !sub.again {
+                    self.found.levels.push(&sub.level);
+                    self.options_over = false;
+                } else if self.found.names.len() > MAX_GROUPS {
+                    self.doubt(|program| format!("{program} is nested too deeply"));
+                    self.found.lost = true;
+                }
+                return;
+            }
+            let own = word.known().is_some() && !level.args.is_empty();
+            if !own {
+                let shown = match &word {
+                    Word::Known(text) => format!("subcommand {text}"),
+                    _ => "the subcommand".to_owned(),
+                };
+                self.doubt(|program| format!("{shown} of {program} is not known"));
+                self.found.lost = true;
+                return;
+            }
+        }
+        let ends_options = match &level.style {
+            Style::Posix | Style::LongFirst | Style::SingleFirst => true,
+            _ => level.args.iter().any(|when| {
+                let at = when.then.iter().position(|slot| slot.role.takes_rest());
+                at.is_some_and(|at| at <= self.found.operands.len())
+            }),
+        };
+        self.options_over |= ends_options;
+        self.found
+            .events
+            .push(Event::Operand(self.found.operands.len()));
+        self.found.operands.push(word);
+    }
+}

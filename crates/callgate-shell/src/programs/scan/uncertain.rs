@@ -1,0 +1,138 @@
+//! Words of which not everything is known, and which may be options.
+
+use super::Scanner;
+use super::options::Abbreviation;
+use crate::effect::Action;
+use crate::programs::table::{Atom, EffectForm, Level, Role, RoleKind, Style, Values};
+use crate::word::Word;
+
+impl Scanner<'_, '_> {
+    /// A word with a known front: an option if that starts like one.
+    pub(super) fn partly(&mut self, prefix: &str, why: &str, many: bool) {
+        let value = |rest: &str| match rest {
+            "" => Word::Unknown {
+                why: why.to_owned(),
+                many,
+            },
+            _ => Word::Partly {
+                prefix: rest.to_owned(),
+                why: why.to_owned(),
+                many,
+            },
+        };
+        let word = Word::Partly {
+            prefix: prefix.to_owned(),
+            why: why.to_owned(),
+            many,
+        };
+        let shown = format!("{prefix}{why}");
+        if let Some((level, form, rest)) = self.at_front(prefix)
+            && form.values != Values::None
+        {
+            return self.give(level, form, prefix, Some(value(rest)));
+        }
+        if !prefix.starts_with('-') {
+            let may_become = self.active().any(|(_, level)| {
+                level
+                    .options
+                    .iter()
+                    .flat_map(|form| &form.names)
+                    .any(|name| name.starts_with(prefix))
+            });
+            if may_become && self.options_matter() {
+                self.doubt(|program| format!("{shown} may be an option of {program}"));
+            }
+            return self.operand(word);
+        }
+        if let Some((name, rest)) = prefix.split_once('=') {
+            let found = self.exact(name).or_else(|| match self.abbreviated(name) {
+                Abbreviation::Option(level, form) if self.style() != &Style::Long => {
+                    Some((level, form))
+                }
+                _ => None,
+            });
+            if let Some((level, form)) = found.filter(|(_, form)| form.values != Values::None) {
+                return self.give(level, form, name, Some(value(rest)));
+            }
+        } else if !prefix.starts_with("--")
+            && !matches!(self.style(), Style::Single | Style::SingleFirst)
+        {
+            let body = prefix.get(1..).unwrap_or_default();
+            for (at, letter) in body.char_indices() {
+                let name = format!("-{letter}");
+                let Some((level, form)) = self.exact(&name) else {
+                    break;
+                };
+                if form.values == Values::None {
+                    self.give(level, form, &name, None);
+                    continue;
+                }
+                let rest = body.get(at + letter.len_utf8()..).unwrap_or_default();
+                return self.give(level, form, &name, Some(value(rest)));
+            }
+        }
+        self.doubt(|program| format!("{shown} may be any option of {program}"));
+    }
+
+    /// File names that a program may take for options.
+    pub(super) fn perhaps_names(&mut self, prefix: &str, shown: &str) {
+        let is_unsafe = self.active().any(|(_, level)| level.globs_unsafe);
+        if prefix.starts_with('-') || (prefix.is_empty() && is_unsafe) {
+            let shown = shown.to_owned();
+            self.doubt(|program| {
+                format!("a file name of {shown} may be taken for an option of {program}")
+            });
+        }
+    }
+
+    /// Whether an option that we do not see could change what happens.
+    pub(super) fn options_matter(&self) -> bool {
+        if self.active().all(|(_, level)| only_lists(level)) {
+            return false;
+        }
+        self.active().any(|(_, level)| {
+            let conditions = level
+                .args
+                .iter()
+                .map(|when| &when.condition)
+                .chain(level.none.iter().map(|when| &when.condition))
+                .chain(level.does.iter().map(|when| &when.condition))
+                .chain(level.stdin.iter().map(|when| &when.condition))
+                .chain(level.tree.iter());
+            let mut atoms = conditions
+                .flat_map(|condition| &condition.all)
+                .flat_map(|term| &term.any);
+            atoms.any(|atom| matches!(atom, Atom::Option(_) | Atom::Value(..)))
+                || level.options.iter().any(|form| {
+                    let harmless = match &form.values {
+                        Values::None => true,
+                        Values::Optional(role) => role.kind == RoleKind::Text,
+                        Values::Words(roles) => {
+                            roles.iter().all(|role| role.kind == RoleKind::Text)
+                        }
+                    };
+                    !harmless || form.tree || !form.effects.is_empty()
+                })
+        })
+    }
+}
+
+/// Whether a program sees names at most, whatever its options and operands are.
+fn only_lists(level: &Level) -> bool {
+    let sees_names = |role: &Role| matches!(role.kind, RoleKind::Text | RoleKind::List);
+    let lists = |effects: &[EffectForm]| effects.iter().all(|effect| effect.action == Action::List);
+    let options = level.options.iter().all(|form| {
+        let values = match &form.values {
+            Values::None => true,
+            Values::Optional(role) => sees_names(role),
+            Values::Words(roles) => roles.iter().all(sees_names),
+        };
+        values && lists(&form.effects)
+    });
+    options
+        && level.args.iter().flat_map(|when| &when.then).all(|slot| sees_names(&slot.role))
+        && level.none.iter().chain(&level.does).all(|when| lists(&when.then))
+        && level.stdin.iter().all(|when| when.then.kind == RoleKind::Text)
+        && level.values.iter().all(|(_, when)| sees_names(&when.then))
+        && level.subs.is_empty()
+}

@@ -1,0 +1,442 @@
+//! Describes the tools of the table in `tools.rs`.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use callgate_shell::effect::Action;
+use callgate_shell::environment::influence;
+use serde_json::{Map, Value};
+
+use super::collect::{Collector, description};
+use super::parameters::{self, Caution, WrongType, texts};
+use super::patch;
+use super::role::{Access, Parameter, Role, Shape, ToolEntry};
+use super::tools::TOOLS;
+use super::{Context, DescribeError, Description, Descriptor, Part, shell, uri};
+use crate::call::Call;
+use crate::redact::{Redacted, Redactor, Shown};
+
+static BY_NAME: LazyLock<HashMap<&'static str, BuiltIn>> = LazyLock::new(|| {
+    TOOLS.iter().flat_map(|entry| entry.names.iter().map(move |name| (*name, BuiltIn { entry }))).collect()
+});
+
+/// The descriptor of one of the agents' own tools.
+pub(super) fn find(name: &str) -> Option<&'static dyn Descriptor> {
+    BY_NAME.get(name).map(|tool| tool as &dyn Descriptor)
+}
+
+/// The names of all tools that are built in, sorted.
+pub fn built_in_tools() -> Vec<&'static str> {
+    let mut names: Vec<_> = BY_NAME.keys().copied().collect();
+    names.sort_unstable();
+    names
+}
+
+/// A tool that is described by its entry in the table.
+#[derive(Debug)]
+struct BuiltIn {
+    entry: &'static ToolEntry,
+}
+
+impl Descriptor for BuiltIn {
+    fn category(&self) -> &str {
+        self.entry.category
+    }
+
+    fn describe(&self, call: &Call, context: &Context) -> Result<Description, DescribeError> {
+        let mut collector = Collector::new(context);
+        let parts = match &call.input {
+            Value::Object(fields) => {
+                Reader { entry: self.entry, fields, workspace: context.directory.as_deref() }.read(&mut collector)
+            }
+            _ => {
+                collector.opaque("the input is no object");
+                Vec::new()
+            }
+        };
+        let mut all = parts;
+        if all.is_empty() || !collector.is_empty() {
+            all.push(collector.into_part());
+        }
+        Ok(description(self.entry.category, all))
+    }
+
+    fn for_approval(&self, call: &Call, redactor: &Redactor) -> Redacted {
+        redactor.input(&call.input, &|name| self.entry.role(name).map_or(Shown::Text, Role::shown))
+    }
+}
+
+/// Reads the fields of one call as its entry says.
+struct Reader<'a> {
+    entry: &'a ToolEntry,
+    fields: &'a Map<String, Value>,
+    workspace: Option<&'a str>,
+}
+
+/// What the parameters of a search say together.
+#[derive(Default)]
+struct SearchParts {
+    bases: Vec<String>,
+    patterns: Vec<String>,
+}
+
+impl<'a> Reader<'a> {
+    /// The parts that consist of commands; all other effects go to the collector.
+    fn read(&self, collector: &mut Collector<'_>) -> Vec<Part> {
+        if let Some(directory) = self.directory(collector) {
+            collector.directory = directory;
+        }
+        self.dialect(collector);
+        let mut search = SearchParts::default();
+        let mut commands = Vec::new();
+        for parameter in self.entry.parameters {
+            self.parameter(parameter, collector, &mut search, &mut commands);
+        }
+        self.unknown_parameters(collector);
+        self.whole(collector, &search);
+        commands
+    }
+
+    /// The values of a parameter under all its names; `null` is as good as not there.
+    fn values(&self, parameter: &Parameter) -> impl Iterator<Item = (&'static str, &'a Value)> {
+        parameter
+            .names
+            .iter()
+            .filter_map(|name| self.fields.get(*name).map(|value| (*name, value)))
+            .filter(|(_, value)| !value.is_null())
+    }
+
+    /// The working directory, if one is given: `Some(None)` if it is not understood.
+    fn directory(&self, collector: &mut Collector<'_>) -> Option<Option<String>> {
+        let parameters = self.entry.parameters.iter().filter(|parameter| parameter.role == Role::Directory);
+        let mut given = parameters.flat_map(|parameter| self.values(parameter));
+        let (name, value) = given.next()?;
+        if given.next().is_some() {
+            collector.opaque("several working directories are given");
+            return Some(None);
+        }
+        match value.as_str() {
+            Some("") => None,
+            Some(text) => {
+                let directory = collector.directory_of(text);
+                let below = directory
+                    .as_deref()
+                    .zip(self.workspace)
+                    .is_some_and(|(inner, outer)| is_plainly_below(inner, outer));
+                if !below {
+                    collector.path(Access::List, text, name);
+                }
+                Some(directory)
+            }
+            None => {
+                collector.opaque(format!("`{name}` is not a text"));
+                Some(None)
+            }
+        }
+    }
+
+    /// Which shell reads the command, if one is named.
+    fn dialect(&self, collector: &mut Collector<'_>) {
+        let parameters = self.entry.parameters.iter().filter(|parameter| parameter.role == Role::ShellName);
+        for name in parameters.flat_map(|parameter| self.values(parameter)).filter_map(|(_, value)| value.as_str()) {
+            match shell::dialect_of(name) {
+                Some(dialect) => collector.dialect = dialect,
+                None => collector.opaque("a shell whose language is not read"),
+            }
+        }
+    }
+
+    fn parameter(
+        &self,
+        parameter: &Parameter,
+        collector: &mut Collector<'_>,
+        search: &mut SearchParts,
+        commands: &mut Vec<Part>,
+    ) {
+        let mut any = false;
+        for (name, value) in self.values(parameter) {
+            any = true;
+            if self.value(name, parameter, value, collector, search, commands) == Err(WrongType) {
+                collector.opaque(format!("`{name}` has the wrong type"));
+            }
+        }
+        if parameter.required && !any {
+            let names = parameter.names.first().copied().unwrap_or_default();
+            collector.opaque(format!("`{names}` is missing"));
+        }
+        if parameter.role == Role::UrlsInText && any {
+            let texts = self.values(parameter).filter_map(|(_, value)| texts(value).ok());
+            if texts.flatten().all(|text| uri::urls_in(text).is_empty()) {
+                collector.opaque("no URL is given");
+            }
+        }
+    }
+
+    fn value(
+        &self,
+        name: &str,
+        parameter: &Parameter,
+        value: &Value,
+        collector: &mut Collector<'_>,
+        search: &mut SearchParts,
+        commands: &mut Vec<Part>,
+    ) -> Result<(), WrongType> {
+        match parameter.role {
+            Role::Path(access) => {
+                let access = self.editor_access(collector).unwrap_or(access);
+                let paths = texts(value)?;
+                if paths.is_empty() || paths.contains(&"") {
+                    if access != Access::List {
+                        collector.opaque(format!("`{name}` is empty"));
+                        return Ok(());
+                    }
+                    collector.path(access, ".", name);
+                }
+                for path in paths.into_iter().filter(|path| !path.is_empty()) {
+                    collector.path(access, path, name);
+                }
+            }
+            Role::BundlePath => {
+                for path in texts(value)? {
+                    collector.path(Access::Read, path, name);
+                    collector.opaque("where the files of the skill lie is not known");
+                }
+            }
+            Role::Base => {
+                search.bases.extend(texts(value)?.into_iter().filter(|text| !text.is_empty()).map(str::to_owned))
+            }
+            Role::Pattern => search.patterns.extend(texts(value)?.into_iter().map(str::to_owned)),
+            Role::Command => {
+                let source = value.as_str().ok_or(WrongType)?;
+                commands.extend(shell::source(source, collector));
+            }
+            Role::Words => {
+                let Value::Array(_) = value else {
+                    return Err(WrongType);
+                };
+                commands.extend(shell::words(&texts(value)?, collector));
+            }
+            Role::CommandOrWords => match value {
+                Value::String(source) => commands.extend(shell::source(source, collector)),
+                other => commands.extend(shell::words(&texts(other)?, collector)),
+            },
+            Role::ShellName => {
+                // read before the command, see `read`
+                value.as_str().ok_or(WrongType)?;
+            }
+            Role::Environment => environment_effects(value, collector)?,
+            Role::Sandbox => sandbox_effects(name, value, collector),
+            Role::Keys => match value.as_str().ok_or(WrongType)? {
+                // nothing, or an interrupt
+                "" | "\u{3}" => {}
+                _ => collector.opaque("text that is typed into a program"),
+            },
+            Role::Url => {
+                for url in texts(value)? {
+                    collector.resource(url, name);
+                }
+            }
+            Role::UrlsInText => {
+                for url in texts(value)?.into_iter().flat_map(uri::urls_in) {
+                    collector.resource(url, name);
+                }
+            }
+            Role::Resource => collector.resource(value.as_str().ok_or(WrongType)?, name),
+            Role::Query => {
+                texts(value)?;
+                collector.service("<web-search>", name);
+            }
+            Role::Patch => match patch::read(value.as_str().ok_or(WrongType)?) {
+                Ok(changes) => {
+                    for (change, path) in changes {
+                        let access = match change {
+                            patch::Change::Write => Access::Write,
+                            patch::Change::Delete => Access::Delete,
+                        };
+                        collector.path(access, &path, "patch");
+                    }
+                }
+                Err(error) => collector.opaque(error.to_string()),
+            },
+            // contents may be a list of edits that name files of their own
+            Role::Content if value.is_array() || value.is_object() => {
+                let mut found = Vec::new();
+                parameters::unknown(collector, "", value, Caution::KnownTool, &mut found);
+            }
+            Role::Directory | Role::Content | Role::Text | Role::Exclude => {}
+        }
+        Ok(())
+    }
+
+    /// What the `command` of an editor does to its path.
+    fn editor_access(&self, collector: &mut Collector<'_>) -> Option<Access> {
+        const COMMANDS: [(&str, Access); 6] = [
+            ("view", Access::Read),
+            ("create", Access::Write),
+            ("str_replace", Access::Update),
+            ("insert", Access::Update),
+            ("undo_edit", Access::Update),
+            ("delete", Access::Delete),
+        ];
+        if self.entry.shape != Shape::Editor {
+            return None;
+        }
+        let command = self.fields.get("command").and_then(Value::as_str);
+        let access = COMMANDS.iter().find(|(name, _)| Some(*name) == command).map(|(_, access)| *access);
+        if access.is_none() {
+            collector.opaque("the editor is given an unknown command");
+        }
+        access
+    }
+
+    /// Parameters that the table does not know, but whose names tell.
+    fn unknown_parameters(&self, collector: &mut Collector<'_>) {
+        let mut commands = Vec::new();
+        for (name, value) in self.fields {
+            if self.entry.role(name).is_none() {
+                parameters::unknown(collector, name, value, Caution::KnownTool, &mut commands);
+            }
+        }
+        if !commands.is_empty() {
+            collector.opaque("a command in a parameter that the tool is not known to have");
+        }
+    }
+
+    /// What follows from all parameters together.
+    fn whole(&self, collector: &mut Collector<'_>, search: &SearchParts) {
+        match self.entry.shape {
+            Shape::Plain | Shape::Shell | Shape::Editor => {}
+            Shape::Globs(action) => self.globs(action, collector, search),
+            Shape::Search(action) => self.search(action, collector, search),
+            Shape::Runs(origin) => {
+                let named = |name: &str| self.fields.get(name).and_then(Value::as_str);
+                let skill = named("skill_mention").or_else(|| named("skill"));
+                let action = named("action_id").or_else(|| named("action"));
+                match skill.zip(action) {
+                    Some((skill, action)) => collector.run(format!("{skill}:{action}"), origin, "skill"),
+                    None => collector.opaque("what is to run is not named"),
+                }
+            }
+            Shape::Writes(paths) => {
+                for path in paths {
+                    collector.path(Access::Write, path, "the tool's own file");
+                }
+            }
+            Shape::Opaque(why) => collector.opaque(why),
+        }
+        let default_directory =
+            self.entry.parameters.iter().any(|parameter| parameter.role == Role::Path(Access::List));
+        if default_directory && collector.is_empty() {
+            collector.path(Access::List, ".", "the working directory");
+        }
+    }
+
+    fn bases(&self, collector: &mut Collector<'_>, search: &SearchParts) -> Vec<String> {
+        if search.bases.is_empty() {
+            return vec![collector.joined(".")];
+        }
+        let mut bases = Vec::new();
+        for base in &search.bases {
+            match collector.directory_of(base) {
+                Some(directory) => bases.push(directory),
+                // not absolute: the path itself says why it is not known
+                None => collector.path(Access::ReadTree, base, "search"),
+            }
+        }
+        bases
+    }
+
+    fn globs(&self, action: Action, collector: &mut Collector<'_>, search: &SearchParts) {
+        for base in self.bases(collector, search) {
+            for pattern in &search.patterns {
+                if collector.is_full() {
+                    return;
+                }
+                collector.glob(action, &base, pattern, "pattern");
+            }
+        }
+    }
+
+    fn search(&self, action: Action, collector: &mut Collector<'_>, search: &SearchParts) {
+        use callgate_shell::effect::Names;
+        let filters: Vec<&str> = search
+            .patterns
+            .iter()
+            .map(|pattern| pattern.trim())
+            .filter(|pattern| !pattern.is_empty() && !pattern.starts_with('!'))
+            .collect();
+        for base in self.bases(collector, search) {
+            if collector.is_full() {
+                return;
+            }
+            if filters.is_empty() {
+                collector.at(&[action], Names::Exact(base), true, "search");
+                continue;
+            }
+            // what is named is searched even if no pattern fits it
+            if !search.bases.is_empty() {
+                collector.at(&[action], Names::Exact(base.clone()), false, "search");
+            }
+            for filter in &filters {
+                if collector.is_full() {
+                    return;
+                }
+                let below = format!("**/{}", filter.trim_start_matches('/'));
+                collector.glob(action, &base, &below, "search");
+                if filter.starts_with(['/', '~']) {
+                    collector.glob(action, &base, filter, "search");
+                }
+            }
+        }
+    }
+}
+
+/// Whether a path is below another without any `..` on the way.
+fn is_plainly_below(inner: &str, outer: &str) -> bool {
+    let inner = std::path::Path::new(inner);
+    inner.starts_with(outer) && !inner.components().any(|part| part == std::path::Component::ParentDir)
+}
+
+fn environment_effects(value: &Value, collector: &mut Collector<'_>) -> Result<(), WrongType> {
+    let Value::Object(variables) = value else {
+        return Err(WrongType);
+    };
+    for (name, value) in variables {
+        let shown = crate::show::brief(name);
+        if let Some(why) = influence(name, value.as_str()) {
+            collector.opaque(format!("the variable `{shown}` {why}"));
+        } else if !is_variable_name(name) {
+            collector.opaque(format!("`{shown}` is no name of a variable"));
+        } else if !(value.is_string() || value.is_number() || value.is_boolean()) {
+            return Err(WrongType);
+        }
+    }
+    Ok(())
+}
+
+fn is_variable_name(name: &str) -> bool {
+    !name.is_empty()
+        && !name.starts_with(|character: char| character.is_ascii_digit())
+        && name.chars().all(|character| character.is_ascii_alphanumeric() || character == '_')
+}
+
+/// A call may ask for less of a sandbox than it would get; that is a right it asks for.
+fn sandbox_effects(name: &str, value: &Value, collector: &mut Collector<'_>) {
+    const WEAKER: [&str; 4] = ["none", "require_escalated", "danger-full-access", "with_additional_permissions"];
+    const HARMLESS: [&str; 6] = ["inherit", "restricted", "use_default", "read-only", "workspace-write", ""];
+    match value {
+        Value::Bool(true) if name == "sandbox" => {}
+        Value::Bool(false) if name == "sandbox" => collector.privilege("to run outside the sandbox", name),
+        Value::Bool(false) => {}
+        Value::Bool(true) => collector.privilege("to run outside the sandbox", name),
+        Value::String(text) if WEAKER.contains(&text.as_str()) => {
+            collector.privilege("to run outside the sandbox", name);
+        }
+        Value::String(text) if HARMLESS.contains(&text.as_str()) => {}
+        _ => collector.opaque(format!("`{name}` asks for an unknown sandbox")),
+    }
+}
+
+#[cfg(test)]
+#[path = "built_in_tests.rs"]
+mod tests;

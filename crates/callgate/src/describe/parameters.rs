@@ -1,0 +1,159 @@
+//! The values of parameters, and what is made of parameters that no table knows.
+
+use serde_json::Value;
+
+use super::collect::Collector;
+use super::role::Access;
+use crate::show::brief;
+
+/// How deep an unknown parameter is looked through.
+const MAXIMUM_DEPTH: usize = 128;
+
+/// A parameter that is there but is not what it should be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct WrongType;
+
+/// The texts of a value: one, or a list of them.
+pub(super) fn texts(value: &Value) -> Result<Vec<&str>, WrongType> {
+    match value {
+        Value::String(text) => Ok(vec![text]),
+        Value::Array(items) => items.iter().map(|item| item.as_str().ok_or(WrongType)).collect(),
+        _ => Err(WrongType),
+    }
+}
+
+/// What the name of a parameter says about its value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Likeness {
+    Path,
+    Url,
+    Command,
+    Nothing,
+}
+
+/// Guesses from a name what a parameter carries.
+pub(super) fn likeness(name: &str) -> Likeness {
+    let plain: String = name
+        .chars()
+        .filter(char::is_ascii_alphanumeric)
+        .map(|character| character.to_ascii_lowercase())
+        .take(100)
+        .collect();
+    const URL: [&str; 8] = ["url", "urls", "uri", "uris", "endpoint", "href", "webhook", "host"];
+    const COMMAND: [&str; 8] = ["command", "commands", "cmd", "argv", "script", "shell", "commandline", "bash"];
+    const PATH: [&str; 14] = [
+        "path",
+        "paths",
+        "file",
+        "files",
+        "dir",
+        "dirs",
+        "directory",
+        "directories",
+        "folder",
+        "folders",
+        "filename",
+        "filenames",
+        "cwd",
+        "workdir",
+    ];
+    const EXACT: [&str; 8] = ["root", "roots", "src", "dst", "dest", "destination", "source", "workspace"];
+    if URL.iter().any(|word| plain.ends_with(word)) {
+        Likeness::Url
+    } else if COMMAND.iter().any(|word| plain.ends_with(word)) {
+        Likeness::Command
+    } else if PATH.iter().any(|word| plain.ends_with(word)) || EXACT.contains(&plain.as_str()) {
+        Likeness::Path
+    } else {
+        Likeness::Nothing
+    }
+}
+
+/// How suspicious one is of parameters that no table knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Caution {
+    /// The tool is known: it uses only what its table says, but a name that tells is taken at its word.
+    KnownTool,
+    /// Nothing is known: values that look like a path or URL are one.
+    UnknownTool,
+}
+
+/// Makes effects of a parameter that no table knows. Shell source is put aside for whoever can read it.
+pub(super) fn unknown<'v>(
+    collector: &mut Collector<'_>,
+    name: &'v str,
+    value: &'v Value,
+    caution: Caution,
+    commands: &mut Vec<&'v Value>,
+) {
+    let mut waiting = vec![(name, value, 0_usize)];
+    while let Some((name, value, depth)) = waiting.pop() {
+        if collector.is_full() {
+            return;
+        }
+        if depth > MAXIMUM_DEPTH {
+            collector.opaque("a parameter is nested too deeply");
+            return;
+        }
+        let deeper = depth.saturating_add(1);
+        let like = likeness(name);
+        match value {
+            Value::Null | Value::Bool(_) => {}
+            Value::Number(_) => {
+                if matches!(like, Likeness::Path | Likeness::Command) && caution == Caution::KnownTool {
+                    collector.opaque(format!("`{}` is a number", brief(name)));
+                }
+            }
+            Value::Array(_) if like == Likeness::Command => commands.push(value),
+            Value::Array(items) => waiting.extend(items.iter().rev().map(|item| (name, item, deeper))),
+            Value::Object(fields) => {
+                waiting.extend(fields.iter().rev().map(|(name, value)| (name.as_str(), value, deeper)));
+            }
+            Value::String(text) if text.is_empty() => {}
+            Value::String(text) => {
+                let because = brief(name);
+                let url = text.contains("://") || text.starts_with("file:");
+                let rooted = text.starts_with('/') || text.starts_with("~/") || text.starts_with("../");
+                let guess = caution == Caution::UnknownTool && !text.contains('\n');
+                match like {
+                    Likeness::Command => commands.push(value),
+                    Likeness::Path | Likeness::Url if url => collector.resource(text, &because),
+                    Likeness::Path => collector.path(Access::Update, text, &because),
+                    Likeness::Url if caution == Caution::KnownTool => {
+                        collector.opaque(format!("`{because}` is no URL"));
+                    }
+                    Likeness::Url => {}
+                    Likeness::Nothing if guess && url => collector.resource(text, &because),
+                    Likeness::Nothing if guess && rooted => collector.path(Access::Update, text, &because),
+                    Likeness::Nothing => {}
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_tell() {
+        let cases = [
+            ("path", Likeness::Path),
+            ("file_path", Likeness::Path),
+            ("filePaths", Likeness::Path),
+            ("output-dir", Likeness::Path),
+            ("cwd", Likeness::Path),
+            ("uri", Likeness::Url),
+            ("callbackUrl", Likeness::Url),
+            ("command", Likeness::Command),
+            ("shell_command", Likeness::Command),
+            ("message", Likeness::Nothing),
+            ("resource", Likeness::Nothing),
+            ("", Likeness::Nothing),
+        ];
+        for (name, expected) in cases {
+            assert_eq!(likeness(name), expected, "{name}");
+        }
+    }
+}

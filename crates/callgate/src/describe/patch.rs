@@ -1,0 +1,229 @@
+//! Patches: every path in their headers and what happens to it.
+//!
+//! Two forms: `*** Begin Patch` with its sections, and unified diffs with or without the headers of git. Lines that look like a
+//! header inside a hunk are contents, but what a lenient reader could take for a header counts as well.
+
+use thiserror::Error;
+
+/// What a patch does to a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Change {
+    Write,
+    Delete,
+}
+
+/// Why a patch is not understood.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub(super) enum PatchError {
+    #[error("the patch has no header that names a file")]
+    NoFiles,
+    #[error("a header of the patch names no file")]
+    EmptyName,
+    #[error("the patch touches too many files")]
+    TooMany,
+    #[error("the patch has no end")]
+    NoEnd,
+    #[error("a header of the patch is quoted in a way that is not read")]
+    Quoting,
+}
+
+const MAXIMUM_FILES: usize = 2_000;
+
+/// All files that a patch changes.
+pub(super) fn read(text: &str) -> Result<Vec<(Change, String)>, PatchError> {
+    let mut changes = if text.contains("*** Begin Patch") { sections(text)? } else { unified(text)? };
+    if changes.is_empty() {
+        return Err(PatchError::NoFiles);
+    }
+    if changes.len() > MAXIMUM_FILES {
+        return Err(PatchError::TooMany);
+    }
+    changes.sort();
+    changes.sort_by(|left, right| left.1.cmp(&right.1));
+    changes.dedup();
+    Ok(changes)
+}
+
+fn named(name: &str) -> Result<String, PatchError> {
+    let name = name.trim();
+    if name.is_empty() {
+        return Err(PatchError::EmptyName);
+    }
+    Ok(name.to_owned())
+}
+
+fn sections(text: &str) -> Result<Vec<(Change, String)>, PatchError> {
+    if !text.contains("*** End Patch") {
+        return Err(PatchError::NoEnd);
+    }
+    let mut changes = Vec::new();
+    let mut last_updated: Option<String> = None;
+    for line in text.lines() {
+        // lenient readers trim lines before they look at them
+        let line = line.trim();
+        if let Some(name) = line.strip_prefix("*** Add File:") {
+            changes.push((Change::Write, named(name)?));
+        } else if let Some(name) = line.strip_prefix("*** Update File:") {
+            let name = named(name)?;
+            last_updated = Some(name.clone());
+            changes.push((Change::Write, name));
+        } else if let Some(name) = line.strip_prefix("*** Delete File:") {
+            changes.push((Change::Delete, named(name)?));
+        } else if let Some(name) = line.strip_prefix("*** Move to:") {
+            changes.push((Change::Write, named(name)?));
+            let from = last_updated.take().ok_or(PatchError::EmptyName)?;
+            changes.push((Change::Delete, from));
+        }
+    }
+    Ok(changes)
+}
+
+fn unified(text: &str) -> Result<Vec<(Change, String)>, PatchError> {
+    const NOWHERE: &str = "/dev/null";
+    let mut changes = Vec::new();
+    let mut old: Option<String> = None;
+    for line in text.lines() {
+        if let Some(rest) = line.strip_prefix("diff --git ") {
+            if let Some((left, right)) = git_names(rest)? {
+                changes.push((Change::Write, left));
+                changes.push((Change::Write, right));
+            }
+        } else if let Some(name) = line.strip_prefix("--- ") {
+            old = Some(header_name(name)?);
+        } else if let Some(name) = line.strip_prefix("+++ ") {
+            let new = header_name(name)?;
+            match (old.take(), new.as_str()) {
+                (Some(old), NOWHERE) if old != NOWHERE => changes.push((Change::Delete, unprefixed(old))),
+                (_, NOWHERE) => return Err(PatchError::EmptyName),
+                (old, _) => {
+                    changes.push((Change::Write, unprefixed(new)));
+                    if let Some(old) = old.filter(|old| old != NOWHERE) {
+                        changes.push((Change::Write, unprefixed(old)));
+                    }
+                }
+            }
+        } else if let Some(name) = line.strip_prefix("rename from ") {
+            changes.push((Change::Delete, plain_name(name)?));
+        } else if let Some(name) = line
+            .strip_prefix("rename to ")
+            .or_else(|| line.strip_prefix("copy to "))
+            .or_else(|| line.strip_prefix("Index: "))
+        {
+            changes.push((Change::Write, plain_name(name)?));
+        } else if let Some(name) = line.strip_prefix("copy from ") {
+            changes.push((Change::Write, plain_name(name)?));
+        }
+    }
+    Ok(changes)
+}
+
+/// The name in a `---` or `+++` line: what stands before a tab.
+fn header_name(text: &str) -> Result<String, PatchError> {
+    plain_name(text.split('\t').next().unwrap_or_default())
+}
+
+fn plain_name(text: &str) -> Result<String, PatchError> {
+    let text = text.trim();
+    match text.strip_prefix('"') {
+        // git quotes names with special characters in its own way
+        Some(quoted) => match quoted.strip_suffix('"') {
+            Some(name) if !name.contains(['\\', '"']) => named(name),
+            _ => Err(PatchError::Quoting),
+        },
+        None => named(text),
+    }
+}
+
+/// A name without the prefix `a/` or `b/` that diffs put in front.
+fn unprefixed(name: String) -> String {
+    match name.strip_prefix("a/").or_else(|| name.strip_prefix("b/")) {
+        Some(stripped) => stripped.to_owned(),
+        None => name,
+    }
+}
+
+/// The two names of `diff --git a/x b/x`; `None` where they cannot be told apart (the other headers say them).
+fn git_names(text: &str) -> Result<Option<(String, String)>, PatchError> {
+    let Some(rest) = text.strip_prefix("a/") else {
+        return Ok(None);
+    };
+    let mut ways = rest.match_indices(" b/").filter_map(|(position, separator)| {
+        let (left, right) = rest.split_at_checked(position)?;
+        let right = right.get(separator.len()..)?;
+        (left == right).then_some((left, right))
+    });
+    match ways.next() {
+        Some((left, right)) => Ok(Some((named(left)?, named(right)?))),
+        None => Ok(None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn changes(text: &str) -> Vec<(Change, String)> {
+        read(text).expect(text)
+    }
+
+    fn owned(pairs: &[(Change, &str)]) -> Vec<(Change, String)> {
+        pairs.iter().map(|(change, name)| (*change, (*name).to_owned())).collect()
+    }
+
+    #[test]
+    fn every_section_names_its_files() {
+        let patch = "*** Begin Patch\n*** Add File: new.txt\n+hello\n*** Update File: src/a.rs\n*** Move to: src/b.rs\n@@\n-x\n+y\n\
+                     *** Delete File: old.txt\n*** End Patch\n";
+        assert_eq!(
+            changes(patch),
+            owned(&[
+                (Change::Write, "new.txt"),
+                (Change::Delete, "old.txt"),
+                (Change::Write, "src/a.rs"),
+                (Change::Delete, "src/a.rs"),
+                (Change::Write, "src/b.rs"),
+            ])
+        );
+    }
+
+    #[test]
+    fn a_patch_in_a_here_document_is_read_too() {
+        let patch = "apply_patch <<'EOF'\n*** Begin Patch\n  *** Update File: /etc/passwd\n*** End Patch\nEOF";
+        assert_eq!(changes(patch), owned(&[(Change::Write, "/etc/passwd")]));
+    }
+
+    #[test]
+    fn unified_diffs_name_their_files() {
+        let git = "diff --git a/x.rs b/x.rs\nindex 1..2\n--- a/x.rs\n+++ b/x.rs\n@@ -1 +1 @@\n-a\n+b\n\
+                   diff --git a/gone b/gone\ndeleted file mode 100644\n--- a/gone\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n\
+                   diff --git a/one b/two\nrename from one\nrename to two\n";
+        let found = changes(git);
+        for expected in
+            owned(&[(Change::Write, "x.rs"), (Change::Delete, "gone"), (Change::Delete, "one"), (Change::Write, "two")])
+        {
+            assert!(found.contains(&expected), "{expected:?} in {found:?}");
+        }
+        let plain = "--- /etc/hosts\t2024-01-01\n+++ /etc/hosts\t2024-01-02\n@@ -1 +1 @@\n-a\n+b\n";
+        assert_eq!(changes(plain), owned(&[(Change::Write, "/etc/hosts")]));
+        let new = "--- /dev/null\n+++ b/fresh file\n@@ -0,0 +1 @@\n+a\n";
+        assert_eq!(changes(new), owned(&[(Change::Write, "fresh file")]));
+    }
+
+    #[test]
+    fn what_is_no_patch_is_said_to_be_none() {
+        let cases = [
+            ("", PatchError::NoFiles),
+            ("hello", PatchError::NoFiles),
+            ("*** Begin Patch\n*** Update File: x\n", PatchError::NoEnd),
+            ("*** Begin Patch\n*** End Patch", PatchError::NoFiles),
+            ("*** Begin Patch\n*** Update File:\n*** End Patch", PatchError::EmptyName),
+            ("*** Begin Patch\n*** Move to: x\n*** End Patch", PatchError::EmptyName),
+            ("--- \"a/\\303\"\n+++ b/x\n", PatchError::Quoting),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(read(text), Err(expected), "{text}");
+        }
+        let many = format!("*** Begin Patch\n{}*** End Patch", "*** Add File: a\n".repeat(100_000));
+        assert_eq!(read(&many), Err(PatchError::TooMany));
+    }
+}

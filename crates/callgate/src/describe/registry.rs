@@ -1,0 +1,127 @@
+//! Which descriptor describes which tool, and what is claimed of it.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, LazyLock};
+
+use super::unknown::UnknownTool;
+use super::{Context, DescribeError, Description, Descriptor, built_in};
+use crate::call::{Call, Tool};
+use crate::policy::{Annotations, Claims};
+use crate::redact::{Redacted, Redactor};
+use crate::risk::Risk;
+
+/// The tags that say the same as the hints of an MCP tool.
+fn tags_of(annotations: Annotations) -> impl Iterator<Item = &'static str> {
+    [
+        (annotations.read_only_hint, "read_only"),
+        (annotations.destructive_hint, "destructive"),
+        (annotations.idempotent_hint, "idempotent"),
+        (annotations.open_world_hint, "network"),
+    ]
+    .into_iter()
+    .filter(|(hint, _)| *hint == Some(true))
+    .map(|(_, tag)| tag)
+}
+
+/// What is registered of one tool.
+#[derive(Clone, Default)]
+struct Registration {
+    descriptor: Option<Arc<dyn Descriptor>>,
+    claims: Claims,
+}
+
+/// Knows the descriptor of every tool: those registered here, those built in, and for all others that nothing is known.
+///
+/// A descriptor that is built in serves the agent's own tools only: `mcp__x__Read` is not `Read`.
+///
+/// ```
+/// use callgate::call::Tool;
+/// use callgate::describe::Registry;
+/// use callgate::policy::Annotations;
+///
+/// let mut registry = Registry::default();
+/// registry.claim(Tool::of_server("mail", "search"), ["network"]);
+/// registry.annotate(Tool::of_server("mail", "search"), Annotations { read_only_hint: Some(true), ..Annotations::default() });
+/// let claims = registry.claims(&Tool::of_server("mail", "search"));
+/// assert_eq!(claims.tags, ["network", "read_only"]);
+/// ```
+#[derive(Clone, Default)]
+pub struct Registry {
+    tools: HashMap<Tool, Registration>,
+}
+
+impl Registry {
+    /// Registers how a tool is understood. Takes the place of what is built in.
+    pub fn register(&mut self, tool: impl Into<Tool>, descriptor: impl Descriptor + 'static) {
+        self.tools.entry(tool.into()).or_default().descriptor = Some(Arc::new(descriptor));
+    }
+
+    /// Adds tags that are claimed of a tool.
+    pub fn claim<S: Into<String>>(&mut self, tool: impl Into<Tool>, tags: impl IntoIterator<Item = S>) {
+        let claims = &mut self.tools.entry(tool.into()).or_default().claims;
+        for tag in tags {
+            let tag = tag.into();
+            if !claims.tags.contains(&tag) {
+                claims.tags.push(tag);
+            }
+        }
+    }
+
+    /// Adds what an MCP server claims of its tool.
+    pub fn annotate(&mut self, tool: impl Into<Tool>, annotations: Annotations) {
+        let tool = tool.into();
+        self.claim(tool.clone(), tags_of(annotations));
+        self.tools.entry(tool).or_default().claims.annotations = annotations;
+    }
+
+    /// What is claimed of a tool.
+    pub fn claims(&self, tool: &Tool) -> &Claims {
+        static NONE: LazyLock<Claims> = LazyLock::new(Claims::default);
+        self.tools.get(tool).map_or(&NONE, |registration| &registration.claims)
+    }
+
+    fn descriptor(&self, tool: &Tool) -> &dyn Descriptor {
+        let registered = self.tools.get(tool).and_then(|registration| registration.descriptor.as_deref());
+        registered
+            .or_else(|| tool.server.is_none().then(|| built_in::find(&tool.name)).flatten())
+            .unwrap_or(&UnknownTool)
+    }
+
+    /// Describes a call. A descriptor that panics has failed.
+    pub fn describe(&self, call: &Call, context: &Context) -> Result<Description, DescribeError> {
+        let descriptor = self.descriptor(&call.tool);
+        guarded(|| descriptor.describe(call, context))?
+    }
+
+    /// What an approver sees of a call.
+    pub fn for_approval(&self, call: &Call, redactor: &Redactor) -> Result<Redacted, DescribeError> {
+        let descriptor = self.descriptor(&call.tool);
+        guarded(|| descriptor.for_approval(call, redactor))
+    }
+
+    /// What events hold of a call.
+    pub fn for_event(&self, call: &Call, redactor: &Redactor) -> Result<Redacted, DescribeError> {
+        let descriptor = self.descriptor(&call.tool);
+        guarded(|| descriptor.for_event(call, redactor))
+    }
+
+    /// How risky a call is.
+    pub fn risk(&self, call: &Call, description: &Description) -> Result<Risk, DescribeError> {
+        let descriptor = self.descriptor(&call.tool);
+        guarded(|| descriptor.risk(call, description))
+    }
+}
+
+fn guarded<T>(body: impl FnOnce() -> T) -> Result<T, DescribeError> {
+    catch_unwind(AssertUnwindSafe(body)).map_err(|_| DescribeError::Panicked)
+}
+
+impl fmt::Debug for Registry {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut tools: Vec<String> = self.tools.keys().map(Tool::to_string).collect();
+        tools.sort_unstable();
+        formatter.debug_struct("Registry").field("tools", &tools).finish()
+    }
+}

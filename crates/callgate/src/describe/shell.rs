@@ -1,0 +1,113 @@
+//! Shell commands: what `callgate-shell` says of them, as parts.
+
+use std::collections::BTreeMap;
+
+use callgate_shell::effect::{Action, Coverage};
+use callgate_shell::{Dialect, Limits, SimpleCommand};
+
+use super::Part;
+use super::collect::{Collector, opaque, placed};
+
+/// The longest command that is analysed.
+const MAXIMUM_COMMAND: usize = 256 * 1024;
+
+/// The parts of a command given as shell source.
+pub(super) fn source(source: &str, collector: &Collector<'_>) -> Vec<Part> {
+    if source.trim().is_empty() {
+        return vec![unknown("the command is empty")];
+    }
+    if source.len() > MAXIMUM_COMMAND {
+        return vec![unknown("the command is too long to be analysed")];
+    }
+    if source.contains('\0') {
+        return vec![unknown("the command has a NUL byte")];
+    }
+    analyze(source, collector)
+}
+
+/// The parts of a command given as words, which no shell expands.
+pub(super) fn words(words: &[&str], collector: &Collector<'_>) -> Vec<Part> {
+    let length = words.iter().fold(0_usize, |sum, word| sum.saturating_add(word.len()).saturating_add(3));
+    if length > MAXIMUM_COMMAND {
+        return vec![unknown("the command is too long to be analysed")];
+    }
+    if words.first().is_none_or(|program| program.is_empty()) {
+        return vec![unknown("the command names no program")];
+    }
+    let quoted: Vec<String> = words.iter().map(|word| quote(word)).collect();
+    source(&quoted.join(" "), collector)
+}
+
+/// A word that the shell takes as it stands.
+fn quote(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// The dialect of a shell, if it is one whose language is read. A shell in an odd place may be anything.
+pub(super) fn dialect_of(name: &str) -> Option<Dialect> {
+    match name.strip_prefix("/usr/bin/").or_else(|| name.strip_prefix("/bin/")).unwrap_or(name) {
+        "bash" => Some(Dialect::Bash),
+        "sh" | "dash" => Some(Dialect::Sh),
+        _ => None,
+    }
+}
+
+fn unknown(why: &str) -> Part {
+    Part { effects: placed(vec![opaque(why)]), ..Part::default() }
+}
+
+/// The one place where the analysis of shell commands is called.
+fn analyze(source: &str, collector: &Collector<'_>) -> Vec<Part> {
+    static NO_VARIABLES: BTreeMap<String, String> = BTreeMap::new();
+    let context = callgate_shell::Context {
+        directory: collector.directory.as_deref(),
+        home: collector.home(),
+        variables: &NO_VARIABLES,
+        programs: collector.programs(),
+        dialect: collector.dialect,
+        limits: Limits::default(),
+    };
+    let analysis = callgate_shell::analyze(source, &context);
+    let opaque_effects = analysis.effects().filter(|effect| effect.action == Action::Opaque).count();
+    let doubt = analysis.doubts.first().map(|doubt| doubt.what.clone());
+    let mut parts: Vec<Part> = analysis.commands.into_iter().map(part_of).collect();
+    // a doubt that hangs on no command must not get lost
+    if analysis.coverage == Coverage::Partial && opaque_effects == 0 {
+        parts.push(unknown(doubt.as_deref().unwrap_or("the command is not understood")));
+    }
+    if parts.is_empty() {
+        parts.push(Part::default());
+    }
+    parts
+}
+
+fn part_of(command: SimpleCommand) -> Part {
+    Part {
+        words: command.words,
+        wrappers: command.wrappers,
+        elsewhere: command.elsewhere,
+        effects: placed(command.effects),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_so_that_nothing_expands() {
+        assert_eq!(quote("a b"), "'a b'");
+        assert_eq!(quote("it's"), r"'it'\''s'");
+        assert_eq!(quote("$(x)"), "'$(x)'");
+    }
+
+    #[test]
+    fn shells_are_known_by_their_place() {
+        for name in ["bash", "/bin/sh", "/usr/bin/dash"] {
+            assert!(dialect_of(name).is_some(), "{name}");
+        }
+        for name in ["", "python", "zsh", "./bash", "/tmp/bash", "/bin/bash/"] {
+            assert!(dialect_of(name).is_none(), "{name}");
+        }
+    }
+}

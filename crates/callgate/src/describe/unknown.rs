@@ -1,0 +1,49 @@
+//! A tool of which nothing is known.
+
+use serde_json::Value;
+
+use super::collect::{Collector, description};
+use super::parameters::{self, Caution, texts};
+use super::{Context, DescribeError, Description, Descriptor, shell};
+use crate::call::Call;
+use crate::redact::{Redacted, Redactor};
+
+/// Describes a tool without descriptor: it may do anything, and what its arguments tell it does as well.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct UnknownTool;
+
+impl Descriptor for UnknownTool {
+    fn category(&self) -> &str {
+        "unknown"
+    }
+
+    fn describe(&self, call: &Call, context: &Context) -> Result<Description, DescribeError> {
+        let mut collector = Collector::new(context);
+        collector.opaque("what this tool does is not known");
+        let mut commands = Vec::new();
+        match &call.input {
+            Value::Object(fields) => {
+                for (name, value) in fields {
+                    parameters::unknown(&mut collector, name, value, Caution::UnknownTool, &mut commands);
+                }
+            }
+            other => parameters::unknown(&mut collector, "", other, Caution::UnknownTool, &mut commands),
+        }
+        let mut parts = Vec::new();
+        for command in commands.into_iter().take(16) {
+            match command {
+                Value::String(source) => parts.extend(shell::source(source, &collector)),
+                other => match texts(other) {
+                    Ok(words) => parts.extend(shell::words(&words, &collector)),
+                    Err(_) => collector.opaque("a command that is no text"),
+                },
+            }
+        }
+        parts.insert(0, collector.into_part());
+        Ok(description(self.category(), parts))
+    }
+
+    fn for_approval(&self, call: &Call, redactor: &Redactor) -> Redacted {
+        redactor.anything(&call.input)
+    }
+}

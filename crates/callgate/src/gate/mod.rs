@@ -1,0 +1,376 @@
+//! The gate: describe, boundary, policy, approval, permit.
+//!
+//! [`Gate::check`] is the whole way of a call, in one place.
+
+mod builder;
+mod explain;
+mod recorder;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use callgate_shell::programs::Programs;
+
+pub use builder::GateBuilder;
+use explain::Steps;
+pub use explain::{ExplainedEffect, Explanation, Step};
+pub(crate) use recorder::Recorder;
+
+use crate::approval::{Answer, ApprovalError, ApprovalRequest, Channel};
+use crate::call::Call;
+use crate::describe::{Context, Registry};
+use crate::event::{EventError, EventKind, EventSink};
+use crate::json;
+use crate::path::boundary::{Boundary, Settled, Surroundings};
+use crate::path::file_system::FileSystem;
+use crate::permit::{Containment, Permit, Plan};
+use crate::policy::{Decision, PermissionHandler, PermissionRequest, PermissionResult, Policy, Request, Ruling};
+use crate::redact::Redactor;
+use crate::refusal::{Refusal, RefusalKind};
+
+/// Whether whoever runs permits can contain what it runs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum SandboxSupport {
+    /// It cannot: what must be contained is refused.
+    #[default]
+    Missing,
+    /// It can.
+    Available,
+}
+
+/// The gate's answer.
+#[derive(Debug)]
+#[must_use = "a verdict that is not looked at lets nothing run"]
+pub enum Verdict {
+    /// It may run.
+    Permitted(Permit),
+    /// It may not.
+    Refused(Refusal),
+}
+
+impl Verdict {
+    /// The permit, or why there is none.
+    pub fn into_result(self) -> Result<Permit, Refusal> {
+        match self {
+            Verdict::Permitted(permit) => Ok(permit),
+            Verdict::Refused(refusal) => Err(refusal),
+        }
+    }
+
+    /// Whether it may run.
+    pub fn is_permitted(&self) -> bool {
+        matches!(self, Verdict::Permitted(_))
+    }
+}
+
+/// Stands in front of every tool call.
+///
+/// ```
+/// use callgate::call::Call;
+/// use callgate::gate::Gate;
+/// use serde_json::json;
+///
+/// // without a policy, everything is denied
+/// let gate = Gate::builder().build();
+/// let verdict = gate.check(Call::new("Read", json!({"file_path": "/etc/hostname"})));
+/// assert!(!verdict.is_permitted());
+/// ```
+pub struct Gate {
+    policy: Option<Policy>,
+    boundary: Boundary,
+    registry: Registry,
+    approver: Option<Channel>,
+    sinks: Arc<[Arc<dyn EventSink>]>,
+    redactor: Redactor,
+    surroundings: Surroundings,
+    file_system: Arc<dyn FileSystem>,
+    sandbox: SandboxSupport,
+    programs: Option<Arc<Programs>>,
+    /// Why the policy cannot be used, if it cannot.
+    broken: Option<String>,
+    /// The boundary of the last workspace: its directories are resolved once, so that a link swapped later moves no root.
+    settled: Mutex<Option<(Option<PathBuf>, Arc<Settled>)>>,
+}
+
+/// What comes after judging.
+enum Next {
+    Permit,
+    Ask(Box<ApprovalRequest>),
+}
+
+/// A call that was judged and not refused.
+struct Judged {
+    explanation: Explanation,
+    recorder: Arc<Recorder>,
+    next: Next,
+}
+
+impl Gate {
+    /// Puts a gate together.
+    pub fn builder() -> GateBuilder {
+        GateBuilder::default()
+    }
+
+    /// What shows nothing secret.
+    pub fn redactor(&self) -> &Redactor {
+        &self.redactor
+    }
+
+    /// The tools that are known beside those built in.
+    pub fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    /// Decides about a call. Waits for an approver if one must be asked.
+    pub fn check(&self, call: Call) -> Verdict {
+        let recorder = Arc::new(Recorder::new(&call.tool, &call.origin, &self.sinks));
+        self.conclude(&recorder, || {
+            let judged = self.enter(&call, &recorder)?;
+            if let Next::Ask(request) = &judged.next {
+                let answer = match self.policy_handler() {
+                    Some(handler) => ask_handler(handler.as_ref(), &call, request, &self.registry),
+                    None => self.channel()?.ask(request),
+                };
+                self.heed(answer, request, &recorder)?;
+            }
+            self.permit(call, judged)
+        })
+    }
+
+    /// Decides about a call without holding up a thread while an approver is asked.
+    pub async fn check_async(&self, call: Call) -> Verdict {
+        let recorder = Arc::new(Recorder::new(&call.tool, &call.origin, &self.sinks));
+        let judged = match self.enter(&call, &recorder) {
+            Ok(judged) => judged,
+            Err(refusal) => return self.conclude(&recorder, || Err(refusal)),
+        };
+        if let Next::Ask(request) = &judged.next {
+            let answer = match (self.policy_handler(), self.channel()) {
+                (Some(handler), _) => ask_handler(handler.as_ref(), &call, request, &self.registry),
+                (None, Ok(channel)) => channel.ask_async(request).await,
+                (None, Err(refusal)) => return self.conclude(&recorder, || Err(refusal)),
+            };
+            if let Err(refusal) = self.heed(answer, request, &recorder) {
+                return self.conclude(&recorder, || Err(refusal));
+            }
+        }
+        self.conclude(&recorder, || self.permit(call, judged))
+    }
+
+    /// Judges a call as [`Gate::check`] would, but asks nobody, records nothing and permits nothing.
+    pub fn explain(&self, call: &Call) -> Result<Explanation, Refusal> {
+        catch_unwind(AssertUnwindSafe(|| self.judge(call)))
+            .unwrap_or_else(|_| Err(Refusal::new(RefusalKind::Unknown, "judging the call failed")))
+    }
+
+    /// Describe, boundary, policy.
+    fn judge(&self, call: &Call) -> Result<Explanation, Refusal> {
+        json::measure(&call.input).map_err(|error| Refusal::new(RefusalKind::Validation, error.to_string()))?;
+        let Some(policy) = &self.policy else {
+            return Err(Refusal::new(
+                RefusalKind::Permission,
+                "there is no policy, and without one everything is denied",
+            )
+            .hint("give the gate a policy, such as the bundled `standard`"));
+        };
+        if let Some(why) = &self.broken {
+            return Err(Refusal::new(RefusalKind::Permission, format!("the policy cannot be used: {why}")));
+        }
+        let mut steps = Steps::begin();
+        let mut context = Context::of(call, &self.surroundings);
+        context.programs.clone_from(&self.programs);
+        let failed = |error: crate::describe::DescribeError| {
+            Refusal::new(RefusalKind::Unknown, self.redactor.text(&error.to_string()))
+        };
+        let mut description = self.registry.describe(call, &context).map_err(failed)?;
+        steps.done("describe");
+        let boundary = self.settled(call).apply(&mut description, self.file_system.as_ref());
+        steps.done("boundary");
+        let claims = self.registry.claims(&call.tool);
+        let judgement = policy.judge(&Request { call, description: &description, claims });
+        steps.done("policy");
+        let risk = self.registry.risk(call, &description).map_err(failed)?;
+        let strictest = boundary.iter().map(|ruling| &ruling.ruling).max_by_key(|ruling| ruling.decision);
+        let ruling = stricter(strictest, &judgement.ruling).clone();
+        Ok(Explanation { ruling, description, boundary, judgement, risk, steps: steps.finish() })
+    }
+
+    /// The boundary for calls from one workspace.
+    fn settled(&self, call: &Call) -> Arc<Settled> {
+        let workspace = call.origin.workspace.as_ref().or(call.origin.directory.as_ref());
+        let mut settled = self.settled.lock().unwrap_or_else(PoisonError::into_inner);
+        match settled.as_ref() {
+            Some((of, ready)) if of.as_ref() == workspace => Arc::clone(ready),
+            _ => {
+                let fresh = Arc::new(self.boundary.settle(&call.origin, &self.surroundings, self.file_system.as_ref()));
+                *settled = Some((workspace.cloned(), Arc::clone(&fresh)));
+                fresh
+            }
+        }
+    }
+
+    /// From the call's arrival to what must happen next.
+    fn enter(&self, call: &Call, recorder: &Arc<Recorder>) -> Result<Judged, Refusal> {
+        if recorder.is_heard() {
+            let input = match json::measure(&call.input) {
+                Ok(()) => self.registry.for_event(call, &self.redactor),
+                Err(error) => Ok(self.redactor.anything(&error.to_string().into())),
+            };
+            let input = input.map_err(|error| Refusal::new(RefusalKind::Unknown, error.to_string()))?;
+            recorder.emit(EventKind::Requested { input }).map_err(unrecorded)?;
+        }
+        let explanation = self.explain(call)?;
+        if recorder.is_heard() {
+            recorder.emit(self.gated(&explanation)).map_err(unrecorded)?;
+        }
+        let ruling = explanation.ruling();
+        let next = match ruling.decision {
+            Decision::Deny => return Err(self.denied(ruling)),
+            Decision::Ask => Next::Ask(Box::new(self.question(call, &explanation, recorder)?)),
+            Decision::Allow | Decision::Contain => Next::Permit,
+        };
+        Ok(Judged { explanation, recorder: Arc::clone(recorder), next })
+    }
+
+    fn gated(&self, explanation: &Explanation) -> EventKind {
+        let ruling = explanation.ruling();
+        EventKind::Gated {
+            decision: ruling.decision,
+            rule: ruling.rule.clone(),
+            reason: self.redactor.text(&ruling.reason),
+            risk: explanation.risk(),
+            effects: explanation.effects(&self.redactor).into_iter().map(|effect| effect.effect).collect(),
+        }
+    }
+
+    fn denied(&self, ruling: &Ruling) -> Refusal {
+        let hint = match ruling.rule.as_deref() {
+            Some(crate::path::boundary::RULE) => "stay within the project, or have the directory added to the boundary",
+            Some(_) => "find a way that does not need this, or ask a person to change the rule",
+            None => "ask a person to add a rule for this",
+        };
+        Refusal::new(RefusalKind::Permission, self.redactor.text(&ruling.reason)).hint(hint).rule(ruling.rule.clone())
+    }
+
+    fn question(
+        &self,
+        call: &Call,
+        explanation: &Explanation,
+        recorder: &Recorder,
+    ) -> Result<ApprovalRequest, Refusal> {
+        let failed = |error: crate::describe::DescribeError| Refusal::new(RefusalKind::Unknown, error.to_string());
+        let timeout = self.policy.as_ref().and_then(|policy| policy.timeouts().approval_ms);
+        let request = ApprovalRequest {
+            id: recorder.id().to_owned(),
+            tool: call.tool.clone(),
+            origin: call.origin.clone(),
+            input: self.registry.for_approval(call, &self.redactor).map_err(failed)?,
+            effects: explanation.effects(&self.redactor).into_iter().map(|effect| effect.effect).collect(),
+            rule: explanation.ruling().rule.clone(),
+            reason: self.redactor.text(&explanation.ruling().reason),
+            risk: explanation.risk(),
+            timeout: timeout.map(Duration::from_millis),
+        };
+        let reason = request.reason.clone();
+        recorder.emit(EventKind::ApprovalRequested { reason }).map_err(unrecorded)?;
+        Ok(request)
+    }
+
+    fn policy_handler(&self) -> Option<Arc<dyn PermissionHandler>> {
+        self.policy.as_ref().and_then(Policy::handler)
+    }
+
+    fn channel(&self) -> Result<&Channel, Refusal> {
+        self.approver.as_ref().ok_or_else(|| {
+            Refusal::new(RefusalKind::HumanRequired, "somebody must be asked, and nobody can be")
+                .hint("ask a person to allow this, or find a way that does not need it")
+        })
+    }
+
+    /// Only an explicit yes goes on.
+    fn heed(
+        &self,
+        answer: Result<Answer, ApprovalError>,
+        request: &ApprovalRequest,
+        recorder: &Recorder,
+    ) -> Result<(), Refusal> {
+        let given = answer.as_ref().ok().copied();
+        recorder.emit(EventKind::ApprovalDecided { answer: given }).map_err(unrecorded)?;
+        let (kind, reason) = match answer {
+            Ok(Answer::Approved | Answer::ApprovedForSession) => return Ok(()),
+            Ok(Answer::Denied) => (RefusalKind::Permission, format!("the approver said no: {}", request.reason)),
+            Ok(Answer::Abort) => (RefusalKind::Cancelled, "the approver stopped the run".to_owned()),
+            Ok(Answer::TimedOut) => (RefusalKind::Timeout, "nobody answered in time".to_owned()),
+            Err(error) => (RefusalKind::HumanRequired, self.redactor.text(&error.to_string())),
+        };
+        Err(Refusal::new(kind, reason).rule(request.rule.clone()))
+    }
+
+    fn permit(&self, call: Call, judged: Judged) -> Result<Permit, Refusal> {
+        let Judged { explanation, recorder, .. } = judged;
+        // an approval lifts what was asked about, not the containment of the rest
+        let contains = |ruling: &Ruling| ruling.decision == Decision::Contain;
+        let contained = contains(&explanation.ruling)
+            || explanation.judgement.effects.iter().any(|(_, _, ruling)| contains(ruling));
+        if contained && self.sandbox == SandboxSupport::Missing {
+            return Err(Refusal::new(
+                RefusalKind::SandboxDenied,
+                "this call may only run inside a sandbox, and there is none",
+            )
+            .rule(explanation.ruling.rule));
+        }
+        let containment = if contained { Containment::Required } else { Containment::Free };
+        recorder.emit(EventKind::Allowed { contained }).map_err(unrecorded)?;
+        Ok(Permit::new(Plan::new(call, explanation.description, containment), recorder))
+    }
+
+    fn conclude(&self, recorder: &Recorder, body: impl FnOnce() -> Result<Permit, Refusal>) -> Verdict {
+        match body() {
+            Ok(permit) => Verdict::Permitted(permit),
+            Err(refusal) => {
+                recorder.emit_late(EventKind::Denied { refusal: refusal.clone() });
+                Verdict::Refused(refusal)
+            }
+        }
+    }
+}
+
+/// The stricter of what boundary and policy say; where they agree, whoever has a rule for it.
+fn stricter<'a>(boundary: Option<&'a Ruling>, policy: &'a Ruling) -> &'a Ruling {
+    match boundary {
+        Some(boundary) if boundary.decision > policy.decision => boundary,
+        Some(boundary) if boundary.decision == policy.decision && policy.rule.is_none() => boundary,
+        _ => policy,
+    }
+}
+
+/// The policy's own handler, which is code and sees the arguments themselves.
+fn ask_handler(
+    handler: &dyn PermissionHandler,
+    call: &Call,
+    request: &ApprovalRequest,
+    registry: &Registry,
+) -> Result<Answer, ApprovalError> {
+    let question = PermissionRequest {
+        tool: call.tool.clone(),
+        parameters: call.input.clone(),
+        reason: request.reason.clone(),
+        rule_name: request.rule.clone().unwrap_or_default(),
+        claims: registry.claims(&call.tool).clone(),
+    };
+    match catch_unwind(AssertUnwindSafe(|| handler.handle(&question))) {
+        Ok(PermissionResult::Allow) => Ok(Answer::Approved),
+        Ok(PermissionResult::Deny) => Ok(Answer::Denied),
+        Ok(PermissionResult::Ask) => Err(ApprovalError::Failed("the handler asks in turn".to_owned())),
+        Err(_) => Err(ApprovalError::Failed("it panicked".to_owned())),
+    }
+}
+
+fn unrecorded(error: EventError) -> Refusal {
+    Refusal::new(RefusalKind::Unknown, error.to_string())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,267 @@
+//! The boundary at work: where every path of a call lies, and what must not pass silently.
+
+use std::path::{Component, Path, PathBuf};
+
+use callgate_shell::effect::{Action, Mark, Names, PathTarget, Target};
+use callgate_shell::word::Word;
+
+use super::boundary::{Area, ListOutside, Outside, RULE};
+use super::expand::expand_patterns;
+use super::file_system::FileSystem;
+use super::pattern::Pattern;
+use super::resolve::{ResolveError, fold, has_parent, resolve};
+use super::{Place, Rest, Zone};
+use crate::describe::Description;
+use crate::policy::{Decision, Ruling};
+use crate::show::brief;
+
+/// A boundary whose directories are resolved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settled {
+    pub(super) roots: Vec<Area>,
+    pub(super) readable: Vec<Area>,
+    pub(super) outside: Outside,
+    pub(super) list_outside: ListOutside,
+    /// Home and workspace: a tree that contains one of them is never inside.
+    pub(super) whole: Vec<PathBuf>,
+}
+
+/// What the boundary says of one effect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BoundaryRuling {
+    /// In which part.
+    pub part: usize,
+    /// Which effect of it.
+    pub effect: usize,
+    /// What it says.
+    pub ruling: Ruling,
+}
+
+/// A place, and why it is none if it could not be resolved.
+struct Placed {
+    place: Place,
+    failure: Option<ResolveError>,
+}
+
+impl Settled {
+    /// Finds the place of every path effect, and says what must not pass silently.
+    pub fn apply(&self, description: &mut Description, file_system: &dyn FileSystem) -> Vec<BoundaryRuling> {
+        expand_patterns(description, file_system);
+        let mut rulings = Vec::new();
+        let mut disturbed: Vec<PathBuf> = Vec::new();
+        for (part_index, part) in description.parts.iter_mut().enumerate() {
+            let disturbed_before = disturbed.len();
+            let makes_links = part.words.first().and_then(Word::known).is_some_and(is_linker);
+            let elsewhere = part.elsewhere.is_some();
+            for (effect_index, placed) in part.effects.iter_mut().enumerate() {
+                let Target::Path(target) = &placed.effect.target else {
+                    continue;
+                };
+                // another machine's paths are no matter of this boundary; the policy sees that they are not ours
+                if elsewhere || placed.effect.marks.contains(&Mark::Elsewhere) {
+                    let why = ResolveError::Ambiguous("it lies on another machine or in a container");
+                    placed.place = Some(unresolved(target, why).place);
+                    continue;
+                }
+                let action = placed.effect.action;
+                let Placed { mut place, mut failure } = self.place(target, action, file_system);
+                let earlier = disturbed.iter().take(disturbed_before);
+                if action != Action::List && failure.is_none() && is_below_one(earlier, &place.resolved) {
+                    let doubt = ResolveError::Ambiguous("an earlier command of the same call may put a link there");
+                    place.zone = Zone::Unresolved(doubt.to_string());
+                    failure = Some(doubt);
+                }
+                if action == Action::Write && (place.tree || makes_links) {
+                    disturbed.push(place.resolved.clone());
+                }
+                if let Some((decision, reason)) = self.judge(placed.effect.action, &place, failure.as_ref()) {
+                    rulings.push(BoundaryRuling {
+                        part: part_index,
+                        effect: effect_index,
+                        ruling: Ruling { decision, rule: Some(RULE.to_owned()), place: None, reason },
+                    });
+                }
+                placed.place = Some(place);
+            }
+        }
+        rulings
+    }
+
+    fn place(&self, target: &PathTarget, action: Action, file_system: &dyn FileSystem) -> Placed {
+        let (raw, rest, pattern) = match &target.names {
+            Names::Exact(path) => (PathBuf::from(path), Rest::Nothing, None),
+            Names::Below(path) => (PathBuf::from(path), Rest::Anything, None),
+            Names::Unknown(_) => {
+                return unresolved(target, ResolveError::Ambiguous("its name is not known"));
+            }
+            Names::Glob(text) => {
+                let pattern = Pattern::parse(text);
+                let rest = if pattern.rest.is_empty() { Rest::Nothing } else { Rest::Glob(pattern.rest.join("/")) };
+                (pattern.fixed.clone(), rest, Some(pattern))
+            }
+        };
+        if let Some(zone) = stream_of_the_process(&raw) {
+            return Placed {
+                place: Place { named: raw.clone(), resolved: raw, rest, tree: target.tree, zone, traversal: false },
+                failure: None,
+            };
+        }
+        let resolved = match resolve(file_system, &raw) {
+            Ok(resolved) => resolved,
+            Err(error) => return self.failed(target, &raw, rest, error),
+        };
+        if let Some(pattern) = &pattern {
+            let checked = if pattern.may_go_up() {
+                Err(ResolveError::Ambiguous("the pattern can match `..`"))
+            } else {
+                let zone = self.zone(&resolved, false);
+                let inside = |path: &Path| zone == Zone::Outside || self.zone(path, false) == zone;
+                pattern.check_links(file_system, &resolved, action != Action::List, &inside)
+            };
+            if let Err(error) = checked {
+                return self.failed(target, &raw, rest, error);
+            }
+        }
+        let deep = target.tree || rest != Rest::Nothing;
+        let zone = self.zone(&resolved, deep);
+        let traversal = zone != Zone::Root && !is_within(&self.roots, &resolved) && self.starts_inside(&raw);
+        Placed { place: Place { named: fold(&raw), resolved, rest, tree: target.tree, zone, traversal }, failure: None }
+    }
+
+    fn failed(&self, target: &PathTarget, raw: &Path, rest: Rest, error: ResolveError) -> Placed {
+        let mut placed = unresolved(target, error);
+        placed.place.named = fold(raw);
+        placed.place.resolved = fold(raw);
+        placed.place.rest = rest;
+        placed.place.traversal = placed
+            .failure
+            .as_ref()
+            .is_some_and(|failure| !failure.is_refused() && has_parent(raw) && self.starts_inside(raw));
+        placed
+    }
+
+    /// Whether a path, as it is named, is in a root at its end or before a `..` takes it out.
+    fn starts_inside(&self, raw: &Path) -> bool {
+        let inside = |path: &Path| {
+            self.roots.iter().any(|root| path.starts_with(&root.named) || path.starts_with(&root.resolved))
+        };
+        let mut folded = PathBuf::new();
+        for component in raw.components() {
+            if component == Component::ParentDir && inside(&folded) {
+                return true;
+            }
+            match component {
+                Component::CurDir => {}
+                Component::ParentDir => {
+                    folded.pop();
+                }
+                _ => folded.push(component),
+            }
+        }
+        inside(&folded)
+    }
+
+    fn zone(&self, resolved: &Path, deep: bool) -> Zone {
+        let contains = |inner: &PathBuf| deep && inner != resolved && inner.starts_with(resolved);
+        if is_within(&self.roots, resolved) {
+            if self.whole.iter().any(contains) {
+                return Zone::Outside;
+            }
+            return Zone::Root;
+        }
+        if is_within(&self.readable, resolved) {
+            let around_a_root = self.roots.iter().any(|root| contains(&root.resolved))
+                || self.readable.iter().any(|area| area.excluded && contains(&area.resolved));
+            if around_a_root || self.whole.iter().any(contains) {
+                return Zone::Outside;
+            }
+            return Zone::Readable;
+        }
+        Zone::Outside
+    }
+
+    /// What the boundary has to say of an effect at a place; `None` if nothing.
+    fn judge(&self, action: Action, place: &Place, failure: Option<&ResolveError>) -> Option<(Decision, String)> {
+        let named = brief(&place.named.to_string_lossy());
+        let outside = match self.outside {
+            Outside::Deny => Decision::Deny,
+            Outside::Ask => Decision::Ask,
+        };
+        let lists = action == Action::List;
+        let ruling = match &place.zone {
+            Zone::Root => None,
+            Zone::Unresolved(why) => {
+                let refused = failure.is_some_and(ResolveError::is_refused);
+                let shown = if named.is_empty() { "a path".to_owned() } else { format!("`{named}`") };
+                let decision = if refused { Decision::Deny } else { Decision::Ask };
+                Some((decision, format!("{shown} cannot be resolved: {why}")))
+            }
+            Zone::Readable if lists || action == Action::Read => None,
+            Zone::Readable => Some((outside, format!("`{named}` may only be read"))),
+            Zone::Outside => {
+                let decision = match self.list_outside {
+                    _ if !lists => Some(outside),
+                    ListOutside::AsOutside => Some(outside),
+                    ListOutside::Silent => None,
+                    ListOutside::Ask => Some(Decision::Ask),
+                    ListOutside::Deny => Some(Decision::Deny),
+                };
+                decision.map(|decision| (decision, format!("`{named}` lies outside the boundary")))
+            }
+        };
+        if !place.traversal || matches!(place.zone, Zone::Unresolved(_)) {
+            return ruling;
+        }
+        let decision = ruling.map_or(Decision::Ask, |(decision, _)| decision.max(Decision::Ask));
+        let resolved = brief(&place.resolved.to_string_lossy());
+        let reason = if resolved == named {
+            format!("`{named}` is reached by `..` from inside the boundary and lies outside")
+        } else {
+            format!("`{named}` leads out of the boundary to `{resolved}`")
+        };
+        Some((decision, reason))
+    }
+}
+
+/// Programs that make links out of what they only look at.
+fn is_linker(program: &str) -> bool {
+    matches!(program.rsplit('/').next(), Some("ln" | "link"))
+}
+
+fn is_below_one<'a>(mut directories: impl Iterator<Item = &'a PathBuf>, path: &Path) -> bool {
+    directories.any(|directory| path.starts_with(directory))
+}
+
+/// The last area that holds the path decides.
+fn is_within(areas: &[Area], path: &Path) -> bool {
+    areas.iter().rev().find(|area| path.starts_with(&area.resolved)).is_some_and(|area| !area.excluded)
+}
+
+fn unresolved(target: &PathTarget, error: ResolveError) -> Placed {
+    Placed {
+        place: Place {
+            named: PathBuf::new(),
+            resolved: PathBuf::new(),
+            rest: Rest::Anything,
+            tree: target.tree,
+            zone: Zone::Unresolved(error.to_string()),
+            traversal: false,
+        },
+        failure: Some(error),
+    }
+}
+
+/// What a process has open anyway, and devices without contents: they lie nowhere.
+fn stream_of_the_process(path: &Path) -> Option<Zone> {
+    match path.to_str()? {
+        "/dev/null" | "/dev/stdin" | "/dev/stdout" | "/dev/stderr" | "/dev/fd/0" | "/dev/fd/1" | "/dev/fd/2" => {
+            Some(Zone::Root)
+        }
+        "/dev/zero" | "/dev/full" | "/dev/random" | "/dev/urandom" => Some(Zone::Readable),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+#[path = "settled_tests.rs"]
+mod tests;

@@ -1,0 +1,242 @@
+//! The proof that a call passed the gate, and the only way to run it.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use callgate_shell::word::Word;
+use serde::Serialize;
+use serde_json::Value;
+use thiserror::Error;
+
+use crate::call::Call;
+use crate::describe::Description;
+use crate::event::{EventError, EventKind};
+use crate::gate::Recorder;
+use crate::path::Place;
+use crate::refusal::{Refusal, RefusalKind};
+
+/// What was judged, and what therefore runs: nothing else.
+pub struct Plan {
+    call: Call,
+    description: Description,
+    containment: Containment,
+}
+
+/// Where a call may run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Containment {
+    /// Anywhere.
+    Free,
+    /// Only inside a sandbox.
+    Required,
+}
+
+impl Plan {
+    pub(crate) fn new(call: Call, description: Description, containment: Containment) -> Self {
+        Plan { call, description, containment }
+    }
+
+    /// The call as it was judged.
+    pub fn call(&self) -> &Call {
+        &self.call
+    }
+
+    /// What it would do, with every path resolved.
+    pub fn description(&self) -> &Description {
+        &self.description
+    }
+
+    /// Where it may run.
+    pub fn containment(&self) -> Containment {
+        self.containment
+    }
+
+    /// The working directory.
+    pub fn directory(&self) -> Option<&Path> {
+        self.call.origin.directory.as_deref().or(self.call.origin.workspace.as_deref())
+    }
+
+    /// The places it touches, as they were resolved. Open these, not what the input names.
+    pub fn places(&self) -> impl Iterator<Item = &Place> {
+        self.description.parts.iter().flat_map(|part| &part.effects).filter_map(|effect| effect.place.as_ref())
+    }
+
+    /// Where a path that the input names really lies, if it was judged.
+    pub fn resolved(&self, named: &Path) -> Option<&PathBuf> {
+        self.places().find(|place| place.named == named).map(|place| &place.resolved)
+    }
+
+    /// The words of each simple command of a shell call.
+    pub fn commands(&self) -> impl Iterator<Item = &[Word]> {
+        self.description.parts.iter().map(|part| part.words.as_slice()).filter(|words| !words.is_empty())
+    }
+
+    /// The variables that the call sets for what it runs.
+    pub fn environment(&self) -> impl Iterator<Item = (&str, &Value)> {
+        ["env", "environment", "env_vars"]
+            .into_iter()
+            .filter_map(|name| self.call.input.get(name)?.as_object())
+            .flatten()
+            .map(|(name, value)| (name.as_str(), value))
+    }
+}
+
+impl fmt::Debug for Plan {
+    /// Without the input, which may hold secrets.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Plan")
+            .field("tool", &self.call.tool)
+            .field("category", &self.description.category)
+            .field("containment", &self.containment)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Proof that a call passed the gate. Only a gate makes one, nobody can copy it, and running consumes it.
+///
+/// It cannot be made:
+///
+/// ```compile_fail
+/// let permit = callgate::permit::Permit { };
+/// ```
+///
+/// nor from a plan, since nobody else makes plans either:
+///
+/// ```compile_fail
+/// use callgate::permit::{Permit, Plan};
+/// fn forge(plan: Plan) -> Permit {
+///     Permit { plan }
+/// }
+/// ```
+///
+/// It cannot be copied:
+///
+/// ```compile_fail
+/// fn twice(permit: callgate::permit::Permit) -> (callgate::permit::Permit, callgate::permit::Permit) {
+///     (permit.clone(), permit)
+/// }
+/// ```
+///
+/// and not used twice:
+///
+/// ```compile_fail
+/// fn twice(permit: callgate::permit::Permit) {
+///     let _ = permit.run(|_| Ok::<(), ()>(()));
+///     let _ = permit.run(|_| Ok::<(), ()>(()));
+/// }
+/// ```
+#[must_use = "a permit that is dropped runs nothing"]
+pub struct Permit {
+    plan: Box<Plan>,
+    recorder: Arc<Recorder>,
+}
+
+/// Holds what it runs to the boundary. Implemented by whoever can.
+pub trait Sandbox {
+    /// What it really enforces, in words.
+    fn enforces(&self) -> String;
+}
+
+/// Why running a permit did not go well.
+#[derive(Debug, Error)]
+pub enum RunError<E> {
+    /// It was not started.
+    #[error(transparent)]
+    Refused(Refusal),
+    /// It was started and failed.
+    #[error("the call failed")]
+    Failed(E),
+}
+
+impl Permit {
+    pub(crate) fn new(plan: Plan, recorder: Arc<Recorder>) -> Self {
+        Permit { plan: Box::new(plan), recorder }
+    }
+
+    /// What was judged.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The call's id, the same as in its events.
+    pub fn id(&self) -> &str {
+        self.recorder.id()
+    }
+
+    /// Runs what was judged, once. A call that may only run inside a sandbox is refused here.
+    pub fn run<T, E>(self, body: impl FnOnce(&Plan) -> Result<T, E>) -> Result<T, RunError<E>> {
+        self.refuse_uncontained()?;
+        self.execute(body)
+    }
+
+    /// Runs what was judged inside a sandbox, once.
+    pub fn run_inside<S: Sandbox, T, E>(
+        self,
+        sandbox: &S,
+        body: impl FnOnce(&Plan, &S) -> Result<T, E>,
+    ) -> Result<T, RunError<E>> {
+        self.execute(|plan| body(plan, sandbox))
+    }
+
+    /// Runs what was judged, once, without holding up a thread.
+    pub async fn run_async<T, E>(self, body: impl AsyncFnOnce(&Plan) -> Result<T, E>) -> Result<T, RunError<E>> {
+        self.refuse_uncontained()?;
+        let mut running = Running::start(&self.recorder).map_err(unrecorded)?;
+        let result = body(&self.plan).await;
+        running.success = result.is_ok();
+        result.map_err(RunError::Failed)
+    }
+
+    fn execute<T, E>(self, body: impl FnOnce(&Plan) -> Result<T, E>) -> Result<T, RunError<E>> {
+        let mut running = Running::start(&self.recorder).map_err(unrecorded)?;
+        let result = body(&self.plan);
+        running.success = result.is_ok();
+        result.map_err(RunError::Failed)
+    }
+
+    fn refuse_uncontained<E>(&self) -> Result<(), RunError<E>> {
+        match self.plan.containment {
+            Containment::Free => Ok(()),
+            Containment::Required => {
+                let refusal = Refusal::new(RefusalKind::SandboxDenied, "this call may only run inside a sandbox");
+                self.recorder.emit_late(EventKind::Denied { refusal: refusal.clone() });
+                Err(RunError::Refused(refusal))
+            }
+        }
+    }
+}
+
+fn unrecorded<E>(error: EventError) -> RunError<E> {
+    RunError::Refused(Refusal::new(RefusalKind::Unknown, error.to_string()))
+}
+
+impl fmt::Debug for Permit {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Permit").field("plan", &self.plan).finish_non_exhaustive()
+    }
+}
+
+/// Between started and finished; says finished also when what runs panics or is dropped.
+struct Running<'a> {
+    recorder: &'a Recorder,
+    since: Instant,
+    success: bool,
+}
+
+impl<'a> Running<'a> {
+    fn start(recorder: &'a Recorder) -> Result<Self, EventError> {
+        recorder.emit(EventKind::Started)?;
+        Ok(Running { recorder, since: Instant::now(), success: false })
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        let milliseconds = u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.recorder.emit_late(EventKind::Finished { success: self.success, milliseconds });
+    }
+}

@@ -1,0 +1,93 @@
+//! What policy files say about the boundary. Applying it is the work of whoever resolves paths.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::Decision;
+use super::compile::{Expansion, Source};
+use super::layers::{Body, Layer, Trust};
+use super::matching::glob::Base;
+use super::mistake::Mistake;
+use super::model::Texts;
+use super::source::Chain;
+
+/// Sets that are not lists of a file: whoever resolves paths knows what they stand for.
+pub const BUILT_IN_SETS: &[&str] = &["@temporary", "@plans"];
+
+/// The `boundary:` section with sets and braces expanded. `None`: the policy does not say.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct BoundarySettings {
+    /// What may be read and written.
+    pub roots: Option<Vec<BoundaryPath>>,
+    /// What may only be read.
+    pub readable: Option<Vec<BoundaryPath>>,
+    /// What happens outside: deny or ask.
+    pub outside: Option<Decision>,
+    /// What happens when only names are seen outside: allow (silent), ask or deny.
+    pub list_outside: Option<Decision>,
+}
+
+/// One entry of a boundary list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct BoundaryPath {
+    /// `/usr/**`, `~/notes`, `.`, one of [`BUILT_IN_SETS`], or any of these behind `!`, which takes it out again. Later ones win.
+    pub pattern: String,
+    /// The directory a relative pattern starts from; `None`: the workspace of the call.
+    pub relative_to: Option<PathBuf>,
+}
+
+impl BoundarySettings {
+    /// Layers in order; what a layer that may only tighten adds to the lists is not taken over.
+    pub(crate) fn of_layers(layers: &[Layer]) -> Self {
+        let mut result = Self::default();
+        for layer in layers {
+            let Body::File(chain) = &layer.body else { continue };
+            let own = Self::of_chain(chain);
+            match layer.trust {
+                // A higher layer that refuses what lies outside has drawn the line.
+                Trust::Trusted if result.outside == Some(Decision::Deny) => {}
+                Trust::Trusted => {
+                    result.roots = own.roots.or(result.roots);
+                    result.readable = own.readable.or(result.readable);
+                    result.outside = own.outside.or(result.outside);
+                    result.list_outside = own.list_outside.or(result.list_outside);
+                }
+                Trust::MayOnlyTighten => {
+                    result.outside = result.outside.max(own.outside);
+                    result.list_outside = result.list_outside.max(own.list_outside);
+                }
+            }
+        }
+        result
+    }
+
+    /// The first file that says something decides.
+    fn of_chain(chain: &Chain) -> Self {
+        let sources: Vec<Arc<Source>> = chain.files.iter().map(|file| Arc::clone(&file.source)).collect();
+        let list = |of: fn(&Source) -> Option<&Texts>| {
+            sources.iter().enumerate().find_map(|(number, source)| {
+                let texts = of(source)?;
+                // A list that cannot be read was reported when the chain was loaded.
+                paths(&sources, number, texts).ok()
+            })
+        };
+        Self {
+            roots: list(|source| source.file.boundary.roots.as_ref()),
+            readable: list(|source| source.file.boundary.readable.as_ref()),
+            outside: sources.iter().find_map(|source| source.file.boundary.outside),
+            list_outside: sources.iter().find_map(|source| source.file.boundary.list_outside),
+        }
+    }
+}
+
+/// Reads one list of the boundary.
+pub(crate) fn paths(chain: &[Arc<Source>], file: usize, texts: &Texts) -> Result<Vec<BoundaryPath>, (usize, Mistake)> {
+    let relative_to = match chain.get(file).map(|source| &source.base) {
+        Some(Base::Directory(directory)) => Some(PathBuf::from(directory)),
+        _ => None,
+    };
+    let patterns = Expansion::boundary(chain, file, texts, BUILT_IN_SETS)?;
+    Ok(patterns.into_iter().map(|pattern| BoundaryPath { pattern, relative_to: relative_to.clone() }).collect())
+}

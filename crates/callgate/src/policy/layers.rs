@@ -1,0 +1,365 @@
+//! A policy as the gate uses it: one or several layers, and how their rulings combine.
+//!
+//! Layers stand in a known order: managed by the machine's owner, user, project. A lower layer never loosens a higher one's
+//! deny. A layer that is not trusted may only tighten.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use callgate_shell::effect::{Action, Coverage, Effect};
+use callgate_shell::word::Word;
+use sha2::{Digest, Sha256};
+
+use super::boundary::BoundarySettings;
+use super::builder::{PermissionHandler, PermissionPolicy};
+use super::judge::{Judge, Outcome, Subject, Why};
+use super::model::Timeouts;
+use super::source::{Chain, hexadecimal};
+use super::{Classification, Decision, Judgement, Request, Ruling};
+
+/// The rules a call is held to.
+#[derive(Debug)]
+pub struct Policy {
+    pub(crate) layers: Vec<Layer>,
+    pub(crate) home: Option<PathBuf>,
+    boundary: BoundarySettings,
+    version: String,
+}
+
+/// One layer.
+#[derive(Debug)]
+pub(crate) struct Layer {
+    pub kind: LayerKind,
+    pub trust: Trust,
+    pub body: Body,
+}
+
+/// Who is responsible for a layer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LayerKind {
+    /// The owner of the machine.
+    Managed,
+    /// The user.
+    User,
+    /// The project.
+    Project,
+}
+
+/// Whether a layer may loosen what higher layers say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Trust {
+    Trusted,
+    MayOnlyTighten,
+}
+
+#[derive(Debug)]
+pub(crate) enum Body {
+    File(Box<Chain>),
+    Built(Arc<PermissionPolicy>),
+}
+
+impl From<PermissionPolicy> for Policy {
+    fn from(policy: PermissionPolicy) -> Self {
+        Self::of_layers(vec![Layer {
+            kind: LayerKind::User,
+            trust: Trust::Trusted,
+            body: Body::Built(Arc::new(policy)),
+        }])
+    }
+}
+
+impl Policy {
+    pub(crate) fn of_layers(layers: Vec<Layer>) -> Self {
+        let mut hasher = Sha256::new();
+        for layer in &layers {
+            hasher.update([layer.kind as u8, layer.trust as u8]);
+            match &layer.body {
+                Body::File(chain) => hasher.update(chain.version()),
+                Body::Built(policy) => hasher.update(policy.version()),
+            }
+        }
+        let version = hexadecimal(&hasher.finalize());
+        let boundary = BoundarySettings::of_layers(&layers);
+        Self { layers, home: std::env::home_dir(), boundary, version }
+    }
+
+    /// The same policy for a caller with this home directory.
+    #[must_use]
+    pub fn with_home(mut self, home: impl Into<PathBuf>) -> Self {
+        self.home = Some(home.into());
+        self
+    }
+
+    /// What the policy says about the boundary.
+    pub fn boundary_settings(&self) -> &BoundarySettings {
+        &self.boundary
+    }
+
+    /// The policy's own handler, which is asked before the gate's.
+    pub fn handler(&self) -> Option<Arc<dyn PermissionHandler>> {
+        self.layers.iter().find_map(|layer| match &layer.body {
+            Body::Built(policy) => policy.handler(),
+            Body::File(_) => None,
+        })
+    }
+
+    /// A hash of everything the policy is made of.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// How long approvers may take; the shortest that any layer says.
+    pub fn timeouts(&self) -> Timeouts {
+        let shortest =
+            |of: fn(&Timeouts) -> Option<u64>| self.files().filter_map(|file| of(&file.source.file.timeouts)).min();
+        Timeouts {
+            approval_ms: shortest(|timeouts| timeouts.approval_ms),
+            human_ms: shortest(|timeouts| timeouts.human_ms),
+        }
+    }
+
+    /// Whether a layer asks for everything to run in the sandbox.
+    pub fn wants_sandbox(&self) -> bool {
+        self.files().any(|file| file.source.file.sandbox == Some(true))
+    }
+
+    /// Program tables that the files bring along, each with the file it comes from. Files that may only tighten bring none:
+    /// a table says what is harmless.
+    pub fn program_tables(&self) -> Vec<(&str, &str)> {
+        self.layers
+            .iter()
+            .filter(|layer| layer.trust == Trust::Trusted)
+            .filter_map(|layer| match &layer.body {
+                Body::File(chain) => Some(&chain.files),
+                Body::Built(_) => None,
+            })
+            .flatten()
+            .filter_map(|file| Some((file.source.shown.as_str(), file.source.file.programs.as_ref()?.value.as_str())))
+            .collect()
+    }
+
+    fn files(&self) -> impl Iterator<Item = &super::source::Loaded> {
+        self.layers.iter().flat_map(|layer| match &layer.body {
+            Body::File(chain) => chain.files.as_slice(),
+            Body::Built(_) => &[],
+        })
+    }
+
+    /// Judges a call: every effect by the first rule that matches it, the call by the strictest of these rulings.
+    pub fn judge(&self, request: &Request<'_>) -> Judgement {
+        let judges: Vec<LayerJudge<'_>> =
+            self.layers.iter().map(|layer| LayerJudge::new(layer, *request, self.home.as_deref())).collect();
+        let mut strictest: Option<Ruled> = None;
+        let mut effects = Vec::new();
+        for (subject, place) in subjects(request) {
+            let ruled = combine(&judges, &subject);
+            if let Some((part, effect)) = place {
+                effects.push((part, effect, self.ruling(&judges, &ruled)));
+            }
+            if strictest.is_none_or(|strictest| ruled.outcome.decision > strictest.outcome.decision) {
+                strictest = Some(ruled);
+            }
+        }
+        // A policy without layers says nothing, and what nobody allows is denied.
+        let strictest = strictest.unwrap_or(Ruled::NOBODY);
+        let ruling = self.ruling(&judges, &strictest);
+        let classification = self.classify(request, &strictest, &ruling);
+        Judgement { ruling, effects, classification }
+    }
+
+    fn ruling(&self, judges: &[LayerJudge<'_>], ruled: &Ruled) -> Ruling {
+        let Outcome { decision, rule, why } = ruled.outcome;
+        let layer = self.layers.get(ruled.layer);
+        if let Some(LayerJudge { body: JudgeBody::Built(outcome), .. }) = judges.get(ruled.layer) {
+            return outcome.ruling.clone();
+        }
+        let compiled = layer.and_then(|layer| match &layer.body {
+            Body::File(chain) => Some(&chain.compiled),
+            Body::Built(_) => None,
+        });
+        let rule = compiled.and_then(|compiled| Some((compiled, compiled.rules.get(rule? as usize)?)));
+        let Some((compiled, rule)) = rule else {
+            let reason = match why {
+                Why::Nothing => "nothing would be done".to_owned(),
+                Why::NotUnderstood => "no rule matches, and what is not understood is asked about".to_owned(),
+                _ if self.layers.is_empty() => "there is no policy".to_owned(),
+                _ => format!("no rule matches; the default is {}", word(decision)),
+            };
+            return Ruling { decision, rule: None, place: None, reason };
+        };
+        let name = compiled.pool.get(rule.name);
+        let reason = compiled.pool.get(rule.reason);
+        let file = compiled.files.get(rule.file as usize).map_or("", String::as_str);
+        Ruling {
+            decision,
+            rule: Some(name.to_owned()),
+            place: Some(format!("{file}:{}", rule.line)),
+            reason: match why {
+                Why::Doubt => {
+                    format!("the rule may apply ({reason}), but not everything is known that would decide it")
+                }
+                Why::Overrun => "a pattern of the rule took too long; what cannot be judged is refused".to_owned(),
+                _ => reason.to_owned(),
+            },
+        }
+    }
+
+    fn classify(&self, request: &Request<'_>, ruled: &Ruled, ruling: &Ruling) -> Classification {
+        let rule = self.layers.get(ruled.layer).and_then(|layer| match &layer.body {
+            Body::File(chain) => {
+                let rule = chain.compiled.rules.get(ruled.outcome.rule? as usize)?;
+                let pool = &chain.compiled.pool;
+                Some((pool.get(rule.risk_level), pool.get(rule.description)))
+            }
+            Body::Built(_) => None,
+        });
+        let (risk, description) = rule.unwrap_or_default();
+        let usual = match ruling.decision {
+            Decision::Allow => "low",
+            Decision::Contain | Decision::Ask => "medium",
+            Decision::Deny => "high",
+        };
+        Classification {
+            category: ruling.rule.clone().unwrap_or_else(|| request.description.category.clone()),
+            risk_level: if risk.is_empty() { usual } else { risk }.to_owned(),
+            description: if description.is_empty() { ruling.reason.clone() } else { description.to_owned() },
+            deny_reason: (ruling.decision == Decision::Deny).then(|| ruling.reason.clone()),
+            matched_rule: ruling.rule.clone(),
+        }
+    }
+}
+
+fn word(decision: Decision) -> &'static str {
+    match decision {
+        Decision::Allow => "allow",
+        Decision::Contain => "contain",
+        Decision::Ask => "ask",
+        Decision::Deny => "deny",
+    }
+}
+
+/// An outcome and the layer it comes from.
+#[derive(Debug, Clone, Copy)]
+struct Ruled {
+    layer: usize,
+    outcome: Outcome,
+}
+
+impl Ruled {
+    const NOBODY: Self =
+        Self { layer: usize::MAX, outcome: Outcome { decision: Decision::Deny, rule: None, why: Why::Default } };
+}
+
+/// A layer at work on one call.
+struct LayerJudge<'a> {
+    trust: Trust,
+    body: JudgeBody<'a>,
+}
+
+enum JudgeBody<'a> {
+    File { judge: Judge<'a>, has_default: bool },
+    Built(super::builder::Evaluated),
+}
+
+impl<'a> LayerJudge<'a> {
+    fn new(layer: &'a Layer, request: Request<'a>, home: Option<&'a Path>) -> Self {
+        let body = match &layer.body {
+            Body::File(chain) => JudgeBody::File {
+                judge: Judge::new(&chain.compiled, request, home),
+                has_default: chain.compiled.default.is_some(),
+            },
+            Body::Built(policy) => JudgeBody::Built(policy.evaluate(&request)),
+        };
+        Self { trust: layer.trust, body }
+    }
+
+    /// What the layer says, and how firmly.
+    fn judge(&self, subject: &Subject<'_>) -> (Outcome, Firmness) {
+        match &self.body {
+            JudgeBody::File { judge, has_default } => {
+                let outcome = judge.judge(subject);
+                let firmness = match (outcome.rule, outcome.why) {
+                    (Some(_), _) => Firmness::Rule,
+                    (None, Why::Nothing) => Firmness::None,
+                    (None, _) if *has_default => Firmness::Default,
+                    (None, _) => Firmness::None,
+                };
+                (outcome, firmness)
+            }
+            JudgeBody::Built(evaluated) => {
+                let firmness = if evaluated.by_rule { Firmness::Rule } else { Firmness::Default };
+                let outcome = Outcome { decision: evaluated.ruling.decision, rule: None, why: Why::Rule };
+                (outcome, firmness)
+            }
+        }
+    }
+}
+
+/// How firmly a layer says something, from least to most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Firmness {
+    /// It says nothing.
+    None,
+    /// Its written default.
+    Default,
+    /// One of its rules.
+    Rule,
+}
+
+/// What all layers together say of one effect.
+fn combine(judges: &[LayerJudge<'_>], subject: &Subject<'_>) -> Ruled {
+    let mut result: Option<(Ruled, Firmness)> = None;
+    for (layer, judge) in judges.iter().enumerate() {
+        let (outcome, firmness) = judge.judge(subject);
+        let ruled = Ruled { layer, outcome };
+        let replaces = match &result {
+            None => true,
+            // A higher layer's deny stands, whether a rule says it or a default somebody wrote.
+            Some((higher, firm)) if higher.outcome.decision == Decision::Deny && *firm > Firmness::None => false,
+            Some((higher, firm)) => match judge.trust {
+                Trust::MayOnlyTighten => firmness == Firmness::Rule && outcome.decision > higher.outcome.decision,
+                Trust::Trusted => firmness == Firmness::Rule || firmness > Firmness::None && *firm < Firmness::Rule,
+            },
+        };
+        if replaces {
+            result = Some((ruled, firmness));
+        }
+    }
+    result.map_or(Ruled::NOBODY, |(ruled, _)| ruled)
+}
+
+pub(crate) type PlacedSubject<'a> = (Subject<'a>, Option<(usize, usize)>);
+
+/// Everything that is judged about a call: its effects, and what stands for parts and calls without any.
+pub(crate) fn subjects<'a>(request: &Request<'a>) -> impl Iterator<Item = PlacedSubject<'a>> {
+    let description = request.description;
+    let is_opaque = |effect: &Effect| effect.action == Action::Opaque;
+    let has_opaque = description.parts.iter().flat_map(|part| &part.effects).any(|placed| is_opaque(&placed.effect));
+    let nothing = |action| (Subject { part: None, effect: None, place: None, action }, None);
+    let empty = description.parts.iter().all(|part| part.effects.is_empty() && part.words.is_empty());
+    // Something was not understood, and nothing says what: that is opaque as well.
+    let hidden = (description.coverage == Coverage::Partial && !has_opaque
+        || empty && description.category == "unknown")
+        .then(|| nothing(Some(Action::Opaque)));
+    let idle = (empty && hidden.is_none()).then(|| nothing(None));
+    let parts = description.parts.iter().enumerate().flat_map(|(number, part)| {
+        let effects = part.effects.iter().enumerate().map(move |(index, placed)| {
+            let subject = Subject {
+                part: Some((number, part)),
+                effect: Some(&placed.effect),
+                place: placed.place.as_ref(),
+                action: Some(placed.effect.action),
+            };
+            (subject, Some((number, index)))
+        });
+        // A command without effects still runs its program.
+        let run = (part.effects.is_empty() && !part.words.is_empty()).then(|| {
+            let known = matches!(part.words.first(), Some(Word::Known(_)));
+            let action = if known { Action::Run } else { Action::Opaque };
+            (Subject { part: Some((number, part)), effect: None, place: None, action: Some(action) }, None)
+        });
+        effects.chain(run)
+    });
+    parts.chain(hidden).chain(idle)
+}

@@ -1,0 +1,180 @@
+//! Regular expressions: checked when a file is loaded, compiled when a call first needs them.
+//!
+//! The linear engine is tried first. Look-around and back-references go to the backtracking one, which has a limit; a
+//! pattern that overruns it refuses the call.
+
+use std::sync::OnceLock;
+
+use regex_syntax::hir::literal::Extractor;
+use serde::{Deserialize, Serialize};
+
+use super::{Pool, Text};
+
+/// How far a backtracking pattern may go.
+const BACKTRACK_LIMIT: usize = 100_000;
+/// How large a compiled pattern may be, in bytes.
+const SIZE_LIMIT: usize = 1 << 20;
+
+/// All patterns of a policy.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Patterns {
+    sources: Vec<Text>,
+    #[serde(skip)]
+    compiled: OnceLock<Box<[OnceLock<Compiled>]>>,
+}
+
+#[derive(Debug)]
+enum Compiled {
+    Linear(regex::Regex),
+    Backtracking(Box<fancy_regex::Regex>),
+    /// Too large to compile.
+    Unusable,
+}
+
+/// What searching a text came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Found {
+    No,
+    Yes,
+    /// The search was given up.
+    Overrun,
+}
+
+/// What is known of a pattern without compiling it.
+#[derive(Debug)]
+pub(crate) struct Checked {
+    /// One of these stands in every text that fits; `None` if there is no such list.
+    pub literals: Option<Vec<Vec<u8>>>,
+}
+
+/// Checks a pattern, cheaply for all that need no look-around.
+pub(crate) fn check(source: &str) -> Result<Checked, String> {
+    match regex_syntax::parse(source) {
+        Ok(expression) => {
+            let mut extractor = Extractor::new();
+            extractor.limit_total(16);
+            let literals = extractor.extract(&expression);
+            let literals = literals
+                .literals()
+                .filter(|list| !list.is_empty())
+                .map(|list| list.iter().map(|literal| literal.as_bytes().to_vec()).collect());
+            Ok(Checked { literals })
+        }
+        Err(error) => match backtracking(source) {
+            Ok(_) => Ok(Checked { literals: None }),
+            // The linear engine explains better what is wrong, except where it only misses look-around.
+            Err(other) => {
+                let plain = short(&error);
+                Err(if plain.contains("not supported") { other.to_string() } else { plain })
+            }
+        },
+    }
+}
+
+/// The last line of a message that otherwise shows the pattern again.
+fn short(error: &regex_syntax::Error) -> String {
+    let text = error.to_string();
+    let last = text.lines().last().unwrap_or_default();
+    last.strip_prefix("error: ").unwrap_or(last).to_owned()
+}
+
+fn backtracking(source: &str) -> Result<fancy_regex::Regex, Box<fancy_regex::Error>> {
+    fancy_regex::RegexBuilder::new(source)
+        .backtrack_limit(BACKTRACK_LIMIT)
+        .delegate_size_limit(SIZE_LIMIT)
+        .build()
+        .map_err(Box::new)
+}
+
+impl Compiled {
+    fn new(source: &str) -> Self {
+        if let Ok(regex) = regex::RegexBuilder::new(source).size_limit(SIZE_LIMIT).build() {
+            return Self::Linear(regex);
+        }
+        match backtracking(source) {
+            Ok(regex) => Self::Backtracking(Box::new(regex)),
+            Err(_) => Self::Unusable,
+        }
+    }
+
+    fn search(&self, text: &str) -> Found {
+        match self {
+            Self::Linear(regex) => {
+                if regex.is_match(text) {
+                    Found::Yes
+                } else {
+                    Found::No
+                }
+            }
+            Self::Backtracking(regex) => match regex.is_match(text) {
+                Ok(true) => Found::Yes,
+                Ok(false) => Found::No,
+                Err(_) => Found::Overrun,
+            },
+            Self::Unusable => Found::Overrun,
+        }
+    }
+}
+
+impl Patterns {
+    /// All sources.
+    pub(crate) fn all(&self) -> &[Text] {
+        &self.sources
+    }
+
+    /// The list itself, for adding several at once.
+    pub(crate) fn sources(&mut self) -> &mut Vec<Text> {
+        &mut self.sources
+    }
+
+    /// Searches a text for the pattern of this number.
+    pub(crate) fn search(&self, number: usize, pool: &Pool, text: &str) -> Found {
+        let compiled = self.compiled.get_or_init(|| self.sources.iter().map(|_| OnceLock::new()).collect());
+        let (Some(slot), Some(source)) = (compiled.get(number), self.sources.get(number)) else {
+            return Found::Overrun;
+        };
+        slot.get_or_init(|| Compiled::new(pool.get(*source))).search(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn search(source: &str, text: &str) -> Found {
+        check(source).unwrap();
+        let (mut pool, mut patterns) = (Pool::default(), Patterns::default());
+        patterns.sources().push(pool.add(source));
+        patterns.search(0, &pool, text)
+    }
+
+    #[test]
+    fn both_engines() {
+        assert_eq!(search(r"rm\s+-rf", "sudo rm  -rf /"), Found::Yes);
+        assert_eq!(search(r"^git (?!push)", "git pull"), Found::Yes);
+        assert_eq!(search(r"^git (?!push)", "git push"), Found::No);
+        assert_eq!(search(r"(?<=a)b", "ab"), Found::Yes);
+        assert_eq!(search(r"(\w)\1", "aa"), Found::Yes);
+    }
+
+    #[test]
+    fn a_pattern_that_overruns_says_so_quickly() {
+        let started = std::time::Instant::now();
+        assert_eq!(search(r"^(?!x)(a|a|aa)+\1b$", &"a".repeat(60)), Found::Overrun);
+        assert!(started.elapsed().as_secs() < 5);
+    }
+
+    #[test]
+    fn mistakes_are_found_at_once() {
+        for source in ["(", "[a", "a{3,1}", "*a", "(?<n", r"\9999999"] {
+            assert!(check(source).is_err(), "{source}");
+        }
+    }
+
+    #[test]
+    fn what_must_occur_is_known() {
+        assert_eq!(check("^rm -rf").unwrap().literals.unwrap(), [b"rm -rf".to_vec()]);
+        assert!(check(".*x").unwrap().literals.is_none());
+        assert!(check("(?!x)y").unwrap().literals.is_none());
+    }
+}

@@ -1,0 +1,150 @@
+//! Patterns on tools. A tool's identity is its server and its name.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Fit, Pool, Side, Text, name};
+use crate::call::Tool;
+use crate::policy::model::ToolText;
+
+/// A compiled tool pattern.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum ToolPattern {
+    /// A tool of the agent itself; `exact` if the name has no wildcards.
+    Own { name: Text, exact: bool },
+    /// A tool of a server.
+    Served { server: Text, name: Text, exact: bool },
+    /// `*/name`: whoever offers it.
+    Anybody { name: Text },
+    /// A claim by whoever registered the tool.
+    Tag(Text),
+    /// The absence of a claim.
+    NotTag(Text),
+}
+
+/// How far a tool pattern reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Named {
+    pub fit: Fit,
+    /// The tool was meant itself: by its exact name, or by a claim that is believed.
+    pub meant: bool,
+}
+
+/// What is claimed of a tool.
+#[derive(Clone, Copy)]
+pub(crate) struct Claimed<'a> {
+    pub tags: &'a [String],
+    /// Whether the policy believes a claim.
+    pub believed: &'a dyn Fn(&str) -> bool,
+}
+
+/// Compiles a pattern.
+pub(crate) fn compile(text: &ToolText, pool: &mut Pool) -> Result<ToolPattern, &'static str> {
+    let mut checked = |text: &str| -> Result<Text, &'static str> {
+        name::check(text)?;
+        Ok(pool.add(text))
+    };
+    Ok(match text {
+        ToolText::Tag(tag) => ToolPattern::Tag(checked(tag)?),
+        ToolText::NotTag(tag) => ToolPattern::NotTag(checked(tag)?),
+        ToolText::Server(server) => ToolPattern::Served { server: checked(server)?, name: checked("*")?, exact: false },
+        ToolText::Name(text) => match parse(text) {
+            (None, tool) => ToolPattern::Own { name: checked(tool)?, exact: !name::is_pattern(tool) },
+            (Some("*"), tool) => ToolPattern::Anybody { name: checked(tool)? },
+            (Some(server), tool) => ToolPattern::Served {
+                server: checked(server)?,
+                name: checked(tool)?,
+                exact: !name::is_pattern(server) && !name::is_pattern(tool),
+            },
+        },
+    })
+}
+
+/// `server/tool`, `mcp__server__tool` or a bare name.
+fn parse(text: &str) -> (Option<&str>, &str) {
+    if let Some((server, tool)) = text.split_once('/') {
+        return (Some(server), tool);
+    }
+    match text.strip_prefix("mcp__") {
+        Some(rest) => match rest.split_once("__") {
+            Some((server, tool)) => (Some(server), tool),
+            None => (Some(rest), "*"),
+        },
+        None => (None, text),
+    }
+}
+
+/// Whether a tool fits a pattern.
+pub(crate) fn fit(pattern: ToolPattern, pool: &Pool, tool: &Tool, claimed: Claimed<'_>, side: Side) -> Named {
+    let fits = |text: Text, value: &str| name::matches(pool.get(text), value.as_bytes());
+    let (holds, meant) = match (pattern, &tool.server) {
+        (ToolPattern::Own { name, exact }, None) => (fits(name, &tool.name), exact),
+        // A wildcard that restricts is about every tool; one that permits is about the agent's own.
+        (ToolPattern::Own { name, exact: false }, Some(_)) => {
+            (side == Side::Restricts && fits(name, &tool.name), false)
+        }
+        (ToolPattern::Own { .. }, Some(_)) | (ToolPattern::Served { .. }, None) => (false, false),
+        (ToolPattern::Served { server, name, exact }, Some(from)) => {
+            (fits(server, from) && fits(name, &tool.name), exact)
+        }
+        (ToolPattern::Anybody { name }, _) => (fits(name, &tool.name), false),
+        (ToolPattern::Tag(tag), _) => {
+            let tag = pool.get(tag);
+            let claim = claimed.tags.iter().any(|claim| claim == tag);
+            let believed = claim && (claimed.believed)(tag);
+            (if side == Side::Permits { believed } else { claim }, believed)
+        }
+        (ToolPattern::NotTag(tag), _) => {
+            let tag = pool.get(tag);
+            let claim = claimed.tags.iter().any(|claim| claim == tag);
+            (if side == Side::Permits { !claim } else { !(claim && (claimed.believed)(tag)) }, false)
+        }
+    };
+    Named { fit: Fit::certain(holds), meant: holds && meant }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &ToolText, server: Option<&str>, name: &str, side: Side) -> (bool, bool) {
+        let mut pool = Pool::default();
+        let pattern = compile(text, &mut pool).unwrap();
+        let tool = Tool { server: server.map(str::to_owned), name: name.to_owned() };
+        let tags = ["read_only".to_owned()];
+        let named = fit(pattern, &pool, &tool, Claimed { tags: &tags, believed: &|_| server == Some("good") }, side);
+        (named.fit == Fit::Yes, named.meant)
+    }
+
+    #[test]
+    fn a_bare_name_covers_no_server() {
+        for (pattern, server, name, fits) in [
+            ("Read", None, "Read", true),
+            ("Read", Some("evil"), "Read", false),
+            ("*/Read", Some("evil"), "Read", true),
+            ("*/Read", None, "Read", true),
+            ("github/*", Some("github"), "search", true),
+            ("github/*", Some("gitlab"), "search", false),
+            ("mcp__github__search", Some("github"), "search", true),
+            ("mcp__github__*", Some("github"), "x", true),
+            ("mcp__github", Some("github"), "x", true),
+            ("File*", None, "FileRead", true),
+            ("*", Some("evil"), "Read", false),
+        ] {
+            let text = ToolText::Name(pattern.to_owned());
+            assert_eq!(check(&text, server, name, Side::Permits).0, fits, "{pattern}");
+        }
+        assert!(check(&ToolText::Name("*".into()), Some("evil"), "Read", Side::Restricts).0);
+    }
+
+    #[test]
+    fn claims_tighten_always_and_loosen_only_if_believed() {
+        let tag = ToolText::Tag("read_only".into());
+        assert_eq!(check(&tag, None, "x", Side::Permits), (false, false));
+        assert_eq!(check(&tag, Some("good"), "x", Side::Permits), (true, true));
+        assert!(check(&tag, None, "x", Side::Restricts).0);
+        let not = ToolText::NotTag("read_only".into());
+        assert!(check(&not, None, "x", Side::Restricts).0);
+        assert!(!check(&not, Some("good"), "x", Side::Restricts).0);
+        assert!(!check(&not, None, "x", Side::Permits).0);
+    }
+}
