@@ -126,7 +126,8 @@ impl<T> Subscription<T> {
             if let Some(item) = take(&mut waiting) {
                 return Some(item);
             }
-            let left = deadline.map_or(Duration::from_secs(3600), |deadline| deadline.saturating_duration_since(Instant::now()));
+            let left = deadline
+                .map_or(Duration::from_secs(3600), |deadline| deadline.saturating_duration_since(Instant::now()));
             if waiting.closed || left.is_zero() {
                 return None;
             }

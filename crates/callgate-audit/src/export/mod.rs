@@ -114,15 +114,15 @@ pub fn summary(entry: &crate::entry::Entry) -> String {
 
 /// What an input is about: its command, path or URL.
 fn subject(input: &serde_json::Value) -> Option<String> {
-    ["command", "cmd", "argv", "file_path", "path", "notebook_path", "url", "pattern", "query"].iter().find_map(|name| {
-        match input.get(name)? {
+    ["command", "cmd", "argv", "file_path", "path", "notebook_path", "url", "pattern", "query"].iter().find_map(
+        |name| match input.get(name)? {
             serde_json::Value::String(text) => Some(text.clone()),
             serde_json::Value::Array(items) => {
                 Some(items.iter().filter_map(|item| item.as_str()).collect::<Vec<_>>().join(" "))
             }
             _ => None,
-        }
-    })
+        },
+    )
 }
 
 #[cfg(test)]

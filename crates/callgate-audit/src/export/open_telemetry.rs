@@ -20,8 +20,10 @@ pub(super) fn record(entry: &Entry) -> Value {
         Body::Refused(_) | Body::Recovered(_) => (13, "WARN"),
         _ => (9, "INFO"),
     };
-    let mut attributes =
-        vec![json!({"key": "callgate.seq", "value": {"intValue": entry.seq.to_string()}}), text("callgate.prev", &entry.prev.to_string())];
+    let mut attributes = vec![
+        json!({"key": "callgate.seq", "value": {"intValue": entry.seq.to_string()}}),
+        text("callgate.prev", &entry.prev.to_string()),
+    ];
     let named = [
         ("callgate.call", record.call.as_deref()),
         ("session.id", record.session.as_deref()),
@@ -59,7 +61,8 @@ fn any(value: &Value) -> Value {
         Value::String(text) => json!({"stringValue": text}),
         Value::Array(items) => json!({"arrayValue": {"values": items.iter().map(any).collect::<Vec<_>>()}}),
         Value::Object(fields) => {
-            let values: Vec<Value> = fields.iter().map(|(key, value)| json!({"key": key, "value": any(value)})).collect();
+            let values: Vec<Value> =
+                fields.iter().map(|(key, value)| json!({"key": key, "value": any(value)})).collect();
             json!({"kvlistValue": {"values": values}})
         }
     }

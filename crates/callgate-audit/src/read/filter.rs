@@ -81,7 +81,8 @@ impl Filter {
     /// Whether an entry is wanted.
     pub fn wants(&self, entry: &Entry) -> bool {
         let record = &entry.record;
-        let says = |wanted: &Option<String>, is: Option<&str>| wanted.as_deref().is_none_or(|wanted| is == Some(wanted));
+        let says =
+            |wanted: &Option<String>, is: Option<&str>| wanted.as_deref().is_none_or(|wanted| is == Some(wanted));
         if self.since.is_some_and(|since| entry.time < since)
             || self.until.is_some_and(|until| entry.time > until)
             || !says(&self.session, record.session.as_deref())

@@ -5,7 +5,7 @@ mod stats;
 mod timeline;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
@@ -138,8 +138,8 @@ impl Follow {
         let mut found = Vec::new();
         loop {
             let next = self.segment.saturating_add(1);
-            let has_next = plain_path(&self.directory, next).exists()
-                || segment::compressed_path(&self.directory, next).exists();
+            let has_next =
+                plain_path(&self.directory, next).exists() || segment::compressed_path(&self.directory, next).exists();
             // The end of a segment is final once there is a next one, so that is looked for first.
             self.read_rest(&mut found)?;
             if !has_next {

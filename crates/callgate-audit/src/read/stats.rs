@@ -131,7 +131,8 @@ impl Stats {
         self.most_asked = most(counting.asked, longest);
         let mut answers = counting.answers;
         answers.sort_unstable();
-        let at = |share: usize| answers.get(answers.len().saturating_mul(share).div_ceil(100).saturating_sub(1)).copied();
+        let at =
+            |share: usize| answers.get(answers.len().saturating_mul(share).div_ceil(100).saturating_sub(1)).copied();
         self.median_answer_ms = at(50);
         self.slow_answer_ms = at(90);
     }
@@ -164,7 +165,9 @@ fn subject(attempt: &ToolAttempt) -> String {
     match known.split_first() {
         Some((program, rest)) => {
             let verb = rest.first().filter(|word| {
-                !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-') && !word.starts_with('-')
+                !word.is_empty()
+                    && word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-')
+                    && !word.starts_with('-')
             });
             verb.map_or_else(|| (*program).to_owned(), |verb| format!("{program} {verb}"))
         }

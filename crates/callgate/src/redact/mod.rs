@@ -4,6 +4,7 @@
 //! input, anything called a password) and by its **shape** in running text (keys and tokens of known services, private keys,
 //! passwords in URLs, flags and assignments). Values that the caller names are always replaced.
 
+mod description;
 mod shapes;
 
 use std::fmt;
