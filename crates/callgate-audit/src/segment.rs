@@ -82,9 +82,17 @@ const BUFFER: usize = 256 * 1024;
 impl Lines {
     /// Opens a segment; at most `length` bytes are read of it.
     pub(crate) fn open(segment: &SegmentFile, length: Option<u64>) -> Result<Self, AuditError> {
-        let file = File::open(&segment.path).at("open", &segment.path)?;
         let limit = length.unwrap_or(u64::MAX);
-        let reader: Box<dyn BufRead + Send> = if segment.compressed {
+        let (file, compressed) = match File::open(&segment.path) {
+            // It may have been compressed since it was listed.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !segment.compressed => {
+                let compressed = segment.path.with_extension("jsonl.gz");
+                (File::open(compressed).or(Err(error)), true)
+            }
+            file => (file, segment.compressed),
+        };
+        let file = file.at("open", &segment.path)?;
+        let reader: Box<dyn BufRead + Send> = if compressed {
             Box::new(BufReader::with_capacity(BUFFER, MultiGzDecoder::new(file).take(limit)))
         } else {
             Box::new(BufReader::with_capacity(BUFFER, file.take(limit)))

@@ -35,7 +35,6 @@ pub struct Line {
 /// `verify` tells what is wrong with a log.
 #[derive(Debug)]
 pub struct Entries {
-    directory: PathBuf,
     waiting: std::vec::IntoIter<SegmentFile>,
     current: Option<Lines>,
     /// How many lines could not be understood.
@@ -46,7 +45,7 @@ impl Entries {
     /// Those of the log in a directory.
     pub fn open(directory: &Path) -> Result<Self, AuditError> {
         let files = segment::list(directory)?;
-        Ok(Entries { directory: directory.to_owned(), waiting: files.into_iter(), current: None, skipped: 0 })
+        Ok(Entries { waiting: files.into_iter(), current: None, skipped: 0 })
     }
 
     /// The next line, as it stands in the log, if it is whole.
@@ -54,7 +53,7 @@ impl Entries {
         loop {
             if self.current.is_none() {
                 let Some(file) = self.waiting.next() else { return Ok(None) };
-                self.current = Some(open_either(&self.directory, &file)?);
+                self.current = Some(Lines::open(&file, None)?);
             }
             let Some(lines) = &mut self.current else { return Ok(None) };
             match lines.next() {
@@ -68,17 +67,6 @@ impl Entries {
             }
         }
     }
-}
-
-/// A segment may be compressed between listing and opening.
-fn open_either(directory: &Path, file: &SegmentFile) -> Result<Lines, AuditError> {
-    Lines::open(file, None).or_else(|error| {
-        let path = segment::compressed_path(directory, file.number);
-        if file.compressed || !path.exists() {
-            return Err(error);
-        }
-        Lines::open(&SegmentFile { number: file.number, path, compressed: true }, None)
-    })
 }
 
 fn parse(line: &[u8]) -> Option<Line> {

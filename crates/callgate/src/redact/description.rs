@@ -8,31 +8,51 @@ use callgate_shell::word::Word;
 use super::{MINIMUM_SECRET, Redacted, Redactor};
 use crate::describe::Description;
 
+/// How many words are looked up one by one; where there are more and one is a secret, all are hidden.
+const MAXIMUM_WORDS: usize = 512;
+
 impl Redactor {
     /// What a call would do, with every secret that its words show taken out.
     pub fn description(&self, description: &Description) -> Redacted {
         // the types have no keys that JSON could not hold
         let value = serde_json::to_value(description).unwrap_or_default();
-        let secrets: Vec<&str> = description.parts.iter().flat_map(|part| self.secret_words(&part.words)).collect();
         let shown = self.anything(&value);
-        if secrets.is_empty() { shown } else { Redactor::knowing(secrets).anything(shown.as_value()) }
+        match self.of_words(description) {
+            Some(words) => words.anything(shown.as_value()),
+            None => shown,
+        }
     }
 
-    /// The words that are not there any more once the whole command is redacted.
+    /// One that knows the secrets which only the words of a call together give away; `None` if there are none.
+    pub fn of_words(&self, description: &Description) -> Option<Redactor> {
+        let secrets: Vec<&str> = description.parts.iter().flat_map(|part| self.secret_words(&part.words)).collect();
+        (!secrets.is_empty()).then(|| Redactor::knowing(secrets))
+    }
+
+    /// The words that are secret together, and the values behind `name=` in them.
     fn secret_words<'a>(&self, words: &'a [Word]) -> Vec<&'a str> {
         let texts: Vec<&str> = words.iter().filter_map(text).collect();
-        let together = texts.join(" ");
+        self.vanished(&texts)
+            .into_iter()
+            .flat_map(|word| {
+                let value = word.split_once(['=', ':']).map(|(_, value)| value);
+                [Some(word), value.filter(|value| value.len() >= MINIMUM_SECRET)].into_iter().flatten()
+            })
+            .collect()
+    }
+
+    /// Which of some words are not there any more once they are redacted as one text: a header that was split at its
+    /// spaces, a value whose flag stands before it.
+    pub(super) fn vanished<'a>(&self, words: &[&'a str]) -> Vec<&'a str> {
+        let together = words.join(" ");
         let shown = self.text(&together);
         if shown == together {
             return Vec::new();
         }
-        let gone = texts.into_iter().filter(|word| word.len() >= MINIMUM_SECRET && !shown.contains(word));
-        // a value behind `name=` is a secret by itself
-        gone.flat_map(|word| {
-            let value = word.split_once(['=', ':']).map(|(_, value)| value).filter(|value| !shown.contains(value));
-            [Some(word), value].into_iter().flatten()
-        })
-        .collect()
+        // so many words are not looked up one by one
+        let too_many = words.len() > MAXIMUM_WORDS;
+        let gone = |word: &&str| word.len() >= MINIMUM_SECRET && (too_many || !shown.contains(word));
+        words.iter().copied().filter(gone).collect()
     }
 }
 
