@@ -40,6 +40,7 @@ pub mod feed;
 mod hash;
 mod head;
 pub mod key;
+pub mod learn;
 pub mod line;
 mod log;
 pub mod read;
