@@ -41,6 +41,16 @@ impl Time {
         Time(SystemTime::now())
     }
 
+    /// Reads a point in time as people write it: `2h` (ago), `2026-11-15`, `2026-11-15T20:00:00Z`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let text = text.trim();
+        if let Ok(ago) = humantime::parse_duration(text) {
+            return SystemTime::now().checked_sub(ago).map(Time);
+        }
+        let midnight = format!("{text}T00:00:00Z");
+        humantime::parse_rfc3339(text).or_else(|_| humantime::parse_rfc3339(&midnight)).ok().map(Time)
+    }
+
     /// Milliseconds since 1970.
     pub fn milliseconds(self) -> u64 {
         self.0
@@ -468,4 +478,22 @@ pub struct DeliveryFailed {
     pub to: String,
     /// What went wrong.
     pub reason: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn points_in_time_are_read_as_people_write_them() {
+        assert_eq!(
+            Time::parse("2026-11-15").map(|time| time.to_string()).as_deref(),
+            Some("2026-11-15T00:00:00.000000Z")
+        );
+        assert_eq!(Time::parse("2026-11-15T20:00:00Z"), Time::parse("2026-11-15T20:00:00.000Z"));
+        assert!(Time::parse("2h").is_some_and(|time| time < Time::now()));
+        for wrong in ["", "yesterday", "2026-13-01", "99999999999y"] {
+            assert_eq!(Time::parse(wrong), None, "{wrong}");
+        }
+    }
 }

@@ -133,11 +133,11 @@ impl Log {
         Ok(receipt)
     }
 
-    /// Writes a signed checkpoint now and sends it where checkpoints go.
-    pub fn checkpoint(&self) -> Result<(), AuditError> {
-        let after = self.inner.state()?.checkpoint_now(&self.inner.context)?;
+    /// Writes a signed checkpoint now, sends it where checkpoints go, and hands it out.
+    pub fn checkpoint(&self) -> Result<crate::checkpoint::SignedCheckpoint, AuditError> {
+        let (checkpoint, after) = self.inner.state()?.checkpoint_now(&self.inner.context)?;
         self.follow_up(after);
-        Ok(())
+        Ok(checkpoint)
     }
 
     /// Closes the current segment and begins the next one.

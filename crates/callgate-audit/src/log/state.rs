@@ -189,7 +189,7 @@ impl State {
         Ok((receipts, after))
     }
 
-    pub(super) fn checkpoint_now(&mut self, context: &Context) -> Result<After, AuditError> {
+    pub(super) fn checkpoint_now(&mut self, context: &Context) -> Result<(SignedCheckpoint, After), AuditError> {
         let held = Held::take(&self.lock, &context.settings)?;
         let recovered = self.catch_up(context)?;
         let mut lines = Lines::after(self.head.written);
@@ -201,7 +201,7 @@ impl State {
         self.commit(context, &lines, next)?;
         drop(held);
         self.sync_now(context)?;
-        Ok(After { checkpoints: vec![checkpoint], closed: None })
+        Ok((checkpoint.clone(), After { checkpoints: vec![checkpoint], closed: None }))
     }
 
     pub(super) fn rotate_now(&mut self, context: &Context) -> Result<After, AuditError> {

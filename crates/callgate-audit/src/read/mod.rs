@@ -99,6 +99,17 @@ pub fn call(directory: &Path, call: &str) -> Result<Vec<Line>, AuditError> {
     if found.is_empty() { Err(AuditError::NotFound(format!("call {call}"))) } else { Ok(found) }
 }
 
+/// The number of the last whole entry; 0 if there is none.
+pub fn last_number(directory: &Path) -> Result<u64, AuditError> {
+    let Some(file) = segment::list(directory)?.pop() else { return Ok(0) };
+    let mut lines = Lines::open(&file, None)?;
+    let mut last = 0;
+    while let Ok(Next::Line(line)) = lines.next() {
+        last = Link::parse(line).map_or(last, |link| link.seq);
+    }
+    Ok(last)
+}
+
 /// Follows a log as it grows, from its end on.
 #[derive(Debug)]
 pub struct Follow {
