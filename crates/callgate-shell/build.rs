@@ -20,10 +20,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .collect::<Result<Vec<_>, _>>()?
         .into_iter()
         .map(|entry| entry.path())
-        .filter(|path| {
-            path.extension()
-                .is_some_and(|extension| extension == "prog")
-        })
+        .filter(|path| path.extension().is_some_and(|extension| extension == "prog"))
         .collect();
     files.sort();
     let mut blocks: Vec<Block> = Vec::new();
@@ -31,44 +28,20 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut source = String::from("Bundle {\n    files: &[\n");
     for (index, file) in files.iter().enumerate() {
         println!("cargo::rerun-if-changed={}", file.display());
-        let name = file
-            .file_name()
-            .map(|name| name.to_string_lossy().into_owned())
-            .unwrap_or_default();
-        writeln!(
-            source,
-            "        ({name:?}, include_str!({:?})),",
-            file.canonicalize()?.display().to_string()
-        )?;
-        gather(
-            &std::fs::read_to_string(file)?,
-            index,
-            &mut blocks,
-            &mut names,
-        );
+        let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        writeln!(source, "        ({name:?}, include_str!({:?})),", file.canonicalize()?.display().to_string())?;
+        gather(&std::fs::read_to_string(file)?, index, &mut blocks, &mut names);
     }
     source.push_str("    ],\n    blocks: &[\n");
-    for Block {
-        file,
-        line,
-        start,
-        end,
-    } in &blocks
-    {
-        writeln!(
-            source,
-            "        Block {{ file: {file}, line: {line}, start: {start}, end: {end} }},"
-        )?;
+    for Block { file, line, start, end } in &blocks {
+        writeln!(source, "        Block {{ file: {file}, line: {line}, start: {start}, end: {end} }},")?;
     }
     source.push_str("    ],\n    names: &[\n");
     for (name, block) in &names {
         writeln!(source, "        ({name:?}, {block}),")?;
     }
     source.push_str("    ],\n}");
-    std::fs::write(
-        Path::new(&std::env::var("OUT_DIR")?).join("programs.rs"),
-        source,
-    )?;
+    std::fs::write(Path::new(&std::env::var("OUT_DIR")?).join("programs.rs"), source)?;
     Ok(())
 }
 
@@ -84,20 +57,10 @@ fn gather(text: &str, file: usize, blocks: &mut Vec<Block>, names: &mut BTreeMap
                 last.end = start;
             }
             open = true;
-            for name in line
-                .split(':')
-                .next()
-                .unwrap_or_default()
-                .split_whitespace()
-            {
+            for name in line.split(':').next().unwrap_or_default().split_whitespace() {
                 names.entry(name.to_owned()).or_insert(blocks.len());
             }
-            blocks.push(Block {
-                file,
-                line: number + 1,
-                start,
-                end: text.len(),
-            });
+            blocks.push(Block { file, line: number + 1, start, end: text.len() });
         }
         start += line.len();
     }

@@ -12,6 +12,7 @@ const PACKAGES: &[&str] = &[
     "curl",
     "dash",
     "diffutils",
+    "exim4-daemon-light",
     "file",
     "findutils",
     "g++",

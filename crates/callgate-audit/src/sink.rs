@@ -104,16 +104,17 @@ impl AuditSink {
                 }
                 vec![Body::ApprovalRequested(ApprovalRequested { tool, approval: None, asked: None, timeout_ms: None })]
             }
-            EventKind::ApprovalDecided { answer } => {
+            EventKind::ApprovalDecided { answer, by } => {
                 let asked = calls.get(&event.call).and_then(|call| call.asked);
                 let outcome = outcome(*answer);
                 vec![Body::Approval(Approval {
                     tool,
                     approved: matches!(outcome, Outcome::Approved | Outcome::ApprovedForSession),
                     outcome,
-                    cached: false,
+                    // an earlier answer of this session counted, and nobody was asked
+                    cached: by.as_deref() == Some("session"),
                     approval: None,
-                    by: None,
+                    by: by.as_deref().map(|by| self.redactor.text(by)),
                     took_ms: asked.map(|asked| event.time.saturating_sub(asked)),
                     reason: None,
                 })]

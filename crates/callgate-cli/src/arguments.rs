@@ -8,7 +8,9 @@ use clap_complete::Shell;
 /// The gate in front of every tool call an AI agent makes.
 #[derive(Debug, Parser)]
 #[command(name = "callgate", version, max_term_width = 100)]
-#[command(after_help = "Exit codes: 0 allow · 10 ask · 11 deny · 12 contain · 2 the question itself was wrong · 1 anything else went wrong")]
+#[command(
+    after_help = "Exit codes: 0 allow · 10 ask · 11 deny · 12 contain · 2 the question itself was wrong · 1 anything else went wrong"
+)]
 pub struct Arguments {
     /// What to do.
     #[command(subcommand)]
@@ -51,7 +53,7 @@ A request line is {\"id\", \"command\"} or {\"id\", \"tool\", \"input\"}, with a
 #[derive(Debug, Args)]
 pub struct CallArguments {
     /// The shell command to judge
-    #[arg(required_unless_present_any = ["tool", "jsonl"], conflicts_with = "tool")]
+    #[arg(conflicts_with = "tool")]
     pub command: Option<String>,
     /// The tool to be called, instead of a shell command; mcp__SERVER__TOOL for a server's tool
     #[arg(long, value_name = "NAME")]

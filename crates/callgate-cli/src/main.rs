@@ -1,1 +1,45 @@
-fn main() {}
+//! The `callgate` command: it wires the rooms together and turns what they say into words and exit codes.
+
+mod arguments;
+mod check;
+mod choice;
+mod explain;
+mod init;
+mod jsonl;
+mod outcome;
+mod policy;
+mod shown;
+mod trust;
+
+use std::process::ExitCode;
+
+use arguments::{Arguments, Task};
+use clap::{CommandFactory, Parser};
+use outcome::{Outcome, Trouble};
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let outcome = match arguments.task {
+        Task::Check(arguments) if arguments.jsonl => jsonl::run(&arguments.call),
+        Task::Check(arguments) => check::run(&arguments.call),
+        Task::Explain(arguments) => explain::run(&arguments),
+        Task::Policy(task) => policy::run(task),
+        Task::Init(arguments) => init::run(&arguments),
+        Task::Trust(arguments) => trust::run(&arguments),
+        Task::Completions { shell } => {
+            clap_complete::generate(shell, &mut Arguments::command(), "callgate", &mut std::io::stdout());
+            Ok(Outcome::Done)
+        }
+        Task::Manual => clap_mangen::Man::new(Arguments::command())
+            .render(&mut std::io::stdout())
+            .map(|()| Outcome::Done)
+            .map_err(|error| Trouble::new(format!("cannot print the manual page: {error}"))),
+    };
+    match outcome {
+        Ok(outcome) => outcome.into(),
+        Err(trouble) => {
+            anstream::eprintln!("{trouble}");
+            ExitCode::from(outcome::TROUBLE)
+        }
+    }
+}

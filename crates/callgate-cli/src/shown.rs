@@ -1,9 +1,11 @@
 //! How effects, words and decisions are shown to people and programs.
 
 use callgate::describe::{Part, PlacedEffect};
+use callgate::path::Zone;
 use callgate::policy::Decision;
+use callgate::redact::Redactor;
 use callgate::show::visible;
-use callgate_shell::effect::{Action, CodeOrigin, Effect, Names, Target};
+use callgate_shell::effect::{Action, CodeOrigin, Effect, Mark, Names, Target};
 use callgate_shell::word::Word;
 use serde_json::{Value, json};
 
@@ -33,7 +35,7 @@ pub fn action(action: Action) -> &'static str {
 }
 
 /// What an effect is about, in words; hidden characters made visible.
-pub fn target(effect: &Effect) -> String {
+pub fn target(effect: &Effect, redactor: &Redactor) -> String {
     let text = match &effect.target {
         Target::Path(path) => {
             let below = if path.tree { " and everything below" } else { "" };
@@ -53,7 +55,28 @@ pub fn target(effect: &Effect) -> String {
         Target::Host(host) => host.shown.clone(),
         Target::Text(text) => text.clone(),
     };
-    visible(&text)
+    visible(&redactor.text(&text))
+}
+
+/// What is special about an effect, in brackets.
+pub fn remarks(placed: &PlacedEffect) -> String {
+    let mut remarks: Vec<&str> = placed.effect.marks.iter().filter_map(|mark| mark_in_words(*mark)).collect();
+    match placed.place.as_ref().map(|place| (&place.zone, place.traversal)) {
+        Some((_, true)) => remarks.push("leaves the project"),
+        Some((Zone::Outside, false)) => remarks.push("outside"),
+        _ => {}
+    }
+    if remarks.is_empty() { String::new() } else { format!(" ({})", remarks.join(", ")) }
+}
+
+fn mark_in_words(mark: Mark) -> Option<&'static str> {
+    match mark {
+        Mark::Destructive => Some("cannot be undone"),
+        Mark::Elsewhere => Some("elsewhere"),
+        Mark::Credentials => Some("secrets"),
+        Mark::Environment => Some("environment"),
+        Mark::Redirection | Mark::ProjectCode | Mark::OwnFiles => None,
+    }
 }
 
 /// The words of a command as they will run; what is not known in angle brackets.
@@ -74,18 +97,22 @@ pub fn words(part: &Part) -> String {
 
 fn quoted(text: &str) -> String {
     let plain = |character: char| character.is_alphanumeric() || "-_./:=@%+,~".contains(character);
-    if !text.is_empty() && text.chars().all(plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
+    if !text.is_empty() && text.chars().all(plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
 }
 
 /// An effect for programs.
-pub fn effect_as_json(placed: &PlacedEffect) -> Value {
-    let mut shown = json!({ "action": action(placed.effect.action), "target": target(&placed.effect) });
+pub fn effect_as_json(placed: &PlacedEffect, redactor: &Redactor) -> Value {
+    let mut shown = json!({ "action": action(placed.effect.action), "target": target(&placed.effect, redactor) });
     if let Value::Object(fields) = &mut shown {
         if !placed.effect.marks.is_empty() {
             fields.insert("marks".to_owned(), json!(placed.effect.marks));
         }
         if !placed.effect.because.is_empty() {
-            fields.insert("because".to_owned(), json!(placed.effect.because));
+            fields.insert("because".to_owned(), json!(redactor.text(&placed.effect.because)));
         }
         if let Some(place) = &placed.place {
             fields.insert("resolved".to_owned(), json!(place.resolved.to_string_lossy()));

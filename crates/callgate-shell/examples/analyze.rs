@@ -18,14 +18,8 @@ fn main() {
     for command in &analysis.commands {
         println!("{:?} in {:?}", command.words, command.directory);
         for effect in &command.effects {
-            println!(
-                "    {:?} {:?} {:?} ({})",
-                effect.action, effect.target, effect.marks, effect.because
-            );
+            println!("    {:?} {:?} {:?} ({})", effect.action, effect.target, effect.marks, effect.because);
         }
     }
-    println!(
-        "{:?} {:?} {:?}",
-        analysis.coverage, analysis.flags, analysis.doubts
-    );
+    println!("{:?} {:?} {:?}", analysis.coverage, analysis.flags, analysis.doubts);
 }

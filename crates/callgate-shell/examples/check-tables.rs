@@ -27,18 +27,11 @@ fn main() -> ExitCode {
             }
         }
     }
-    let files: Vec<(&str, &str)> = texts
-        .iter()
-        .map(|(name, text)| (name.as_str(), text.as_str()))
-        .collect();
+    let files: Vec<(&str, &str)> = texts.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
     let findings = callgate_shell::programs::check(&files);
     for finding in &findings {
         println!("{finding}");
     }
     println!("{} files, {} mistakes", files.len(), findings.len());
-    if findings.is_empty() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    }
+    if findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

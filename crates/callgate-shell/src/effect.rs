@@ -119,6 +119,8 @@ pub enum Mark {
     Environment,
     /// The program runs what files of the project say.
     ProjectCode,
+    /// A file of the program's own that the call does not name: its configuration, cache or credentials.
+    OwnFiles,
     /// Secrets are shown or handed out (`gh auth token`, `aws secretsmanager get-secret-value`).
     Credentials,
 }

@@ -42,8 +42,7 @@ pub enum Factor {
 
 /// Where the system keeps what is its own.
 const SYSTEM: [&str; 13] = [
-    "/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/opt", "/proc", "/sbin", "/sys", "/usr",
-    "/System", "/Library",
+    "/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/opt", "/proc", "/sbin", "/sys", "/usr", "/System", "/Library",
 ];
 
 impl Risk {
@@ -55,12 +54,8 @@ impl Risk {
             _ => return Risk::Critical,
         }
         let flags = analysis.flags;
-        let compound = flags.pipe
-            || flags.chain
-            || flags.subshell
-            || flags.redirect
-            || flags.background
-            || flags.control;
+        let compound =
+            flags.pipe || flags.chain || flags.subshell || flags.redirect || flags.background || flags.control;
         if compound { Risk::Medium } else { Risk::Low }
     }
 }
@@ -121,10 +116,7 @@ fn belongs_to_the_system(names: &Names) -> bool {
         Names::Exact(path) | Names::Glob(path) | Names::Below(path) => path.as_str(),
         Names::Unknown(_) => return false,
     };
-    let below = |root: &str| {
-        path.strip_prefix(root)
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-    };
+    let below = |root: &str| path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
     path == "/" || path.starts_with("/*") || SYSTEM.iter().any(|root| below(root))
 }
 
@@ -150,9 +142,6 @@ mod tests {
 
     #[test]
     fn a_changed_environment_is_a_factor() {
-        assert_eq!(
-            factors(&analysis("LD_PRELOAD=x cp a b")),
-            [Factor::Environment]
-        );
+        assert_eq!(factors(&analysis("LD_PRELOAD=x cp a b")), [Factor::Environment]);
     }
 }

@@ -16,6 +16,8 @@ pub enum Stream {
     Word,
     /// The contents of these files or other local data; harmless as data, not as code.
     Data,
+    /// The environment, with whatever secrets it holds.
+    Environment,
     /// Comes from the network.
     Fetched,
     /// Not known.

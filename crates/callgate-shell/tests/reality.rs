@@ -47,11 +47,7 @@ fn tables_know_what_programs_say_of_themselves() {
     }
     if let Some(git) = programs.get("git") {
         for name in GIT.split_whitespace() {
-            let sub = git
-                .level
-                .subs
-                .iter()
-                .find(|sub| sub.names.iter().any(|other| other == name));
+            let sub = git.level.subs.iter().find(|sub| sub.names.iter().any(|other| other == name));
             if let Some(sub) = sub
                 && let Some(help) = output("git", &[name, "-h"])
             {
@@ -62,14 +58,8 @@ fn tables_know_what_programs_say_of_themselves() {
     for difference in &differences {
         println!("{difference}");
     }
-    let ceiling: usize = include_str!("reality-ceiling.txt")
-        .trim()
-        .parse()
-        .expect("a number");
-    println!(
-        "{} differences, at most {ceiling} are accepted",
-        differences.len()
-    );
+    let ceiling: usize = include_str!("reality-ceiling.txt").trim().parse().expect("a number");
+    println!("{} differences, at most {ceiling} are accepted", differences.len());
     assert!(
         differences.len() <= ceiling,
         "{} differences between tables and programs, at most {ceiling} are accepted:\n{}",
@@ -109,9 +99,7 @@ fn output(program: &str, arguments: &[&str]) -> Option<String> {
 }
 
 fn compare(program: &str, level: &Level, help: &str, differences: &mut Vec<String>) {
-    if level.style == Style::None
-        || matches!(level.style, Style::Custom(_)) && level.options.is_empty()
-    {
+    if level.style == Style::None || matches!(level.style, Style::Custom(_)) && level.options.is_empty() {
         return;
     }
     for (names, takes) in help.lines().filter_map(options_of_line) {
@@ -121,13 +109,9 @@ fn compare(program: &str, level: &Level, help: &str, differences: &mut Vec<Strin
             }
             let single = matches!(level.style, Style::Single | Style::SingleFirst);
             let same = |other: &String| {
-                *other == name
-                    || single && other.trim_start_matches('-') == name.trim_start_matches('-')
+                *other == name || single && other.trim_start_matches('-') == name.trim_start_matches('-')
             };
-            let form = level
-                .options
-                .iter()
-                .find(|form| form.names.iter().any(same));
+            let form = level.options.iter().find(|form| form.names.iter().any(same));
             let known = match form {
                 None if level.options_any || is_bundle(level, &name) => continue,
                 None => {
@@ -143,12 +127,9 @@ fn compare(program: &str, level: &Level, help: &str, differences: &mut Vec<Strin
             // A table that accepts a glued value more, or a help that hides one, misleads nobody.
             let lenient = known == Takes::Perhaps && takes == Takes::Nothing;
             let short = !name.starts_with("--");
-            let seldom_shown =
-                short && takes == Takes::Perhaps || form.is_some_and(|form| form.ends);
+            let seldom_shown = short && takes == Takes::Perhaps || form.is_some_and(|form| form.ends);
             if known != takes && !lenient && !seldom_shown {
-                differences.push(format!(
-                    "{program}: {name} takes {takes:?}, the table says {known:?}"
-                ));
+                differences.push(format!("{program}: {name} takes {takes:?}, the table says {known:?}"));
             }
         }
     }
@@ -157,14 +138,8 @@ fn compare(program: &str, level: &Level, help: &str, differences: &mut Vec<Strin
 /// `-abc` in a help may show several flags at once, and `-20` a number.
 fn is_bundle(level: &Level, name: &str) -> bool {
     let letters = name.trim_start_matches('-');
-    let known = |letter: char| {
-        level
-            .options
-            .iter()
-            .any(|form| form.names.contains(&format!("-{letter}")))
-    };
-    !name.starts_with("--")
-        && (letters.chars().all(known) || letters.chars().all(|letter| letter.is_ascii_digit()))
+    let known = |letter: char| level.options.iter().any(|form| form.names.contains(&format!("-{letter}")));
+    !name.starts_with("--") && (letters.chars().all(known) || letters.chars().all(|letter| letter.is_ascii_digit()))
 }
 
 /// The options that a line of help is about: `-k, --key=KEYDEF   sort by a key`.
@@ -181,9 +156,7 @@ fn options_of_line(line: &str) -> Option<(Vec<String>, Takes)> {
         let end = item.find(['=', '[', ' ', '<', '\t']).unwrap_or(item.len());
         let (name, rest) = item.split_at(end);
         let plain = name.len() > 1
-            && name.chars().all(|character| {
-                character.is_ascii_alphanumeric() || matches!(character, '-' | '_')
-            });
+            && name.chars().all(|character| character.is_ascii_alphanumeric() || matches!(character, '-' | '_'));
         if !plain || name == "--" {
             return None;
         }
@@ -201,27 +174,14 @@ fn options_of_line(line: &str) -> Option<(Vec<String>, Takes)> {
 #[test]
 fn lines_of_help_are_understood() {
     let cases = [
-        (
-            "  -k, --key=KEYDEF          sort via a key",
-            Some((vec!["-k", "--key"], Takes::Value)),
-        ),
-        (
-            "      --color[=WHEN]        use colors",
-            Some((vec!["--color"], Takes::Perhaps)),
-        ),
-        (
-            "  -v, --verbose             say more",
-            Some((vec!["-v", "--verbose"], Takes::Nothing)),
-        ),
-        (
-            "    -m, --[no-]message <message>",
-            Some((vec!["-m", "--message"], Takes::Value)),
-        ),
+        ("  -k, --key=KEYDEF          sort via a key", Some((vec!["-k", "--key"], Takes::Value))),
+        ("      --color[=WHEN]        use colors", Some((vec!["--color"], Takes::Perhaps))),
+        ("  -v, --verbose             say more", Some((vec!["-v", "--verbose"], Takes::Nothing))),
+        ("    -m, --[no-]message <message>", Some((vec!["-m", "--message"], Takes::Value))),
         ("Usage: x [OPTION]", None),
     ];
     for (line, expected) in cases {
-        let expected =
-            expected.map(|(names, takes)| (names.into_iter().map(str::to_owned).collect(), takes));
+        let expected = expected.map(|(names, takes)| (names.into_iter().map(str::to_owned).collect(), takes));
         assert_eq!(options_of_line(line), expected, "{line}");
     }
 }

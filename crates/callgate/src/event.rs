@@ -46,6 +46,9 @@ pub enum EventKind {
     ApprovalDecided {
         /// The answer; `None` if there was none.
         answer: Option<Answer>,
+        /// Who or what decided: a channel, `session`, `automatic`, `grant 7`, `mode`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
     },
     /// It may run.
     Allowed {

@@ -29,11 +29,16 @@
 //! [resolved paths](permit::Plan::places) and refuses links on the way.
 
 pub mod approval;
+pub mod approvals;
 pub mod call;
+pub mod clock;
 pub mod describe;
 pub mod event;
 pub mod gate;
+pub mod grant;
 pub mod json;
+pub mod key;
+pub mod monitor;
 pub mod path;
 pub mod permit;
 pub mod policy;
@@ -41,3 +46,8 @@ pub mod redact;
 pub mod refusal;
 pub mod risk;
 pub mod show;
+pub mod store;
+
+pub use call::Call;
+pub use gate::{Gate, Verdict};
+pub use policy::Policy;

@@ -41,14 +41,7 @@ impl Evaluator<'_> {
             return self.doubt_value("a long expression", span);
         }
         let characters: Vec<char> = text.chars().collect();
-        let mut reader = Reader {
-            characters: &characters,
-            place: 0,
-            depth: 0,
-            unsure: 0,
-            evaluator: self,
-            state,
-        };
+        let mut reader = Reader { characters: &characters, place: 0, depth: 0, unsure: 0, evaluator: self, state };
         match reader.whole() {
             Ok(Some(number)) => Value::text(&number.to_string()),
             Ok(None) => Value::Number,
@@ -99,19 +92,15 @@ impl Reader<'_, '_> {
     }
 
     fn blanks(&mut self) {
-        while self
-            .characters
-            .get(self.place)
-            .is_some_and(|character| character.is_ascii_whitespace())
-        {
+        while self.characters.get(self.place).is_some_and(|character| character.is_ascii_whitespace()) {
             self.place = self.place.saturating_add(1);
         }
     }
 
     fn sees(&self, text: &str) -> bool {
-        text.chars().enumerate().all(|(offset, character)| {
-            self.characters.get(self.place.saturating_add(offset)) == Some(&character)
-        })
+        text.chars()
+            .enumerate()
+            .all(|(offset, character)| self.characters.get(self.place.saturating_add(offset)) == Some(&character))
     }
 
     fn take(&mut self, text: &str) -> bool {
@@ -131,10 +120,8 @@ impl Reader<'_, '_> {
             return None;
         }
         let mut name = String::new();
-        while let Some(character) = self
-            .characters
-            .get(self.place)
-            .filter(|character| character.is_ascii_alphanumeric() || **character == '_')
+        while let Some(character) =
+            self.characters.get(self.place).filter(|character| character.is_ascii_alphanumeric() || **character == '_')
         {
             name.push(*character);
             self.place = self.place.saturating_add(1);
@@ -144,11 +131,7 @@ impl Reader<'_, '_> {
 
     fn deeper(&mut self) -> Result<(), Unclear> {
         self.depth = self.depth.saturating_add(1);
-        if self.depth > 200 {
-            Err(Unclear("a deeply nested expression"))
-        } else {
-            Ok(())
-        }
+        if self.depth > 200 { Err(Unclear("a deeply nested expression")) } else { Ok(()) }
     }
 
     fn assignment(&mut self) -> Result<Number, Unclear> {
@@ -156,12 +139,9 @@ impl Reader<'_, '_> {
         let start = self.place;
         if let Some(name) = self.name() {
             self.blanks();
-            const ASSIGNMENTS: [&str; 11] = [
-                "=", "+=", "-=", "*=", "/=", "%=", "<<=", ">>=", "&=", "|=", "^=",
-            ];
-            let operator = ASSIGNMENTS
-                .iter()
-                .find(|operator| self.sees(operator) && !(**operator == "=" && self.sees("==")));
+            const ASSIGNMENTS: [&str; 11] = ["=", "+=", "-=", "*=", "/=", "%=", "<<=", ">>=", "&=", "|=", "^="];
+            let operator =
+                ASSIGNMENTS.iter().find(|operator| self.sees(operator) && !(**operator == "=" && self.sees("==")));
             if let Some(operator) = operator {
                 self.take(operator);
                 let right = self.assignment()?;
@@ -197,10 +177,7 @@ impl Reader<'_, '_> {
 
     fn set(&mut self, name: &str, value: Number) {
         let value = value.filter(|_| self.unsure == 0);
-        self.state.set(
-            name,
-            value.map_or(Value::Number, |number| Value::text(&number.to_string())),
-        );
+        self.state.set(name, value.map_or(Value::Number, |number| Value::text(&number.to_string())));
     }
 
     fn binary(&mut self, level: usize) -> Result<Number, Unclear> {
@@ -210,9 +187,7 @@ impl Reader<'_, '_> {
         let mut left = self.binary(level.saturating_add(1))?;
         loop {
             self.blanks();
-            let found = operators
-                .iter()
-                .find(|operator| self.sees(operator) && !self.part_of_longer(operator));
+            let found = operators.iter().find(|operator| self.sees(operator) && !self.part_of_longer(operator));
             let Some(operator) = found else {
                 return Ok(left);
             };
@@ -228,9 +203,7 @@ impl Reader<'_, '_> {
     /// Whether what stands here is a longer operator than this one.
     fn part_of_longer(&self, operator: &str) -> bool {
         const LONGER: [&str; 8] = ["||", "&&", "<<", ">>", "**", "<=", ">=", "=="];
-        LONGER.iter().any(|longer| {
-            longer.len() > operator.len() && longer.starts_with(operator) && self.sees(longer)
-        })
+        LONGER.iter().any(|longer| longer.len() > operator.len() && longer.starts_with(operator) && self.sees(longer))
     }
 
     fn power(&mut self) -> Result<Number, Unclear> {
@@ -254,9 +227,7 @@ impl Reader<'_, '_> {
                 let Some(name) = self.name() else {
                     return Err(Unclear("an expression that is not understood"));
                 };
-                let value = self
-                    .variable(&name)?
-                    .and_then(|number| step(number, operator));
+                let value = self.variable(&name)?.and_then(|number| step(number, operator));
                 self.set(&name, value);
                 return Ok(value);
             }
@@ -281,11 +252,7 @@ impl Reader<'_, '_> {
             while self.take(",") {
                 value = self.assignment()?;
             }
-            return if self.take(")") {
-                Ok(value)
-            } else {
-                Err(Unclear("an expression that is not understood"))
-            };
+            return if self.take(")") { Ok(value) } else { Err(Unclear("an expression that is not understood")) };
         }
         if let Some(name) = self.name() {
             if self.sees("[") {
@@ -305,9 +272,11 @@ impl Reader<'_, '_> {
 
     fn number(&mut self) -> Result<Number, Unclear> {
         let mut text = String::new();
-        while let Some(character) = self.characters.get(self.place).filter(|character| {
-            character.is_ascii_alphanumeric() || **character == SOME_NUMBER || **character == '#'
-        }) {
+        while let Some(character) = self
+            .characters
+            .get(self.place)
+            .filter(|character| character.is_ascii_alphanumeric() || **character == SOME_NUMBER || **character == '#')
+        {
             text.push(*character);
             self.place = self.place.saturating_add(1);
         }
@@ -315,9 +284,7 @@ impl Reader<'_, '_> {
         if text.contains(SOME_NUMBER) {
             return Ok(None);
         }
-        literal(&text)
-            .map(Some)
-            .ok_or(Unclear("an expression that is not understood"))
+        literal(&text).map(Some).ok_or(Unclear("an expression that is not understood"))
     }
 
     fn variable(&self, name: &str) -> Result<Number, Unclear> {
@@ -333,24 +300,16 @@ impl Reader<'_, '_> {
                 };
                 match literal(digits) {
                     Some(number) => Ok(number.checked_mul(sign)),
-                    None => Err(Unclear(
-                        "a variable in an expression holds text, which may run code",
-                    )),
+                    None => Err(Unclear("a variable in an expression holds text, which may run code")),
                 }
             }
-            _ => Err(Unclear(
-                "a variable in an expression is not known and may run code",
-            )),
+            _ => Err(Unclear("a variable in an expression is not known and may run code")),
         }
     }
 }
 
 fn step(number: i64, operator: &str) -> Number {
-    if operator == "++" {
-        number.checked_add(1)
-    } else {
-        number.checked_sub(1)
-    }
+    if operator == "++" { number.checked_add(1) } else { number.checked_sub(1) }
 }
 
 /// `12`, `0x1f`, `017`. Other bases are not worked out.
@@ -379,12 +338,8 @@ fn calculate(operator: &str, left: Number, right: Number) -> Result<Number, Uncl
         "/" | "%" if right == 0 => return Err(Unclear("a division by zero")),
         "/" => left.checked_div(right),
         "%" => left.checked_rem(right),
-        "<<" => u32::try_from(right)
-            .ok()
-            .and_then(|bits| left.checked_shl(bits)),
-        ">>" => u32::try_from(right)
-            .ok()
-            .and_then(|bits| left.checked_shr(bits)),
+        "<<" => u32::try_from(right).ok().and_then(|bits| left.checked_shl(bits)),
+        ">>" => u32::try_from(right).ok().and_then(|bits| left.checked_shr(bits)),
         "&" => Some(left & right),
         "|" => Some(left | right),
         "^" => Some(left ^ right),

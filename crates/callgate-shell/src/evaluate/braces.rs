@@ -11,9 +11,7 @@ enum Unit {
 
 /// Whether there is anything to do.
 pub(super) fn has_braces(parts: &[Part]) -> bool {
-    parts
-        .iter()
-        .any(|part| matches!(part, Part::Literal(text) if text.contains('{')))
+    parts.iter().any(|part| matches!(part, Part::Literal(text) if text.contains('{')))
 }
 
 /// Expands the braces of a word. `None`: more words than allowed.
@@ -25,9 +23,7 @@ pub(super) fn expand(parts: &[Part], most: usize) -> Option<Vec<Vec<Part>>> {
             other => units.push(Unit::Part(other.clone())),
         }
     }
-    let mut budget = most
-        .saturating_mul(units.len().saturating_add(8))
-        .saturating_mul(4);
+    let mut budget = most.saturating_mul(units.len().saturating_add(8)).saturating_mul(4);
     let words = expand_units(&units, most, &mut budget, 0)?;
     Some(words.into_iter().map(|word| to_parts(&word)).collect())
 }
@@ -37,6 +33,14 @@ fn to_parts(units: &[Unit]) -> Vec<Part> {
     for unit in units {
         match (unit, parts.last_mut()) {
             (Unit::Character(character), Some(Part::Literal(text))) => text.push(*character),
+            // Braces come first: `$x{a,b}` is `$xa` and `$xb`.
+            (Unit::Character(character), Some(Part::Parameter(parameter)))
+                if !parameter.braced
+                    && parameter.name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+                    && (character.is_ascii_alphanumeric() || *character == '_') =>
+            {
+                parameter.name.push(*character);
+            }
             (Unit::Character(character), _) => parts.push(Part::Literal(character.to_string())),
             (Unit::Part(part), _) => parts.push(part.clone()),
         }
@@ -44,12 +48,7 @@ fn to_parts(units: &[Unit]) -> Vec<Part> {
     parts
 }
 
-fn expand_units(
-    units: &[Unit],
-    most: usize,
-    budget: &mut usize,
-    depth: usize,
-) -> Option<Vec<Vec<Unit>>> {
+fn expand_units(units: &[Unit], most: usize, budget: &mut usize, depth: usize) -> Option<Vec<Vec<Unit>>> {
     *budget = budget.checked_sub(units.len().saturating_add(1))?;
     if depth > 16 {
         return None;
@@ -74,23 +73,13 @@ fn expand_units(
             let mut alternatives = Vec::new();
             let mut start = open.saturating_add(1);
             for end in commas.into_iter().chain([close]) {
-                alternatives.extend(expand_units(
-                    units.get(start..end)?,
-                    most,
-                    budget,
-                    depth.saturating_add(1),
-                )?);
+                alternatives.extend(expand_units(units.get(start..end)?, most, budget, depth.saturating_add(1))?);
                 start = end.saturating_add(1);
             }
             alternatives
         };
         let front = units.get(..open)?;
-        let backs = expand_units(
-            units.get(close.saturating_add(1)..)?,
-            most,
-            budget,
-            depth.saturating_add(1),
-        )?;
+        let backs = expand_units(units.get(close.saturating_add(1)..)?, most, budget, depth.saturating_add(1))?;
         if alternatives.len().saturating_mul(backs.len()) > most {
             return None;
         }
@@ -107,10 +96,7 @@ fn expand_units(
 }
 
 fn position(units: &[Unit], from: usize, wanted: char) -> Option<usize> {
-    let found = units
-        .get(from..)?
-        .iter()
-        .position(|unit| *unit == Unit::Character(wanted))?;
+    let found = units.get(from..)?.iter().position(|unit| *unit == Unit::Character(wanted))?;
     Some(from.saturating_add(found))
 }
 
@@ -161,18 +147,11 @@ fn sequence(inside: &[Unit], most: usize) -> Sequence {
     let letter = |text: &str| {
         let mut characters = text.chars();
         match (characters.next(), characters.next()) {
-            (Some(character), None) if character.is_ascii_alphabetic() => {
-                Some(i64::from(u32::from(character)))
-            }
+            (Some(character), None) if character.is_ascii_alphabetic() => Some(i64::from(u32::from(character))),
             _ => None,
         }
     };
-    let (from, to, letters) = match (
-        first.parse::<i64>(),
-        last.parse::<i64>(),
-        letter(first),
-        letter(last),
-    ) {
+    let (from, to, letters) = match (first.parse::<i64>(), last.parse::<i64>(), letter(first), letter(last)) {
         (Ok(from), Ok(to), _, _) => (from, to, false),
         (_, _, Some(from), Some(to)) => (from, to, true),
         _ => return Sequence::Not,
@@ -181,16 +160,9 @@ fn sequence(inside: &[Unit], most: usize) -> Sequence {
     if letters && first.chars().all(char::is_uppercase) != last.chars().all(char::is_uppercase) {
         return Sequence::TooLong;
     }
-    let padded = |text: &str| {
-        text.trim_start_matches('-').len() > 1 && text.trim_start_matches('-').starts_with('0')
-    };
-    let width = if padded(first) || padded(last) {
-        first.len().max(last.len())
-    } else {
-        0
-    };
-    let count =
-        (i128::from(to) - i128::from(from)).unsigned_abs() / u128::from(step.unsigned_abs()) + 1;
+    let padded = |text: &str| text.trim_start_matches('-').len() > 1 && text.trim_start_matches('-').starts_with('0');
+    let width = if padded(first) || padded(last) { first.len().max(last.len()) } else { 0 };
+    let count = (i128::from(to) - i128::from(from)).unsigned_abs() / u128::from(step.unsigned_abs()) + 1;
     if count > most as u128 {
         return Sequence::TooLong;
     }
@@ -203,11 +175,7 @@ fn sequence(inside: &[Unit], most: usize) -> Sequence {
             _ => value.to_string(),
         };
         words.push(text.chars().map(Unit::Character).collect());
-        value = if to >= from {
-            value.saturating_add(step)
-        } else {
-            value.saturating_sub(step)
-        };
+        value = if to >= from { value.saturating_add(step) } else { value.saturating_sub(step) };
     }
     Sequence::Is(words)
 }

@@ -9,9 +9,7 @@ use crate::word::Word;
 use std::rc::Rc;
 
 /// Builtins that may run code or change the shell in ways that are not followed.
-const NOT_FOLLOWED: [&str; 8] = [
-    "enable", "bind", "complete", "compgen", "compopt", "history", "fc", "hash",
-];
+const NOT_FOLLOWED: [&str; 8] = ["enable", "bind", "complete", "compgen", "compopt", "history", "fc", "hash"];
 
 /// A result, or the state back because the name is not a builtin.
 type Handled = Result<(Ends, Stream), Box<State>>;
@@ -43,9 +41,7 @@ impl Evaluator<'_> {
                 self.look_into_test(call.words, call.span);
                 return Err(Box::new(state));
             }
-            "declare" | "typeset" | "local" | "export" | "readonly" => {
-                self.declare(name, call, &mut state)
-            }
+            "declare" | "typeset" | "local" | "export" | "readonly" => self.declare(name, call, &mut state),
             "unset" => self.unset(call, &mut state),
             "read" | "mapfile" | "readarray" | "getopts" => {
                 if name == "getopts" && state.positional.is_none() {
@@ -63,9 +59,7 @@ impl Evaluator<'_> {
                             let text = text.to_owned();
                             self.expression(&text, call.span, &mut state);
                         }
-                        None => {
-                            self.doubt("an expression with unknown parts may run code", call.span)
-                        }
+                        None => self.doubt("an expression with unknown parts may run code", call.span),
                     }
                 }
             }
@@ -82,20 +76,18 @@ impl Evaluator<'_> {
                 }
             }
             "unalias" => {}
-            _ if NOT_FOLLOWED.contains(&name) => {
-                self.doubt(&format!("what `{name}` does is not followed"), call.span)
-            }
+            _ if NOT_FOLLOWED.contains(&name) => self.doubt(&format!("what `{name}` does is not followed"), call.span),
             _ => return Err(Box::new(state)),
         }
         self.note(name, call);
-        let prints = matches!(
-            name,
-            "declare" | "typeset" | "export" | "readonly" | "set" | "alias" | "shopt"
-        );
-        Ok((
-            Ends::Either(state),
-            if prints { Stream::Data } else { silent },
-        ))
+        let prints = matches!(name, "declare" | "typeset" | "export" | "readonly" | "set" | "alias" | "shopt");
+        let dumps = matches!(name, "declare" | "typeset" | "export" | "set") && call.words.len() <= 2;
+        let output = match (prints, dumps) {
+            (_, true) => Stream::Environment,
+            (true, false) => Stream::Data,
+            (false, false) => silent,
+        };
+        Ok((Ends::Either(state), output))
     }
 
     /// Says that a builtin runs.
@@ -120,10 +112,9 @@ impl Evaluator<'_> {
             _ => {
                 let (options, command) = split_options(rest);
                 let looks = options.iter().any(|option| option.contains(['v', 'V']));
-                let odd = options.iter().any(|option| {
-                    name == "builtin"
-                        || !matches!(option.as_str(), "-p" | "-v" | "-V" | "-pv" | "-pV")
-                });
+                let odd = options
+                    .iter()
+                    .any(|option| name == "builtin" || !matches!(option.as_str(), "-p" | "-v" | "-V" | "-pv" | "-pV"));
                 if odd {
                     self.doubt("an option that is not understood", call.span);
                 }
@@ -132,11 +123,7 @@ impl Evaluator<'_> {
                 }
                 // `declare` behind `command` no longer assigns without splitting; the words are expanded already.
                 state.aliases = Rc::default();
-                let inner = Call {
-                    words: command,
-                    by: By::NoFunction,
-                    ..*call
-                };
+                let inner = Call { words: command, by: By::NoFunction, ..*call };
                 let mut result = self.rerun(&inner, state);
                 if name == "builtin" {
                     result.1 = Stream::Unknown;
@@ -148,10 +135,12 @@ impl Evaluator<'_> {
 
     /// Dispatches the rest of a command's words under the same entry, whose words stay whole.
     fn rerun(&mut self, call: &Call, state: State) -> (Ends, Stream) {
-        let whole = self
-            .commands
-            .get(call.slot)
-            .map(|entry| entry.words.clone());
+        let whole = self.commands.get(call.slot).map(|entry| entry.words.clone());
+        if let Some(entry) = self.commands.get_mut(call.slot)
+            && let Some(wrapper) = whole.as_ref().and_then(|words| words.first()).and_then(Word::known)
+        {
+            entry.wrappers.push(wrapper.to_owned());
+        }
         let result = self.dispatch(call, state);
         if let (Some(entry), Some(words)) = (self.commands.get_mut(call.slot), whole) {
             entry.words = words;
@@ -186,24 +175,15 @@ impl Evaluator<'_> {
                 self.add(call.slot, run(path, CodeOrigin::File, name));
                 if path.contains('/') {
                     for directory in &state.directories {
-                        let names =
-                            Names::Exact(super::directories::absolute(directory.as_deref(), path));
+                        let names = Names::Exact(super::directories::absolute(directory.as_deref(), path));
                         let target = Target::Path(PathTarget { names, tree: false });
                         self.add(
                             call.slot,
-                            Effect {
-                                action: Action::Read,
-                                target,
-                                marks: Vec::new(),
-                                because: name.to_owned(),
-                            },
+                            Effect { action: Action::Read, target, marks: Vec::new(), because: name.to_owned() },
                         );
                     }
                 }
-                self.add(
-                    call.slot,
-                    opaque(&format!("what {path} does is not known"), name),
-                );
+                self.add(call.slot, opaque(&format!("what {path} does is not known"), name));
             }
             _ => self.doubt("a file that is not known is run", call.span),
         }
@@ -214,11 +194,7 @@ impl Evaluator<'_> {
         loop {
             rest = match rest {
                 [Word::Known(option), _, after @ ..] if option == "-a" => after,
-                [Word::Known(option), after @ ..]
-                    if matches!(option.as_str(), "-c" | "-l" | "-cl" | "--") =>
-                {
-                    after
-                }
+                [Word::Known(option), after @ ..] if matches!(option.as_str(), "-c" | "-l" | "-cl" | "--") => after,
                 [Word::Known(option), after @ ..] if option.starts_with('-') => {
                     self.doubt("an option that is not understood", call.span);
                     after
@@ -231,11 +207,7 @@ impl Evaluator<'_> {
             state.input_changed = true;
             return (Ends::Either(state), Stream::Text(String::new()));
         }
-        let inner = Call {
-            words: rest,
-            by: By::Program,
-            ..*call
-        };
+        let inner = Call { words: rest, by: By::Program, ..*call };
         let (_, stdout) = self.rerun(&inner, state);
         (Ends::never(), stdout)
     }
@@ -249,7 +221,18 @@ impl Evaluator<'_> {
         match words {
             [] | [_] => {}
             [Word::Known(code), ..] if matches!(code.as_str(), "" | "-") => {}
-            [Word::Known(code), ..] => self.traps.push((code.clone(), call.span.clone())),
+            [Word::Known(code), signals @ ..] => {
+                // These run between the commands, and may change what the next one sees.
+                let between = |word: &Word| {
+                    let name = word.known().unwrap_or("DEBUG").to_ascii_uppercase();
+                    let name = name.strip_prefix("SIG").unwrap_or(&name);
+                    matches!(name, "DEBUG" | "RETURN" | "ERR" | "CHLD" | "USR1" | "USR2")
+                };
+                if signals.iter().any(between) {
+                    self.doubt("a trap that runs between commands", call.span);
+                }
+                self.traps.push((code.clone(), call.span.clone()));
+            }
             _ => self.doubt("a trap whose code is not known", call.span),
         }
     }
@@ -261,13 +244,8 @@ impl Evaluator<'_> {
             [_, Word::Known(number)] => number.parse::<u32>().is_ok(),
             _ => false,
         };
-        let count = call
-            .words
-            .get(1)
-            .and_then(Word::known)
-            .and_then(|number| number.parse::<usize>().ok())
-            .unwrap_or(1)
-            .max(1);
+        let count =
+            call.words.get(1).and_then(Word::known).and_then(|number| number.parse::<usize>().ok()).unwrap_or(1).max(1);
         let taken = match name {
             "exit" => true,
             "return" => match self.returns.last_mut() {
@@ -281,11 +259,7 @@ impl Evaluator<'_> {
                 let place = self.loops.len().saturating_sub(count);
                 match self.loops.get_mut(place) {
                     Some(leaving) => {
-                        let kept = if name == "break" {
-                            &mut leaving.broken
-                        } else {
-                            &mut leaving.continued
-                        };
+                        let kept = if name == "break" { &mut leaving.broken } else { &mut leaving.continued };
                         *kept = join(kept.take(), Some(state.clone()));
                         true
                     }
@@ -293,11 +267,7 @@ impl Evaluator<'_> {
                 }
             }
         };
-        if taken && certain {
-            Ends::never()
-        } else {
-            Ends::Either(state)
-        }
+        if taken && certain { Ends::never() } else { Ends::Either(state) }
     }
 }
 
@@ -308,10 +278,7 @@ fn shift(call: &Call, state: &mut State) {
         _ => None,
     };
     state.positional = match (&state.positional, count) {
-        (Some(values), Some(count)) => values
-            .get(count..)
-            .map(Rc::from)
-            .or_else(|| Some(Rc::clone(values))),
+        (Some(values), Some(count)) => values.get(count..).map(Rc::from).or_else(|| Some(Rc::clone(values))),
         _ => None,
     };
 }

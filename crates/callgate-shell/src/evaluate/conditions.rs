@@ -27,12 +27,8 @@ impl Evaluator<'_> {
                 }
             }
             Condition::Binary(left, operator, right) => {
-                let values = [
-                    self.value(&left.parts, state),
-                    self.value(&right.parts, state),
-                ];
-                if operator.starts_with('-') && !matches!(operator.as_str(), "-nt" | "-ot" | "-ef")
-                {
+                let values = [self.value(&left.parts, state), self.value(&right.parts, state)];
+                if operator.starts_with('-') && !matches!(operator.as_str(), "-nt" | "-ot" | "-ef") {
                     for value in values {
                         match value {
                             Value::Text(text) => {
@@ -50,25 +46,21 @@ impl Evaluator<'_> {
     /// The words of `test` and `[`: `-v 'a[$(x)]'` runs code.
     pub fn look_into_test(&mut self, words: &[Word], span: &Span) {
         const OPERATORS: [&str; 18] = [
-            "=", "==", "!=", "<", ">", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-nt", "-ot",
-            "-ef", "-a", "-o", ")", "]",
+            "=", "==", "!=", "<", ">", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-nt", "-ot", "-ef", "-a", "-o", ")",
+            "]",
         ];
         let mut arguments = words.iter().skip(1).peekable();
         while let Some(word) = arguments.next() {
             let risky = match word {
                 Word::Known(operator) if matches!(operator.as_str(), "-v" | "-R") => {
-                    let plain = |word: &&Word| {
-                        word.known()
-                            .is_some_and(|name| !name.contains(['[', '$', '`']))
-                    };
+                    let plain = |word: &&Word| word.known().is_some_and(|name| !name.contains(['[', '$', '`']));
                     arguments.peek().is_some_and(|word| !plain(word))
                 }
                 Word::Known(_) | Word::Glob(_) => false,
                 Word::Below { many, .. } | Word::Partly { many, .. } => *many,
                 // It may turn out to be `-v`.
                 Word::Unknown { many, .. } => {
-                    let operator =
-                        |word: &&Word| word.known().is_some_and(|text| OPERATORS.contains(&text));
+                    let operator = |word: &&Word| word.known().is_some_and(|text| OPERATORS.contains(&text));
                     *many || arguments.peek().is_some_and(|next| !operator(next))
                 }
             };

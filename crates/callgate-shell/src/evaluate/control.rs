@@ -62,6 +62,9 @@ impl Evaluator<'_> {
             self.flags.chain = true;
         }
         for item in &script.items {
+            if self.exhausted() {
+                break;
+            }
             let Some(state) = ends.merged() else {
                 return (Ends::never(), uncertain(stdout));
             };
@@ -72,8 +75,7 @@ impl Evaluator<'_> {
                 ends = Ends::Either(state);
                 continue;
             }
-            let strict =
-                state.options.exits_on_error && item.rest.is_empty() && !item.first.negated;
+            let strict = state.options.exits_on_error && item.rest.is_empty() && !item.first.negated;
             let (after, output) = self.item(item, state, stdin);
             stdout = together(stdout, output, true);
             ends = match after {
@@ -136,14 +138,7 @@ impl Evaluator<'_> {
                 (Ends::Either(state), stream)
             }
         };
-        (
-            if pipeline.negated {
-                ends.negated()
-            } else {
-                ends
-            },
-            stdout,
-        )
+        (if pipeline.negated { ends.negated() } else { ends }, stdout)
     }
 
     /// Walks commands whose changes to the shell's state are lost.
@@ -160,6 +155,7 @@ impl Evaluator<'_> {
         if let CommandKind::Simple { assignments, words } = &command.kind {
             return self.simple(assignments, words, command, state, stdin);
         }
+        self.spend(0, &command.span);
         let mut state = state;
         let mut input = stdin.clone();
         let mut away = super::redirections::Output::Kept;
@@ -185,19 +181,11 @@ impl Evaluator<'_> {
             CommandKind::Simple { .. } => (Ends::Either(state), Stream::Unknown),
             CommandKind::Subshell(body) => self.subshell(body, state, stdin),
             CommandKind::Group(body) => self.list(body, state, stdin),
-            CommandKind::If {
-                branches,
-                otherwise,
-            } => self.branches(branches, otherwise.as_ref(), state, stdin),
-            CommandKind::While { condition, body } => {
-                self.while_loop(condition, body, state, stdin)
+            CommandKind::If { branches, otherwise } => self.branches(branches, otherwise.as_ref(), state, stdin),
+            CommandKind::While { condition, body } => self.while_loop(condition, body, &command.span, state, stdin),
+            CommandKind::For { name, items, body, asks } => {
+                self.for_loop(name, items.as_deref(), body, *asks, state, stdin)
             }
-            CommandKind::For {
-                name,
-                items,
-                body,
-                asks,
-            } => self.for_loop(name, items.as_deref(), body, *asks, state, stdin),
             CommandKind::ArithmeticFor { expressions, body } => {
                 self.arithmetic_loop(expressions, body, &command.span, state, stdin)
             }
@@ -262,13 +250,7 @@ impl Evaluator<'_> {
         (Ends::of(after), stdout)
     }
 
-    fn case(
-        &mut self,
-        subject: &Word,
-        arms: &[Arm],
-        mut state: State,
-        stdin: &Stream,
-    ) -> (Ends, Stream) {
+    fn case(&mut self, subject: &Word, arms: &[Arm], mut state: State, stdin: &Stream) -> (Ends, Stream) {
         self.flags.control = true;
         self.single(&subject.parts, &mut state);
         let mut after = None;

@@ -17,9 +17,7 @@ impl Evaluator<'_> {
         for word in call.words.iter().skip(1) {
             match word.known() {
                 Some("--") if options => options = false,
-                Some(text) if options && text.len() > 1 && text.starts_with(['-', '+']) => {
-                    letters.push_str(text)
-                }
+                Some(text) if options && text.len() > 1 && text.starts_with(['-', '+']) => letters.push_str(text),
                 _ => {
                     options = false;
                     operands.push(word);
@@ -34,6 +32,9 @@ impl Evaluator<'_> {
             self.doubt("a function is exported", call.span);
         }
         let outside = name == "local" && self.calls.is_empty();
+        if has('f') && (has('r') || name == "readonly") {
+            self.doubt("a function that later definitions do not replace", call.span);
+        }
         if has('p') || has('f') || has('F') || outside {
             return;
         }
@@ -49,10 +50,7 @@ impl Evaluator<'_> {
             };
             if !is_name(&target) {
                 let array = target.split('[').next().unwrap_or("");
-                let digits = target
-                    .get(array.len()..)
-                    .unwrap_or("")
-                    .trim_matches(['[', ']']);
+                let digits = target.get(array.len()..).unwrap_or("").trim_matches(['[', ']']);
                 if !is_name(array) || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
                     self.doubt("an index in a declaration may run code", call.span);
                 }
@@ -70,16 +68,13 @@ impl Evaluator<'_> {
                     if compound && (has('a') || has('A')) {
                         self.doubt("an array given as text may run code", call.span);
                     }
-                    let value = if odd || has('a') || has('A') {
-                        Value::unknown("its letters may be changed")
-                    } else {
-                        value
-                    };
+                    let value =
+                        if odd || has('a') || has('A') { Value::unknown("its letters may be changed") } else { value };
                     self.assign_value(&target, value, appends, call.slot, call.span, state);
                     state.variable_mut(&target).fixed = fixed;
                 }
                 None => {
-                    if !state.variables.contains_key(&target) {
+                    if !state.variables.contains_key(target.as_str()) {
                         let value = if name == "local" || name == "declare" || name == "typeset" {
                             Value::Unset
                         } else {
@@ -99,7 +94,7 @@ impl Evaluator<'_> {
                         &target,
                         state
                             .variables
-                            .get(&target)
+                            .get(target.as_str())
                             .and_then(|variable| match &variable.value {
                                 Value::Text(text) => Some(text.to_string()),
                                 _ => None,
@@ -128,19 +123,10 @@ impl Evaluator<'_> {
             return;
         }
         let set = |letter: char| {
-            letters.split('-').skip(1).any(|group| {
-                group
-                    .split('+')
-                    .next()
-                    .is_some_and(|group| group.contains(letter))
-            })
+            letters.split('-').skip(1).any(|group| group.split('+').next().is_some_and(|group| group.contains(letter)))
         };
         let known = state.variables.contains_key(target);
-        let initial = if known {
-            None
-        } else {
-            Some(self.lookup(target, state))
-        };
+        let initial = if known { None } else { Some(self.lookup(target, state)) };
         let variable = state.variable_mut(target);
         if let Some(value) = initial {
             variable.value = value;
@@ -165,12 +151,7 @@ impl Evaluator<'_> {
                     if let Some(body) = Rc::make_mut(&mut state.functions).get_mut(name) {
                         *body = None;
                     }
-                    if matches!(name, "IFS")
-                        || state
-                            .variables
-                            .get(name)
-                            .is_some_and(|variable| variable.fixed)
-                    {
+                    if matches!(name, "IFS") || state.variables.get(name).is_some_and(|variable| variable.fixed) {
                         state.set(name, Value::unknown("it was unset"));
                     } else {
                         state.set(name, Value::Unset);
@@ -181,14 +162,8 @@ impl Evaluator<'_> {
                 }
                 Some(name) => {
                     let array = name.split('[').next().unwrap_or("");
-                    let index = name
-                        .get(array.len()..)
-                        .unwrap_or("")
-                        .trim_matches(['[', ']']);
-                    if !index
-                        .bytes()
-                        .all(|byte| byte.is_ascii_digit() || matches!(byte, b'@' | b'*' | b'-'))
-                    {
+                    let index = name.get(array.len()..).unwrap_or("").trim_matches(['[', ']']);
+                    if !index.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'@' | b'*' | b'-')) {
                         self.doubt("an index may run code", call.span);
                     }
                     state.set(array, Value::unknown("an element was unset"));
@@ -221,21 +196,11 @@ impl Evaluator<'_> {
                         self.doubt("mapfile runs code for each line", call.span);
                     }
                     if let Some(place) = letters.find(|letter| with_value.contains(letter)) {
-                        array |= name == "read"
-                            && letters
-                                .get(place..)
-                                .is_some_and(|rest| rest.starts_with('a'));
+                        array |= name == "read" && letters.get(place..).is_some_and(|rest| rest.starts_with('a'));
                         let glued = letters.get(place.saturating_add(1)..).unwrap_or("");
-                        let value = if glued.is_empty() {
-                            words.next().cloned()
-                        } else {
-                            Some(Word::Known(glued.to_owned()))
-                        };
-                        if name == "read"
-                            && letters
-                                .get(place..)
-                                .is_some_and(|rest| rest.starts_with('a'))
-                        {
+                        let value =
+                            if glued.is_empty() { words.next().cloned() } else { Some(Word::Known(glued.to_owned())) };
+                        if name == "read" && letters.get(place..).is_some_and(|rest| rest.starts_with('a')) {
                             names.extend(value);
                         }
                     }
@@ -250,9 +215,7 @@ impl Evaluator<'_> {
             names = names.get(1..2).map(<[Word]>::to_vec).unwrap_or_default();
             names.extend(["OPTARG", "OPTIND"].map(|name| Word::Known(name.to_owned())));
         } else if names.is_empty() {
-            names.push(Word::Known(
-                if name == "read" { "REPLY" } else { "MAPFILE" }.to_owned(),
-            ));
+            names.push(Word::Known(if name == "read" { "REPLY" } else { "MAPFILE" }.to_owned()));
         }
         let whole_line = name == "read" && names.len() == 1 && !array;
         for word in &names {
@@ -270,10 +233,7 @@ impl Evaluator<'_> {
                     state.set(target, value);
                 }
                 _ => {
-                    self.doubt(
-                        "which variable is read is not known, or its index may run code",
-                        call.span,
-                    );
+                    self.doubt("which variable is read is not known, or its index may run code", call.span);
                     state.forget_variables("something was read into it");
                 }
             }
@@ -289,10 +249,7 @@ impl Evaluator<'_> {
                 state.set(name, Value::unknown("it was printed into"));
             }
             _ => {
-                self.doubt(
-                    "which variable is printed into is not known, or its index may run code",
-                    call.span,
-                );
+                self.doubt("which variable is printed into is not known, or its index may run code", call.span);
                 state.forget_variables("something was printed into it");
             }
         }
@@ -320,21 +277,20 @@ impl Evaluator<'_> {
                             'e' => state.options.exits_on_error = on,
                             'f' => state.options.no_globs = on,
                             'a' => state.options.exports_all = on,
-                            'u' | 'x' | 'v' | 'C' | 'h' | 'b' | 'm' | 'E' | 'T' | 'n' | 'H' => {}
+                            'u' | 'x' | 'v' | 'C' | 'h' | 'b' | 'm' | 'E' | 'T' | 'n' => {}
                             'o' => match words.next().map(Word::known) {
                                 None => {}
                                 Some(Some("errexit")) => state.options.exits_on_error = on,
                                 Some(Some("noglob")) => state.options.no_globs = on,
                                 Some(Some("allexport")) => state.options.exports_all = on,
                                 Some(Some(
-                                    "pipefail" | "nounset" | "xtrace" | "verbose" | "noclobber"
-                                    | "errtrace" | "functrace" | "monitor" | "notify" | "hashall"
-                                    | "noexec" | "history" | "histexpand",
+                                    "pipefail" | "nounset" | "xtrace" | "verbose" | "noclobber" | "errtrace"
+                                    | "functrace" | "monitor" | "notify" | "hashall" | "noexec",
                                 )) => {}
-                                Some(_) => {
-                                    self.doubt("a shell option that is not understood", call.span)
-                                }
+                                Some(_) => self.doubt("a shell option that is not understood", call.span),
                             },
+                            // With `H` later lines are taken from the history.
+                            'H' if !on => {}
                             _ => self.doubt("a shell option that is not understood", call.span),
                         }
                     }
@@ -356,12 +312,10 @@ impl Evaluator<'_> {
 
     /// `shopt …`
     pub fn shell_options(&mut self, call: &Call) {
-        const HARMLESS: [&str; 14] = [
+        const HARMLESS: [&str; 12] = [
             "extglob",
             "nullglob",
             "globstar",
-            "dotglob",
-            "nocaseglob",
             "failglob",
             "inherit_errexit",
             "nocasematch",
@@ -383,10 +337,7 @@ impl Evaluator<'_> {
 }
 
 fn positional(words: &[Word], state: &mut State) {
-    state.positional = words
-        .iter()
-        .all(is_single)
-        .then(|| words.iter().map(Value::of_word).collect());
+    state.positional = words.iter().all(is_single).then(|| words.iter().map(Value::of_word).collect());
 }
 
 /// `name=value` taken apart: the name, the value if there is one, and whether it is added.

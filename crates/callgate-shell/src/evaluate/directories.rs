@@ -49,9 +49,7 @@ impl Evaluator<'_> {
                 Some("--") if options => options = false,
                 Some("-P" | "-e" | "-Pe") if options => physical = true,
                 Some("-L" | "-@") if options => {}
-                Some(other) if options && other.len() > 1 && other.starts_with(['-', '+']) => {
-                    understood = false
-                }
+                Some(other) if options && other.len() > 1 && other.starts_with(['-', '+']) => understood = false,
                 _ => operands.push(word),
             }
         }
@@ -74,24 +72,15 @@ impl Evaluator<'_> {
             arrived.stack.push(state.directories.clone());
         }
         arrived.go(target);
-        (
-            Ends::Split(Some(arrived), Some(state)),
-            Stream::Text(String::new()),
-        )
+        (Ends::Split(Some(arrived), Some(state)), Stream::Text(String::new()))
     }
 
-    fn destinations(
-        &self,
-        path: &str,
-        physical: bool,
-        state: &State,
-    ) -> Option<Vec<Option<Rc<str>>>> {
+    fn destinations(&self, path: &str, physical: bool, state: &State) -> Option<Vec<Option<Rc<str>>>> {
         if path.is_empty() {
             return Some(state.directories.clone());
         }
         let searched = !path.starts_with(['/', '.'])
-            && (state.variables.contains_key("CDPATH")
-                || self.context.variables.contains_key("CDPATH"));
+            && (state.variables.contains_key("CDPATH") || self.context.variables.contains_key("CDPATH"));
         if searched {
             return None;
         }

@@ -29,8 +29,7 @@ impl Evaluator<'_> {
             return;
         }
         for parts in self.alternatives(source) {
-            let lone_dollar =
-                |part: &Part| matches!(part, Part::Literal(text) if text.contains('$'));
+            let lone_dollar = |part: &Part| matches!(part, Part::Literal(text) if text.contains('$'));
             if parts.len() > 1 && parts.iter().any(lone_dollar) {
                 // bash does not split such a word at all. What it holds must still be looked at.
                 self.fields(&parts, state, true);
@@ -40,17 +39,12 @@ impl Evaluator<'_> {
             }
             let globs = !state.options.no_globs;
             let fields = self.fields(&parts, state, true);
-            words.extend(
-                fields
-                    .iter()
-                    .filter(|field| !field.vanishes())
-                    .map(|field| field.word(globs)),
-            );
+            words.extend(fields.iter().filter(|field| !field.vanishes()).map(|field| field.word(globs)));
         }
     }
 
     /// The words that brace expansion makes of one.
-    fn alternatives(&mut self, source: &Source) -> Vec<Vec<Part>> {
+    pub fn alternatives(&mut self, source: &Source) -> Vec<Vec<Part>> {
         if !braces::has_braces(&source.parts) {
             return vec![source.parts.clone()];
         }
@@ -95,19 +89,11 @@ impl Evaluator<'_> {
 
     /// Expands parts to fields; `splits` says whether unquoted expansions fall apart at blanks.
     pub fn fields(&mut self, parts: &[Part], state: &mut State, splits: bool) -> Vec<Field> {
-        let mut fields = Fields {
-            done: Vec::new(),
-            open: Field::default(),
-            splits,
-        };
+        let mut fields = Fields { done: Vec::new(), open: Field::default(), splits };
         for (place, part) in parts.iter().enumerate() {
             match part {
                 Part::Literal(text) => {
-                    let rest = if place == 0 {
-                        self.tilde(text, parts.len() == 1, state, &mut fields)
-                    } else {
-                        text
-                    };
+                    let rest = if place == 0 { self.tilde(text, parts.len() == 1, state, &mut fields) } else { text };
                     fields.open.push_text(rest, false);
                 }
                 Part::Quoted(text) => {
@@ -130,16 +116,8 @@ impl Evaluator<'_> {
     }
 
     /// `~` at the start of a word; returns what is left of the text.
-    fn tilde<'t>(
-        &mut self,
-        text: &'t str,
-        whole: bool,
-        state: &State,
-        fields: &mut Fields,
-    ) -> &'t str {
-        let named = text
-            .find("=~")
-            .filter(|end| is_name(text.get(..*end).unwrap_or("").trim_end_matches('+')));
+    fn tilde<'t>(&mut self, text: &'t str, whole: bool, state: &State, fields: &mut Fields) -> &'t str {
+        let named = text.find("=~").filter(|end| is_name(text.get(..*end).unwrap_or("").trim_end_matches('+')));
         let text = match named.map(|end| text.split_at(end.saturating_add(1))) {
             // A word that looks like an assignment.
             Some((name, value)) => {
@@ -156,14 +134,14 @@ impl Evaluator<'_> {
         let left = end.and_then(|end| rest.get(end..)).unwrap_or("");
         if end.is_none() && !whole {
             // `~"x"`: quotes in the name part; `~$x`: no tilde expansion.
-            fields.open.pieces.push(Piece::Unknown {
-                why: Rc::from("a home directory"),
-                many: false,
-            });
+            fields.open.pieces.push(Piece::Unknown { why: Rc::from("a home directory"), many: false });
             return left;
         }
         let place = match user {
             "" => self.lookup("HOME", state),
+            // The shell takes what the variable says, which an assignment may have changed.
+            "+" if state.variables.contains_key("PWD") => Value::unknown("PWD was assigned to"),
+            "-" if state.variables.contains_key("OLDPWD") => Value::unknown("OLDPWD was assigned to"),
             "+" => match state.directories.as_slice() {
                 [Some(directory)] => Value::Text(Rc::clone(directory)),
                 _ => Value::unknown("the working directory is not known"),
@@ -176,10 +154,7 @@ impl Evaluator<'_> {
         };
         match place {
             Value::Text(directory) => fields.open.push_text(&directory, true),
-            _ => fields.open.pieces.push(Piece::Unknown {
-                why: Rc::from("a home directory"),
-                many: false,
-            }),
+            _ => fields.open.pieces.push(Piece::Unknown { why: Rc::from("a home directory"), many: false }),
         }
         left
     }
@@ -189,13 +164,7 @@ impl Evaluator<'_> {
         let tilde = |part: &Part| matches!(part, Part::Literal(text) if text.contains(":~"));
         if parts.iter().any(tilde) {
             let mut field = self.single(parts, state);
-            field.pieces.insert(
-                0,
-                Piece::Unknown {
-                    why: Rc::from("home directories in a list"),
-                    many: false,
-                },
-            );
+            field.pieces.insert(0, Piece::Unknown { why: Rc::from("home directories in a list"), many: false });
             return field;
         }
         self.single(parts, state)
@@ -222,20 +191,13 @@ impl Evaluator<'_> {
                 fields.push(&value, quoted, self.splitting(state));
             }
             Part::Process { reads, body } => {
-                let input = if *reads {
-                    Stream::Unconnected
-                } else {
-                    Stream::Unknown
-                };
+                let input = if *reads { Stream::Unconnected } else { Stream::Unknown };
                 self.substitution(body, state, &input);
                 fields.open.push_text("/dev/fd/63", true);
             }
             Part::Unclear(why, span) => {
                 self.doubt(why, span);
-                fields.open.pieces.push(Piece::Unknown {
-                    why: Rc::from(why.as_str()),
-                    many: !quoted,
-                });
+                fields.open.pieces.push(Piece::Unknown { why: Rc::from(why.as_str()), many: !quoted });
             }
         }
     }
@@ -243,6 +205,9 @@ impl Evaluator<'_> {
     /// Runs the commands of a substitution in a subshell and returns what they print.
     pub fn substitution(&mut self, body: &Substitution, state: &State, stdin: &Stream) -> Stream {
         self.flags.subshell = true;
+        if let Some(why) = body.doubt {
+            self.doubt(why, &body.span);
+        }
         let (parent, current) = (self.parent, self.current);
         self.parent = current.or(parent);
         self.current = None;
@@ -261,29 +226,17 @@ impl Evaluator<'_> {
             Stream::Names(directories) => match directories.as_slice() {
                 [directory] => {
                     let directory = Rc::from(directory.as_str());
-                    fields.open.pieces.push(Piece::Below {
-                        directory,
-                        many: !quoted,
-                    });
+                    fields.open.pieces.push(Piece::Below { directory, many: !quoted });
                 }
                 _ => {
                     let why = Rc::from("names from several directories");
-                    fields
-                        .open
-                        .pieces
-                        .push(Piece::Unknown { why, many: !quoted });
+                    fields.open.pieces.push(Piece::Unknown { why, many: !quoted });
                 }
             },
-            Stream::Word => fields.open.pieces.push(Piece::Pattern {
-                pattern: Rc::from("*"),
-                quoted: true,
-            }),
+            Stream::Word => fields.open.pieces.push(Piece::Pattern { pattern: Rc::from("*"), quoted: true }),
             _ => {
                 let why = Rc::from("the output of a command");
-                fields
-                    .open
-                    .pieces
-                    .push(Piece::Unknown { why, many: !quoted });
+                fields.open.pieces.push(Piece::Unknown { why, many: !quoted });
             }
         }
     }
@@ -309,9 +262,7 @@ impl Evaluator<'_> {
 pub(super) fn is_name(text: &str) -> bool {
     !text.is_empty()
         && !text.starts_with(|first: char| first.is_ascii_digit())
-        && text
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
 /// How unquoted expansions fall apart.
@@ -348,16 +299,10 @@ impl Fields {
             }
             Value::Number => self.open.pieces.push(Piece::Number),
             Value::Below(directory) => {
-                self.open.pieces.push(Piece::Below {
-                    directory: Rc::clone(directory),
-                    many: splits,
-                });
+                self.open.pieces.push(Piece::Below { directory: Rc::clone(directory), many: splits });
             }
             Value::Glob(pattern) => {
-                self.open.pieces.push(Piece::Pattern {
-                    pattern: Rc::clone(pattern),
-                    quoted: !splits,
-                });
+                self.open.pieces.push(Piece::Pattern { pattern: Rc::clone(pattern), quoted: !splits });
             }
             Value::Prefix(prefix, why) => {
                 if !splits {
@@ -365,15 +310,9 @@ impl Fields {
                 } else if splitting == Splitting::Blanks && !prefix.contains([' ', '\t', '\n']) {
                     self.open.push_text(prefix, false);
                 }
-                self.open.pieces.push(Piece::Unknown {
-                    why: Rc::clone(why),
-                    many: splits,
-                });
+                self.open.pieces.push(Piece::Unknown { why: Rc::clone(why), many: splits });
             }
-            Value::Unknown(why) => self.open.pieces.push(Piece::Unknown {
-                why: Rc::clone(why),
-                many: splits,
-            }),
+            Value::Unknown(why) => self.open.pieces.push(Piece::Unknown { why: Rc::clone(why), many: splits }),
             Value::Unset => {}
         }
         self.open.quoted |= quoted && !matches!(value, Value::Unset);
@@ -384,10 +323,7 @@ impl Fields {
         if text.starts_with(BLANKS) && !self.open.vanishes() {
             self.next();
         }
-        let mut words = text
-            .split(BLANKS)
-            .filter(|word| !word.is_empty())
-            .peekable();
+        let mut words = text.split(BLANKS).filter(|word| !word.is_empty()).peekable();
         let any = words.peek().is_some();
         while let Some(word) = words.next() {
             self.open.push_text(word, false);

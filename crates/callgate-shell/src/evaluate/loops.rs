@@ -3,11 +3,14 @@
 use super::Evaluator;
 use super::state::{Ends, State, Value, join};
 use crate::stream::Stream;
-use crate::syntax::ast::{Part, Script, Span, Word as Source};
+use crate::syntax::ast::{Argument, CommandKind, Part, Script, Span, Word as Source};
 use crate::word::Word;
 
 /// How often a loop is walked before everything it may change is forgotten.
 const ROUNDS: usize = 4;
+
+/// Why a loop that nothing ends is not understood: it may start processes or fill the disk for ever.
+const ENDLESS: &str = "a loop without end";
 
 /// The states with which a loop is left early.
 #[derive(Debug, Default)]
@@ -20,10 +23,7 @@ impl Evaluator<'_> {
     /// Walks a body once. Returns the state at its end, `continue` included.
     fn round(&mut self, body: &Script, state: State, stdin: &Stream) -> Option<State> {
         let (ends, _) = self.list(body, state, stdin);
-        let continued = self
-            .loops
-            .last_mut()
-            .and_then(|leaving| leaving.continued.take());
+        let continued = self.loops.last_mut().and_then(|leaving| leaving.continued.take());
         join(ends.merged(), continued)
     }
 
@@ -45,7 +45,7 @@ impl Evaluator<'_> {
                 return done;
             };
             let joined = entry.clone().join(next);
-            if joined == entry || round > ROUNDS {
+            if joined == entry || round > ROUNDS || self.exhausted() {
                 return done;
             }
             entry = joined;
@@ -61,6 +61,7 @@ impl Evaluator<'_> {
         &mut self,
         condition: &Script,
         body: &Script,
+        span: &Span,
         state: State,
         stdin: &Stream,
     ) -> (Ends, Stream) {
@@ -71,12 +72,13 @@ impl Evaluator<'_> {
             // `until` swaps the two; both are followed either way.
             let (success, failure) = ends.split();
             let either = join(success, failure);
-            let goes_on = either
-                .clone()
-                .and_then(|state| evaluator.round(body, state, stdin));
+            let goes_on = either.clone().and_then(|state| evaluator.round(body, state, stdin));
             (either, goes_on)
         });
         let broken = self.leave();
+        if broken.is_none() && is_constant(condition) {
+            self.doubt(ENDLESS, span);
+        }
         (Ends::of(join(done, broken)), self.loop_output())
     }
 
@@ -102,19 +104,12 @@ impl Evaluator<'_> {
             }
             None => match &state.positional {
                 Some(values) => values.iter().map(word_of).collect(),
-                None => vec![Word::Unknown {
-                    why: "the arguments are not known".to_owned(),
-                    many: true,
-                }],
+                None => vec![Word::Unknown { why: "the arguments are not known".to_owned(), many: true }],
             },
         };
         self.loops.push(Leaving::default());
         let after = if asks || items.len() > self.context.limits.unrolled {
-            let value = items
-                .iter()
-                .map(Value::of_word)
-                .reduce(|all, value| all.join(&value))
-                .unwrap_or(Value::Unset);
+            let value = items.iter().map(Value::of_word).reduce(|all, value| all.join(&value)).unwrap_or(Value::Unset);
             self.repeat(name, &value, body, state, stdin)
         } else {
             self.unrolled(name, &items, body, state, stdin)
@@ -123,24 +118,18 @@ impl Evaluator<'_> {
         (Ends::of(join(after, broken)), self.loop_output())
     }
 
-    fn unrolled(
-        &mut self,
-        name: &str,
-        items: &[Word],
-        body: &Script,
-        state: State,
-        stdin: &Stream,
-    ) -> Option<State> {
+    fn unrolled(&mut self, name: &str, items: &[Word], body: &Script, state: State, stdin: &Stream) -> Option<State> {
         let mut current = Some(state);
         for item in items {
+            if self.exhausted() {
+                break;
+            }
             let mut state = current.take()?;
             let value = Value::of_word(item);
             let single = match item {
                 Word::Known(_) => true,
                 Word::Glob(_) => false,
-                Word::Below { many, .. }
-                | Word::Partly { many, .. }
-                | Word::Unknown { many, .. } => !many,
+                Word::Below { many, .. } | Word::Partly { many, .. } | Word::Unknown { many, .. } => !many,
             };
             current = if single {
                 state.set(name, value);
@@ -153,14 +142,7 @@ impl Evaluator<'_> {
     }
 
     /// Any number of rounds with a value of this kind.
-    fn repeat(
-        &mut self,
-        name: &str,
-        value: &Value,
-        body: &Script,
-        state: State,
-        stdin: &Stream,
-    ) -> Option<State> {
+    fn repeat(&mut self, name: &str, value: &Value, body: &Script, state: State, stdin: &Stream) -> Option<State> {
         self.settle(state, |evaluator, state| {
             let mut inside = state.clone();
             inside.set(name, value.clone());
@@ -194,7 +176,34 @@ impl Evaluator<'_> {
             (Some(state), goes_on)
         });
         let broken = self.leave();
+        let blank = |part: &Part| matches!(part, Part::Literal(text) if text.trim().is_empty());
+        if broken.is_none() && expressions.get(1).is_none_or(|parts| parts.iter().all(blank)) {
+            self.doubt(ENDLESS, span);
+        }
         (Ends::of(join(done, broken)), self.loop_output())
+    }
+}
+
+/// Whether a condition always comes out the same (`while :`, `until false`).
+fn is_constant(condition: &Script) -> bool {
+    let [item] = condition.items.as_slice() else {
+        return false;
+    };
+    match item.first.commands.as_slice() {
+        [command] if item.rest.is_empty() => match &command.kind {
+            CommandKind::Simple { words, .. } => match words.as_slice() {
+                [Argument::Word(word)] => matches!(word.plain(), Some(":" | "true" | "false")),
+                [Argument::Word(first), Argument::Word(_)] => {
+                    matches!(first.plain(), Some(":" | "true" | "false"))
+                }
+                _ => false,
+            },
+            CommandKind::Arithmetic(parts) => {
+                matches!(parts.as_slice(), [Part::Literal(text)] if text.trim().parse::<i64>().is_ok())
+            }
+            _ => false,
+        },
+        _ => false,
     }
 }
 
@@ -202,24 +211,11 @@ impl Evaluator<'_> {
 pub(super) fn word_of(value: &Value) -> Word {
     match value {
         Value::Text(text) => Word::Known(text.to_string()),
-        Value::Number => Word::Unknown {
-            why: "a number that is not known".to_owned(),
-            many: false,
-        },
-        Value::Below(directory) => Word::Below {
-            directory: directory.to_string(),
-            many: false,
-        },
+        Value::Number => Word::Unknown { why: "a number that is not known".to_owned(), many: false },
+        Value::Below(directory) => Word::Below { directory: directory.to_string(), many: false },
         Value::Glob(pattern) => Word::Glob(pattern.to_string()),
-        Value::Prefix(prefix, why) => Word::Partly {
-            prefix: prefix.to_string(),
-            why: why.to_string(),
-            many: false,
-        },
-        Value::Unknown(why) => Word::Unknown {
-            why: why.to_string(),
-            many: false,
-        },
+        Value::Prefix(prefix, why) => Word::Partly { prefix: prefix.to_string(), why: why.to_string(), many: false },
+        Value::Unknown(why) => Word::Unknown { why: why.to_string(), many: false },
         Value::Unset => Word::Known(String::new()),
     }
 }

@@ -30,6 +30,7 @@ use crate::syntax::{Dialect, Limits, parse};
 use crate::word::Word;
 use serde::Serialize;
 use state::State;
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::Rc;
@@ -163,6 +164,8 @@ struct Evaluator<'c> {
     doubts: Vec<Doubt>,
     flags: Flags,
     steps: usize,
+    /// How many bytes variables have been expanded to.
+    expanded: Cell<usize>,
     depth: usize,
     /// The wrappers around what is being walked.
     wrappers: Vec<String>,
@@ -193,6 +196,7 @@ impl<'c> Evaluator<'c> {
             doubts: Vec::new(),
             flags: Flags::default(),
             steps: 0,
+            expanded: Cell::new(0),
             depth: 0,
             wrappers: Vec::new(),
             elsewhere: None,
@@ -207,12 +211,25 @@ impl<'c> Evaluator<'c> {
         }
     }
 
+    /// Whether the work that may be done is done. Nothing more is walked then.
+    fn exhausted(&self) -> bool {
+        self.steps > self.context.limits.steps
+    }
+
+    /// Pays for a command and the bytes of its words.
+    fn spend(&mut self, bytes: usize, span: &Span) {
+        let limit = self.context.limits.steps;
+        let before = self.exhausted();
+        self.steps = self.steps.saturating_add(1).saturating_add(bytes / 4096);
+        if self.exhausted() && !before {
+            self.current = None;
+            self.doubt(&format!("more than {limit} commands"), span);
+        }
+    }
+
     /// Notes that something is not understood, as an effect of the command at hand.
     fn doubt(&mut self, what: &str, span: &Span) {
-        let doubt = Doubt {
-            what: what.to_owned(),
-            span: span.clone(),
-        };
+        let doubt = Doubt { what: what.to_owned(), span: span.clone() };
         let again = self.doubts.len() < 1000 && self.doubts.contains(&doubt);
         if !again && self.doubts.len() < 1000 {
             self.doubts.push(doubt);
@@ -262,20 +279,11 @@ impl<'c> Evaluator<'c> {
     }
 
     fn finish(self) -> Analysis {
-        let opaque = |command: &SimpleCommand| {
-            command
-                .effects
-                .iter()
-                .any(|effect| effect.action == Action::Opaque)
-        };
+        let opaque = |command: &SimpleCommand| command.effects.iter().any(|effect| effect.action == Action::Opaque);
         let partial = !self.doubts.is_empty() || self.commands.iter().any(opaque);
         Analysis {
             commands: self.commands,
-            coverage: if partial {
-                Coverage::Partial
-            } else {
-                Coverage::Complete
-            },
+            coverage: if partial { Coverage::Partial } else { Coverage::Complete },
             doubts: self.doubts,
             flags: self.flags,
         }
@@ -296,10 +304,7 @@ fn opaque(why: &str, because: &str) -> Effect {
 fn run(name: &str, origin: CodeOrigin, because: &str) -> Effect {
     Effect {
         action: Action::Run,
-        target: Target::Program(Program {
-            name: name.to_owned(),
-            origin,
-        }),
+        target: Target::Program(Program { name: name.to_owned(), origin }),
         marks: Vec::new(),
         because: because.to_owned(),
     }

@@ -29,12 +29,7 @@ impl Evaluator<'_> {
         }
         let mut inner = self.child_state(nested, call, directory, state);
         let stdin = nested.stdin.as_ref().unwrap_or(call.stdin);
-        let saved = (
-            self.parent,
-            self.current,
-            self.elsewhere.clone(),
-            self.dialect,
-        );
+        let saved = (self.parent, self.current, self.elsewhere.clone(), self.dialect);
         self.parent = Some(call.slot);
         self.wrappers.push(name.to_owned());
         self.depth = self.depth.saturating_add(1);
@@ -43,15 +38,8 @@ impl Evaluator<'_> {
         }
         let stdout = match &nested.body {
             NestedBody::Words(words) => self.nested_words(words, nested, call, stdin, inner),
-            NestedBody::Shell {
-                source: Word::Known(source),
-                parameters,
-            } => {
-                self.dialect = if matches!(name, "sh" | "dash" | "ash") {
-                    Dialect::Sh
-                } else {
-                    Dialect::Bash
-                };
+            NestedBody::Shell { source: Word::Known(source), parameters } => {
+                self.dialect = if matches!(name, "sh" | "dash" | "ash") { Dialect::Sh } else { Dialect::Bash };
                 let mut values = parameters.iter().map(Value::of_word);
                 inner.zero = values.next().unwrap_or(Value::unknown("`$0` is not known"));
                 inner.positional = match parameters.iter().all(is_single) {
@@ -77,14 +65,7 @@ impl Evaluator<'_> {
         stdout
     }
 
-    fn nested_words(
-        &mut self,
-        words: &[Word],
-        nested: &Nested,
-        call: &Call,
-        stdin: &Stream,
-        state: State,
-    ) -> Stream {
+    fn nested_words(&mut self, words: &[Word], nested: &Nested, call: &Call, stdin: &Stream, state: State) -> Stream {
         let directory = match state.directories.as_slice() {
             [Some(directory)] => Some(Rc::clone(directory)),
             _ => None,
@@ -111,20 +92,15 @@ impl Evaluator<'_> {
     }
 
     /// The state a child process starts with: what is exported, nothing else.
-    fn child_state(
-        &mut self,
-        nested: &Nested,
-        call: &Call,
-        directory: Option<&str>,
-        state: &State,
-    ) -> State {
+    fn child_state(&mut self, nested: &Nested, call: &Call, directory: Option<&str>, state: &State) -> State {
         let mut inner = State::new(directory);
         inner.path_changed = state.path_changed;
+        inner.swayed = state.swayed;
         inner.anything_set = state.anything_set;
         let mut variables = state.variables.as_ref().clone();
         for (name, variable) in &mut variables {
             // Whether a variable that was there before is exported is not known.
-            if !variable.exported && !self.context.variables.contains_key(name) {
+            if !variable.exported && !self.context.variables.contains_key(&**name) {
                 *variable = Variable::new(Value::unknown("it may not be exported"));
             }
         }
@@ -154,20 +130,8 @@ impl Evaluator<'_> {
     }
 
     /// Walks shell source in the given state.
-    pub fn source(
-        &mut self,
-        text: &str,
-        span: &Span,
-        state: State,
-        stdin: &Stream,
-    ) -> (Ends, Stream) {
-        let reading = parse_at(
-            text,
-            self.dialect,
-            self.context.limits,
-            Some(span.clone()),
-            self.depth,
-        );
+    pub fn source(&mut self, text: &str, span: &Span, state: State, stdin: &Stream) -> (Ends, Stream) {
+        let reading = parse_at(text, self.dialect, self.context.limits, Some(span.clone()), self.depth);
         let result = self.list(&reading.script, state, stdin);
         if let Some(mistake) = reading.mistake {
             self.doubt(&mistake.what, span);
@@ -175,26 +139,17 @@ impl Evaluator<'_> {
         result
     }
 
-    pub fn call_function(
-        &mut self,
-        name: &str,
-        body: &Rc<Command>,
-        call: &Call,
-        mut state: State,
-    ) -> (Ends, Stream) {
+    pub fn call_function(&mut self, name: &str, body: &Rc<Command>, call: &Call, mut state: State) -> (Ends, Stream) {
         if self.calls.iter().any(|caller| caller == name) || self.calls.len() >= CALLS {
             self.doubt(&format!("the function `{name}` calls itself"), call.span);
             return (Ends::Either(self.forgotten(state)), Stream::Unknown);
         }
         let arguments = call.words.get(1..).unwrap_or(&[]);
         let positional = state.positional.clone();
-        state.positional = arguments
-            .iter()
-            .all(is_single)
-            .then(|| arguments.iter().map(Value::of_word).collect());
+        state.positional = arguments.iter().all(is_single).then(|| arguments.iter().map(Value::of_word).collect());
         let mut hidden = Vec::new();
         for (name, word) in call.assignments {
-            hidden.push((name.clone(), state.variables.get(name).cloned()));
+            hidden.push((name.clone(), state.variables.get(name.as_str()).cloned()));
             state.set(name, Value::of_word(word));
             state.path_changed |= name == "PATH";
         }
@@ -216,8 +171,8 @@ impl Evaluator<'_> {
             let variables = Rc::make_mut(&mut state.variables);
             for (name, variable) in hidden.into_iter().rev() {
                 match variable {
-                    Some(variable) => variables.insert(name, variable),
-                    None => variables.remove(&name),
+                    Some(variable) => variables.insert(Rc::from(name), variable),
+                    None => variables.remove(name.as_str()),
                 };
             }
         }

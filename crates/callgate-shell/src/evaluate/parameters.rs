@@ -5,28 +5,27 @@ use super::expand::Fields;
 use super::patterns::{self, Step};
 use super::pieces::Piece;
 use super::state::{State, Value};
+use crate::environment::is_secret;
 use crate::syntax::ast::{Index, Operator, Parameter, Part, TestKind};
 use std::rc::Rc;
 
+/// More bytes of values than this are not followed.
+const MOST_EXPANDED: usize = 1 << 22;
+
 /// Variables that the shell itself makes whole numbers.
-const NUMBERS: [&str; 11] = [
-    "?",
-    "$",
-    "!",
-    "RANDOM",
-    "SECONDS",
-    "LINENO",
-    "UID",
-    "EUID",
-    "PPID",
-    "BASHPID",
-    "EPOCHSECONDS",
-];
+const NUMBERS: [&str; 11] =
+    ["?", "$", "!", "RANDOM", "SECONDS", "LINENO", "UID", "EUID", "PPID", "BASHPID", "EPOCHSECONDS"];
 
 impl Evaluator<'_> {
     /// The value of a variable or parameter.
     pub fn lookup(&self, name: &str, state: &State) -> Value {
         if let Some(variable) = state.variables.get(name) {
+            if let Value::Text(text) = &variable.value {
+                self.expanded.set(self.expanded.get().saturating_add(text.len()));
+                if self.expanded.get() > MOST_EXPANDED {
+                    return Value::unknown("more text than is followed");
+                }
+            }
             return variable.value.clone();
         }
         if let Ok(place) = name.parse::<usize>() {
@@ -50,10 +49,9 @@ impl Evaluator<'_> {
                 [Some(directory)] => Value::Text(Rc::clone(directory)),
                 _ => Value::unknown("the working directory is not known"),
             },
-            "OLDPWD" => state.previous.clone().map_or(
-                Value::unknown("the previous directory is not known"),
-                Value::Text,
-            ),
+            "OLDPWD" => {
+                state.previous.clone().map_or(Value::unknown("the previous directory is not known"), Value::Text)
+            }
             "_" | "SHLVL" | "-" => Value::unknown("the shell sets it itself"),
             _ if self.elsewhere.is_some() => Value::unknown("a variable of another machine"),
             _ => match (self.context.variables.get(name), name, self.context.home) {
@@ -64,13 +62,10 @@ impl Evaluator<'_> {
         }
     }
 
-    pub fn parameter(
-        &mut self,
-        parameter: &Parameter,
-        state: &mut State,
-        quoted: bool,
-        fields: &mut Fields,
-    ) {
+    pub fn parameter(&mut self, parameter: &Parameter, state: &mut State, quoted: bool, fields: &mut Fields) {
+        if is_secret(&parameter.name) && !parameter.length && !state.variables.contains_key(&*parameter.name) {
+            self.doubt(&format!("the value of ${} looks like a secret", parameter.name), &parameter.span);
+        }
         if parameter.operator == Operator::Names {
             return unknown_list(fields, "names of variables");
         }
@@ -92,11 +87,7 @@ impl Evaluator<'_> {
             (None, true) => fields.push(&Value::Number, quoted, self.splitting(state)),
             (Some(values), false) if plain => {
                 let keys = (0..values.len()).map(|place| Value::text(&place.to_string()));
-                let values: Vec<Value> = if parameter.indirect {
-                    keys.collect()
-                } else {
-                    values
-                };
+                let values: Vec<Value> = if parameter.indirect { keys.collect() } else { values };
                 self.list_of(&values, each, state, quoted, fields);
             }
             _ => {
@@ -106,14 +97,7 @@ impl Evaluator<'_> {
         }
     }
 
-    fn list_of(
-        &mut self,
-        values: &[Value],
-        each: bool,
-        state: &State,
-        quoted: bool,
-        fields: &mut Fields,
-    ) {
+    fn list_of(&mut self, values: &[Value], each: bool, state: &State, quoted: bool, fields: &mut Fields) {
         let splitting = self.splitting(state);
         for (place, value) in values.iter().enumerate() {
             if place > 0 && each {
@@ -150,11 +134,7 @@ impl Evaluator<'_> {
             Operator::Plain | Operator::Transform(_) | Operator::Names => Vec::new(),
             Operator::Test { operand, .. } => vec![operand],
             Operator::Remove { pattern, .. } | Operator::Case { pattern, .. } => vec![pattern],
-            Operator::Replace {
-                pattern,
-                replacement,
-                ..
-            } => vec![pattern, replacement],
+            Operator::Replace { pattern, replacement, .. } => vec![pattern, replacement],
             Operator::Substring { offset, length } => {
                 let mut lists: Vec<&[Part]> = vec![offset];
                 lists.extend(length.as_deref());
@@ -166,17 +146,9 @@ impl Evaluator<'_> {
         }
     }
 
-    fn one_value(
-        &mut self,
-        parameter: &Parameter,
-        state: &mut State,
-        quoted: bool,
-        fields: &mut Fields,
-    ) {
+    fn one_value(&mut self, parameter: &Parameter, state: &mut State, quoted: bool, fields: &mut Fields) {
         let mut value = match &parameter.index {
-            Some(Index::Expression(parts)) => {
-                self.element(&parameter.name, parts, parameter, state)
-            }
+            Some(Index::Expression(parts)) => self.element(&parameter.name, parts, parameter, state),
             _ => self.lookup(&parameter.name, state),
         };
         if parameter.indirect {
@@ -191,38 +163,16 @@ impl Evaluator<'_> {
         }
         let value = match &parameter.operator {
             Operator::Plain => value,
-            Operator::Test {
-                kind,
-                colon,
-                operand,
-            } => {
-                return self.test(
-                    parameter,
-                    value,
-                    (*kind, *colon),
-                    operand,
-                    state,
-                    quoted,
-                    fields,
-                );
+            Operator::Test { kind, colon, operand } => {
+                return self.test(parameter, value, (*kind, *colon), operand, state, quoted, fields);
             }
             operator => self.changed(&value, operator, parameter, state),
         };
         fields.push(&value, quoted, self.splitting(state));
     }
 
-    fn element(
-        &mut self,
-        name: &str,
-        index: &[Part],
-        parameter: &Parameter,
-        state: &mut State,
-    ) -> Value {
-        if state
-            .variables
-            .get(name)
-            .is_some_and(|variable| variable.keyed)
-        {
+    fn element(&mut self, name: &str, index: &[Part], parameter: &Parameter, state: &mut State) -> Value {
+        if state.variables.get(name).is_some_and(|variable| variable.keyed) {
             self.single(index, state);
             return Value::unknown("an element of an array");
         }
@@ -239,10 +189,7 @@ impl Evaluator<'_> {
     fn indirect(&mut self, value: &Value, parameter: &Parameter, state: &State) -> Value {
         match value {
             Value::Text(name)
-                if !name.is_empty()
-                    && name
-                        .bytes()
-                        .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') =>
+                if !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') =>
             {
                 self.lookup(name, state)
             }
@@ -281,20 +228,13 @@ impl Evaluator<'_> {
             }
             (Some(false), TestKind::Error) => {
                 self.single(operand, state);
-                fields.push(
-                    &Value::unknown("a variable that must be set"),
-                    quoted,
-                    splitting,
-                );
+                fields.push(&Value::unknown("a variable that must be set"), quoted, splitting);
             }
             (None, _) => {
                 let mut aside = state.clone();
                 self.single(operand, &mut aside);
                 if kind == TestKind::Assign {
-                    state.set(
-                        &parameter.name,
-                        Value::unknown("it may have had a value before"),
-                    );
+                    state.set(&parameter.name, Value::unknown("it may have had a value before"));
                 }
                 fields.push(&value, quoted, splitting);
             }
@@ -331,19 +271,9 @@ impl Evaluator<'_> {
     }
 
     /// The operators that make a new value of one.
-    fn changed(
-        &mut self,
-        value: &Value,
-        operator: &Operator,
-        parameter: &Parameter,
-        state: &mut State,
-    ) -> Value {
+    fn changed(&mut self, value: &Value, operator: &Operator, parameter: &Parameter, state: &mut State) -> Value {
         match operator {
-            Operator::Remove {
-                front,
-                longest,
-                pattern,
-            } => {
+            Operator::Remove { front, longest, pattern } => {
                 let steps = self.pattern(pattern, state);
                 match (value, steps) {
                     (Value::Unset, _) => Value::Unset,
@@ -354,38 +284,28 @@ impl Evaluator<'_> {
                     _ => Value::unknown("a part of a value"),
                 }
             }
-            Operator::Replace {
-                all,
-                pattern,
-                replacement,
-            } => {
+            Operator::Replace { all, pattern, replacement } => {
                 let steps = self.pattern(pattern, state);
                 let replacement = self.value(replacement, state);
                 match (value, steps, replacement) {
                     (Value::Unset, _, _) => Value::Unset,
-                    (Value::Text(text), Some(steps), Value::Text(new)) => {
-                        replaced(text, &steps, &new, *all)
-                    }
+                    (Value::Text(text), Some(steps), Value::Text(new)) => replaced(text, &steps, &new, *all),
                     _ => Value::unknown("a changed value"),
                 }
             }
             Operator::Substring { offset, length } => {
                 let offset = self.arithmetic(offset, &parameter.span, state);
-                let length = length
-                    .as_ref()
-                    .map(|length| self.arithmetic(length, &parameter.span, state));
+                let length = length.as_ref().map(|length| self.arithmetic(length, &parameter.span, state));
                 substring(value, &offset, length.as_ref())
             }
             Operator::Case { kind, pattern } => {
                 self.single(pattern, state);
                 match value {
-                    Value::Text(text) if text.is_ascii() && pattern.is_empty() => {
-                        match kind.as_str() {
-                            "^^" => Value::text(&text.to_ascii_uppercase()),
-                            ",," => Value::text(&text.to_ascii_lowercase()),
-                            _ => Value::unknown("a changed value"),
-                        }
-                    }
+                    Value::Text(text) if text.is_ascii() && pattern.is_empty() => match kind.as_str() {
+                        "^^" => Value::text(&text.to_ascii_uppercase()),
+                        ",," => Value::text(&text.to_ascii_lowercase()),
+                        _ => Value::unknown("a changed value"),
+                    },
                     Value::Number | Value::Unset => value.clone(),
                     _ => Value::unknown("a changed value"),
                 }
@@ -393,12 +313,8 @@ impl Evaluator<'_> {
             Operator::Transform(letter) => match (letter, value) {
                 ('P', Value::Text(text)) if !text.contains(['$', '`', '\\']) => value.clone(),
                 ('P', _) => self.doubt_value("a prompt may run code", &parameter.span),
-                ('U', Value::Text(text)) if text.is_ascii() => {
-                    Value::text(&text.to_ascii_uppercase())
-                }
-                ('L', Value::Text(text)) if text.is_ascii() => {
-                    Value::text(&text.to_ascii_lowercase())
-                }
+                ('U', Value::Text(text)) if text.is_ascii() => Value::text(&text.to_ascii_uppercase()),
+                ('L', Value::Text(text)) if text.is_ascii() => Value::text(&text.to_ascii_lowercase()),
                 _ => Value::unknown("a changed value"),
             },
             Operator::Plain | Operator::Names | Operator::Test { .. } => value.clone(),
@@ -427,10 +343,7 @@ impl Evaluator<'_> {
 }
 
 fn unknown_list(fields: &mut Fields, why: &str) {
-    fields.open.pieces.push(Piece::Unknown {
-        why: Rc::from(why),
-        many: true,
-    });
+    fields.open.pieces.push(Piece::Unknown { why: Rc::from(why), many: true });
 }
 
 /// `${f%.txt}` of names that match `*.txt`: names that match `*`.
@@ -438,9 +351,7 @@ fn shortened(names: &str, steps: &[Step]) -> Value {
     let mut literal = String::new();
     for step in steps {
         match step {
-            Step::Character(character)
-                if character.is_alphanumeric() || matches!(character, '.' | '_' | '-') =>
-            {
+            Step::Character(character) if character.is_alphanumeric() || matches!(character, '.' | '_' | '-') => {
                 literal.push(*character)
             }
             _ => return Value::unknown("a part of a value"),
@@ -464,16 +375,8 @@ fn replaced(text: &str, steps: &[Step], new: &str, all: bool) -> Value {
     if literal.is_empty() || literal.starts_with(['#', '%']) || new.contains('&') {
         return Value::unknown("a changed value");
     }
-    let result = if all {
-        text.replace(&literal, new)
-    } else {
-        text.replacen(&literal, new, 1)
-    };
-    if result.len() > 100_000 {
-        Value::unknown("a long value")
-    } else {
-        Value::text(&result)
-    }
+    let result = if all { text.replace(&literal, new) } else { text.replacen(&literal, new, 1) };
+    if result.len() > 100_000 { Value::unknown("a long value") } else { Value::text(&result) }
 }
 
 fn substring(value: &Value, offset: &Value, length: Option<&Value>) -> Value {
@@ -486,11 +389,7 @@ fn substring(value: &Value, offset: &Value, length: Option<&Value>) -> Value {
         return unknown;
     };
     let count = i64::try_from(text.chars().count()).unwrap_or(i64::MAX);
-    let start = if offset < 0 {
-        count.saturating_add(offset)
-    } else {
-        offset
-    };
+    let start = if offset < 0 { count.saturating_add(offset) } else { offset };
     if start < 0 || start > count {
         return Value::text("");
     }
@@ -505,9 +404,6 @@ fn substring(value: &Value, offset: &Value, length: Option<&Value>) -> Value {
     if end < start {
         return unknown;
     }
-    let (skip, take) = (
-        usize::try_from(start).unwrap_or(0),
-        usize::try_from(end.saturating_sub(start)).unwrap_or(0),
-    );
+    let (skip, take) = (usize::try_from(start).unwrap_or(0), usize::try_from(end.saturating_sub(start)).unwrap_or(0));
     Value::text(&text.chars().skip(skip).take(take).collect::<String>())
 }

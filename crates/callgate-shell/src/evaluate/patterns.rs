@@ -43,25 +43,16 @@ pub(super) fn matches(pattern: &[Step], text: &[char]) -> bool {
             None => return false,
         }
     }
-    pattern
-        .get(step..)
-        .is_some_and(|rest| rest.iter().all(|step| *step == Step::Run))
+    pattern.get(step..).is_some_and(|rest| rest.iter().all(|step| *step == Step::Run))
 }
 
 /// Removes the shortest or longest match at the front or the back.
 pub(super) fn remove(pattern: &[Step], text: &str, front: bool, longest: bool) -> String {
     let characters: Vec<char> = text.chars().collect();
-    let lengths: Box<dyn Iterator<Item = usize>> = if longest {
-        Box::new((0..=characters.len()).rev())
-    } else {
-        Box::new(0..=characters.len())
-    };
+    let lengths: Box<dyn Iterator<Item = usize>> =
+        if longest { Box::new((0..=characters.len()).rev()) } else { Box::new(0..=characters.len()) };
     for length in lengths {
-        let (head, tail) = characters.split_at(if front {
-            length
-        } else {
-            characters.len().saturating_sub(length)
-        });
+        let (head, tail) = characters.split_at(if front { length } else { characters.len().saturating_sub(length) });
         let (part, rest) = if front { (head, tail) } else { (tail, head) };
         if matches(pattern, part) {
             return rest.iter().collect();

@@ -31,15 +31,9 @@ impl Field {
     pub fn push_text(&mut self, text: &str, quoted: bool) {
         self.quoted |= quoted;
         match self.pieces.last_mut() {
-            Some(Piece::Text {
-                text: last,
-                quoted: same,
-            }) if *same == quoted => last.push_str(text),
+            Some(Piece::Text { text: last, quoted: same }) if *same == quoted => last.push_str(text),
             _ if text.is_empty() => {}
-            _ => self.pieces.push(Piece::Text {
-                text: text.to_owned(),
-                quoted,
-            }),
+            _ => self.pieces.push(Piece::Text { text: text.to_owned(), quoted }),
         }
     }
 
@@ -79,11 +73,7 @@ impl Field {
         {
             return Word::Known(text.clone());
         }
-        if self
-            .pieces
-            .iter()
-            .all(|piece| matches!(piece, Piece::Text { .. } | Piece::Pattern { .. }))
-        {
+        if self.pieces.iter().all(|piece| matches!(piece, Piece::Text { .. } | Piece::Pattern { .. })) {
             return self.text_or_pattern(globs);
         }
         if let Some(word) = self.below() {
@@ -117,10 +107,7 @@ impl Field {
                 Piece::Pattern { .. } => {
                     reason.get_or_insert_with(|| Rc::from("a name that a pattern matches"));
                 }
-                Piece::Below {
-                    directory,
-                    many: several,
-                } => {
+                Piece::Below { directory, many: several } => {
                     many |= several;
                     if reason.is_none() && prefix.is_empty() && !several {
                         prefix.push_str(directory);
@@ -130,11 +117,7 @@ impl Field {
             }
         }
         let why = reason.map_or_else(String::new, |why| why.to_string());
-        if prefix.is_empty() {
-            Word::Unknown { why, many }
-        } else {
-            Word::Partly { prefix, why, many }
-        }
+        if prefix.is_empty() { Word::Unknown { why, many } } else { Word::Partly { prefix, why, many } }
     }
 
     /// A path below a directory stays below it with more text behind, unless that climbs.
@@ -143,9 +126,7 @@ impl Field {
             return None;
         };
         let harmless = rest.iter().all(|piece| match piece {
-            Piece::Text { text, quoted } => {
-                !text.contains("..") && (*quoted || !has_wildcards(text))
-            }
+            Piece::Text { text, quoted } => !text.contains("..") && (*quoted || !has_wildcards(text)),
             Piece::Number => true,
             _ => false,
         });
@@ -153,10 +134,7 @@ impl Field {
             Some(Piece::Text { text, .. }) => text.starts_with('/') || !directory.ends_with('/'),
             _ => true,
         };
-        (harmless && starts).then(|| Word::Below {
-            directory: directory.to_string(),
-            many: *many,
-        })
+        (harmless && starts).then(|| Word::Below { directory: directory.to_string(), many: *many })
     }
 
     fn text_or_pattern(&self, globs: bool) -> Word {
@@ -175,10 +153,7 @@ impl Field {
                         pattern.push_str(text);
                     }
                 }
-                Piece::Pattern {
-                    pattern: names,
-                    quoted,
-                } => {
+                Piece::Pattern { pattern: names, quoted } => {
                     wild = true;
                     if !*quoted && splits_into_other_paths(names) {
                         let why = "names with blanks would fall apart".to_owned();
@@ -189,11 +164,7 @@ impl Field {
                 _ => {}
             }
         }
-        if wild {
-            Word::Glob(pattern)
-        } else {
-            Word::Known(known)
-        }
+        if wild { Word::Glob(pattern) } else { Word::Known(known) }
     }
 }
 
@@ -201,24 +172,17 @@ const WILDCARDS: [char; 3] = ['*', '?', '['];
 
 /// Whether unquoted text is a pattern.
 pub(super) fn has_wildcards(text: &str) -> bool {
-    let class = || {
-        text.find('[')
-            .and_then(|open| text.get(open.saturating_add(2)..))
-            .is_some_and(|rest| rest.contains(']'))
-    };
+    let class =
+        || text.find('[').and_then(|open| text.get(open.saturating_add(2)..)).is_some_and(|rest| rest.contains(']'));
     text.contains(['*', '?'])
         || class()
-        || (text.contains('(')
-            && (text.contains("@(") || text.contains("+(") || text.contains("!(")))
+        || (text.contains('(') && (text.contains("@(") || text.contains("+(") || text.contains("!(")))
 }
 
 /// Writes text so that a pattern takes it literally.
 pub(super) fn escape(text: &str, pattern: &mut String) {
     for character in text.chars() {
-        if matches!(
-            character,
-            '*' | '?' | '[' | ']' | '\\' | '(' | ')' | '|' | '!' | '@' | '+'
-        ) {
+        if matches!(character, '*' | '?' | '[' | ']' | '\\' | '(' | ')' | '|' | '!' | '@' | '+') {
             pattern.push('\\');
         }
         pattern.push(character);

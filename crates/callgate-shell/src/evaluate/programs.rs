@@ -4,25 +4,19 @@ use super::simple::Call;
 use super::state::{Ends, State};
 use super::{Evaluator, opaque, run};
 use crate::effect::{CodeOrigin, Mark};
+use crate::environment::looks_for_secrets;
 use crate::programs::{Invocation, Nested, NestedBody};
 use crate::stream::Stream;
 use crate::word::Word;
 
 /// Where programs live that a bare name would find as well.
-const SYSTEM_DIRECTORIES: [&str; 7] = [
-    "/bin/",
-    "/usr/bin/",
-    "/usr/local/bin/",
-    "/sbin/",
-    "/usr/sbin/",
-    "/usr/local/sbin/",
-    "/opt/homebrew/bin/",
-];
+const SYSTEM_DIRECTORIES: [&str; 7] =
+    ["/bin/", "/usr/bin/", "/usr/local/bin/", "/sbin/", "/usr/sbin/", "/usr/local/sbin/", "/opt/homebrew/bin/"];
 
 /// Builtins without effect, should there be no table for them.
 const HARMLESS: [&str; 17] = [
-    ":", "true", "false", "wait", "jobs", "fg", "bg", "disown", "times", "type", "pwd", "dirs",
-    "umask", "ulimit", "help", "test", "[",
+    ":", "true", "false", "wait", "jobs", "fg", "bg", "disown", "times", "type", "pwd", "dirs", "umask", "ulimit",
+    "help", "test", "[",
 ];
 
 /// What a word in the place of a program names.
@@ -50,14 +44,8 @@ fn find(name: &str) -> Found {
     if path.starts_with('/') && is_loader(base) {
         return Found::Loader;
     }
-    let system = SYSTEM_DIRECTORIES
-        .iter()
-        .any(|directory| path.strip_prefix(directory) == Some(base));
-    if system && !base.is_empty() {
-        Found::Bare(base.to_owned())
-    } else {
-        Found::File
-    }
+    let system = SYSTEM_DIRECTORIES.iter().any(|directory| path.strip_prefix(directory) == Some(base));
+    if system && !base.is_empty() { Found::Bare(base.to_owned()) } else { Found::File }
 }
 
 /// `/proc/self/root/bin/cat` is `/bin/cat`.
@@ -65,8 +53,7 @@ fn through_proc(path: &str) -> Option<String> {
     let rest = path.strip_prefix("/proc/")?;
     let (process, rest) = rest.split_once('/')?;
     let rest = rest.strip_prefix("root/")?;
-    let ours = matches!(process, "self" | "thread-self")
-        || process.bytes().all(|byte| byte.is_ascii_digit());
+    let ours = matches!(process, "self" | "thread-self") || process.bytes().all(|byte| byte.is_ascii_digit());
     ours.then(|| format!("/{rest}"))
 }
 
@@ -84,26 +71,19 @@ impl Evaluator<'_> {
                 return (Ends::Either(state), Stream::Unknown);
             }
             Found::File => {
-                self.add(
-                    call.slot,
-                    run(name, CodeOrigin::File, "a file named by its path"),
-                );
-                self.add(
-                    call.slot,
-                    opaque(
-                        &format!("what {name} does is not known"),
-                        "a file named by its path",
-                    ),
-                );
+                self.add(call.slot, run(name, CodeOrigin::File, "a file named by its path"));
+                self.add(call.slot, opaque(&format!("what {name} does is not known"), "a file named by its path"));
                 return (Ends::Either(state), Stream::Unknown);
             }
         };
         let moved = state.path_changed || call.assignments.iter().any(|(name, _)| name == "PATH");
         if moved && !name.contains('/') {
-            let mut effect = opaque(
-                &format!("PATH was changed: `{name}` may be another program"),
-                "environment",
-            );
+            let mut effect = opaque(&format!("PATH was changed: `{name}` may be another program"), "environment");
+            effect.marks.push(Mark::Environment);
+            self.add(call.slot, effect);
+        }
+        if state.swayed {
+            let mut effect = opaque("a variable that was set changes what programs run", "environment");
             effect.marks.push(Mark::Environment);
             self.add(call.slot, effect);
         }
@@ -125,11 +105,8 @@ impl Evaluator<'_> {
             };
             let reading = self.context.programs.read(&invocation);
             let unknown_builtin = reading.table.is_none() && HARMLESS.contains(&bare.as_str());
-            let effects = if unknown_builtin {
-                vec![run(&bare, CodeOrigin::Known, "builtin")]
-            } else {
-                reading.effects
-            };
+            let effects =
+                if unknown_builtin { vec![run(&bare, CodeOrigin::Known, "builtin")] } else { reading.effects };
             let slot = if place == 0 {
                 first_effects.clone_from(&effects);
                 call.slot
@@ -150,7 +127,15 @@ impl Evaluator<'_> {
             for effect in effects {
                 self.add(slot, effect);
             }
-            let mut output = reading.stdout;
+            if matches!(call.stdin, Stream::Environment)
+                && call.words.iter().skip(1).filter_map(Word::known).any(looks_for_secrets)
+            {
+                self.add(slot, opaque("this looks for secrets in the environment", "standard input"));
+            }
+            let mut output = match bare.as_str() {
+                "env" | "printenv" if reading.nested.is_empty() => Stream::Environment,
+                _ => reading.stdout,
+            };
             for nested in reading.nested {
                 let here = Call { slot, ..*call };
                 let printed = self.nested(&bare, &nested, &here, directory.as_deref(), &state);
@@ -178,19 +163,9 @@ impl Evaluator<'_> {
                 "--argv0" => 2,
                 "--inhibit-cache" | "--verify" | "--list" => 1,
                 other if other.starts_with('-') => {
-                    self.add(
-                        call.slot,
-                        opaque(
-                            "the dynamic loader may load other code",
-                            "the dynamic loader",
-                        ),
-                    );
+                    self.add(call.slot, opaque("the dynamic loader may load other code", "the dynamic loader"));
                     match other {
-                        "--library-path"
-                        | "--preload"
-                        | "--audit"
-                        | "--inhibit-rpath"
-                        | "--glibc-hwcaps-prepend" => 2,
+                        "--library-path" | "--preload" | "--audit" | "--inhibit-rpath" | "--glibc-hwcaps-prepend" => 2,
                         _ => 1,
                     }
                 }
@@ -204,7 +179,8 @@ impl Evaluator<'_> {
     /// `busybox cat …`. Whether the words name an applet.
     fn applet(&mut self, name: &str, call: &Call, state: &State) -> bool {
         let rest = call.words.get(1..).unwrap_or(&[]);
-        let named = matches!(rest.first(), Some(Word::Known(applet)) if !applet.starts_with('-') && !applet.contains('/'));
+        let named =
+            matches!(rest.first(), Some(Word::Known(applet)) if !applet.starts_with('-') && !applet.contains('/'));
         if named {
             self.add(call.slot, run(name, CodeOrigin::Known, "a box of programs"));
             self.wrapped(name, rest, call, state);

@@ -40,40 +40,20 @@ pub(super) struct Redirected {
 
 impl Evaluator<'_> {
     /// Adds the effects of redirections to a command.
-    pub fn redirect(
-        &mut self,
-        redirections: &[Redirection],
-        state: &mut State,
-        slot: usize,
-    ) -> Redirected {
-        let mut redirected = Redirected {
-            stdin: None,
-            output: Output::Kept,
-        };
+    pub fn redirect(&mut self, redirections: &[Redirection], state: &mut State, slot: usize) -> Redirected {
+        let mut redirected = Redirected { stdin: None, output: Output::Kept };
         for redirection in redirections {
             self.redirection(redirection, state, slot, &mut redirected);
         }
         redirected
     }
 
-    fn redirection(
-        &mut self,
-        redirection: &Redirection,
-        state: &mut State,
-        slot: usize,
-        redirected: &mut Redirected,
-    ) {
+    fn redirection(&mut self, redirection: &Redirection, state: &mut State, slot: usize, redirected: &mut Redirected) {
         if let Descriptor::Variable(name) = &redirection.descriptor {
             state.set(name, super::state::Value::unknown("a descriptor"));
         }
-        let input = matches!(
-            redirection.descriptor,
-            Descriptor::Usual | Descriptor::Number(0)
-        );
-        let output = matches!(
-            redirection.descriptor,
-            Descriptor::Usual | Descriptor::Number(1)
-        );
+        let input = matches!(redirection.descriptor, Descriptor::Usual | Descriptor::Number(0));
+        let output = matches!(redirection.descriptor, Descriptor::Usual | Descriptor::Number(1));
         match &redirection.kind {
             RedirectionKind::Read(source) => {
                 self.flags.redirect = true;
@@ -105,8 +85,7 @@ impl Evaluator<'_> {
             RedirectionKind::HereString(source) => {
                 let text = self.single(&source.parts, state).text();
                 if input {
-                    redirected.stdin =
-                        Some(text.map_or(Stream::Unknown, |text| Stream::Text(text + "\n")));
+                    redirected.stdin = Some(text.map_or(Stream::Unknown, |text| Stream::Text(text + "\n")));
                 }
             }
             RedirectionKind::HereDocument(document) => {
@@ -151,26 +130,18 @@ impl Evaluator<'_> {
         let descriptor = match &target {
             Word::Known(text) => {
                 let digits = text.strip_suffix('-').unwrap_or(text);
-                text == "-"
-                    || !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+                text == "-" || !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
             }
             _ => false,
         };
         if !descriptor {
-            let file = writes
-                && matches!(
-                    redirection.descriptor,
-                    Descriptor::Usual | Descriptor::Number(1)
-                );
+            let file = writes && matches!(redirection.descriptor, Descriptor::Usual | Descriptor::Number(1));
             if file && matches!(target, Word::Known(_)) {
                 self.flags.redirect = true;
                 self.path_effects(Action::Write, &target, state, slot);
                 redirected.output = Output::Away;
             } else {
-                self.add(
-                    slot,
-                    opaque("a redirection whose target is not known", "redirection"),
-                );
+                self.add(slot, opaque("a redirection whose target is not known", "redirection"));
             }
             return;
         }
@@ -178,9 +149,7 @@ impl Evaluator<'_> {
             (Descriptor::Usual | Descriptor::Number(1), true) if target.known() != Some("1") => {
                 redirected.output = Output::Away
             }
-            (Descriptor::Number(2), true)
-                if target.known() == Some("1") && redirected.output == Output::Kept =>
-            {
+            (Descriptor::Number(2), true) if target.known() == Some("1") && redirected.output == Output::Kept => {
                 redirected.output = Output::Mixed;
             }
             (Descriptor::Usual | Descriptor::Number(0), false) if target.known() != Some("0") => {
@@ -193,16 +162,19 @@ impl Evaluator<'_> {
 
     /// The word behind a redirection.
     fn target(&mut self, source: &Source, state: &mut State) -> Word {
+        // `>! file` overwrites a file in zsh and csh; bash writes to a file called `!`.
+        if let Some(Part::Literal(text)) = source.parts.first()
+            && text.starts_with('!')
+        {
+            return Word::Unknown { why: "`>!` means something else in other shells".to_owned(), many: true };
+        }
         let mut words = Vec::new();
         self.word(source, state, &mut words);
         match words.len() {
             1 => words.pop(),
             _ => None,
         }
-        .unwrap_or(Word::Unknown {
-            why: "a redirection to several words".to_owned(),
-            many: true,
-        })
+        .unwrap_or(Word::Unknown { why: "a redirection to several words".to_owned(), many: true })
     }
 
     fn path_effects(&mut self, action: Action, target: &Word, state: &State, slot: usize) {
@@ -221,49 +193,30 @@ impl Evaluator<'_> {
             let names = match target {
                 Word::Known(path) => Names::Exact(absolute(directory.as_deref(), path)),
                 Word::Glob(pattern) => Names::Glob(absolute(directory.as_deref(), pattern)),
-                Word::Below {
-                    directory: below, ..
-                } => Names::Below(absolute(directory.as_deref(), below)),
+                Word::Below { directory: below, .. } => Names::Below(absolute(directory.as_deref(), below)),
                 Word::Partly { .. } | Word::Unknown { .. } => {
-                    self.add(
-                        slot,
-                        opaque("a redirection whose target is not known", "redirection"),
-                    );
+                    self.add(slot, opaque("a redirection whose target is not known", "redirection"));
                     return;
                 }
             };
-            self.add(
-                slot,
-                redirection_effect(action, Target::Path(PathTarget { names, tree: false })),
-            );
+            self.add(slot, redirection_effect(action, Target::Path(PathTarget { names, tree: false })));
         }
     }
 }
 
 fn redirection_effect(action: Action, target: Target) -> Effect {
-    Effect {
-        action,
-        target,
-        marks: vec![Mark::Redirection],
-        because: "redirection".to_owned(),
-    }
+    Effect { action, target, marks: vec![Mark::Redirection], because: "redirection".to_owned() }
 }
 
 /// Paths that name a descriptor of the command itself.
 fn is_descriptor(path: &str) -> bool {
     let digits = |rest: &str| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit());
-    matches!(path, "/dev/stdin" | "/dev/stdout" | "/dev/stderr")
-        || path.strip_prefix("/dev/fd/").is_some_and(digits)
+    matches!(path, "/dev/stdin" | "/dev/stdout" | "/dev/stderr") || path.strip_prefix("/dev/fd/").is_some_and(digits)
 }
 
 /// `/dev/tcp/host/port`, which bash takes for a connection.
 fn network(path: &str) -> Option<Host> {
-    let rest = path
-        .strip_prefix("/dev/tcp/")
-        .or_else(|| path.strip_prefix("/dev/udp/"))?;
+    let rest = path.strip_prefix("/dev/tcp/").or_else(|| path.strip_prefix("/dev/udp/"))?;
     let name = rest.split('/').next().unwrap_or("");
-    Some(Host {
-        name: Some(name.to_ascii_lowercase()),
-        shown: Rc::<str>::from(path).to_string(),
-    })
+    Some(Host { name: Some(name.to_ascii_lowercase()), shown: Rc::<str>::from(path).to_string() })
 }

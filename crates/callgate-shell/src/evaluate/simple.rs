@@ -2,12 +2,10 @@
 
 use super::state::{Ends, State, Value};
 use super::{Evaluator, opaque, run};
-use crate::effect::{CodeOrigin, Mark};
+use crate::effect::{Action, CodeOrigin, Effect, Mark};
 use crate::environment::influence;
 use crate::stream::Stream;
-use crate::syntax::ast::{
-    Argument, AssignedValue, Assignment, Command, Part, Span, Word as Source,
-};
+use crate::syntax::ast::{Argument, AssignedValue, Assignment, Command, Part, Span, Word as Source};
 use crate::word::Word;
 use std::rc::Rc;
 
@@ -49,14 +47,6 @@ impl Evaluator<'_> {
         mut state: State,
         stdin: &Stream,
     ) -> (Ends, Stream) {
-        self.steps = self.steps.saturating_add(1);
-        if self.steps > self.context.limits.steps {
-            if self.steps == self.context.limits.steps.saturating_add(1) {
-                self.current = None;
-                self.doubt("too many commands", &command.span);
-            }
-            return (Ends::Either(state), Stream::Unknown);
-        }
         let before = self.commands.len();
         let directory = match state.directories.as_slice() {
             [Some(directory)] => Some(Rc::clone(directory)),
@@ -66,23 +56,24 @@ impl Evaluator<'_> {
         let outer = self.current.replace(slot);
 
         let (words, arrays) = self.arguments(arguments, &mut state);
+        let bytes: usize = words.iter().map(|word| word.known().map_or(0, str::len)).sum();
+        self.spend(bytes, &command.span);
         let redirected = self.redirect(&command.redirections, &mut state, slot);
         let input = match redirected.stdin {
             Some(stream) => stream,
             None if state.input_changed => Stream::Unknown,
             None => stdin.clone(),
         };
+        // Nothing is written into the file: it is cut to nothing.
+        if matches!(words.as_slice(), [])
+            || matches!(words.as_slice(), [Word::Known(name)] if name == ":" || name == "true")
+        {
+            self.cuts_files(slot);
+        }
         let result = if words.is_empty() && arguments.is_empty() {
             self.assign_all(assignments, slot, &mut state);
             let reads = !command.redirections.is_empty();
-            (
-                Ends::Either(state),
-                if reads {
-                    Stream::Data
-                } else {
-                    Stream::Text(String::new())
-                },
-            )
+            (Ends::Either(state), if reads { Stream::Data } else { Stream::Text(String::new()) })
         } else {
             let temporary = self.temporary(assignments, slot, &mut state);
             let call = Call {
@@ -105,9 +96,25 @@ impl Evaluator<'_> {
         {
             entry.words = words;
         }
+        if let Some(entry) = self.commands.get(slot)
+            && (never_ends(&entry.words) && entry.effects.iter().any(writes_by_redirection)
+                || copies_a_device(&entry.words))
+        {
+            self.doubt("output without end fills the disk", &command.span);
+        }
         self.current = outer;
         self.drop_repeated(slot, before);
         (result.0, redirected.output.apply(result.1))
+    }
+
+    /// What redirections of a command without output write is lost.
+    fn cuts_files(&mut self, slot: usize) {
+        let effects = self.commands.get_mut(slot).map(|entry| entry.effects.iter_mut());
+        for effect in effects.into_iter().flatten() {
+            if effect.action == Action::Write && effect.marks.contains(&Mark::Redirection) {
+                effect.action = Action::Delete;
+            }
+        }
     }
 
     /// Loops walk the same command more than once: a repetition that says nothing new is dropped.
@@ -120,30 +127,27 @@ impl Evaluator<'_> {
             return;
         };
         let nothing = new.words.is_empty() && new.effects.is_empty() && new.assignments.is_empty();
-        let repeated = || old.iter().rev().take(64).any(|command| command == new);
+        let repeated = || old.iter().rev().take(64).any(|command| command.span == new.span && command == new);
         if nothing || repeated() {
             self.commands.pop();
         }
     }
 
-    fn arguments<'a>(
-        &mut self,
-        arguments: &'a [Argument],
-        state: &mut State,
-    ) -> (Vec<Word>, Vec<&'a Assignment>) {
+    fn arguments<'a>(&mut self, arguments: &'a [Argument], state: &mut State) -> (Vec<Word>, Vec<&'a Assignment>) {
         let mut words = Vec::with_capacity(arguments.len());
         let mut arrays = Vec::new();
         let declares = match arguments.first() {
-            Some(Argument::Word(word)) => word
-                .plain()
-                .is_some_and(|name| DECLARATIONS.contains(&name)),
+            Some(Argument::Word(word)) => word.plain().is_some_and(|name| DECLARATIONS.contains(&name)),
             _ => false,
         };
         for argument in arguments {
             match argument {
                 Argument::Word(source) if declares && assigns(source) => {
-                    let field = self.assigned_text(&source.parts, state);
-                    words.push(field.word(false));
+                    // Braces count even here: `export x={a,b}` assigns twice.
+                    for parts in self.alternatives(source) {
+                        let field = self.assigned_text(&parts, state);
+                        words.push(field.word(false));
+                    }
                 }
                 Argument::Word(source) => self.word(source, state, &mut words),
                 Argument::Assignment(assignment) => arrays.push(assignment),
@@ -153,32 +157,21 @@ impl Evaluator<'_> {
     }
 
     /// Assignments in front of a command.
-    fn temporary(
-        &mut self,
-        assignments: &[Assignment],
-        slot: usize,
-        state: &mut State,
-    ) -> Vec<(String, Word)> {
+    fn temporary(&mut self, assignments: &[Assignment], slot: usize, state: &mut State) -> Vec<(String, Word)> {
         let mut temporary = Vec::new();
         for assignment in assignments {
             let word = match &assignment.value {
                 AssignedValue::Word(source) => self.assigned_text(&source.parts, state).word(false),
                 AssignedValue::Array(elements) => {
                     self.array_elements(elements, state);
-                    Word::Unknown {
-                        why: "an array".to_owned(),
-                        many: false,
-                    }
+                    Word::Unknown { why: "an array".to_owned(), many: false }
                 }
             };
             if let Some(index) = &assignment.index {
                 self.arithmetic(index, &assignment.span, state);
             }
             let word = if assignment.appends {
-                Word::Unknown {
-                    why: "added to what was there".to_owned(),
-                    many: false,
-                }
+                Word::Unknown { why: "added to what was there".to_owned(), many: false }
             } else {
                 word
             };
@@ -193,9 +186,7 @@ impl Evaluator<'_> {
         for assignment in assignments {
             let value = self.assign(assignment, slot, state);
             if let Some(entry) = self.commands.get_mut(slot) {
-                entry
-                    .assignments
-                    .push((assignment.name.clone(), super::loops::word_of(&value)));
+                entry.assignments.push((assignment.name.clone(), super::loops::word_of(&value)));
             }
         }
     }
@@ -228,24 +219,13 @@ impl Evaluator<'_> {
                 let value = self.assigned_text(&source.parts, state).value();
                 match &assignment.index {
                     Some(index) => self.assign_element(name, index, value, assignment, state),
-                    None => self.assign_value(
-                        name,
-                        value,
-                        assignment.appends,
-                        slot,
-                        &assignment.span,
-                        state,
-                    ),
+                    None => self.assign_value(name, value, assignment.appends, slot, &assignment.span, state),
                 }
             }
         }
     }
 
-    fn array_elements(
-        &mut self,
-        sources: &[(Option<Vec<Part>>, Source)],
-        state: &mut State,
-    ) -> Option<Vec<Value>> {
+    fn array_elements(&mut self, sources: &[(Option<Vec<Part>>, Source)], state: &mut State) -> Option<Vec<Value>> {
         let mut known = true;
         let mut words = Vec::new();
         for (index, source) in sources {
@@ -261,9 +241,7 @@ impl Evaluator<'_> {
         let single = |word: &Word| match word {
             Word::Known(_) => true,
             Word::Glob(_) => false,
-            Word::Below { many, .. } | Word::Partly { many, .. } | Word::Unknown { many, .. } => {
-                !many
-            }
+            Word::Below { many, .. } | Word::Partly { many, .. } | Word::Unknown { many, .. } => !many,
         };
         (known && words.iter().all(single)).then(|| words.iter().map(Value::of_word).collect())
     }
@@ -278,26 +256,19 @@ impl Evaluator<'_> {
         span: &Span,
         state: &mut State,
     ) -> Value {
-        let integer = state
-            .variables
-            .get(name)
-            .is_some_and(|variable| variable.integer);
+        let integer = state.variables.get(name).is_some_and(|variable| variable.integer);
         let value = match (appends, self.lookup(name, state), value) {
             (false, _, value) => value,
             (true, Value::Unset, value) => value,
             (true, Value::Text(_), _) if integer => Value::Number,
             (true, Value::Text(old), Value::Text(new)) => Value::text(&format!("{old}{new}")),
-            (true, Value::Text(old), _) if !old.is_empty() => {
-                Value::Prefix(old, Rc::from("added to what was there"))
-            }
+            (true, Value::Text(old), _) if !old.is_empty() => Value::Prefix(old, Rc::from("added to what was there")),
             (true, _, _) => Value::unknown("added to what was there"),
         };
         let value = match (&value, integer) {
             (Value::Text(text), true) => self.expression(&text.clone(), span, state),
             (Value::Number, _) | (_, false) => value,
-            (_, true) => {
-                self.doubt_value("a number that is not known to be one may run code", span)
-            }
+            (_, true) => self.doubt_value("a number that is not known to be one may run code", span),
         };
         let known = match &value {
             Value::Text(text) => Some(&**text),
@@ -319,11 +290,7 @@ impl Evaluator<'_> {
         assignment: &Assignment,
         state: &mut State,
     ) -> Value {
-        if state
-            .variables
-            .get(name)
-            .is_some_and(|variable| variable.keyed)
-        {
+        if state.variables.get(name).is_some_and(|variable| variable.keyed) {
             self.single(index, state);
             return Value::unknown("an array");
         }
@@ -384,10 +351,7 @@ impl Evaluator<'_> {
                     self.call_function(&name, &body, call, state)
                 }
                 None => {
-                    self.doubt(
-                        &format!("which function `{name}` is depends on what happened before"),
-                        call.span,
-                    );
+                    self.doubt(&format!("which function `{name}` is depends on what happened before"), call.span);
                     (Ends::Either(self.forgotten(state)), Stream::Unknown)
                 }
             };
@@ -408,15 +372,51 @@ impl Evaluator<'_> {
     }
 }
 
+/// Devices that can be read for ever.
+const ENDLESS_DEVICES: [&str; 4] = ["/dev/zero", "/dev/urandom", "/dev/random", "/dev/full"];
+
+/// Whether a program copies something that has no end.
+fn never_ends(words: &[Word]) -> bool {
+    const COPY: [&str; 14] =
+        ["cat", "tac", "nl", "rev", "tr", "pv", "base64", "base32", "gzip", "xz", "bzip2", "zstd", "strings", "tee"];
+    let names = |wanted: &[&str]| {
+        let mut texts = words.iter().filter_map(Word::known);
+        texts.any(|text| wanted.contains(&text))
+    };
+    match words.first().and_then(Word::known).and_then(|name| name.rsplit('/').next()) {
+        Some("yes") => true,
+        Some("seq") => names(&["inf", "infinity", "Inf"]),
+        Some("nohup" | "nice" | "setsid" | "stdbuf") => never_ends(words.get(1..).unwrap_or(&[])),
+        Some(name) if COPY.contains(&name) => names(&ENDLESS_DEVICES),
+        _ => false,
+    }
+}
+
+/// `dd if=/dev/zero of=x` without a count, `cp /dev/zero x`.
+fn copies_a_device(words: &[Word]) -> bool {
+    let texts = || words.iter().skip(1).filter_map(Word::known);
+    let device = |text: &str| ENDLESS_DEVICES.contains(&text);
+    match words.first().and_then(Word::known) {
+        Some("dd") => {
+            texts().any(|text| text.strip_prefix("if=").is_some_and(device))
+                && texts().any(|text| text.starts_with("of="))
+                && !texts().any(|text| text.starts_with("count="))
+        }
+        Some("cp" | "install" | "rsync") => texts().any(device),
+        _ => false,
+    }
+}
+
+fn writes_by_redirection(effect: &Effect) -> bool {
+    effect.action == Action::Write && effect.marks.contains(&Mark::Redirection)
+}
+
 /// Whether a word looks like an assignment before expansion.
 fn assigns(source: &Source) -> bool {
     match source.parts.first() {
         Some(Part::Literal(text)) => {
             let name = text.split(['=', '+', '[']).next().unwrap_or("");
-            let named = !name.is_empty()
-                && name
-                    .bytes()
-                    .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+            let named = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
             named && text.contains('=')
         }
         _ => false,

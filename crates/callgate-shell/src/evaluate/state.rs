@@ -1,9 +1,16 @@
 //! What the shell knows at one point of the script: variables, directories, functions, options.
 
+use crate::environment::influence;
 use crate::syntax::ast::Command;
 use crate::word::Word;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
+
+/// How many variables are followed.
+const VARIABLES: usize = 200;
+
+/// Longer values are not followed.
+const LONGEST_VALUE: usize = 1 << 16;
 
 /// More possible directories than this count as not known.
 const DIRECTORIES: usize = 4;
@@ -68,9 +75,7 @@ impl Value {
             Word::Known(text) => Value::text(text),
             Word::Glob(pattern) => Value::Glob(Rc::from(pattern.as_str())),
             Word::Below { directory, .. } => Value::Below(Rc::from(directory.as_str())),
-            Word::Partly { prefix, why, .. } => {
-                Value::Prefix(Rc::from(prefix.as_str()), Rc::from(why.as_str()))
-            }
+            Word::Partly { prefix, why, .. } => Value::Prefix(Rc::from(prefix.as_str()), Rc::from(why.as_str())),
             Word::Unknown { why, .. } => Value::unknown(why),
         }
     }
@@ -114,24 +119,13 @@ pub(super) struct Variable {
 
 impl Variable {
     pub fn new(value: Value) -> Variable {
-        Variable {
-            value,
-            elements: None,
-            exported: false,
-            integer: false,
-            keyed: false,
-            fixed: false,
-        }
+        Variable { value, elements: None, exported: false, integer: false, keyed: false, fixed: false }
     }
 
     fn join(&self, other: &Variable) -> Variable {
         Variable {
             value: self.value.join(&other.value),
-            elements: if self.elements == other.elements {
-                self.elements.clone()
-            } else {
-                None
-            },
+            elements: if self.elements == other.elements { self.elements.clone() } else { None },
             exported: self.exported || other.exported,
             integer: self.integer || other.integer,
             keyed: self.keyed && other.keyed,
@@ -153,7 +147,7 @@ pub(super) type Functions = BTreeMap<String, Option<Rc<Command>>>;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct State {
-    pub variables: Rc<BTreeMap<String, Variable>>,
+    pub variables: Rc<BTreeMap<Rc<str>, Variable>>,
     /// The directories this may be; at least one; `None`: not known.
     pub directories: Vec<Option<Rc<str>>>,
     /// What `cd -` goes back to.
@@ -169,6 +163,8 @@ pub(super) struct State {
     pub options: Options,
     /// Bare names may be found elsewhere than usual.
     pub path_changed: bool,
+    /// A variable that changes what runs was set in some way, be it by a loop, `:=` or arithmetic.
+    pub swayed: bool,
     /// `exec <file` has changed standard input.
     pub input_changed: bool,
     /// Something not understood may have set any variable.
@@ -188,6 +184,7 @@ impl State {
             aliases: Rc::default(),
             options: Options::default(),
             path_changed: false,
+            swayed: false,
             input_changed: false,
             anything_set: false,
         }
@@ -195,36 +192,35 @@ impl State {
 
     pub fn set(&mut self, name: &str, value: Value) {
         let exports_all = self.options.exports_all;
-        let value = if KEPT_BY_THE_SHELL.contains(&name) {
-            Value::unknown("the shell sets it itself")
-        } else {
-            value
+        self.path_changed |= name == "PATH";
+        self.swayed |= match &value {
+            Value::Unset => false,
+            Value::Text(text) => influence(name, Some(text)).is_some(),
+            _ => influence(name, None).is_some(),
         };
+        let value = match value {
+            _ if KEPT_BY_THE_SHELL.contains(&name) => Value::unknown("the shell sets it itself"),
+            Value::Text(text) if text.len() > LONGEST_VALUE => Value::unknown("a long value"),
+            other => other,
+        };
+        let full = self.variables.len() >= VARIABLES;
         let variables = Rc::make_mut(&mut self.variables);
         match variables.get_mut(name) {
             Some(variable) => {
-                variable.value = if variable.fixed {
-                    Value::unknown("it is read-only")
-                } else {
-                    value
-                };
+                variable.value = if variable.fixed { Value::unknown("it is read-only") } else { value };
                 variable.elements = None;
             }
+            // So many are not followed one by one.
+            None if full => self.anything_set = true,
             None => {
-                variables.insert(
-                    name.to_owned(),
-                    Variable {
-                        exported: exports_all,
-                        ..Variable::new(value)
-                    },
-                );
+                variables.insert(Rc::from(name), Variable { exported: exports_all, ..Variable::new(value) });
             }
         }
     }
 
     pub fn variable_mut(&mut self, name: &str) -> &mut Variable {
         Rc::make_mut(&mut self.variables)
-            .entry(name.to_owned())
+            .entry(Rc::from(name))
             .or_insert_with(|| Variable::new(Value::unknown("it was declared without a value")))
     }
 
@@ -252,22 +248,17 @@ impl State {
             return self;
         }
         if !Rc::ptr_eq(&self.variables, &other.variables) {
+            let unknown = Variable::new(Value::unknown("it depends on what happened before"));
             let mine = Rc::make_mut(&mut self.variables);
             for (name, variable) in mine.iter_mut() {
-                match other.variables.get(name) {
-                    Some(theirs) => *variable = variable.join(theirs),
-                    None => {
-                        *variable = variable.join(&Variable::new(Value::unknown(
-                            "it depends on what happened before",
-                        )))
-                    }
+                let theirs = other.variables.get(name).unwrap_or(&unknown);
+                if variable != theirs {
+                    *variable = variable.join(theirs);
                 }
             }
             for (name, variable) in other.variables.iter() {
                 if !mine.contains_key(name) {
-                    let unknown =
-                        Variable::new(Value::unknown("it depends on what happened before"));
-                    mine.insert(name.clone(), unknown.join(variable));
+                    mine.insert(Rc::clone(name), unknown.join(variable));
                 }
             }
         }
@@ -309,6 +300,7 @@ impl State {
             exports_all: self.options.exports_all || other.options.exports_all,
         };
         self.path_changed |= other.path_changed;
+        self.swayed |= other.swayed;
         self.input_changed |= other.input_changed;
         self.anything_set |= other.anything_set;
         self

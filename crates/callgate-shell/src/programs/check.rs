@@ -30,11 +30,7 @@ impl fmt::Display for Finding {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Finding::Form(error) => write!(formatter, "{error}"),
-            Finding::Example {
-                origin,
-                line,
-                difference,
-            } => write!(formatter, "{origin}:{line}: {difference}"),
+            Finding::Example { origin, line, difference } => write!(formatter, "{origin}:{line}: {difference}"),
         }
     }
 }
@@ -78,11 +74,7 @@ pub fn check(files: &[(&str, &str)]) -> Vec<Finding> {
         for example in &table.examples {
             if let Some(difference) = examples::difference(&programs, example) {
                 let origin = table.origin.clone();
-                findings.push(Finding::Example {
-                    origin,
-                    line: example.line,
-                    difference,
-                });
+                findings.push(Finding::Example { origin, line: example.line, difference });
             }
         }
     }
@@ -96,25 +88,14 @@ mod tests {
 
     #[test]
     fn the_bundled_tables_are_sound() {
-        let findings: Vec<String> = check(bundled_files())
-            .iter()
-            .map(Finding::to_string)
-            .collect();
-        assert!(
-            findings.is_empty(),
-            "{} findings:\n{}",
-            findings.len(),
-            findings.join("\n")
-        );
+        let findings: Vec<String> = check(bundled_files()).iter().map(Finding::to_string).collect();
+        assert!(findings.is_empty(), "{} findings:\n{}", findings.len(), findings.join("\n"));
     }
 
     #[test]
     fn a_wrong_example_is_found() {
         let text = "frob: f\n  -o <write>\n  args: <read>*\n  example frob a -o b => read a\n  example frob a => read a\n  example frob a => write b\n";
-        let lines: Vec<String> = check(&[("test", text)])
-            .iter()
-            .map(Finding::to_string)
-            .collect();
+        let lines: Vec<String> = check(&[("test", text)]).iter().map(Finding::to_string).collect();
         assert_eq!(
             lines,
             [

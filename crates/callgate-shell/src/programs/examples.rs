@@ -17,18 +17,8 @@ const MAX_DEPTH: usize = 10;
 /// more of the shell than this reads.
 pub(super) fn difference(programs: &Programs, example: &Example) -> Option<String> {
     let mut effects = Vec::new();
-    let place = Place {
-        directory: Some(DIRECTORY.to_owned()),
-        elsewhere: false,
-    };
-    run_source(
-        programs,
-        &example.command,
-        &place,
-        &Stream::Unconnected,
-        0,
-        &mut effects,
-    )?;
+    let place = Place { directory: Some(DIRECTORY.to_owned()), elsewhere: false };
+    run_source(programs, &example.command, &place, &Stream::Unconnected, 0, &mut effects)?;
     let found: Vec<&Effect> = effects.iter().filter(|effect| counts(effect)).collect();
     let mut lines = Vec::new();
     for effect in &found {
@@ -77,12 +67,7 @@ fn run_words(
     if depth > MAX_DEPTH || words.is_empty() {
         return None;
     }
-    let invocation = Invocation {
-        words,
-        directory: place.directory.as_deref(),
-        home: Some(HOME),
-        stdin,
-    };
+    let invocation = Invocation { words, directory: place.directory.as_deref(), home: Some(HOME), stdin };
     let reading = programs.read(&invocation);
     let mark = |mut effect: Effect| {
         if place.elsewhere {
@@ -93,21 +78,15 @@ fn run_words(
     effects.extend(reading.effects.into_iter().map(mark));
     for nested in &reading.nested {
         let inner = Place {
-            directory: nested
-                .directory
-                .clone()
-                .unwrap_or_else(|| place.directory.clone()),
+            directory: nested.directory.clone().unwrap_or_else(|| place.directory.clone()),
             elsewhere: place.elsewhere || nested.elsewhere.is_some(),
         };
         let stdin = nested.stdin.as_ref().unwrap_or(stdin);
         match &nested.body {
-            NestedBody::Words(words) => {
-                run_words(programs, words, &inner, stdin, depth + 1, effects)?
+            NestedBody::Words(words) => run_words(programs, words, &inner, stdin, depth + 1, effects)?,
+            NestedBody::Shell { source: Word::Known(source), .. } => {
+                run_source(programs, source, &inner, stdin, depth + 1, effects)?
             }
-            NestedBody::Shell {
-                source: Word::Known(source),
-                ..
-            } => run_source(programs, source, &inner, stdin, depth + 1, effects)?,
             NestedBody::Shell { .. } => {
                 effects.push(Effect {
                     action: Action::Opaque,
@@ -170,20 +149,12 @@ fn commands(source: &str) -> Option<Vec<Vec<Word>>> {
         }
     }
     word.end(&mut commands);
-    commands
-        .iter()
-        .all(|words| !words.is_empty())
-        .then_some(commands)
+    commands.iter().all(|words| !words.is_empty()).then_some(commands)
 }
 
-fn variable(
-    characters: &mut std::iter::Peekable<std::str::Chars<'_>>,
-    word: &mut Reader,
-) -> Option<()> {
+fn variable(characters: &mut std::iter::Peekable<std::str::Chars<'_>>, word: &mut Reader) -> Option<()> {
     let mut name = String::from("$");
-    while let Some(letter) =
-        characters.next_if(|letter| letter.is_ascii_alphanumeric() || *letter == '_')
-    {
+    while let Some(letter) = characters.next_if(|letter| letter.is_ascii_alphanumeric() || *letter == '_') {
         name.push(letter);
     }
     if name.len() == 1 {
@@ -209,8 +180,7 @@ impl Reader {
     fn literal(&mut self, character: char) {
         self.started = true;
         self.text.push(character);
-        self.pattern
-            .push_str(&paths::escape(character.encode_utf8(&mut [0; 4])));
+        self.pattern.push_str(&paths::escape(character.encode_utf8(&mut [0; 4])));
     }
 
     fn wildcard(&mut self, character: char) {
@@ -226,18 +196,10 @@ impl Reader {
             return;
         }
         let made = match word.unknown {
-            Some((prefix, why)) if prefix.is_empty() => Word::Unknown {
-                why,
-                many: word.many,
-            },
-            Some((prefix, why)) => Word::Partly {
-                prefix,
-                why,
-                many: word.many,
-            },
+            Some((prefix, why)) if prefix.is_empty() => Word::Unknown { why, many: word.many },
+            Some((prefix, why)) => Word::Partly { prefix, why, many: word.many },
             None if word.is_glob
-                && (word.text.contains(['*', '?'])
-                    || word.text.contains('[') && word.text.contains(']')) =>
+                && (word.text.contains(['*', '?']) || word.text.contains('[') && word.text.contains(']')) =>
             {
                 Word::Glob(word.pattern)
             }
@@ -252,10 +214,9 @@ impl Reader {
 /// Examples leave out what goes without saying.
 fn counts(effect: &Effect) -> bool {
     match &effect.target {
-        Target::Program(program) => !matches!(
-            program.origin,
-            CodeOrigin::Known | CodeOrigin::Unknown | CodeOrigin::Defined
-        ),
+        Target::Program(program) => {
+            !matches!(program.origin, CodeOrigin::Known | CodeOrigin::Unknown | CodeOrigin::Defined)
+        }
         // Beside it stands an opaque effect.
         Target::Path(path) if matches!(path.names, Names::Unknown(_)) => false,
         _ => !effect.because.ends_with(IF_DIRECTORY),
@@ -284,15 +245,11 @@ fn agrees(form: &EffectForm, effect: &Effect) -> bool {
             let written = wanted;
             let wanted = expected_path(wanted);
             match &found.names {
-                Names::Exact(path) => {
-                    (same_path(path, &wanted) || path == written) && found.tree == form.tree
-                }
+                Names::Exact(path) => (same_path(path, &wanted) || path == written) && found.tree == form.tree,
                 Names::Glob(pattern) => {
                     pattern.replace('\\', "") == wanted.replace('\\', "") && found.tree == form.tree
                 }
-                Names::Below(folder) => {
-                    same_path(folder, wanted.strip_suffix("/**").unwrap_or(&wanted))
-                }
+                Names::Below(folder) => same_path(folder, wanted.strip_suffix("/**").unwrap_or(&wanted)),
                 Names::Unknown(_) => false,
             }
         }
@@ -313,11 +270,7 @@ fn agrees(form: &EffectForm, effect: &Effect) -> bool {
 
 fn same_path(one: &str, other: &str) -> bool {
     let plain = |path: &str| {
-        if path.len() > 1 {
-            path.trim_end_matches('/').to_owned()
-        } else {
-            path.to_owned()
-        }
+        if path.len() > 1 { path.trim_end_matches('/').to_owned() } else { path.to_owned() }
     };
     plain(one) == plain(other)
 }
@@ -346,27 +299,15 @@ fn shown(effect: &Effect) -> String {
                 Names::Below(folder) => format!("{}/**", short(folder)),
                 Names::Unknown(why) => why.clone(),
             };
-            if path.tree {
-                format!("{names} tree")
-            } else {
-                names
-            }
+            if path.tree { format!("{names} tree") } else { names }
         }
         Target::Program(program) => {
-            format!(
-                "{} {}",
-                format!("{:?}", program.origin).to_lowercase(),
-                short(&program.name)
-            )
+            format!("{} {}", format!("{:?}", program.origin).to_lowercase(), short(&program.name))
         }
         Target::Host(host) => host.name.clone().unwrap_or_default(),
         Target::Text(text) => format!("\"{text}\""),
     };
-    let marks: String = effect
-        .marks
-        .iter()
-        .map(|mark| format!(" !{}", format!("{mark:?}").to_lowercase()))
-        .collect();
+    let marks: String = effect.marks.iter().map(|mark| format!(" !{}", format!("{mark:?}").to_lowercase())).collect();
     format!("{action} {target}{marks}")
 }
 
@@ -381,12 +322,6 @@ fn shown_form(form: &EffectForm) -> String {
         EffectTarget::Words(words) => words.clone().unwrap_or_default(),
     };
     let tree = if form.tree { " tree" } else { "" };
-    let marks: String = form
-        .marks
-        .iter()
-        .map(|mark| format!(" !{}", format!("{mark:?}").to_lowercase()))
-        .collect();
-    format!("{action} {target}{tree}{marks}")
-        .trim_end()
-        .to_owned()
+    let marks: String = form.marks.iter().map(|mark| format!(" !{}", format!("{mark:?}").to_lowercase())).collect();
+    format!("{action} {target}{tree}{marks}").trim_end().to_owned()
 }

@@ -19,12 +19,7 @@ pub(super) enum Place {
 pub(super) fn url(word: &Word) -> Place {
     let (text, whole) = certain_text(word);
     let shown = shown(word);
-    let unknown = || {
-        Place::Remote(Host {
-            name: None,
-            shown: shown.clone(),
-        })
-    };
+    let unknown = || Place::Remote(Host { name: None, shown: shown.clone() });
     let trimmed = text.trim_matches(|character: char| character <= ' ');
     if trimmed.contains(|character: char| character.is_control()) {
         return unknown();
@@ -38,11 +33,7 @@ pub(super) fn url(word: &Word) -> Place {
     };
     // `http:host` and `http:\\\\host` lead to different places in different programs.
     let lower = trimmed.to_ascii_lowercase();
-    if scheme.is_empty()
-        && ["http:", "https:", "ftp:"]
-            .iter()
-            .any(|front| lower.starts_with(front))
-    {
+    if scheme.is_empty() && ["http:", "https:", "ftp:"].iter().any(|front| lower.starts_with(front)) {
         return unknown();
     }
     if scheme == "file" {
@@ -59,15 +50,19 @@ pub(super) fn url(word: &Word) -> Place {
             None => unknown(),
         };
     }
+    // Their paths are commands that the machine gets as they stand, so naming the machine would say too little.
+    if matches!(
+        scheme.as_str(),
+        "gopher" | "gophers" | "dict" | "telnet" | "smtp" | "smtps" | "mqtt" | "tftp" | "ldap" | "ldaps"
+    ) {
+        return unknown();
+    }
     let end = rest.find(['/', '?', '#']);
     if end.is_none() && !whole {
         return unknown();
     }
     let authority = rest.get(..end.unwrap_or(rest.len())).unwrap_or_default();
-    Place::Remote(Host {
-        name: authority_host(authority),
-        shown,
-    })
+    Place::Remote(Host { name: authority_host(authority), shown })
 }
 
 /// The place a host operand names: `host`, `user@host`, `host:port`, or a URL.
@@ -80,11 +75,7 @@ pub(super) fn host(word: &Word) -> Host {
             Place::Local(_) => Host { name: None, shown },
         };
     }
-    let name = if whole {
-        authority_host(text.split('/').next().unwrap_or_default())
-    } else {
-        None
-    };
+    let name = if whole { authority_host(text.split('/').next().unwrap_or_default()) } else { None };
     Host { name, shown }
 }
 
@@ -95,25 +86,15 @@ pub(super) fn remote(word: &Word) -> Option<Place> {
         return Some(url(word));
     }
     // A colon before any slash makes it remote; `./a:b` is a file.
-    let colon = if text.starts_with('[') {
-        text.find("]:").map(|at| at + 1)
-    } else {
-        text.find(':')
-    };
+    let colon = if text.starts_with('[') { text.find("]:").map(|at| at + 1) } else { text.find(':') };
     let slash = text.find('/');
     match colon {
         Some(colon) if slash.is_none_or(|slash| colon < slash) => {
             let name = authority_host(text.get(..colon).unwrap_or_default());
-            Some(Place::Remote(Host {
-                name,
-                shown: shown(word),
-            }))
+            Some(Place::Remote(Host { name, shown: shown(word) }))
         }
         _ if whole || slash.is_some() || matches!(word, Word::Glob(_)) => None,
-        _ => Some(Place::Remote(Host {
-            name: None,
-            shown: shown(word),
-        })),
+        _ => Some(Place::Remote(Host { name: None, shown: shown(word) })),
     }
 }
 
@@ -144,11 +125,7 @@ fn without_password(text: &str) -> String {
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     match rest.get(..end).and_then(|authority| authority.rfind('@')) {
         Some(at) if rest.get(..at).is_some_and(|user| user.contains(':')) => {
-            format!(
-                "{}…{}",
-                text.get(..start).unwrap_or_default(),
-                rest.get(at..).unwrap_or_default()
-            )
+            format!("{}…{}", text.get(..start).unwrap_or_default(), rest.get(at..).unwrap_or_default())
         }
         _ => text.to_owned(),
     }
@@ -156,9 +133,7 @@ fn without_password(text: &str) -> String {
 
 fn is_scheme(text: &str) -> bool {
     text.starts_with(|first: char| first.is_ascii_alphabetic())
-        && text
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.'))
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.'))
 }
 
 /// The host of `user:password@host:port`, in its plain form; `None` if that is not certain.
@@ -195,10 +170,7 @@ fn plain_name(name: &str) -> Option<String> {
         // Look-alikes are mapped in ways that differ between programs.
         return None;
     }
-    if !name
-        .bytes()
-        .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_'))
-    {
+    if !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_')) {
         return None;
     }
     match numeric_address(&name) {
@@ -225,9 +197,7 @@ fn numeric_address(name: &str) -> Option<Option<Ipv4Addr>> {
     }
     let mut address: u32 = 0;
     for (place, part) in front.iter().enumerate() {
-        address |= part
-            .checked_shl(24u32.saturating_sub(8 * place as u32))
-            .unwrap_or_default();
+        address |= part.checked_shl(24u32.saturating_sub(8 * place as u32)).unwrap_or_default();
     }
     let room = 32u32.saturating_sub(8 * front.len() as u32);
     if room < 32 && *last >= 1u32.checked_shl(room).unwrap_or(u32::MAX) {
@@ -238,20 +208,12 @@ fn numeric_address(name: &str) -> Option<Option<Ipv4Addr>> {
 
 fn number(text: &str) -> Option<u32> {
     if let Some(digits) = text.strip_prefix("0x") {
-        return if digits.is_empty() {
-            Some(0)
-        } else {
-            u32::from_str_radix(digits, 16).ok()
-        };
+        return if digits.is_empty() { Some(0) } else { u32::from_str_radix(digits, 16).ok() };
     }
     if text.len() > 1 && text.starts_with('0') {
         return u32::from_str_radix(text, 8).ok();
     }
-    if text.bytes().all(|byte| byte.is_ascii_digit()) {
-        text.parse().ok()
-    } else {
-        None
-    }
+    if text.bytes().all(|byte| byte.is_ascii_digit()) { text.parse().ok() } else { None }
 }
 
 fn percent_decoded(text: &str) -> Option<String> {
@@ -265,9 +227,7 @@ fn percent_decoded(text: &str) -> Option<String> {
             bytes.push(byte);
         }
     }
-    String::from_utf8(bytes)
-        .ok()
-        .filter(|path| !path.contains('\0'))
+    String::from_utf8(bytes).ok().filter(|path| !path.contains('\0'))
 }
 
 #[cfg(test)]
@@ -337,25 +297,15 @@ mod tests {
 
     #[test]
     fn a_host_is_certain_once_it_has_ended() {
-        let partly = |prefix: &str| Word::Partly {
-            prefix: prefix.into(),
-            why: "$x".into(),
-            many: false,
-        };
+        let partly = |prefix: &str| Word::Partly { prefix: prefix.into(), why: "$x".into(), many: false };
         assert_eq!(host(&partly("example.com")).name, None);
         let name = |word| match url(&word) {
             Place::Remote(host) => host.name,
             Place::Local(_) => None,
         };
-        assert_eq!(
-            name(partly("https://example.com/items/")),
-            Some("example.com".into())
-        );
+        assert_eq!(name(partly("https://example.com/items/")), Some("example.com".into()));
         assert_eq!(name(partly("https://example.com")), None);
-        assert_eq!(
-            name(Word::Glob("https://example.com/a?b=c".into())),
-            Some("example.com".into())
-        );
+        assert_eq!(name(Word::Glob("https://example.com/a?b=c".into())), Some("example.com".into()));
     }
 
     #[test]
@@ -373,8 +323,7 @@ mod tests {
 
     #[test]
     fn passwords_are_not_shown() {
-        let Place::Remote(host) = url(&Word::Known("https://me:hunter2@example.com/x".into()))
-        else {
+        let Place::Remote(host) = url(&Word::Known("https://me:hunter2@example.com/x".into())) else {
             panic!("remote");
         };
         assert_eq!(host.shown, "https://…@example.com/x");

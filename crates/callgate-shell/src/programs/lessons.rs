@@ -14,11 +14,8 @@ fn hold(examples: &[&str]) {
     }
     let mut files = bundled_files().to_vec();
     files.push(("lesson", &text));
-    let wrong: Vec<String> = check(&files)
-        .iter()
-        .map(Finding::to_string)
-        .filter(|finding| finding.starts_with("lesson:"))
-        .collect();
+    let wrong: Vec<String> =
+        check(&files).iter().map(Finding::to_string).filter(|finding| finding.starts_with("lesson:")).collect();
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 

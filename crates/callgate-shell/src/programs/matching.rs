@@ -42,11 +42,7 @@ pub(super) fn matches_glob(pattern: &str, text: &str) -> bool {
             },
         }
     }
-    parts
-        .get(at..)
-        .unwrap_or_default()
-        .iter()
-        .all(|part| *part == Part::Star)
+    parts.get(at..).unwrap_or_default().iter().all(|part| *part == Part::Star)
 }
 
 #[derive(Debug, PartialEq)]
@@ -54,10 +50,7 @@ enum Part {
     Star,
     Any,
     Exactly(char),
-    Class {
-        negated: bool,
-        ranges: Vec<(char, char)>,
-    },
+    Class { negated: bool, ranges: Vec<(char, char)> },
 }
 
 impl Part {
@@ -67,10 +60,7 @@ impl Part {
             Part::Any => true,
             Part::Exactly(other) => *other == character,
             Part::Class { negated, ranges } => {
-                ranges
-                    .iter()
-                    .any(|(from, to)| (*from..=*to).contains(&character))
-                    != *negated
+                ranges.iter().any(|(from, to)| (*from..=*to).contains(&character)) != *negated
             }
         }
     }
@@ -123,8 +113,11 @@ fn class(text: &str) -> Option<(Part, &str)> {
     Some((Part::Class { negated, ranges }, body.get(end + 1..)?))
 }
 
-/// The same without regard to case.
+/// The same without regard to case, except where it decides: `\n` is a line's end, `\N` a letter.
 pub(super) fn matches_loosely(pattern: &str, text: &str) -> bool {
+    if pattern.contains('\\') {
+        return matches_glob(pattern, text);
+    }
     matches_glob(&pattern.to_lowercase(), &text.to_lowercase())
 }
 
@@ -187,9 +180,7 @@ fn atom_truth(atom: &Atom, scan: &Scan<'_>, here: Option<&Given<'_>>) -> Truth {
         Atom::Value(name, glob) => {
             let mut found = Truth::No;
             let here = here.filter(|given| given.form.names.contains(name));
-            for given in
-                given(name, scan).filter(|given| here.is_none_or(|here| std::ptr::eq(*given, here)))
-            {
+            for given in given(name, scan).filter(|given| here.is_none_or(|here| std::ptr::eq(*given, here))) {
                 match given.values.first().map(|(word, _)| word) {
                     Some(Word::Known(text)) if matches_loosely(glob, text) => return Truth::Yes,
                     Some(Word::Known(_)) => {}
@@ -227,13 +218,8 @@ fn atom_truth(atom: &Atom, scan: &Scan<'_>, here: Option<&Given<'_>>) -> Truth {
 /// The times an option was given that the innermost level with such an option declares.
 fn given<'s, 't>(name: &'s str, scan: &'s Scan<'t>) -> impl Iterator<Item = &'s Given<'t>> {
     let declares = |names: &[String]| names.iter().any(|other| other == name);
-    let level = scan
-        .levels
-        .iter()
-        .rposition(|level| level.options.iter().any(|form| declares(&form.names)));
-    scan.given().filter(move |given| {
-        Some(given.level) == level && given.form.names.iter().any(|other| other == name)
-    })
+    let level = scan.levels.iter().rposition(|level| level.options.iter().any(|form| declares(&form.names)));
+    scan.given().filter(move |given| Some(given.level) == level && given.form.names.iter().any(|other| other == name))
 }
 
 #[cfg(test)]
@@ -262,5 +248,7 @@ mod tests {
             assert_eq!(matches_glob(pattern, text), expected, "{pattern} on {text}");
         }
         assert!(matches_loosely("post", "POST"));
+        assert!(matches_loosely(r"\n", r"\n"));
+        assert!(!matches_loosely(r"\n", r"\N"));
     }
 }

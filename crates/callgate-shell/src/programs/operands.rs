@@ -24,10 +24,7 @@ pub(super) fn place<'t>(slots: &'t [Slot], operands: &[Word]) -> Placement<'t> {
         return place_uncertain(slots, operands);
     }
     let mut placement = Placement::default();
-    let required = slots
-        .iter()
-        .filter(|slot| matches!(slot.repeat, Repeat::Once | Repeat::Some))
-        .count();
+    let required = slots.iter().filter(|slot| matches!(slot.repeat, Repeat::Once | Repeat::Some)).count();
     let mut extra = operands.len().saturating_sub(required);
     if !operands.is_empty() && operands.len() < required {
         placement.doubt = Some("an operand is missing");
@@ -73,20 +70,12 @@ fn place_uncertain<'t>(slots: &'t [Slot], operands: &[Word]) -> Placement<'t> {
         if !is_many(word) {
             let front = slots.get(..=index).unwrap_or_default();
             if !before.iter().any(is_many) && !front.is_empty() && front.iter().all(certain) {
-                placement
-                    .roles
-                    .extend(front.last().map(|slot| (index, &slot.role)));
+                placement.roles.extend(front.last().map(|slot| (index, &slot.role)));
                 continue;
             }
-            let back = slots
-                .len()
-                .checked_sub(after.len() + 1)
-                .and_then(|from| slots.get(from..))
-                .unwrap_or_default();
+            let back = slots.len().checked_sub(after.len() + 1).and_then(|from| slots.get(from..)).unwrap_or_default();
             if !after.iter().any(is_many) && !back.is_empty() && back.iter().all(certain) {
-                placement
-                    .roles
-                    .extend(back.first().map(|slot| (index, &slot.role)));
+                placement.roles.extend(back.first().map(|slot| (index, &slot.role)));
                 continue;
             }
         }
@@ -96,17 +85,11 @@ fn place_uncertain<'t>(slots: &'t [Slot], operands: &[Word]) -> Placement<'t> {
             let too_early = !from_left.iter().any(repeats) && place < least_before;
             let too_late = !from_right.iter().any(repeats) && from_right.len() <= least_after;
             // Slots that must be filled leave no room for a word whose place is certain.
-            let needed = |slots: &[Slot]| {
-                slots
-                    .iter()
-                    .filter(|slot| certain(slot) || slot.repeat == Repeat::Some)
-                    .count()
-            };
+            let needed =
+                |slots: &[Slot]| slots.iter().filter(|slot| certain(slot) || slot.repeat == Repeat::Some).count();
             let fixed = |words: &[Word]| !is_many(word) && !words.iter().any(is_many);
-            let crowded_left =
-                fixed(before) && needed(slots.get(..place).unwrap_or_default()) > before.len();
-            let crowded_right =
-                fixed(after) && needed(slots.get(place + 1..).unwrap_or_default()) > after.len();
+            let crowded_left = fixed(before) && needed(slots.get(..place).unwrap_or_default()) > before.len();
+            let crowded_right = fixed(after) && needed(slots.get(place + 1..).unwrap_or_default()) > after.len();
             if !too_early && !too_late && !crowded_left && !crowded_right {
                 placement.roles.push((index, &slot.role));
             }
@@ -136,11 +119,7 @@ fn place_command<'t>(slots: &'t [Slot], operands: &[Word]) -> Placement<'t> {
         while let Some(word) = operands.get(at) {
             let assigns = slot.role.kind == RoleKind::Assign;
             let repeats = matches!(slot.repeat, Repeat::Any | Repeat::Some);
-            let fits = if assigns {
-                is_assignment(word) && (repeats || taken < limit)
-            } else {
-                taken < limit
-            };
+            let fits = if assigns { is_assignment(word) && (repeats || taken < limit) } else { taken < limit };
             if !fits {
                 break;
             }
@@ -164,9 +143,7 @@ pub(super) fn is_assignment(word: &Word) -> bool {
     };
     text.split_once('=').is_some_and(|(name, _)| {
         name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
-            && name
-                .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
     })
 }
 
@@ -179,11 +156,7 @@ mod tests {
         let (tables, errors) = parse(&format!("x: x\n  args: {args}\n"), "test", 1);
         assert_eq!(errors, []);
         let slots = &tables[0].level.args[0].then;
-        place(slots, words)
-            .roles
-            .into_iter()
-            .map(|(index, role)| (index, role.kind.clone()))
-            .collect()
+        place(slots, words).roles.into_iter().map(|(index, role)| (index, role.kind.clone())).collect()
     }
 
     fn known(text: &str) -> Word {
@@ -199,49 +172,28 @@ mod tests {
     #[test]
     fn certain_operands_have_one_role_each() {
         assert_eq!(
-            roles(
-                "<read>+ <write into>",
-                &[known("a"), known("b"), known("c")]
-            ),
+            roles("<read>+ <write into>", &[known("a"), known("b"), known("c")]),
             [(0, Read), (1, Read), (2, WriteInto)]
         );
         assert_eq!(roles("<text> <read>*", &[known("a")]), [(0, Text)]);
         assert_eq!(roles("<text>? <read>", &[known("a")]), [(0, Read)]);
-        assert_eq!(
-            roles("<text>? <read>", &[known("a"), known("b")]),
-            [(0, Text), (1, Read)]
-        );
+        assert_eq!(roles("<text>? <read>", &[known("a"), known("b")]), [(0, Text), (1, Read)]);
     }
 
     #[test]
     fn a_glob_in_front_leaves_the_last_operand_certain() {
-        assert_eq!(
-            roles("<read>+ <write into>", &[glob(), known("d")]),
-            [(0, Read), (1, WriteInto)]
-        );
+        assert_eq!(roles("<read>+ <write into>", &[glob(), known("d")]), [(0, Read), (1, WriteInto)]);
     }
 
     #[test]
     fn a_glob_at_the_end_may_be_source_and_destination() {
-        assert_eq!(
-            roles("<read>+ <write into>", &[known("a"), glob()]),
-            [(0, Read), (1, Read), (1, WriteInto)]
-        );
-        assert_eq!(
-            roles("<read>+ <write into>", &[glob()]),
-            [(0, Read), (0, WriteInto)]
-        );
+        assert_eq!(roles("<read>+ <write into>", &[known("a"), glob()]), [(0, Read), (1, Read), (1, WriteInto)]);
+        assert_eq!(roles("<read>+ <write into>", &[glob()]), [(0, Read), (0, WriteInto)]);
     }
 
     #[test]
     fn what_stands_before_a_glob_is_certain() {
-        assert_eq!(
-            roles("<text> <read>*", &[known("a"), glob()]),
-            [(0, Text), (1, Read)]
-        );
-        assert_eq!(
-            roles("<text> <read>*", &[glob(), known("a")]),
-            [(0, Text), (0, Read), (1, Text), (1, Read)]
-        );
+        assert_eq!(roles("<text> <read>*", &[known("a"), glob()]), [(0, Text), (1, Read)]);
+        assert_eq!(roles("<text> <read>*", &[glob(), known("a")]), [(0, Text), (0, Read), (1, Text), (1, Read)]);
     }
 }

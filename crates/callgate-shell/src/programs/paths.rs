@@ -37,24 +37,26 @@ pub(super) fn of_table(directory: Option<&str>, home: Option<&str>, path: &str) 
 pub(super) fn names(directory: Option<&str>, word: &Word) -> Option<Names> {
     Some(match word {
         Word::Known(text) if text.is_empty() => return None,
-        Word::Known(text) => Names::Exact(absolute(directory, text)),
+        Word::Known(text) => Names::Exact(absolute(directory, without_scheme(text))),
         Word::Glob(pattern) => glob(directory, pattern),
-        Word::Below {
-            directory: below, ..
-        } => Names::Below(absolute(directory, below)),
+        Word::Below { directory: below, .. } => Names::Below(absolute(directory, below)),
         Word::Partly { prefix, why, .. } => Names::Unknown(format!("{prefix}…: {why}")),
         Word::Unknown { why, .. } => Names::Unknown(why.clone()),
     })
+}
+
+/// `file:name?options` and `file:///name`, as SQLite, curl and others take them, name a path like any other.
+fn without_scheme(text: &str) -> &str {
+    let Some(rest) = text.strip_prefix("file:").filter(|rest| !rest.is_empty()) else { return text };
+    let rest = rest.strip_prefix("//localhost").or(rest.strip_prefix("//")).unwrap_or(rest);
+    rest.split(['?', '#']).next().unwrap_or(rest)
 }
 
 fn glob(directory: Option<&str>, pattern: &str) -> Names {
     match directory {
         Some(directory) if !pattern.starts_with('/') => {
             let escaped = escape(directory.trim_end_matches('/'));
-            Names::Glob(format!(
-                "{escaped}/{}",
-                pattern.strip_prefix("./").unwrap_or(pattern)
-            ))
+            Names::Glob(format!("{escaped}/{}", pattern.strip_prefix("./").unwrap_or(pattern)))
         }
         _ => Names::Glob(pattern.to_owned()),
     }
@@ -64,10 +66,7 @@ fn glob(directory: Option<&str>, pattern: &str) -> Names {
 pub(super) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
-        if matches!(
-            character,
-            '*' | '?' | '[' | ']' | '\\' | '(' | ')' | '|' | '!' | '+' | '@' | '{' | '}'
-        ) {
+        if matches!(character, '*' | '?' | '[' | ']' | '\\' | '(' | ')' | '|' | '!' | '+' | '@' | '{' | '}') {
             escaped.push('\\');
         }
         escaped.push(character);
@@ -103,9 +102,7 @@ pub(super) fn is_harmless_device(path: &str) -> bool {
             | "/dev/urandom"
             | "/dev/random"
             | "/dev/tty"
-    ) || path
-        .strip_prefix("/dev/fd/")
-        .is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()))
+    ) || path.strip_prefix("/dev/fd/").is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// Directories whose programs go by their bare name.
@@ -124,19 +121,12 @@ const SYSTEM_DIRECTORIES: [&str; 9] = [
 /// The bare name of a program that is named by its path in a system directory.
 pub(super) fn system_program(path: &str) -> Option<&str> {
     let (folder, name) = path.rsplit_once('/')?;
-    SYSTEM_DIRECTORIES
-        .contains(&folder)
-        .then_some(name)
-        .filter(|name| !name.is_empty())
+    SYSTEM_DIRECTORIES.contains(&folder).then_some(name).filter(|name| !name.is_empty())
 }
 
 /// The last component of a path, as `cp` and `mv` take it; `None`: the contents of a directory.
 pub(super) fn base_name(path: &str) -> Option<&str> {
-    let name = path
-        .trim_end_matches('/')
-        .rsplit('/')
-        .next()
-        .unwrap_or_default();
+    let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     (!matches!(name, "" | "." | "..")).then_some(name)
 }
 
@@ -165,10 +155,7 @@ mod tests {
 
     #[test]
     fn a_directory_in_front_of_a_pattern_is_literal() {
-        assert_eq!(
-            names(Some("/w[1]"), &Word::Glob("*.rs".into())),
-            Some(Names::Glob("/w\\[1\\]/*.rs".into()))
-        );
+        assert_eq!(names(Some("/w[1]"), &Word::Glob("*.rs".into())), Some(Names::Glob("/w\\[1\\]/*.rs".into())));
     }
 
     #[test]

@@ -37,11 +37,7 @@ impl Programs {
         let Some(written) = first.known().filter(|name| !name.is_empty()) else {
             return unknown(invocation, "", "the name of the program is not known");
         };
-        let name = match (
-            written.contains('/'),
-            paths::system_program(written),
-            loader(written),
-        ) {
+        let name = match (written.contains('/'), paths::system_program(written), loader(written)) {
             (_, _, true) => "ld.so",
             (false, ..) => written,
             (true, Some(name), _) => name,
@@ -49,11 +45,7 @@ impl Programs {
         };
         match self.find(name) {
             Some(table) => read_with(table, name, rest, invocation),
-            None => unknown(
-                invocation,
-                written,
-                &format!("program {written} is not known"),
-            ),
+            None => unknown(invocation, written, &format!("program {written} is not known")),
         }
     }
 
@@ -74,12 +66,7 @@ impl Programs {
 }
 
 fn read_with(table: &Table, name: &str, words: &[Word], invocation: &Invocation<'_>) -> Reading {
-    let mut collector = Collector::new(
-        name,
-        invocation.directory,
-        invocation.home,
-        invocation.stdin,
-    );
+    let mut collector = Collector::new(name, invocation.directory, invocation.home, invocation.stdin);
     collector.run(name, CodeOrigin::Known, "the program");
     if let Style::Custom(reader) = &table.level.style {
         let stdout = custom::read(reader, table, words, &mut collector);
@@ -99,22 +86,12 @@ pub(super) fn apply(scan: &Scan<'_>, collector: &mut Collector<'_>) -> Stream {
     let Some(level) = scan.level().filter(|_| !scan.ended) else {
         return Stream::Data;
     };
-    collector.elsewhere = scan
-        .levels
-        .iter()
-        .rev()
-        .find_map(|level| level.elsewhere.clone());
-    collector.tree = level
-        .tree
-        .iter()
-        .any(|condition| truth(condition, scan) != Truth::No)
+    collector.elsewhere = scan.levels.iter().rev().find_map(|level| level.elsewhere.clone());
+    collector.tree = level.tree.iter().any(|condition| truth(condition, scan) != Truth::No)
         || scan.given().any(|given| given.form.tree && !given.negated);
 
     let lines = chosen(&level.args, scan);
-    let placements: Vec<_> = lines
-        .iter()
-        .map(|slots| place(slots, &scan.operands))
-        .collect();
+    let placements: Vec<_> = lines.iter().map(|slots| place(slots, &scan.operands)).collect();
     if lines.is_empty() && !scan.operands.is_empty() {
         let why = format!("{} takes no operands that are known", collector.program);
         collector.opaque(&why, "operands");
@@ -125,32 +102,21 @@ pub(super) fn apply(scan: &Scan<'_>, collector: &mut Collector<'_>) -> Stream {
             collector.opaque(&why, "operands");
         }
     }
-    let start = placements
-        .iter()
-        .filter_map(|placement| placement.rest.map(|(start, _)| start))
-        .min();
+    let start = placements.iter().filter_map(|placement| placement.rest.map(|(start, _)| start)).min();
     for event in &scan.events {
         match event {
             Event::Given(given) if given.negated => {}
             Event::Given(given) => {
                 for (place, (word, own)) in given.values.iter().enumerate() {
-                    let roles = if place == 0 {
-                        value_roles(scan, given, own)
-                    } else {
-                        vec![*own]
-                    };
+                    let roles = if place == 0 { value_roles(scan, given, own) } else { vec![*own] };
                     for role in roles {
-                        with_own_tree(collector, role, |collector| {
-                            collector.role(word, role, &given.name)
-                        });
+                        with_own_tree(collector, role, |collector| collector.role(word, role, &given.name));
                     }
                 }
                 for form in &given.form.effects {
                     collector.stated(form, &given.name);
                 }
-                if let Some((words, role)) =
-                    given.rest.as_ref().filter(|(words, _)| !words.is_empty())
-                {
+                if let Some((words, role)) = given.rest.as_ref().filter(|(words, _)| !words.is_empty()) {
                     collector.rest(words, role);
                 }
             }
@@ -162,9 +128,7 @@ pub(super) fn apply(scan: &Scan<'_>, collector: &mut Collector<'_>) -> Stream {
                 for placement in &placements {
                     for (_, role) in placement.roles.iter().filter(|(place, _)| place == index) {
                         match whole_code(placement, role, &scan.operands) {
-                            Some((first, code)) if first == *index => {
-                                collector.role(&code, role, &because)
-                            }
+                            Some((first, code)) if first == *index => collector.role(&code, role, &because),
                             Some(_) => {}
                             None => collector.role(word, role, &because),
                         }
@@ -181,14 +145,8 @@ pub(super) fn apply(scan: &Scan<'_>, collector: &mut Collector<'_>) -> Stream {
     }
     collector.finish_destinations();
     for level in &scan.levels {
-        for line in level
-            .does
-            .iter()
-            .filter(|line| truth(&line.condition, scan) != Truth::No)
-        {
-            line.then
-                .iter()
-                .for_each(|form| collector.stated(form, "running it"));
+        for line in level.does.iter().filter(|line| truth(&line.condition, scan) != Truth::No) {
+            line.then.iter().for_each(|form| collector.stated(form, "running it"));
         }
     }
     if scan.lost {
@@ -197,9 +155,7 @@ pub(super) fn apply(scan: &Scan<'_>, collector: &mut Collector<'_>) -> Stream {
     let certainly_operands = scan.operands.iter().any(|word| !super::scan::is_many(word));
     if !certainly_operands {
         for forms in chosen(&level.none, scan) {
-            forms
-                .iter()
-                .for_each(|form| collector.stated(form, "no operands"));
+            forms.iter().for_each(|form| collector.stated(form, "no operands"));
         }
     }
     for role in chosen(&level.stdin, scan) {
@@ -234,15 +190,8 @@ fn whole_code(placement: &Placement<'_>, role: &Role, operands: &[Word]) -> Opti
     if !matches!(&role.kind, RoleKind::Code(language) if language == "redis") {
         return None;
     }
-    let places = placement
-        .roles
-        .iter()
-        .filter(|(_, other)| std::ptr::eq(*other, role))
-        .map(|(place, _)| *place);
-    let words: Vec<Word> = places
-        .clone()
-        .filter_map(|place| operands.get(place).cloned())
-        .collect();
+    let places = placement.roles.iter().filter(|(_, other)| std::ptr::eq(*other, role)).map(|(place, _)| *place);
+    let words: Vec<Word> = places.clone().filter_map(|place| operands.get(place).cloned()).collect();
     Some((places.min()?, joined(&words)))
 }
 
@@ -265,6 +214,8 @@ fn stdout(scan: &Scan<'_>, collector: &Collector<'_>) -> Stream {
         [Output::Entries] => names_below(&collector.listed, true),
         [Output::Same] if collector.listed.is_empty() => match collector.stdin {
             Stream::Text(_) => Stream::Unknown,
+            // Whatever a person might type.
+            Stream::Unconnected => Stream::Data,
             other => other.clone(),
         },
         [Output::Same | Output::Data] => Stream::Data,
@@ -294,30 +245,19 @@ pub(super) fn names_below(listed: &[Word], entries: bool) -> Stream {
             Word::Partly { .. } | Word::Unknown { .. } => return Stream::Unknown,
         });
     }
-    if directories.is_empty() || (entries && !directories.iter().any(|directory| directory == "."))
-    {
+    if directories.is_empty() || (entries && !directories.iter().any(|directory| directory == ".")) {
         directories.push(".".to_owned());
     }
     Stream::Names(directories)
 }
 
 fn finish(collector: Collector<'_>, stdout: Stream, table: Option<String>) -> Reading {
-    Reading {
-        effects: collector.effects,
-        nested: collector.nested,
-        stdout,
-        table,
-    }
+    Reading { effects: collector.effects, nested: collector.nested, stdout, table }
 }
 
 /// A program of which nothing is known.
 fn unknown(invocation: &Invocation<'_>, name: &str, why: &str) -> Reading {
-    let mut collector = Collector::new(
-        name,
-        invocation.directory,
-        invocation.home,
-        invocation.stdin,
-    );
+    let mut collector = Collector::new(name, invocation.directory, invocation.home, invocation.stdin);
     collector.run(name, CodeOrigin::Unknown, "the program");
     collector.opaque(why, "the program");
     finish(collector, Stream::Unknown, None)
@@ -325,12 +265,7 @@ fn unknown(invocation: &Invocation<'_>, name: &str, why: &str) -> Reading {
 
 /// A file that is run by its path.
 fn file(invocation: &Invocation<'_>, path: &str) -> Reading {
-    let mut collector = Collector::new(
-        path,
-        invocation.directory,
-        invocation.home,
-        invocation.stdin,
-    );
+    let mut collector = Collector::new(path, invocation.directory, invocation.home, invocation.stdin);
     let path = paths::absolute(invocation.directory, path);
     collector.run(&path, CodeOrigin::File, "the program");
     finish(collector, Stream::Unknown, None)

@@ -94,29 +94,19 @@ impl Programs {
         if let Some((_, table)) = self.added.iter().find(|(other, _)| pattern(other)) {
             return Some(table);
         }
-        let (_, index) = match BUNDLE
-            .names
-            .binary_search_by(|(other, _)| (*other).cmp(name))
-        {
+        let (_, index) = match BUNDLE.names.binary_search_by(|(other, _)| (*other).cmp(name)) {
             Ok(found) => BUNDLE.names.get(found)?,
             Err(_) => BUNDLE.names.iter().find(|(other, _)| pattern(other))?,
         };
         let cells = PARSED.get_or_init(|| BUNDLE.blocks.iter().map(|_| OnceLock::new()).collect());
-        cells
-            .get(*index)?
-            .get_or_init(|| parse_block(BUNDLE.blocks.get(*index)?))
-            .as_ref()
+        cells.get(*index)?.get_or_init(|| parse_block(BUNDLE.blocks.get(*index)?)).as_ref()
     }
 }
 
 fn parse_block(block: &Block) -> Option<Table> {
     let (file, text) = BUNDLE.files.get(block.file)?;
     let (mut tables, errors) = form::parse(text.get(block.start..block.end)?, file, block.line);
-    if errors.is_empty() {
-        tables.pop()
-    } else {
-        None
-    }
+    if errors.is_empty() { tables.pop() } else { None }
 }
 
 /// The bundled files with their texts, for checks.
@@ -131,9 +121,6 @@ pub(super) fn twice(table: &Table, name: &str, other: String) -> TableError {
         origin: table.origin.clone(),
         line: table.line,
         column: 1,
-        problem: TableProblem::TwiceProgram {
-            name: name.to_owned(),
-            other,
-        },
+        problem: TableProblem::TwiceProgram { name: name.to_owned(), other },
     }
 }

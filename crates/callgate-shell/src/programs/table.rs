@@ -153,6 +153,8 @@ pub struct OptionForm {
     pub tree: bool,
     /// All words behind it are operands.
     pub rest: bool,
+    /// It is accepted behind subcommands, too, where they have none of that name.
+    pub everywhere: bool,
     /// Effects of its own.
     pub effects: Vec<EffectForm>,
     /// The line it stands on.
@@ -259,6 +261,8 @@ pub enum RoleKind {
     RemoteWrite,
     /// Text, but `@file` reads the file.
     AtRead,
+    /// A version, of which `version:file` shows a file.
+    Revision,
     /// The value of an option that is not named: text, but `file://…` and `@…` read a file.
     AnyValue,
     /// Not understood, and why.
@@ -317,9 +321,6 @@ pub enum EffectTarget {
 impl Role {
     /// It takes all words that follow.
     pub fn takes_rest(&self) -> bool {
-        matches!(
-            self.kind,
-            RoleKind::Command { until: false, .. } | RoleKind::ShellWords
-        )
+        matches!(self.kind, RoleKind::Command { until: false, .. } | RoleKind::ShellWords)
     }
 }

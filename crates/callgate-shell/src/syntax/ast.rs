@@ -223,6 +223,8 @@ pub enum Part {
 pub struct Substitution {
     /// The commands.
     pub script: Script,
+    /// Why bash may run something else than is written.
+    pub doubt: Option<&'static str>,
     /// Where it stands.
     pub span: Span,
 }
@@ -232,6 +234,8 @@ pub struct Substitution {
 pub struct Parameter {
     /// The variable or special parameter.
     pub name: String,
+    /// Written with braces: what follows cannot become part of the name.
+    pub braced: bool,
     /// `${!x}`
     pub indirect: bool,
     /// `${#x}`

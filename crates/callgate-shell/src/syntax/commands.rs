@@ -6,8 +6,8 @@ use super::cursor::{NotUnderstood, Parsed, Parser, TokenKind, is_metacharacter};
 
 /// The reserved words of bash.
 const RESERVED: [&str; 22] = [
-    "if", "then", "elif", "else", "fi", "while", "until", "do", "done", "for", "select", "in",
-    "case", "esac", "function", "coproc", "time", "{", "}", "!", "[[", "]]",
+    "if", "then", "elif", "else", "fi", "while", "until", "do", "done", "for", "select", "in", "case", "esac",
+    "function", "coproc", "time", "{", "}", "!", "[[", "]]",
 ];
 
 /// Those that end a list.
@@ -80,9 +80,7 @@ impl Parser<'_> {
         match self.peek() {
             None | Some(b')') => true,
             Some(b';') => self.peek_at(1) == Some(b';') || self.peek_at(1) == Some(b'&'),
-            _ => self
-                .reserved()
-                .is_some_and(|(word, _)| ENDS.contains(&word)),
+            _ => self.reserved().is_some_and(|(word, _)| ENDS.contains(&word)),
         }
     }
 
@@ -105,11 +103,7 @@ impl Parser<'_> {
                 self.take("||");
                 Connector::Or
             } else {
-                return Ok(Item {
-                    first,
-                    rest,
-                    background: false,
-                });
+                return Ok(Item { first, rest, background: false });
             };
             self.skip_lines()?;
             rest.push((connector, self.pipeline()?));
@@ -182,12 +176,10 @@ impl Parser<'_> {
         let kind = match self.peek() {
             Some(b'(') => self.deeper(Self::parenthesis)?,
             _ => match self.reserved() {
-                Some((word, length)) => {
-                    match self.deeper(|parser| parser.compound(word, length))? {
-                        Some(kind) => kind,
-                        None => return self.fail(format!("unexpected `{word}`")),
-                    }
-                }
+                Some((word, length)) => match self.deeper(|parser| parser.compound(word, length))? {
+                    Some(kind) => kind,
+                    None => return self.fail(format!("unexpected `{word}`")),
+                },
                 None => return self.simple_command(),
             },
         };
@@ -196,12 +188,7 @@ impl Parser<'_> {
             CommandKind::Function { .. } | CommandKind::Coprocess { .. } => Vec::new(),
             _ => self.redirections()?,
         };
-        Ok(Command {
-            kind,
-            redirections,
-            pipes_errors: false,
-            span: self.span_from(start),
-        })
+        Ok(Command { kind, redirections, pipes_errors: false, span: self.span_from(start) })
     }
 
     /// Reads the redirections that stand here.
@@ -220,8 +207,7 @@ impl Parser<'_> {
     pub fn reserved(&self) -> Option<(&'static str, usize)> {
         let bytes = self.rest().as_bytes();
         let first = bytes.first()?;
-        if !first.is_ascii_lowercase() && !matches!(first, b'{' | b'}' | b'!' | b'[' | b']' | b'\\')
-        {
+        if !first.is_ascii_lowercase() && !matches!(first, b'{' | b'}' | b'!' | b'[' | b']' | b'\\') {
             return None;
         }
         let mut letters = [0u8; 8];
@@ -241,9 +227,7 @@ impl Parser<'_> {
             place = place.saturating_add(1);
         }
         let word = letters.get(..count)?;
-        let found = RESERVED
-            .iter()
-            .find(|reserved| reserved.as_bytes() == word)?;
+        let found = RESERVED.iter().find(|reserved| reserved.as_bytes() == word)?;
         let known = match self.dialect {
             Dialect::Bash => true,
             Dialect::Sh => *found != "time",

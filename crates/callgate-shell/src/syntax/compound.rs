@@ -53,17 +53,11 @@ impl Parser<'_> {
                     self.advance(TokenKind::Reserved, length);
                     let otherwise = Some(self.list()?);
                     self.expect("fi")?;
-                    return Ok(CommandKind::If {
-                        branches,
-                        otherwise,
-                    });
+                    return Ok(CommandKind::If { branches, otherwise });
                 }
                 _ => {
                     self.expect("fi")?;
-                    return Ok(CommandKind::If {
-                        branches,
-                        otherwise: None,
-                    });
+                    return Ok(CommandKind::If { branches, otherwise: None });
                 }
             }
         }
@@ -98,9 +92,7 @@ impl Parser<'_> {
         if length == 0 || !self.peek_at(length).is_none_or(is_metacharacter) {
             return self.fail("the variable of a loop is not a name");
         }
-        let name = self
-            .text(self.position, self.position.saturating_add(length))
-            .to_owned();
+        let name = self.text(self.position, self.position.saturating_add(length)).to_owned();
         self.advance(TokenKind::Text, length);
         self.skip_to_token();
         let mut items = None;
@@ -115,12 +107,7 @@ impl Parser<'_> {
             }
         }
         let body = self.loop_body()?;
-        Ok(CommandKind::For {
-            name,
-            items,
-            body,
-            asks,
-        })
+        Ok(CommandKind::For { name, items, body, asks })
     }
 
     fn loop_items(&mut self) -> Parsed<Vec<super::ast::Word>> {
@@ -201,11 +188,7 @@ impl Parser<'_> {
             let mut body = Script::default();
             self.deeper(|parser| parser.items(&mut body))?;
             let falls_through = self.starts_with(";&") || self.starts_with(";;&");
-            arms.push(Arm {
-                patterns,
-                body,
-                falls_through,
-            });
+            arms.push(Arm { patterns, body, falls_through });
             let ended = self.take(";;&") || self.take(";;") || self.take(";&");
             if !ended {
                 self.expect("esac")?;
@@ -219,15 +202,10 @@ impl Parser<'_> {
         self.skip_lines()?;
         let body = self.deeper(Self::command)?;
         match body.kind {
-            CommandKind::Simple { .. }
-            | CommandKind::Function { .. }
-            | CommandKind::Coprocess { .. } => {
+            CommandKind::Simple { .. } | CommandKind::Function { .. } | CommandKind::Coprocess { .. } => {
                 self.fail("the body of a function is not a compound command")
             }
-            _ => Ok(CommandKind::Function {
-                name,
-                body: Rc::new(body),
-            }),
+            _ => Ok(CommandKind::Function { name, body: Rc::new(body) }),
         }
     }
 
@@ -258,10 +236,7 @@ impl Parser<'_> {
             self.skip_blanks();
             let compound = self.peek() == Some(b'(')
                 || self.reserved().is_some_and(|(word, _)| {
-                    matches!(
-                        word,
-                        "{" | "if" | "while" | "until" | "for" | "select" | "case" | "[["
-                    )
+                    matches!(word, "{" | "if" | "while" | "until" | "for" | "select" | "case" | "[[")
                 });
             if compound {
                 name = self.text(start, start.saturating_add(length)).to_owned();
@@ -273,25 +248,14 @@ impl Parser<'_> {
             return self.fail("a reserved word behind the name of a coprocess");
         }
         let body = self.deeper(Self::command)?;
-        Ok(CommandKind::Coprocess {
-            name,
-            body: Box::new(body),
-        })
+        Ok(CommandKind::Coprocess { name, body: Box::new(body) })
     }
 
     /// Whether a reserved word follows the word that stands here.
     fn reserved_behind_a_word(&self) -> bool {
         let rest = self.rest();
-        let word = rest
-            .bytes()
-            .position(is_metacharacter)
-            .unwrap_or(rest.len());
-        let blanks = rest
-            .get(word..)
-            .unwrap_or("")
-            .bytes()
-            .take_while(|byte| matches!(byte, b' ' | b'\t'))
-            .count();
+        let word = rest.bytes().position(is_metacharacter).unwrap_or(rest.len());
+        let blanks = rest.get(word..).unwrap_or("").bytes().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
         let mut behind = self.inner(rest, 0..0);
         behind.position = word.saturating_add(blanks);
         blanks > 0 && behind.reserved().is_some()

@@ -4,9 +4,8 @@ use super::ast::{CommandKind, Condition, Connector, Word};
 use super::cursor::{Parsed, Parser, TokenKind, is_metacharacter};
 use super::words::Place;
 
-const BINARY: [&str; 15] = [
-    "=", "==", "!=", "=~", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-nt", "-ot", "-ef", "<", ">",
-];
+const BINARY: [&str; 15] =
+    ["=", "==", "!=", "=~", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-nt", "-ot", "-ef", "<", ">"];
 
 const UNARY: &str = "abcdefghknoprstuvwxzGLNORS";
 
@@ -99,16 +98,9 @@ impl Parser<'_> {
     fn binary_operator(&self) -> Option<&'static str> {
         let rest = self.rest();
         if rest.starts_with(['<', '>']) {
-            return if rest.starts_with('<') {
-                Some("<")
-            } else {
-                Some(">")
-            };
+            return if rest.starts_with('<') { Some("<") } else { Some(">") };
         }
-        let length = rest
-            .bytes()
-            .position(is_metacharacter)
-            .unwrap_or(rest.len());
+        let length = rest.bytes().position(is_metacharacter).unwrap_or(rest.len());
         let word = rest.get(..length)?;
         BINARY.iter().find(|operator| **operator == word).copied()
     }

@@ -74,6 +74,8 @@ pub(super) struct Parser<'s> {
     pub pending: Vec<Pending>,
     /// Here-documents of an enclosing command wait for their bodies.
     pub outer_pending: bool,
+    /// How many here-documents have been announced.
+    pub documents: usize,
     /// Inside how many `$(`.
     pub substitutions: usize,
     /// Places where `((` turned out not to start arithmetic.
@@ -96,6 +98,7 @@ impl<'s> Parser<'s> {
             stands_at: None,
             pending: Vec::new(),
             outer_pending: false,
+            documents: 0,
             substitutions: 0,
             not_arithmetic: HashSet::new(),
             extended_globs: OnceCell::new(),
@@ -121,9 +124,7 @@ impl<'s> Parser<'s> {
 
     /// Where the source first mentions `extglob`: behind that, extended globs may be on.
     pub fn extended_globs_from(&self) -> Option<usize> {
-        *self
-            .extended_globs
-            .get_or_init(|| self.source.find("extglob"))
+        *self.extended_globs.get_or_init(|| self.source.find("extglob"))
     }
 
     pub fn peek(&self) -> Option<u8> {
@@ -132,11 +133,7 @@ impl<'s> Parser<'s> {
 
     pub fn peek_at(&self, ahead: usize) -> Option<u8> {
         let place = self.position.saturating_add(ahead);
-        if place < self.end {
-            self.source.as_bytes().get(place).copied()
-        } else {
-            None
-        }
+        if place < self.end { self.source.as_bytes().get(place).copied() } else { None }
     }
 
     pub fn rest(&self) -> &'s str {
@@ -159,13 +156,8 @@ impl<'s> Parser<'s> {
             && self.position > from
         {
             match tokens.last_mut() {
-                Some(last) if last.kind == kind && kind != TokenKind::Operator => {
-                    last.span.end = self.position
-                }
-                _ => tokens.push(Token {
-                    kind,
-                    span: from..self.position,
-                }),
+                Some(last) if last.kind == kind && kind != TokenKind::Operator => last.span.end = self.position,
+                _ => tokens.push(Token { kind, span: from..self.position }),
             }
         }
     }
@@ -174,10 +166,7 @@ impl<'s> Parser<'s> {
     pub fn rewind(&mut self, position: usize) {
         self.position = position;
         if let Some(tokens) = &mut self.tokens {
-            while tokens
-                .last()
-                .is_some_and(|token| token.span.start >= position)
-            {
+            while tokens.last().is_some_and(|token| token.span.start >= position) {
                 tokens.pop();
             }
             if let Some(last) = tokens.last_mut() {
@@ -201,14 +190,8 @@ impl<'s> Parser<'s> {
 
     pub fn fail<T>(&self, what: impl Into<String>) -> Parsed<T> {
         let end = self.position.saturating_add(1).min(self.source.len());
-        let span = self
-            .stands_at
-            .clone()
-            .unwrap_or(self.position.min(end)..end);
-        Err(Box::new(NotUnderstood {
-            what: what.into(),
-            span,
-        }))
+        let span = self.stands_at.clone().unwrap_or(self.position.min(end)..end);
+        Err(Box::new(NotUnderstood { what: what.into(), span }))
     }
 
     /// Pays for one node.
@@ -241,9 +224,7 @@ impl<'s> Parser<'s> {
         loop {
             match bytes.get(count) {
                 Some(b' ' | b'\t') => count = count.saturating_add(1),
-                Some(b'\\') if bytes.get(count.saturating_add(1)) == Some(&b'\n') => {
-                    count = count.saturating_add(2)
-                }
+                Some(b'\\') if bytes.get(count.saturating_add(1)) == Some(&b'\n') => count = count.saturating_add(2),
                 _ => break,
             }
         }
@@ -287,10 +268,7 @@ impl<'s> Parser<'s> {
 
 /// Whether a byte ends an unquoted word.
 pub(super) fn is_metacharacter(byte: u8) -> bool {
-    matches!(
-        byte,
-        b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b'(' | b')' | b'<' | b'>'
-    )
+    matches!(byte, b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b'(' | b')' | b'<' | b'>')
 }
 
 pub(super) fn is_name_start(byte: u8) -> bool {
@@ -304,9 +282,7 @@ pub(super) fn is_name_byte(byte: u8) -> bool {
 /// The length of the name at the start of a text.
 pub(super) fn name_length(text: &str) -> usize {
     match text.as_bytes().first() {
-        Some(first) if is_name_start(*first) => {
-            text.bytes().take_while(|byte| is_name_byte(*byte)).count()
-        }
+        Some(first) if is_name_start(*first) => text.bytes().take_while(|byte| is_name_byte(*byte)).count(),
         _ => 0,
     }
 }

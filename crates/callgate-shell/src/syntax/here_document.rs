@@ -16,13 +16,9 @@ impl Parser<'_> {
         if delimiter.contains('\n') {
             return self.fail("a here-document whose delimiter has several lines");
         }
+        self.documents = self.documents.saturating_add(1);
         let body = Rc::new(OnceCell::new());
-        self.pending.push(Pending {
-            delimiter,
-            quoted,
-            strips_tabs,
-            body: Rc::clone(&body),
-        });
+        self.pending.push(Pending { delimiter, quoted, strips_tabs, body: Rc::clone(&body) });
         Ok(HereDocument { body })
     }
 
@@ -33,36 +29,22 @@ impl Parser<'_> {
         let (body_end, document_end) = self.find_end(&pending)?;
         let text = self.text(start, body_end);
         let parts = if pending.quoted {
-            let text = if pending.strips_tabs {
-                without_tabs(text)
-            } else {
-                text.to_owned()
-            };
+            let text = if pending.strips_tabs { without_tabs(text) } else { text.to_owned() };
             self.advance(TokenKind::HereDocument, body_end.saturating_sub(start));
             vec![Part::Quoted(text)]
         } else {
             // A mistake in the body shows only when the command runs.
             let span = self.stands_at.clone().unwrap_or(start..body_end);
-            let text = if pending.strips_tabs {
-                without_tabs(text)
-            } else {
-                text.to_owned()
-            };
+            let text = if pending.strips_tabs { without_tabs(text) } else { text.to_owned() };
             self.advance(TokenKind::HereDocument, body_end.saturating_sub(start));
             let body = self.deeper(|parser| Ok(parser.inner(&text, span.clone()).here_parts()))?;
             match body {
                 Err(mistake) if self.fuel.get() == 0 => return Err(mistake),
-                Err(mistake) => vec![Part::Unclear(
-                    format!("in a here-document: {}", mistake.what),
-                    span,
-                )],
+                Err(mistake) => vec![Part::Unclear(format!("in a here-document: {}", mistake.what), span)],
                 Ok(parts) => parts,
             }
         };
-        self.advance(
-            TokenKind::HereDocument,
-            document_end.saturating_sub(self.position),
-        );
+        self.advance(TokenKind::HereDocument, document_end.saturating_sub(self.position));
         if pending.body.set(parts).is_err() {
             return self.fail("a here-document with two bodies");
         }
@@ -75,19 +57,12 @@ impl Parser<'_> {
         while line_start < self.end {
             let mut line_end = self.line_end(line_start);
             let mut joined = false;
-            while !pending.quoted
-                && line_end < self.end
-                && ends_in_continuation(self.text(line_start, line_end))
-            {
+            while !pending.quoted && line_end < self.end && ends_in_continuation(self.text(line_start, line_end)) {
                 joined = true;
                 line_end = self.line_end(line_end.saturating_add(1));
             }
             let line = self.text(line_start, line_end);
-            let line = if pending.strips_tabs {
-                line.trim_start_matches('\t')
-            } else {
-                line
-            };
+            let line = if pending.strips_tabs { line.trim_start_matches('\t') } else { line };
             if joined && line.replace("\\\n", "") == pending.delimiter {
                 return self.fail("a here-document whose delimiter is continued");
             }
@@ -96,8 +71,7 @@ impl Parser<'_> {
                 return Ok((line_start, next));
             }
             let in_parentheses = self.substitutions > 0 || self.stands_at.is_some();
-            if in_parentheses && line.starts_with(pending.delimiter.as_str()) && line.contains(')')
-            {
+            if in_parentheses && line.starts_with(pending.delimiter.as_str()) && line.contains(')') {
                 return self.fail("a here-document that may end with its substitution");
             }
             line_start = next;
@@ -107,8 +81,7 @@ impl Parser<'_> {
 
     fn line_end(&self, from: usize) -> usize {
         let rest = self.source.get(from..self.end).unwrap_or("");
-        rest.find('\n')
-            .map_or(self.end, |length| from.saturating_add(length))
+        rest.find('\n').map_or(self.end, |length| from.saturating_add(length))
     }
 }
 
@@ -117,9 +90,7 @@ fn ends_in_continuation(line: &str) -> bool {
 }
 
 fn without_tabs(text: &str) -> String {
-    text.split_inclusive('\n')
-        .map(|line| line.trim_start_matches('\t'))
-        .collect()
+    text.split_inclusive('\n').map(|line| line.trim_start_matches('\t')).collect()
 }
 
 /// The text of a delimiter after quote removal, and whether any of it was quoted.

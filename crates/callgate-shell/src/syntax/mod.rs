@@ -43,7 +43,7 @@ pub struct Limits {
     pub depth: usize,
     /// How many words, expansions and commands may be read.
     pub nodes: usize,
-    /// How many simple commands may be evaluated, loops and functions included.
+    /// How many commands may be evaluated, each round of a loop and each call counted.
     pub steps: usize,
     /// How many words a brace expansion, and how many rounds a loop may be unrolled to.
     pub unrolled: usize,
@@ -51,13 +51,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits {
-            bytes: 1 << 20,
-            depth: 60,
-            nodes: 400_000,
-            steps: 5_000,
-            unrolled: 64,
-        }
+        Limits { bytes: 1 << 20, depth: 60, nodes: 400_000, steps: 4_000, unrolled: 64 }
     }
 }
 
@@ -82,18 +76,9 @@ pub fn parse(source: &str, dialect: Dialect, limits: Limits) -> Reading {
 }
 
 /// Reads a script that is itself part of a command: every span is that of the place it comes from.
-pub(crate) fn parse_at(
-    source: &str,
-    dialect: Dialect,
-    limits: Limits,
-    at: Option<Span>,
-    depth: usize,
-) -> Reading {
+pub(crate) fn parse_at(source: &str, dialect: Dialect, limits: Limits, at: Option<Span>, depth: usize) -> Reading {
     if let Some(mistake) = refuse(source, limits) {
-        return Reading {
-            script: Script::default(),
-            mistake: Some(mistake),
-        };
+        return Reading { script: Script::default(), mistake: Some(mistake) };
     }
     let mut parser = Parser::new(source, dialect, limits, false);
     parser.stands_at = at;
@@ -121,16 +106,10 @@ pub fn work(source: &str, dialect: Dialect, limits: Limits) -> usize {
 fn refuse(source: &str, limits: Limits) -> Option<NotUnderstood> {
     let span = 0..source.len();
     if source.len() > limits.bytes {
-        return Some(NotUnderstood {
-            what: format!("longer than {} bytes", limits.bytes),
-            span,
-        });
+        return Some(NotUnderstood { what: format!("longer than {} bytes", limits.bytes), span });
     }
     if source.contains('\0') {
-        return Some(NotUnderstood {
-            what: "contains a NUL byte".to_owned(),
-            span,
-        });
+        return Some(NotUnderstood { what: "contains a NUL byte".to_owned(), span });
     }
     None
 }

@@ -29,6 +29,7 @@ impl Parser<'_> {
         }
         parts.push(Part::Parameter(Box::new(Parameter {
             name,
+            braced: false,
             indirect: false,
             length: false,
             index: None,
@@ -44,18 +45,12 @@ impl Parser<'_> {
         self.advance(TokenKind::Expansion, 2);
         let length = self.peek() == Some(b'#') && self.is_length();
         let indirect = self.peek() == Some(b'!')
-            && self.peek_at(1).is_some_and(|byte| {
-                byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'@' | b'*')
-            });
+            && self.peek_at(1).is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'@' | b'*'));
         if length || indirect {
             self.advance(TokenKind::Expansion, 1);
         }
         let name = self.parameter_name()?;
-        let index = if self.peek() == Some(b'[') {
-            Some(self.index()?)
-        } else {
-            None
-        };
+        let index = if self.peek() == Some(b'[') { Some(self.index()?) } else { None };
         let operator = if self.peek() == Some(b'}') {
             Operator::Plain
         } else if length {
@@ -73,23 +68,14 @@ impl Parser<'_> {
         if self.dialect == Dialect::Sh && (indirect || index.is_some()) {
             return self.fail("an expansion that is not known to every shell");
         }
-        Ok(Parameter {
-            name,
-            indirect,
-            length,
-            index,
-            operator,
-            span: self.span_from(start),
-        })
+        Ok(Parameter { name, braced: true, indirect, length, index, operator, span: self.span_from(start) })
     }
 
     /// Whether the `#` here asks for a length: a whole parameter and nothing else follows.
     fn is_length(&self) -> bool {
         let rest = self.rest().get(1..).unwrap_or("");
         let length = match rest.as_bytes().first() {
-            Some(byte) if byte.is_ascii_digit() => {
-                rest.bytes().take_while(u8::is_ascii_digit).count()
-            }
+            Some(byte) if byte.is_ascii_digit() => rest.bytes().take_while(u8::is_ascii_digit).count(),
             Some(byte) if SPECIAL.contains(byte) => 1,
             _ => name_length(rest),
         };
@@ -99,9 +85,7 @@ impl Parser<'_> {
     fn parameter_name(&mut self) -> Parsed<String> {
         let rest = self.rest();
         let length = match rest.as_bytes().first() {
-            Some(byte) if byte.is_ascii_digit() => {
-                rest.bytes().take_while(u8::is_ascii_digit).count()
-            }
+            Some(byte) if byte.is_ascii_digit() => rest.bytes().take_while(u8::is_ascii_digit).count(),
             Some(byte) if SPECIAL.contains(byte) => 1,
             _ => name_length(rest),
         };
@@ -137,26 +121,16 @@ impl Parser<'_> {
         if let Some(kind) = test {
             self.advance(TokenKind::Expansion, usize::from(colon).saturating_add(1));
             let operand = self.operand(quoted, false, false)?;
-            return Ok(Operator::Test {
-                kind,
-                colon,
-                operand,
-            });
+            return Ok(Operator::Test { kind, colon, operand });
         }
         match self.peek() {
             Some(mark @ (b'#' | b'%')) => {
                 let longest = self.peek_at(1) == Some(mark);
                 self.advance(TokenKind::Expansion, usize::from(longest).saturating_add(1));
                 let pattern = self.operand(quoted, true, false)?;
-                Ok(Operator::Remove {
-                    front: mark == b'#',
-                    longest,
-                    pattern,
-                })
+                Ok(Operator::Remove { front: mark == b'#', longest, pattern })
             }
-            _ if self.dialect == Dialect::Sh => {
-                self.fail("an expansion that is not known to every shell")
-            }
+            _ if self.dialect == Dialect::Sh => self.fail("an expansion that is not known to every shell"),
             Some(b':') => {
                 self.advance(TokenKind::Expansion, 1);
                 let offset = self.arithmetic_parts(Stop::BraceOrColon)?;
@@ -176,22 +150,13 @@ impl Parser<'_> {
                     self.advance(TokenKind::Expansion, 1);
                     replacement = self.operand(quoted, true, false)?;
                 }
-                Ok(Operator::Replace {
-                    all,
-                    pattern,
-                    replacement,
-                })
+                Ok(Operator::Replace { all, pattern, replacement })
             }
             Some(mark @ (b'^' | b',' | b'~')) => {
                 let count = if self.peek_at(1) == Some(mark) { 2 } else { 1 };
-                let kind = self
-                    .text(self.position, self.position.saturating_add(count))
-                    .to_owned();
+                let kind = self.text(self.position, self.position.saturating_add(count)).to_owned();
                 self.advance(TokenKind::Expansion, count);
-                Ok(Operator::Case {
-                    kind,
-                    pattern: self.operand(quoted, true, false)?,
-                })
+                Ok(Operator::Case { kind, pattern: self.operand(quoted, true, false)? })
             }
             Some(b'@') => match self.peek_at(1) {
                 Some(letter) if letter.is_ascii_alphabetic() && self.peek_at(2) == Some(b'}') => {

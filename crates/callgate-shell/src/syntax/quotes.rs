@@ -43,9 +43,7 @@ impl Parser<'_> {
                 b'`' => parts.push(self.backticks(double_quotes)?),
                 b'\\' => match self.peek_at(1) {
                     Some(b'\n') => self.advance(TokenKind::Blank, 2),
-                    Some(next)
-                        if matches!(next, b'$' | b'`' | b'\\') || next == b'"' && double_quotes =>
-                    {
+                    Some(next) if matches!(next, b'$' | b'`' | b'\\') || next == b'"' && double_quotes => {
                         self.escape(&mut parts);
                     }
                     _ => self.quoted_text(&mut parts, 1),
@@ -54,9 +52,7 @@ impl Parser<'_> {
                     let length = self
                         .rest()
                         .bytes()
-                        .position(|byte| {
-                            matches!(byte, b'$' | b'`' | b'\\') || byte == b'"' && double_quotes
-                        })
+                        .position(|byte| matches!(byte, b'$' | b'`' | b'\\') || byte == b'"' && double_quotes)
                         .unwrap_or(self.rest().len());
                     self.quoted_text(&mut parts, length);
                 }
@@ -66,11 +62,7 @@ impl Parser<'_> {
     }
 
     pub fn quoted_text(&mut self, parts: &mut Vec<Part>, length: usize) {
-        push_text(
-            parts,
-            self.text(self.position, self.position.saturating_add(length)),
-            true,
-        );
+        push_text(parts, self.text(self.position, self.position.saturating_add(length)), true);
         self.advance(TokenKind::Text, length);
     }
 
@@ -93,8 +85,7 @@ impl Parser<'_> {
                         return self.fail("a backtick that is not closed");
                     };
                     length = length.saturating_add(next.len_utf8());
-                    let escaped =
-                        matches!(next, '$' | '`' | '\\') || next == '"' && in_double_quotes;
+                    let escaped = matches!(next, '$' | '`' | '\\') || next == '"' && in_double_quotes;
                     if !escaped {
                         text.push('\\');
                     }
@@ -110,11 +101,8 @@ impl Parser<'_> {
             let (script, mistake) = inner.whole_script();
             match mistake {
                 Some(mistake) if parser.fuel.get() == 0 => Err(Box::new(mistake)),
-                Some(mistake) => Ok(Part::Unclear(
-                    format!("in backticks: {}", mistake.what),
-                    span,
-                )),
-                None => Ok(Part::Command(Substitution { script, span })),
+                Some(mistake) => Ok(Part::Unclear(format!("in backticks: {}", mistake.what), span)),
+                None => Ok(Part::Command(Substitution { script, doubt: None, span })),
             }
         })
     }
@@ -137,10 +125,7 @@ impl Parser<'_> {
         self.advance(TokenKind::Text, length.saturating_add(3));
         match decode_ansi(body.get(..length).unwrap_or("")) {
             Some(text) => push_text(parts, &text, true),
-            None => parts.push(Part::Unclear(
-                "bytes that are not text".to_owned(),
-                self.span_from(start),
-            )),
+            None => parts.push(Part::Unclear("bytes that are not text".to_owned(), self.span_from(start))),
         }
         Ok(())
     }
@@ -191,9 +176,7 @@ fn decode_ansi(source: &str) -> Option<String> {
                 rest = rest.get(digits..)?;
                 if escape != 'x' && value >= 0x80 {
                     // The shell writes it in the encoding of its locale.
-                    bytes.extend_from_slice(
-                        char::from_u32(value)?.encode_utf8(&mut [0; 4]).as_bytes(),
-                    );
+                    bytes.extend_from_slice(char::from_u32(value)?.encode_utf8(&mut [0; 4]).as_bytes());
                     continue;
                 }
                 u8::try_from(value).ok()?
@@ -219,8 +202,5 @@ fn decode_ansi(source: &str) -> Option<String> {
 }
 
 fn digits(text: &str, most: usize, radix: u32) -> usize {
-    text.chars()
-        .take(most)
-        .take_while(|character| character.is_digit(radix))
-        .count()
+    text.chars().take(most).take_while(|character| character.is_digit(radix)).count()
 }

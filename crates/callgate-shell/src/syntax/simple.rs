@@ -2,8 +2,7 @@
 
 use super::Dialect;
 use super::ast::{
-    Argument, AssignedValue, Assignment, Command, CommandKind, Descriptor, Part, Redirection,
-    RedirectionKind, Word,
+    Argument, AssignedValue, Assignment, Command, CommandKind, Descriptor, Part, Redirection, RedirectionKind, Word,
 };
 use super::cursor::{Parsed, Parser, TokenKind, is_metacharacter, name_length};
 use super::words::{Place, Stop};
@@ -28,11 +27,7 @@ impl Parser<'_> {
                 continue;
             }
             if byte == b'(' {
-                return self.function_definition(
-                    &words,
-                    assignments.is_empty() && redirections.is_empty(),
-                    start,
-                );
+                return self.function_definition(&words, assignments.is_empty() && redirections.is_empty(), start);
             }
             if is_metacharacter(byte) && !self.at_process_substitution() {
                 break;
@@ -49,16 +44,8 @@ impl Parser<'_> {
         if assignments.is_empty() && words.is_empty() && redirections.is_empty() {
             return self.fail("a command is missing here");
         }
-        let span = self
-            .stands_at
-            .clone()
-            .unwrap_or_else(|| start..self.end_of_token(start));
-        Ok(Command {
-            kind: CommandKind::Simple { assignments, words },
-            redirections,
-            pipes_errors: false,
-            span,
-        })
+        let span = self.stands_at.clone().unwrap_or_else(|| start..self.end_of_token(start));
+        Ok(Command { kind: CommandKind::Simple { assignments, words }, redirections, pipes_errors: false, span })
     }
 
     /// Where the last token ends, without the blanks behind it.
@@ -70,29 +57,21 @@ impl Parser<'_> {
     /// An argument; those of declarations may be arrays.
     fn argument(&mut self, words: &[Argument]) -> Parsed<Argument> {
         let declares = match words.first() {
-            Some(Argument::Word(word)) => word
-                .plain()
-                .is_some_and(|name| DECLARATIONS.contains(&name)),
+            Some(Argument::Word(word)) => word.plain().is_some_and(|name| DECLARATIONS.contains(&name)),
             _ => false,
         };
         if declares {
             let length = name_length(self.rest());
             let behind = self.rest().get(length..).unwrap_or("");
-            if length > 0 && (behind.starts_with("=(") || behind.starts_with("+=(")) {
-                if let Some(assignment) = self.assignment()? {
-                    return Ok(Argument::Assignment(assignment));
-                }
+            let array = length > 0 && (behind.starts_with("=(") || behind.starts_with("+=("));
+            if array && let Some(assignment) = self.assignment()? {
+                return Ok(Argument::Assignment(assignment));
             }
         }
         self.word().map(Argument::Word)
     }
 
-    fn function_definition(
-        &mut self,
-        words: &[Argument],
-        alone: bool,
-        start: usize,
-    ) -> Parsed<Command> {
+    fn function_definition(&mut self, words: &[Argument], alone: bool, start: usize) -> Parsed<Command> {
         let name = match words {
             [Argument::Word(word)] if alone => word.plain().map(str::to_owned),
             _ => None,
@@ -106,12 +85,7 @@ impl Parser<'_> {
             return self.fail("unexpected `(`");
         }
         let kind = self.function_body(name)?;
-        Ok(Command {
-            kind,
-            redirections: Vec::new(),
-            pipes_errors: false,
-            span: self.span_from(start),
-        })
+        Ok(Command { kind, redirections: Vec::new(), pipes_errors: false, span: self.span_from(start) })
     }
 
     /// `name=…`, if that stands here.
@@ -125,10 +99,7 @@ impl Parser<'_> {
         if behind.starts_with("\\\n") {
             let next = behind.trim_start_matches("\\\n");
             return if next.starts_with(['=', '+', '[', '('])
-                || next
-                    .bytes()
-                    .next()
-                    .is_some_and(|byte| byte.is_ascii_alphanumeric())
+                || next.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric())
             {
                 self.fail("a line continuation inside a name")
             } else {
@@ -145,10 +116,7 @@ impl Parser<'_> {
             match self.assigned_index()? {
                 Some(parts) => index = Some(parts),
                 None => {
-                    let blank = self
-                        .text(start, self.position)
-                        .bytes()
-                        .any(is_metacharacter);
+                    let blank = self.text(start, self.position).bytes().any(is_metacharacter);
                     if blank {
                         return self.fail("an index that is not assigned to");
                     }
@@ -161,8 +129,7 @@ impl Parser<'_> {
         if !appends {
             self.take("=");
         }
-        if self.dialect == Dialect::Sh && (appends || index.is_some() || self.peek() == Some(b'('))
-        {
+        if self.dialect == Dialect::Sh && (appends || index.is_some() || self.peek() == Some(b'(')) {
             return self.fail("an assignment that is not known to every shell");
         }
         let value = if self.peek() == Some(b'(') {
@@ -170,18 +137,9 @@ impl Parser<'_> {
         } else {
             let value_start = self.position;
             let parts = self.word_parts(Place::Command)?;
-            AssignedValue::Word(Word {
-                parts,
-                span: self.span_from(value_start),
-            })
+            AssignedValue::Word(Word { parts, span: self.span_from(value_start) })
         };
-        Ok(Some(Assignment {
-            name,
-            index,
-            appends,
-            value,
-            span: self.span_from(start),
-        }))
+        Ok(Some(Assignment { name, index, appends, value, span: self.span_from(start) }))
     }
 
     /// `[…]` in front of `=` or `+=`. `None`: nothing is assigned; the position is behind the bracket.
@@ -210,13 +168,7 @@ impl Parser<'_> {
                         self.take("=");
                     }
                     let parts = self.word_parts(Place::Command)?;
-                    elements.push((
-                        index,
-                        Word {
-                            parts,
-                            span: self.span_from(start),
-                        },
-                    ));
+                    elements.push((index, Word { parts, span: self.span_from(start) }));
                     continue;
                 }
                 self.rewind(start);
@@ -232,12 +184,7 @@ impl Parser<'_> {
         let (descriptor, length) = match rest.as_bytes().first() {
             Some(byte) if byte.is_ascii_digit() => {
                 let length = rest.bytes().take_while(u8::is_ascii_digit).count();
-                (
-                    Descriptor::Number(
-                        rest.get(..length).unwrap_or("").parse().unwrap_or(u32::MAX),
-                    ),
-                    length,
-                )
+                (Descriptor::Number(rest.get(..length).unwrap_or("").parse().unwrap_or(u32::MAX)), length)
             }
             Some(b'{') => {
                 let length = name_length(rest.get(1..).unwrap_or(""));
@@ -245,18 +192,13 @@ impl Parser<'_> {
                 if length == 0 || rest.as_bytes().get(length.saturating_add(1)) != Some(&b'}') {
                     return Ok(None);
                 }
-                (
-                    Descriptor::Variable(name.to_owned()),
-                    length.saturating_add(2),
-                )
+                (Descriptor::Variable(name.to_owned()), length.saturating_add(2))
             }
             _ => (Descriptor::Usual, 0),
         };
         let behind = rest.get(length..).unwrap_or("");
         let both = behind.starts_with("&>") && length == 0;
-        let redirects = behind.starts_with(['<', '>'])
-            && !behind.starts_with("<(")
-            && !behind.starts_with(">(");
+        let redirects = behind.starts_with(['<', '>']) && !behind.starts_with("<(") && !behind.starts_with(">(");
         if !both && !redirects {
             return Ok(None);
         }
@@ -269,33 +211,22 @@ impl Parser<'_> {
         if length > 9 && matches!(descriptor, Descriptor::Number(_)) {
             return self.fail("a descriptor that is too large");
         }
-        if behind.starts_with("<\\\n")
-            || behind.starts_with(">\\\n")
-            || behind.starts_with("<<\\\n")
-        {
+        if behind.starts_with("<\\\n") || behind.starts_with(">\\\n") || behind.starts_with("<<\\\n") {
             return self.fail("a line continuation inside an operator");
         }
         self.advance(TokenKind::Operator, length);
         let kind = self.redirection_kind()?;
-        Ok(Some(Redirection {
-            descriptor,
-            kind,
-            span: self.span_from(start),
-        }))
+        Ok(Some(Redirection { descriptor, kind, span: self.span_from(start) }))
     }
 
     fn redirection_kind(&mut self) -> Parsed<RedirectionKind> {
-        const OPERATORS: [&str; 12] = [
-            "<<<", "<<-", "&>>", "<<", "<&", "<>", ">>", ">&", ">|", "&>", "<", ">",
-        ];
+        const OPERATORS: [&str; 12] = ["<<<", "<<-", "&>>", "<<", "<&", "<>", ">>", ">&", ">|", "&>", "<", ">"];
         let Some(operator) = OPERATORS.iter().find(|operator| self.starts_with(operator)) else {
             return self.fail("unexpected here");
         };
         self.take(operator);
         if matches!(*operator, "<<" | "<<-") {
-            return self
-                .announce_here_document(*operator == "<<-")
-                .map(RedirectionKind::HereDocument);
+            return self.announce_here_document(*operator == "<<-").map(RedirectionKind::HereDocument);
         }
         self.skip_blanks();
         let word = self.word()?;

@@ -3,9 +3,7 @@ use super::{Dialect, Limits, parse, tokens, work};
 use proptest::prelude::*;
 
 fn understood(source: &str) -> bool {
-    parse(source, Dialect::Bash, Limits::default())
-        .mistake
-        .is_none()
+    parse(source, Dialect::Bash, Limits::default()).mistake.is_none()
 }
 
 fn first_words(source: &str) -> Vec<Vec<Part>> {
@@ -31,21 +29,12 @@ fn redirections_may_stand_between_words() {
 
 #[test]
 fn a_line_continuation_joins() {
-    assert_eq!(
-        first_words("p a\\\nb"),
-        [[Part::Literal("p".into())], [Part::Literal("ab".into())]]
-    );
+    assert_eq!(first_words("p a\\\nb"), [[Part::Literal("p".into())], [Part::Literal("ab".into())]]);
 }
 
 #[test]
 fn carriage_return_and_vertical_tab_are_text() {
-    assert_eq!(
-        first_words("p a\r b\x0bc")[1..],
-        [
-            [Part::Literal("a\r".into())],
-            [Part::Literal("b\x0bc".into())]
-        ]
-    );
+    assert_eq!(first_words("p a\r b\x0bc")[1..], [[Part::Literal("a\r".into())], [Part::Literal("b\x0bc".into())]]);
 }
 
 #[test]
@@ -97,11 +86,7 @@ fn deep_nesting_is_refused_on_a_small_stack() {
                     let source = format!("{}p{}", open.repeat(count), close.repeat(count));
                     parse(&source, Dialect::Bash, Limits::default());
                     parse(&open.repeat(count), Dialect::Bash, Limits::default());
-                    parse(
-                        &format!("p {}", open.repeat(count)),
-                        Dialect::Bash,
-                        Limits::default(),
-                    );
+                    parse(&format!("p {}", open.repeat(count)), Dialect::Bash, Limits::default());
                 }
             }
         })
@@ -112,11 +97,7 @@ fn deep_nesting_is_refused_on_a_small_stack() {
 
 #[test]
 fn work_grows_with_the_length_and_not_faster() {
-    let limits = Limits {
-        nodes: usize::MAX,
-        bytes: usize::MAX,
-        ..Limits::default()
-    };
+    let limits = Limits { nodes: usize::MAX, bytes: usize::MAX, ..Limits::default() };
     let shapes = [
         "''",
         "p;",
@@ -145,28 +126,19 @@ fn work_grows_with_the_length_and_not_faster() {
 
 #[test]
 fn what_is_foreign_to_sh_is_refused() {
-    for source in [
-        "[[ a ]]", "p &>x", "p |& q", "a=(1)", "p <(q)", "p $'a'", "((1))", "p <<<x", "${x:0:1}",
-        "a+=1",
-    ] {
-        assert!(
-            parse(source, Dialect::Sh, Limits::default())
-                .mistake
-                .is_some(),
-            "{source}"
-        );
+    for source in ["[[ a ]]", "p &>x", "p |& q", "a=(1)", "p <(q)", "p $'a'", "((1))", "p <<<x", "${x:0:1}", "a+=1"] {
+        assert!(parse(source, Dialect::Sh, Limits::default()).mistake.is_some(), "{source}");
         assert!(understood(source), "{source}");
     }
 }
 
 fn soup() -> impl Strategy<Value = String> {
     let bits = [
-        "p", " ", "\n", ";", "&", "|", "(", ")", "<", ">", "$", "{", "}", "'", "\"", "`", "\\",
-        "#", "!", "=", "[", "]", "a", "if ", "then ", "fi", "do ", "done", "case ", "in ", "esac",
-        "<<E", "E\n", "for ", "((", "))", "$(", "${", "[[ ", " ]]", "é", "*", "~",
+        "p", " ", "\n", ";", "&", "|", "(", ")", "<", ">", "$", "{", "}", "'", "\"", "`", "\\", "#", "!", "=", "[",
+        "]", "a", "if ", "then ", "fi", "do ", "done", "case ", "in ", "esac", "<<E", "E\n", "for ", "((", "))", "$(",
+        "${", "[[ ", " ]]", "é", "*", "~",
     ];
-    proptest::collection::vec(proptest::sample::select(bits.to_vec()), 0..40)
-        .prop_map(|bits| bits.concat())
+    proptest::collection::vec(proptest::sample::select(bits.to_vec()), 0..40).prop_map(|bits| bits.concat())
 }
 
 proptest! {

@@ -1,7 +1,7 @@
 //! Words and the expansions inside them.
 
 use super::Dialect;
-use super::ast::{Part, Script, Substitution, Word};
+use super::ast::{CommandKind, Part, RedirectionKind, Script, Substitution, Word};
 use super::cursor::{Parsed, Parser, TokenKind, is_metacharacter};
 
 /// What ends an arithmetic expression.
@@ -50,10 +50,7 @@ impl Parser<'_> {
         if self.position == start {
             return self.fail("a word is missing here");
         }
-        Ok(Word {
-            parts,
-            span: self.span_from(start),
-        })
+        Ok(Word { parts, span: self.span_from(start) })
     }
 
     /// Whether `<(` or `>(` stands here.
@@ -67,16 +64,10 @@ impl Parser<'_> {
         let mut parts = Vec::new();
         while let Some(byte) = self.peek() {
             match byte {
-                b'<' | b'>' if self.peek_at(1) == Some(b'(') => {
-                    parts.push(self.process_substitution()?)
-                }
+                b'<' | b'>' if self.peek_at(1) == Some(b'(') => parts.push(self.process_substitution()?),
                 b'(' if place == Place::Expression => self.parenthesised(&mut parts)?,
-                b'|' if place == Place::Expression && self.peek_at(1) != Some(b'|') => {
-                    self.literal(&mut parts, 1)
-                }
-                b'(' if self.extended_glob_before(&parts, place)? => {
-                    self.parenthesised(&mut parts)?
-                }
+                b'|' if place == Place::Expression && self.peek_at(1) != Some(b'|') => self.literal(&mut parts, 1),
+                b'(' if self.extended_glob_before(&parts, place)? => self.parenthesised(&mut parts)?,
                 _ if is_metacharacter(byte) => break,
                 _ => self.word_part(byte, &mut parts)?,
             }
@@ -85,11 +76,7 @@ impl Parser<'_> {
     }
 
     fn literal(&mut self, parts: &mut Vec<Part>, length: usize) {
-        push_text(
-            parts,
-            self.text(self.position, self.position.saturating_add(length)),
-            false,
-        );
+        push_text(parts, self.text(self.position, self.position.saturating_add(length)), false);
         self.advance(TokenKind::Text, length);
     }
 
@@ -105,9 +92,7 @@ impl Parser<'_> {
                 let length = self
                     .rest()
                     .bytes()
-                    .position(|byte| {
-                        is_metacharacter(byte) || matches!(byte, b'\\' | b'\'' | b'"' | b'$' | b'`')
-                    })
+                    .position(|byte| is_metacharacter(byte) || matches!(byte, b'\\' | b'\'' | b'"' | b'$' | b'`'))
                     .unwrap_or(self.rest().len());
                 self.literal(parts, length.max(1));
             }
@@ -144,15 +129,8 @@ impl Parser<'_> {
             return Ok(false);
         }
         let on = place == Place::Pattern
-            || self.dialect == Dialect::Bash
-                && self
-                    .extended_globs_from()
-                    .is_some_and(|from| from < self.position);
-        if on {
-            Ok(true)
-        } else {
-            self.fail("an extended glob, without `shopt -s extglob` before it")
-        }
+            || self.dialect == Dialect::Bash && self.extended_globs_from().is_some_and(|from| from < self.position);
+        if on { Ok(true) } else { self.fail("an extended glob, without `shopt -s extglob` before it") }
     }
 
     /// A balanced `( … )` inside a word.
@@ -173,11 +151,7 @@ impl Parser<'_> {
                     }
                     Some(b'|') => parser.literal(parts, 1),
                     Some(byte) if is_metacharacter(byte) => {
-                        push_text(
-                            parts,
-                            parser.text(parser.position, parser.position.saturating_add(1)),
-                            true,
-                        );
+                        push_text(parts, parser.text(parser.position, parser.position.saturating_add(1)), true);
                         parser.advance(TokenKind::Text, 1);
                     }
                     Some(byte) => parser.word_part(byte, parts)?,
@@ -204,6 +178,7 @@ impl Parser<'_> {
         self.outer_pending = outer_pending || !pending.is_empty();
         self.substitutions = self.substitutions.saturating_add(1);
         let mut script = Script::default();
+        let documents = self.documents;
         let result = self.deeper(|parser| parser.items(&mut script));
         let unread = !self.pending.is_empty();
         self.pending = pending;
@@ -217,10 +192,12 @@ impl Parser<'_> {
             return self.fail("`)` is missing here");
         }
         self.advance(TokenKind::Expansion, 1);
-        Ok(Substitution {
-            script,
-            span: self.span_from(start),
-        })
+        // bash keeps a substitution as text made anew from what it parsed, and some versions lose the
+        // separator behind a here-document in it. Only one at the very end is sure to stay as it was.
+        let inside = self.documents.saturating_sub(documents);
+        let reprinted = inside > 0 && documents_at_the_end(&script) != inside;
+        let doubt = reprinted.then_some("a here-document in the middle of a substitution");
+        Ok(Substitution { script, doubt, span: self.span_from(start) })
     }
 
     /// `$…`, wherever it stands.
@@ -315,10 +292,19 @@ impl Parser<'_> {
 
     /// Whether the `#` here stands where a comment may start: not in `16#ff`.
     fn comment_like(&self) -> bool {
-        let before = self
-            .position
-            .checked_sub(1)
-            .and_then(|place| self.source.as_bytes().get(place));
+        let before = self.position.checked_sub(1).and_then(|place| self.source.as_bytes().get(place));
         matches!(before, Some(b' ' | b'\t' | b'\n' | b'('))
     }
+}
+
+/// How many here-documents the simple commands of the last pipeline have, if nothing follows them.
+fn documents_at_the_end(script: &Script) -> usize {
+    let Some(last) = script.items.last().filter(|item| item.rest.is_empty() && !item.background) else {
+        return 0;
+    };
+    let redirections = last.first.commands.iter().flat_map(|command| match command.kind {
+        CommandKind::Simple { .. } => command.redirections.as_slice(),
+        _ => &[],
+    });
+    redirections.filter(|redirection| matches!(redirection.kind, RedirectionKind::HereDocument(_))).count()
 }

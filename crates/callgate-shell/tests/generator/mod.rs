@@ -17,18 +17,13 @@ impl Dice {
 }
 
 fn seed() -> u64 {
-    std::env::var("SEED")
-        .ok()
-        .and_then(|seed| seed.parse().ok())
-        .unwrap_or(0x9e37_79b9_7f4a_7c15)
+    std::env::var("SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(0x9e37_79b9_7f4a_7c15)
 }
 
 /// Scripts that start stubs in many ways.
 pub fn scripts(count: usize) -> Vec<(String, String)> {
     let mut dice = Dice(seed());
-    (0..count)
-        .map(|number| (format!("generated {number}"), list(&mut dice, 3)))
-        .collect()
+    (0..count).map(|number| (format!("generated {number}"), list(&mut dice, 3))).collect()
 }
 
 /// Tokens in any order: most of it is wrong.
@@ -135,18 +130,8 @@ fn command(dice: &mut Dice, depth: usize) -> String {
     match dice.roll(26) {
         0 => format!("( {} )", list(dice, inner)),
         1 => format!("{{ {}; }}", list(dice, inner)),
-        2 => format!(
-            "if {}; then {}; else {}; fi",
-            list(dice, inner),
-            list(dice, inner),
-            list(dice, inner)
-        ),
-        3 => format!(
-            "for v in {} {}; do {}; done",
-            word(dice, inner),
-            word(dice, inner),
-            list(dice, inner)
-        ),
+        2 => format!("if {}; then {}; else {}; fi", list(dice, inner), list(dice, inner), list(dice, inner)),
+        3 => format!("for v in {} {}; do {}; done", word(dice, inner), word(dice, inner), list(dice, inner)),
         4 => format!(
             "case {} in {}) {};; *) {};; esac",
             word(dice, inner),
@@ -154,36 +139,20 @@ fn command(dice: &mut Dice, depth: usize) -> String {
             list(dice, inner),
             list(dice, inner)
         ),
-        5 => format!(
-            "f() {{ {}; }}; f {} {}",
-            list(dice, inner),
-            word(dice, inner),
-            word(dice, inner)
-        ),
+        5 => {
+            let number = dice.roll(100_000);
+            format!("f{number}() {{ {}; }}; f{number} {} {}", list(dice, inner), word(dice, inner), word(dice, inner))
+        }
         6 => format!("x={}", word(dice, inner)),
         7 => format!("y={}; x=$y{}", word(dice, inner), word(dice, inner)),
         8 => format!("eval {}", quoted(&list(dice, inner))),
-        9 => format!(
-            "cd {} && {}",
-            dice.pick(&["sub", "nowhere", "."]),
-            list(dice, inner)
-        ),
+        9 => format!("cd {} && {}", dice.pick(&["sub", "nowhere", "."]), list(dice, inner)),
         10 => format!("set -- {} {}", word(dice, inner), word(dice, inner)),
-        11 => format!(
-            "i=0; while [[ $i -lt 2 ]]; do {}; i=$((i+1)); done",
-            simple(dice, inner)
-        ),
-        12 => format!(
-            "a=({} {}); p \"${{a[@]}}\" ${{a[0]}} ${{#a[@]}}",
-            word(dice, inner),
-            word(dice, inner)
-        ),
+        11 => format!("i=0; while [[ $i -lt 2 ]]; do {}; i=$((i+1)); done", simple(dice, inner)),
+        12 => format!("a=({} {}); p \"${{a[@]}}\" ${{a[0]}} ${{#a[@]}}", word(dice, inner), word(dice, inner)),
         13 => format!("trap {} EXIT", quoted(&simple(dice, inner))),
         14 => format!("! {}", simple(dice, inner)),
-        15 => format!(
-            "local_test() {{ local x={}; p \"$x\"; }}; local_test; p \"$x\"",
-            word(dice, inner)
-        ),
+        15 => format!("local_test() {{ local x={}; p \"$x\"; }}; local_test; p \"$x\"", word(dice, inner)),
         16 => format!("export x={}", word(dice, inner)),
         17 => format!("read x <<< {}; p \"$x\"", word(dice, inner)),
         18 => format!("for ((i=0; i<2; i++)); do {}; done", simple(dice, inner)),

@@ -80,14 +80,14 @@ fn explained(seen: &Seen, analysis: &Analysis, directory: &Path) -> bool {
         Seen::Read(path) | Seen::List(path) if !path.starts_with(directory) || path == directory => true,
         Seen::Write(path) | Seen::Delete(path) if path.starts_with("/dev") || path.starts_with("/proc") => true,
         Seen::Read(path) => {
-            path.is_dir() || predicted(analysis, &[Action::Read, Action::Run], path) || predicted(analysis, &[Action::Write], path)
+            path.is_dir()
+                || predicted(analysis, &[Action::Read, Action::Run], path)
+                || predicted(analysis, &[Action::Write], path)
         }
         Seen::List(path) => {
             path.is_dir() || predicted(analysis, &[Action::List, Action::Read, Action::Write, Action::Delete], path)
         }
-        Seen::Write(path) => {
-            predicted(analysis, &[Action::Write, Action::Delete], path) || temporary(path, analysis)
-        }
+        Seen::Write(path) => predicted(analysis, &[Action::Write, Action::Delete], path) || temporary(path, analysis),
         // Programs write beside the target and rename: the temporary name goes away again.
         Seen::Delete(path) => predicted(analysis, &[Action::Delete], path) || temporary(path, analysis),
         Seen::Run(path) => !path.starts_with(directory) || effects(analysis).any(|effect| effect.action == Action::Run),
@@ -118,7 +118,8 @@ fn temporary(path: &Path, analysis: &Analysis) -> bool {
 #[test]
 fn everything_observed_was_predicted_or_the_coverage_said_partial() {
     let cases = include_str!("commands.txt");
-    let root = tempfile::Builder::new().prefix("callgate-observed").tempdir_in("/var/tmp").expect("a temporary directory");
+    let root =
+        tempfile::Builder::new().prefix("callgate-observed").tempdir_in("/var/tmp").expect("a temporary directory");
     let variables = BTreeMap::new();
     let (mut run, mut partial, mut misses) = (0_usize, 0_usize, Vec::new());
     for (number, case) in cases.lines().enumerate() {

@@ -58,7 +58,9 @@ fn parse(line: &str) -> Option<Vec<Seen>> {
     Some(match name {
         "open" | "openat" | "openat2" | "creat" => {
             let path = first?;
-            if name == "creat" || ["O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC", "O_APPEND"].iter().any(|flag| arguments.contains(flag)) {
+            if name == "creat"
+                || ["O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC", "O_APPEND"].iter().any(|flag| arguments.contains(flag))
+            {
                 vec![Seen::Write(path)]
             } else if arguments.contains("O_DIRECTORY") || arguments.contains("O_PATH") {
                 vec![Seen::List(path)]

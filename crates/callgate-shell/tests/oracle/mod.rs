@@ -3,10 +3,12 @@
 use callgate_shell::programs::Programs;
 use callgate_shell::word::Word;
 use callgate_shell::{Analysis, Context, Dialect, Limits, analyze};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io::Write as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 /// Where bash is, found before the search path is taken away.
 fn bash() -> PathBuf {
@@ -20,31 +22,41 @@ fn bash() -> PathBuf {
 /// The stub programs. They record their arguments and do nothing else.
 const STUBS: [&str; 5] = ["p", "q", "r", "s", "t"];
 
+/// A stub writes its arguments into a file of its own, in the folder of the run it belongs to.
+const STUB: &str = r#"#!/bin/sh
+number=0
+until (set -C; printf '%s\037' "${0##*/}" "$@" > "${0%/*}/record/$$.$number") 2>/dev/null; do
+    number=$((number + 1))
+    [ "$number" -lt 50 ] || exit 1
+done
+"#;
+
 /// A directory with stub programs and some files to match.
 pub struct Stage {
     root: PathBuf,
+    runs: Cell<usize>,
 }
 
 impl Stage {
     pub fn new(name: &str) -> Stage {
-        let root =
-            std::env::temp_dir().join(format!("callgate-shell-{name}-{}", std::process::id()));
+        let root = std::env::temp_dir().join(format!("callgate-shell-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&root);
-        for directory in ["bin", "record", "work"] {
-            std::fs::create_dir_all(root.join(directory)).unwrap();
-        }
+        std::fs::create_dir_all(root.join("work")).unwrap();
+        let path = root.join("stub");
+        std::fs::write(&path, STUB).unwrap();
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        Stage { root, runs: Cell::new(0) }
+    }
+
+    /// A fresh folder with the stubs: what an earlier script left running does not write there.
+    fn folder(&self) -> PathBuf {
+        self.runs.set(self.runs.get() + 1);
+        let folder = self.root.join(format!("run-{}", self.runs.get()));
+        std::fs::create_dir_all(folder.join("record")).unwrap();
         for stub in STUBS {
-            let path = root.join("bin").join(stub);
-            let record = root.join("record");
-            let text = format!(
-                "#!/bin/sh\nprintf '%s\\037' \"${{0##*/}}\" \"$@\" > {}/$$\n",
-                record.display()
-            );
-            std::fs::write(&path, text).unwrap();
-            let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-            std::fs::set_permissions(&path, permissions).unwrap();
+            std::os::unix::fs::symlink(self.root.join("stub"), folder.join(stub)).unwrap();
         }
-        Stage { root }
+        folder
     }
 
     fn work(&self) -> PathBuf {
@@ -56,58 +68,44 @@ impl Stage {
         self.work().display().to_string()
     }
 
-    fn bash(&self, arguments: &[&str], script: &str) -> Command {
+    fn bash(&self, path: &Path, arguments: &[&str], script: &str) -> Command {
         let mut command = Command::new(bash());
-        command
-            .args(["--norc", "--noprofile"])
-            .args(arguments)
-            .args(["-c", script, "zero"]);
-        command
-            .env_clear()
-            .env("PATH", self.root.join("bin"))
-            .env("HOME", "/home/tester")
-            .env("LC_ALL", "C.UTF-8");
-        command
-            .current_dir(self.work())
-            .stdin(Stdio::null())
-            .stderr(Stdio::piped())
-            .stdout(Stdio::piped());
+        command.args(["--norc", "--noprofile"]).args(arguments).args(["-c", script, "zero"]);
+        command.env_clear().env("PATH", path).env("HOME", "/home/tester").env("LC_ALL", "C.UTF-8");
+        command.current_dir(self.work()).stdin(Stdio::null()).process_group(0);
         command
     }
 
     /// Whether bash can read the script.
     pub fn accepts(&self, script: &str) -> bool {
-        let output = self
-            .bash(&["-O", "extglob", "-n"], script)
-            .output()
-            .unwrap();
+        let output = self.bash(Path::new("/nowhere"), &["-O", "extglob", "-n"], script).output().unwrap();
         output.status.success() && !String::from_utf8_lossy(&output.stderr).contains("syntax error")
     }
 
     /// The programs that bash starts, each with its arguments.
     pub fn runs(&self, script: &str) -> Vec<Vec<String>> {
-        clean(&self.root.join("record"));
+        let folder = self.folder();
         clean(&self.work());
         for file in ["a1", "a2", "b.txt", "c d"] {
             std::fs::write(self.work().join(file), "").unwrap();
         }
         std::fs::create_dir_all(self.work().join("sub")).unwrap();
         std::fs::write(self.work().join("sub/x"), "").unwrap();
-        let mut child = self
-            .bash(&[], &format!("ulimit -t 5 -f 100; {{ :; }}\n{script}"))
-            .spawn()
-            .unwrap();
-        drop(child.stdin.take());
-        let _ = child.wait_with_output();
+        // A function that calls itself must end.
+        let script = format!("ulimit -t 5 -f 100; FUNCNEST=20\n{script}");
+        let child = self.bash(&folder, &[], &script).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        wait(child);
         let mut found = Vec::new();
-        for entry in std::fs::read_dir(self.root.join("record")).unwrap() {
-            let text = String::from_utf8_lossy(&std::fs::read(entry.unwrap().path()).unwrap())
-                .into_owned();
+        for entry in std::fs::read_dir(folder.join("record")).unwrap() {
+            let text = String::from_utf8_lossy(&std::fs::read(entry.unwrap().path()).unwrap()).into_owned();
             let mut words: Vec<String> = text.split('\u{1f}').map(descriptors).collect();
-            words.pop();
-            found.push(words);
+            // A file that is still being written has no end mark.
+            if words.pop().is_some_and(|rest| rest.is_empty()) && !words.is_empty() {
+                found.push(words);
+            }
         }
         found.sort();
+        let _ = std::fs::remove_dir_all(&folder);
         found
     }
 }
@@ -118,14 +116,20 @@ impl Drop for Stage {
     }
 }
 
+/// Waits until nobody holds the output of a script any more, or ends it and all it started after a while.
+fn wait(child: Child) {
+    let group = format!("-{}", child.id());
+    let (sender, receiver) = std::sync::mpsc::channel();
+    std::thread::spawn(move || sender.send(child.wait_with_output().is_ok()));
+    if receiver.recv_timeout(std::time::Duration::from_secs(10)).is_err() {
+        let _ = Command::new("kill").args(["-9", "--", &group]).status();
+    }
+}
+
 fn clean(directory: &Path) {
     for entry in std::fs::read_dir(directory).unwrap().flatten() {
         let path = entry.path();
-        let _ = if path.is_dir() {
-            std::fs::remove_dir_all(&path)
-        } else {
-            std::fs::remove_file(&path)
-        };
+        let _ = if path.is_dir() { std::fs::remove_dir_all(&path) } else { std::fs::remove_file(&path) };
     }
 }
 
@@ -163,16 +167,12 @@ pub fn may_be(words: &[Word], arguments: &[String]) -> bool {
     };
     let many = match word {
         Word::Known(text) => {
-            return arguments.first() == Some(text) && may_be(rest, &arguments[1..]);
+            return arguments.first() == Some(&descriptors(text)) && may_be(rest, &arguments[1..]);
         }
         Word::Glob(_) => true,
         Word::Below { many, .. } | Word::Unknown { many, .. } => *many,
         Word::Partly { prefix, many, .. } => {
-            if !*many
-                && arguments
-                    .first()
-                    .is_none_or(|argument| !argument.starts_with(prefix.as_str()))
-            {
+            if !*many && arguments.first().is_none_or(|argument| !argument.starts_with(prefix.as_str())) {
                 return false;
             }
             *many

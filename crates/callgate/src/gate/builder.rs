@@ -7,6 +7,7 @@ use callgate_shell::programs::Programs;
 
 use super::{Gate, SandboxSupport};
 use crate::approval::{Approver, AsyncApprover, Channel};
+use crate::approvals::Approvals;
 use crate::describe::Registry;
 use crate::event::EventSink;
 use crate::path::boundary::{Boundary, Surroundings};
@@ -22,6 +23,7 @@ pub struct GateBuilder {
     boundary: Option<Boundary>,
     registry: Registry,
     approver: Option<Channel>,
+    approvals: Option<Approvals>,
     fallback: Option<Channel>,
     sinks: Vec<Arc<dyn EventSink>>,
     secrets: HashSet<String>,
@@ -37,6 +39,7 @@ impl Default for GateBuilder {
             boundary: None,
             registry: Registry::default(),
             approver: None,
+            approvals: None,
             fallback: None,
             sinks: Vec::new(),
             secrets: HashSet::new(),
@@ -69,6 +72,12 @@ impl GateBuilder {
     /// Who is asked, unless the policy has a handler of its own.
     pub fn approver(mut self, approver: impl Approver + 'static) -> Self {
         self.approver = Some(Channel::Sync(Arc::new(approver)));
+        self
+    }
+
+    /// Questions with sessions, grants, automatic answers and a store, in place of a single approver.
+    pub fn approvals(mut self, approvals: Approvals) -> Self {
+        self.approvals = Some(approvals);
         self
     }
 
@@ -126,6 +135,7 @@ impl GateBuilder {
             boundary,
             registry: self.registry,
             approver: self.approver.or(self.fallback),
+            approvals: self.approvals,
             sinks: self.sinks.into(),
             redactor: Redactor::knowing(self.secrets),
             surroundings: self.surroundings.unwrap_or_else(Surroundings::of_this_process),

@@ -137,7 +137,21 @@ impl Explanation {
         effects
     }
 
-    fn ruling_of(&self, part: usize, effect: usize) -> Option<&Ruling> {
+    /// The effects that must be asked about, by part and place in it.
+    pub(super) fn asked(&self) -> Vec<(usize, usize)> {
+        let mut asked = Vec::new();
+        for (part_index, part) in self.description.parts.iter().enumerate() {
+            for effect_index in 0..part.effects.len() {
+                if self.ruling_of(part_index, effect_index).is_none_or(|ruling| ruling.decision == Decision::Ask) {
+                    asked.push((part_index, effect_index));
+                }
+            }
+        }
+        asked
+    }
+
+    /// The stricter of what boundary and policy say of one effect, by the place of its part and its own place there.
+    pub fn ruling_of(&self, part: usize, effect: usize) -> Option<&Ruling> {
         let boundary = self
             .boundary
             .iter()

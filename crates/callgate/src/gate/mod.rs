@@ -3,8 +3,10 @@
 //! [`Gate::check`] is the whole way of a call, in one place.
 
 mod builder;
+mod examples;
 mod explain;
 mod recorder;
+mod settle;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -19,6 +21,7 @@ pub use explain::{ExplainedEffect, Explanation, Step};
 pub(crate) use recorder::Recorder;
 
 use crate::approval::{Answer, ApprovalError, ApprovalRequest, Channel};
+use crate::approvals::Approvals;
 use crate::call::Call;
 use crate::describe::{Context, Registry};
 use crate::event::{EventError, EventKind, EventSink};
@@ -82,6 +85,7 @@ pub struct Gate {
     boundary: Boundary,
     registry: Registry,
     approver: Option<Channel>,
+    approvals: Option<Approvals>,
     sinks: Arc<[Arc<dyn EventSink>]>,
     redactor: Redactor,
     surroundings: Surroundings,
@@ -129,11 +133,18 @@ impl Gate {
         self.conclude(&recorder, || {
             let judged = self.enter(&call, &recorder)?;
             if let Next::Ask(request) = &judged.next {
-                let answer = match self.policy_handler() {
-                    Some(handler) => ask_handler(handler.as_ref(), &call, request, &self.registry),
-                    None => self.channel()?.ask(request),
-                };
-                self.heed(answer, request, &recorder)?;
+                match (self.policy_handler(), &self.approvals) {
+                    (Some(handler), _) => {
+                        self.asking(request, &recorder)?;
+                        let answer = ask_handler(handler.as_ref(), &call, request, &self.registry);
+                        self.heed(answer, request, &recorder)?;
+                    }
+                    (None, Some(approvals)) => self.settle(approvals, &call, &judged, request)?,
+                    (None, None) => {
+                        self.asking(request, &recorder)?;
+                        self.heed(self.channel()?.ask(request), request, &recorder)?;
+                    }
+                }
             }
             self.permit(call, judged)
         })
@@ -146,17 +157,31 @@ impl Gate {
             Ok(judged) => judged,
             Err(refusal) => return self.conclude(&recorder, || Err(refusal)),
         };
-        if let Next::Ask(request) = &judged.next {
-            let answer = match (self.policy_handler(), self.channel()) {
-                (Some(handler), _) => ask_handler(handler.as_ref(), &call, request, &self.registry),
-                (None, Ok(channel)) => channel.ask_async(request).await,
-                (None, Err(refusal)) => return self.conclude(&recorder, || Err(refusal)),
-            };
-            if let Err(refusal) = self.heed(answer, request, &recorder) {
-                return self.conclude(&recorder, || Err(refusal));
-            }
+        if let Next::Ask(request) = &judged.next
+            && let Err(refusal) = self.ask_async(&call, &judged, request, &recorder).await
+        {
+            return self.conclude(&recorder, || Err(refusal));
         }
         self.conclude(&recorder, || self.permit(call, judged))
+    }
+
+    async fn ask_async(
+        &self,
+        call: &Call,
+        judged: &Judged,
+        request: &ApprovalRequest,
+        recorder: &Recorder,
+    ) -> Result<(), Refusal> {
+        if let Some(handler) = self.policy_handler() {
+            self.asking(request, recorder)?;
+            return self.heed(ask_handler(handler.as_ref(), call, request, &self.registry), request, recorder);
+        }
+        if let Some(approvals) = &self.approvals {
+            return self.settle_async(approvals, call, judged, request).await;
+        }
+        self.asking(request, recorder)?;
+        let answer = self.channel()?.ask_async(request).await;
+        self.heed(answer, request, recorder)
     }
 
     /// Judges a call as [`Gate::check`] would, but asks nobody, records nothing and permits nothing.
@@ -273,7 +298,7 @@ impl Gate {
     ) -> Result<ApprovalRequest, Refusal> {
         let failed = |error: crate::describe::DescribeError| Refusal::new(RefusalKind::Unknown, error.to_string());
         let timeout = self.policy.as_ref().and_then(|policy| policy.timeouts().approval_ms);
-        let request = ApprovalRequest {
+        Ok(ApprovalRequest {
             id: recorder.id().to_owned(),
             tool: call.tool.clone(),
             origin: call.origin.clone(),
@@ -283,10 +308,13 @@ impl Gate {
             reason: self.redactor.text(&explanation.ruling().reason),
             risk: explanation.risk(),
             timeout: timeout.map(Duration::from_millis),
-        };
+        })
+    }
+
+    /// Recorded before anybody sees the question.
+    fn asking(&self, request: &ApprovalRequest, recorder: &Recorder) -> Result<(), Refusal> {
         let reason = request.reason.clone();
-        recorder.emit(EventKind::ApprovalRequested { reason }).map_err(unrecorded)?;
-        Ok(request)
+        recorder.emit(EventKind::ApprovalRequested { reason }).map_err(unrecorded)
     }
 
     fn policy_handler(&self) -> Option<Arc<dyn PermissionHandler>> {
@@ -308,7 +336,7 @@ impl Gate {
         recorder: &Recorder,
     ) -> Result<(), Refusal> {
         let given = answer.as_ref().ok().copied();
-        recorder.emit(EventKind::ApprovalDecided { answer: given }).map_err(unrecorded)?;
+        recorder.emit(EventKind::ApprovalDecided { answer: given, by: None }).map_err(unrecorded)?;
         let (kind, reason) = match answer {
             Ok(Answer::Approved | Answer::ApprovedForSession) => return Ok(()),
             Ok(Answer::Denied) => (RefusalKind::Permission, format!("the approver said no: {}", request.reason)),
@@ -385,3 +413,6 @@ fn unrecorded(error: EventError) -> Refusal {
 
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod settle_tests;

@@ -74,7 +74,11 @@ impl Settled {
                 if action == Action::Write && (place.tree || makes_links) {
                     disturbed.push(place.resolved.clone());
                 }
-                if let Some((decision, reason)) = self.judge(placed.effect.action, &place, failure.as_ref()) {
+                // that a program looks into its own configuration is part of running it
+                let own =
+                    placed.effect.marks.contains(&Mark::OwnFiles) && matches!(action, Action::List | Action::Read);
+                let ruling = if own { None } else { self.judge(action, &place, failure.as_ref()) };
+                if let Some((decision, reason)) = ruling {
                     rulings.push(BoundaryRuling {
                         part: part_index,
                         effect: effect_index,
@@ -190,6 +194,14 @@ impl Settled {
         let lists = action == Action::List;
         let ruling = match &place.zone {
             Zone::Root => None,
+            // Where names may be seen anywhere, it does not matter which.
+            Zone::Unresolved(_)
+                if lists
+                    && self.list_outside == ListOutside::Silent
+                    && matches!(failure, Some(ResolveError::Ambiguous(_))) =>
+            {
+                None
+            }
             Zone::Unresolved(why) => {
                 let refused = failure.is_some_and(ResolveError::is_refused);
                 let shown = if named.is_empty() { "a path".to_owned() } else { format!("`{named}`") };

@@ -54,6 +54,7 @@ pub(crate) struct Rule {
     pub custom_only: bool,
     pub tools: Span,
     pub runs: Span,
+    pub run_by: Span,
     pub commands: Span,
     pub hosts: Span,
     pub paths: Option<u32>,
@@ -116,6 +117,7 @@ pub(crate) fn compile(chain: &[Arc<Source>]) -> Result<Compiled, Vec<Located>> {
         mistakes: Vec::new(),
         path_lists: HashMap::new(),
         literals: Vec::new(),
+        expanded: 0,
     };
     for (number, source) in chain.iter().enumerate() {
         let texts = |texts: &Texts| texts.iter().map(|text| text.value.clone()).collect::<Vec<_>>();
@@ -156,6 +158,8 @@ struct Compiler<'a> {
     path_lists: HashMap<Vec<String>, u32>,
     /// What every text that fits a pattern must hold, for the index.
     literals: Vec<Option<Vec<Vec<u8>>>>,
+    /// How many patterns all lists together stand for.
+    expanded: usize,
 }
 
 impl Compiler<'_> {
@@ -197,6 +201,7 @@ impl Compiler<'_> {
             custom_only: text.custom_only,
             tools: Span::default(),
             runs: Span::default(),
+            run_by: Span::default(),
             commands: Span::default(),
             hosts: Span::default(),
             paths: None,
@@ -206,6 +211,7 @@ impl Compiler<'_> {
         };
         rule.tools = self.tools(file, text);
         rule.runs = self.runs(file, &text.runs);
+        rule.run_by = self.runs(file, &text.run_by);
         rule.commands = self.commands(file, &text.commands);
         rule.hosts = self.hosts(file, &text.hosts);
         rule.paths = self.paths(file, &text.paths);
@@ -235,7 +241,7 @@ impl Compiler<'_> {
     fn runs(&mut self, file: usize, texts: &Texts) -> Span {
         let mut compiled = Vec::new();
         for (pattern, position) in self.expand_all(file, texts, Kind::Other) {
-            match name::check(&pattern) {
+            match name::check(pattern.strip_prefix('!').unwrap_or(&pattern)) {
                 Ok(()) => compiled.push(self.compiled.pool.add(&pattern)),
                 Err(why) => self.mistake(file, Mistake::new(position, why)),
             }
@@ -333,8 +339,19 @@ impl Compiler<'_> {
 
     /// The patterns that one entry stands for: sets are looked up, braces expanded, relative paths given their start.
     fn expand(&mut self, file: usize, text: &At<String>, kind: Kind) -> Vec<String> {
+        if self.expanded > MAXIMUM_GLOBS {
+            return Vec::new();
+        }
         let mut expansion = Expansion { chain: self.chain, patterns: Vec::new(), open: HashSet::new() };
-        match expansion.entry(file, 0, &text.value, text.position, kind, false) {
+        let result = expansion.entry(file, 0, &text.value, text.position, kind, false);
+        self.expanded = self.expanded.saturating_add(expansion.patterns.len());
+        if self.expanded > MAXIMUM_GLOBS {
+            self.mistake(
+                file,
+                Mistake::new(text.position, format!("the sets stand for more than {MAXIMUM_GLOBS} patterns")),
+            );
+        }
+        match result {
             Ok(()) => expansion.patterns,
             Err((in_file, mistake)) => {
                 if !self.mistakes.contains(&(in_file, mistake.clone())) {
@@ -355,7 +372,7 @@ pub(crate) struct Expansion<'a> {
 }
 
 /// A list may stand for this many patterns.
-const MAXIMUM_PATTERNS: usize = 50_000;
+const MAXIMUM_PATTERNS: usize = 20_000;
 
 impl<'a> Expansion<'a> {
     /// The patterns of a list outside of rules (the boundary), with sets expanded. `built_in` names stay as they are.

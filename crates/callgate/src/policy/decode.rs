@@ -8,6 +8,7 @@ use super::legacy;
 use super::mistake::{Mistake, Position};
 use super::model::{At, BoundaryText, Example, File, RuleText, Texts, ToolText, ZoneText};
 use super::yaml::{Node, Value};
+use crate::approvals::RuleBasedApprovalProvider;
 
 /// More rules than this are refused.
 pub(crate) const MAXIMUM_RULES: usize = 50_000;
@@ -191,6 +192,7 @@ impl Decoder {
                 "sets" => file.sets = self.sets(node),
                 "programs" => file.programs = self.text(node),
                 "trust" => self.trust(node, &mut file),
+                "approvals" => file.approvals = self.approvals(node),
                 "rules" => file.rules = self.rules(node),
                 "settings" => self.settings(node, &mut file),
                 "safety" => sections.safety = Some(node),
@@ -262,6 +264,17 @@ impl Decoder {
         sets
     }
 
+    fn approvals(&mut self, node: &Node) -> Option<serde_json::Value> {
+        let section = node.to_json();
+        match RuleBasedApprovalProvider::from_section(&section) {
+            Ok(_) => Some(section),
+            Err(error) => {
+                self.mistake(Mistake::new(node.position, error.to_string()));
+                None
+            }
+        }
+    }
+
     fn trust(&mut self, node: &Node, file: &mut File) {
         for (key, node) in self.section(node, keys::TRUST, "`trust`") {
             match key {
@@ -326,6 +339,7 @@ impl Decoder {
                 "paths" => rule.paths = self.some_texts(node, key),
                 "code" => rule.code = self.words(node, key, keys::CODE, CODE_VALUES),
                 "runs" => rule.runs = self.some_texts(node, key),
+                "run_by" => rule.run_by = self.some_texts(node, key),
                 "commands" => rule.commands = self.some_texts(node, key),
                 "hosts" => rule.hosts = self.some_texts(node, key),
                 "command_patterns" => rule.command_patterns = self.some_texts(node, key),
@@ -473,8 +487,15 @@ const EFFECT_VALUES: &[Action] = &[
     Action::Privilege,
     Action::Opaque,
 ];
-const MARK_VALUES: &[Mark] =
-    &[Mark::Destructive, Mark::Elsewhere, Mark::Redirection, Mark::Environment, Mark::ProjectCode, Mark::Credentials];
+const MARK_VALUES: &[Mark] = &[
+    Mark::Destructive,
+    Mark::Elsewhere,
+    Mark::Redirection,
+    Mark::Environment,
+    Mark::ProjectCode,
+    Mark::Credentials,
+    Mark::OwnFiles,
+];
 const ZONE_VALUES: &[ZoneText] = &[ZoneText::Root, ZoneText::Readable, ZoneText::Outside, ZoneText::Unresolved];
 const CODE_VALUES: &[CodeOrigin] = &[
     CodeOrigin::Known,

@@ -4,16 +4,18 @@
 //! text that its regular expressions need, its tools, or else only the actions it is about. A rule that is found is still
 //! compared in full, so the index decides nothing.
 
+use std::collections::HashMap;
+
 use callgate_shell::word::Word;
 use serde::{Deserialize, Serialize};
 
 use super::compile::{Compiled, Rule};
 use super::matching::glob::Segment;
-use super::matching::hash;
 use super::matching::hosts::{HostPattern, Machine};
 use super::matching::table::Table;
 use super::matching::tools::ToolPattern;
 use super::matching::words::base_name;
+use super::matching::{Span, hash, name};
 use crate::call::Tool;
 use crate::describe::Part;
 
@@ -26,6 +28,7 @@ const HOST: u8 = 20;
 const COMMAND_GRAM: u8 = 21;
 const PATH_GRAM: u8 = 22;
 const TOOL: u8 = 23;
+const SERVER: u8 = 24;
 
 /// Nine actions, and calls without any effect.
 pub(crate) const KINDS: usize = 10;
@@ -45,17 +48,19 @@ pub(crate) struct Index {
     /// Rules filed under hosts, for machines that are not known.
     hosts: Vec<u32>,
     has_command_grams: bool,
-    has_path_grams: bool,
+    /// Rules filed under pieces of paths, for effects whose path is not one exact one.
+    path_patterns: Vec<u32>,
 }
 
 impl Index {
     /// Files all rules. `literals` holds, for every regular expression, what must occur in a text that fits.
     pub(crate) fn new(compiled: &Compiled, literals: &[Option<Vec<Vec<u8>>>]) -> Self {
         let mut index = Self { general: vec![Vec::new(); KINDS], ..Self::default() };
+        let literals = Literals::new(literals);
         let mut entries: Vec<(u64, u32)> = Vec::new();
         for (number, rule) in compiled.rules.iter().enumerate() {
             let number = u32::try_from(number).unwrap_or(u32::MAX);
-            let keys = index.file(compiled, rule, number, literals);
+            let keys = index.file(compiled, rule, number, &literals);
             match keys {
                 Some(keys) => entries.extend(keys.into_iter().map(|key| (key, number))),
                 None => {
@@ -73,13 +78,7 @@ impl Index {
         index
     }
 
-    fn file(
-        &mut self,
-        compiled: &Compiled,
-        rule: &Rule,
-        number: u32,
-        literals: &[Option<Vec<Vec<u8>>>],
-    ) -> Option<Vec<u64>> {
+    fn file(&mut self, compiled: &Compiled, rule: &Rule, number: u32, literals: &Literals<'_>) -> Option<Vec<u64>> {
         if let Some(list) = rule.paths {
             self.paths.push(number);
             return Some(vec![hash(LIST, &list.to_le_bytes())]);
@@ -97,7 +96,7 @@ impl Index {
             return Some(keys);
         }
         if let Some(keys) = gram_keys(rule.path_patterns, literals, PATH_GRAM) {
-            self.has_path_grams = true;
+            self.path_patterns.push(number);
             return Some(keys);
         }
         tool_keys(compiled, rule)
@@ -118,9 +117,12 @@ impl Index {
         &self.paths
     }
 
-    /// Rules about a tool by its name.
+    /// Rules about a tool of the agent by its name, or about a server.
     pub(crate) fn tool(&self, tool: &Tool) -> &[u32] {
-        self.keyed.get(tool_key(tool.server.as_deref(), &tool.name))
+        match &tool.server {
+            Some(server) => self.keyed.get(hash(SERVER, server.as_bytes())),
+            None => self.keyed.get(hash(TOOL, tool.name.as_bytes())),
+        }
     }
 
     /// Rules about a simple command.
@@ -166,8 +168,9 @@ impl Index {
         self.has_command_grams
     }
 
-    pub(crate) fn has_path_grams(&self) -> bool {
-        self.has_path_grams
+    /// Rules with regular expressions on paths.
+    pub(crate) fn all_path_patterns(&self) -> &[u32] {
+        &self.path_patterns
     }
 
     /// Rules with a regular expression that may fit this text.
@@ -216,17 +219,35 @@ fn host_keys(compiled: &Compiled, rule: &Rule) -> Option<Vec<u64>> {
     keys.collect()
 }
 
-fn gram_keys(patterns: super::matching::Span, literals: &[Option<Vec<Vec<u8>>>], family: u8) -> Option<Vec<u64>> {
+/// Each literal is filed under the rarest of its pieces, since all of them must occur.
+fn gram_keys(patterns: Span, literals: &Literals<'_>, family: u8) -> Option<Vec<u64>> {
     if patterns.is_empty() {
         return None;
     }
     let mut keys = Vec::new();
-    for literals in patterns.of(literals) {
-        for literal in literals.as_ref()? {
-            keys.push(hash(family, literal.get(..GRAM)?));
+    for of_pattern in patterns.of(literals.all) {
+        for literal in of_pattern.as_ref()? {
+            keys.push(hash(family, literal.windows(GRAM).min_by_key(|gram| literals.counts.get(gram))?));
         }
     }
     Some(keys)
+}
+
+/// What must occur in texts that fit the regular expressions, and how often each piece of it is found among them.
+struct Literals<'a> {
+    all: &'a [Option<Vec<Vec<u8>>>],
+    counts: HashMap<&'a [u8], usize>,
+}
+
+impl<'a> Literals<'a> {
+    fn new(all: &'a [Option<Vec<Vec<u8>>>]) -> Self {
+        let mut counts: HashMap<&[u8], usize> = HashMap::new();
+        for gram in all.iter().flatten().flatten().flat_map(|literal| literal.windows(GRAM)) {
+            let count = counts.entry(gram).or_default();
+            *count = count.saturating_add(1);
+        }
+        Self { all, counts }
+    }
 }
 
 fn tool_keys(compiled: &Compiled, rule: &Rule) -> Option<Vec<u64>> {
@@ -237,19 +258,11 @@ fn tool_keys(compiled: &Compiled, rule: &Rule) -> Option<Vec<u64>> {
         .of(&compiled.tools)
         .iter()
         .map(|tool| match tool {
-            ToolPattern::Own { name, exact: true } => Some(tool_key(None, compiled.pool.get(*name))),
-            ToolPattern::Served { server, name, exact: true } => {
-                Some(tool_key(Some(compiled.pool.get(*server)), compiled.pool.get(*name)))
+            ToolPattern::Own { name, exact: true } => Some(hash(TOOL, compiled.pool.get(*name).as_bytes())),
+            ToolPattern::Served { server, .. } if !name::is_pattern(compiled.pool.get(*server)) => {
+                Some(hash(SERVER, compiled.pool.get(*server).as_bytes()))
             }
             _ => None,
         })
         .collect()
-}
-
-fn tool_key(server: Option<&str>, name: &str) -> u64 {
-    let mut key = hash(TOOL, name.as_bytes());
-    if let Some(server) = server {
-        key ^= hash(TOOL, server.as_bytes()).rotate_left(17);
-    }
-    key
 }

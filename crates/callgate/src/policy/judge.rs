@@ -70,7 +70,10 @@ enum Match {
 pub(crate) struct Judge<'a> {
     compiled: &'a Compiled,
     request: Request<'a>,
-    around: Surroundings<'a>,
+    home: Option<&'a Path>,
+    workspace: Option<&'a Path>,
+    /// Made when a path is first compared.
+    around: OnceCell<Surroundings<'a>>,
     /// Rules found by the tool and by the text of the command.
     call_rules: OnceCell<Vec<u32>>,
     conditions: RefCell<HashMap<u32, Held>>,
@@ -85,7 +88,9 @@ impl<'a> Judge<'a> {
         Self {
             compiled,
             request,
-            around: Surroundings { home, workspace },
+            home,
+            workspace,
+            around: OnceCell::new(),
             call_rules: OnceCell::new(),
             conditions: RefCell::default(),
         }
@@ -93,11 +98,30 @@ impl<'a> Judge<'a> {
 
     /// Judges one effect.
     pub(crate) fn judge(&self, subject: &Subject<'_>) -> Outcome {
+        self.with_view(subject, |view| self.first_match(view))
+    }
+
+    /// The rules that match and that the index would not have found: none, if it is right.
+    #[cfg(test)]
+    pub(crate) fn missed(&self, subject: &Subject<'_>) -> Vec<u32> {
+        self.with_view(subject, |view| {
+            let candidates = self.candidates(view);
+            (0_u32..)
+                .zip(&self.compiled.rules)
+                .filter(|(number, rule)| !candidates.contains(number) && !matches!(self.matches(rule, view), Match::No))
+                .map(|(number, _)| number)
+                .collect()
+        })
+    }
+
+    /// Looks up what several rules need to know of an effect.
+    fn with_view<T>(&self, subject: &Subject<'_>, then: impl FnOnce(&View<'_>) -> T) -> T {
         let changes = matches!(subject.action, Some(Action::Write | Action::Delete));
         let is_path =
             subject.place.is_some() || matches!(subject.effect.map(|effect| &effect.target), Some(Target::Path(_)));
         let hits = if is_path {
-            self.compiled.paths.hits(subject.place, changes, self.around, &self.compiled.pool)
+            let around = self.around.get_or_init(|| Surroundings::new(self.home, self.workspace));
+            self.compiled.paths.hits(subject.place, changes, around, &self.compiled.pool)
         } else {
             Hits::default()
         };
@@ -105,11 +129,14 @@ impl<'a> Judge<'a> {
             Some(Target::Host(host)) => Some(Machine::new(host.name.as_deref())),
             _ => None,
         };
-        let view = View { subject: *subject, hits: &hits, is_path, machine: machine.as_ref() };
+        then(&View { subject: *subject, hits: &hits, is_path, machine: machine.as_ref() })
+    }
+
+    fn first_match(&self, view: &View<'_>) -> Outcome {
         let mut doubt: Option<Outcome> = None;
-        for number in self.candidates(&view) {
+        for number in self.candidates(view) {
             let Some(rule) = self.compiled.rules.get(number as usize) else { continue };
-            match self.matches(rule, &view) {
+            match self.matches(rule, view) {
                 Match::No => {}
                 Match::Overrun => {
                     return Outcome { decision: Decision::Deny, rule: Some(number), why: Why::Overrun };
@@ -123,7 +150,7 @@ impl<'a> Judge<'a> {
                 }
             }
         }
-        stricter(doubt, self.default(subject))
+        stricter(doubt, self.default(&view.subject))
     }
 
     /// What happens to an effect that no rule matches.
@@ -163,11 +190,14 @@ impl<'a> Judge<'a> {
         if let Some(machine) = view.machine {
             index.host(machine, &mut found);
         }
-        if index.has_path_grams()
-            && let Some(place) = view.subject.place
-        {
-            for path in [&place.named, &place.resolved] {
-                index.text(path.as_os_str().as_encoded_bytes(), &mut found, false);
+        if view.is_path && !index.all_path_patterns().is_empty() {
+            match view.subject.place.filter(|place| is_exact(place)) {
+                Some(place) => {
+                    for path in [&place.named, &place.resolved] {
+                        index.text(path.as_os_str().as_encoded_bytes(), &mut found, false);
+                    }
+                }
+                None => found.extend_from_slice(index.all_path_patterns()),
             }
         }
         if found.len() > general {
@@ -334,6 +364,9 @@ impl<'a> Judge<'a> {
     }
 
     fn program(&self, rule: &Rule, view: &View<'_>, _side: Side) -> Fit {
+        if !rule.run_by.is_empty() && !self.run_by(rule, view) {
+            return Fit::No;
+        }
         if rule.code == 0 && rule.runs.is_empty() {
             return Fit::Yes;
         }
@@ -354,6 +387,20 @@ impl<'a> Judge<'a> {
                 .iter()
                 .any(|pattern| name::matches(self.compiled.pool.get(*pattern), program.as_bytes()));
         Fit::certain(code && runs)
+    }
+
+    /// Whether one of the programs that run this part is meant.
+    fn run_by(&self, rule: &Rule, view: &View<'_>) -> bool {
+        let wrappers = view.subject.part.map_or(&[][..], |(_, part)| part.wrappers.as_slice());
+        wrappers.iter().any(|wrapper| {
+            rule.run_by.of(&self.compiled.runs).iter().fold(false, |meant, pattern| {
+                let pattern = self.compiled.pool.get(*pattern);
+                match pattern.strip_prefix('!') {
+                    Some(pattern) => meant && !name::matches(pattern, wrapper.as_bytes()),
+                    None => meant || name::matches(pattern, wrapper.as_bytes()),
+                }
+            })
+        })
     }
 
     fn commands(&self, rule: &Rule, view: &View<'_>, side: Side) -> Fit {
@@ -425,14 +472,14 @@ impl<'a> Judge<'a> {
             _ if view.is_path && side == Side::Restricts => return Some(Fit::Maybe),
             _ => return Some(Fit::No),
         };
-        let exact = place.rest == Rest::Nothing && !place.tree;
+        let exact = is_exact(place);
         if side == Side::Permits && !exact {
             return Some(Fit::No);
         }
         let mut found = Vec::with_capacity(2);
         for path in [&place.named, &place.resolved] {
             let mut path_fits = false;
-            for text in raw::path_texts(path, &place.rest, self.around.workspace) {
+            for text in raw::path_texts(path, &place.rest, self.workspace) {
                 match self.compiled.patterns.search(pattern, &self.compiled.pool, &text) {
                     Found::Yes => path_fits = true,
                     Found::No => {}
@@ -449,6 +496,11 @@ impl<'a> Judge<'a> {
             Side::Restricts => Fit::No,
         })
     }
+}
+
+/// Whether a place is one path, which is known.
+fn is_exact(place: &Place) -> bool {
+    place.rest == Rest::Nothing && !place.tree && !matches!(place.zone, Zone::Unresolved(_))
 }
 
 /// A subject with what was looked up for it.
@@ -485,7 +537,7 @@ fn rule_is_about(rule: &Rule, view: &View<'_>) -> bool {
                 || rule.paths.is_some()
                 || rule.traversal.is_some()
                 || rule.recursive.is_some()
-                || [rule.runs, rule.commands, rule.hosts, rule.command_patterns, rule.path_patterns]
+                || [rule.runs, rule.run_by, rule.commands, rule.hosts, rule.command_patterns, rule.path_patterns]
                     .iter()
                     .any(|span| !span.is_empty());
             if about_effects {

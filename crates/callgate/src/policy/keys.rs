@@ -46,7 +46,7 @@ pub(crate) const ACTIONS: &[&str] = &["allow", "ask", "deny", "contain", "requir
 pub(crate) const EFFECTS: &[&str] =
     &["list", "read", "write", "delete", "run", "connect", "send", "privilege", "opaque"];
 pub(crate) const MARKS: &[&str] =
-    &["destructive", "elsewhere", "redirection", "environment", "project_code", "credentials"];
+    &["destructive", "elsewhere", "redirection", "environment", "project_code", "credentials", "own_files"];
 pub(crate) const ZONES: &[&str] = &["root", "readable", "outside", "unresolved"];
 pub(crate) const CODE: &[&str] = &["known", "unknown", "file", "project", "inline", "fetched", "defined"];
 pub(crate) const RISKS: &[&str] = &["low", "medium", "high", "critical"];
@@ -78,6 +78,11 @@ pub(crate) const RULE: &[Key] = &[
     key("paths", Shape::Texts, "path globs, compared by component; \"@name\" for a set, \"!\" takes names out again"),
     key("code", Shape::ManyOf(CODE), "where code that runs comes from"),
     key("runs", Shape::Texts, "globs on the name of what runs"),
+    key(
+        "run_by",
+        Shape::Texts,
+        "globs on the names of the programs that run it: wrappers and programs that take commands; `!` takes names out",
+    ),
     key("commands", Shape::Texts, "patterns on the words of a simple command: `git push **`"),
     key("hosts", Shape::Texts, "host names, `*.example.com`, addresses, networks, services such as `<aws>`"),
     key("command_patterns", Shape::Texts, "regular expressions on the text of a command"),
@@ -125,6 +130,11 @@ pub(crate) const FILE: &[Key] = &[
     key("programs", Shape::Text, "program tables of your own"),
     key("trust", Shape::Section(TRUST), "whose claims about tools are believed"),
     key("rules", Shape::Rules, "the rules; the first that matches decides"),
+    key(
+        "approvals",
+        Shape::Anything,
+        "answers by rules where somebody would be asked: rules (tools, commands, decision, reason) and default",
+    ),
     key("settings", Shape::Anything, "settings of an earlier format: default_action"),
     key("config_version", Shape::Number, "the version of an earlier format: 1"),
     key("safety", Shape::Section(SAFETY), "mode and lists of an earlier format"),

@@ -16,6 +16,7 @@ use super::judge::{Judge, Outcome, Subject, Why};
 use super::model::Timeouts;
 use super::source::{Chain, hexadecimal};
 use super::{Classification, Decision, Judgement, Request, Ruling};
+use crate::approvals::RuleBasedApprovalProvider;
 
 /// The rules a call is held to.
 #[derive(Debug)]
@@ -119,6 +120,19 @@ impl Policy {
         }
     }
 
+    /// Who answers where somebody would be asked, if a file has rules for that: those of the first file that may loosen. Files that
+    /// may only tighten have no say in it.
+    pub fn approval_rules(&self) -> Option<RuleBasedApprovalProvider> {
+        let trusted = self.layers.iter().filter(|layer| layer.trust == Trust::Trusted);
+        let files = trusted.flat_map(|layer| match &layer.body {
+            Body::File(chain) => chain.files.as_slice(),
+            Body::Built(_) => &[],
+        });
+        let section = files.filter_map(|file| file.source.file.approvals.as_ref()).next()?;
+        // checked when the file was read
+        RuleBasedApprovalProvider::from_section(section).ok()
+    }
+
     /// Whether a layer asks for everything to run in the sandbox.
     pub fn wants_sandbox(&self) -> bool {
         self.files().any(|file| file.source.file.sandbox == Some(true))
@@ -137,6 +151,11 @@ impl Policy {
             .flatten()
             .filter_map(|file| Some((file.source.shown.as_str(), file.source.file.programs.as_ref()?.value.as_str())))
             .collect()
+    }
+
+    /// The files it is made of, each with its text, in the order in which their rules are tried.
+    pub fn sources(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.files().map(|file| (file.source.shown.as_str(), file.text.as_str()))
     }
 
     fn files(&self) -> impl Iterator<Item = &super::source::Loaded> {

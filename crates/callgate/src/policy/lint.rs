@@ -235,7 +235,15 @@ fn with_help(position: Position, message: impl Into<String>, help: &str) -> Mist
 }
 
 fn is_unconditional(rule: &RuleText) -> bool {
-    let lists = [&rule.paths, &rule.runs, &rule.commands, &rule.hosts, &rule.command_patterns, &rule.path_patterns];
+    let lists = [
+        &rule.paths,
+        &rule.runs,
+        &rule.run_by,
+        &rule.commands,
+        &rule.hosts,
+        &rule.command_patterns,
+        &rule.path_patterns,
+    ];
     lists.iter().all(|list| list.is_empty())
         && rule.tools.is_empty()
         && rule.effects.is_empty()
@@ -314,11 +322,12 @@ impl<'a> Shape<'a> {
         let flag = |mine: Option<bool>, theirs: Option<bool>| mine.is_none() || mine == theirs;
         flag(mine.traversal.map(|at| at.value), theirs.traversal.map(|at| at.value))
             && flag(mine.recursive, theirs.recursive)
-            && !(mine.complex_only && !theirs.complex_only)
-            && !(mine.custom_only && !theirs.custom_only)
+            && (theirs.complex_only || !mine.complex_only)
+            && (theirs.custom_only || !mine.custom_only)
             && tools_hold(&mine.tools, &theirs.tools)
             && hold(&mine.paths, &theirs.paths, path_holds)
             && hold(&mine.runs, &theirs.runs, |mine, theirs| mine == theirs)
+            && hold(&mine.run_by, &theirs.run_by, |mine, theirs| mine == theirs)
             && hold(&mine.commands, &theirs.commands, command_holds)
             && hold(&mine.hosts, &theirs.hosts, |mine, theirs| mine == theirs)
             && hold(&mine.command_patterns, &theirs.command_patterns, |mine, theirs| mine == theirs)

@@ -27,6 +27,8 @@ pub(crate) struct File {
     pub trusted_servers: Texts,
     pub rules: Vec<RuleText>,
     pub timeouts: Timeouts,
+    /// The `approvals:` section, checked.
+    pub approvals: Option<Value>,
     pub sandbox: Option<bool>,
     /// Keys of earlier formats that are read and not used.
     pub unused: Vec<At<String>>,
@@ -64,6 +66,7 @@ pub(crate) struct RuleText {
     pub paths: Texts,
     pub code: Vec<At<CodeOrigin>>,
     pub runs: Texts,
+    pub run_by: Texts,
     pub commands: Texts,
     pub hosts: Texts,
     pub command_patterns: Texts,
@@ -96,6 +99,7 @@ impl RuleText {
             paths: Vec::new(),
             code: Vec::new(),
             runs: Vec::new(),
+            run_by: Vec::new(),
             commands: Vec::new(),
             hosts: Vec::new(),
             command_patterns: Vec::new(),

@@ -31,6 +31,7 @@ pub(crate) struct ConditionMistake {
 
 /// What an expression came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(not(feature = "when"), allow(dead_code))]
 pub(crate) enum Held {
     No,
     Yes,

@@ -40,6 +40,8 @@ pub(in crate::programs) struct Collector<'a> {
     /// What is written if code of this call does more than look.
     updated_by_code: Vec<(Word, Vec<Mark>)>,
     pub(in crate::programs) code_changes: bool,
+    /// Code of this call throws something away that cannot be had back.
+    pub(in crate::programs) code_destroys: bool,
 }
 
 impl<'a> Collector<'a> {
@@ -66,32 +68,18 @@ impl<'a> Collector<'a> {
             destinations: Vec::new(),
             updated_by_code: Vec::new(),
             code_changes: false,
+            code_destroys: false,
         }
     }
 
     /// Adds an effect unless it is there already.
-    pub(in crate::programs) fn push(
-        &mut self,
-        action: Action,
-        target: Target,
-        marks: &[Mark],
-        because: &str,
-    ) {
+    pub(in crate::programs) fn push(&mut self, action: Action, target: Target, marks: &[Mark], because: &str) {
         let mut marks = marks.to_vec();
         marks.sort_unstable();
         marks.dedup();
         let because = format!("{}: {because}", self.program);
-        if !self
-            .effects
-            .iter()
-            .any(|other| other.action == action && other.target == target && other.marks == marks)
-        {
-            self.effects.push(Effect {
-                action,
-                target,
-                marks,
-                because,
-            });
+        if !self.effects.iter().any(|other| other.action == action && other.target == target && other.marks == marks) {
+            self.effects.push(Effect { action, target, marks, because });
         }
     }
 
@@ -100,31 +88,12 @@ impl<'a> Collector<'a> {
     }
 
     pub(in crate::programs) fn run(&mut self, name: &str, origin: CodeOrigin, because: &str) {
-        let marks: &[Mark] = if origin == CodeOrigin::Project {
-            &[Mark::ProjectCode]
-        } else {
-            &[]
-        };
-        self.push(
-            Action::Run,
-            Target::Program(Program {
-                name: name.to_owned(),
-                origin,
-            }),
-            marks,
-            because,
-        );
+        let marks: &[Mark] = if origin == CodeOrigin::Project { &[Mark::ProjectCode] } else { &[] };
+        self.push(Action::Run, Target::Program(Program { name: name.to_owned(), origin }), marks, because);
     }
 
     /// An effect on the path that a word names.
-    pub(in crate::programs) fn path(
-        &mut self,
-        action: Action,
-        word: &Word,
-        tree: bool,
-        marks: &[Mark],
-        because: &str,
-    ) {
+    pub(in crate::programs) fn path(&mut self, action: Action, word: &Word, tree: bool, marks: &[Mark], because: &str) {
         let Some(names) = paths::names(self.directory.as_deref(), word) else {
             return;
         };
@@ -147,12 +116,7 @@ impl<'a> Collector<'a> {
             let why = format!("the path that {} {verb} is not known ({why})", self.program);
             self.opaque(&why, because);
         }
-        self.push(
-            action,
-            Target::Path(PathTarget { names, tree }),
-            marks,
-            because,
-        );
+        self.push(action, Target::Path(PathTarget { names, tree }), marks, because);
     }
 
     /// An effect that a table states.
@@ -164,10 +128,13 @@ impl<'a> Collector<'a> {
                     let why = why.clone();
                     self.opaque(&why, because);
                 }
-                Target::Path(PathTarget {
-                    names,
-                    tree: form.tree,
-                })
+                // Below the home or the root it is a file of the program's own: nobody named it.
+                let mut marks = form.marks.clone();
+                if path.starts_with(['~', '/']) {
+                    marks.push(Mark::OwnFiles);
+                }
+                let target = Target::Path(PathTarget { names, tree: form.tree });
+                return self.push(form.action, target, &marks, because);
             }
             EffectTarget::Program(origin, name) => {
                 let name = match (origin, name.as_str()) {
@@ -179,25 +146,13 @@ impl<'a> Collector<'a> {
                 if *origin == CodeOrigin::Project {
                     marks.push(Mark::ProjectCode);
                 }
-                return self.push(
-                    form.action,
-                    Target::Program(Program {
-                        name,
-                        origin: *origin,
-                    }),
-                    &marks,
-                    because,
-                );
+                return self.push(form.action, Target::Program(Program { name, origin: *origin }), &marks, because);
             }
             EffectTarget::Host(name) => Target::Host(Host {
                 name: name.clone(),
-                shown: name
-                    .clone()
-                    .unwrap_or_else(|| format!("the host that {} talks to", self.program)),
+                shown: name.clone().unwrap_or_else(|| format!("the host that {} talks to", self.program)),
             }),
-            EffectTarget::Words(words) => {
-                Target::Text(words.clone().unwrap_or_else(|| self.program.clone()))
-            }
+            EffectTarget::Words(words) => Target::Text(words.clone().unwrap_or_else(|| self.program.clone())),
         };
         self.push(form.action, target, &form.marks, because);
     }
@@ -232,8 +187,7 @@ impl<'a> Collector<'a> {
             }
             RoleKind::UpdateByCode => {
                 self.path(Action::Read, word, tree, &role.marks, because);
-                self.updated_by_code
-                    .push((word.clone(), role.marks.clone()));
+                self.updated_by_code.push((word.clone(), role.marks.clone()));
             }
             RoleKind::AnyValue => self.any_value(word, because),
             RoleKind::Move => {
@@ -244,17 +198,11 @@ impl<'a> Collector<'a> {
             RoleKind::RunFile => self.run_file(word, because),
             RoleKind::Directory => self.change_directory(word, because),
             RoleKind::Shell => self.shell(word.clone(), Vec::new(), role, None),
-            RoleKind::ShellWords | RoleKind::Command { .. } => {
-                self.rest(std::slice::from_ref(word), role)
-            }
+            RoleKind::ShellWords | RoleKind::Command { .. } => self.rest(std::slice::from_ref(word), role),
             RoleKind::Assign => self.assign(word, because),
             RoleKind::Code(language) => languages::read(self, language, word, because),
             RoleKind::Host | RoleKind::HostSend => {
-                let action = if role.kind == RoleKind::Host {
-                    Action::Connect
-                } else {
-                    Action::Send
-                };
+                let action = if role.kind == RoleKind::Host { Action::Connect } else { Action::Send };
                 let host = host::host(word);
                 self.reach(action, host, &role.marks, because);
             }
@@ -265,9 +213,7 @@ impl<'a> Collector<'a> {
                 };
                 match host::url(word) {
                     Place::Remote(host) => self.reach(action, host, &role.marks, because),
-                    Place::Local(path) => {
-                        self.path(local, &Word::Known(path), tree, &role.marks, because)
-                    }
+                    Place::Local(path) => self.path(local, &Word::Known(path), tree, &role.marks, because),
                 }
             }
             RoleKind::RemoteRead | RoleKind::RemoteWrite => {
@@ -277,9 +223,7 @@ impl<'a> Collector<'a> {
                 };
                 match host::remote(word) {
                     Some(Place::Remote(host)) => self.reach(action, host, &role.marks, because),
-                    Some(Place::Local(path)) => {
-                        self.path(local, &Word::Known(path), tree, &role.marks, because)
-                    }
+                    Some(Place::Local(path)) => self.path(local, &Word::Known(path), tree, &role.marks, because),
                     None => {
                         match local {
                             Action::Read => self.sources.push(word.clone()),
@@ -290,6 +234,16 @@ impl<'a> Collector<'a> {
                 }
             }
             RoleKind::AtRead => self.at_read(word, role, because),
+            RoleKind::Revision => {
+                // A plain word may be a path as well as a revision.
+                if let Some(text) = word.known().filter(|text| !text.contains(':') && self.directory.is_some()) {
+                    self.path(Action::Read, &Word::Known(text.to_owned()), tree, &role.marks, because);
+                }
+                if matches!(word, Word::Unknown { .. } | Word::Partly { .. }) {
+                    self.opaque("it is not known which file of which version is shown", because);
+                }
+                self.revision(word, because);
+            }
             RoleKind::Opaque(why) => self.opaque(why, because),
         }
     }
@@ -301,15 +255,10 @@ impl<'a> Collector<'a> {
                 let source = joined(words);
                 self.shell(source, Vec::new(), role, None);
             }
-            RoleKind::Command {
-                prefix: Some(ref prefix),
-                ..
-            } => {
+            RoleKind::Command { prefix: Some(ref prefix), .. } => {
                 let mut words = words.to_vec();
                 match words.first_mut() {
-                    Some(Word::Known(first)) if !first.contains('/') => {
-                        *first = format!("{prefix}{first}")
-                    }
+                    Some(Word::Known(first)) if !first.contains('/') => *first = format!("{prefix}{first}"),
                     _ => {
                         let why = format!("what {} runs is not known", self.program);
                         return self.opaque(&why, "its words");
@@ -332,23 +281,17 @@ impl<'a> Collector<'a> {
         role: &Role,
         stdin: Option<Stream>,
     ) {
-        let mut nested = self.nest(
-            NestedBody::Shell { source, parameters },
-            role.elsewhere.as_ref(),
-        );
+        let mut nested = self.nest(NestedBody::Shell { source, parameters }, role.elsewhere.as_ref());
         nested.stdin = stdin;
         self.nested.push(nested);
     }
 
     /// Something that runs in the environment and place gathered so far.
     pub(in crate::programs) fn nest(&self, body: NestedBody, elsewhere: Option<&String>) -> Nested {
-        let elsewhere =
-            elsewhere
-                .or(self.elsewhere.as_ref())
-                .map(|place| match (&self.host, place.as_str()) {
-                    (Some(host), "host") => host.clone(),
-                    _ => place.clone(),
-                });
+        let elsewhere = elsewhere.or(self.elsewhere.as_ref()).map(|place| match (&self.host, place.as_str()) {
+            (Some(host), "host") => host.clone(),
+            _ => place.clone(),
+        });
         Nested {
             body,
             environment: self.environment.clone(),
@@ -360,10 +303,7 @@ impl<'a> Collector<'a> {
 
     fn reach(&mut self, action: Action, host: Host, marks: &[Mark], because: &str) {
         if host.name.is_none() {
-            let why = format!(
-                "the host that {} talks to is not known ({})",
-                self.program, host.shown
-            );
+            let why = format!("the host that {} talks to is not known ({})", self.program, host.shown);
             self.opaque(&why, because);
         }
         self.host = host.name.clone();
@@ -382,11 +322,7 @@ pub(in crate::programs) fn joined(words: &[Word]) -> Word {
             Word::Known(known) => text.push_str(known),
             Word::Partly { prefix, why, .. } => {
                 text.push_str(prefix);
-                return Word::Partly {
-                    prefix: text,
-                    why: why.clone(),
-                    many: false,
-                };
+                return Word::Partly { prefix: text, why: why.clone(), many: false };
             }
             other => {
                 let why = match other {
@@ -396,11 +332,7 @@ pub(in crate::programs) fn joined(words: &[Word]) -> Word {
                 };
                 return match text.as_str() {
                     "" => Word::Unknown { why, many: false },
-                    _ => Word::Partly {
-                        prefix: text,
-                        why,
-                        many: false,
-                    },
+                    _ => Word::Partly { prefix: text, why, many: false },
                 };
             }
         }

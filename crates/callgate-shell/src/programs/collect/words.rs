@@ -1,7 +1,7 @@
 //! Words with a form of their own: files to run, assignments, `@file`, directories, streams.
 
 use super::{Collector, IF_DIRECTORY};
-use crate::effect::{Action, CodeOrigin};
+use crate::effect::{Action, CodeOrigin, Mark};
 use crate::programs::paths;
 use crate::programs::table::{Role, RoleKind};
 use crate::stream::Stream;
@@ -11,9 +11,7 @@ impl Collector<'_> {
     pub(in crate::programs) fn run_file(&mut self, word: &Word, because: &str) {
         match word {
             Word::Known(text) if text.is_empty() => {}
-            Word::Known(text) if matches!(text.as_str(), "-" | "/dev/stdin" | "/dev/fd/0") => {
-                self.stdin_code(because)
-            }
+            Word::Known(text) if matches!(text.as_str(), "-" | "/dev/stdin" | "/dev/fd/0") => self.stdin_code(because),
             Word::Known(text) => {
                 let path = paths::absolute(self.directory.as_deref(), text);
                 self.run(&path, CodeOrigin::File, because);
@@ -62,22 +60,12 @@ impl Collector<'_> {
 
     pub(in crate::programs) fn assign(&mut self, word: &Word, because: &str) {
         let pair = match word {
-            Word::Known(text) => text
-                .split_once('=')
-                .map(|(name, value)| (name, Word::Known(value.to_owned()))),
-            Word::Partly {
-                prefix,
-                why,
-                many: false,
-            } => prefix.split_once('=').map(|(name, front)| {
+            Word::Known(text) => text.split_once('=').map(|(name, value)| (name, Word::Known(value.to_owned()))),
+            Word::Partly { prefix, why, many: false } => prefix.split_once('=').map(|(name, front)| {
                 let why = why.clone();
                 let value = match front {
                     "" => Word::Unknown { why, many: false },
-                    _ => Word::Partly {
-                        prefix: front.to_owned(),
-                        why,
-                        many: false,
-                    },
+                    _ => Word::Partly { prefix: front.to_owned(), why, many: false },
                 };
                 (name, value)
             }),
@@ -92,53 +80,39 @@ impl Collector<'_> {
         }
     }
 
+    /// `HEAD:file` shows what the file held then. What is not known is a version, not a file.
+    pub(super) fn revision(&mut self, word: &Word, because: &str) {
+        if let Word::Known(text) = word
+            && let Some((_, file)) = text.split_once(':')
+            && !file.is_empty()
+        {
+            self.path(Action::Read, &Word::Known(file.to_owned()), false, &[], because);
+        }
+    }
+
     pub(super) fn at_read(&mut self, word: &Word, role: &Role, because: &str) {
-        let doubtful = |text: &str| {
-            text.starts_with('@')
-                || text.contains("=@")
-                || text.contains("=<")
-                || text.ends_with('=')
-        };
+        let doubtful =
+            |text: &str| text.starts_with('@') || text.contains("=@") || text.contains("=<") || text.ends_with('=');
         match word {
             Word::Known(text) => {
                 let file = match text.strip_prefix('@') {
                     Some(rest) => Some(rest),
-                    None => text
-                        .split_once("=@")
-                        .or(text.split_once("=<"))
-                        .map(|(_, rest)| rest),
+                    None => text.split_once("=@").or(text.split_once("=<")).map(|(_, rest)| rest),
                 };
                 let Some(file) = file else { return };
                 let whole = Word::Known(file.to_owned());
                 if text.starts_with('@') || !file.contains([';', ',']) {
-                    return self.role(
-                        &whole,
-                        &Role {
-                            kind: RoleKind::Read,
-                            ..role.clone()
-                        },
-                        because,
-                    );
+                    return self.role(&whole, &Role { kind: RoleKind::Read, ..role.clone() }, because);
                 }
                 // `name=@a,b;type=text/plain`
                 let files = file.split(';').next().unwrap_or_default();
                 for part in files.split(',') {
-                    self.path(
-                        Action::Read,
-                        &Word::Known(part.to_owned()),
-                        false,
-                        &role.marks,
-                        because,
-                    );
+                    self.path(Action::Read, &Word::Known(part.to_owned()), false, &role.marks, because);
                 }
             }
             // Text that has begun like JSON or like `name=value` stays text.
-            Word::Partly {
-                prefix,
-                many: false,
-                ..
-            } if !doubtful(prefix)
-                && (prefix.contains('=') || prefix.starts_with(['{', '[', '<', '"'])) => {}
+            Word::Partly { prefix, many: false, .. }
+                if !doubtful(prefix) && (prefix.contains('=') || prefix.starts_with(['{', '[', '<', '"'])) => {}
             _ => {
                 let why = format!("data of {} may name a file", self.program);
                 self.opaque(&why, because);
@@ -152,30 +126,16 @@ impl Collector<'_> {
         match (&role.kind, self.stdin) {
             (_, Stream::Unconnected) | (RoleKind::Text, _) => {}
             (RoleKind::Shell | RoleKind::ShellWords, Stream::Text(text)) => {
-                self.shell(
-                    Word::Known(text.clone()),
-                    Vec::new(),
-                    role,
-                    Some(Stream::Unconnected),
-                );
+                self.shell(Word::Known(text.clone()), Vec::new(), role, Some(Stream::Unconnected));
             }
-            (RoleKind::Code(_), Stream::Text(text)) => {
-                self.role(&Word::Known(text.clone()), role, because)
-            }
+            (RoleKind::Code(_), Stream::Text(text)) => self.role(&Word::Known(text.clone()), role, because),
             (RoleKind::Shell | RoleKind::ShellWords | RoleKind::Code(_) | RoleKind::RunFile, _) => {
                 self.stdin_code(because)
             }
             (RoleKind::Opaque(why), _) => self.opaque(why, because),
             (_, Stream::Names(directories)) => {
                 for directory in directories {
-                    self.role(
-                        &Word::Below {
-                            directory: directory.clone(),
-                            many: true,
-                        },
-                        role,
-                        because,
-                    );
+                    self.role(&Word::Below { directory: directory.clone(), many: true }, role, because);
                 }
             }
             (_, Stream::Text(text)) => {
@@ -184,10 +144,7 @@ impl Collector<'_> {
                 }
             }
             _ => {
-                let why = format!(
-                    "what {} finds on its standard input is not known",
-                    self.program
-                );
+                let why = format!("what {} finds on its standard input is not known", self.program);
                 self.opaque(&why, because);
             }
         }
@@ -195,7 +152,10 @@ impl Collector<'_> {
 
     /// What code of this call has changed.
     pub(in crate::programs) fn finish_code(&mut self) {
-        for (word, marks) in std::mem::take(&mut self.updated_by_code) {
+        for (word, mut marks) in std::mem::take(&mut self.updated_by_code) {
+            if self.code_destroys {
+                marks.push(Mark::Destructive);
+            }
             if self.code_changes {
                 self.path(Action::Write, &word, false, &marks, "changed by its code");
             }
@@ -214,17 +174,9 @@ impl Collector<'_> {
         };
         let behind_name = text.split_once('=').map(|(_, value)| value);
         for value in [Some(text.as_str()), behind_name].into_iter().flatten() {
-            let path = ["fileb://", "file://", "@"]
-                .iter()
-                .find_map(|front| value.strip_prefix(front));
+            let path = ["fileb://", "file://", "@"].iter().find_map(|front| value.strip_prefix(front));
             if let Some(path) = path.filter(|path| *path != "-") {
-                self.path(
-                    Action::Read,
-                    &Word::Known(path.to_owned()),
-                    false,
-                    &[],
-                    because,
-                );
+                self.path(Action::Read, &Word::Known(path.to_owned()), false, &[], because);
             }
         }
     }
@@ -238,16 +190,12 @@ impl Collector<'_> {
             for source in &self.sources.clone() {
                 let (word, tree) = match source {
                     Word::Known(text) => match paths::base_name(text) {
-                        Some(name) => (
-                            Word::Known(format!("{}/{name}", folder.trim_end_matches('/'))),
-                            self.tree,
-                        ),
+                        Some(name) => (Word::Known(format!("{}/{name}", folder.trim_end_matches('/'))), self.tree),
                         None => (Word::Known(folder.clone()), true),
                     },
                     Word::Glob(pattern) => {
                         let last = pattern.rsplit('/').next().unwrap_or_default();
-                        let pattern =
-                            format!("{}/{last}", paths::escape(folder.trim_end_matches('/')));
+                        let pattern = format!("{}/{last}", paths::escape(folder.trim_end_matches('/')));
                         (Word::Glob(pattern), self.tree)
                     }
                     _ => (Word::Known(folder.clone()), true),

@@ -54,11 +54,7 @@ pub(super) fn printf(words: &[Word]) -> Stream {
     let Some((Word::Known(format), arguments)) = words.split_first() else {
         return Stream::Unknown;
     };
-    let Some(arguments) = arguments
-        .iter()
-        .map(Word::known)
-        .collect::<Option<Vec<_>>>()
-    else {
+    let Some(arguments) = arguments.iter().map(Word::known).collect::<Option<Vec<_>>>() else {
         return Stream::Unknown;
     };
     let mut text = String::new();
@@ -75,11 +71,7 @@ pub(super) fn printf(words: &[Word]) -> Stream {
     }
 }
 
-fn formatted<'a>(
-    format: &str,
-    arguments: &mut impl Iterator<Item = &'a str>,
-    text: &mut String,
-) -> bool {
+fn formatted<'a>(format: &str, arguments: &mut impl Iterator<Item = &'a str>, text: &mut String) -> bool {
     let mut characters = format.chars();
     while let Some(character) = characters.next() {
         match character {
@@ -110,10 +102,7 @@ mod tests {
     use super::*;
 
     fn words(texts: &[&str]) -> Vec<Word> {
-        texts
-            .iter()
-            .map(|text| Word::Known((*text).to_owned()))
-            .collect()
+        texts.iter().map(|text| Word::Known((*text).to_owned())).collect()
     }
 
     #[test]
@@ -122,26 +111,14 @@ mod tests {
         assert_eq!(echo(&words(&["-n", "a"])), Stream::Text("a".into()));
         assert_eq!(echo(&words(&["-e", "a"])), Stream::Unknown);
         assert_eq!(echo(&words(&["a\\nb"])), Stream::Unknown);
-        assert_eq!(
-            echo(&[Word::Unknown {
-                why: "$x".into(),
-                many: false
-            }]),
-            Stream::Unknown
-        );
+        assert_eq!(echo(&[Word::Unknown { why: "$x".into(), many: false }]), Stream::Unknown);
     }
 
     #[test]
     fn printf_follows_its_format() {
-        assert_eq!(
-            printf(&words(&["%s\\n", "a", "b"])),
-            Stream::Text("a\nb\n".into())
-        );
+        assert_eq!(printf(&words(&["%s\\n", "a", "b"])), Stream::Text("a\nb\n".into()));
         assert_eq!(printf(&words(&["x%%%d", "3"])), Stream::Text("x%3".into()));
         assert_eq!(printf(&words(&["\\x72m"])), Stream::Unknown);
-        assert_eq!(
-            printf(&words(&["plain", "extra"])),
-            Stream::Text("plain".into())
-        );
+        assert_eq!(printf(&words(&["plain", "extra"])), Stream::Text("plain".into()));
     }
 }

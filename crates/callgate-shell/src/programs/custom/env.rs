@@ -20,10 +20,7 @@ pub(super) fn read(table: &Table, words: &[Word], collector: &mut Collector<'_>)
             collector.opaque("the words that env takes apart are not known", "-S");
             return Stream::Unknown;
         };
-        words.splice(
-            at..at.saturating_add(length).min(words.len()),
-            split.into_iter().map(Word::Known),
-        );
+        words.splice(at..at.saturating_add(length).min(words.len()), split.into_iter().map(Word::Known));
     }
     collector.opaque("env -S is nested too deeply", "-S");
     Stream::Unknown
@@ -42,14 +39,7 @@ fn split_option(words: &[Word]) -> Option<(usize, usize, Word)> {
             return None;
         }
         let value = |rest: &str| {
-            if known {
-                Word::Known(rest.to_owned())
-            } else {
-                Word::Unknown {
-                    why: "-S".to_owned(),
-                    many: false,
-                }
-            }
+            if known { Word::Known(rest.to_owned()) } else { Word::Unknown { why: "-S".to_owned(), many: false } }
         };
         if let Some(long) = text.strip_prefix("--") {
             let (name, glued) = match long.split_once('=') {
@@ -62,9 +52,8 @@ fn split_option(words: &[Word]) -> Option<(usize, usize, Word)> {
                     None => (at, 2, words.get(at + 1)?.clone()),
                 });
             }
-            let takes_word = glued.is_none()
-                && !name.is_empty()
-                && ("unset".starts_with(name) || "chdir".starts_with(name));
+            let takes_word =
+                glued.is_none() && !name.is_empty() && ("unset".starts_with(name) || "chdir".starts_with(name));
             at += if takes_word { 2 } else { 1 };
             continue;
         }

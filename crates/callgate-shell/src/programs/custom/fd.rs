@@ -38,11 +38,7 @@ pub(super) fn read(table: &Table, words: &[Word], collector: &mut Collector<'_>)
         }
         command.truncate(end);
     }
-    if !command.iter().any(|word| {
-        PLACEHOLDERS
-            .iter()
-            .any(|placeholder| holds(word, placeholder))
-    }) {
+    if !command.iter().any(|word| PLACEHOLDERS.iter().any(|placeholder| holds(word, placeholder))) {
         command.push(Word::Known("{}".to_owned()));
     }
     let directories = match names_below(&collector.listed, false) {
@@ -53,14 +49,9 @@ pub(super) fn read(table: &Table, words: &[Word], collector: &mut Collector<'_>)
         collector.opaque("where fd searches is not known", "-x");
     }
     for directory in directories {
-        let item = Word::Below {
-            directory,
-            many: false,
-        };
+        let item = Word::Below { directory, many: false };
         let words = command.iter().map(|word| {
-            PLACEHOLDERS.iter().fold(word.clone(), |word, placeholder| {
-                replaced(&word, placeholder, &item)
-            })
+            PLACEHOLDERS.iter().fold(word.clone(), |word, placeholder| replaced(&word, placeholder, &item))
         });
         let nested = collector.nest(NestedBody::Words(words.collect()), None);
         collector.nested.push(nested);

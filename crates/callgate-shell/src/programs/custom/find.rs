@@ -13,23 +13,25 @@ use crate::word::Word;
 
 pub(super) fn read(table: &Table, words: &[Word], collector: &mut Collector<'_>) -> Stream {
     let mut at = 0;
-    // Options that must stand in front.
+    let mut starts: Vec<Word> = Vec::new();
+    // Options that must stand in front; `-f` of BSD names a starting point.
     while let Some(Word::Known(text)) = words.get(at) {
         match text.as_str() {
             "-H" | "-L" | "-P" | "-E" | "-X" | "-d" | "-s" | "-x" => at += 1,
             "-D" => at += 2,
-            "-f" => break,
+            "-f" => {
+                starts.extend(words.get(at.saturating_add(1)).cloned());
+                at += 2;
+            }
             _ if text.starts_with("-O") => at += 1,
             "--help" | "-help" | "--version" | "-version" => return Stream::Data,
             _ => break,
         }
     }
-    let mut starts: Vec<Word> = Vec::new();
     while let Some(word) = words.get(at) {
         let in_expression = match word {
             Word::Known(text) => {
-                text.starts_with('-') && text.len() > 1
-                    || matches!(text.as_str(), "(" | ")" | "!" | ",")
+                text.starts_with('-') && text.len() > 1 || matches!(text.as_str(), "(" | ")" | "!" | ",")
             }
             Word::Partly { prefix, .. } => prefix.starts_with('-'),
             _ => false,
@@ -38,10 +40,7 @@ pub(super) fn read(table: &Table, words: &[Word], collector: &mut Collector<'_>)
             break;
         }
         if matches!(word, Word::Unknown { .. }) {
-            collector.opaque(
-                "a starting point of find is not known and may be an action",
-                "starting points",
-            );
+            collector.opaque("a starting point of find is not known and may be an action", "starting points");
         }
         starts.push(word.clone());
         at += 1;
@@ -52,18 +51,17 @@ pub(super) fn read(table: &Table, words: &[Word], collector: &mut Collector<'_>)
     for start in &starts {
         collector.path(Action::List, start, true, &[], "starting point");
     }
-    let mut expression = Expression {
-        table,
-        starts: &starts,
-        collector,
-        prints_names: true,
-    };
+    let mut expression = Expression { table, starts: &starts, collector, prints_names: true };
     expression.read(words.get(at..).unwrap_or_default());
-    if expression.prints_names {
-        names_below(&starts, false)
-    } else {
-        Stream::Unknown
-    }
+    if expression.prints_names { names_below(&starts, false) } else { Stream::Unknown }
+}
+
+/// A number, perhaps with a sign.
+fn is_depth(word: &Word) -> bool {
+    word.known().is_some_and(|text| {
+        let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+        !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+    })
 }
 
 struct Expression<'e, 'a, 'c> {
@@ -79,10 +77,7 @@ impl<'e> Expression<'e, '_, '_> {
         while let Some(word) = words.get(at) {
             at += 1;
             let Word::Known(name) = word else {
-                self.collector.opaque(
-                    "a part of the expression of find is not known",
-                    "expression",
-                );
+                self.collector.opaque("a part of the expression of find is not known", "expression");
                 continue;
             };
             match name.as_str() {
@@ -93,24 +88,21 @@ impl<'e> Expression<'e, '_, '_> {
                     self.run(rest.get(..end).unwrap_or_default(), name.ends_with("dir"));
                     at = at.saturating_add(end).saturating_add(1);
                 }
+                // BSD knows `-depth 2` as a test beside the flag.
+                "-depth" if words.get(at).is_some_and(is_depth) => at += 1,
                 "-delete" => {
                     for start in self.starts {
                         self.collector.path(Action::Delete, start, true, &[], name);
                     }
                 }
                 "-files0-from" => {
-                    self.collector
-                        .opaque("the starting points of find stand in a file", name);
+                    self.collector.opaque("the starting points of find stand in a file", name);
                     at += 1;
                 }
                 _ => match self.form(name) {
-                    Some(form) => {
-                        at = at.saturating_add(self.apply(
-                            form,
-                            name,
-                            words.get(at..).unwrap_or_default(),
-                        ))
-                    }
+                    Some(form) => at = at.saturating_add(self.apply(form, name, words.get(at..).unwrap_or_default())),
+                    // find says "paths must precede expression" and does nothing at all.
+                    None if !name.starts_with(['-', '(', ')', '!', ',']) => {}
                     None => {
                         let why = format!("option {name} of find is not known");
                         self.collector.opaque(&why, "expression");
@@ -122,16 +114,10 @@ impl<'e> Expression<'e, '_, '_> {
 
     fn form(&self, name: &str) -> Option<&'e OptionForm> {
         let forms = &self.table.level.options;
-        let exact = forms
-            .iter()
-            .find(|form| form.names.iter().any(|other| other == name));
+        let exact = forms.iter().find(|form| form.names.iter().any(|other| other == name));
         exact.or_else(|| {
             forms.iter().find(|form| {
-                form.names.iter().any(|other| {
-                    other
-                        .strip_suffix('*')
-                        .is_some_and(|front| name.starts_with(front))
-                })
+                form.names.iter().any(|other| other.strip_suffix('*').is_some_and(|front| name.starts_with(front)))
             })
         })
     }
@@ -149,17 +135,27 @@ impl<'e> Expression<'e, '_, '_> {
         };
         for (role, word) in roles.iter().zip(words) {
             if is_many(word) && !matches!(word, Word::Glob(_)) {
-                self.collector.opaque(
-                    "an unquoted value in the expression of find may hold actions",
-                    name,
-                );
+                self.collector.opaque("an unquoted value in the expression of find may hold actions", name);
             } else if matches!(word, Word::Glob(_)) && role.kind != RoleKind::Text {
-                self.collector
-                    .opaque("a wildcard stands where find takes one word", name);
+                self.collector.opaque("a wildcard stands where find takes one word", name);
             }
             self.collector.role(word, role, name);
+            if let ("-name" | "-iname", Some(wanted)) = (name, word.known()) {
+                self.looks_for(wanted, name);
+            }
         }
         roles.len()
+    }
+
+    /// Whoever looks for one certain name wants that file: a policy may care which.
+    fn looks_for(&mut self, wanted: &str, name: &str) {
+        if wanted.is_empty() || wanted.contains(['*', '?', '[', '\\', '/']) {
+            return;
+        }
+        for start in self.starts.iter().filter_map(Word::known) {
+            let pattern = format!("{}/**/{}", paths::escape(start.trim_end_matches('/')), paths::escape(wanted));
+            self.collector.path(Action::List, &Word::Glob(pattern), false, &[], name);
+        }
     }
 
     /// A command for each name, once for every starting point.
@@ -171,38 +167,19 @@ impl<'e> Expression<'e, '_, '_> {
             let item = match start {
                 Word::Known(text) if in_directory => {
                     let directory = paths::absolute(self.collector.directory.as_deref(), text);
-                    Word::Below {
-                        directory,
-                        many: false,
-                    }
+                    Word::Below { directory, many: false }
                 }
-                Word::Known(text) => Word::Below {
-                    directory: text.clone(),
-                    many: false,
-                },
-                Word::Below { directory, .. } => Word::Below {
-                    directory: directory.clone(),
-                    many: false,
-                },
+                Word::Known(text) => Word::Below { directory: text.clone(), many: false },
+                Word::Below { directory, .. } => Word::Below { directory: directory.clone(), many: false },
                 Word::Glob(_) => match names_below(std::slice::from_ref(start), false) {
-                    Stream::Names(folders) => Word::Below {
-                        directory: folders.into_iter().next().unwrap_or_default(),
-                        many: false,
-                    },
-                    _ => Word::Unknown {
-                        why: "{}".to_owned(),
-                        many: false,
-                    },
+                    Stream::Names(folders) => {
+                        Word::Below { directory: folders.into_iter().next().unwrap_or_default(), many: false }
+                    }
+                    _ => Word::Unknown { why: "{}".to_owned(), many: false },
                 },
-                Word::Partly { .. } | Word::Unknown { .. } => Word::Unknown {
-                    why: "{}".to_owned(),
-                    many: false,
-                },
+                Word::Partly { .. } | Word::Unknown { .. } => Word::Unknown { why: "{}".to_owned(), many: false },
             };
-            let words: Vec<Word> = command
-                .iter()
-                .map(|word| replaced(word, "{}", &item))
-                .collect();
+            let words: Vec<Word> = command.iter().map(|word| replaced(word, "{}", &item)).collect();
             let mut nested: Nested = self.collector.nest(NestedBody::Words(words), None);
             if in_directory {
                 nested.directory = Some(None);

@@ -17,25 +17,11 @@ use crate::stream::Stream;
 use crate::word::Word;
 
 /// The readers there are.
-pub(super) const READERS: [&str; 9] = [
-    "echo",
-    "env",
-    "fd",
-    "find",
-    "other-shell",
-    "parallel",
-    "printf",
-    "shell",
-    "xargs",
-];
+pub(super) const READERS: [&str; 9] =
+    ["echo", "env", "fd", "find", "other-shell", "parallel", "printf", "shell", "xargs"];
 
 /// Reads the words of a program by the reader of this name. Leaves what comes out.
-pub(super) fn read(
-    reader: &str,
-    table: &Table,
-    words: &[Word],
-    collector: &mut Collector<'_>,
-) -> Stream {
+pub(super) fn read(reader: &str, table: &Table, words: &[Word], collector: &mut Collector<'_>) -> Stream {
     match reader {
         "echo" => echo::echo(words),
         "env" => env::read(table, words, collector),
@@ -56,18 +42,11 @@ pub(super) fn read(
 
 /// The table's level, read in a common style.
 fn styled(table: &Table, style: Style) -> Level {
-    Level {
-        style,
-        ..table.level.clone()
-    }
+    Level { style, ..table.level.clone() }
 }
 
 /// Scans words by a level and applies everything but a wrapped command, whose words are left.
-fn front<'t>(
-    level: &'t Level,
-    words: &[Word],
-    collector: &mut Collector<'_>,
-) -> (Scan<'t>, Stream) {
+fn front<'t>(level: &'t Level, words: &[Word], collector: &mut Collector<'_>) -> (Scan<'t>, Stream) {
     let scan = scan(&collector.program.clone(), level, words);
     let stdout = apply(&scan, collector);
     (scan, stdout)

@@ -14,9 +14,7 @@ const MAX_ARGUMENTS: usize = 50;
 
 pub(super) fn read(table: &Table, words: &[Word], collector: &mut Collector<'_>) -> Stream {
     let level = super::styled(table, Style::Posix);
-    let separator = words
-        .iter()
-        .position(|word| word.known().is_some_and(|text| text.starts_with(":::")));
+    let separator = words.iter().position(|word| word.known().is_some_and(|text| text.starts_with(":::")));
     let (front, back) = words.split_at(separator.unwrap_or(words.len()));
     let program = collector.program.clone();
     let scanned = scan(&program, &level, front);
@@ -27,35 +25,24 @@ pub(super) fn read(table: &Table, words: &[Word], collector: &mut Collector<'_>)
     let command: Option<Vec<&str>> = scanned.operands.iter().map(Word::known).collect();
     // Only the plain case is followed: known words, one list of plain arguments.
     let arguments: Option<Vec<&str>> = match back.split_first() {
-        Some((Word::Known(mark), arguments)) if mark == ":::" => {
-            arguments.iter().map(Word::known).collect()
-        }
+        Some((Word::Known(mark), arguments)) if mark == ":::" => arguments.iter().map(Word::known).collect(),
         _ => None,
     };
-    let (Some(command), Some(arguments)) = (command.filter(|words| !words.is_empty()), arguments)
-    else {
+    let (Some(command), Some(arguments)) = (command.filter(|words| !words.is_empty()), arguments) else {
         collector.opaque("what parallel runs is not known", "its words");
         return Stream::Unknown;
     };
     let special = |text: &&str| !is_plain(text);
-    let other_placeholder = command
-        .iter()
-        .any(|word| word.replace("{}", "").contains('{'));
+    let other_placeholder = command.iter().any(|word| word.replace("{}", "").contains('{'));
     if other_placeholder || arguments.len() > MAX_ARGUMENTS || arguments.iter().any(special) {
         collector.opaque("the arguments of parallel are not plain words", ":::");
         return Stream::Unknown;
     }
     let source = command.join(" ");
     for argument in arguments {
-        let source = if source.contains("{}") {
-            source.replace("{}", argument)
-        } else {
-            format!("{source} {argument}")
-        };
-        let body = NestedBody::Shell {
-            source: Word::Known(source),
-            parameters: Vec::new(),
-        };
+        let source =
+            if source.contains("{}") { source.replace("{}", argument) } else { format!("{source} {argument}") };
+        let body = NestedBody::Shell { source: Word::Known(source), parameters: Vec::new() };
         let mut nested = collector.nest(body, None);
         nested.stdin = Some(Stream::Unconnected);
         collector.nested.push(nested);

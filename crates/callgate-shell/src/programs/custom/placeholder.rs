@@ -13,10 +13,7 @@ pub(super) fn replaced(word: &Word, placeholder: &str, item: &Word) -> Word {
     if text == placeholder {
         return match item {
             // Replaced inside one word, names stay one word.
-            Word::Below { directory, .. } => Word::Below {
-                directory: directory.clone(),
-                many: false,
-            },
+            Word::Below { directory, .. } => Word::Below { directory: directory.clone(), many: false },
             other => other.clone(),
         };
     }
@@ -25,11 +22,7 @@ pub(super) fn replaced(word: &Word, placeholder: &str, item: &Word) -> Word {
         _ => {
             let why = format!("what {placeholder} stands for");
             match text.split(placeholder).next() {
-                Some(prefix) if !prefix.is_empty() => Word::Partly {
-                    prefix: prefix.to_owned(),
-                    why,
-                    many: false,
-                },
+                Some(prefix) if !prefix.is_empty() => Word::Partly { prefix: prefix.to_owned(), why, many: false },
                 _ => Word::Unknown { why, many: false },
             }
         }
@@ -47,9 +40,6 @@ pub(super) fn is_plain(text: &str) -> bool {
         && !text.starts_with(['-', '~', '='])
         && text.chars().all(|character| {
             character.is_alphanumeric()
-                || matches!(
-                    character,
-                    '_' | '-' | '.' | '/' | ':' | '@' | '%' | '+' | ',' | '='
-                )
+                || matches!(character, '_' | '-' | '.' | '/' | ':' | '@' | '%' | '+' | ',' | '=')
         })
 }

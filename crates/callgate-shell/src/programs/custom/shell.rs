@@ -7,12 +7,7 @@ use crate::programs::table::{OptionForm, Role, RoleKind, Table, Values};
 use crate::stream::Stream;
 use crate::word::Word;
 
-const SHELL: Role = Role {
-    kind: RoleKind::Shell,
-    tree: false,
-    marks: Vec::new(),
-    elsewhere: None,
-};
+const SHELL: Role = Role { kind: RoleKind::Shell, tree: false, marks: Vec::new(), elsewhere: None };
 
 /// What the words of a shell say.
 struct Call {
@@ -37,12 +32,7 @@ pub(super) fn read(table: &Table, words: &[Word], collector: &mut Collector<'_>)
         collector.run_file(&script, "script");
     } else if let Stream::Text(text) = collector.stdin {
         let source = Word::Known(text.clone());
-        collector.shell(
-            source,
-            operands.collect(),
-            &SHELL,
-            Some(Stream::Unconnected),
-        );
+        collector.shell(source, operands.collect(), &SHELL, Some(Stream::Unconnected));
     } else {
         collector.stdin_code("standard input");
     }
@@ -64,20 +54,14 @@ pub(super) fn other(table: &Table, words: &[Word], collector: &mut Collector<'_>
         return Stream::Unknown;
     }
     let words: Option<Vec<Word>> = first.known().and_then(|source| {
-        let plain = |word: &str| {
-            is_plain(word) || (is_plain(word.trim_start_matches('-')) && word.starts_with('-'))
-        };
+        let plain = |word: &str| is_plain(word) || (is_plain(word.trim_start_matches('-')) && word.starts_with('-'));
         source
             .split(' ')
             .filter(|word| !word.is_empty())
             .map(|word| plain(word).then(|| Word::Known(word.to_owned())))
             .collect()
     });
-    match words.filter(|words| {
-        words
-            .first()
-            .is_some_and(|name| name.known().is_some_and(|name| !name.contains('=')))
-    }) {
+    match words.filter(|words| words.first().is_some_and(|name| name.known().is_some_and(|name| !name.contains('=')))) {
         Some(words) => {
             let nested = collector.nest(NestedBody::Words(words), None);
             collector.nested.push(nested);
@@ -92,12 +76,7 @@ pub(super) fn other(table: &Table, words: &[Word], collector: &mut Collector<'_>
 
 /// Shells read options until the first operand; `-c` only says that this is source.
 fn options(table: &Table, words: &[Word], collector: &mut Collector<'_>) -> Call {
-    let mut call = Call {
-        ends: false,
-        command: false,
-        from_stdin: false,
-        operands: Vec::new(),
-    };
+    let mut call = Call { ends: false, command: false, from_stdin: false, operands: Vec::new() };
     let mut at = 0;
     while let Some(word) = words.get(at) {
         let Word::Known(text) = word else {
@@ -123,17 +102,12 @@ fn options(table: &Table, words: &[Word], collector: &mut Collector<'_>) -> Call
             Some(_) => vec![text.clone()],
             None => {
                 let sign = if text.starts_with('+') { '+' } else { '-' };
-                text.chars()
-                    .skip(1)
-                    .map(|letter| format!("{sign}{letter}"))
-                    .collect()
+                text.chars().skip(1).map(|letter| format!("{sign}{letter}")).collect()
             }
         };
         for name in names {
             let (bare, glued) = match name.split_once('=') {
-                Some((bare, glued)) if name.starts_with("--") => {
-                    (bare.to_owned(), Some(glued.to_owned()))
-                }
+                Some((bare, glued)) if name.starts_with("--") => (bare.to_owned(), Some(glued.to_owned())),
                 _ => (name.clone(), None),
             };
             match bare.as_str() {
@@ -176,9 +150,5 @@ fn form<'t>(table: &'t Table, name: &str) -> Option<&'t OptionForm> {
     // `+x` switches off what `-x` switches on, and takes the same words.
     let minus = name.strip_prefix('+').map(|rest| format!("-{rest}"));
     let wanted = minus.as_deref().unwrap_or(name);
-    table
-        .level
-        .options
-        .iter()
-        .find(|form| form.names.iter().any(|other| other == wanted))
+    table.level.options.iter().find(|form| form.names.iter().any(|other| other == wanted))
 }

@@ -20,44 +20,29 @@ pub(super) fn read(table: &Table, words: &[Word], collector: &mut Collector<'_>)
     if scanned.ended {
         return Stream::Data;
     }
-    let given = |name: &str| {
-        scanned
-            .given()
-            .find(|given| given.form.names.iter().any(|other| other == name))
-    };
+    let given = |name: &str| scanned.given().find(|given| given.form.names.iter().any(|other| other == name));
+    let zero = |given: &&Given<'_>| matches!(given.values.first(), Some((word, _)) if word.known() == Some("0"));
+    if given("-P").filter(zero).is_some() {
+        collector.opaque("as many processes at once as there are words", "-P");
+    }
     let mut command = scanned.operands.clone();
     if command.is_empty() {
         command.push(Word::Known("echo".to_owned()));
     }
     let placeholder = placeholder(given("-I"), given("-i"));
     let items = match (given("-a").is_some(), collector.stdin) {
-        (true, _) => vec![Word::Unknown {
-            why: "what stands in the file of xargs -a".to_owned(),
-            many: true,
-        }],
+        (true, _) => vec![Word::Unknown { why: "what stands in the file of xargs -a".to_owned(), many: true }],
         (false, stream) => {
-            let separator = if given("-0").is_some() {
-                Separator::Character('\0')
-            } else {
-                separator(given("-d"))
-            };
-            let separator = if placeholder.is_some() && separator == Separator::Blanks {
-                Separator::Lines
-            } else {
-                separator
-            };
+            let separator = if given("-0").is_some() { Separator::Character('\0') } else { separator(given("-d")) };
+            let separator =
+                if placeholder.is_some() && separator == Separator::Blanks { Separator::Lines } else { separator };
             items(stream, separator)
         }
     };
     let commands: Vec<Vec<Word>> = match placeholder {
         Some(Ok(placeholder)) => items
             .iter()
-            .map(|item| {
-                command
-                    .iter()
-                    .map(|word| replaced(word, &placeholder, &single(item)))
-                    .collect()
-            })
+            .map(|item| command.iter().map(|word| replaced(word, &placeholder, &single(item))).collect())
             .collect(),
         Some(Err(())) => {
             collector.opaque("the placeholder of xargs is not known", "-I");
@@ -91,14 +76,8 @@ fn placeholder(named: Option<&Given<'_>>, old: Option<&Given<'_>>) -> Option<Res
 /// With a placeholder, each item is one word.
 fn single(item: &Word) -> Word {
     match item {
-        Word::Below { directory, .. } => Word::Below {
-            directory: directory.clone(),
-            many: false,
-        },
-        Word::Unknown { why, .. } => Word::Unknown {
-            why: why.clone(),
-            many: false,
-        },
+        Word::Below { directory, .. } => Word::Below { directory: directory.clone(), many: false },
+        Word::Unknown { why, .. } => Word::Unknown { why: why.clone(), many: false },
         other => other.clone(),
     }
 }
@@ -132,25 +111,13 @@ fn separator(given: Option<&Given<'_>>) -> Separator {
 
 /// The words that standard input turns into.
 fn items(stream: &Stream, separator: Separator) -> Vec<Word> {
-    let unknown = || {
-        vec![Word::Unknown {
-            why: "what xargs reads".to_owned(),
-            many: true,
-        }]
-    };
+    let unknown = || vec![Word::Unknown { why: "what xargs reads".to_owned(), many: true }];
     match stream {
-        Stream::Names(directories) => directories
-            .iter()
-            .map(|directory| Word::Below {
-                directory: directory.clone(),
-                many: true,
-            })
-            .collect(),
+        Stream::Names(directories) => {
+            directories.iter().map(|directory| Word::Below { directory: directory.clone(), many: true }).collect()
+        }
         // Nothing comes: names in the working directory are the most that a person could type.
-        Stream::Unconnected => vec![Word::Below {
-            directory: "./".to_owned(),
-            many: true,
-        }],
+        Stream::Unconnected => vec![Word::Below { directory: "./".to_owned(), many: true }],
         Stream::Text(text) => {
             let found = match separator {
                 Separator::Blanks => match quoted_words(text) {
@@ -161,10 +128,7 @@ fn items(stream: &Stream, separator: Separator) -> Vec<Word> {
                     if text.contains(['\'', '"', '\\']) {
                         return unknown();
                     }
-                    text.lines()
-                        .map(|line| line.trim_start().to_owned())
-                        .filter(|line| !line.is_empty())
-                        .collect()
+                    text.lines().map(|line| line.trim_start().to_owned()).filter(|line| !line.is_empty()).collect()
                 }
                 Separator::Character(character) => {
                     let body = text.strip_suffix(character).unwrap_or(text);
@@ -172,13 +136,9 @@ fn items(stream: &Stream, separator: Separator) -> Vec<Word> {
                 }
                 Separator::Unknown => return unknown(),
             };
-            if found.len() > MAX_LINES {
-                unknown()
-            } else {
-                found.into_iter().map(Word::Known).collect()
-            }
+            if found.len() > MAX_LINES { unknown() } else { found.into_iter().map(Word::Known).collect() }
         }
-        Stream::Word | Stream::Data | Stream::Fetched | Stream::Unknown => unknown(),
+        Stream::Word | Stream::Data | Stream::Environment | Stream::Fetched | Stream::Unknown => unknown(),
     }
 }
 

@@ -9,18 +9,12 @@ pub(super) fn condition(text: &str) -> Result<Condition, TableProblem> {
     let mut all = Vec::new();
     let mut words = text.split_whitespace().peekable();
     loop {
-        let negated = words
-            .next_if(|word| matches!(*word, "not" | "no"))
-            .is_some();
+        let negated = words.next_if(|word| matches!(*word, "not" | "no")).is_some();
         let word = words.next().ok_or_else(wrong)?;
         if matches!(word, "and" | "or" | "not" | "no" | "if") {
             return Err(wrong());
         }
-        let any = alternatives(word)
-            .into_iter()
-            .map(atom)
-            .collect::<Option<Vec<_>>>()
-            .ok_or_else(wrong)?;
+        let any = alternatives(word).into_iter().map(atom).collect::<Option<Vec<_>>>().ok_or_else(wrong)?;
         all.push(Term { negated, any });
         match words.next() {
             None => return Ok(Condition { all }),
@@ -60,10 +54,7 @@ fn atom(text: &str) -> Option<Atom> {
             Some((number, glob)) => (number, Some(glob)),
             None => (rest, None),
         };
-        let number: usize = number
-            .parse()
-            .ok()
-            .filter(|number| (1..=99).contains(number))?;
+        let number: usize = number.parse().ok().filter(|number| (1..=99).contains(number))?;
         return Some(match glob {
             Some(glob) => Atom::Operand(number, glob.to_owned()),
             None => Atom::Count(number),
@@ -72,9 +63,7 @@ fn atom(text: &str) -> Option<Atom> {
     match text.split_once('=') {
         _ if text.is_empty() => None,
         Some((name, "")) => Some(Atom::Option(format!("{name}="))),
-        Some((name, glob)) if !name.is_empty() => {
-            Some(Atom::Value(name.to_owned(), glob.to_owned()))
-        }
+        Some((name, glob)) if !name.is_empty() => Some(Atom::Value(name.to_owned(), glob.to_owned())),
         Some(_) => None,
         None => Some(Atom::Option(text.to_owned())),
     }

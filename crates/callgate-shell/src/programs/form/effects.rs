@@ -17,17 +17,11 @@ pub(super) fn mark(word: &str) -> Option<Mark> {
 }
 
 /// Reads effects separated by commas.
-pub(super) fn effects(
-    tokens: &[Token<'_>],
-    end: usize,
-) -> Result<Vec<EffectForm>, (usize, TableProblem)> {
+pub(super) fn effects(tokens: &[Token<'_>], end: usize) -> Result<Vec<EffectForm>, (usize, TableProblem)> {
     if tokens.is_empty() {
         return Ok(Vec::new());
     }
-    tokens
-        .split(|token| token.kind == Kind::Comma)
-        .map(|part| effect(part, end))
-        .collect()
+    tokens.split(|token| token.kind == Kind::Comma).map(|part| effect(part, end)).collect()
 }
 
 fn effect(tokens: &[Token<'_>], end: usize) -> Result<EffectForm, (usize, TableProblem)> {
@@ -44,17 +38,15 @@ fn effect(tokens: &[Token<'_>], end: usize) -> Result<EffectForm, (usize, TableP
         Kind::Quoted(_) | Kind::Angle(..) => true,
         _ => false,
     };
-    let action =
-        action(word).ok_or_else(|| (first.column, TableProblem::Action(word.to_owned())))?;
+    let action = action(word).ok_or_else(|| (first.column, TableProblem::Action(word.to_owned())))?;
     let target = match action {
         Action::List | Action::Read | Action::Write | Action::Delete => {
             let path = rest.next_if(is_target).ok_or_else(|| needs("a path"))?;
             EffectTarget::Path(plain(path))
         }
         Action::Run => {
-            let kind = rest
-                .next_if(is_target)
-                .ok_or_else(|| needs("`project NAME`, `file PATH`, `fetched` or `inline`"))?;
+            let kind =
+                rest.next_if(is_target).ok_or_else(|| needs("`project NAME`, `file PATH`, `fetched` or `inline`"))?;
             let origin = match plain(kind).as_str() {
                 "project" => CodeOrigin::Project,
                 "fetched" => CodeOrigin::Fetched,
@@ -64,36 +56,25 @@ fn effect(tokens: &[Token<'_>], end: usize) -> Result<EffectForm, (usize, TableP
             };
             let name = match origin {
                 CodeOrigin::Known => plain(kind),
-                CodeOrigin::Project | CodeOrigin::File => rest
-                    .next_if(is_target)
-                    .map(plain)
-                    .ok_or_else(|| needs("a name behind `project` or `file`"))?,
+                CodeOrigin::Project | CodeOrigin::File => {
+                    rest.next_if(is_target).map(plain).ok_or_else(|| needs("a name behind `project` or `file`"))?
+                }
                 _ => rest.next_if(is_target).map(plain).unwrap_or_default(),
             };
             EffectTarget::Program(origin, name)
         }
-        Action::Connect | Action::Send => {
-            EffectTarget::Host(rest.next_if(is_target).map(|token| match token.kind {
-                Kind::Angle(name, _) => format!("<{name}>"),
-                _ => plain(token),
-            }))
-        }
-        Action::Privilege | Action::Opaque => {
-            EffectTarget::Words(rest.next_if(is_target).map(plain))
-        }
+        Action::Connect | Action::Send => EffectTarget::Host(rest.next_if(is_target).map(|token| match token.kind {
+            Kind::Angle(name, _) => format!("<{name}>"),
+            _ => plain(token),
+        })),
+        Action::Privilege | Action::Opaque => EffectTarget::Words(rest.next_if(is_target).map(plain)),
     };
-    let mut effect = EffectForm {
-        action,
-        target,
-        tree: false,
-        marks: Vec::new(),
-    };
+    let mut effect = EffectForm { action, target, tree: false, marks: Vec::new() };
     for token in rest {
         match token.kind {
             Kind::Word("tree") => effect.tree = true,
             Kind::Word(word) => {
-                let mark = mark(word)
-                    .ok_or_else(|| (token.column, TableProblem::Mark(word.to_owned())))?;
+                let mark = mark(word).ok_or_else(|| (token.column, TableProblem::Mark(word.to_owned())))?;
                 effect.marks.push(mark);
             }
             ref other => return Err((token.column, TableProblem::Mark(other.shown()))),

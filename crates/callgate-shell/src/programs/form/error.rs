@@ -78,9 +78,7 @@ pub enum TableProblem {
     #[error("option `{0}` is there twice")]
     TwiceOption(String),
     /// An effect that is not known.
-    #[error(
-        "`{0}` is not an action: write list, read, write, delete, run, connect, send, privilege or opaque"
-    )]
+    #[error("`{0}` is not an action: write list, read, write, delete, run, connect, send, privilege or opaque")]
     Action(String),
     /// An effect without target.
     #[error("`{0}` needs {1}")]

@@ -12,9 +12,7 @@ mod tests;
 
 pub use error::{TableError, TableProblem};
 
-use super::table::{
-    Atom, Condition, Example, Level, Output, Repeat, Slot, Style, Sub, Table, When,
-};
+use super::table::{Atom, Condition, Example, Level, Output, Repeat, Slot, Style, Sub, Table, When};
 use tokens::{Commas, Kind, tokens};
 
 /// How deep subcommands may be nested.
@@ -22,13 +20,7 @@ const MAX_DEPTH: usize = 8;
 
 /// Reads all tables of a text. `first_line` is the number of its first line.
 pub fn parse(text: &str, origin: &str, first_line: usize) -> (Vec<Table>, Vec<TableError>) {
-    let mut reader = Reader {
-        origin,
-        lines: Vec::new(),
-        position: 0,
-        errors: Vec::new(),
-        examples: Vec::new(),
-    };
+    let mut reader = Reader { origin, lines: Vec::new(), position: 0, errors: Vec::new(), examples: Vec::new() };
     for (index, raw) in text.lines().enumerate() {
         reader.take_line(raw, first_line + index);
     }
@@ -36,14 +28,7 @@ pub fn parse(text: &str, origin: &str, first_line: usize) -> (Vec<Table>, Vec<Ta
     while let Some(line) = reader.lines.get(reader.position).copied() {
         reader.position += 1;
         if line.indent != 0 {
-            reader.report(
-                &line,
-                line.indent,
-                TableProblem::Indent {
-                    found: line.indent,
-                    expected: 0,
-                },
-            );
+            reader.report(&line, line.indent, TableProblem::Indent { found: line.indent, expected: 0 });
             continue;
         }
         let (names, description) = match line.text.split_once(':') {
@@ -84,21 +69,12 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     fn report(&mut self, line: &Line<'_>, column: usize, problem: TableProblem) {
-        self.errors.push(TableError {
-            origin: self.origin.to_owned(),
-            line: line.number,
-            column: column + 1,
-            problem,
-        });
+        self.errors.push(TableError { origin: self.origin.to_owned(), line: line.number, column: column + 1, problem });
     }
 
     fn take_line(&mut self, raw: &'a str, number: usize) {
         let without_indent = raw.trim_start_matches(' ');
-        let line = Line {
-            number,
-            indent: raw.len() - without_indent.len(),
-            text: without_comment(without_indent),
-        };
+        let line = Line { number, indent: raw.len() - without_indent.len(), text: without_comment(without_indent) };
         if line.text.is_empty() {
             return;
         }
@@ -113,24 +89,14 @@ impl<'a> Reader<'a> {
 
     /// Reads the lines that are indented by `indent`.
     fn level(&mut self, indent: usize) -> Level {
-        let mut level = Level {
-            style: Style::Custom(String::new()),
-            ..Level::default()
-        };
+        let mut level = Level { style: Style::Custom(String::new()), ..Level::default() };
         while let Some(line) = self.lines.get(self.position).copied() {
             if line.indent < indent {
                 break;
             }
             self.position += 1;
             if line.indent > indent {
-                self.report(
-                    &line,
-                    line.indent,
-                    TableProblem::Indent {
-                        found: line.indent,
-                        expected: indent,
-                    },
-                );
+                self.report(&line, line.indent, TableProblem::Indent { found: line.indent, expected: indent });
             } else if let Err((column, problem)) = self.line(&line, &mut level) {
                 self.report(&line, column, problem);
             }
@@ -145,30 +111,20 @@ impl<'a> Reader<'a> {
         match keyword {
             "args" => {
                 let (condition, body, column) = conditional(line, keyword)?;
-                level.args.push(When {
-                    condition,
-                    then: slots(body, column)?,
-                });
+                level.args.push(When { condition, then: slots(body, column)? });
             }
             "none" | "does" => {
                 let (condition, body, column) = conditional(line, keyword)?;
                 let end = column + body.len();
                 let then = effects::effects(&tokens(body, column, Commas::Separate)?, end)?;
-                let list = if keyword == "none" {
-                    &mut level.none
-                } else {
-                    &mut level.does
-                };
+                let list = if keyword == "none" { &mut level.none } else { &mut level.does };
                 list.push(When { condition, then });
             }
             "stdin" => {
                 let (condition, body, column) = conditional(line, keyword)?;
                 let mut slots = slots(body, column)?;
                 match (slots.pop(), slots.pop()) {
-                    (Some(slot), None) => level.stdin.push(When {
-                        condition,
-                        then: slot.role,
-                    }),
+                    (Some(slot), None) => level.stdin.push(When { condition, then: slot.role }),
                     _ => return Err((column, TableProblem::NotARole(body.to_owned()))),
                 }
             }
@@ -190,13 +146,12 @@ impl<'a> Reader<'a> {
             }
             "tree" => level.tree.push(match rest.trim().split_once(' ') {
                 None if rest.trim().is_empty() => Condition::default(),
-                Some(("if", text)) => conditions::condition(text.trim_end_matches(':'))
-                    .map_err(|problem| (rest_column, problem))?,
+                Some(("if", text)) => {
+                    conditions::condition(text.trim_end_matches(':')).map_err(|problem| (rest_column, problem))?
+                }
                 _ => return Err((rest_column, TableProblem::ExpectedIf(rest.to_owned()))),
             }),
-            "style" => {
-                level.style = style(rest.trim()).map_err(|problem| (rest_column, problem))?
-            }
+            "style" => level.style = style(rest.trim()).map_err(|problem| (rest_column, problem))?,
             "everywhere" if rest.trim().is_empty() => level.everywhere = true,
             "everywhere" => return Err((rest_column, TableProblem::Trailing(keyword.to_owned()))),
             "globs" if rest.trim() == "unsafe" => level.globs_unsafe = true,
@@ -207,22 +162,15 @@ impl<'a> Reader<'a> {
                 let (condition, body, column) = conditional(line, &format!("value {name}"))?;
                 let mut slots = slots(body, column)?;
                 match (slots.pop(), slots.pop()) {
-                    (Some(slot), None) => level.values.push((
-                        name.to_owned(),
-                        When {
-                            condition,
-                            then: slot.role,
-                        },
-                    )),
+                    (Some(slot), None) => level.values.push((name.to_owned(), When { condition, then: slot.role })),
                     _ => return Err((column, TableProblem::NotARole(body.to_owned()))),
                 }
             }
             "elsewhere" => level.elsewhere = Some(rest.trim().trim_matches('"').to_owned()),
             "example" => self.examples.push(example(line, rest, rest_column)?),
             "sub" => {
-                let (names, description) = rest
-                    .split_once(':')
-                    .ok_or((rest_column, TableProblem::Colon("sub".to_owned())))?;
+                let (names, description) =
+                    rest.split_once(':').ok_or((rest_column, TableProblem::Colon("sub".to_owned())))?;
                 let indent = line.indent + 2;
                 let inner = self.level(indent);
                 if indent > 2 * MAX_DEPTH {
@@ -260,12 +208,7 @@ impl<'a> Reader<'a> {
             level.style = style.clone();
         }
         let depth = outer.len();
-        outer.extend(
-            level
-                .options
-                .iter()
-                .flat_map(|option| option.names.iter().cloned()),
-        );
+        outer.extend(level.options.iter().flat_map(|option| option.names.iter().cloned()));
         let conditions = level
             .args
             .iter()
@@ -277,33 +220,18 @@ impl<'a> Reader<'a> {
             .chain(level.values.iter().map(|(_, when)| &when.condition))
             .chain(level.tree.iter());
         let mut missing = Vec::new();
-        for atom in conditions
-            .flat_map(|condition| &condition.all)
-            .flat_map(|term| &term.any)
-        {
+        for atom in conditions.flat_map(|condition| &condition.all).flat_map(|term| &term.any) {
             if let Atom::Option(name) | Atom::Value(name, _) = atom
                 && !outer.contains(name)
-                && !(atom == &Atom::Option(name.clone())
-                    && matches!(name.as_str(), "--help" | "--version"))
+                && !(atom == &Atom::Option(name.clone()) && matches!(name.as_str(), "--help" | "--version"))
             {
                 missing.push(name.clone());
             }
         }
-        missing.extend(
-            level
-                .values
-                .iter()
-                .map(|(name, _)| name)
-                .filter(|name| !outer.contains(name))
-                .cloned(),
-        );
+        missing.extend(level.values.iter().map(|(name, _)| name).filter(|name| !outer.contains(name)).cloned());
         let number = level.options.first().map_or(1, |option| option.line);
         for name in missing {
-            let line = Line {
-                number,
-                indent: 0,
-                text: "",
-            };
+            let line = Line { number, indent: 0, text: "" };
             self.report(&line, 0, TableProblem::ConditionOption(name));
         }
         let style = level.style.clone();
@@ -326,9 +254,7 @@ fn without_comment(text: &str) -> &str {
         match quote {
             Some(open) if character == open => quote = None,
             Some(_) => {}
-            None if character == '"' || (character == '\'' && single_quotes) => {
-                quote = Some(character)
-            }
+            None if character == '"' || (character == '\'' && single_quotes) => quote = Some(character),
             None if character == '#' && spaces >= 2 => {
                 return text.get(..at).unwrap_or_default().trim_end();
             }
@@ -340,18 +266,11 @@ fn without_comment(text: &str) -> &str {
 }
 
 /// Cuts `KEYWORD [if CONDITION]: BODY`.
-fn conditional<'a>(
-    line: &Line<'a>,
-    keyword: &str,
-) -> Result<(Condition, &'a str, usize), (usize, TableProblem)> {
+fn conditional<'a>(line: &Line<'a>, keyword: &str) -> Result<(Condition, &'a str, usize), (usize, TableProblem)> {
     let after = line.text.get(keyword.len()..).unwrap_or_default();
-    let colon = if after.starts_with(':') {
-        Some(0)
-    } else {
-        after.find(": ")
-    }
-    .or_else(|| after.ends_with(':').then(|| after.len() - 1))
-    .ok_or_else(|| (line.indent, TableProblem::Colon(keyword.to_owned())))?;
+    let colon = if after.starts_with(':') { Some(0) } else { after.find(": ") }
+        .or_else(|| after.ends_with(':').then(|| after.len() - 1))
+        .ok_or_else(|| (line.indent, TableProblem::Colon(keyword.to_owned())))?;
     let head = after.get(..colon).unwrap_or_default().trim();
     let tail = after.get(colon + 1..).unwrap_or_default();
     let body = tail.trim();
@@ -416,9 +335,5 @@ fn example(line: &Line<'_>, text: &str, column: usize) -> Result<Example, (usize
     }
     let cut = tokens(effects_text, column + after, Commas::Separate)?;
     let expected = effects::effects(&cut, column + text.len())?;
-    Ok(Example {
-        line: line.number,
-        command: command.to_owned(),
-        expected,
-    })
+    Ok(Example { line: line.number, command: command.to_owned(), expected })
 }

@@ -6,35 +6,27 @@ use super::roles;
 use super::tokens::{Commas, Kind, tokens};
 use crate::programs::table::{OptionForm, Role, Values};
 
-pub(super) fn option(
-    text: &str,
-    column: usize,
-    line: usize,
-) -> Result<OptionForm, (usize, TableProblem)> {
+pub(super) fn option(text: &str, column: usize, line: usize) -> Result<OptionForm, (usize, TableProblem)> {
     let cut = tokens(text, column, Commas::Literal)?;
-    let arrow = cut
-        .iter()
-        .position(|token| token.kind == Kind::Arrow)
-        .unwrap_or(cut.len());
+    let arrow = cut.iter().position(|token| token.kind == Kind::Arrow).unwrap_or(cut.len());
     let (front, back) = cut.split_at(arrow);
     let mut names: Vec<String> = Vec::new();
     let mut words: Vec<Role> = Vec::new();
     let mut optional: Option<Role> = None;
-    let (mut ends, mut tree, mut takes_rest) = (false, false, false);
+    let (mut ends, mut tree, mut takes_rest, mut everywhere) = (false, false, false, false);
     for token in front {
         let at = |problem| (token.column, problem);
         match token.kind {
             Kind::Angle(text, None) => words.push(roles::role(text).map_err(at)?),
             Kind::Angle(..) => return Err(at(TableProblem::RepeatedValue)),
-            Kind::Optional(text) if optional.is_none() => {
-                optional = Some(roles::role(text).map_err(at)?)
-            }
+            Kind::Optional(text) if optional.is_none() => optional = Some(roles::role(text).map_err(at)?),
             Kind::Optional(_) => return Err(at(TableProblem::MixedValues)),
             Kind::Word("ends") if !names.is_empty() => ends = true,
             Kind::Word("tree") if !names.is_empty() => tree = true,
             Kind::Word("rest") if !names.is_empty() => takes_rest = true,
+            Kind::Word("everywhere") if !names.is_empty() => everywhere = true,
             Kind::Word(name)
-                if words.is_empty() && optional.is_none() && !ends && !tree && !takes_rest =>
+                if words.is_empty() && optional.is_none() && !(ends || tree || takes_rest || everywhere) =>
             {
                 names.extend(both_forms(name));
             }
@@ -54,15 +46,7 @@ pub(super) fn option(
         Some((_, rest)) => effects::effects(rest, column + text.len())?,
         None => Vec::new(),
     };
-    Ok(OptionForm {
-        names,
-        values,
-        ends,
-        tree,
-        rest: takes_rest,
-        effects,
-        line,
-    })
+    Ok(OptionForm { names, values, ends, tree, rest: takes_rest, everywhere, effects, line })
 }
 
 /// `--[no-]color` stands for `--color` and `--no-color`.

@@ -38,23 +38,16 @@ pub(super) fn role(text: &str) -> Result<Role, TableProblem> {
         },
         "command" => match words.next_if(|kind| **kind == Kind::Word("until")) {
             Some(_) => match words.next() {
-                Some(Kind::Word(";")) => RoleKind::Command {
-                    until: true,
-                    prefix: None,
-                },
+                Some(Kind::Word(";")) => RoleKind::Command { until: true, prefix: None },
                 _ => return Err(unknown()),
             },
             None => {
-                let prefix =
-                    words.next_if(|kind| matches!(kind, Kind::Word(word) if word.ends_with('-')));
+                let prefix = words.next_if(|kind| matches!(kind, Kind::Word(word) if word.ends_with('-')));
                 let prefix = prefix.and_then(|kind| match kind {
                     Kind::Word(word) => Some((*word).to_owned()),
                     _ => None,
                 });
-                RoleKind::Command {
-                    until: false,
-                    prefix,
-                }
+                RoleKind::Command { until: false, prefix }
             }
         },
         "assign" => RoleKind::Assign,
@@ -75,6 +68,7 @@ pub(super) fn role(text: &str) -> Result<Role, TableProblem> {
             Some(Kind::Word("write")) => RoleKind::RemoteWrite,
             _ => return Err(unknown()),
         },
+        "revision" => RoleKind::Revision,
         "at" => match words.next() {
             Some(Kind::Word("read")) => RoleKind::AtRead,
             _ => return Err(unknown()),
@@ -86,19 +80,12 @@ pub(super) fn role(text: &str) -> Result<Role, TableProblem> {
         },
         _ => return Err(unknown()),
     };
-    let mut role = Role {
-        kind,
-        tree: false,
-        marks: Vec::new(),
-        elsewhere: None,
-    };
+    let mut role = Role { kind, tree: false, marks: Vec::new(), elsewhere: None };
     while let Some(kind) = words.next() {
         match kind {
             Kind::Word("tree") => role.tree = true,
             Kind::Word("elsewhere") => match words.next() {
-                Some(Kind::Word(place) | Kind::Quoted(place)) => {
-                    role.elsewhere = Some((*place).to_owned())
-                }
+                Some(Kind::Word(place) | Kind::Quoted(place)) => role.elsewhere = Some((*place).to_owned()),
                 _ => return Err(unknown()),
             },
             Kind::Word(word) => role.marks.push(mark(word).ok_or_else(unknown)?),

@@ -25,13 +25,7 @@ fn a_block_has_names_options_operands_and_examples() {
     assert!(table.level.options[0].tree);
     assert_eq!(table.level.options[0].names, ["-r", "-R", "--recursive"]);
     assert_eq!(table.level.args.len(), 2);
-    assert_eq!(
-        table.level.args[0].condition.all,
-        [Term {
-            negated: false,
-            any: vec![Atom::Option("-t".into())]
-        }]
-    );
+    assert_eq!(table.level.args[0].condition.all, [Term { negated: false, any: vec![Atom::Option("-t".into())] }]);
     assert_eq!(table.level.args[1].then[0].repeat, Repeat::Some);
     assert_eq!(table.examples[0].command, "cp 'a  # b' c");
     assert_eq!(table.examples[0].expected.len(), 2);
@@ -49,16 +43,11 @@ fn options_have_values_ends_and_effects() {
     assert!(options[2].ends);
     assert_eq!(options[3].effects[0].action, Action::Delete);
     assert!(options[3].effects[0].tree);
-    assert_eq!(
-        options[3].effects[1].target,
-        EffectTarget::Host(Some("<aws>".into()))
-    );
+    assert_eq!(options[3].effects[1].target, EffectTarget::Host(Some("<aws>".into())));
     assert_eq!(options[3].effects[1].marks, [Mark::Destructive]);
     assert_eq!(options[5].names, ["(", ")", "!", ","]);
     assert_eq!(options[6].names, ["--pager", "--no-pager"]);
-    assert!(
-        matches!(&options[7].values, Values::Words(roles) if roles[0].kind == RoleKind::Opaque("a > b".into()))
-    );
+    assert!(matches!(&options[7].values, Values::Words(roles) if roles[0].kind == RoleKind::Opaque("a > b".into())));
 }
 
 #[test]
@@ -69,10 +58,7 @@ fn subcommands_are_nested_and_inherit_the_style() {
     let stash = &table.level.subs[0].level;
     assert_eq!(stash.style, Style::Long);
     assert_eq!(stash.subs[0].names, ["drop", "clear"]);
-    assert_eq!(
-        stash.subs[0].level.does[0].then[0].target,
-        EffectTarget::Program(CodeOrigin::Project, "hooks".into())
-    );
+    assert_eq!(stash.subs[0].level.does[0].then[0].target, EffectTarget::Program(CodeOrigin::Project, "hooks".into()));
     assert_eq!(stash.none.len(), 1);
     assert_eq!(table.level.subs[1].level.style, Style::Single);
 }
@@ -82,96 +68,23 @@ fn mistakes_name_their_place_and_the_remedy() {
     let cases = [
         ("cp\n", 1, 1, TableProblem::Header),
         ("cp: c\n   -a\n", 2, 4, TableProblem::OddIndent(3)),
-        (
-            "cp: c\n    -a\n",
-            2,
-            5,
-            TableProblem::Indent {
-                found: 4,
-                expected: 2,
-            },
-        ),
-        (
-            "cp: c\n  args <read>\n",
-            2,
-            3,
-            TableProblem::Colon("args".into()),
-        ),
-        (
-            "cp: c\n  args: <raed>\n",
-            2,
-            9,
-            TableProblem::Role("raed".into()),
-        ),
-        (
-            "cp: c\n  args: read\n",
-            2,
-            9,
-            TableProblem::NotARole("read".into()),
-        ),
-        (
-            "cp: c\n  args: <read>* <write>+\n",
-            2,
-            17,
-            TableProblem::TwoRepeats,
-        ),
-        (
-            "cp: c\n  args: <command> <read>\n",
-            2,
-            19,
-            TableProblem::CommandLast,
-        ),
-        (
-            "cp: c\n  -a\n  -b -a\n",
-            3,
-            3,
-            TableProblem::TwiceOption("-a".into()),
-        ),
-        (
-            "cp: c\n  -a => frob x\n",
-            2,
-            9,
-            TableProblem::Action("frob".into()),
-        ),
-        (
-            "cp: c\n  does: read\n",
-            2,
-            9,
-            TableProblem::Target("read".into(), "a path"),
-        ),
-        (
-            "cp: c\n  does: read a b\n",
-            2,
-            16,
-            TableProblem::Mark("b".into()),
-        ),
-        (
-            "cp: c\n  args if -x: <read>\n",
-            1,
-            1,
-            TableProblem::ConditionOption("-x".into()),
-        ),
-        (
-            "cp: c\n  style german\n",
-            2,
-            9,
-            TableProblem::Style("german".into()),
-        ),
-        (
-            "cp: c\n  stdout: letters\n",
-            2,
-            11,
-            TableProblem::Output("letters".into()),
-        ),
+        ("cp: c\n    -a\n", 2, 5, TableProblem::Indent { found: 4, expected: 2 }),
+        ("cp: c\n  args <read>\n", 2, 3, TableProblem::Colon("args".into())),
+        ("cp: c\n  args: <raed>\n", 2, 9, TableProblem::Role("raed".into())),
+        ("cp: c\n  args: read\n", 2, 9, TableProblem::NotARole("read".into())),
+        ("cp: c\n  args: <read>* <write>+\n", 2, 17, TableProblem::TwoRepeats),
+        ("cp: c\n  args: <command> <read>\n", 2, 19, TableProblem::CommandLast),
+        ("cp: c\n  -a\n  -b -a\n", 3, 3, TableProblem::TwiceOption("-a".into())),
+        ("cp: c\n  -a => frob x\n", 2, 9, TableProblem::Action("frob".into())),
+        ("cp: c\n  does: read\n", 2, 9, TableProblem::Target("read".into(), "a path")),
+        ("cp: c\n  does: read a b\n", 2, 16, TableProblem::Mark("b".into())),
+        ("cp: c\n  args if -x: <read>\n", 1, 1, TableProblem::ConditionOption("-x".into())),
+        ("cp: c\n  style german\n", 2, 9, TableProblem::Style("german".into())),
+        ("cp: c\n  stdout: letters\n", 2, 11, TableProblem::Output("letters".into())),
         ("cp: c\n  example cp a b\n", 2, 11, TableProblem::Example),
         ("cp: c\n  globs safe\n", 2, 9, TableProblem::Globs),
         ("cp: c\n  -a <read\n", 2, 6, TableProblem::Unclosed('<')),
-        (
-            "cp: c\n  -a <text> -b\n",
-            2,
-            13,
-            TableProblem::NameAfterValue("-b".into()),
-        ),
+        ("cp: c\n  -a <text> -b\n", 2, 13, TableProblem::NameAfterValue("-b".into())),
     ];
     for (text, line, column, expected) in cases {
         assert_eq!(problem(text), (line, column, expected), "in {text}");
@@ -185,27 +98,10 @@ fn conditions_have_their_own_little_form() {
     );
     let condition = &table.level.does[0].condition;
     assert_eq!(condition.all.len(), 3);
+    assert_eq!(condition.all[1].any, [Atom::Option("-n".into()), Atom::Value("-X".into(), "PO*".into())]);
+    assert_eq!(condition.all[2], Term { negated: true, any: vec![Atom::Count(1)] });
     assert_eq!(
-        condition.all[1].any,
-        [
-            Atom::Option("-n".into()),
-            Atom::Value("-X".into(), "PO*".into())
-        ]
-    );
-    assert_eq!(
-        condition.all[2],
-        Term {
-            negated: true,
-            any: vec![Atom::Count(1)]
-        }
-    );
-    assert_eq!(
-        table.level.does[1]
-            .condition
-            .all
-            .iter()
-            .flat_map(|term| term.any.clone())
-            .collect::<Vec<_>>(),
+        table.level.does[1].condition.all.iter().flat_map(|term| term.any.clone()).collect::<Vec<_>>(),
         [Atom::Operand(1, "create*".into()), Atom::Count(2)]
     );
 }

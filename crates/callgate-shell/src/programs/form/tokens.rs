@@ -48,11 +48,7 @@ pub(super) enum Commas {
 }
 
 /// Cuts `text`, which starts at `column` of its line. After `=>`, commas separate.
-pub(super) fn tokens(
-    text: &str,
-    column: usize,
-    commas: Commas,
-) -> Result<Vec<Token<'_>>, (usize, TableProblem)> {
+pub(super) fn tokens(text: &str, column: usize, commas: Commas) -> Result<Vec<Token<'_>>, (usize, TableProblem)> {
     let mut found = Vec::new();
     let mut commas = commas;
     let mut rest = text;
@@ -73,10 +69,7 @@ pub(super) fn tokens(
                 let inner = rest.get(1..end).unwrap_or_default();
                 let mark = rest.get(end + 1..).and_then(|after| after.chars().next());
                 let mark = mark.filter(|mark| matches!(mark, '*' | '+' | '?'));
-                (
-                    Kind::Angle(inner, mark),
-                    end + 1 + usize::from(mark.is_some()),
-                )
+                (Kind::Angle(inner, mark), end + 1 + usize::from(mark.is_some()))
             }
             '[' if rest.starts_with("[<") => {
                 let inner = rest.get(1..).unwrap_or_default();
@@ -84,17 +77,12 @@ pub(super) fn tokens(
                 if !inner.get(end + 1..).unwrap_or_default().starts_with(']') {
                     return Err((at, TableProblem::Unclosed('[')));
                 }
-                (
-                    Kind::Optional(inner.get(1..end).unwrap_or_default()),
-                    end + 3,
-                )
+                (Kind::Optional(inner.get(1..end).unwrap_or_default()), end + 3)
             }
             ',' if commas == Commas::Separate => (Kind::Comma, 1),
             _ => {
                 let end = rest
-                    .find(|character| {
-                        character == ' ' || (character == ',' && commas == Commas::Separate)
-                    })
+                    .find(|character| character == ' ' || (character == ',' && commas == Commas::Separate))
                     .unwrap_or(rest.len());
                 let word = rest.get(..end).unwrap_or_default();
                 if word == "=>" {
@@ -112,9 +100,7 @@ pub(super) fn tokens(
 
 /// `<` alone, or before a space, is an ordinary word.
 fn angle_follows(text: &str) -> bool {
-    text.get(1..)
-        .and_then(|rest| rest.chars().next())
-        .is_some_and(|next| next.is_ascii_alphabetic())
+    text.get(1..).and_then(|rest| rest.chars().next()).is_some_and(|next| next.is_ascii_alphabetic())
 }
 
 /// The place of the `>` that closes the `<` at the front; quotes hide it.

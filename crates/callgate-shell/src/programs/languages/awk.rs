@@ -23,9 +23,8 @@ pub(super) fn read(program: &str) -> Found {
     found
 }
 
-const OPERATORS: [&str; 16] = [
-    "|&", "||", "&&", ">>", ">=", "<=", "==", "!=", "++", "--", "+=", "-=", "*=", "/=", "%=", "**",
-];
+const OPERATORS: [&str; 16] =
+    ["|&", "||", "&&", ">>", ">=", "<=", "==", "!=", "++", "--", "+=", "-=", "*=", "/=", "%=", "**"];
 
 fn tokens(program: &str) -> Option<Vec<Token>> {
     let mut cursor = Cursor::new(program);
@@ -43,10 +42,7 @@ fn tokens(program: &str) -> Option<Vec<Token>> {
             '\n' => {
                 cursor.next();
                 // Behind these, the statement goes on.
-                let goes_on = matches!(
-                    found.last(),
-                    Some(Token::Other(',') | Token::Operator("&&" | "||"))
-                );
+                let goes_on = matches!(found.last(), Some(Token::Other(',') | Token::Operator("&&" | "||")));
                 if !goes_on {
                     found.push(Token::Newline);
                 }
@@ -68,21 +64,16 @@ fn tokens(program: &str) -> Option<Vec<Token>> {
                 found.push(Token::Pattern);
             }
             _ if character.is_ascii_digit()
-                || (character == '.'
-                    && cursor.ahead(1).is_some_and(|next| next.is_ascii_digit())) =>
+                || (character == '.' && cursor.ahead(1).is_some_and(|next| next.is_ascii_digit())) =>
             {
                 cursor.take_while(|next| next.is_ascii_alphanumeric() || next == '.');
                 found.push(Token::Number);
             }
             _ if character.is_ascii_alphabetic() || character == '_' => {
-                let name = cursor
-                    .take_while(|next| next.is_ascii_alphanumeric() || matches!(next, '_' | ':'));
+                let name = cursor.take_while(|next| next.is_ascii_alphanumeric() || matches!(next, '_' | ':'));
                 found.push(Token::Name(name));
             }
-            _ => match OPERATORS
-                .iter()
-                .find(|operator| cursor.starts_with(operator))
-            {
+            _ => match OPERATORS.iter().find(|operator| cursor.starts_with(operator)) {
                 Some(operator) => {
                     cursor.next();
                     cursor.next();
@@ -101,15 +92,10 @@ fn tokens(program: &str) -> Option<Vec<Token>> {
 /// A slash divides behind a value, and starts a pattern elsewhere.
 fn pattern_may_start(before: Option<&Token>) -> bool {
     match before {
-        Some(Token::Number | Token::Text(_) | Token::Pattern | Token::Other(')' | ']' | '$')) => {
-            false
-        }
+        Some(Token::Number | Token::Text(_) | Token::Pattern | Token::Other(')' | ']' | '$')) => false,
         Some(Token::Operator("++" | "--")) => false,
         Some(Token::Name(name)) => {
-            matches!(
-                name.as_str(),
-                "print" | "printf" | "return" | "in" | "case" | "getline" | "do" | "else"
-            )
+            matches!(name.as_str(), "print" | "printf" | "return" | "in" | "case" | "getline" | "do" | "else")
         }
         _ => true,
     }
@@ -156,26 +142,17 @@ fn judge(tokens: &[Token], found: &mut Found) {
             Token::Name(name) => match name.as_str() {
                 "print" | "printf" => printing = Some(depth),
                 "system" => match after {
-                    [
-                        Token::Other('('),
-                        Token::Text(source),
-                        Token::Other(')'),
-                        ..,
-                    ] => run(source, found),
+                    [Token::Other('('), Token::Text(source), Token::Other(')'), ..] => run(source, found),
                     _ => found.doubt("awk runs a command"),
                 },
                 "getline" => getline(after, found),
                 "ARGV" | "ARGC" => found.doubt("awk changes which files it reads"),
                 "ENVIRON" => found.doubt("awk reads its environment"),
-                "extension" | "SYMTAB" | "FUNCTAB" => {
-                    found.doubt("awk reaches behind its own language")
-                }
+                "extension" | "SYMTAB" | "FUNCTAB" => found.doubt("awk reaches behind its own language"),
                 _ => {}
             },
             Token::Operator(">>") => file(after, found, Direction::Write),
-            Token::Other('>') if printing.is_some_and(|base| base == depth) => {
-                file(after, found, Direction::Write)
-            }
+            Token::Other('>') if printing.is_some_and(|base| base == depth) => file(after, found, Direction::Write),
             Token::Operator("|&") => found.doubt("awk talks to a command or a host"),
             Token::Other('|') => match (before_two(tokens, at), after) {
                 (_, [Token::Text(source), rest @ ..]) if ends_statement(rest) => run(source, found),
@@ -192,24 +169,15 @@ fn judge(tokens: &[Token], found: &mut Found) {
 }
 
 fn before_two(tokens: &[Token], at: usize) -> (Option<&Token>, Option<&Token>) {
-    (
-        at.checked_sub(1).and_then(|at| tokens.get(at)),
-        at.checked_sub(2).and_then(|at| tokens.get(at)),
-    )
+    (at.checked_sub(1).and_then(|at| tokens.get(at)), at.checked_sub(2).and_then(|at| tokens.get(at)))
 }
 
 fn starts_expression(before: Option<&Token>) -> bool {
-    matches!(
-        before,
-        None | Some(Token::Newline | Token::Other('{' | '}' | ';' | '('))
-    )
+    matches!(before, None | Some(Token::Newline | Token::Other('{' | '}' | ';' | '(')))
 }
 
 fn ends_statement(after: &[Token]) -> bool {
-    matches!(
-        after.first(),
-        None | Some(Token::Newline | Token::Other(';' | '}' | ')'))
-    )
+    matches!(after.first(), None | Some(Token::Newline | Token::Other(';' | '}' | ')')))
 }
 
 fn run(source: &str, found: &mut Found) {
@@ -228,16 +196,11 @@ enum Direction {
 /// A file behind `>` or `<`: known if it is one literal.
 fn file(after: &[Token], found: &mut Found, direction: Direction) {
     match (after, direction) {
-        ([Token::Text(path), rest @ ..], direction)
-            if !path.contains('\\') && !path.starts_with("/inet") =>
-        {
+        ([Token::Text(path), rest @ ..], direction) if !path.contains('\\') && !path.starts_with("/inet") => {
             match direction {
                 Direction::Write if ends_statement(rest) => found.writes.push(path.clone()),
                 Direction::Read
-                    if !matches!(
-                        rest.first(),
-                        Some(Token::Text(_) | Token::Name(_) | Token::Other('$'))
-                    ) =>
+                    if !matches!(rest.first(), Some(Token::Text(_) | Token::Name(_) | Token::Other('$'))) =>
                 {
                     found.reads.push(path.clone());
                 }

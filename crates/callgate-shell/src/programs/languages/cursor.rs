@@ -9,10 +9,7 @@ pub(super) struct Cursor {
 
 impl Cursor {
     pub(super) fn new(text: &str) -> Self {
-        Cursor {
-            characters: text.chars().collect(),
-            at: 0,
-        }
+        Cursor { characters: text.chars().collect(), at: 0 }
     }
 
     pub(super) fn peek(&self) -> Option<char> {
@@ -20,9 +17,7 @@ impl Cursor {
     }
 
     pub(super) fn ahead(&self, distance: usize) -> Option<char> {
-        self.characters
-            .get(self.at.saturating_add(distance))
-            .copied()
+        self.characters.get(self.at.saturating_add(distance)).copied()
     }
 
     pub(super) fn next(&mut self) -> Option<char> {
@@ -40,9 +35,7 @@ impl Cursor {
     }
 
     pub(super) fn starts_with(&self, text: &str) -> bool {
-        text.chars()
-            .enumerate()
-            .all(|(distance, character)| self.ahead(distance) == Some(character))
+        text.chars().enumerate().all(|(distance, character)| self.ahead(distance) == Some(character))
     }
 
     /// Takes characters as long as they fit.

@@ -13,9 +13,7 @@ pub(super) fn read(filter: &str) -> Found {
         match character {
             '"' => string(&mut cursor, &mut open, &mut found),
             '(' => open.push(Open::Parenthesis),
-            ')' if open.pop() == Some(Open::Interpolation) => {
-                string(&mut cursor, &mut open, &mut found)
-            }
+            ')' if open.pop() == Some(Open::Interpolation) => string(&mut cursor, &mut open, &mut found),
             '#' => {
                 cursor.line();
             }
@@ -24,15 +22,7 @@ pub(super) fn read(filter: &str) -> Found {
                 name.push_str(&cursor.take_while(|next| next.is_alphanumeric() || next == '_'));
                 let dangerous = matches!(
                     name.as_str(),
-                    "env"
-                        | "strenv"
-                        | "envsubst"
-                        | "import"
-                        | "include"
-                        | "eval"
-                        | "system"
-                        | "exec"
-                        | "ENV"
+                    "env" | "strenv" | "envsubst" | "import" | "include" | "eval" | "system" | "exec" | "ENV"
                 ) || name.starts_with("load");
                 if dangerous && before != '.' {
                     found.doubt(format!("the filter uses {name}"));

@@ -28,12 +28,7 @@ use crate::word::Word;
 /// Longer code is not read.
 const MAX_CODE: usize = 256 * 1024;
 
-const SHELL: Role = Role {
-    kind: RoleKind::Shell,
-    tree: false,
-    marks: Vec::new(),
-    elsewhere: None,
-};
+const SHELL: Role = Role { kind: RoleKind::Shell, tree: false, marks: Vec::new(), elsewhere: None };
 
 /// What code does, as far as its reader could tell.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -74,52 +69,27 @@ pub(super) fn read(collector: &mut Collector<'_>, language: &str, code: &Word, b
         "sql" => Some("<database>"),
         _ => None,
     };
+    collector.code_destroys |= found.destroys;
+    if found.reads.iter().chain(&found.writes).any(|path| path.starts_with('~')) {
+        found.doubt("`~` is the home directory to some programs and a name to others");
+    }
     collector.code_changes |= found.sends || found.destroys || !found.doubts.is_empty();
     for path in &found.reads {
-        collector.path(
-            Action::Read,
-            &Word::Known(path.clone()),
-            false,
-            &[],
-            because,
-        );
+        collector.path(Action::Read, &Word::Known(path.clone()), false, &[], because);
     }
     for path in &found.writes {
-        collector.path(
-            Action::Write,
-            &Word::Known(path.clone()),
-            false,
-            &[],
-            because,
-        );
+        collector.path(Action::Write, &Word::Known(path.clone()), false, &[], because);
     }
     for source in found.shell {
-        collector.shell(
-            Word::Known(source),
-            Vec::new(),
-            &SHELL,
-            Some(Stream::Unknown),
-        );
+        collector.shell(Word::Known(source), Vec::new(), &SHELL, Some(Stream::Unknown));
     }
     if let Some(service) = service.filter(|_| found.sends || found.destroys) {
-        let host = Host {
-            name: Some(service.to_owned()),
-            shown: service.to_owned(),
-        };
-        let marks: &[Mark] = if found.destroys {
-            &[Mark::Destructive]
-        } else {
-            &[]
-        };
+        let host = Host { name: Some(service.to_owned()), shown: service.to_owned() };
+        let marks: &[Mark] = if found.destroys { &[Mark::Destructive] } else { &[] };
         collector.push(Action::Send, Target::Host(host), marks, because);
     }
     if found.rights {
-        collector.push(
-            Action::Privilege,
-            Target::Text("rights in a database".to_owned()),
-            &[],
-            because,
-        );
+        collector.push(Action::Privilege, Target::Text("rights in a database".to_owned()), &[], because);
     }
     if !found.doubts.is_empty() {
         let program = collector.program.clone();

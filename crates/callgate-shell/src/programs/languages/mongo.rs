@@ -31,10 +31,7 @@ pub(super) fn read(code: &str) -> Found {
         )
     };
     // An expression may go on over several lines.
-    let rest: Vec<&str> = code
-        .lines()
-        .filter(|line| !is_shell_command(line))
-        .collect();
+    let rest: Vec<&str> = code.lines().filter(|line| !is_shell_command(line)).collect();
     if expression(&rest.join("\n"), &mut found).is_none() {
         found.doubt("code of a mongo shell is not understood");
     }
@@ -57,8 +54,7 @@ fn expression(line: &str, found: &mut Found) -> Option<()> {
                 before = '"';
             }
             _ if character.is_ascii_alphabetic() || matches!(character, '_' | '$') => {
-                let name = cursor
-                    .take_while(|next| next.is_ascii_alphanumeric() || matches!(next, '_' | '$'));
+                let name = cursor.take_while(|next| next.is_ascii_alphanumeric() || matches!(next, '_' | '$'));
                 cursor.skip_white_space();
                 let calls = cursor.peek() == Some('(');
                 let is_key = cursor.peek() == Some(':');
@@ -88,20 +84,7 @@ fn expression(line: &str, found: &mut Found) -> Option<()> {
                 }
                 before = ']';
             }
-            '.'
-            | '('
-            | ')'
-            | '{'
-            | '}'
-            | '['
-            | ','
-            | ':'
-            | ';'
-            | ' '
-            | '\t'
-            | '-'
-            | '+'
-            | '0'..='9' => {
+            '.' | '(' | ')' | '{' | '}' | '[' | ',' | ':' | ';' | ' ' | '\t' | '-' | '+' | '0'..='9' => {
                 cursor.next();
                 if character == ')' && {
                     cursor.skip_white_space();

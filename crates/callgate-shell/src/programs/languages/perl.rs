@@ -39,8 +39,7 @@ fn harmless(code: &str) -> Option<()> {
             }
             '$' | '@' | '%'
                 if cursor.ahead(1).is_some_and(|next| {
-                    next.is_ascii_alphanumeric()
-                        || matches!(next, '_' | '.' | '&' | ',' | '/' | '\\')
+                    next.is_ascii_alphanumeric() || matches!(next, '_' | '.' | '&' | ',' | '/' | '\\')
                 }) =>
             {
                 if character == '%' && value {
@@ -97,20 +96,13 @@ fn harmless(code: &str) -> Option<()> {
             ' ' | '\t' | '\n' => {
                 cursor.next();
             }
-            ';' | '(' | '{' | '[' | ',' | '.' | '+' | '-' | '*' | '/' | '%' | '=' | '!' | '?'
-            | ':' | '~' => {
+            ';' | '(' | '{' | '[' | ',' | '.' | '+' | '-' | '*' | '/' | '%' | '=' | '!' | '?' | ':' | '~' => {
                 cursor.next();
                 // File tests and references to code.
-                if character == '-'
-                    && !value
-                    && cursor.peek().is_some_and(|next| next.is_ascii_alphabetic())
-                {
+                if character == '-' && !value && cursor.peek().is_some_and(|next| next.is_ascii_alphabetic()) {
                     return None;
                 }
-                if character == '-'
-                    && cursor.peek() == Some('>')
-                    && !matches!(cursor.ahead(1), Some('[' | '{'))
-                {
+                if character == '-' && cursor.peek() == Some('>') && !matches!(cursor.ahead(1), Some('[' | '{')) {
                     return None;
                 }
                 value = false;
@@ -123,9 +115,7 @@ fn harmless(code: &str) -> Option<()> {
 
 /// Leaves whether the word stands for a value.
 fn word_is_harmless(word: &str, cursor: &mut Cursor) -> Option<bool> {
-    let delimiter = cursor
-        .peek()
-        .filter(|next| matches!(next, '/' | '|' | '#' | ',' | '!' | ':' | '@'));
+    let delimiter = cursor.peek().filter(|next| matches!(next, '/' | '|' | '#' | ',' | '!' | ':' | '@'));
     match (word, delimiter) {
         ("s" | "tr" | "y", Some(delimiter)) => {
             cursor.next();
@@ -157,16 +147,11 @@ fn word_is_harmless(word: &str, cursor: &mut Cursor) -> Option<bool> {
 /// Flags of a pattern; `e` would run the replacement.
 fn flags(cursor: &mut Cursor) -> Option<()> {
     let flags = cursor.take_while(|next| next.is_ascii_alphabetic());
-    flags
-        .chars()
-        .all(|flag| "gimsxorcdn".contains(flag))
-        .then_some(())
+    flags.chars().all(|flag| "gimsxorcdn".contains(flag)).then_some(())
 }
 
 /// Text in which variables are replaced, but no code runs.
 fn interpolated(text: &str) -> Option<()> {
-    let runs = [
-        "@{", "${", "@[", "$$", "(?{", "(??{", "$ENV", "@ENV", "->", "$(", "@ARGV", "$ARGV", "@INC",
-    ];
+    let runs = ["@{", "${", "@[", "$$", "(?{", "(??{", "$ENV", "@ENV", "->", "$(", "@ARGV", "$ARGV", "@INC"];
     (!runs.iter().any(|part| text.contains(part))).then_some(())
 }

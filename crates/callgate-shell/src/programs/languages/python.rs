@@ -34,15 +34,10 @@ const ATTRIBUTES: &str = "version version_info platform maxsize byteorder execut
     python_version";
 
 pub(super) fn read(code: &str) -> Found {
-    let mut reader = Reader {
-        found: Found::default(),
-        bound: BTreeSet::new(),
-    };
+    let mut reader = Reader { found: Found::default(), bound: BTreeSet::new() };
     if reader.code(code, 0).is_none() {
         reader.found = Found::default();
-        reader
-            .found
-            .doubt("python code is not known to be harmless");
+        reader.found.doubt("python code is not known to be harmless");
     }
     reader.found
 }
@@ -83,8 +78,7 @@ impl Reader {
                     at += self.import(name, rest)?;
                 }
                 Token::Name(name)
-                    if name == "import"
-                        || name == "from" && before != Some(&Token::Name("yield".into())) =>
+                    if name == "import" || name == "from" && before != Some(&Token::Name("yield".into())) =>
                 {
                     return None;
                 }
@@ -93,8 +87,8 @@ impl Reader {
                 }
                 Token::Name(name) if name == "open" => at += self.open(rest)?,
                 Token::Name(name) => {
-                    let keyword_argument = rest.first() == Some(&Token::Other('='))
-                        && rest.get(1) != Some(&Token::Other('='));
+                    let keyword_argument =
+                        rest.first() == Some(&Token::Other('=')) && rest.get(1) != Some(&Token::Other('='));
                     let known = listed(KEYWORDS, name)
                         || listed(BUILTINS, name)
                         || (self.bound.contains(name) && !name.starts_with("__"))
@@ -112,31 +106,19 @@ impl Reader {
         let mut binding = false;
         for (at, token) in tokens.iter().enumerate() {
             match token {
-                Token::Name(name) if matches!(name.as_str(), "for" | "as" | "lambda") => {
-                    binding = true
-                }
+                Token::Name(name) if matches!(name.as_str(), "for" | "as" | "lambda") => binding = true,
                 Token::Name(name) if name == "in" => binding = false,
                 Token::Other(':') | Token::Newline | Token::Other(';') => binding = false,
                 Token::Name(name) => {
                     let before = at.checked_sub(1).and_then(|at| tokens.get(at));
                     let assigned = tokens.get(at + 1) == Some(&Token::Other('='))
                         && tokens.get(at + 2) != Some(&Token::Other('='))
-                        && matches!(
-                            before,
-                            None | Some(Token::Newline | Token::Other(';' | ':' | ','))
-                        );
-                    let several = matches!(
-                        before,
-                        None | Some(Token::Newline | Token::Other(';' | ','))
-                    ) && tokens.get(at + 1) == Some(&Token::Other(','));
+                        && matches!(before, None | Some(Token::Newline | Token::Other(';' | ':' | ',')));
+                    let several = matches!(before, None | Some(Token::Newline | Token::Other(';' | ',')))
+                        && tokens.get(at + 1) == Some(&Token::Other(','));
                     let free = !name.starts_with('_') || name == "_";
-                    let shadows =
-                        listed(BUILTINS, name) || listed(MODULES, name) || is_dangerous(name);
-                    if (binding || assigned || several)
-                        && free
-                        && !shadows
-                        && before != Some(&Token::Other('.'))
-                    {
+                    let shadows = listed(BUILTINS, name) || listed(MODULES, name) || is_dangerous(name);
+                    if (binding || assigned || several) && free && !shadows && before != Some(&Token::Other('.')) {
                         self.bound.insert(name.clone());
                     }
                 }
@@ -147,10 +129,8 @@ impl Reader {
 
     /// `import a, b`, `from a import b`; leaves how many tokens that takes.
     fn import(&mut self, keyword: &str, rest: &[Token]) -> Option<usize> {
-        let end = rest
-            .iter()
-            .position(|token| matches!(token, Token::Newline | Token::Other(';')))
-            .unwrap_or(rest.len());
+        let end =
+            rest.iter().position(|token| matches!(token, Token::Newline | Token::Other(';'))).unwrap_or(rest.len());
         let words = rest.get(..end)?;
         if keyword == "from" {
             let [Token::Name(module), Token::Name(import), names @ ..] = words else {
@@ -192,18 +172,10 @@ impl Reader {
         match options {
             [] => {}
             [Token::Other(','), Token::Text(given)] => mode = given,
-            [
-                Token::Other(','),
-                Token::Name(name),
-                Token::Other('='),
-                Token::Text(given),
-            ] if name == "mode" => mode = given,
-            [
-                Token::Other(','),
-                Token::Name(name),
-                Token::Other('='),
-                Token::Text(_),
-            ] if name == "encoding" => {}
+            [Token::Other(','), Token::Name(name), Token::Other('='), Token::Text(given)] if name == "mode" => {
+                mode = given
+            }
+            [Token::Other(','), Token::Name(name), Token::Other('='), Token::Text(_)] if name == "encoding" => {}
             [
                 Token::Other(','),
                 Token::Text(given),
@@ -246,19 +218,13 @@ impl Reader {
                 }
                 '"' | '\'' => {
                     let text = string(&mut cursor)?;
-                    found.push(Token::Text(if text.contains('\\') {
-                        return_if_plain(&text)?
-                    } else {
-                        text
-                    }));
+                    found.push(Token::Text(if text.contains('\\') { return_if_plain(&text)? } else { text }));
                 }
                 _ if character.is_ascii_alphabetic() || character == '_' => {
-                    let name =
-                        cursor.take_while(|next| next.is_ascii_alphanumeric() || next == '_');
+                    let name = cursor.take_while(|next| next.is_ascii_alphanumeric() || next == '_');
                     match cursor.peek() {
                         Some('"' | '\'')
-                            if name.len() <= 2
-                                && name.chars().all(|letter| "rRbBuUfF".contains(letter)) =>
+                            if name.len() <= 2 && name.chars().all(|letter| "rRbBuUfF".contains(letter)) =>
                         {
                             let text = string(&mut cursor)?;
                             if name.contains(['f', 'F']) {
@@ -274,9 +240,7 @@ impl Reader {
                     }
                 }
                 _ if character.is_ascii_digit() => {
-                    cursor.take_while(|next| {
-                        next.is_ascii_alphanumeric() || matches!(next, '_' | '.')
-                    });
+                    cursor.take_while(|next| next.is_ascii_alphanumeric() || matches!(next, '_' | '.'));
                     found.push(Token::Other('0'));
                 }
                 _ if character.is_ascii() => {
@@ -304,9 +268,7 @@ impl Reader {
                 return None;
             }
             // Names are bound by the code around, which is read later: they are checked there.
-            for name in code
-                .split(|character: char| !(character.is_ascii_alphanumeric() || character == '_'))
-            {
+            for name in code.split(|character: char| !(character.is_ascii_alphanumeric() || character == '_')) {
                 let harmless = !name.starts_with("__") && !is_dangerous(name);
                 harmless.then_some(())?;
             }
@@ -317,13 +279,10 @@ impl Reader {
                 for attribute in code.split('.').skip(1) {
                     let name: String = attribute
                         .chars()
-                        .take_while(|character| {
-                            character.is_ascii_alphanumeric() || *character == '_'
-                        })
+                        .take_while(|character| character.is_ascii_alphanumeric() || *character == '_')
                         .collect();
-                    let is_format = name.is_empty()
-                        || name.bytes().all(|byte| byte.is_ascii_digit())
-                        || code.contains(':');
+                    let is_format =
+                        name.is_empty() || name.bytes().all(|byte| byte.is_ascii_digit()) || code.contains(':');
                     (is_format || listed(ATTRIBUTES, &name)).then_some(())?;
                 }
             }
@@ -392,10 +351,7 @@ fn string(cursor: &mut Cursor) -> Option<String> {
     cursor.next();
     let mut text = String::new();
     loop {
-        if cursor.peek()? == quote
-            && cursor.ahead(1) == Some(quote)
-            && cursor.ahead(2) == Some(quote)
-        {
+        if cursor.peek()? == quote && cursor.ahead(1) == Some(quote) && cursor.ahead(2) == Some(quote) {
             cursor.skip(3);
             return Some(text);
         }

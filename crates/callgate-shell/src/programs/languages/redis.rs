@@ -29,15 +29,12 @@ pub(super) fn read(code: &str) -> Found {
         let mut words = line.split_whitespace().map(str::to_ascii_uppercase);
         let Some(first) = words.next() else { continue };
         // `redis-cli 5 GET x` repeats.
-        let command = if first.bytes().all(|byte| byte.is_ascii_digit()) {
-            words.next().unwrap_or_default()
-        } else {
-            first
-        };
+        let command =
+            if first.bytes().all(|byte| byte.is_ascii_digit()) { words.next().unwrap_or_default() } else { first };
         let second = words.next().unwrap_or_default();
         let looks = match command.as_str() {
-            "CONFIG" | "CLIENT" | "SLOWLOG" | "MEMORY" | "LATENCY" | "COMMAND" | "CLUSTER"
-            | "PUBSUB" | "MODULE" | "ACL" => matches!(
+            "CONFIG" | "CLIENT" | "SLOWLOG" | "MEMORY" | "LATENCY" | "COMMAND" | "CLUSTER" | "PUBSUB" | "MODULE"
+            | "ACL" => matches!(
                 second.as_str(),
                 "GET"
                     | "LIST"
@@ -73,9 +70,7 @@ pub(super) fn read(code: &str) -> Found {
         } else if listed(WRITES, &command) {
             found.sends = true;
         } else {
-            found.doubt(format!(
-                "the redis command {command} {second} is not known to be harmless"
-            ));
+            found.doubt(format!("the redis command {command} {second} is not known to be harmless"));
         }
     }
     found

@@ -89,10 +89,7 @@ fn read(code: &str, language: &Language) -> Found {
     let mut found = Found::default();
     if harmless(code, language, &mut found).is_none() {
         found = Found::default();
-        found.doubt(format!(
-            "{} code is not known to be harmless",
-            language.name
-        ));
+        found.doubt(format!("{} code is not known to be harmless", language.name));
     }
     found
 }
@@ -104,19 +101,12 @@ fn harmless(code: &str, language: &Language, found: &mut Found) -> Option<()> {
     while let Some(character) = cursor.peek() {
         match character {
             _ if language.plain_quotes.contains(&character)
-                || language
-                    .code_quotes
-                    .iter()
-                    .any(|(quote, _)| *quote == character) =>
+                || language.code_quotes.iter().any(|(quote, _)| *quote == character) =>
             {
                 cursor.next();
                 let text = cursor.until(character)?;
-                let mut code = language
-                    .code_quotes
-                    .iter()
-                    .filter(|(quote, _)| *quote == character);
-                if code.any(|(_, start)| text.contains(start)) || before == 'n' && character == '`'
-                {
+                let mut code = language.code_quotes.iter().filter(|(quote, _)| *quote == character);
+                if code.any(|(_, start)| text.contains(start)) || before == 'n' && character == '`' {
                     return None;
                 }
                 cursor.skip_white_space();
@@ -130,11 +120,7 @@ fn harmless(code: &str, language: &Language, found: &mut Found) -> Option<()> {
                 cursor.next();
                 let name = cursor.take_while(|next| next.is_ascii_alphanumeric() || next == '_');
                 cursor.skip_white_space();
-                if name.is_empty()
-                    || name.starts_with('_')
-                    || name == "GLOBALS"
-                    || cursor.peek() == Some('(')
-                {
+                if name.is_empty() || name.starts_with('_') || name == "GLOBALS" || cursor.peek() == Some('(') {
                     return None;
                 }
                 before = 'v';
@@ -159,9 +145,7 @@ fn harmless(code: &str, language: &Language, found: &mut Found) -> Option<()> {
                 cursor.skip_white_space();
                 let calls = cursor.peek() == Some('(');
                 // As a whole, `process` shows its environment.
-                if calls && declared.contains(&name)
-                    || name == "process" && cursor.peek() != Some('.')
-                {
+                if calls && declared.contains(&name) || name == "process" && cursor.peek() != Some('.') {
                     return None;
                 }
                 let known = if behind_dot {
@@ -170,11 +154,7 @@ fn harmless(code: &str, language: &Language, found: &mut Found) -> Option<()> {
                     listed(language.names, &name) || declared.contains(&name)
                 };
                 known.then_some(())?;
-                before = if matches!(name.as_str(), "const" | "let" | "var") {
-                    'd'
-                } else {
-                    'n'
-                };
+                before = if matches!(name.as_str(), "const" | "let" | "var") { 'd' } else { 'n' };
             }
             _ if character.is_ascii_digit() => {
                 cursor.take_while(|next| next.is_ascii_alphanumeric() || next == '_');
@@ -195,8 +175,8 @@ fn harmless(code: &str, language: &Language, found: &mut Found) -> Option<()> {
             // A slash may start a pattern, a percent sign a text with code, a backtick a command.
             '/' if !matches!(before, '0' | ')' | ']') || language.name != "node" => return None,
             '%' if !matches!(before, '0' | ')' | ']' | 'v') => return None,
-            '.' | ',' | ';' | ':' | '(' | '[' | '{' | '}' | '+' | '-' | '*' | '/' | '%' | '='
-            | '<' | '>' | '!' | '?' | '|' => {
+            '.' | ',' | ';' | ':' | '(' | '[' | '{' | '}' | '+' | '-' | '*' | '/' | '%' | '=' | '<' | '>' | '!'
+            | '?' | '|' => {
                 cursor.next();
                 before = character;
             }

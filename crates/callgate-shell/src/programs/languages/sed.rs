@@ -4,10 +4,7 @@ use super::Found;
 use super::cursor::Cursor;
 
 pub(super) fn read(script: &str) -> Found {
-    let mut reader = Reader {
-        cursor: Cursor::new(script),
-        found: Found::default(),
-    };
+    let mut reader = Reader { cursor: Cursor::new(script), found: Found::default() };
     if reader.script().is_none() {
         reader.found.doubt("a sed script is not understood");
     }
@@ -23,8 +20,7 @@ impl Reader {
     /// `None`: something that no sed would take, or that different ones take differently.
     fn script(&mut self) -> Option<()> {
         loop {
-            self.cursor
-                .take_while(|character| character.is_whitespace() || character == ';');
+            self.cursor.take_while(|character| character.is_whitespace() || character == ';');
             if self.cursor.peek().is_none() {
                 return Some(());
             }
@@ -46,8 +42,7 @@ impl Reader {
             self.cursor.skip_blanks();
             if matches!(self.cursor.peek(), Some('+' | '~')) {
                 self.cursor.next();
-                self.cursor
-                    .take_while(|character| character.is_ascii_digit());
+                self.cursor.take_while(|character| character.is_ascii_digit());
             } else if !self.address()? {
                 return None;
             }
@@ -58,8 +53,7 @@ impl Reader {
     fn address(&mut self) -> Option<bool> {
         match self.cursor.peek() {
             Some(character) if character.is_ascii_digit() => {
-                self.cursor
-                    .take_while(|character| character.is_ascii_digit() || character == '~');
+                self.cursor.take_while(|character| character.is_ascii_digit() || character == '~');
                 Some(true)
             }
             Some('$') => {
@@ -69,19 +63,14 @@ impl Reader {
             Some('/') => {
                 self.cursor.next();
                 self.pattern('/')?;
-                self.cursor
-                    .take_while(|character| matches!(character, 'I' | 'M'));
+                self.cursor.take_while(|character| matches!(character, 'I' | 'M'));
                 Some(true)
             }
             Some('\\') => {
                 self.cursor.next();
-                let delimiter = self
-                    .cursor
-                    .next()
-                    .filter(|delimiter| !matches!(delimiter, '\n' | '\\'))?;
+                let delimiter = self.cursor.next().filter(|delimiter| !matches!(delimiter, '\n' | '\\'))?;
                 self.pattern(delimiter)?;
-                self.cursor
-                    .take_while(|character| matches!(character, 'I' | 'M'));
+                self.cursor.take_while(|character| matches!(character, 'I' | 'M'));
                 Some(true)
             }
             _ => Some(false),
@@ -112,35 +101,28 @@ impl Reader {
     fn command(&mut self) -> Option<()> {
         match self.cursor.next()? {
             '{' => Some(()),
-            '}' | '=' | 'd' | 'D' | 'g' | 'G' | 'h' | 'H' | 'n' | 'N' | 'p' | 'P' | 'x' | 'z'
-            | 'F' => self.end(),
+            '}' | '=' | 'd' | 'D' | 'g' | 'G' | 'h' | 'H' | 'n' | 'N' | 'p' | 'P' | 'x' | 'z' | 'F' => self.end(),
             '#' => {
                 self.cursor.line();
                 Some(())
             }
             ':' => {
                 self.cursor.skip_blanks();
-                let label = self
-                    .cursor
-                    .take_while(|character| !character.is_whitespace() && character != ';');
+                let label = self.cursor.take_while(|character| !character.is_whitespace() && character != ';');
                 (!label.is_empty() && !label.contains('}')).then_some(())
             }
             'b' | 't' | 'T' => {
                 self.cursor.skip_blanks();
-                self.cursor.take_while(|character| {
-                    !character.is_whitespace() && !matches!(character, ';' | '}')
-                });
+                self.cursor.take_while(|character| !character.is_whitespace() && !matches!(character, ';' | '}'));
                 self.end()
             }
             'q' | 'Q' | 'l' | 'L' => {
                 self.cursor.skip_blanks();
-                self.cursor
-                    .take_while(|character| character.is_ascii_digit());
+                self.cursor.take_while(|character| character.is_ascii_digit());
                 self.end()
             }
             'v' => {
-                self.cursor
-                    .take_while(|character| !matches!(character, '\n' | ';'));
+                self.cursor.take_while(|character| !matches!(character, '\n' | ';'));
                 Some(())
             }
             'a' | 'i' | 'c' => {
@@ -168,10 +150,7 @@ impl Reader {
             }
             's' => self.substitution(),
             'y' => {
-                let delimiter = self
-                    .cursor
-                    .next()
-                    .filter(|delimiter| !matches!(delimiter, '\n' | '\\'))?;
+                let delimiter = self.cursor.next().filter(|delimiter| !matches!(delimiter, '\n' | '\\'))?;
                 self.cursor.until(delimiter)?;
                 self.cursor.until(delimiter)?;
                 self.end()
@@ -181,10 +160,7 @@ impl Reader {
     }
 
     fn substitution(&mut self) -> Option<()> {
-        let delimiter = self
-            .cursor
-            .next()
-            .filter(|delimiter| !matches!(delimiter, '\n' | '\\'))?;
+        let delimiter = self.cursor.next().filter(|delimiter| !matches!(delimiter, '\n' | '\\'))?;
         self.pattern(delimiter)?;
         self.cursor.until(delimiter)?;
         loop {
@@ -218,11 +194,7 @@ impl Reader {
     fn text(&mut self) {
         loop {
             let line = self.cursor.line();
-            let backslashes = line
-                .chars()
-                .rev()
-                .take_while(|character| *character == '\\')
-                .count();
+            let backslashes = line.chars().rev().take_while(|character| *character == '\\').count();
             if backslashes % 2 == 0 || self.cursor.peek().is_none() {
                 return;
             }

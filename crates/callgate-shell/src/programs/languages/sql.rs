@@ -44,10 +44,7 @@ pub(super) fn statements(text: &str, dialect: Dialect) -> Option<Vec<Vec<Token>>
                 cursor.next();
                 line_start = starts_line;
             }
-            '.' if starts_line
-                && current.is_empty()
-                && matches!(dialect, Dialect::Sqlite | Dialect::Duckdb) =>
-            {
+            '.' if starts_line && current.is_empty() && matches!(dialect, Dialect::Sqlite | Dialect::Duckdb) => {
                 current.push(Token::Meta(cursor.line()));
                 statements.push(Vec::new());
                 line_start = true;
@@ -75,14 +72,9 @@ pub(super) fn statements(text: &str, dialect: Dialect) -> Option<Vec<Vec<Token>>
             }
             '/' if cursor.ahead(1) == Some('*') => comment(&mut cursor)?,
             '\'' => current.push(Token::Text(quoted(&mut cursor, '\'')?)),
-            '"' if dialect == Dialect::Mysql => {
-                current.push(Token::Text(quoted(&mut cursor, '"')?))
-            }
+            '"' if dialect == Dialect::Mysql => current.push(Token::Text(quoted(&mut cursor, '"')?)),
             '"' | '`' => current.push(Token::Name(quoted(&mut cursor, character)?)),
-            '$' if cursor
-                .ahead(1)
-                .is_some_and(|next| next == '$' || next.is_alphabetic() || next == '_') =>
-            {
+            '$' if cursor.ahead(1).is_some_and(|next| next == '$' || next.is_alphabetic() || next == '_') => {
                 current.push(Token::Text(dollar_quoted(&mut cursor)?));
             }
             _ if character.is_ascii_digit() => {
@@ -90,9 +82,7 @@ pub(super) fn statements(text: &str, dialect: Dialect) -> Option<Vec<Vec<Token>>
                 current.push(Token::Number);
             }
             _ if character.is_alphabetic() || character == '_' || character == '@' => {
-                let word = cursor.take_while(|next| {
-                    next.is_alphanumeric() || matches!(next, '_' | '@' | '$' | '#')
-                });
+                let word = cursor.take_while(|next| next.is_alphanumeric() || matches!(next, '_' | '@' | '$' | '#'));
                 current.push(Token::Word(word.to_uppercase()));
             }
             _ => {
@@ -169,11 +159,7 @@ fn dollar_quoted(cursor: &mut Cursor) -> Option<String> {
 /// Adds what one statement does.
 pub(super) fn judge(statement: &[Token], dialect: Dialect, found: &mut Found) {
     let local = matches!(dialect, Dialect::Sqlite | Dialect::Duckdb);
-    let has = |wanted: &str| {
-        statement
-            .iter()
-            .any(|token| matches!(token, Token::Word(word) if word == wanted))
-    };
+    let has = |wanted: &str| statement.iter().any(|token| matches!(token, Token::Word(word) if word == wanted));
     let texts: Vec<&String> = statement
         .iter()
         .filter_map(|token| match token {
@@ -181,14 +167,12 @@ pub(super) fn judge(statement: &[Token], dialect: Dialect, found: &mut Found) {
             _ => None,
         })
         .collect();
-    let Some(Token::Word(first)) = statement.iter().find(|token| **token != Token::Other('('))
-    else {
+    let Some(Token::Word(first)) = statement.iter().find(|token| **token != Token::Other('(')) else {
         return found.doubt("an SQL statement is not understood");
     };
     functions(statement, found);
     if dialect == Dialect::Duckdb
-        && after_word(statement, &["FROM", "JOIN"])
-            .any(|token| matches!(token, Token::Text(_) | Token::Name(_)))
+        && after_word(statement, &["FROM", "JOIN"]).any(|token| matches!(token, Token::Text(_) | Token::Name(_)))
     {
         duckdb_files(statement, found);
     }
@@ -204,8 +188,8 @@ pub(super) fn judge(statement: &[Token], dialect: Dialect, found: &mut Found) {
                 changes_inside(statement, found);
             }
         }
-        "SHOW" | "USE" | "BEGIN" | "START" | "COMMIT" | "END" | "ROLLBACK" | "SAVEPOINT"
-        | "RELEASE" | "CHECKPOINT" | "DETACH" | "HELP" | "STATUS" | "SUMMARIZE" | "GO" => {
+        "SHOW" | "USE" | "BEGIN" | "START" | "COMMIT" | "END" | "ROLLBACK" | "SAVEPOINT" | "RELEASE" | "CHECKPOINT"
+        | "DETACH" | "HELP" | "STATUS" | "SUMMARIZE" | "GO" => {
             // Some databases need no semicolon, and have blocks of code between these words.
             changes_inside(statement, found);
             if statement.len() > 6 {
@@ -228,8 +212,8 @@ pub(super) fn judge(statement: &[Token], dialect: Dialect, found: &mut Found) {
                 found.sends = true;
             }
         }
-        "INSERT" | "REPLACE" | "MERGE" | "UPSERT" | "COMMENT" | "ANALYZE" | "REINDEX"
-        | "REFRESH" | "LOCK" | "UNLOCK" | "OPTIMIZE" | "CLUSTER" | "NOTIFY" | "LISTEN" => {
+        "INSERT" | "REPLACE" | "MERGE" | "UPSERT" | "COMMENT" | "ANALYZE" | "REINDEX" | "REFRESH" | "LOCK"
+        | "UNLOCK" | "OPTIMIZE" | "CLUSTER" | "NOTIFY" | "LISTEN" => {
             found.sends = true;
             changes_inside(statement.get(1..).unwrap_or_default(), found);
         }
@@ -305,9 +289,7 @@ pub(super) fn judge(statement: &[Token], dialect: Dialect, found: &mut Found) {
             }
             _ => found.doubt("something is loaded into the database"),
         },
-        _ => found.doubt(format!(
-            "the SQL statement {first} is not known to be harmless"
-        )),
+        _ => found.doubt(format!("the SQL statement {first} is not known to be harmless")),
     }
 }
 
@@ -374,9 +356,7 @@ fn functions(statement: &[Token], found: &mut Found) {
         let behind_table = matches!(before, Some(Token::Word(word)) if matches!(word.as_str(), "INTO" | "TABLE" | "EXISTS" | "WITH" | "REFERENCES" | "ON" | "INDEX"));
         let defines = matches!(first, Some(Token::Word(word)) if matches!(word.as_str(), "CREATE" | "ALTER" | "PRAGMA" | "GRANT" | "COPY"));
         match calling(&name) {
-            Some(Calling::Reaches) => found.doubt(format!(
-                "the SQL function {name} reaches outside the database"
-            )),
+            Some(Calling::Reaches) => found.doubt(format!("the SQL function {name} reaches outside the database")),
             Some(Calling::Unknown) if !behind_table && !defines => found.sends = true,
             _ => {}
         }
@@ -399,9 +379,7 @@ fn copy(statement: &[Token], local: bool, found: &mut Found) {
                 found.sends = true;
             }
             Token::Text(_) => found.doubt("the database server reads or writes a file"),
-            Token::Word(other) if other == "PROGRAM" => {
-                found.doubt("the database server runs a program")
-            }
+            Token::Word(other) if other == "PROGRAM" => found.doubt("the database server runs a program"),
             Token::Word(other) if other == "STDIN" => found.sends = true,
             Token::Word(other) if other == "STDOUT" => {}
             _ => continue,

@@ -42,7 +42,7 @@ const LOOKS_ABOUT_DATABASE: &str = "VERSION SQLITE_VERSION CURRENT_DATABASE CURR
     PG_TYPEOF PG_POSTMASTER_START_TIME PG_ENCODING_TO_CHAR PG_SLEEP";
 
 /// Names, and fronts of names, of functions that leave the database.
-const REACHES: [&str; 40] = [
+const REACHES: [&str; 42] = [
     "PG_READ",
     "PG_LS",
     "PG_STAT_FILE",
@@ -60,6 +60,8 @@ const REACHES: [&str; 40] = [
     "READFILE",
     "WRITEFILE",
     "FSDIR",
+    "ZIPFILE",
+    "ZIPFILE_CDS",
     "LSDIR",
     "EDIT",
     "FTS3_TOKENIZER",
@@ -99,12 +101,7 @@ pub(super) fn calling(name: &str) -> Option<Calling> {
     }
     let reaches = REACHES.iter().any(|front| {
         name == *front
-            || (name.starts_with(front)
-                && (front.ends_with('_') || front.starts_with("PG_") || *front == "DBLINK"))
+            || (name.starts_with(front) && (front.ends_with('_') || front.starts_with("PG_") || *front == "DBLINK"))
     });
-    Some(if reaches {
-        Calling::Reaches
-    } else {
-        Calling::Unknown
-    })
+    Some(if reaches { Calling::Reaches } else { Calling::Unknown })
 }

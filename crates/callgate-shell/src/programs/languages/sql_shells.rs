@@ -70,10 +70,9 @@ fn psql_meta(meta: &str, found: &mut Found) {
     let name = words.next().unwrap_or_default();
     let arguments: Vec<&str> = words.collect();
     match name {
-        "q" | "x" | "t" | "a" | "f" | "H" | "l" | "l+" | "list" | "timing" | "pset"
-        | "conninfo" | "echo" | "qecho" | "warn" | "?" | "h" | "help" | "encoding" | "C" | "T"
-        | "z" | "dconfig" | "errverbose" | "gx" | "gdesc" | "watch" | "p" | "r" | "copyright"
-        | "sv" | "sf" | "sf+" | "sv+" | "crosstabview"
+        "q" | "x" | "t" | "a" | "f" | "H" | "l" | "l+" | "list" | "timing" | "pset" | "conninfo" | "echo" | "qecho"
+        | "warn" | "?" | "h" | "help" | "encoding" | "C" | "T" | "z" | "dconfig" | "errverbose" | "gx" | "gdesc"
+        | "watch" | "p" | "r" | "copyright" | "sv" | "sf" | "sf+" | "sv+" | "crosstabview"
             if arguments.iter().all(|argument| !argument.starts_with('|'))
                 && (name != "gx" || arguments.is_empty()) => {}
         "g" if arguments.is_empty() => {}
@@ -86,23 +85,15 @@ fn psql_meta(meta: &str, found: &mut Found) {
         },
         "copy" => psql_copy(&arguments, found),
         _ if name.starts_with('d')
-            && name
-                .chars()
-                .all(|letter| letter.is_ascii_alphabetic() || matches!(letter, '+' | 'S')) => {}
-        _ => found.doubt(format!(
-            "the psql command \\{name} is not known to be harmless"
-        )),
+            && name.chars().all(|letter| letter.is_ascii_alphabetic() || matches!(letter, '+' | 'S')) => {}
+        _ => found.doubt(format!("the psql command \\{name} is not known to be harmless")),
     }
 }
 
 /// `\copy table from 'file'`, `\copy (query) to file`
 fn psql_copy(arguments: &[&str], found: &mut Found) {
-    let position = arguments
-        .iter()
-        .rposition(|word| matches!(word.to_ascii_lowercase().as_str(), "to" | "from"));
-    let Some((direction, target)) =
-        position.and_then(|at| Some((arguments.get(at)?, arguments.get(at + 1)?)))
-    else {
+    let position = arguments.iter().rposition(|word| matches!(word.to_ascii_lowercase().as_str(), "to" | "from"));
+    let Some((direction, target)) = position.and_then(|at| Some((arguments.get(at)?, arguments.get(at + 1)?))) else {
         return found.doubt("a \\copy is not understood");
     };
     let path = target.trim_matches('\'');
@@ -118,18 +109,10 @@ fn psql_copy(arguments: &[&str], found: &mut Found) {
             found.sends = true;
         }
     }
-    let query = arguments
-        .get(..position.unwrap_or_default())
-        .unwrap_or_default()
-        .join(" ");
+    let query = arguments.get(..position.unwrap_or_default()).unwrap_or_default().join(" ");
     if query.starts_with('(') {
-        match statements(
-            query.trim_start_matches('(').trim_end_matches(')'),
-            Dialect::Psql,
-        ) {
-            Some(inner) => inner
-                .iter()
-                .for_each(|statement| judge(statement, Dialect::Psql, found)),
+        match statements(query.trim_start_matches('(').trim_end_matches(')'), Dialect::Psql) {
+            Some(inner) => inner.iter().for_each(|statement| judge(statement, Dialect::Psql, found)),
             None => found.doubt("a \\copy is not understood"),
         }
     }
@@ -140,10 +123,7 @@ fn mysql_statement(statement: &[Token], found: &mut Found) {
     match statement.first() {
         Some(Token::Word(word)) => match word.as_str() {
             "SYSTEM" | "SOURCE" | "TEE" | "PAGER" | "EDIT" | "DELIMITER" | "NOPAGER" | "NOTEE" => {
-                found.doubt(format!(
-                    "the mysql command {} is not followed",
-                    word.to_lowercase()
-                ));
+                found.doubt(format!("the mysql command {} is not followed", word.to_lowercase()));
             }
             "EXIT" | "QUIT" | "STATUS" | "CLEAR" | "EGO" | "WARNINGS" => {}
             _ => judge(statement, Dialect::Mysql, found),
@@ -180,37 +160,25 @@ fn dot_command(meta: &str, found: &mut Found) {
     let Some((name, arguments)) = words.split_first() else {
         return;
     };
-    if arguments
-        .iter()
-        .any(|argument| argument.starts_with('|') || argument.contains(['\'', '"', '\\']))
-        && !matches!(
-            *name,
-            ".separator" | ".print" | ".mode" | ".shell" | ".system"
-        )
+    if arguments.iter().any(|argument| argument.starts_with('|') || argument.contains(['\'', '"', '\\']))
+        && !matches!(*name, ".separator" | ".print" | ".mode" | ".shell" | ".system")
     {
         return found.doubt(format!("the command {name} is not understood"));
     }
-    let path = arguments
-        .iter()
-        .rev()
-        .find(|argument| !argument.starts_with('-'))
-        .map(|path| (*path).to_owned());
+    let path = arguments.iter().rev().find(|argument| !argument.starts_with('-')).map(|path| (*path).to_owned());
     match (*name, path) {
         (
-            ".tables" | ".schema" | ".databases" | ".headers" | ".header" | ".mode" | ".width"
-            | ".indexes" | ".indices" | ".help" | ".show" | ".stats" | ".timer" | ".echo"
-            | ".nullvalue" | ".separator" | ".print" | ".quit" | ".exit" | ".dbinfo"
-            | ".fullschema" | ".changes" | ".bail" | ".dump" | ".explain" | ".eqp" | ".limit"
-            | ".lint" | ".sha3sum" | ".timeout" | ".version" | ".maxrows" | ".maxwidth"
-            | ".columns" | ".rows" | ".constant" | ".keyword" | ".highlight" | ".dbconfig"
-            | ".vfsinfo" | ".vfslist",
+            ".tables" | ".schema" | ".databases" | ".headers" | ".header" | ".mode" | ".width" | ".indexes"
+            | ".indices" | ".help" | ".show" | ".stats" | ".timer" | ".echo" | ".nullvalue" | ".separator" | ".print"
+            | ".quit" | ".exit" | ".dbinfo" | ".fullschema" | ".changes" | ".bail" | ".dump" | ".explain" | ".eqp"
+            | ".limit" | ".lint" | ".sha3sum" | ".timeout" | ".version" | ".maxrows" | ".maxwidth" | ".columns"
+            | ".rows" | ".constant" | ".keyword" | ".highlight" | ".dbconfig" | ".vfsinfo" | ".vfslist",
             _,
         )
         | (".output" | ".once" | ".log", None) => {}
-        (
-            ".output" | ".once" | ".log" | ".save" | ".backup" | ".clone" | ".trace" | ".iotrace",
-            Some(path),
-        ) => found.writes.push(path),
+        (".output" | ".once" | ".log" | ".save" | ".backup" | ".clone" | ".trace" | ".iotrace", Some(path)) => {
+            found.writes.push(path)
+        }
         (".import", _) => match arguments.iter().find(|argument| !argument.starts_with('-')) {
             Some(path) => {
                 found.reads.push((*path).to_owned());

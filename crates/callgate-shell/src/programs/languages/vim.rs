@@ -51,37 +51,26 @@ pub(super) fn read(code: &str) -> Found {
 }
 
 fn is_harmless(command: &str) -> bool {
-    if command.is_empty()
-        || HARMLESS.contains(&command)
-        || command.bytes().all(|byte| byte.is_ascii_digit())
-    {
+    if command.is_empty() || HARMLESS.contains(&command) || command.bytes().all(|byte| byte.is_ascii_digit()) {
         return true;
     }
     if let Some(setting) = command.strip_prefix("set ") {
         let name = setting.split(['=', '!', '?']).next().unwrap_or_default();
-        return listed(SETTINGS, name)
-            || name
-                .strip_prefix("no")
-                .is_some_and(|name| listed(SETTINGS, name));
+        return listed(SETTINGS, name) || name.strip_prefix("no").is_some_and(|name| listed(SETTINGS, name));
     }
     substitution(command).is_some()
 }
 
 /// `%s/a/b/g`, without an expression and without another command behind it.
 fn substitution(command: &str) -> Option<()> {
-    let rest = command.trim_start_matches(|character: char| {
-        matches!(character, '%' | ',' | '$' | '.') || character.is_ascii_digit()
-    });
+    let rest = command
+        .trim_start_matches(|character: char| matches!(character, '%' | ',' | '$' | '.') || character.is_ascii_digit());
     let mut cursor = Cursor::new(rest.strip_prefix('s')?);
-    let delimiter = cursor
-        .next()
-        .filter(|delimiter| matches!(delimiter, '/' | '#' | ',' | '@'))?;
+    let delimiter = cursor.next().filter(|delimiter| matches!(delimiter, '/' | '#' | ',' | '@'))?;
     cursor.until(delimiter)?;
     let replacement = cursor.until(delimiter)?;
     let flags = cursor.line();
-    let plain = !replacement.starts_with("\\=")
-        && flags
-            .chars()
-            .all(|flag| matches!(flag, 'g' | 'i' | 'I' | 'e' | 'c' | 'n'));
+    let plain =
+        !replacement.starts_with("\\=") && flags.chars().all(|flag| matches!(flag, 'g' | 'i' | 'I' | 'e' | 'c' | 'n'));
     plain.then_some(())
 }

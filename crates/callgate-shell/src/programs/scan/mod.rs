@@ -109,10 +109,7 @@ impl<'t> Scanner<'t, '_> {
     /// A path of groups that leads to no subcommand.
     fn groups_without_end(&mut self) {
         let in_group = self.found.names.len() > self.found.levels.len();
-        let open = self
-            .found
-            .level()
-            .is_some_and(|level| level.subs.iter().any(|sub| sub.again));
+        let open = self.found.level().is_some_and(|level| level.subs.iter().any(|sub| sub.again));
         if in_group && open && !self.found.lost {
             self.doubt(|program| format!("subcommand {program} is not known"));
         }
@@ -170,9 +167,18 @@ impl<'t> Scanner<'t, '_> {
     fn active(&self) -> impl Iterator<Item = (usize, &'t Level)> {
         let last = self.found.levels.len().saturating_sub(1);
         let levels = self.found.levels.iter().enumerate().rev();
-        levels
-            .filter(move |(index, level)| *index == last || level.everywhere)
-            .map(|(index, level)| (index, *level))
+        levels.filter(move |(index, level)| *index == last || level.everywhere).map(|(index, level)| (index, *level))
+    }
+
+    /// The options that are accepted here, innermost first.
+    fn forms(&self) -> impl Iterator<Item = (usize, &'t OptionForm)> {
+        let last = self.found.levels.len().saturating_sub(1);
+        let levels = self.found.levels.iter().enumerate().rev();
+        levels.flat_map(move |(index, level)| {
+            let all = index == last || level.everywhere;
+            let forms = level.options.iter().map(move |form| (index, form));
+            forms.filter(move |(_, form)| all || form.everywhere)
+        })
     }
 
     fn operand(&mut self, word: Word) {
@@ -181,10 +187,7 @@ impl<'t> Scanner<'t, '_> {
         };
         if self.found.operands.is_empty() && !level.subs.is_empty() {
             if let Some(text) = word.known()
-                && let Some(sub) = level
-                    .subs
-                    .iter()
-                    .find(|sub| sub.names.iter().any(|name| matches_glob(name, text)))
+                && let Some(sub) = level.subs.iter().find(|sub| sub.names.iter().any(|name| matches_glob(name, text)))
             {
                 self.found.names.push(text.to_owned());
                 if !sub.again {
@@ -215,9 +218,7 @@ impl<'t> Scanner<'t, '_> {
             }),
         };
         self.options_over |= ends_options;
-        self.found
-            .events
-            .push(Event::Operand(self.found.operands.len()));
+        self.found.events.push(Event::Operand(self.found.operands.len()));
         self.found.operands.push(word);
     }
 }

@@ -11,27 +11,21 @@ static ANY_OPTION: OptionForm = OptionForm {
     ends: false,
     tree: false,
     rest: false,
+    everywhere: false,
     effects: Vec::new(),
     line: 0,
 };
-static ANY_VALUE: Role = Role {
-    kind: RoleKind::AnyValue,
-    tree: false,
-    marks: Vec::new(),
-    elsewhere: None,
-};
+static ANY_VALUE: Role = Role { kind: RoleKind::AnyValue, tree: false, marks: Vec::new(), elsewhere: None };
 
 impl<'t> Scanner<'t, '_> {
     pub(super) fn exact(&self, name: &str) -> Option<(usize, &'t OptionForm)> {
         let last = self.found.levels.len().saturating_sub(1);
-        self.active().find_map(|(index, level)| {
-            let form = level
-                .options
-                .iter()
-                .find(|form| form.names.iter().any(|other| other == name))?;
+        self.forms().find_map(|(index, form)| {
+            if !form.names.iter().any(|other| other == name) {
+                return None;
+            }
             // Behind a subcommand, only a call for help is certain to be the program's own.
-            let foreign =
-                index < last && form.ends && !matches!(name, "--help" | "-h" | "-help" | "-?");
+            let foreign = index < last && form.ends && !matches!(name, "--help" | "-h" | "-help" | "-?");
             (!foreign).then_some((index, form))
         })
     }
@@ -44,14 +38,11 @@ impl<'t> Scanner<'t, '_> {
                 for name in &form.names {
                     let rest = match name.strip_suffix('*') {
                         Some(front) if !front.is_empty() => text.strip_prefix(front),
-                        _ if name.ends_with('=') && name.len() > 1 => {
-                            text.strip_prefix(name.as_str())
-                        }
+                        _ if name.ends_with('=') && name.len() > 1 => text.strip_prefix(name.as_str()),
                         _ if name.ends_with("NUMBER") => {
                             let front = name.strip_suffix("NUMBER").unwrap_or_default();
-                            text.strip_prefix(front).filter(|rest| {
-                                !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit())
-                            })
+                            text.strip_prefix(front)
+                                .filter(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
                         }
                         _ => None,
                     };
@@ -87,40 +78,25 @@ impl<'t> Scanner<'t, '_> {
         }
     }
 
-    pub(super) fn give_front(
-        &mut self,
-        level: usize,
-        form: &'t OptionForm,
-        text: &str,
-        rest: &str,
-    ) {
+    pub(super) fn give_front(&mut self, level: usize, form: &'t OptionForm, text: &str, rest: &str) {
         let number = form.names.iter().any(|name| name.ends_with("NUMBER"));
-        let glued = (!rest.is_empty() && !number || text.ends_with('='))
-            .then(|| Word::Known(rest.to_owned()));
+        let glued = (!rest.is_empty() && !number || text.ends_with('=')).then(|| Word::Known(rest.to_owned()));
         let glued = glued.filter(|_| form.values != Values::None);
         self.give(level, form, text, glued);
     }
 
     /// `-word`, `--word`, `-word=value`.
     pub(super) fn single(&mut self, text: &str) {
-        let bare = |name: &str| {
-            name.strip_prefix("--")
-                .or(name.strip_prefix('-'))
-                .unwrap_or(name)
-                .to_owned()
-        };
+        let bare = |name: &str| name.strip_prefix("--").or(name.strip_prefix('-')).unwrap_or(name).to_owned();
         let (name, value) = match text.split_once('=') {
             Some((name, value)) => (name, Some(value)),
             None => (text, None),
         };
         let wanted = bare(name);
-        let found = self.active().find_map(|(index, level)| {
-            let form = level.options.iter().find(|form| {
-                form.names.iter().any(|other| {
-                    other.starts_with('-') && !other.ends_with(['*', '=']) && bare(other) == wanted
-                })
-            });
-            form.map(|form| (index, form))
+        let found = self.forms().find(|(_, form)| {
+            form.names
+                .iter()
+                .any(|other| other.starts_with('-') && !other.ends_with(['*', '=']) && bare(other) == wanted)
         });
         match found {
             Some((level, form)) => self.give_with(level, form, name, value),
@@ -143,8 +119,9 @@ impl<'t> Scanner<'t, '_> {
             return self.give_front(level, form, text, rest);
         }
         let abbreviates = matches!(self.style(), Style::Gnu | Style::Posix | Style::Tar);
-        if name == "--help" || (abbreviates && name == "--version") {
-            self.found.ended = true;
+        // `--help=false` is no call for help.
+        if value.is_none() && (name == "--help" || (abbreviates && name == "--version")) {
+            self.end();
             return;
         }
         if abbreviates {
@@ -152,13 +129,13 @@ impl<'t> Scanner<'t, '_> {
                 Abbreviation::Option(level, form) => {
                     return self.give_with(level, form, name, value);
                 }
-                Abbreviation::Ends => {
-                    self.found.ended = true;
+                Abbreviation::Ends if value.is_none() => {
+                    self.end();
                     return;
                 }
+                Abbreviation::Ends => {}
                 Abbreviation::Unclear => {
-                    return self
-                        .doubt(|program| format!("option {name} of {program} is ambiguous"));
+                    return self.doubt(|program| format!("option {name} of {program} is ambiguous"));
                 }
                 Abbreviation::None => {}
             }
@@ -173,20 +150,14 @@ impl<'t> Scanner<'t, '_> {
         let mut found: Vec<(usize, &'t OptionForm)> = Vec::new();
         for (index, level) in self.active() {
             for form in &level.options {
-                if form
-                    .names
-                    .iter()
-                    .any(|other| other.starts_with("--") && other.starts_with(name))
-                {
+                if form.names.iter().any(|other| other.starts_with("--") && other.starts_with(name)) {
                     found.push((index, form));
                 }
             }
         }
         let declared = |wanted: &str| self.exact(wanted).is_some();
-        let builtin = ["--help", "--version"]
-            .iter()
-            .filter(|other| other.starts_with(name) && !declared(other))
-            .count();
+        let builtin =
+            ["--help", "--version"].iter().filter(|other| other.starts_with(name) && !declared(other)).count();
         match (found.as_slice(), builtin) {
             ([], 0) => Abbreviation::None,
             ([], 1) => Abbreviation::Ends,
@@ -223,9 +194,7 @@ impl<'t> Scanner<'t, '_> {
                 return self.give(level, form, &name, glued);
             }
             if letter.is_ascii_digit()
-                && let Some((level, form, "")) = self
-                    .at_front(&format!("-{letter}{rest}"))
-                    .map(|(l, f, _)| (l, f, ""))
+                && let Some((level, form, "")) = self.at_front(&format!("-{letter}{rest}")).map(|(l, f, _)| (l, f, ""))
                 && form.names.iter().any(|name| name.ends_with("NUMBER"))
             {
                 return self.give(level, form, &name, None);
@@ -272,26 +241,17 @@ impl<'t> Scanner<'t, '_> {
             form: &ANY_OPTION,
             level: self.found.levels.len().saturating_sub(1),
             name: name.to_owned(),
-            values: value
-                .map(|value| (Word::Known(value.to_owned()), &ANY_VALUE))
-                .into_iter()
-                .collect(),
+            values: value.map(|value| (Word::Known(value.to_owned()), &ANY_VALUE)).into_iter().collect(),
             rest: None,
             negated: false,
         };
         let is_option = |word: &Word| match word {
-            Word::Known(text) | Word::Partly { prefix: text, .. } => {
-                text.starts_with('-') && text.len() > 1
-            }
+            Word::Known(text) | Word::Partly { prefix: text, .. } => text.starts_with('-') && text.len() > 1,
             _ => false,
         };
         if value.is_none() && self.words.get(self.at).is_some_and(|word| !is_option(word)) {
             // Whether they are its values or operands makes no difference only if operands are text.
-            let text_only = level
-                .args
-                .iter()
-                .flat_map(|line| &line.then)
-                .all(|slot| slot.role.kind == RoleKind::Text);
+            let text_only = level.args.iter().flat_map(|line| &line.then).all(|slot| slot.role.kind == RoleKind::Text);
             if !text_only || !level.subs.is_empty() {
                 return false;
             }
@@ -304,61 +264,30 @@ impl<'t> Scanner<'t, '_> {
         true
     }
 
-    pub(super) fn give_with(
-        &mut self,
-        level: usize,
-        form: &'t OptionForm,
-        name: &str,
-        value: Option<&str>,
-    ) {
+    pub(super) fn give_with(&mut self, level: usize, form: &'t OptionForm, name: &str, value: Option<&str>) {
         let Some(value) = value else {
             return self.give(level, form, name, None);
         };
         if form.values != Values::None {
             return self.give(level, form, name, Some(Word::Known(value.to_owned())));
         }
-        let switches = matches!(
-            self.style(),
-            Style::Long | Style::LongFirst | Style::Single | Style::SingleFirst
-        );
+        let switches = matches!(self.style(), Style::Long | Style::LongFirst | Style::Single | Style::SingleFirst);
         match value.to_ascii_lowercase().as_str() {
             "true" | "1" | "yes" | "on" if switches => self.give(level, form, name, None),
             "false" | "0" | "no" | "off" if switches => {
-                let given = Given {
-                    form,
-                    level,
-                    name: name.to_owned(),
-                    values: Vec::new(),
-                    rest: None,
-                    negated: true,
-                };
+                let given = Given { form, level, name: name.to_owned(), values: Vec::new(), rest: None, negated: true };
                 self.found.events.push(Event::Given(given));
             }
             _ => {
                 let name = name.to_owned();
-                self.doubt(|program| {
-                    format!("option {name} of {program} takes no value that we know of")
-                });
+                self.doubt(|program| format!("option {name} of {program} takes no value that we know of"));
             }
         }
     }
 
     /// Notes an option and takes its values.
-    pub(super) fn give(
-        &mut self,
-        level: usize,
-        form: &'t OptionForm,
-        name: &str,
-        glued: Option<Word>,
-    ) {
-        let mut given = Given {
-            form,
-            level,
-            name: name.to_owned(),
-            values: Vec::new(),
-            rest: None,
-            negated: false,
-        };
+    pub(super) fn give(&mut self, level: usize, form: &'t OptionForm, name: &str, glued: Option<Word>) {
+        let mut given = Given { form, level, name: name.to_owned(), values: Vec::new(), rest: None, negated: false };
         let mut surplus = Vec::new();
         match &form.values {
             Values::None => {}
@@ -368,13 +297,7 @@ impl<'t> Scanner<'t, '_> {
                 for role in roles {
                     if role.takes_rest() {
                         let mut rest: Vec<Word> = glued.take().into_iter().collect();
-                        rest.extend(
-                            self.words
-                                .get(self.at..)
-                                .unwrap_or_default()
-                                .iter()
-                                .cloned(),
-                        );
+                        rest.extend(self.words.get(self.at..).unwrap_or_default().iter().cloned());
                         self.at = self.words.len();
                         given.rest = Some((rest, role));
                         break;
@@ -400,7 +323,9 @@ impl<'t> Scanner<'t, '_> {
                 }
             }
         }
-        self.found.ended |= form.ends;
+        if form.ends {
+            self.end();
+        }
         self.options_over |= form.rest;
         self.found.events.push(Event::Given(given));
         // A value that may be several words leaves the others as operands, or as options.
@@ -410,6 +335,13 @@ impl<'t> Scanner<'t, '_> {
             }
             self.operand(word);
         }
+    }
+
+    /// An option that prints something and exits. Behind an operand it may be one more operand: other systems than
+    /// GNU, and GNU told to follow the standard, end the options there (`rm x --help`).
+    fn end(&mut self) {
+        let permutes = matches!(self.style(), Style::Gnu | Style::Posix | Style::Tar);
+        self.found.ended |= !permutes || self.found.operands.is_empty();
     }
 
     pub(super) fn until_semicolon(&mut self) -> Vec<Word> {

@@ -64,15 +64,8 @@ fn words(command: &str) -> Vec<Word> {
     command
         .split(' ')
         .map(|word| match word.split_once('$') {
-            Some(("", name)) => Word::Unknown {
-                why: format!("${name}"),
-                many: name.starts_with("many"),
-            },
-            Some((prefix, name)) => Word::Partly {
-                prefix: prefix.to_owned(),
-                why: format!("${name}"),
-                many: false,
-            },
+            Some(("", name)) => Word::Unknown { why: format!("${name}"), many: name.starts_with("many") },
+            Some((prefix, name)) => Word::Partly { prefix: prefix.to_owned(), why: format!("${name}"), many: false },
             None if word.contains('*') => Word::Glob(word.to_owned()),
             None => Word::Known(word.to_owned()),
         })
@@ -80,9 +73,7 @@ fn words(command: &str) -> Vec<Word> {
 }
 
 fn reading(command: &str) -> Reading {
-    let programs = Programs::bundled()
-        .extended(TABLE, "test")
-        .expect("a sound table");
+    let programs = Programs::bundled().extended(TABLE, "test").expect("a sound table");
     let words = words(command);
     programs.read(&Invocation {
         words: &words,
@@ -100,11 +91,7 @@ fn shown(effect: &Effect) -> Option<String> {
                 Names::Exact(name) | Names::Glob(name) | Names::Below(name) => name.clone(),
                 Names::Unknown(_) => return None,
             };
-            format!(
-                "{action} {}{}",
-                name.replace("/w/", ""),
-                if path.tree { " tree" } else { "" }
-            )
+            format!("{action} {}{}", name.replace("/w/", ""), if path.tree { " tree" } else { "" })
         }
         Target::Host(host) => format!("{action} {}", host.name.clone().unwrap_or_default()),
         _ if effect.action == Action::Opaque => action,
@@ -121,9 +108,7 @@ fn check(cases: &[(&str, &str)]) {
         found.dedup();
         let found = found.join(", ");
         if found != *expected {
-            wrong.push(format!(
-                "{command}\n    expected `{expected}`\n    found    `{found}`"
-            ));
+            wrong.push(format!("{command}\n    expected `{expected}`\n    found    `{found}`"));
         }
     }
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
@@ -262,35 +247,21 @@ fn a_word_that_may_be_an_option_is_not_understood() {
 
 #[test]
 fn numbers_and_fronts_of_words_are_options() {
-    check(&[
-        ("frob -20 a", "read a"),
-        ("frob @list a", "read a, read list"),
-        ("frob -x", "delete gone"),
-    ]);
+    check(&[("frob -20 a", "read a"), ("frob @list a", "read a, read list"), ("frob -x", "delete gone")]);
 }
 
 #[test]
 fn a_destination_that_may_be_a_directory_gets_the_sources_inside() {
     check(&[
-        (
-            "cp x/.bashrc /home/me",
-            "read x/.bashrc, write /home/me, write /home/me/.bashrc",
-        ),
-        (
-            "cp -r src/. /home/me",
-            "read src/. tree, write /home/me, write /home/me tree",
-        ),
+        ("cp x/.bashrc /home/me", "read x/.bashrc, write /home/me, write /home/me/.bashrc"),
+        ("cp -r src/. /home/me", "read src/. tree, write /home/me, write /home/me tree"),
         ("cp *.o out", "read *.o, write out, write out/*.o"),
     ]);
 }
 
 #[test]
 fn programs_are_found_by_name_by_system_path_and_by_version() {
-    check(&[
-        ("/usr/bin/cp a b", "read a, write b, write b/a"),
-        ("frob3.11 a", "read a"),
-        ("frob-12 a", "read a"),
-    ]);
+    check(&[("/usr/bin/cp a b", "read a, write b, write b/a"), ("frob3.11 a", "read a"), ("frob-12 a", "read a")]);
     let cases = [
         ("./frob a", false),
         ("/tmp/cp a b", false),
@@ -301,25 +272,14 @@ fn programs_are_found_by_name_by_system_path_and_by_version() {
     for (command, opaque) in cases {
         let reading = reading(command);
         assert_eq!(reading.table, None, "{command}");
-        assert_eq!(
-            reading
-                .effects
-                .iter()
-                .any(|effect| effect.action == Action::Opaque),
-            opaque,
-            "{command}"
-        );
+        assert_eq!(reading.effects.iter().any(|effect| effect.action == Action::Opaque), opaque, "{command}");
     }
 }
 
 #[test]
 fn the_run_of_the_program_comes_first() {
     for command in ["frob a", "nonsense", "./x", "env frob a", "find . -delete"] {
-        assert_eq!(
-            reading(command).effects.first().map(|effect| effect.action),
-            Some(Action::Run),
-            "{command}"
-        );
+        assert_eq!(reading(command).effects.first().map(|effect| effect.action), Some(Action::Run), "{command}");
     }
 }
 

@@ -10,21 +10,10 @@ impl Scanner<'_, '_> {
     /// A word with a known front: an option if that starts like one.
     pub(super) fn partly(&mut self, prefix: &str, why: &str, many: bool) {
         let value = |rest: &str| match rest {
-            "" => Word::Unknown {
-                why: why.to_owned(),
-                many,
-            },
-            _ => Word::Partly {
-                prefix: rest.to_owned(),
-                why: why.to_owned(),
-                many,
-            },
+            "" => Word::Unknown { why: why.to_owned(), many },
+            _ => Word::Partly { prefix: rest.to_owned(), why: why.to_owned(), many },
         };
-        let word = Word::Partly {
-            prefix: prefix.to_owned(),
-            why: why.to_owned(),
-            many,
-        };
+        let word = Word::Partly { prefix: prefix.to_owned(), why: why.to_owned(), many };
         let shown = format!("{prefix}{why}");
         if let Some((level, form, rest)) = self.at_front(prefix)
             && form.values != Values::None
@@ -33,11 +22,7 @@ impl Scanner<'_, '_> {
         }
         if !prefix.starts_with('-') {
             let may_become = self.active().any(|(_, level)| {
-                level
-                    .options
-                    .iter()
-                    .flat_map(|form| &form.names)
-                    .any(|name| name.starts_with(prefix))
+                level.options.iter().flat_map(|form| &form.names).any(|name| name.starts_with(prefix))
             });
             if may_become && self.options_matter() {
                 self.doubt(|program| format!("{shown} may be an option of {program}"));
@@ -46,17 +31,13 @@ impl Scanner<'_, '_> {
         }
         if let Some((name, rest)) = prefix.split_once('=') {
             let found = self.exact(name).or_else(|| match self.abbreviated(name) {
-                Abbreviation::Option(level, form) if self.style() != &Style::Long => {
-                    Some((level, form))
-                }
+                Abbreviation::Option(level, form) if self.style() != &Style::Long => Some((level, form)),
                 _ => None,
             });
             if let Some((level, form)) = found.filter(|(_, form)| form.values != Values::None) {
                 return self.give(level, form, name, Some(value(rest)));
             }
-        } else if !prefix.starts_with("--")
-            && !matches!(self.style(), Style::Single | Style::SingleFirst)
-        {
+        } else if !prefix.starts_with("--") && !matches!(self.style(), Style::Single | Style::SingleFirst) {
             let body = prefix.get(1..).unwrap_or_default();
             for (at, letter) in body.char_indices() {
                 let name = format!("-{letter}");
@@ -79,9 +60,7 @@ impl Scanner<'_, '_> {
         let is_unsafe = self.active().any(|(_, level)| level.globs_unsafe);
         if prefix.starts_with('-') || (prefix.is_empty() && is_unsafe) {
             let shown = shown.to_owned();
-            self.doubt(|program| {
-                format!("a file name of {shown} may be taken for an option of {program}")
-            });
+            self.doubt(|program| format!("a file name of {shown} may be taken for an option of {program}"));
         }
     }
 
@@ -99,17 +78,13 @@ impl Scanner<'_, '_> {
                 .chain(level.does.iter().map(|when| &when.condition))
                 .chain(level.stdin.iter().map(|when| &when.condition))
                 .chain(level.tree.iter());
-            let mut atoms = conditions
-                .flat_map(|condition| &condition.all)
-                .flat_map(|term| &term.any);
+            let mut atoms = conditions.flat_map(|condition| &condition.all).flat_map(|term| &term.any);
             atoms.any(|atom| matches!(atom, Atom::Option(_) | Atom::Value(..)))
                 || level.options.iter().any(|form| {
                     let harmless = match &form.values {
                         Values::None => true,
                         Values::Optional(role) => role.kind == RoleKind::Text,
-                        Values::Words(roles) => {
-                            roles.iter().all(|role| role.kind == RoleKind::Text)
-                        }
+                        Values::Words(roles) => roles.iter().all(|role| role.kind == RoleKind::Text),
                     };
                     !harmless || form.tree || !form.effects.is_empty()
                 })
@@ -119,7 +94,7 @@ impl Scanner<'_, '_> {
 
 /// Whether a program sees names at most, whatever its options and operands are.
 fn only_lists(level: &Level) -> bool {
-    let sees_names = |role: &Role| matches!(role.kind, RoleKind::Text | RoleKind::List);
+    let sees_names = |role: &Role| matches!(role.kind, RoleKind::Text | RoleKind::List | RoleKind::Revision);
     let lists = |effects: &[EffectForm]| effects.iter().all(|effect| effect.action == Action::List);
     let options = level.options.iter().all(|form| {
         let values = match &form.values {

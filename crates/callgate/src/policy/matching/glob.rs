@@ -343,6 +343,10 @@ impl<'a> Pattern<'a> {
         if self.prefix.len() > MAXIMUM_PREFIX || self.segments.len() > MAXIMUM_SEGMENTS {
             return Relation { touches: Fit::Maybe, covers: false };
         }
+        let exact = !subject.tree && matches!(subject.following, Following::Nothing);
+        if exact && end != subject.components.len() && !self.segments.contains(&Segment::Many) {
+            return Relation::NONE;
+        }
         let mut states = self.closure(1);
         let mut named = if self.is_many(0) { 0 } else { 1 };
         for component in subject.components {
@@ -419,8 +423,11 @@ impl<'a> Pattern<'a> {
             return Fit::Yes;
         }
         let floats_from = |from: usize| (from..end.saturating_sub(1)).any(|index| self.is_many(index));
-        if !floats_from(0) || subject.floating_counts {
+        if !floats_from(0) {
             return Fit::certain(states != 0);
+        }
+        if subject.floating_counts {
+            return if states == 0 { Fit::No } else { Fit::Maybe };
         }
         // `**/.git/hooks/**` and `rm -r .git`: the directory itself was named by the glob.
         let directly =
@@ -428,13 +435,9 @@ impl<'a> Pattern<'a> {
         Fit::certain(directly)
     }
 
-    /// Whether the segment before `index` is more than `*`.
+    /// Whether the segment before `index` is a name without wildcards. The index knows only those.
     fn is_exact(&self, index: usize) -> bool {
-        match self.piece(index.saturating_sub(1)) {
-            Some(Piece::Name(_)) => true,
-            Some(Piece::Fits(pattern)) => pattern != "*",
-            _ => false,
-        }
+        matches!(self.piece(index.saturating_sub(1)), Some(Piece::Name(_)))
     }
 }
 

@@ -252,7 +252,12 @@ impl Tokens {
     }
 
     fn fixed(token: Option<&Token>) -> bool {
-        matches!(token, Some(Token::Character(_) | Token::Class(_) | Token::Group))
+        match token {
+            Some(Token::Character(_) | Token::Group) => true,
+            // `[a-z]` and `[!x]` leave nearly everything open, `[v]` nothing.
+            Some(Token::Class(class)) => class.len() <= 3 && !class.starts_with(['!', '^']) && !class.contains('-'),
+            _ => false,
+        }
     }
 
     /// Whether only one text fits.
@@ -307,9 +312,12 @@ impl Tokens {
             return Self::fixed(self.0.first());
         }
         if Self::fixed(protected.0.last()) {
-            return Self::fixed(self.0.last());
+            // `*.json` is about all of them, not about `*.auto.tfvars.json`.
+            let run = |tokens: &Self| tokens.0.iter().rev().take_while(|token| Self::fixed(Some(token))).count();
+            return run(self) >= run(protected);
         }
-        self.0.iter().any(|token| Self::fixed(Some(token)))
+        // `*part*`: only a pattern that is open at neither end is meant for one name.
+        Self::fixed(self.0.first()) && Self::fixed(self.0.last())
     }
 }
 

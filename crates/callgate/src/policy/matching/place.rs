@@ -47,11 +47,13 @@ struct Below {
     glob: u32,
 }
 
-/// Who and where the caller is: what `~` and `./` stand for.
-#[derive(Debug, Clone, Copy, Default)]
+/// Who and where the caller is: the directories that `~` and `./` stand for.
 pub(crate) struct Surroundings<'a> {
-    pub home: Option<&'a Path>,
-    pub workspace: Option<&'a Path>,
+    homes: Vec<Vec<Prefix<'a>>>,
+    workspace: Vec<Vec<Prefix<'a>>>,
+    root: [Vec<Prefix<'a>>; 1],
+    /// Whether the first home is the caller's.
+    first_is_own: bool,
 }
 
 /// A glob that has to do with a path.
@@ -144,7 +146,7 @@ impl PathLists {
     }
 
     /// The globs that have to do with a place.
-    pub(crate) fn hits(&self, place: Option<&Place>, changes: bool, around: Surroundings<'_>, pool: &Pool) -> Hits {
+    pub(crate) fn hits(&self, place: Option<&Place>, changes: bool, around: &Surroundings<'_>, pool: &Pool) -> Hits {
         let Some(place) = place.filter(|place| !matches!(place.zone, Zone::Unresolved(_))) else {
             return Hits { unknown: true, ..Hits::default() };
         };
@@ -174,7 +176,13 @@ impl PathLists {
         Hits { named, resolved, unknown: false }
     }
 
-    fn look_up(&self, subject: &Subject<'_>, around: Surroundings<'_>, pool: &Pool) -> Vec<Hit> {
+    fn look_up(&self, subject: &Subject<'_>, around: &Surroundings<'_>, pool: &Pool) -> Vec<Hit> {
+        let candidates = self.candidates(subject, around);
+        candidates.iter().filter_map(|number| self.hit(*number, subject, around, pool)).collect()
+    }
+
+    /// The numbers of all globs that may have to do with a subject, in order.
+    fn candidates(&self, subject: &Subject<'_>, around: &Surroundings<'_>) -> Vec<u32> {
         let mut candidates = self.loose.clone();
         if !self.named.is_empty() {
             for component in subject.components {
@@ -185,17 +193,16 @@ impl PathLists {
                 }
             }
         }
-        let homes = Homes::new(around);
         if subject.tree || !matches!(subject.following, Following::Nothing) {
-            self.search(subject, &homes, &mut candidates);
+            self.search(subject, around, &mut candidates);
         }
         candidates.sort_unstable();
         candidates.dedup();
-        candidates.iter().filter_map(|number| self.hit(*number, subject, &homes, pool)).collect()
+        candidates
     }
 
     /// Adds the globs that may lie below a directory.
-    fn search(&self, subject: &Subject<'_>, homes: &Homes<'_>, candidates: &mut Vec<u32>) {
+    fn search(&self, subject: &Subject<'_>, around: &Surroundings<'_>, candidates: &mut Vec<u32>) {
         candidates.extend_from_slice(&self.wild);
         if subject.floating_counts || matches!(subject.following, Following::Shell(_)) {
             candidates.extend_from_slice(&self.floating);
@@ -203,7 +210,7 @@ impl PathLists {
             candidates.extend_from_slice(self.named.get(hash(INNER, last)));
         }
         for anchor in [Anchor::Absolute, Anchor::Home, Anchor::Workspace] {
-            for prefix in homes.prefixes(anchor) {
+            for prefix in around.prefixes(anchor) {
                 let length = prefix.len().min(subject.components.len());
                 let agrees = prefix.iter().zip(subject.components).all(|(prefix, component)| match prefix {
                     Prefix::AnyName => true,
@@ -233,7 +240,7 @@ impl PathLists {
             .map(|below| below.glob)
     }
 
-    fn hit(&self, number: u32, subject: &Subject<'_>, homes: &Homes<'_>, pool: &Pool) -> Option<Hit> {
+    fn hit(&self, number: u32, subject: &Subject<'_>, around: &Surroundings<'_>, pool: &Pool) -> Option<Hit> {
         let glob = self.globs.get(number as usize)?;
         let mut hit = Hit {
             list: *self.owners.get(number as usize)?,
@@ -242,11 +249,11 @@ impl PathLists {
             covers_own: false,
             covers_any: false,
         };
-        for (index, prefix) in homes.prefixes(glob.anchor).iter().enumerate() {
+        for (index, prefix) in around.prefixes(glob.anchor).iter().enumerate() {
             let relation = Pattern { prefix, segments: glob.segments.of(&self.segments), pool }.relate(subject);
             hit.touches = hit.touches.max(relation.touches);
             hit.covers_any |= relation.covers;
-            hit.covers_own |= relation.covers && (index == 0 && homes.first_is_own || glob.anchor != Anchor::Home);
+            hit.covers_own |= relation.covers && (index == 0 && around.first_is_own || glob.anchor != Anchor::Home);
         }
         (hit.touches != Fit::No || hit.covers_any).then_some(hit)
     }
@@ -293,21 +300,12 @@ impl Hits {
     }
 }
 
-/// The directories that globs may start from.
-struct Homes<'a> {
-    homes: Vec<Vec<Prefix<'a>>>,
-    workspace: Vec<Vec<Prefix<'a>>>,
-    root: [Vec<Prefix<'a>>; 1],
-    first_is_own: bool,
-}
-
-impl<'a> Homes<'a> {
-    fn new(around: Surroundings<'a>) -> Self {
+impl<'a> Surroundings<'a> {
+    pub(crate) fn new(home: Option<&'a Path>, workspace: Option<&'a Path>) -> Self {
         let names = |path: &'a Path| -> Vec<Prefix<'a>> { components(path).into_iter().map(Prefix::Name).collect() };
-        let own = around.home.map(names);
-        let first_is_own = own.is_some();
         Self {
-            homes: own
+            homes: home
+                .map(names)
                 .into_iter()
                 .chain([
                     vec![Prefix::Name(b"home"), Prefix::AnyName],
@@ -315,9 +313,9 @@ impl<'a> Homes<'a> {
                     vec![Prefix::Name(b"root")],
                 ])
                 .collect(),
-            workspace: around.workspace.map(names).into_iter().collect(),
+            workspace: workspace.map(names).into_iter().collect(),
             root: [Vec::new()],
-            first_is_own,
+            first_is_own: home.is_some(),
         }
     }
 
@@ -365,4 +363,60 @@ pub(crate) fn components(path: &Path) -> Vec<&[u8]> {
             .filter(|name| !name.is_empty() && *name != b"."),
     );
     names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn component() -> impl Strategy<Value = String> {
+        prop_oneof![Just("**".to_owned()), "(home|root|me|w|etc|[ab*?]{1,3}|a[*]bcd|[*]abc|abc[*])"]
+    }
+
+    fn glob() -> impl Strategy<Value = String> {
+        let anchor = prop_oneof![Just("/"), Just("~/"), Just("./"), Just("**/")];
+        (anchor, prop::collection::vec(component(), 0..4))
+            .prop_map(|(anchor, names)| format!("{anchor}{}", names.join("/")))
+    }
+
+    fn path() -> impl Strategy<Value = String> {
+        prop::collection::vec("(home|root|me|w|etc|[ab]{1,4}|abcd|xabc)", 0..5)
+            .prop_map(|names| format!("/{}", names.join("/")))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        /// The index must not lose anything: a glob that touches a subject is among its candidates.
+        #[test]
+        fn no_glob_is_missed(
+            globs in prop::collection::vec(glob(), 1..8),
+            path in path(),
+            shell in prop::option::of("([ab*]{1,3}|abc[*]|[.]e[*])(/[ab*]{1,2})?"),
+            anything: bool, tree: bool, floating_counts: bool, changes: bool,
+        ) {
+            let (mut lists, mut pool) = (PathLists::default(), Pool::default());
+            let usable = globs.iter().map(String::as_str).filter(|glob| {
+                glob::compile(glob, &Base::Workspace, &mut Pool::default(), &mut Vec::new()).is_ok()
+            });
+            lists.add(usable, &Base::Workspace, &mut pool).unwrap();
+            lists.index(&pool);
+            let around = Surroundings::new(Some(Path::new("/home/me")), Some(Path::new("/w")));
+            let components = components(Path::new(&path));
+            let names = shell.as_deref().and_then(ShellName::parse);
+            let following = match &names {
+                Some(names) => Following::Shell(names),
+                None if anything => Following::Anything,
+                None => Following::Nothing,
+            };
+            let subject = Subject { components: &components, following, tree, floating_counts, changes };
+            let candidates = lists.candidates(&subject, &around);
+            for number in 0..lists.len() as u32 {
+                if lists.hit(number, &subject, &around, &pool).is_some() {
+                    prop_assert!(candidates.contains(&number), "{:?} {path} {shell:?}", globs);
+                }
+            }
+        }
+    }
 }

@@ -11,10 +11,8 @@ use crate::policy::model::ToolText;
 pub(crate) enum ToolPattern {
     /// A tool of the agent itself; `exact` if the name has no wildcards.
     Own { name: Text, exact: bool },
-    /// A tool of a server.
+    /// A tool of a server; `exact` if the server has no wildcards and the name is more than one.
     Served { server: Text, name: Text, exact: bool },
-    /// `*/name`: whoever offers it.
-    Anybody { name: Text },
     /// A claim by whoever registered the tool.
     Tag(Text),
     /// The absence of a claim.
@@ -49,11 +47,10 @@ pub(crate) fn compile(text: &ToolText, pool: &mut Pool) -> Result<ToolPattern, &
         ToolText::Server(server) => ToolPattern::Served { server: checked(server)?, name: checked("*")?, exact: false },
         ToolText::Name(text) => match parse(text) {
             (None, tool) => ToolPattern::Own { name: checked(tool)?, exact: !name::is_pattern(tool) },
-            (Some("*"), tool) => ToolPattern::Anybody { name: checked(tool)? },
             (Some(server), tool) => ToolPattern::Served {
                 server: checked(server)?,
                 name: checked(tool)?,
-                exact: !name::is_pattern(server) && !name::is_pattern(tool),
+                exact: !name::is_pattern(server) && tool != "*",
             },
         },
     })
@@ -86,7 +83,6 @@ pub(crate) fn fit(pattern: ToolPattern, pool: &Pool, tool: &Tool, claimed: Claim
         (ToolPattern::Served { server, name, exact }, Some(from)) => {
             (fits(server, from) && fits(name, &tool.name), exact)
         }
-        (ToolPattern::Anybody { name }, _) => (fits(name, &tool.name), false),
         (ToolPattern::Tag(tag), _) => {
             let tag = pool.get(tag);
             let claim = claimed.tags.iter().any(|claim| claim == tag);
@@ -121,7 +117,8 @@ mod tests {
             ("Read", None, "Read", true),
             ("Read", Some("evil"), "Read", false),
             ("*/Read", Some("evil"), "Read", true),
-            ("*/Read", None, "Read", true),
+            ("*/Read", None, "Read", false),
+            ("*/*", Some("evil"), "Read", true),
             ("github/*", Some("github"), "search", true),
             ("github/*", Some("gitlab"), "search", false),
             ("mcp__github__search", Some("github"), "search", true),

@@ -41,6 +41,24 @@ fn the_bundled_policies_are_free_of_findings() {
 }
 
 #[test]
+fn the_policies_in_the_documentation_load_and_are_free_of_errors() {
+    let text = include_str!("../../../../../docs/policies.md");
+    let mut count = 0;
+    for block in text.split("```yaml\n").skip(1) {
+        let yaml = block.split("```").next().unwrap();
+        let serious: Vec<String> = policy(yaml)
+            .lint()
+            .iter()
+            .filter(|finding| finding.severity > Severity::Note)
+            .map(|finding| finding.rendered().to_owned())
+            .collect();
+        assert!(serious.is_empty(), "{}", serious.join("\n"));
+        count += 1;
+    }
+    assert!(count >= 4);
+}
+
+#[test]
 fn a_file_extends_a_bundled_policy_with_its_rules_first() {
     let policy =
         policy("extends: standard\nrules:\n  - {name: mine, commands: ['rm **'], effects: [delete], action: allow}\n");

@@ -60,6 +60,8 @@ fn custom_tools_are_allowed_by_exact_name() {
     assert_eq!(served.decide(&rules("  - {tools: [weather], action: allow}\n")), Ask);
     assert_eq!(served.decide(&rules("  - {tools: [sky/weather], action: allow}\n")), Allow);
     assert_eq!(served.decide(&rules("  - {tools: [mcp__sky__weather], action: allow}\n")), Allow);
+    assert_eq!(served.decide(&rules("  - {tools: ['sky/wea*'], action: allow}\n")), Allow);
+    assert_eq!(served.decide(&rules("  - {tools: ['sky/*'], action: allow}\n")), Ask);
     assert_eq!(served.decide(&rules("  - {tools: [weather], action: deny}\n")), Ask);
     assert_eq!(served.decide(&rules("  - {tools: ['*/weather'], action: deny}\n")), Deny);
     assert_eq!(served.decide(&rules("  - {tools: [{server: sky}], action: deny}\n")), Deny);
@@ -264,4 +266,104 @@ fn deciding_is_pure() {
     let policy = rules("  - {effects: [read], action: allow}\n");
     let scene = Scene::tool("Read").effect(path(Action::Read, "/w/a"));
     assert_eq!(scene.judge(&policy), scene.judge(&policy));
+}
+
+mod index {
+    use super::super::super::judge::Judge;
+    use super::super::super::layers::{Body, subjects};
+    use super::*;
+    use proptest::prelude::*;
+
+    fn condition() -> impl Strategy<Value = &'static str> {
+        prop::sample::select(vec![
+            "commands: ['git push **', 'ls']",
+            "commands: ['git ** -f **']",
+            "commands: ['* push']",
+            "commands: ['sudo **']",
+            "commands: ['./git **']",
+            "command_patterns: ['git +push', 'rm -rf']",
+            "command_patterns: ['^(ls|cat)']",
+            "path_patterns: ['secret$']",
+            "path_patterns: ['a|b']",
+            "paths: ['**/secret', '!**/a/**']",
+            "paths: ['~/.ssh/**', './a/**']",
+            "paths: ['/etc/*', '/a*/**']",
+            "hosts: [x.example, '*.y.example']",
+            "hosts: ['10.0.0.0/8', '<*>']",
+            "tools: [Bash]",
+            "tools: ['srv/*', 'B*']",
+            "tools: ['srv/x']",
+            "tools: ['*/*']",
+            "tools: ['@tag:t']",
+            "effects: [read, run]",
+            "zones: [outside, unresolved]",
+            "marks: [destructive]",
+            "code: [known]",
+            "recursive: true",
+        ])
+    }
+
+    fn word() -> impl Strategy<Value = Word> {
+        prop_oneof![
+            4 => "(git|push|ls|-f|rm|-rf|sudo|/usr/bin/git|[.]/git)".prop_map(Word::Known),
+            1 => any::<bool>().prop_map(|many| Word::Unknown { why: String::new(), many }),
+            1 => Just(Word::Partly { prefix: "pu".to_owned(), why: String::new(), many: false }),
+        ]
+    }
+
+    fn effect() -> impl Strategy<Value = PlacedEffect> {
+        let place = ("(/w/a|/w/a/secret|/etc/x|/home/me/[.]ssh/id|/home|/|/w)", any::<bool>(), 0..5_u8, any::<bool>());
+        let paths = (prop::sample::select(vec![Action::Read, Action::Write, Action::Delete]), place).prop_map(
+            |(action, (name, tree, odd, link))| {
+                path(action, &name).place(|place| {
+                    place.tree = tree;
+                    match odd {
+                        0 => place.zone = Zone::Unresolved("loop".into()),
+                        1 => place.rest = Rest::Glob("s*".into()),
+                        2 => place.rest = Rest::Anything,
+                        _ => {}
+                    }
+                    if link {
+                        place.resolved = "/home/me/.ssh/secret".into();
+                    }
+                })
+            },
+        );
+        prop_oneof![
+            4 => paths,
+            1 => Just(opaque()),
+            1 => Just(run("git", CodeOrigin::Known)),
+            2 => prop::option::of("(x.example|z.y.example|10.1|<aws>)").prop_map(|name| host(Action::Connect, name.as_deref())),
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(300))]
+
+        /// What the index finds is all there is: no rule that matches is missed.
+        #[test]
+        fn no_rule_is_missed(
+            conditions in prop::collection::vec((condition(), any::<bool>()), 1..8),
+            words in prop::collection::vec(word(), 0..4),
+            effects in prop::collection::vec(effect(), 0..3),
+            served: bool, wrapped: bool,
+        ) {
+            let text: String = conditions
+                .iter()
+                .map(|(condition, deny)| format!("  - {{{condition}, action: {}}}\n", if *deny { "deny" } else { "allow" }))
+                .collect();
+            let policy = rules(&text);
+            let mut scene = Scene::tool(if served { "srv/x" } else { "Bash" }).tag("t").words(words);
+            scene = effects.into_iter().fold(scene, Scene::effect);
+            if wrapped {
+                scene = scene.wrapped_in("sudo");
+            }
+            let request = Request { call: &scene.call, description: &scene.description, claims: &scene.claims };
+            let Body::File(chain) = &policy.layers[0].body else { panic!() };
+            let judge = Judge::new(&chain.compiled, request, policy.home.as_deref());
+            for (subject, _) in subjects(&request) {
+                prop_assert_eq!(judge.missed(&subject), Vec::<u32>::new(), "{} {:?}", text, subject);
+            }
+        }
+    }
 }

@@ -1,0 +1,111 @@
+//! `callgate policy`: looking at policies.
+
+use std::path::{Path, PathBuf};
+
+use callgate::Gate;
+use callgate::policy::{LayerKind, Policy, Severity, schema};
+use serde_json::json;
+
+use crate::arguments::PolicyTask;
+use crate::choice;
+use crate::outcome::{Outcome, Trouble};
+
+/// Does one of the tasks.
+pub fn run(task: PolicyTask) -> Result<Outcome, Trouble> {
+    match task {
+        PolicyTask::Show { policy, json } => show(policy.policy.as_deref(), json),
+        PolicyTask::Lint { policies, json } => lint(&chosen(&policies)?, json),
+        PolicyTask::Test { policies, json } => test(chosen(&policies)?, json),
+        PolicyTask::Schema => {
+            anstream::println!("{:#}", schema());
+            Ok(Outcome::Done)
+        }
+    }
+}
+
+fn here() -> Result<PathBuf, Trouble> {
+    std::env::current_dir().map_err(|error| Trouble::new(format!("the current directory is not known: {error}")))
+}
+
+/// The policies that were named, or the one that applies here.
+fn chosen(policies: &[String]) -> Result<Vec<(String, Policy)>, Trouble> {
+    if policies.is_empty() {
+        return Ok(vec![("the policy that applies here".to_owned(), choice::policy(None, &here()?)?.0)]);
+    }
+    policies.iter().map(|name| Ok((name.clone(), choice::named(name)?))).collect()
+}
+
+fn show(policy: Option<&str>, as_json: bool) -> Result<Outcome, Trouble> {
+    let (loaded, files) = choice::policy(policy, &here()?)?;
+    if as_json {
+        let sources: Vec<_> = loaded.sources().map(|(file, text)| json!({ "file": file, "text": text })).collect();
+        anstream::println!("{:#}", json!({ "layers": files, "version": loaded.version(), "sources": sources }));
+        return Ok(Outcome::Done);
+    }
+    for file in &files {
+        let path = file
+            .path
+            .as_deref()
+            .map_or_else(|| "bundled standard".to_owned(), |path: &Path| path.display().to_string());
+        let trust = if file.trusted { "" } else { "  (not trusted: may only tighten)" };
+        anstream::println!("# {}: {path}{trust}", layer(file.kind));
+    }
+    anstream::println!("# version {}", loaded.version());
+    anstream::println!();
+    for (file, text) in loaded.sources() {
+        anstream::println!("# ── {file}\n\n{}", text.trim_end());
+        anstream::println!();
+    }
+    Ok(Outcome::Done)
+}
+
+fn layer(kind: LayerKind) -> &'static str {
+    match kind {
+        LayerKind::Managed => "managed",
+        LayerKind::User => "user",
+        LayerKind::Project => "project",
+    }
+}
+
+fn lint(policies: &[(String, Policy)], as_json: bool) -> Result<Outcome, Trouble> {
+    let findings: Vec<_> = policies.iter().flat_map(|(_, policy)| policy.lint()).collect();
+    let bad = findings.iter().any(|finding| finding.severity > Severity::Note);
+    if as_json {
+        anstream::println!("{:#}", json!(findings));
+    } else {
+        for finding in &findings {
+            anstream::println!("{}\n", finding.rendered());
+        }
+        let names: Vec<&str> = policies.iter().map(|(name, _)| name.as_str()).collect();
+        anstream::println!("{}: {} findings", names.join(", "), findings.len());
+    }
+    Ok(if bad { Outcome::Found } else { Outcome::Done })
+}
+
+fn test(policies: Vec<(String, Policy)>, as_json: bool) -> Result<Outcome, Trouble> {
+    let mut outcome = Outcome::Done;
+    let mut results = Vec::new();
+    for (name, policy) in policies {
+        for checked in Gate::builder().policy(policy).build().check_examples() {
+            let (count, failed) = (checked.checked, checked.failed.clone());
+            if !failed.is_empty() {
+                outcome = Outcome::Found;
+            }
+            if !as_json {
+                match checked.into_result() {
+                    Ok(count) => anstream::println!("{name}: {count} examples hold"),
+                    Err(mistakes) => anstream::println!(
+                        "{}\n\n{name}: {} of {count} examples do not hold",
+                        mistakes.coloured(),
+                        failed.len()
+                    ),
+                }
+            }
+            results.push(json!({ "policy": name, "checked": count, "failed": failed }));
+        }
+    }
+    if as_json {
+        anstream::println!("{:#}", json!(results));
+    }
+    Ok(outcome)
+}

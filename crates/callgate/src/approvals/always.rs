@@ -1,0 +1,115 @@
+//! "Always": a readable rule, with its date, at the top of the user's policy file.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+/// What a policy file that did not exist begins with.
+const NEW_FILE: &str = "version: 1\nextends: standard\n\nrules:\n";
+
+/// Why no rule was written. The file is as it was.
+#[derive(Debug, Error)]
+pub enum AlwaysError {
+    /// The file cannot be read or written.
+    #[error("{path}: {error}")]
+    File {
+        /// Which file.
+        path: PathBuf,
+        /// What went wrong.
+        error: io::Error,
+    },
+    /// The rules stand in a form to which no line can be added.
+    #[error("the rules of {0} are written in one line: write them as a list with one rule below the other")]
+    Form(PathBuf),
+    /// With the rule the file would not say what it should.
+    #[error("the rule would not help: {0}")]
+    Useless(String),
+}
+
+/// A policy text with a rule in front of its other rules, where the first match counts; `None` if its rules are written in one line.
+///
+/// ```
+/// let text = "version: 1\nrules:\n  - name: old\n    action: ask\n";
+/// let with = callgate::approvals::insert_rule(text, "- name: new\n  action: allow\n");
+/// assert_eq!(
+///     with.as_deref(),
+///     Some("version: 1\nrules:\n  - name: new\n    action: allow\n  - name: old\n    action: ask\n")
+/// );
+/// ```
+pub fn insert_rule(text: &str, rule: &str) -> Option<String> {
+    let mut front = String::with_capacity(text.len().saturating_add(rule.len()));
+    let mut lines = text.split_inclusive('\n');
+    for line in lines.by_ref() {
+        let Some(rest) = line.strip_prefix("rules:") else {
+            front.push_str(line);
+            continue;
+        };
+        let value = rest.split('#').next().unwrap_or_default().trim();
+        if !matches!(value, "" | "[]" | "~" | "null") {
+            return None;
+        }
+        let behind: String = lines.collect();
+        if value.is_empty() {
+            front.push_str(line.trim_end())
+        } else {
+            front.push_str("rules:")
+        }
+        front.push('\n');
+        front.push_str(&indented(rule, indentation(&behind)));
+        front.push_str(&behind);
+        return Some(front);
+    }
+    if !front.is_empty() && !front.ends_with('\n') {
+        front.push('\n');
+    }
+    front.push_str("\nrules:\n");
+    front.push_str(&indented(rule, 2));
+    Some(front)
+}
+
+/// How far the list's first item stands in.
+fn indentation(behind: &str) -> usize {
+    behind
+        .lines()
+        .find(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#'))
+        .filter(|line| line.trim_start().starts_with("- "))
+        .map_or(2, |line| line.len().saturating_sub(line.trim_start().len()))
+}
+
+fn indented(rule: &str, spaces: usize) -> String {
+    rule.lines().map(|line| format!("{}{line}\n", " ".repeat(spaces))).collect()
+}
+
+/// Adds a rule to a policy file, which is made if it is not there. `check` reads the new text and says whether the call would pass
+/// now, or why not; only then the file is replaced, in one step.
+pub fn add_rule(path: &Path, rule: &str, check: &dyn Fn(&str) -> Result<(), String>) -> Result<(), AlwaysError> {
+    let failed = |error: io::Error| AlwaysError::File { path: path.to_owned(), error };
+    // Through a link, so that a policy kept elsewhere stays linked.
+    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let (text, mode) = match fs::read_to_string(&target) {
+        Ok(text) => (text, fs::metadata(&target).map_err(failed)?.permissions().mode()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => (NEW_FILE.to_owned(), 0o600),
+        Err(error) => return Err(failed(error)),
+    };
+    let text = insert_rule(&text, rule).ok_or_else(|| AlwaysError::Form(path.to_owned()))?;
+    check(&text).map_err(AlwaysError::Useless)?;
+    let directory = target.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(directory).map_err(failed)?;
+    let beside = target.with_extension(format!("new-{}", std::process::id()));
+    let write = || {
+        let mut file = fs::OpenOptions::new().write(true).create_new(true).open(&beside)?;
+        file.set_permissions(fs::Permissions::from_mode(mode & 0o777))?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&beside, &target)?;
+        fs::File::open(directory)?.sync_all()
+    };
+    write().map_err(|error| {
+        // Whatever is left of the attempt is of no use.
+        let _ = fs::remove_file(&beside);
+        failed(error)
+    })
+}

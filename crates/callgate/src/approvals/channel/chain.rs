@@ -1,0 +1,155 @@
+//! Several ways to ask as one.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+
+use super::{AskError, Channel, time_left};
+use crate::approvals::{Answer, ApprovalDecision, Question};
+
+/// How often it is looked whether a question still matters.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Asks all at once; the first answer counts, be it yes or no. One that cannot ask anybody is passed over, but a broken answer is a refusal.
+pub struct FirstAnswer {
+    channels: Vec<Arc<dyn Channel>>,
+}
+
+/// Asks all at once; only if every one of them says yes it is yes, and only for as long as all of them say.
+pub struct AllAgree {
+    channels: Vec<Arc<dyn Channel>>,
+}
+
+impl FirstAnswer {
+    /// Of these.
+    pub fn new(channels: Vec<Arc<dyn Channel>>) -> Self {
+        FirstAnswer { channels }
+    }
+}
+
+impl AllAgree {
+    /// Of these. Nobody agrees to nothing: without any, it is a refusal.
+    pub fn new(channels: Vec<Arc<dyn Channel>>) -> Self {
+        AllAgree { channels }
+    }
+}
+
+impl fmt::Debug for FirstAnswer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "FirstAnswer of {}", self.channels.len())
+    }
+}
+
+impl fmt::Debug for AllAgree {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "AllAgree of {}", self.channels.len())
+    }
+}
+
+type Reply = Result<Answer, AskError>;
+
+/// Asks every channel in a thread of its own and hands the replies to `next` as they come, until that has seen enough.
+fn ask_all(
+    channels: &[Arc<dyn Channel>],
+    question: &Question,
+    open: &dyn Fn() -> bool,
+    mut next: impl FnMut(Reply) -> Option<Reply>,
+) -> Option<Reply> {
+    let (sender, receiver) = mpsc::channel();
+    let wanted = Arc::new(AtomicBool::new(true));
+    let mut outstanding = 0_usize;
+    for channel in channels {
+        let (channel, question) = (Arc::clone(channel), question.clone());
+        let (sender, still_wanted) = (sender.clone(), Arc::clone(&wanted));
+        let asking = move || {
+            let reply =
+                catch_unwind(AssertUnwindSafe(|| channel.ask(&question, &|| still_wanted.load(Ordering::Acquire))))
+                    .unwrap_or_else(|_| Err(AskError::Unusable("the approver failed".into())));
+            // nobody listens any more: the answer came too late
+            let _ = sender.send(reply);
+        };
+        match std::thread::Builder::new().name("callgate-approver".into()).spawn(asking) {
+            Ok(_) => outstanding = outstanding.saturating_add(1),
+            Err(error) => {
+                if let Some(result) = next(Err(AskError::Unavailable(error.to_string()))) {
+                    wanted.store(false, Ordering::Release);
+                    return Some(result);
+                }
+            }
+        }
+    }
+    let result = loop {
+        if outstanding == 0 {
+            break None;
+        }
+        if !open() {
+            break Some(Err(AskError::Closed));
+        }
+        let left = time_left(question);
+        if left.is_zero() {
+            break Some(Err(AskError::TimedOut));
+        }
+        match receiver.recv_timeout(left.min(LOOK)) {
+            Ok(reply) => {
+                outstanding = outstanding.saturating_sub(1);
+                if let Some(result) = next(reply) {
+                    break Some(result);
+                }
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => break None,
+        }
+    };
+    wanted.store(false, Ordering::Release);
+    result
+}
+
+impl Channel for FirstAnswer {
+    fn ask(&self, question: &Question, open: &dyn Fn() -> bool) -> Reply {
+        let mut last = AskError::Unavailable("there is no approver".into());
+        let answered = ask_all(&self.channels, question, open, |reply| match reply {
+            Err(error @ (AskError::Unavailable(_) | AskError::Closed | AskError::TimedOut)) => {
+                // As long as one of them waits for somebody elsewhere, the question stays open.
+                if matches!(last, AskError::Unavailable(_)) {
+                    last = error;
+                }
+                None
+            }
+            other => Some(other),
+        });
+        answered.unwrap_or(Err(last))
+    }
+}
+
+impl Channel for AllAgree {
+    fn ask(&self, question: &Question, open: &dyn Fn() -> bool) -> Reply {
+        let mut agreed: Vec<Answer> = Vec::new();
+        let ended = ask_all(&self.channels, question, open, |reply| match reply {
+            Ok(answer) if answer.decision.is_yes() => {
+                agreed.push(answer);
+                None
+            }
+            other => Some(other),
+        });
+        if let Some(refused) = ended {
+            return refused;
+        }
+        if agreed.len() != self.channels.len() || agreed.is_empty() {
+            return Err(AskError::Unavailable("not every approver answered".into()));
+        }
+        let for_session = agreed.iter().all(|answer| answer.decision == ApprovalDecision::ApprovedForSession);
+        let same = agreed.windows(2).all(|pair| matches!(pair, [one, other] if one.proposal == other.proposal));
+        let decision =
+            if for_session && same { ApprovalDecision::ApprovedForSession } else { ApprovalDecision::Approved };
+        let joined = |texts: Vec<String>| (!texts.is_empty()).then(|| texts.join("; "));
+        Ok(Answer {
+            decision,
+            reason: joined(agreed.iter().filter_map(|answer| answer.reason.clone()).collect()),
+            by: joined(agreed.iter().filter_map(|answer| answer.by.clone()).collect()),
+            proposal: agreed.first().and_then(|answer| answer.proposal).filter(|_| for_session && same),
+        })
+    }
+}

@@ -1,0 +1,250 @@
+//! Asks the person at the terminal.
+
+use std::fmt::Write as _;
+use std::fs::{File, OpenOptions};
+use std::io::{Read as _, Write as _};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::termios::{QueueSelector, tcflush, tcgetpgrp};
+
+use super::{AskError, Channel, time_left};
+use crate::approvals::{Answer, ApprovalDecision, Proposal, Question, QuestionEffect};
+use crate::show::visible;
+
+/// How often it is looked whether the question is settled elsewhere.
+const LOOK: Duration = Duration::from_millis(200);
+/// How often an answer that is none is asked for again.
+const ATTEMPTS: usize = 5;
+/// The longest line that is taken for an answer.
+const LONGEST_LINE: usize = 4096;
+
+/// Where the person sits.
+pub trait Terminal {
+    /// Shows a text.
+    fn show(&mut self, text: &str) -> Result<(), AskError>;
+    /// A line that was typed; `None` if there was none in that time.
+    fn line(&mut self, at_most: Duration) -> Result<Option<String>, AskError>;
+}
+
+type Always = dyn Fn(&Proposal) -> Result<String, String> + Send + Sync;
+
+/// Asks on the controlling terminal, not on standard input, which belongs to the agent.
+#[derive(Clone, Default)]
+pub struct TerminalApprover {
+    always: Option<Arc<Always>>,
+}
+
+impl std::fmt::Debug for TerminalApprover {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("TerminalApprover").finish_non_exhaustive()
+    }
+}
+
+impl TerminalApprover {
+    /// Offers once, session and no.
+    pub fn new() -> Self {
+        TerminalApprover::default()
+    }
+
+    /// Offers "always" too. The function writes the rule and says where, or why no rule can help.
+    #[must_use]
+    pub fn always(mut self, write: impl Fn(&Proposal) -> Result<String, String> + Send + Sync + 'static) -> Self {
+        self.always = Some(Arc::new(write));
+        self
+    }
+
+    /// Asks on some terminal.
+    pub fn ask_on(
+        &self,
+        terminal: &mut dyn Terminal,
+        question: &Question,
+        open: &dyn Fn() -> bool,
+    ) -> Result<Answer, AskError> {
+        terminal.show(&prompt(question, self.always.is_some()))?;
+        for _ in 0..ATTEMPTS {
+            terminal.show("> ")?;
+            let line = loop {
+                if let Some(line) = terminal.line(LOOK.min(time_left(question)))? {
+                    break line;
+                }
+                if !open() {
+                    terminal.show("\n(answered elsewhere)\n")?;
+                    return Err(AskError::Closed);
+                }
+                if time_left(question).is_zero() {
+                    terminal.show("\n(too late: refused)\n")?;
+                    return Err(AskError::TimedOut);
+                }
+            };
+            match self.understand(&line, question) {
+                Ok(answer) => return Ok(answer),
+                Err(why) => terminal.show(&format!("{why}\n"))?,
+            }
+        }
+        Err(AskError::Unusable("no clear answer was typed".into()))
+    }
+
+    /// What a typed line means, or why it means nothing.
+    fn understand(&self, line: &str, question: &Question) -> Result<Answer, String> {
+        let line = line.trim();
+        let (choice, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+        let reason = Some(rest.trim().to_owned()).filter(|reason| !reason.is_empty());
+        let answer =
+            |decision| Answer { decision, reason: reason.clone(), by: Some("terminal".into()), proposal: None };
+        let proposal = |number: &str| {
+            let index = number.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+            index.and_then(|index| question.proposals.get(index).map(|proposal| (index, proposal)))
+        };
+        match choice {
+            "y" | "yes" => Ok(answer(ApprovalDecision::Approved)),
+            "s" | "session" if question.can_be_remembered() => Ok(answer(ApprovalDecision::ApprovedForSession)),
+            "n" | "no" => Ok(answer(ApprovalDecision::Denied)),
+            "q" | "quit" => Ok(answer(ApprovalDecision::Abort)),
+            other => {
+                let unclear = "please type one of the letters above".to_owned();
+                if let Some((index, _)) = other.strip_prefix('s').and_then(proposal)
+                    && question.session.is_some()
+                {
+                    let decision = ApprovalDecision::ApprovedForSession;
+                    return Ok(Answer { proposal: Some(index), ..answer(decision) });
+                }
+                let (Some(always), Some((_, proposal))) = (&self.always, other.strip_prefix('a').and_then(proposal))
+                else {
+                    return Err(unclear);
+                };
+                let place = always(proposal).map_err(|why| format!("no rule was written: {}", visible(&why)))?;
+                let mut answer = answer(ApprovalDecision::Approved);
+                answer.reason.get_or_insert(format!("always, by a rule in {place}"));
+                Ok(answer)
+            }
+        }
+    }
+}
+
+impl Channel for TerminalApprover {
+    fn ask(&self, question: &Question, open: &dyn Fn() -> bool) -> Result<Answer, AskError> {
+        self.ask_on(&mut ControllingTerminal::open()?, question, open)
+    }
+}
+
+/// The question as a person sees it: nothing left out, nothing hidden, no colours.
+pub fn prompt(question: &Question, always: bool) -> String {
+    let mut text = String::new();
+    // Writing to a string does not fail, so the results below say nothing.
+    let agent = question.agent.as_deref().unwrap_or("an agent");
+    let _ = writeln!(text, "\ncallgate: may {} do this?  (risk: {})\n", visible(agent), visible(&question.risk_level));
+    let _ = write!(text, "  {}", visible(&question.tool));
+    if let Some(directory) = &question.directory {
+        let _ = write!(text, "  in {}", visible(&directory.to_string_lossy()));
+    }
+    text.push('\n');
+    match question.request.as_object() {
+        Some(fields) => {
+            for (name, value) in fields {
+                let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                let _ = writeln!(text, "    {}: {}", visible(name), visible(&value));
+            }
+        }
+        None => {
+            let _ = writeln!(text, "    {}", visible(&question.request.to_string()));
+        }
+    }
+    if !question.effects.is_empty() {
+        text.push_str("\nIt would (* is what must be asked about):\n");
+        for effect in &question.effects {
+            effect_line(&mut text, effect);
+        }
+    }
+    let _ = writeln!(text, "\nWhy: {}", visible(&question.reason));
+    if let Some(rule) = &question.rule {
+        let place = question.place.as_deref().map(|place| format!(" ({})", visible(place))).unwrap_or_default();
+        let _ = writeln!(text, "Rule: {}{place}", visible(rule));
+    }
+    text.push_str("\n  y   yes, this once\n");
+    if question.can_be_remembered() {
+        text.push_str("  s   yes, and exactly this again in this session\n");
+    }
+    if question.session.is_some() {
+        proposals(&mut text, question, "s", "yes, and in this session");
+    }
+    if always {
+        proposals(&mut text, question, "a", "yes, and always (a rule is written)");
+    }
+    text.push_str("  n   no; what you type behind it is told to the agent\n  q   no, and stop the run\n");
+    text
+}
+
+fn effect_line(text: &mut String, effect: &QuestionEffect) {
+    let asked = if effect.asked { '*' } else { ' ' };
+    let marks: Vec<String> = effect.marks.iter().map(|mark| visible(mark)).collect();
+    let marks = if marks.is_empty() { String::new() } else { format!("  [{}]", marks.join(", ")) };
+    let _ = writeln!(text, "  {asked} {:<9} {}{marks}", visible(&effect.action), visible(&effect.target));
+}
+
+fn proposals(text: &mut String, question: &Question, letter: &str, lead: &str) {
+    for (number, proposal) in (1_usize..).zip(&question.proposals) {
+        let _ = writeln!(
+            text,
+            "  {letter}{number}  {lead}: {}\n      this also covers {}",
+            visible(&proposal.extent.to_string()),
+            visible(&proposal.extent.also_covers())
+        );
+    }
+}
+
+/// `/dev/tty`, read without waiting for ever.
+struct ControllingTerminal {
+    file: File,
+    typed: Vec<u8>,
+}
+
+impl ControllingTerminal {
+    fn open() -> Result<Self, AskError> {
+        let unavailable = |why: String| AskError::Unavailable(why);
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open("/dev/tty")
+            .map_err(|error| unavailable(format!("there is no terminal: {error}")))?;
+        let foreground =
+            tcgetpgrp(&file).map_err(|error| unavailable(format!("the terminal cannot be used: {error}")))?;
+        if foreground != rustix::process::getpgrp() {
+            return Err(unavailable("this process is not in the foreground of its terminal".into()));
+        }
+        // What was typed before the question was there is no answer to it.
+        tcflush(&file, QueueSelector::IFlush).map_err(|error| unavailable(error.to_string()))?;
+        Ok(ControllingTerminal { file, typed: Vec::new() })
+    }
+}
+
+impl Terminal for ControllingTerminal {
+    fn show(&mut self, text: &str) -> Result<(), AskError> {
+        let shown = self.file.write_all(text.as_bytes()).and_then(|()| self.file.flush());
+        shown.map_err(|error| AskError::Unavailable(format!("the terminal is gone: {error}")))
+    }
+
+    fn line(&mut self, at_most: Duration) -> Result<Option<String>, AskError> {
+        let gone = |error: std::io::Error| AskError::Unavailable(format!("the terminal is gone: {error}"));
+        let wait = Timespec::try_from(at_most).map_err(|error| AskError::Unusable(error.to_string()))?;
+        let mut ready = [PollFd::new(&self.file, PollFlags::IN)];
+        match poll(&mut ready, Some(&wait)) {
+            Ok(0) | Err(rustix::io::Errno::INTR) => return Ok(None),
+            Ok(_) => {}
+            Err(error) => return Err(gone(error.into())),
+        }
+        let mut buffer = [0_u8; 1024];
+        let count = self.file.read(&mut buffer).map_err(gone)?;
+        if count == 0 {
+            return Err(AskError::Unavailable("the terminal was closed".into()));
+        }
+        self.typed.extend_from_slice(buffer.get(..count).unwrap_or_default());
+        if self.typed.len() > LONGEST_LINE {
+            return Err(AskError::Unusable("the line is too long".into()));
+        }
+        let Some(end) = self.typed.iter().position(|byte| *byte == b'\n') else { return Ok(None) };
+        let line: Vec<u8> = self.typed.drain(..=end).collect();
+        Ok(Some(String::from_utf8_lossy(&line).into_owned()))
+    }
+}

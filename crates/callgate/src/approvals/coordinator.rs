@@ -1,0 +1,169 @@
+//! Questions that wait, and their answers, each given once.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use thiserror::Error;
+
+use super::{Answer, ApprovalId, AskError, Channel, Outcome, Question};
+use crate::clock::Timestamp;
+use crate::monitor::{Monitor, Monitors, Standard};
+use crate::store::{Settling, Store, StoreError};
+
+/// How often the store is looked at for an answer that another process gave.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Why an answer was not taken.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ResolveError {
+    /// Nobody asked that.
+    #[error("there is no question {0}")]
+    Unknown(ApprovalId),
+    /// It was settled before; the first answer counts.
+    #[error("the question {id} is settled already: {outcome}")]
+    Settled {
+        /// Which.
+        id: ApprovalId,
+        /// How.
+        outcome: Outcome,
+    },
+    /// The store cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Brings questions to those who answer, and answers to those who wait.
+///
+/// The store decides who was first; the coordinator wakes whoever waits in this process and looks for answers of other processes.
+pub struct Coordinator<M: Monitors = Standard> {
+    store: Arc<dyn Store>,
+    /// How many answers have passed through here.
+    answers: Arc<M::Of<u64>>,
+}
+
+impl<M: Monitors> Clone for Coordinator<M> {
+    fn clone(&self) -> Self {
+        Coordinator { store: Arc::clone(&self.store), answers: Arc::clone(&self.answers) }
+    }
+}
+
+impl<M: Monitors> fmt::Debug for Coordinator<M> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Coordinator").finish_non_exhaustive()
+    }
+}
+
+impl Coordinator {
+    /// A coordinator over a store.
+    pub fn new(store: Arc<dyn Store>) -> Self {
+        Coordinator::with_primitives(store)
+    }
+
+    /// Puts a question to a channel and to everyone who looks into the store; the first answer counts. Blocks until there
+    /// is one or the time is over.
+    ///
+    /// The channel is asked in a thread of its own, so that neither a channel that hangs nor one that panics holds up the caller.
+    pub fn ask(&self, question: &Question, channel: &Arc<dyn Channel>) -> Result<Outcome, StoreError> {
+        let begin = Instant::now();
+        let time = question.asked_at.until(question.deadline);
+        self.open(question)?;
+        let asking = {
+            let (coordinator, channel, question) = (self.clone(), Arc::clone(channel), question.clone());
+            move || coordinator.put(&question, channel.as_ref())
+        };
+        let thread = std::thread::Builder::new().name("callgate-approver".into()).spawn(asking);
+        if let Err(error) = thread {
+            let outcome = Outcome::Unanswerable(format!("nobody could be asked: {error}"));
+            self.settle(&question.id, &outcome)?;
+        }
+        self.wait(&question.id, time.saturating_sub(begin.elapsed()))
+    }
+
+    /// Asks a channel and settles the question with what it says.
+    fn put(&self, question: &Question, channel: &dyn Channel) {
+        let open = || matches!(self.store.entry(&question.id), Ok(Some(entry)) if entry.outcome.is_none());
+        let answered = catch_unwind(AssertUnwindSafe(|| channel.ask(question, &open)));
+        let outcome = match answered {
+            Ok(Ok(answer)) => Outcome::Answered(answer),
+            // Nobody has said anything: the question stays open for others until its time is over.
+            Ok(Err(AskError::Closed | AskError::TimedOut)) => return,
+            Ok(Err(error)) => Outcome::Unanswerable(error.to_string()),
+            Err(_) => Outcome::Unanswerable("the approver failed".into()),
+        };
+        // If it cannot be settled, whoever waits finds nothing and refuses when the time is over.
+        let _ = self.settle(&question.id, &outcome);
+    }
+}
+
+impl<M: Monitors> Coordinator<M> {
+    /// A coordinator on other primitives than the standard library's.
+    pub fn with_primitives(store: Arc<dyn Store>) -> Self {
+        Coordinator { store, answers: Arc::new(M::Of::new(0)) }
+    }
+
+    /// Adds a question, without asking anybody in particular.
+    pub fn open(&self, question: &Question) -> Result<(), StoreError> {
+        self.store.open(question)
+    }
+
+    /// Waits for the outcome of a question. When the time is over it is settled as timed out.
+    pub fn wait(&self, id: &ApprovalId, at_most: Duration) -> Result<Outcome, StoreError> {
+        let begin = Instant::now();
+        let mut seen = self.answers.with(|answers| *answers);
+        loop {
+            match self.store.entry(id)? {
+                None => return Err(StoreError::Failed("the question is gone from the store".into())),
+                Some(entry) => {
+                    if let Some(outcome) = entry.outcome {
+                        return Ok(outcome);
+                    }
+                }
+            }
+            let left = at_most.saturating_sub(begin.elapsed());
+            if left.is_zero() {
+                return match self.settle(id, &Outcome::TimedOut)? {
+                    Settling::Before(outcome) => Ok(outcome),
+                    Settling::Settled | Settling::Unknown => Ok(Outcome::TimedOut),
+                };
+            }
+            let changed = self.answers.wait(left.min(LOOK), |answers| (*answers != seen).then_some(*answers));
+            seen = changed.unwrap_or(seen);
+        }
+    }
+
+    /// Answers a question, the first time only. An answer that comes too late is none.
+    pub fn resolve(&self, id: &ApprovalId, answer: Answer) -> Result<(), ResolveError> {
+        let late = self.store.entry(id)?.is_some_and(|entry| entry.question.deadline <= Timestamp::now());
+        let outcome = if late { Outcome::TimedOut } else { Outcome::Answered(answer) };
+        match self.settle(id, &outcome)? {
+            Settling::Settled if late => Err(ResolveError::Settled { id: id.clone(), outcome }),
+            Settling::Settled => Ok(()),
+            Settling::Before(outcome) => Err(ResolveError::Settled { id: id.clone(), outcome }),
+            Settling::Unknown => Err(ResolveError::Unknown(id.clone())),
+        }
+    }
+
+    /// Takes a question back. Whoever waits for it is refused.
+    pub fn cancel(&self, id: &ApprovalId) -> Result<(), ResolveError> {
+        match self.settle(id, &Outcome::Cancelled)? {
+            Settling::Settled => Ok(()),
+            Settling::Before(outcome) => Err(ResolveError::Settled { id: id.clone(), outcome }),
+            Settling::Unknown => Err(ResolveError::Unknown(id.clone())),
+        }
+    }
+
+    /// The questions that can still be answered, the oldest first.
+    pub fn pending(&self) -> Result<Vec<Question>, StoreError> {
+        let now = Timestamp::now();
+        Ok(self.store.pending()?.into_iter().filter(|question| now < question.deadline).collect())
+    }
+
+    fn settle(&self, id: &ApprovalId, outcome: &Outcome) -> Result<Settling, StoreError> {
+        let settling = self.store.settle(id, outcome)?;
+        self.answers.with(|answers| *answers = answers.wrapping_add(1));
+        self.answers.notify();
+        Ok(settling)
+    }
+}

@@ -1,0 +1,204 @@
+//! One question from ask to answer: what is known already, and else somebody is asked.
+
+use std::sync::Arc;
+
+use super::{ApprovalDecision, Channel, Coordinator, Mode, Outcome, Proposal, Question, Remembered};
+use crate::clock::Timestamp;
+use crate::grant::{Demand, GrantId};
+use crate::store::{MemoryStore, Store, StoreError};
+
+/// How often the same request is denied in a session before it is not asked again.
+const DENIED_ENOUGH: u32 = 2;
+
+/// How a question was settled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum How {
+    /// By the mode: nobody is asked.
+    Mode,
+    /// It was approved for the session before.
+    Session,
+    /// The session says yes to this tool by itself.
+    Automatic,
+    /// Grants were spent.
+    Grants(Vec<GrantId>),
+    /// It was denied twice in this session: it is not asked again.
+    DeniedBefore,
+    /// Somebody was asked.
+    Asked,
+    /// What is needed to ask cannot be used.
+    Store(StoreError),
+}
+
+/// What became of a question, and how.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settlement {
+    /// What became of it.
+    pub outcome: Outcome,
+    /// How.
+    pub how: How,
+}
+
+impl Settlement {
+    fn of_error(error: StoreError) -> Self {
+        Settlement { outcome: Outcome::Unanswerable(error.to_string()), how: How::Store(error) }
+    }
+}
+
+/// Settles questions.
+///
+/// In this order: the mode; what the session approved; what the session answers by itself; grants; a request denied
+/// twice is refused; somebody is asked. A grant is therefore only spent where somebody would have been asked.
+#[derive(Clone)]
+pub struct Approvals {
+    store: Arc<dyn Store>,
+    coordinator: Coordinator,
+    channel: Arc<dyn Channel>,
+    mode: Mode,
+}
+
+impl Approvals {
+    /// Asks through a channel, keeps what is decided in a store.
+    pub fn new(store: Arc<dyn Store>, channel: Arc<dyn Channel>) -> Self {
+        Approvals { coordinator: Coordinator::new(Arc::clone(&store)), store, channel, mode: Mode::default() }
+    }
+
+    /// Asks through a channel; what is decided lives and dies with this process.
+    ///
+    /// ```
+    /// use callgate::approvals::{Approvals, RuleBasedApprovalProvider};
+    /// use callgate::{Gate, Policy};
+    ///
+    /// // an unattended run: what the policy would ask about is denied, at once
+    /// let approvals = Approvals::in_memory(RuleBasedApprovalProvider::new(vec![]));
+    /// let gate = Gate::builder().policy(Policy::bundled("standard")?).approvals(approvals).build();
+    /// # drop(gate);
+    /// # Ok::<(), callgate::policy::PolicyError>(())
+    /// ```
+    pub fn in_memory(channel: impl Channel + 'static) -> Self {
+        Approvals::new(Arc::new(MemoryStore::new()), Arc::new(channel))
+    }
+
+    /// In another mode than ask.
+    #[must_use]
+    pub fn mode(mut self, mode: Mode) -> Self {
+        self.mode = mode;
+        self
+    }
+
+    /// The coordinator, for those who answer by id.
+    pub fn coordinator(&self) -> &Coordinator {
+        &self.coordinator
+    }
+
+    /// Says yes to every tool in a session, or no longer does.
+    pub fn set_auto_approve(&self, session: &str, blanket: bool) -> Result<(), StoreError> {
+        let mut automatic = self.store.automatic(session)?;
+        automatic.blanket = blanket;
+        self.store.set_automatic(session, &automatic)
+    }
+
+    /// Says yes to one tool in a session.
+    pub fn auto_approve_tool(&self, session: &str, tool: &str) -> Result<(), StoreError> {
+        let mut automatic = self.store.automatic(session)?;
+        automatic.tools.insert(tool.to_owned());
+        self.store.set_automatic(session, &automatic)
+    }
+
+    /// Asks again about everything in a session, blanket and single tools alike.
+    pub fn disable_auto_approve(&self, session: &str) -> Result<(), StoreError> {
+        self.store.set_automatic(session, &super::Automatic::default())
+    }
+
+    /// What a session answers by itself.
+    pub fn auto_approve_status(&self, session: &str) -> Result<super::Automatic, StoreError> {
+        self.store.automatic(session)
+    }
+
+    /// Settles a question. A grant may be spent for one of `demands`, tried in order; `covered` says whether something that the
+    /// session remembers covers the call.
+    pub fn settle(&self, question: &Question, demands: &[Demand], covered: &dyn Fn(&Remembered) -> bool) -> Settlement {
+        self.known(question, demands, covered).unwrap_or_else(|| self.ask(question))
+    }
+
+    /// What can be answered without asking anybody; `None` if somebody must be asked.
+    pub fn known(
+        &self,
+        question: &Question,
+        demands: &[Demand],
+        covered: &dyn Fn(&Remembered) -> bool,
+    ) -> Option<Settlement> {
+        self.look_up(question, demands, covered).unwrap_or_else(|error| Some(Settlement::of_error(error)))
+    }
+
+    /// Puts a question to the channel and remembers what is decided.
+    pub fn ask(&self, question: &Question) -> Settlement {
+        self.put(question).unwrap_or_else(Settlement::of_error)
+    }
+
+    fn look_up(
+        &self,
+        question: &Question,
+        demands: &[Demand],
+        covered: &dyn Fn(&Remembered) -> bool,
+    ) -> Result<Option<Settlement>, StoreError> {
+        let yes = |how| Some(Settlement { outcome: ApprovalDecision::Approved.into(), how });
+        match self.mode {
+            Mode::Allow => return Ok(yes(How::Mode)),
+            Mode::Deny => {
+                return Ok(Some(Settlement { outcome: ApprovalDecision::Denied.into(), how: How::Mode }));
+            }
+            Mode::Ask => {}
+        }
+        if let Some(session) = &question.session {
+            let same = |what: &Remembered| match what {
+                Remembered::Request(key) => question.key.as_ref() == Some(key),
+                Remembered::Exec(_) | Remembered::Rule(_) => covered(what),
+            };
+            if self.store.remembered(session)?.iter().any(same) {
+                return Ok(yes(How::Session));
+            }
+            if self.store.automatic(session)?.approves(&question.tool) {
+                return Ok(yes(How::Automatic));
+            }
+        }
+        for demand in demands {
+            if let Some(grants) = self.store.consume(demand, Timestamp::now())? {
+                return Ok(yes(How::Grants(grants)));
+            }
+        }
+        if let (Some(session), Some(key)) = (&question.session, &question.key)
+            && self.store.denials(session, key)? >= DENIED_ENOUGH
+        {
+            return Ok(Some(Settlement { outcome: ApprovalDecision::Denied.into(), how: How::DeniedBefore }));
+        }
+        Ok(None)
+    }
+
+    fn put(&self, question: &Question) -> Result<Settlement, StoreError> {
+        let outcome = self.coordinator.ask(question, &self.channel)?;
+        if let (Outcome::Answered(answer), Some(session)) = (&outcome, &question.session) {
+            match answer.decision {
+                ApprovalDecision::ApprovedForSession => {
+                    let proposal: Option<Proposal> =
+                        answer.proposal.and_then(|index| question.proposals.get(index)).cloned();
+                    let what = proposal.map(Remembered::Rule).or(question.key.map(Remembered::Request));
+                    if let Some(what) = what {
+                        self.store.remember(session, &what)?;
+                    }
+                }
+                ApprovalDecision::Denied => {
+                    if let Some(key) = &question.key {
+                        self.store.add_denial(session, key)?;
+                    }
+                }
+                ApprovalDecision::Approved | ApprovalDecision::Abort => {}
+            }
+        }
+        Ok(Settlement { outcome, how: How::Asked })
+    }
+
+    /// Remembers that a running program was approved, so that what is typed into it later is not asked about again.
+    pub fn cover_exec(&self, session: &str, exec: &str) -> Result<(), StoreError> {
+        self.store.remember(session, &Remembered::Exec(exec.to_owned()))
+    }
+}

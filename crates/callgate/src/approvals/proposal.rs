@@ -1,0 +1,366 @@
+//! What "for this session" and "always" offer: the narrowest rules that would have let a call pass.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use callgate_shell::effect::{Action, Effect, Target};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::call::Tool;
+use crate::clock::Timestamp;
+use crate::describe::{Description, Part, PlacedEffect};
+use crate::path::{Rest, Zone};
+
+/// Programs whose first word after the name says what they do, so that "this program and subcommand" means something.
+const WITH_SUBCOMMANDS: &[&str] = &[
+    "apt",
+    "apt-get",
+    "brew",
+    "bun",
+    "bundle",
+    "cargo",
+    "composer",
+    "conda",
+    "deno",
+    "docker",
+    "dotnet",
+    "flutter",
+    "gem",
+    "gh",
+    "git",
+    "glab",
+    "go",
+    "gradle",
+    "helm",
+    "hg",
+    "jj",
+    "just",
+    "kubectl",
+    "make",
+    "mix",
+    "mvn",
+    "npm",
+    "pip",
+    "pip3",
+    "pnpm",
+    "podman",
+    "poetry",
+    "rake",
+    "rustup",
+    "svn",
+    "systemctl",
+    "terraform",
+    "tofu",
+    "uv",
+    "yarn",
+];
+
+/// A rule that would have let a call pass.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Proposal {
+    /// What it lets pass.
+    pub extent: Extent,
+}
+
+/// What a proposed rule covers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Extent {
+    /// This command with these words.
+    Words(Vec<String>),
+    /// This program and subcommand, with whatever words follow.
+    Subcommand(String, String),
+    /// These actions at this host.
+    Host {
+        /// Connect, send.
+        actions: Vec<Action>,
+        /// The host.
+        host: String,
+    },
+    /// These actions at this file.
+    File {
+        /// Read, write …
+        actions: Vec<Action>,
+        /// The file, as it was resolved.
+        path: PathBuf,
+    },
+    /// These actions below this directory.
+    Directory {
+        /// Read, write …
+        actions: Vec<Action>,
+        /// The directory, as it was resolved.
+        path: PathBuf,
+    },
+    /// This tool, whatever its input.
+    Tool(String),
+}
+
+/// Why no rule can help.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum NoProposal {
+    /// Several simple commands must be asked about; rules for the parts would be broader than the whole.
+    #[error("several commands of this call must be asked about, and one rule cannot cover them together")]
+    Several,
+    /// Words that are only known when it runs.
+    #[error("the command holds words that are only known when it runs")]
+    UnknownWords,
+    /// The command runs under another user, in a container or inside a program that changes what it means.
+    #[error("a rule for the command inside a wrapper would not say what the wrapper does")]
+    Wrapped,
+    /// Nothing in it can be named by a rule.
+    #[error("nothing in this call can be named by a rule")]
+    Nothing,
+    /// Rules were found, but none of them would have let the call pass.
+    #[error("no rule that was tried would have let this call pass: something stricter stands before it")]
+    WouldNotPass,
+}
+
+/// The effects of a call that must be asked about.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'a> {
+    /// The tool.
+    pub tool: &'a Tool,
+    /// What the call would do.
+    pub description: &'a Description,
+    /// Which effects: part and effect, both from 0.
+    pub effects: &'a [(usize, usize)],
+}
+
+impl<'a> Asked<'a> {
+    fn parts(&self) -> Vec<&'a Part> {
+        let mut indices: Vec<usize> = self.effects.iter().map(|(part, _)| *part).collect();
+        indices.sort_unstable();
+        indices.dedup();
+        indices.into_iter().filter_map(|index| self.description.parts.get(index)).collect()
+    }
+
+    fn effects(&self) -> Vec<&'a PlacedEffect> {
+        let find = |(part, effect): &(usize, usize)| self.description.parts.get(*part)?.effects.get(*effect);
+        self.effects.iter().filter_map(find).collect()
+    }
+}
+
+/// Rules that might have let a call pass, the narrowest first.
+pub fn candidates(asked: &Asked<'_>) -> Result<Vec<Proposal>, NoProposal> {
+    let parts = asked.parts();
+    let [part] = parts.as_slice() else {
+        return Err(if parts.is_empty() { NoProposal::Nothing } else { NoProposal::Several });
+    };
+    let mut extents: Vec<Extent> = Vec::new();
+    let mut refused = NoProposal::Nothing;
+    if !part.words.is_empty() {
+        match known_words(part) {
+            Ok(words) => {
+                if let [program, subcommand, _, ..] | [program, subcommand] = words.as_slice()
+                    && WITH_SUBCOMMANDS.contains(&program.as_str())
+                    && subcommand.starts_with(|first: char| first.is_ascii_alphanumeric())
+                {
+                    extents.push(Extent::Words(words.clone()));
+                    extents.push(Extent::Subcommand(program.clone(), subcommand.clone()));
+                } else {
+                    extents.push(Extent::Words(words));
+                }
+            }
+            Err(why) => refused = why,
+        }
+    }
+    let effects = asked.effects();
+    extents.extend(host(&effects));
+    extents.extend(places(&effects));
+    if part.words.is_empty() && effects.iter().any(|placed| placed.effect.action == Action::Opaque) {
+        extents.push(Extent::Tool(asked.tool.to_string()));
+    }
+    if extents.is_empty() { Err(refused) } else { Ok(extents.into_iter().map(|extent| Proposal { extent }).collect()) }
+}
+
+/// The candidates that would really have let the call pass. `would_pass` judges it again with the rule in place.
+pub fn narrowest(asked: &Asked<'_>, would_pass: &dyn Fn(&Proposal) -> bool) -> Result<Vec<Proposal>, NoProposal> {
+    let passing: Vec<Proposal> = candidates(asked)?.into_iter().filter(would_pass).collect();
+    if passing.is_empty() { Err(NoProposal::WouldNotPass) } else { Ok(passing) }
+}
+
+fn known_words(part: &Part) -> Result<Vec<String>, NoProposal> {
+    if !part.wrappers.is_empty() || part.elsewhere.is_some() {
+        return Err(NoProposal::Wrapped);
+    }
+    let words: Option<Vec<String>> = part.words.iter().map(|word| word.known().map(str::to_owned)).collect();
+    words.ok_or(NoProposal::UnknownWords)
+}
+
+fn actions_of(effects: &[&PlacedEffect]) -> Vec<Action> {
+    let mut actions: Vec<Action> = effects.iter().map(|placed| placed.effect.action).collect();
+    actions.sort_unstable();
+    actions.dedup();
+    actions
+}
+
+/// The one host that all asked effects are about.
+fn host(effects: &[&PlacedEffect]) -> Option<Extent> {
+    let name = |effect: &Effect| match (&effect.action, &effect.target) {
+        (Action::Connect | Action::Send, Target::Host(host)) => host.name.clone(),
+        _ => None,
+    };
+    let hosts: Option<Vec<String>> = effects.iter().map(|placed| name(&placed.effect)).collect();
+    let mut hosts = hosts?;
+    hosts.dedup();
+    let [host] = hosts.try_into().ok()?;
+    Some(Extent::Host { actions: actions_of(effects), host })
+}
+
+/// The one file, or the one directory, that all asked effects are about.
+fn places(effects: &[&PlacedEffect]) -> Vec<Extent> {
+    let place = |placed: &&PlacedEffect| {
+        let place = placed.place.as_ref()?;
+        let plain = place.rest == Rest::Nothing && !place.traversal && !matches!(place.zone, Zone::Unresolved(_));
+        plain.then(|| (place.resolved.clone(), place.tree))
+    };
+    let Some(places) = effects.iter().map(place).collect::<Option<Vec<_>>>() else { return Vec::new() };
+    let Some((first, tree)) = places.first().cloned() else { return Vec::new() };
+    let actions = actions_of(effects);
+    if places.iter().all(|(path, _)| *path == first) {
+        if tree {
+            return vec![Extent::Directory { actions, path: first }];
+        }
+        let directory = first.parent().filter(|parent| parent.components().count() > 2).map(Path::to_path_buf);
+        let mut extents = vec![Extent::File { actions: actions.clone(), path: first }];
+        extents.extend(directory.map(|path| Extent::Directory { actions, path }));
+        return extents;
+    }
+    let parents: Option<Vec<&Path>> = places.iter().map(|(path, _)| path.parent()).collect();
+    match parents.as_deref() {
+        Some([parent, rest @ ..]) if rest.iter().all(|other| other == parent) && parent.components().count() > 2 => {
+            vec![Extent::Directory { actions, path: parent.to_path_buf() }]
+        }
+        _ => Vec::new(),
+    }
+}
+
+impl Proposal {
+    /// Whether it covers every effect of a call that must be asked about.
+    pub fn covers(&self, asked: &Asked<'_>) -> bool {
+        let (parts, effects) = (asked.parts(), asked.effects());
+        if effects.is_empty() || effects.len() != asked.effects.len() {
+            return false;
+        }
+        let words = |fits: &dyn Fn(&[String]) -> bool| {
+            parts.iter().all(|part| known_words(part).is_ok_and(|words| !words.is_empty() && fits(&words)))
+        };
+        let places_below = |actions: &[Action], fits: &dyn Fn(&Path) -> bool| {
+            effects.iter().all(|placed| {
+                actions.contains(&placed.effect.action)
+                    && placed.place.as_ref().is_some_and(|place| {
+                        !place.traversal && !matches!(place.zone, Zone::Unresolved(_)) && fits(&place.resolved)
+                    })
+            })
+        };
+        match &self.extent {
+            Extent::Words(expected) => words(&|words| words == expected),
+            Extent::Subcommand(program, subcommand) => {
+                words(&|words| matches!(words, [first, second, ..] if first == program && second == subcommand))
+            }
+            Extent::Host { actions, host } => effects.iter().all(|placed| {
+                actions.contains(&placed.effect.action)
+                    && matches!(&placed.effect.target, Target::Host(other) if other.name.as_ref() == Some(host))
+            }),
+            Extent::File { actions, path } => {
+                places_below(actions, &|place| place == path)
+                    && effects.iter().all(|placed| {
+                        placed.place.as_ref().is_some_and(|place| !place.tree && place.rest == Rest::Nothing)
+                    })
+            }
+            Extent::Directory { actions, path } => places_below(actions, &|place| place.starts_with(path)),
+            Extent::Tool(tool) => asked.tool.to_string() == *tool && parts.iter().all(|part| part.words.is_empty()),
+        }
+    }
+
+    /// The rule as it stands in a policy file, without indentation.
+    pub fn rule(&self, name: &str, now: Timestamp, by: &str) -> String {
+        let quoted = |text: &str| serde_json::Value::from(text).to_string();
+        let list = |actions: &[Action]| {
+            let names: Vec<String> = actions.iter().map(|action| action_name(*action)).collect();
+            format!("effects: [{}]\n", names.join(", "))
+        };
+        let conditions = match &self.extent {
+            Extent::Words(words) => format!("commands: [{}]\n", quoted(&command_pattern(words))),
+            Extent::Subcommand(program, subcommand) => {
+                let words = command_pattern(&[program.clone(), subcommand.clone()]);
+                format!("commands: [{}]\n", quoted(&format!("{words} **")))
+            }
+            Extent::Host { actions, host } => format!("{}hosts: [{}]\n", list(actions), quoted(host)),
+            Extent::File { actions, path } => {
+                format!("{}paths: [{}]\n", list(actions), quoted(&escaped(&path.to_string_lossy())))
+            }
+            Extent::Directory { actions, path } => {
+                format!("{}paths: [{}]\n", list(actions), quoted(&format!("{}/**", escaped(&path.to_string_lossy()))))
+            }
+            Extent::Tool(tool) => format!("tools: [{}]\n", quoted(tool)),
+        };
+        let reason = quoted(&format!("always allowed by {by} on {}", now.day()));
+        let mut lines = format!("name: {}\n{conditions}action: allow\nreason: {reason}\n", quoted(name));
+        lines.truncate(lines.trim_end().len());
+        let mut indented = String::new();
+        for (index, line) in lines.lines().enumerate() {
+            indented.push_str(if index == 0 { "- " } else { "  " });
+            indented.push_str(line);
+            indented.push('\n');
+        }
+        indented
+    }
+}
+
+fn action_name(action: Action) -> String {
+    format!("{action:?}").to_lowercase()
+}
+
+/// Words as a command pattern that means exactly these.
+fn command_pattern(words: &[String]) -> String {
+    let words: Vec<String> =
+        words.iter().map(|word| if word.is_empty() { "''".to_owned() } else { escaped(word) }).collect();
+    words.join(" ")
+}
+
+/// A text with everything that a pattern could take for more than itself escaped.
+fn escaped(text: &str) -> String {
+    let plain = |character: char| character.is_alphanumeric() || "/._-:=@%+,".contains(character);
+    text.chars().fold(String::with_capacity(text.len()), |mut escaped, character| {
+        if !plain(character) {
+            escaped.push('\\');
+        }
+        escaped.push(character);
+        escaped
+    })
+}
+
+impl Extent {
+    /// What else it would let pass.
+    pub fn also_covers(&self) -> String {
+        match self {
+            Extent::Words(_) => "the same words in other directories, whatever the files they name hold then".into(),
+            Extent::Subcommand(program, subcommand) => {
+                format!("every `{program} {subcommand}`, with any options and arguments, in any directory")
+            }
+            Extent::Host { host, .. } => format!("every address and every contents at {host}, by any tool and command"),
+            Extent::File { .. } => "any contents, by any tool and command".into(),
+            Extent::Directory { path, .. } => format!("every file below {}, by any tool and command", path.display()),
+            Extent::Tool(tool) => format!("{tool} with any input"),
+        }
+    }
+}
+
+impl fmt::Display for Extent {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list = |actions: &[Action]| {
+            let names: Vec<String> = actions.iter().map(|action| action_name(*action)).collect();
+            names.join(" and ")
+        };
+        match self {
+            Extent::Words(words) => write!(formatter, "`{}`", command_pattern(words)),
+            Extent::Subcommand(program, subcommand) => write!(formatter, "`{program} {subcommand} …`"),
+            Extent::Host { actions, host } => write!(formatter, "{} {host}", list(actions)),
+            Extent::File { actions, path } => write!(formatter, "{} {}", list(actions), path.display()),
+            Extent::Directory { actions, path } => write!(formatter, "{} below {}", list(actions), path.display()),
+            Extent::Tool(tool) => write!(formatter, "the tool {tool}"),
+        }
+    }
+}

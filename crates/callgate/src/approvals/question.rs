@@ -1,0 +1,244 @@
+//! What is asked, and what comes back.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use thiserror::Error;
+
+use super::Proposal;
+use crate::clock::Timestamp;
+use crate::key::ApprovalKey;
+
+/// Names a question: 16 hexadecimal digits, drawn at random.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct ApprovalId(String);
+
+/// A text that is no id of a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("the id of an approval is 16 hexadecimal digits")]
+pub struct NoApprovalId;
+
+impl ApprovalId {
+    /// A new one; `None` if the machine has no random numbers to give.
+    pub fn random() -> Option<Self> {
+        getrandom::u64().ok().map(|number| ApprovalId(format!("{number:016x}")))
+    }
+
+    /// As text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for ApprovalId {
+    type Err = NoApprovalId;
+
+    fn from_str(text: &str) -> Result<Self, NoApprovalId> {
+        let fits = text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte));
+        if fits { Ok(ApprovalId(text.to_owned())) } else { Err(NoApprovalId) }
+    }
+}
+
+impl TryFrom<String> for ApprovalId {
+    type Error = NoApprovalId;
+
+    fn try_from(text: String) -> Result<Self, NoApprovalId> {
+        text.parse()
+    }
+}
+
+impl From<ApprovalId> for String {
+    fn from(id: ApprovalId) -> String {
+        id.0
+    }
+}
+
+impl fmt::Display for ApprovalId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+/// One question to whoever answers: a view without secrets of a call, what it would do, and why it is asked about.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Question {
+    /// Its id.
+    pub id: ApprovalId,
+    /// The tool's name.
+    pub tool: String,
+    /// The request's key; `None` if it has none (then no answer is remembered).
+    pub key: Option<ApprovalKey>,
+    /// The session.
+    pub session: Option<String>,
+    /// The agent program.
+    pub agent: Option<String>,
+    /// The task.
+    pub scope: Option<String>,
+    /// The working directory.
+    pub directory: Option<PathBuf>,
+    /// The tool's input without secrets.
+    pub request: Value,
+    /// The simple commands of a shell call, in the order they run.
+    #[serde(default)]
+    pub commands: Vec<QuestionCommand>,
+    /// What it would do.
+    pub effects: Vec<QuestionEffect>,
+    /// How risky it is: `low`, `medium`, `high`, `critical`.
+    pub risk_level: String,
+    /// The rule that asks; `None` if the default does.
+    pub rule: Option<String>,
+    /// Where that rule stands.
+    pub place: Option<String>,
+    /// Why it is asked about.
+    pub reason: String,
+    /// Rules that would have let this call pass, the narrowest first.
+    #[serde(default)]
+    pub proposals: Vec<Proposal>,
+    /// When it was asked.
+    pub asked_at: Timestamp,
+    /// From when it is too late to answer.
+    pub deadline: Timestamp,
+}
+
+/// One simple command.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QuestionCommand {
+    /// Its words, without secrets; `None` if one of them is not known before it runs.
+    pub words: Option<Vec<String>>,
+    /// The programs around it, outermost first.
+    #[serde(default)]
+    pub wrappers: Vec<String>,
+}
+
+/// One effect, in words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QuestionEffect {
+    /// `read`, `write`, `run` …
+    pub action: String,
+    /// To what, without secrets.
+    pub target: String,
+    /// What is special about it.
+    #[serde(default)]
+    pub marks: Vec<String>,
+    /// Whether it is this effect that must be asked about.
+    pub asked: bool,
+}
+
+/// What an approver says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ApprovalDecision {
+    /// Yes, this once.
+    Approved,
+    /// Yes, and the same again in this session.
+    ApprovedForSession,
+    /// No.
+    Denied,
+    /// No, and stop the whole run.
+    Abort,
+}
+
+impl ApprovalDecision {
+    /// Whether the call may run.
+    pub fn is_yes(self) -> bool {
+        matches!(self, ApprovalDecision::Approved | ApprovalDecision::ApprovedForSession)
+    }
+}
+
+impl fmt::Display for ApprovalDecision {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            ApprovalDecision::Approved => "approved",
+            ApprovalDecision::ApprovedForSession => "approved_for_session",
+            ApprovalDecision::Denied => "denied",
+            ApprovalDecision::Abort => "abort",
+        })
+    }
+}
+
+/// An approver's answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Answer {
+    /// Yes or no.
+    pub decision: ApprovalDecision,
+    /// What the person said; reaches the agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Who answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// Which of the question's proposals is remembered for the session instead of the exact request, from 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proposal: Option<usize>,
+}
+
+impl Answer {
+    /// A bare decision.
+    pub fn new(decision: ApprovalDecision) -> Self {
+        Answer { decision, reason: None, by: None, proposal: None }
+    }
+
+    /// With a reason.
+    #[must_use]
+    pub fn because(mut self, reason: impl Into<String>) -> Self {
+        self.reason = Some(reason.into());
+        self
+    }
+
+    /// By somebody.
+    #[must_use]
+    pub fn by(mut self, who: impl Into<String>) -> Self {
+        self.by = Some(who.into());
+        self
+    }
+}
+
+/// What became of a question.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// It was answered.
+    Answered(Answer),
+    /// Nobody answered in time. Silence means no.
+    TimedOut,
+    /// It was taken back before anybody answered.
+    Cancelled,
+    /// There was nobody to ask, or the answer made no sense.
+    Unanswerable(String),
+}
+
+impl Outcome {
+    /// Whether the call may run.
+    pub fn is_yes(&self) -> bool {
+        matches!(self, Outcome::Answered(answer) if answer.decision.is_yes())
+    }
+}
+
+impl From<ApprovalDecision> for Outcome {
+    fn from(decision: ApprovalDecision) -> Self {
+        Outcome::Answered(Answer::new(decision))
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Outcome::Answered(answer) => fmt::Display::fmt(&answer.decision, formatter),
+            Outcome::TimedOut => formatter.write_str("timed_out"),
+            Outcome::Cancelled => formatter.write_str("cancelled"),
+            Outcome::Unanswerable(_) => formatter.write_str("unanswerable"),
+        }
+    }
+}
+
+impl Question {
+    /// Whether an answer can be remembered for exactly this request.
+    pub fn can_be_remembered(&self) -> bool {
+        self.session.is_some() && self.key.is_some()
+    }
+}

@@ -1,0 +1,41 @@
+//! Permission given beforehand, and spent when it is used.
+//!
+//! A dangerous action passes two independent checks: its targets are on an [`Allowlist`], and there is an outstanding grant
+//! for each of them, which is spent. Either can be used alone. [`Guard`] composes them for a [`GuardedAction`], whose harmless companion
+//! (a draft beside a send) is never gated.
+//!
+//! The whole of two tasks that run at the same time, each with an approval of its own:
+//!
+//! ```
+//! use callgate::grant::ConfirmationGate;
+//!
+//! let gate = ConfirmationGate::new();
+//! gate.grant_in("customer@x.com", "task-a");
+//! gate.grant_in("customer@x.com", "task-b");
+//!
+//! assert!(gate.consume_in("customer@x.com", "task-b"));
+//! assert!(!gate.consume_in("customer@x.com", "task-b")); // spent
+//! assert!(!gate.consume("customer@x.com")); // nobody without a scope spends a task's grant
+//! assert!(gate.consume_in("customer@x.com", "task-a"));
+//! ```
+
+mod allowlist;
+mod blocked;
+mod confirmation;
+mod guard;
+mod ledger;
+mod model;
+mod scope;
+mod target;
+
+pub use allowlist::Allowlist;
+pub use blocked::{ActionBlocked, BlockReason};
+pub use confirmation::ConfirmationGate;
+pub use guard::{Grants, Guard, GuardedAction, Spent};
+pub use ledger::Ledger;
+pub use model::{Demand, Grant, GrantId, Terms};
+pub use scope::{InScope, Scoped, carry, current_scope, in_scope, without_scope};
+pub use target::{Reach, Scope, Target};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,206 @@
+//! Whom an action reaches: a recipient, a host, a path, written in one normal form.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use unicase::UniCase;
+use unicode_normalization::UnicodeNormalization;
+
+/// Whom or what an action reaches, in normal form.
+///
+/// Two spellings are the same target exactly if their normal forms are equal. The normal form is made in this order:
+///
+/// 1. white space at both ends is removed (Unicode `White_Space`);
+/// 2. upper and lower case are folded (Unicode full case folding, so `Straße` and `STRASSE` meet);
+/// 3. the result is composed (Unicode NFC, so `é` and `e` + accent meet).
+///
+/// Compatibility forms are **not** unified (no NFKC) and look-alikes stay apart: `ｅ` (full width), `е` (Cyrillic) and `e`
+/// are three letters, and a zero-width character makes another target. What is not surely the same is not the same.
+///
+/// ```
+/// use callgate::grant::Target;
+///
+/// assert_eq!(Target::new(" A@X.com "), Target::new("a@x.com"));
+/// assert_eq!(Target::from(42), Target::new("42"));
+/// assert_ne!(Target::new("pаypal@x.com"), Target::new("paypal@x.com")); // a Cyrillic а
+/// ```
+///
+/// There is no target that means "any": that is [`Reach::Any`], which no text can express.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Target(#[serde(deserialize_with = "normal")] Arc<str>);
+
+fn normal<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Arc<str>, D::Error> {
+    String::deserialize(deserializer).map(|text| Target::new(&text).0)
+}
+
+impl Target {
+    /// The target that a text names.
+    pub fn new(text: &str) -> Self {
+        Target(normal_form(text).into())
+    }
+
+    /// Its normal form.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Trimmed, case-folded, composed.
+fn normal_form(text: &str) -> Cow<'_, str> {
+    let text = text.trim();
+    if text.is_ascii() {
+        return if text.bytes().any(|byte| byte.is_ascii_uppercase()) {
+            Cow::Owned(text.to_ascii_lowercase())
+        } else {
+            Cow::Borrowed(text)
+        };
+    }
+    // Decomposed first, so that folding meets the same letters whatever form they came in.
+    let decomposed: String = text.nfd().collect();
+    Cow::Owned(UniCase::unicode(decomposed).to_folded_case().nfc().collect())
+}
+
+impl fmt::Debug for Target {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, formatter)
+    }
+}
+
+impl From<&str> for Target {
+    fn from(text: &str) -> Self {
+        Target::new(text)
+    }
+}
+
+impl From<String> for Target {
+    fn from(text: String) -> Self {
+        Target::new(&text)
+    }
+}
+
+impl From<&String> for Target {
+    fn from(text: &String) -> Self {
+        Target::new(text)
+    }
+}
+
+impl From<&Target> for Target {
+    fn from(target: &Target) -> Self {
+        target.clone()
+    }
+}
+
+macro_rules! whole_numbers {
+    ($($kind:ty)*) => {$(
+        impl From<$kind> for Target {
+            fn from(number: $kind) -> Self {
+                Target::new(&number.to_string())
+            }
+        }
+    )*};
+}
+whole_numbers!(i32 i64 u32 u64);
+
+/// Which targets a grant reaches.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reach {
+    /// This one.
+    Target(Target),
+    /// Whichever is asked for. A variant of its own: a caller who passes `*` or `any` as a target has named a target called `*` or `any`.
+    Any,
+}
+
+impl fmt::Display for Reach {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reach::Target(target) => formatter.write_str(&crate::show::visible(target.as_str())),
+            Reach::Any => formatter.write_str("(any target)"),
+        }
+    }
+}
+
+/// A task that a grant can be bound to. Compared exactly: it is an identifier, not a text.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Scope(Arc<str>);
+
+impl Scope {
+    /// The scope of that name.
+    pub fn new(name: &str) -> Self {
+        Scope(name.into())
+    }
+
+    /// Its name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<&str> for Scope {
+    fn from(name: &str) -> Self {
+        Scope::new(name)
+    }
+}
+
+impl From<String> for Scope {
+    fn from(name: String) -> Self {
+        Scope(name.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spellings_of_one_target_meet() {
+        let cases = [
+            ("a@x.com", "A@X.com"),
+            ("a@x.com", "\t a@x.com\n"),
+            ("a@x.com", "\u{a0}a@x.com\u{3000}"),
+            ("STRASSE", "straße"),
+            ("caf\u{e9}", "cafe\u{301}"),
+            ("CAF\u{c9}", "cafe\u{301}"),
+            ("Σίσυφος", "ΣΊΣΥΦΟΣ"),
+            ("\u{1e9e}", "ss"),
+            ("\u{212b}", "\u{e5}"),
+        ];
+        for (one, other) in cases {
+            assert_eq!(Target::new(one), Target::new(other), "{one} {other}");
+        }
+    }
+
+    #[test]
+    fn look_alikes_stay_apart() {
+        let cases = [
+            ("paypal", "p\u{430}ypal"),
+            ("admin", "ａｄｍｉｎ"),
+            ("a@x.com", "a@x.com\u{200b}"),
+            ("a@x.com", "a @x.com"),
+            ("file", "\u{fb01}le\u{0}"),
+            ("i", "\u{131}"),
+            ("a@x.com", "a@x.com, evil@y.com"),
+        ];
+        for (one, other) in cases {
+            assert_ne!(Target::new(one), Target::new(other), "{one} {other}");
+        }
+    }
+
+    #[test]
+    fn a_stored_target_is_normalised_when_it_is_read() {
+        let target: Target = serde_json::from_str("\" A@X.com\"").unwrap();
+        assert_eq!(target, Target::new("a@x.com"));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn the_normal_form_is_its_own_normal_form(text in "\\PC{0,20}|[ -~]{0,20}") {
+            let once = Target::new(&text);
+            proptest::prop_assert_eq!(Target::new(once.as_str()), once);
+        }
+    }
+}
