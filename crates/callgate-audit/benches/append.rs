@@ -1,5 +1,5 @@
 //! One append, one check of a line: `cargo bench -p callgate-audit --bench append`.
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::unwrap_used, clippy::indexing_slicing)]
 
 use callgate_audit::entry::{Body, Record, Started};
 use callgate_audit::verify::{Options, verify};

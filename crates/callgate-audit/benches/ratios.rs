@@ -1,7 +1,7 @@
 //! What the log costs, as ratios to what the machine does without it, measured in the same run.
 //!
 //! `cargo bench -p callgate-audit --bench ratios` prints a table; `CALLGATE_BENCH_ENTRIES` makes it smaller or larger.
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::unwrap_used, clippy::indexing_slicing)]
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;

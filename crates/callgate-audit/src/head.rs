@@ -99,8 +99,9 @@ pub(crate) fn read(bytes: &[u8], key: Option<&Key>) -> HeadState {
     let (first, second) = bytes.split_at_checked(SLOT).unwrap_or((bytes, &[]));
     match (Head::of_slot(first, key), Head::of_slot(second, key)) {
         (Some(even), Some(odd)) => {
-            let in_turn =
-                even.generation % 2 == 0 && even.generation.abs_diff(odd.generation) == 1 && even.log == odd.log;
+            let in_turn = even.generation.is_multiple_of(2)
+                && even.generation.abs_diff(odd.generation) == 1
+                && even.log == odd.log;
             match (in_turn, even.generation > odd.generation) {
                 (false, _) => HeadState::Broken,
                 (true, true) => HeadState::Whole(even),
@@ -181,7 +182,7 @@ impl HeadFile {
     pub(crate) fn write(&mut self, head: &mut Head, key: &Key) -> Result<(), AuditError> {
         head.generation = head.generation.saturating_add(1);
         let slot = head.slot(key)?;
-        let offset = if head.generation % 2 == 0 { 0 } else { SLOT };
+        let offset = if head.generation.is_multiple_of(2) { 0 } else { SLOT };
         self.file.write_all_at(&slot, offset as u64).at("write", &self.path)?;
         if let Some(known) = self.known.get_mut(offset..offset.saturating_add(SLOT)) {
             known.copy_from_slice(&slot);

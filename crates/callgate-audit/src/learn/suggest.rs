@@ -132,6 +132,9 @@ impl Candidate {
     }
 }
 
+/// A call that still asks: whether somebody said yes, and what holds it up.
+type Open<'a> = (&'a Recorded, bool, Vec<(usize, usize)>);
+
 /// Proposes rules. `asked` are recorded calls that were asked about, with whether somebody said yes; `base` is what the
 /// new rule would be added to: the name of a bundled policy or the path of a file, as after `extends:`. `load` makes a policy of a text
 /// that extends it.
@@ -145,7 +148,7 @@ pub fn suggest(
     let extends = format!("version: 1\nextends: {}\n", serde_json::to_string(base).unwrap_or_default());
     let today = Judge::new(load(&extends)?);
     // what still asks today, and nothing of it is secret, privileged or not understood
-    let open: Vec<(&Recorded, bool, Vec<(usize, usize)>)> = asked
+    let open: Vec<Open<'_>> = asked
         .iter()
         .map(|(recorded, approved)| (recorded, *approved, today.judge(recorded)))
         .filter(|(_, _, judged)| judged.decision == Decision::Ask)
@@ -167,7 +170,7 @@ pub fn suggest(
         let rule = candidate.yaml(suggestions.len().saturating_add(1));
         let judge = Judge::new(load(&format!("{extends}rules:\n{rule}"))?);
         let passes = |recorded: &Recorded| judge.judge(recorded).decision < Decision::Ask;
-        let passing: Vec<&(&Recorded, bool, Vec<_>)> = open.iter().filter(|(recorded, ..)| passes(recorded)).collect();
+        let passing: Vec<&Open<'_>> = open.iter().filter(|(recorded, ..)| passes(recorded)).collect();
         let (saved, also): (Vec<_>, Vec<_>) =
             passing.into_iter().partition(|(recorded, approved, _)| *approved && recorded.is_plain());
         let numbers: Vec<u64> = saved.iter().map(|(recorded, ..)| recorded.seq).collect();
@@ -176,7 +179,7 @@ pub fn suggest(
         if numbers.len() < 2 || covered {
             continue;
         }
-        let shown = |calls: &[&(&Recorded, bool, Vec<_>)]| -> Vec<String> {
+        let shown = |calls: &[&Open<'_>]| -> Vec<String> {
             let mut shown: Vec<String> = calls.iter().map(|(recorded, ..)| recorded.shown.clone()).collect();
             shown.sort();
             shown.dedup();

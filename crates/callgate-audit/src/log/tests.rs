@@ -246,7 +246,8 @@ fn whole_entries_that_were_not_sealed_are_taken_over() {
 
 #[test]
 fn what_no_writer_leaves_stops_the_log() {
-    let tampered: &[(&str, fn(&Place))] = &[
+    type Tamper = (&'static str, fn(&Place));
+    let tampered: &[Tamper] = &[
         ("cut", |place| {
             let file = OpenOptions::new().write(true).open(place.segment(1)).unwrap();
             file.set_len(file.metadata().unwrap().len() - 1).unwrap();
