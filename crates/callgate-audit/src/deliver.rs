@@ -136,3 +136,69 @@ impl Delivery for ToWebhook {
         if answer.status().is_success() { Ok(()) } else { Err(format!("the answer was {}", answer.status())) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::entry::Time;
+    use crate::hash::Hash;
+    use crate::key::Key;
+
+    fn checkpoint() -> SignedCheckpoint {
+        SignedCheckpoint::sign(&Key::from_secret(&[3; 32]), "log", 7, Hash::of(b"x"), Time::now()).unwrap()
+    }
+
+    #[test]
+    fn a_command_is_judged_by_its_exit_code_and_its_time() {
+        let command = |words: &[&str]| ToCommand {
+            words: words.iter().map(|word| (*word).to_owned()).collect(),
+            timeout: Duration::from_millis(300),
+        };
+        assert_eq!(command(&["true"]).deliver(&checkpoint()), Ok(()));
+        assert!(command(&["false"]).deliver(&checkpoint()).unwrap_err().contains("exit status: 1"));
+        assert_eq!(command(&["sleep", "20"]).deliver(&checkpoint()).unwrap_err(), "the program took too long");
+        assert!(command(&["/no/such/program"]).deliver(&checkpoint()).is_err());
+        assert!(command(&[]).deliver(&checkpoint()).is_err());
+    }
+
+    #[cfg(feature = "webhook")]
+    #[test]
+    fn a_webhook_receives_the_checkpoint_and_its_url_is_never_shown() {
+        use std::io::{BufRead, BufReader, Read};
+        use std::net::TcpListener;
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let server = std::thread::spawn(move || {
+            ["200 OK", "500 Broken"].map(|status| {
+                let (stream, _) = listener.accept().unwrap();
+                let mut reader = BufReader::new(&stream);
+                let mut length = 0;
+                loop {
+                    let mut line = String::new();
+                    reader.read_line(&mut line).unwrap();
+                    if let Some(rest) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                        length = rest.trim().parse().unwrap();
+                    }
+                    if line.trim().is_empty() {
+                        break;
+                    }
+                }
+                let mut body = vec![0; length];
+                reader.read_exact(&mut body).unwrap();
+                let answer = format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+                (&stream).write_all(answer.as_bytes()).unwrap();
+                body
+            })
+        });
+        let hook = ToWebhook { url: format!("http://{address}/hook?token=secret"), timeout: Duration::from_secs(10) };
+        let sent = checkpoint();
+        assert_eq!(hook.deliver(&sent), Ok(()));
+        let error = hook.deliver(&sent).unwrap_err();
+        let [received, _] = server.join().unwrap();
+        let received: SignedCheckpoint = serde_json::from_slice(&received).unwrap();
+        assert!(received == SignedCheckpoint { time: received.time, ..sent } && received.holds());
+        for shown in [error, hook.name(), format!("{hook:?}")] {
+            assert!(!shown.contains("secret"), "{shown}");
+        }
+    }
+}

@@ -203,3 +203,86 @@ fn outcome(answer: Option<Answer>) -> Outcome {
         None => Outcome::Failed,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use callgate::call::Call;
+    use callgate::gate::{Gate, Verdict};
+    use callgate::policy::Policy;
+    use serde_json::json;
+
+    use super::*;
+    use crate::settings::{Settings, Sync};
+
+    fn gate(settings: &Settings) -> Gate {
+        let log = Log::open(settings.clone()).unwrap();
+        let policy = Policy::from_yaml("version: 1\ndefault: allow\n", "all").unwrap();
+        Gate::builder().policy(policy).events(AuditSink::new(log)).build()
+    }
+
+    fn settings(directory: &tempfile::TempDir) -> Settings {
+        Settings::at(directory.path().join("audit")).sync(Sync::Os)
+    }
+
+    #[test]
+    fn what_cannot_be_logged_does_not_run() {
+        let directory = tempfile::tempdir().unwrap();
+        let settings = settings(&directory);
+        let gate = gate(&settings);
+        let call = || Call::new("Bash", json!({"command": "ls"})).directory("/tmp");
+        let Verdict::Permitted(permit) = gate.check(call()) else { panic!("allowed so far") };
+        // somebody adds to the log: nothing is written to it any more
+        let path = settings.directory.join("audit-000001.jsonl");
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(&path, format!("{text}garbage\n")).unwrap();
+        let mut ran = false;
+        let result = permit.run(|_| {
+            ran = true;
+            Ok::<(), ()>(())
+        });
+        assert!(result.is_err() && !ran, "a start that cannot be logged does not happen");
+        let Verdict::Refused(refusal) = gate.check(call()) else { panic!("the attempt cannot be logged") };
+        assert!(refusal.reason.contains("could not be recorded"), "{refusal}");
+    }
+
+    #[test]
+    fn the_attempt_is_in_the_log_before_the_tool_starts() {
+        let directory = tempfile::tempdir().unwrap();
+        let settings = settings(&directory);
+        let gate = gate(&settings);
+        let Verdict::Permitted(permit) = gate.check(Call::new("Bash", json!({"command": "ls"})).directory("/tmp"))
+        else {
+            panic!()
+        };
+        let kinds = || -> Vec<&str> {
+            let entries = crate::read::Entries::open(&settings.directory).unwrap();
+            entries.map(|line| line.unwrap().entry.record.body.kind()).collect()
+        };
+        assert_eq!(kinds(), ["segment", "tool_attempt"]);
+        permit
+            .run(|_| {
+                assert_eq!(kinds(), ["segment", "tool_attempt", "started"]);
+                Ok::<(), ()>(())
+            })
+            .unwrap();
+        assert_eq!(kinds().last(), Some(&"finished"));
+    }
+
+    #[test]
+    fn a_call_that_is_refused_before_it_is_judged_is_an_attempt_too() {
+        let directory = tempfile::tempdir().unwrap();
+        let settings = settings(&directory);
+        let log = Log::open(settings.clone()).unwrap();
+        // a gate without a policy judges nothing
+        let gate = Gate::builder().events(AuditSink::new(log)).build();
+        assert!(!gate.check(Call::new("Read", json!({"file_path": "x"}))).is_permitted());
+        let entries: Vec<_> =
+            crate::read::Entries::open(&settings.directory).unwrap().map(|line| line.unwrap().entry.record).collect();
+        let Body::ToolAttempt(attempt) = &entries[1].body else { panic!("{entries:?}") };
+        assert_eq!((attempt.decision, &attempt.input), (Decision::Deny, &json!({"file_path": "x"})));
+        assert_eq!(entries[2].body.kind(), "refused");
+        assert_eq!(entries[1].call, entries[2].call);
+    }
+}

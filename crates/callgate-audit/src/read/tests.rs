@@ -82,11 +82,9 @@ fn entries_are_found_by_what_they_say() {
     );
     assert_eq!(query(Filter { tool: Some("Re*".into()), ..Filter::default() }).len(), 3);
     assert_eq!(query(Filter { decision: Some(Decision::Deny), ..Filter::default() }).len(), 2);
-    assert_eq!(
-        query(Filter { rule: Some("no-secrets".into()), ..Filter::default() }).len(),
-        4,
-        "two attempts and their violations: what is deleted with the home directory counts too"
-    );
+    let by_rule = query(Filter { rule: Some("no-secrets".into()), ..Filter::default() });
+    assert_eq!(by_rule[0], "tool_attempt cat ~/.ssh/id_rsa");
+    assert!(by_rule[1].starts_with("security_violation critical: "), "{by_rule:?}");
     let secret = query(Filter { effect: Some(Action::Read), path: Some("*/.ssh/*".into()), ..Filter::default() });
     assert_eq!(secret, ["tool_attempt cat ~/.ssh/id_rsa"]);
     let host = query(Filter { host: Some("example.com".into()), ..Filter::default() });

@@ -34,7 +34,6 @@ pub(super) struct Chain<'a> {
     /// Whether the points of the head were met, with the right hash.
     met_written: Option<bool>,
     met_durable: Option<bool>,
-    torn: bool,
 }
 
 impl<'a> Chain<'a> {
@@ -57,7 +56,6 @@ impl<'a> Chain<'a> {
             announced: BTreeMap::new(),
             met_written: None,
             met_durable: None,
-            torn: false,
         }
     }
 
@@ -66,8 +64,6 @@ impl<'a> Chain<'a> {
         self.line = 0;
         self.first_in_segment = true;
     }
-
-    pub(super) fn end_segment(&mut self, _length: u64) {}
 
     fn place(&self, offset: u64, seq: Option<u64>) -> Place {
         Place { segment: Some(self.segment), line: Some(self.line), offset: Some(offset), seq }
@@ -92,14 +88,11 @@ impl<'a> Chain<'a> {
         let sealed = self.head.as_ref().is_some_and(|head| head.written.seq >= due);
         let fits = self.before.hash.is_some_and(|hash| is_torn_start(bytes, due, &hash));
         if fits && !sealed {
-            self.torn = true;
             report.find(FindingKind::TornLine, place, "the last line was not finished, as by a crash");
         } else if !sealed {
             report.find(FindingKind::Inserted, place, "something follows the last entry that no writer leaves");
-        } else {
-            // what is missing is told when the end is compared with the head
-            self.torn = fits;
         }
+        // what was sealed and is not whole is told when the end is compared with the head
     }
 
     /// One line.

@@ -15,7 +15,6 @@ use std::path::PathBuf;
 
 use crate::checkpoint::SignedCheckpoint;
 use crate::error::{At, AuditError};
-use crate::hash::Hash;
 use crate::head::{self, Head, HeadFile, HeadState};
 use crate::key::Key;
 use crate::segment::{self, Lines, Next, SegmentFile};
@@ -212,19 +211,5 @@ fn read_segment(
             Err(error) => return Err(error).at("read", &file.path),
         }
     }
-    chain.end_segment(lines.offset);
     Ok(())
-}
-
-/// The hash of the entry with a number, as far as the log is intact; for comparing logs.
-pub fn hash_at(options: &Options, seq: u64) -> Result<Option<Hash>, AuditError> {
-    for file in segment::list(&options.directory)? {
-        let mut lines = Lines::open(&file, None)?;
-        while let Next::Line(line) = lines.next().at("read", &file.path)? {
-            if crate::line::Link::parse(line).is_some_and(|link| link.seq == seq) {
-                return Ok(Some(Hash::of(line)));
-            }
-        }
-    }
-    Ok(None)
 }
