@@ -29,7 +29,7 @@ pub enum Action {
 }
 
 /// What an effect is about.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Target {
     /// A place in the file system (list, read, write, delete; run of a file).
@@ -44,7 +44,7 @@ pub enum Target {
 
 /// A place in the file system as the program would name it: made absolute against the
 /// tracked working directory, links and `..` not resolved (that needs the file system).
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct PathTarget {
     /// Which names are meant.
     pub names: Names,
@@ -53,7 +53,7 @@ pub struct PathTarget {
 }
 
 /// Which names a path word stands for.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Names {
     /// Exactly this one. Relative only if the working directory is not known.
@@ -67,7 +67,7 @@ pub enum Names {
 }
 
 /// How a program is named and what is known of it.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Program {
     /// The name the effect goes by: `git`, `./build.sh`, `Makefile`.
     pub name: String,
@@ -96,7 +96,7 @@ pub enum CodeOrigin {
 }
 
 /// A machine or service.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Host {
     /// The host name or address as written, lower case, without user, port and path; or a
     /// service name in angle brackets (`<kubernetes>`, `<aws>`); `None` if not known.
@@ -126,17 +126,17 @@ pub enum Mark {
 }
 
 /// One thing a call would do.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Effect {
     /// What is done.
     pub action: Action,
     /// To what.
     pub target: Target,
     /// What is special about it, sorted, without repeats.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub marks: Vec<Mark>,
     /// Where this knowledge comes from: a table entry (`cp: last operand`) or a construct (`redirection`).
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub because: String,
 }
 

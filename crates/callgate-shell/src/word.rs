@@ -1,9 +1,9 @@
 //! Words after expansion: what a program would be handed, as far as it is certain.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// One word as the program would receive it.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Word {
     /// Exactly this text.

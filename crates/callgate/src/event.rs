@@ -34,6 +34,8 @@ pub enum EventKind {
         risk: Risk,
         /// What the call would do, in words.
         effects: Vec<String>,
+        /// What else a log keeps.
+        judged: Box<Judged>,
     },
     /// Somebody is asked.
     ApprovalRequested {
@@ -83,6 +85,21 @@ impl EventKind {
             EventKind::Finished { .. } => "finished",
         }
     }
+}
+
+/// What a log keeps of a judgement, so that it can be looked up and made again later.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Judged {
+    /// Where the rule stands.
+    pub rule_place: Option<String>,
+    /// The version of the policy.
+    pub policy: Option<String>,
+    /// The call in one line: category, risk level and so on.
+    pub classification: Redacted,
+    /// What the call would do: its parts with their words and effects, without secrets.
+    pub description: Redacted,
+    /// What whoever registered the tool claims of it.
+    pub claims: Redacted,
 }
 
 /// One step in the life of a call.

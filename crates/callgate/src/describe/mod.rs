@@ -22,7 +22,7 @@ use std::sync::Arc;
 use callgate_shell::effect::{Coverage, Effect};
 use callgate_shell::programs::Programs;
 use callgate_shell::word::Word;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::call::Call;
@@ -123,7 +123,7 @@ impl Description {
 }
 
 /// What a call would do: the parts it consists of and whether they are all.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Description {
     /// What kind of tool this is: `shell`, `file_read`, `file_write`, `network`, `agent`, `plan`, `unknown` …
     pub category: String,
@@ -134,7 +134,7 @@ pub struct Description {
 }
 
 /// One simple command, or the whole of a call that is no shell command.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
     /// The command's words as they will run; empty if this is no shell command.
     pub words: Vec<Word>,
@@ -147,7 +147,7 @@ pub struct Part {
 }
 
 /// An effect together with where its path really lies.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlacedEffect {
     /// The effect as described.
     pub effect: Effect,

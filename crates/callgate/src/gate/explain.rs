@@ -128,6 +128,11 @@ impl Explanation {
                 effects.push(explained(part_index, placed, ruling, redactor));
             }
         }
+        if let Some(words) = redactor.of_words(&self.description) {
+            for effect in &mut effects {
+                effect.effect = words.text(&effect.effect);
+            }
+        }
         effects.sort_by_key(|effect| std::cmp::Reverse(effect.decision));
         effects
     }

@@ -248,7 +248,7 @@ impl Gate {
         }
         let explanation = self.explain(call)?;
         if recorder.is_heard() {
-            recorder.emit(self.gated(&explanation)).map_err(unrecorded)?;
+            recorder.emit(self.gated(call, &explanation)).map_err(unrecorded)?;
         }
         let ruling = explanation.ruling();
         let next = match ruling.decision {
@@ -259,14 +259,25 @@ impl Gate {
         Ok(Judged { explanation, recorder: Arc::clone(recorder), next })
     }
 
-    fn gated(&self, explanation: &Explanation) -> EventKind {
+    fn gated(&self, call: &Call, explanation: &Explanation) -> EventKind {
         let ruling = explanation.ruling();
+        // these types have no keys that JSON could not hold
+        let shown =
+            |value: Result<serde_json::Value, serde_json::Error>| self.redactor.anything(&value.unwrap_or_default());
+        let judged = crate::event::Judged {
+            rule_place: ruling.place.clone(),
+            policy: self.policy.as_ref().map(|policy| policy.version().to_owned()),
+            classification: shown(serde_json::to_value(&explanation.judgement.classification)),
+            description: self.redactor.description(&explanation.description),
+            claims: shown(serde_json::to_value(self.registry.claims(&call.tool))),
+        };
         EventKind::Gated {
             decision: ruling.decision,
             rule: ruling.rule.clone(),
             reason: self.redactor.text(&ruling.reason),
             risk: explanation.risk(),
             effects: explanation.effects(&self.redactor).into_iter().map(|effect| effect.effect).collect(),
+            judged: Box::new(judged),
         }
     }
 

@@ -11,10 +11,10 @@ mod settled;
 use std::path::PathBuf;
 
 use callgate_shell::effect::Names;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A path that has been resolved against the file system. Later stages use this, never the text.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
     /// As named: absolute, `.` and `..` folded lexically, links not followed. For a pattern or an unknown name below a
     /// directory: the fixed part.
@@ -32,7 +32,7 @@ pub struct Place {
 }
 
 /// What follows the fixed part of a path.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Rest {
     /// Nothing: the path is exact.
@@ -44,7 +44,7 @@ pub enum Rest {
 }
 
 /// Where a path lies relative to the boundary.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Zone {
     /// Below a root: may be read and written.

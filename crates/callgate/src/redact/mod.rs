@@ -4,8 +4,10 @@
 //! input, anything called a password) and by its **shape** in running text (keys and tokens of known services, private keys,
 //! passwords in URLs, flags and assignments). Values that the caller names are always replaced.
 
+mod description;
 mod shapes;
 
+use std::collections::HashSet;
 use std::fmt;
 
 use aho_corasick::{AhoCorasick, MatchKind};
@@ -158,6 +160,8 @@ impl Redactor {
 
     /// The items of a list; what follows a flag such as `--password` is its value.
     fn items(&self, items: &[Value], depth: usize) -> Vec<Value> {
+        let texts: Vec<&str> = items.iter().filter_map(Value::as_str).collect();
+        let vanished: HashSet<&str> = self.vanished(&texts).into_iter().collect();
         let mut after_flag = false;
         items
             .iter()
@@ -165,6 +169,7 @@ impl Redactor {
                 let hide = std::mem::take(&mut after_flag);
                 match item {
                     Value::String(_) if hide => json!("[redacted: value of a flag]"),
+                    Value::String(text) if vanished.contains(text.as_str()) => json!("[redacted: argument]"),
                     Value::String(text) => {
                         after_flag = text.starts_with('-') && !text.contains('=') && is_telling(text);
                         self.value(item, depth)

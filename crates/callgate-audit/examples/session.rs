@@ -1,0 +1,35 @@
+//! A gate that writes an audit log: `cargo run -p callgate-audit --example session -- DIRECTORY`.
+
+use callgate::approval::{Answer, ApprovalRequest};
+use callgate::call::Call;
+use callgate::gate::{Gate, Verdict};
+use callgate::policy::Policy;
+use callgate_audit::{AuditSink, Log, Settings};
+use serde_json::json;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let directory = std::env::args().nth(1).ok_or("say in which directory the log should lie")?;
+    let log = Log::open(Settings::at(directory))?;
+    // somebody who says yes to everything but pushes
+    let approver = |request: &ApprovalRequest| {
+        if request.input.to_string().contains("push") { Answer::Denied } else { Answer::Approved }
+    };
+    let gate =
+        Gate::builder().policy(Policy::bundled("standard")?).approver(approver).events(AuditSink::new(log)).build();
+    for command in ["ls", "git status", "cargo test", "cargo test", "git push", "cat ~/.ssh/id_rsa", "cat notes.md"] {
+        let call = Call::new("Bash", json!({"command": command}))
+            .agent("example")
+            .session("s-1")
+            .directory(std::env::current_dir()?);
+        match gate.check(call) {
+            Verdict::Permitted(permit) => {
+                let _ = permit.run(|_| {
+                    println!("would run {command}");
+                    Ok::<(), ()>(())
+                });
+            }
+            Verdict::Refused(refusal) => println!("{command}: {refusal}"),
+        }
+    }
+    Ok(())
+}

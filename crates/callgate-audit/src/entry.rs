@@ -1,0 +1,499 @@
+//! What a line of the log says. The schema is described in `docs/audit-log.md`.
+
+use std::time::SystemTime;
+
+use callgate::policy::Decision;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::hash::Hash;
+
+/// The version of the schema.
+pub const VERSION: u32 = 1;
+
+/// One entry as it is read back.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    /// The version of the schema.
+    pub v: u32,
+    /// Its number: one more than that of the entry before, from 1.
+    pub seq: u64,
+    /// The hash of the entry before.
+    pub prev: Hash,
+    /// When it was written: ISO 8601, UTC.
+    pub time: Time,
+    /// What it says.
+    #[serde(flatten)]
+    pub record: Record,
+    /// Which of its texts were cut.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub truncated: Vec<Truncated>,
+}
+
+/// A point in time, written as ISO 8601 in UTC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Time(pub SystemTime);
+
+impl Time {
+    /// Now.
+    pub fn now() -> Self {
+        Time(SystemTime::now())
+    }
+
+    /// Reads a point in time as people write it: `2h` (ago), `2026-11-15`, `2026-11-15T20:00:00Z`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let text = text.trim();
+        if let Ok(ago) = humantime::parse_duration(text) {
+            return SystemTime::now().checked_sub(ago).map(Time);
+        }
+        let midnight = format!("{text}T00:00:00Z");
+        humantime::parse_rfc3339(text).or_else(|_| humantime::parse_rfc3339(&midnight)).ok().map(Time)
+    }
+
+    /// Milliseconds since 1970.
+    pub fn milliseconds(self) -> u64 {
+        self.0
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+    }
+}
+
+impl std::fmt::Display for Time {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // before 1970 there was no gate; the formatter knows no such times
+        let time = self.0.max(SystemTime::UNIX_EPOCH);
+        std::fmt::Display::fmt(&humantime::format_rfc3339_micros(time), formatter)
+    }
+}
+
+impl From<Time> for String {
+    fn from(time: Time) -> Self {
+        time.to_string()
+    }
+}
+
+impl TryFrom<String> for Time {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        humantime::parse_rfc3339(&text).map(Time).map_err(|error| format!("{error}: {text:?}"))
+    }
+}
+
+/// A text that was cut.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Truncated {
+    /// Where it stands: a JSON pointer into the entry.
+    pub at: String,
+    /// How many characters it had.
+    pub characters: u64,
+    /// The SHA-256 of the whole text (of its redacted form).
+    pub sha256: Hash,
+}
+
+/// What is to be written: a body, and whose call it is about.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// What happened.
+    #[serde(flatten)]
+    pub body: Body,
+    /// The call it belongs to: one id through all entries of a call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<String>,
+    /// The session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// The agent program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// The chat.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chat: Option<String>,
+    /// The task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<String>,
+}
+
+impl Record {
+    /// A record about no call in particular.
+    pub fn new(body: Body) -> Self {
+        Record { body, call: None, session: None, agent: None, chat: None, scope: None }
+    }
+
+    /// About this call.
+    #[must_use]
+    pub fn call(mut self, call: impl Into<String>) -> Self {
+        self.call = Some(call.into());
+        self
+    }
+
+    /// In this session.
+    #[must_use]
+    pub fn session(mut self, session: impl Into<String>) -> Self {
+        self.session = Some(session.into());
+        self
+    }
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Body {
+    /// A call was judged.
+    ToolAttempt(Box<ToolAttempt>),
+    /// Somebody was asked.
+    ApprovalRequested(ApprovalRequested),
+    /// An answer, or that there was none.
+    Approval(Approval),
+    /// A call broke a rule or left the boundary.
+    SecurityViolation(SecurityViolation),
+    /// A call was refused in the end.
+    Refused(Refused),
+    /// The tool was started.
+    Started(Started),
+    /// The tool has ended.
+    Finished(Finished),
+    /// A tool ran that nobody judged.
+    RanWithoutVerdict(RanWithoutVerdict),
+    /// A signed statement of how far the log goes.
+    Checkpoint(Checkpoint),
+    /// In place of an entry that was taken out on purpose.
+    Tombstone(Tombstone),
+    /// An entry was taken out on purpose; its tombstone has this hash.
+    Redaction(Redaction),
+    /// A segment of the log begins.
+    Segment(Segment),
+    /// A writer found what another one left unfinished.
+    Recovered(Recovered),
+    /// A checkpoint could not be sent.
+    DeliveryFailed(DeliveryFailed),
+}
+
+impl Body {
+    /// The name of its kind.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Body::ToolAttempt(_) => "tool_attempt",
+            Body::ApprovalRequested(_) => "approval_requested",
+            Body::Approval(_) => "approval",
+            Body::SecurityViolation(_) => "security_violation",
+            Body::Refused(_) => "refused",
+            Body::Started(_) => "started",
+            Body::Finished(_) => "finished",
+            Body::RanWithoutVerdict(_) => "ran_without_verdict",
+            Body::Checkpoint(_) => "checkpoint",
+            Body::Tombstone(_) => "tombstone",
+            Body::Redaction(_) => "redaction",
+            Body::Segment(_) => "segment",
+            Body::Recovered(_) => "recovered",
+            Body::DeliveryFailed(_) => "delivery_failed",
+        }
+    }
+
+    /// The tool it is about.
+    pub fn tool(&self) -> Option<&str> {
+        match self {
+            Body::ToolAttempt(attempt) => Some(&attempt.tool),
+            Body::ApprovalRequested(ApprovalRequested { tool, .. })
+            | Body::Approval(Approval { tool, .. })
+            | Body::SecurityViolation(SecurityViolation { tool, .. })
+            | Body::Refused(Refused { tool, .. })
+            | Body::Started(Started { tool, .. })
+            | Body::Finished(Finished { tool, .. })
+            | Body::RanWithoutVerdict(RanWithoutVerdict { tool, .. }) => Some(tool),
+            _ => None,
+        }
+    }
+
+    /// Whether it is about the log itself and not about a call.
+    pub fn is_housekeeping(&self) -> bool {
+        self.tool().is_none()
+    }
+}
+
+/// A call was judged: what it would do and what the policy says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolAttempt {
+    /// The tool, with its server (`mcp__server__tool`).
+    pub tool: String,
+    /// Its input, redacted.
+    pub input: Value,
+    /// What the policy says.
+    pub decision: Decision,
+    /// The rule that decided; none if the default did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+    /// Where that rule stands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule_place: Option<String>,
+    /// Why, in words.
+    pub reason: String,
+    /// The version of the policy: a digest of its files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<String>,
+    /// Category, risk level and so on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub classification: Option<Value>,
+    /// What the call would do, redacted: category, parts with their words and effects, coverage.
+    pub description: Value,
+    /// What whoever registered the tool claims of it.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub claims: Value,
+    /// The call's working directory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub directory: Option<String>,
+    /// The project the agent works on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<String>,
+}
+
+/// Somebody was asked.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ApprovalRequested {
+    /// The tool.
+    pub tool: String,
+    /// The approval's id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<String>,
+    /// Who or what is asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<String>,
+    /// How long an answer is waited for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+}
+
+/// What came of a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// Yes, this once.
+    Approved,
+    /// Yes, and the same again in this session.
+    ApprovedForSession,
+    /// No.
+    Denied,
+    /// No, and stop.
+    Abort,
+    /// Nobody answered in time.
+    TimedOut,
+    /// The question was withdrawn.
+    Cancelled,
+    /// The approver failed.
+    Failed,
+}
+
+/// An answer, or that there was none.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Approval {
+    /// The tool.
+    pub tool: String,
+    /// Whether the call may go on.
+    pub approved: bool,
+    /// What exactly came of the question.
+    pub outcome: Outcome,
+    /// Whether an earlier answer was used and nobody was asked.
+    #[serde(default)]
+    pub cached: bool,
+    /// The approval's id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<String>,
+    /// Who or what answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// How long the answer took.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub took_ms: Option<u64>,
+    /// What was said with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// A call broke a rule or left the boundary.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SecurityViolation {
+    /// The tool.
+    pub tool: String,
+    /// What was wrong.
+    pub reason: String,
+    /// `low`, `medium`, `high`, `critical`.
+    pub risk_level: String,
+    /// The rule.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+}
+
+/// A call was refused in the end.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Refused {
+    /// The tool.
+    pub tool: String,
+    /// The stable kind of the refusal.
+    pub refusal: String,
+    /// Why, in words.
+    pub reason: String,
+}
+
+/// The tool was started.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Started {
+    /// The tool.
+    pub tool: String,
+    /// What held it, if anything did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<String>,
+}
+
+/// The tool has ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Finished {
+    /// The tool.
+    pub tool: String,
+    /// Whether it did what it should.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub success: Option<bool>,
+    /// The program's exit code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit: Option<i64>,
+    /// How long it took.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+    /// The result by size and digest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<ResultDigest>,
+    /// The stable kind of the error, if it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// A result by size and digest: contents do not belong into the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResultDigest {
+    /// How many bytes.
+    pub bytes: u64,
+    /// Their SHA-256.
+    pub sha256: Hash,
+}
+
+impl ResultDigest {
+    /// Of these bytes.
+    pub fn of(result: &[u8]) -> Self {
+        ResultDigest { bytes: result.len() as u64, sha256: Hash::of(result) }
+    }
+}
+
+/// A tool ran that nobody judged: a hook was lost, or an agent ignored it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RanWithoutVerdict {
+    /// The tool.
+    pub tool: String,
+    /// Its input as far as it is known, redacted.
+    #[serde(default)]
+    pub input: Value,
+    /// How it was noticed.
+    pub reason: String,
+}
+
+/// A signed statement of how far the log goes: everything up to `prev`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checkpoint {
+    /// The log's id.
+    pub log: String,
+    /// The public key, hexadecimal.
+    pub key: String,
+    /// Ed25519 over the statement (see `docs/audit-log.md`), hexadecimal.
+    pub signature: String,
+}
+
+/// In place of an entry that was taken out on purpose. It keeps the entry's number and predecessor.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tombstone {
+    /// The log's id.
+    pub log: String,
+    /// The hash of the entry that stood here; the next entry's `prev`.
+    pub original: Hash,
+    /// Why it was taken out.
+    pub reason: String,
+    /// Who took it out.
+    pub by: String,
+    /// The public key, hexadecimal.
+    pub key: String,
+    /// Ed25519 over the statement, hexadecimal.
+    pub signature: String,
+}
+
+/// An entry was taken out on purpose.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Redaction {
+    /// The number of the entry.
+    pub entry: u64,
+    /// The hash of the line that stands there now.
+    pub tombstone: Hash,
+    /// Why.
+    pub reason: String,
+    /// Who.
+    pub by: String,
+}
+
+/// A segment of the log begins.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Segment {
+    /// The log's id, the same in all its segments.
+    pub log: String,
+    /// The segment's number, from 1.
+    pub segment: u64,
+    /// The public key that checkpoints are signed with, hexadecimal.
+    pub key: String,
+    /// Which program writes.
+    pub writer: String,
+    /// The log that was set aside before this one, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub follows: Option<String>,
+}
+
+/// A writer found what another one left unfinished.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recovered {
+    /// How many entries were whole but not sealed.
+    #[serde(default)]
+    pub adopted: u64,
+    /// How many bytes of a torn line were cut away.
+    #[serde(default)]
+    pub cut_bytes: u64,
+    /// The SHA-256 of these bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut_sha256: Option<Hash>,
+    /// How many entries were written and did not survive a crash of the machine.
+    #[serde(default)]
+    pub lost: u64,
+}
+
+/// A checkpoint could not be sent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeliveryFailed {
+    /// The number of the checkpoint.
+    pub checkpoint: u64,
+    /// Where it should have gone.
+    pub to: String,
+    /// What went wrong.
+    pub reason: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn points_in_time_are_read_as_people_write_them() {
+        assert_eq!(
+            Time::parse("2026-11-15").map(|time| time.to_string()).as_deref(),
+            Some("2026-11-15T00:00:00.000000Z")
+        );
+        assert_eq!(Time::parse("2026-11-15T20:00:00Z"), Time::parse("2026-11-15T20:00:00.000Z"));
+        assert!(Time::parse("2h").is_some_and(|time| time < Time::now()));
+        for wrong in ["", "yesterday", "2026-13-01", "99999999999y"] {
+            assert_eq!(Time::parse(wrong), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Handing entries to other systems: JSON, CSV, OCSF and OpenTelemetry logs, one pass, bounded memory.
+
+mod csv;
+mod ocsf;
+mod open_telemetry;
+
+use std::io::{self, Write};
+use std::str::FromStr;
+
+use crate::error::AuditError;
+use crate::read::Line;
+
+/// What entries are turned into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// The lines themselves.
+    Json,
+    /// A table with a header.
+    Csv,
+    /// Events of the Open Cybersecurity Schema Framework, one a line.
+    Ocsf,
+    /// OTLP/JSON log requests, one a line, each with up to a thousand records.
+    OpenTelemetry,
+}
+
+impl FromStr for Format {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "json" => Ok(Format::Json),
+            "csv" => Ok(Format::Csv),
+            "ocsf" => Ok(Format::Ocsf),
+            "otel" | "opentelemetry" => Ok(Format::OpenTelemetry),
+            _ => Err(format!("{text:?} is none of `json`, `csv`, `ocsf`, `otel`")),
+        }
+    }
+}
+
+/// How many records one OpenTelemetry request holds.
+const REQUEST: usize = 1_000;
+
+/// Writes entries in a format; returns how many.
+pub fn export(
+    lines: impl IntoIterator<Item = Result<Line, AuditError>>,
+    format: Format,
+    to: &mut dyn Write,
+) -> Result<u64, AuditError> {
+    let written = |result: io::Result<()>| {
+        result.map_err(|source| AuditError::Io { action: "write", path: "the export".into(), source })
+    };
+    let mut count = 0_u64;
+    let mut request = Vec::new();
+    if format == Format::Csv {
+        written(to.write_all(csv::HEADER.as_bytes()))?;
+    }
+    for line in lines {
+        let line = line?;
+        count = count.saturating_add(1);
+        match format {
+            Format::Json => written(writeln!(to, "{}", line.line))?,
+            Format::Csv => written(to.write_all(csv::row(&line.entry).as_bytes()))?,
+            Format::Ocsf => written(writeln!(to, "{}", ocsf::event(&line.entry)))?,
+            Format::OpenTelemetry => {
+                request.push(open_telemetry::record(&line.entry));
+                if request.len() >= REQUEST {
+                    written(writeln!(to, "{}", open_telemetry::request(std::mem::take(&mut request))))?;
+                }
+            }
+        }
+    }
+    if !request.is_empty() {
+        written(writeln!(to, "{}", open_telemetry::request(request)))?;
+    }
+    written(to.flush())?;
+    Ok(count)
+}
+
+/// What an entry says in one line, for tables and messages.
+pub fn summary(entry: &crate::entry::Entry) -> String {
+    use crate::entry::Body;
+    match &entry.record.body {
+        Body::ToolAttempt(attempt) => subject(&attempt.input).unwrap_or_else(|| attempt.reason.clone()),
+        Body::ApprovalRequested(asked) => asked.asked.clone().unwrap_or_default(),
+        Body::Approval(approval) => {
+            let outcome = serde_json::to_value(approval.outcome).ok();
+            let outcome = outcome.as_ref().and_then(|outcome| outcome.as_str()).unwrap_or_default().replace('_', " ");
+            let by = approval.by.as_deref().map(|by| format!(" by {by}")).unwrap_or_default();
+            let cached = if approval.cached { ", from an earlier answer" } else { "" };
+            let took = approval.took_ms.map(|took| format!(", {took} ms")).unwrap_or_default();
+            format!("{outcome}{by}{cached}{took}")
+        }
+        Body::SecurityViolation(violation) => format!("{}: {}", violation.risk_level, violation.reason),
+        Body::Refused(refused) => format!("{}: {}", refused.refusal, refused.reason),
+        Body::Started(started) => started.sandbox.clone().unwrap_or_default(),
+        Body::Finished(finished) => {
+            let exit = finished.exit.map(|exit| format!("exit {exit}"));
+            let well = finished.success.map(|success| if success { "well" } else { "failed" }.to_owned());
+            let took = finished.duration_ms.map(|took| format!("{took} ms"));
+            [exit.or(well), took].into_iter().flatten().collect::<Vec<_>>().join(", ")
+        }
+        Body::RanWithoutVerdict(ran) => ran.reason.clone(),
+        Body::Checkpoint(_) => "signed".to_owned(),
+        Body::Tombstone(tombstone) => format!("taken out by {}: {}", tombstone.by, tombstone.reason),
+        Body::Redaction(redaction) => format!("entry {} taken out by {}", redaction.entry, redaction.by),
+        Body::Segment(segment) => format!("segment {}", segment.segment),
+        Body::Recovered(recovered) => format!(
+            "{} entries taken over, {} bytes cut, {} entries lost",
+            recovered.adopted, recovered.cut_bytes, recovered.lost
+        ),
+        Body::DeliveryFailed(failed) => format!("checkpoint {} to {}: {}", failed.checkpoint, failed.to, failed.reason),
+    }
+}
+
+/// What an input is about: its command, path or URL.
+fn subject(input: &serde_json::Value) -> Option<String> {
+    ["command", "cmd", "argv", "file_path", "path", "notebook_path", "url", "pattern", "query"].iter().find_map(
+        |name| match input.get(name)? {
+            serde_json::Value::String(text) => Some(text.clone()),
+            serde_json::Value::Array(items) => {
+                Some(items.iter().filter_map(|item| item.as_str()).collect::<Vec<_>>().join(" "))
+            }
+            _ => None,
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,182 @@
+//! The key that checkpoints are signed with.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+
+use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+
+use crate::error::{At, AuditError};
+
+/// The secret key: signs checkpoints and tombstones, and seals the head of the log.
+pub struct Key {
+    signing: SigningKey,
+    seal: Hmac<Sha256>,
+}
+
+impl std::fmt::Debug for Key {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "Key({})", self.public())
+    }
+}
+
+impl Key {
+    /// The key with this secret.
+    pub fn from_secret(secret: &[u8; 32]) -> Self {
+        let signing = SigningKey::from_bytes(secret);
+        // The seal has a key of its own, so that neither use says anything about the other.
+        let mut derived = keyed(secret);
+        derived.update(b"callgate audit seal 1");
+        let seal = keyed(&derived.finalize().into_bytes());
+        Key { signing, seal }
+    }
+
+    /// Reads the key, or makes one (mode 0600) where there is none yet.
+    pub fn open_or_create(path: &Path) -> Result<Self, AuditError> {
+        match Self::open(path) {
+            Err(AuditError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {}
+            other => return other,
+        }
+        if let Some(parent) = path.parent() {
+            private_directory(parent)?;
+        }
+        let mut secret = [0_u8; 32];
+        getrandom::fill(&mut secret)
+            .map_err(|error| AuditError::Key { path: path.to_owned(), what: format!("no random numbers: {error}") })?;
+        let mut suffix = [0_u8; 8];
+        getrandom::fill(&mut suffix)
+            .map_err(|error| AuditError::Key { path: path.to_owned(), what: format!("no random numbers: {error}") })?;
+        // Made beside and linked into place: another process sees a whole key or none, and the first one wins.
+        let made = path.with_extension(format!("new-{}", hex::encode(suffix)));
+        let result = (|| {
+            let mut file =
+                OpenOptions::new().write(true).create_new(true).mode(0o600).open(&made).at("create", &made)?;
+            file.write_all(format!("{}\n", hex::encode(secret)).as_bytes()).at("write", &made)?;
+            file.sync_all().at("write", &made)?;
+            match fs::hard_link(&made, path) {
+                Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(error).at("create", path),
+                _ => Ok(()),
+            }
+        })();
+        let _ = fs::remove_file(&made);
+        result?;
+        Self::open(path)
+    }
+
+    /// Reads a key. One that others can read is refused.
+    pub fn open(path: &Path) -> Result<Self, AuditError> {
+        let mut file = File::open(path).at("open", path)?;
+        let metadata = file.metadata().at("read", path)?;
+        let wrong = |what: &str| AuditError::Key { path: path.to_owned(), what: what.to_owned() };
+        if metadata.mode() & 0o077 != 0 {
+            return Err(wrong("others may read it; its mode must be 0600"));
+        }
+        let mut text = String::new();
+        Read::by_ref(&mut file).take(200).read_to_string(&mut text).at("read", path)?;
+        let mut secret = [0_u8; 32];
+        hex::decode_to_slice(text.trim(), &mut secret).map_err(|_| wrong("it is not 64 hexadecimal digits"))?;
+        Ok(Self::from_secret(&secret))
+    }
+
+    /// The public key, hexadecimal.
+    pub fn public(&self) -> String {
+        hex::encode(self.signing.verifying_key().as_bytes())
+    }
+
+    pub(crate) fn sign(&self, message: &[u8]) -> String {
+        hex::encode(self.signing.sign(message).to_bytes())
+    }
+
+    pub(crate) fn seal(&self, message: &[u8]) -> [u8; 32] {
+        let mut seal = self.seal.clone();
+        seal.update(message);
+        seal.finalize().into_bytes().into()
+    }
+
+    pub(crate) fn seal_holds(&self, message: &[u8], seal: &[u8]) -> bool {
+        let mut expected = self.seal.clone();
+        expected.update(message);
+        expected.verify_slice(seal).is_ok()
+    }
+}
+
+/// Whether a signature by a public key (both hexadecimal) fits a message.
+pub(crate) fn signature_holds(public: &str, message: &[u8], signature: &str) -> bool {
+    let mut key = [0_u8; 32];
+    let mut bytes = [0_u8; 64];
+    if hex::decode_to_slice(public, &mut key).is_err() || hex::decode_to_slice(signature, &mut bytes).is_err() {
+        return false;
+    }
+    VerifyingKey::from_bytes(&key).is_ok_and(|key| key.verify_strict(message, &Signature::from_bytes(&bytes)).is_ok())
+}
+
+fn keyed(key: &[u8]) -> Hmac<Sha256> {
+    match Hmac::<Sha256>::new_from_slice(key) {
+        Ok(mac) => mac,
+        // keys of any length are taken
+        Err(_) => Hmac::<Sha256>::new(&Default::default()),
+    }
+}
+
+/// Makes a directory that only its owner may enter. One that exists and lets others write is refused.
+pub(crate) fn private_directory(path: &Path) -> Result<(), AuditError> {
+    match fs::metadata(path) {
+        Ok(metadata) if metadata.is_dir() && metadata.permissions().mode() & 0o022 == 0 => Ok(()),
+        Ok(_) => Err(AuditError::Key {
+            path: path.to_owned(),
+            what: "it is no directory that only its owner may write to".to_owned(),
+        }),
+        Err(_) => fs::DirBuilder::new().recursive(true).mode(0o700).create(path).at("create", path),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_made_once_and_for_its_owner_only() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("state/audit.key");
+        let made = Key::open_or_create(&path).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
+        assert_eq!(fs::metadata(path.parent().unwrap()).unwrap().mode() & 0o777, 0o700);
+        assert_eq!(Key::open_or_create(&path).unwrap().public(), made.public());
+        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "nothing is left behind");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        assert_eq!(Key::open(&path).unwrap_err().kind(), "key");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        fs::write(&path, "short").unwrap();
+        assert_eq!(Key::open_or_create(&path).unwrap_err().kind(), "key", "a broken key is never replaced");
+    }
+
+    #[test]
+    fn many_at_once_make_one_key() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("audit.key");
+        let keys: Vec<String> = std::thread::scope(|scope| {
+            let threads: Vec<_> =
+                (0..8).map(|_| scope.spawn(|| Key::open_or_create(&path).unwrap().public())).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        assert!(keys.iter().all(|key| *key == keys[0]));
+    }
+
+    #[test]
+    fn signatures_and_seals_fit_one_message_and_one_key() {
+        let (ours, theirs) = (Key::from_secret(&[1; 32]), Key::from_secret(&[2; 32]));
+        let signature = ours.sign(b"message");
+        assert!(signature_holds(&ours.public(), b"message", &signature));
+        assert!(!signature_holds(&ours.public(), b"massage", &signature));
+        assert!(!signature_holds(&theirs.public(), b"message", &signature));
+        assert!(!signature_holds("", b"message", &signature));
+        assert!(!signature_holds(&ours.public(), b"message", "00"));
+        let seal = ours.seal(b"message");
+        assert!(ours.seal_holds(b"message", &seal));
+        assert!(!ours.seal_holds(b"massage", &seal));
+        assert!(!theirs.seal_holds(b"message", &seal));
+    }
+}

@@ -1,0 +1,126 @@
+//! Two policies side by side: calls that one lets through and the other does not.
+
+use std::cell::RefCell;
+use std::path::Path;
+
+use callgate::call::Call;
+use callgate::policy::{Decision, Described, Example, Policy};
+use serde::Serialize;
+use serde_json::json;
+
+use super::{Judge, Recorded};
+
+/// Calls of many kinds, one a line: `tool TAB input`, or a shell command.
+const PROBES: &str = include_str!("probes.txt");
+
+/// A call that shows a difference.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Witness {
+    /// The call in one line.
+    pub call: String,
+    /// Where it comes from: `example`, `probe`, or the number of an entry of the log.
+    pub from: String,
+    /// How the old policy judges it.
+    pub old: Decision,
+    /// How the new one does.
+    pub new: Decision,
+    /// The new policy's rule.
+    pub rule: Option<String>,
+}
+
+/// What becomes possible and what does not any more.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Difference {
+    /// How many calls both were asked about.
+    pub compared: u64,
+    /// Judged more leniently by the new policy.
+    pub looser: Vec<Witness>,
+    /// Judged more strictly.
+    pub tighter: Vec<Witness>,
+}
+
+/// Compares two policies on the examples of both, on a set of calls of many kinds, and on recorded calls.
+///
+/// It finds witnesses; where it finds none, that is no proof that nothing changes.
+pub fn compare(old: &Judge, new: &Judge, directory: &Path, recorded: &[Recorded]) -> Difference {
+    let mut difference = Difference::default();
+    let calls = examples(old.policy())
+        .into_iter()
+        .chain(examples(new.policy()))
+        .map(|call| (call, "example"))
+        .chain(PROBES.lines().filter_map(probe).map(|call| (call, "probe")));
+    for (call, from) in calls {
+        let call = call.directory(directory).workspace(directory);
+        // each with the program tables that its policy brings along
+        let (Some(before), Some(after)) = (old.describe(&call), new.describe(&call)) else { continue };
+        let (before, after) = (old.judge(&before), new.judge(&after));
+        difference.add(shown(&call), from.to_owned(), before.decision, after.decision, after.rule);
+    }
+    for call in recorded {
+        let (before, after) = (old.judge(call), new.judge(call));
+        let from = format!("entry {}", call.seq);
+        difference.add(call.shown.clone(), from, before.decision, after.decision, after.rule);
+    }
+    difference
+}
+
+impl Difference {
+    fn add(&mut self, call: String, from: String, old: Decision, new: Decision, rule: Option<String>) {
+        self.compared = self.compared.saturating_add(1);
+        let list = match old.cmp(&new) {
+            std::cmp::Ordering::Greater => &mut self.looser,
+            std::cmp::Ordering::Less => &mut self.tighter,
+            std::cmp::Ordering::Equal => return,
+        };
+        // the same command twenty times is one witness
+        if !list.iter().any(|witness| witness.call == call) && list.len() < 1_000 {
+            list.push(Witness { call, from, old, new, rule });
+        }
+    }
+}
+
+/// The examples that stand with the rules of a policy.
+fn examples(policy: &Policy) -> Vec<Call> {
+    let calls = RefCell::new(Vec::new());
+    let describe = |example: &Example| {
+        let call = match example {
+            Example::Command(command) => Call::new("Bash", json!({"command": command})),
+            Example::Call { tool, input } => Call::new(tool.as_str(), input.clone()),
+        };
+        calls.borrow_mut().push(call.clone());
+        // what the rules make of it does not matter here
+        let description = callgate::describe::Description::of_effects("plan", Vec::new());
+        Described { call, description, claims: callgate::policy::Claims::default() }
+    };
+    policy.check_examples(&describe);
+    calls.into_inner()
+}
+
+fn probe(line: &str) -> Option<Call> {
+    if line.is_empty() || line.starts_with('#') {
+        return None;
+    }
+    match line.split_once('\t') {
+        Some((tool, input)) => Some(Call::new(tool, serde_json::from_str(input).ok()?)),
+        None => Some(Call::new("Bash", json!({"command": line}))),
+    }
+}
+
+fn shown(call: &Call) -> String {
+    match call.input.get("command").and_then(|command| command.as_str()) {
+        Some(command) => command.to_owned(),
+        None => format!("{} {}", call.tool, call.input),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_probe_is_a_call() {
+        let lines = PROBES.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).count();
+        assert_eq!(PROBES.lines().filter_map(probe).count(), lines);
+        assert!(lines >= 60);
+    }
+}

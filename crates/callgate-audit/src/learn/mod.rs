@@ -1,0 +1,14 @@
+//! Learning from the log: judging recorded calls again, proposing rules, and showing what another policy would allow.
+
+mod compare;
+mod recorded;
+mod replay;
+mod suggest;
+
+#[cfg(test)]
+mod tests;
+
+pub use compare::{Difference, Witness, compare};
+pub use recorded::{Judge, Judged, Recorded};
+pub use replay::{Change, Changes, Replay};
+pub use suggest::{Suggestion, suggest};

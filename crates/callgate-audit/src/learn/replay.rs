@@ -1,0 +1,174 @@
+//! Judging recorded calls again: what would change?
+
+use callgate::policy::Decision;
+use serde::Serialize;
+
+use super::{Judge, Recorded};
+use crate::entry::Entry;
+
+/// How many examples of each change are kept.
+const EXAMPLES: usize = 10;
+
+/// One call that would be judged differently.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Change {
+    /// The number of its entry.
+    pub seq: u64,
+    /// The call in one line.
+    pub call: String,
+    /// How it was judged.
+    pub was: Decision,
+    /// By which rule.
+    pub was_rule: Option<String>,
+    /// How it would be judged.
+    pub becomes: Decision,
+    /// By which rule.
+    pub rule: Option<String>,
+}
+
+/// Changes of one kind.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Changes {
+    /// How many.
+    pub count: u64,
+    /// The first few.
+    pub examples: Vec<Change>,
+}
+
+impl Changes {
+    fn add(&mut self, change: Change) {
+        self.count = self.count.saturating_add(1);
+        if self.examples.len() < EXAMPLES {
+            self.examples.push(change);
+        }
+    }
+
+    fn merge(&mut self, other: Changes) {
+        self.count = self.count.saturating_add(other.count);
+        self.examples.extend(other.examples);
+        self.examples.sort_by_key(|change| change.seq);
+        self.examples.truncate(EXAMPLES);
+    }
+}
+
+/// What would change.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Replay {
+    /// How many calls were judged again.
+    pub calls: u64,
+    /// How many could not be: their description was too large to be kept.
+    pub left_out: u64,
+    /// How many were judged with a part redacted or cut.
+    pub inexact: u64,
+    /// Would run without a question and did not.
+    pub newly_allowed: Changes,
+    /// Would be asked about and were not.
+    pub newly_asked: Changes,
+    /// Would be refused and were not.
+    pub newly_refused: Changes,
+    /// Questions there were.
+    pub prompts_before: u64,
+    /// Questions there would be.
+    pub prompts_after: u64,
+}
+
+impl Replay {
+    /// Judges the calls among some entries again, on all cores. `progress` is told how many entries were dealt with.
+    pub fn of<E>(
+        entries: impl Iterator<Item = Result<Entry, E>>,
+        judge: &Judge,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<Self, E> {
+        const AT_ONCE: usize = 4_096;
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let mut result = Replay::default();
+        let mut done = 0_u64;
+        let mut entries = entries.peekable();
+        while entries.peek().is_some() {
+            let batch = entries.by_ref().take(AT_ONCE).collect::<Result<Vec<Entry>, E>>()?;
+            let share = batch.len().div_ceil(threads).max(1);
+            let parts: Vec<Replay> = std::thread::scope(|scope| {
+                let running: Vec<_> =
+                    batch.chunks(share).map(|chunk| scope.spawn(move || Self::of_some(chunk, judge))).collect();
+                // a thread that panicked has judged nothing: its calls are missing from the count, and that shows
+                running.into_iter().map(|thread| thread.join().unwrap_or_default()).collect()
+            });
+            parts.into_iter().for_each(|part| result.merge(part));
+            done = done.saturating_add(batch.len() as u64);
+            progress(done);
+        }
+        Ok(result)
+    }
+
+    fn of_some(entries: &[Entry], judge: &Judge) -> Self {
+        let mut result = Replay::default();
+        for entry in entries {
+            match Recorded::of(entry) {
+                Some(recorded) => result.add(&recorded, judge),
+                None if entry.record.body.kind() == "tool_attempt" => {
+                    result.left_out = result.left_out.saturating_add(1)
+                }
+                None => {}
+            }
+        }
+        result
+    }
+
+    fn add(&mut self, recorded: &Recorded, judge: &Judge) {
+        let judged = judge.judge(recorded);
+        let (was, becomes) = (recorded.decision, judged.decision);
+        self.calls = self.calls.saturating_add(1);
+        self.inexact = self.inexact.saturating_add(u64::from(!recorded.exact));
+        self.prompts_before = self.prompts_before.saturating_add(u64::from(was == Decision::Ask));
+        self.prompts_after = self.prompts_after.saturating_add(u64::from(becomes == Decision::Ask));
+        let runs = |decision: Decision| matches!(decision, Decision::Allow | Decision::Contain);
+        if was == becomes || runs(was) && runs(becomes) {
+            return;
+        }
+        let change = Change {
+            seq: recorded.seq,
+            call: recorded.shown.clone(),
+            was,
+            was_rule: recorded.rule.clone(),
+            becomes,
+            rule: judged.rule,
+        };
+        match becomes {
+            Decision::Allow | Decision::Contain => self.newly_allowed.add(change),
+            Decision::Ask => self.newly_asked.add(change),
+            Decision::Deny => self.newly_refused.add(change),
+        }
+    }
+
+    fn merge(&mut self, other: Replay) {
+        let Replay {
+            calls,
+            left_out,
+            inexact,
+            newly_allowed,
+            newly_asked,
+            newly_refused,
+            prompts_before,
+            prompts_after,
+        } = other;
+        self.calls = self.calls.saturating_add(calls);
+        self.left_out = self.left_out.saturating_add(left_out);
+        self.inexact = self.inexact.saturating_add(inexact);
+        self.newly_allowed.merge(newly_allowed);
+        self.newly_asked.merge(newly_asked);
+        self.newly_refused.merge(newly_refused);
+        self.prompts_before = self.prompts_before.saturating_add(prompts_before);
+        self.prompts_after = self.prompts_after.saturating_add(prompts_after);
+    }
+
+    /// Questions that would be saved; negative if there would be more.
+    pub fn prompts_saved(&self) -> i64 {
+        let number = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+        number(self.prompts_before).saturating_sub(number(self.prompts_after))
+    }
+
+    /// Whether any call would be judged differently.
+    pub fn changes_anything(&self) -> bool {
+        [&self.newly_allowed, &self.newly_asked, &self.newly_refused].iter().any(|changes| changes.count > 0)
+    }
+}

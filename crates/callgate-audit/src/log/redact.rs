@@ -1,0 +1,106 @@
+//! Taking an entry out on purpose: a signed tombstone in its place, and an entry that says so.
+
+use std::io::Write;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+use super::{Log, rewrite_lock};
+use crate::checkpoint::Grave;
+use crate::entry::{Body, Entry, Record, Redaction, Time};
+use crate::error::{At, AuditError};
+use crate::hash::Hash;
+use crate::line::{Link, Tail};
+use crate::segment::{self, Lines, Next, SegmentFile, sync_directory, write_whole};
+
+impl Log {
+    /// Replaces the entry with this number by a tombstone that keeps the chain whole and says who took it out and why.
+    ///
+    /// The announcement is written before the entry is replaced, so that a crash in between is no tampering. Entries about
+    /// the log itself cannot be taken out.
+    pub fn redact(&self, seq: u64, by: &str, reason: &str) -> Result<(), AuditError> {
+        let directory = self.settings().directory.as_path();
+        if self.begins_current_segment_before(seq)? {
+            self.rotate()?;
+        }
+        let lock = rewrite_lock(directory)?;
+        lock.lock().at("lock", directory)?;
+        let (file, line) = find(directory, seq)?;
+        let entry: Entry = serde_json::from_slice(&line)?;
+        if entry.record.body.is_housekeeping() {
+            return Err(AuditError::NotFound(format!("an entry {seq} that is about a call")));
+        }
+        let log = self.id()?;
+        let time = Time::now();
+        let grave = Grave { log: &log, seq, prev: entry.prev, time, original: Hash::of(&line), reason, by };
+        let tombstone = grave.sign(&self.inner.context.key)?;
+        let mut record = entry.record;
+        record.body = Body::Tombstone(tombstone);
+        let mut replacement = Vec::new();
+        let hash = Tail::of(&record)?.write_to(&mut replacement, seq, &entry.prev, time);
+        let announcement = Redaction { entry: seq, tombstone: hash, reason: reason.to_owned(), by: by.to_owned() };
+        self.append(&Record::new(Body::Redaction(announcement)))?;
+        self.sync()?;
+        replace(&file, seq, &replacement)?;
+        sync_directory(directory)
+    }
+
+    /// Whether an entry stands in the segment that is still written to.
+    fn begins_current_segment_before(&self, seq: u64) -> Result<bool, AuditError> {
+        let number = self.inner.state()?.segment_number();
+        let path = segment::plain_path(&self.settings().directory, number);
+        let mut lines = Lines::open(&SegmentFile { number, path: path.clone(), compressed: false }, None)?;
+        Ok(match lines.next().at("read", &path)? {
+            Next::Line(line) => Link::parse(line).is_some_and(|link| link.seq <= seq),
+            _ => false,
+        })
+    }
+}
+
+fn find(directory: &std::path::Path, seq: u64) -> Result<(SegmentFile, Vec<u8>), AuditError> {
+    for file in segment::list(directory)? {
+        let mut lines = Lines::open(&file, None)?;
+        while let Next::Line(line) = lines.next().at("read", &file.path)? {
+            match Link::parse(line) {
+                Some(link) if link.seq == seq => {
+                    let line = line.to_vec();
+                    return Ok((file, line));
+                }
+                _ => {}
+            }
+        }
+    }
+    Err(AuditError::NotFound(format!("entry {seq}")))
+}
+
+/// Writes a segment anew with one line replaced.
+fn replace(file: &SegmentFile, seq: u64, replacement: &[u8]) -> Result<(), AuditError> {
+    let made = file.path.with_extension("new");
+    let mut lines = Lines::open(file, None)?;
+    let mut copy = |writer: &mut dyn Write| -> std::io::Result<()> {
+        loop {
+            match lines.next()? {
+                Next::Line(line) if Link::parse(line).is_some_and(|link| link.seq == seq) => {
+                    writer.write_all(replacement)?;
+                }
+                Next::Line(line) => {
+                    writer.write_all(line)?;
+                    writer.write_all(b"\n")?;
+                }
+                Next::End => return Ok(()),
+                Next::Torn(_) | Next::TooLong => {
+                    return Err(std::io::Error::other("the segment is damaged; see `callgate audit verify`"));
+                }
+            }
+        }
+    };
+    write_whole(&made, &file.path, |writer| {
+        if file.compressed {
+            let mut encoder = GzEncoder::new(writer, Compression::default());
+            copy(&mut encoder)?;
+            encoder.finish().map(|_| ())
+        } else {
+            copy(writer)
+        }
+    })
+}

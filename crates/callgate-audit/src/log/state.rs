@@ -1,0 +1,403 @@
+//! The writer itself: what one process knows of the log, checked anew under the lock before every write.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::checkpoint::SignedCheckpoint;
+use crate::entry::{Body, Record, Recovered, Segment, Time};
+use crate::error::{At, AuditError};
+use crate::hash::Hash;
+use crate::head::{Head, HeadFile, HeadState, Point};
+use crate::key::Key;
+use crate::line::Tail;
+use crate::segment::{self, plain_path, sync_directory};
+use crate::settings::{Settings, Sync};
+
+use super::tail::{self, Rest};
+use super::{After, Receipt, Waiting};
+
+/// What does not change while a log is open.
+#[derive(Debug)]
+pub(super) struct Context {
+    pub settings: Settings,
+    pub key: Key,
+    pub boot: Option<String>,
+}
+
+#[derive(Debug)]
+pub(super) struct State {
+    /// Locked by whoever writes, across processes.
+    lock: Arc<File>,
+    head_file: HeadFile,
+    head: Head,
+    segment: File,
+    last_sync: Instant,
+    dirty: bool,
+}
+
+/// The lock, held until dropped.
+struct Held(Arc<File>);
+
+impl Held {
+    fn take(lock: &Arc<File>, settings: &Settings) -> Result<Self, AuditError> {
+        lock.lock().at("lock", &settings.lock_path())?;
+        Ok(Held(Arc::clone(lock)))
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // closing the file would unlock it as well
+        let _ = self.0.unlock();
+    }
+}
+
+/// Lines that are about to be written.
+struct Lines {
+    buffer: Vec<u8>,
+    end: Point,
+    time: Time,
+}
+
+impl Lines {
+    fn after(point: Point) -> Self {
+        Lines { buffer: Vec::new(), end: point, time: Time::now() }
+    }
+
+    fn push(&mut self, tail: &Tail) {
+        let before = self.buffer.len();
+        let seq = self.end.seq.saturating_add(1);
+        let hash = tail.write_to(&mut self.buffer, seq, &self.end.hash, self.time);
+        let grown = self.buffer.len().saturating_sub(before) as u64;
+        self.end = Point { length: self.end.length.saturating_add(grown), seq, hash };
+    }
+}
+
+impl State {
+    pub(super) fn open(context: &Context, follows: Option<String>) -> Result<Self, AuditError> {
+        let settings = &context.settings;
+        let directory = settings.directory.as_path();
+        let path = settings.lock_path();
+        let lock =
+            OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path).at("open", &path)?;
+        let lock = Arc::new(lock);
+        let _held = Held::take(&lock, settings)?;
+        let Some(mut head_file) = HeadFile::open(directory)? else {
+            return Self::create(context, lock, follows);
+        };
+        let head = match head_file.changed(&context.key)? {
+            Some(found) => accept(context, found)?,
+            // nothing is known yet, so the file always differs
+            None => return Err(damaged(context, "its head is empty")),
+        };
+        let segment = open_segment(directory, head.segment)?;
+        Ok(State { lock, head_file, head, segment, last_sync: Instant::now(), dirty: false })
+    }
+
+    /// Begins a new log. Whoever calls holds the lock.
+    fn create(context: &Context, lock: Arc<File>, follows: Option<String>) -> Result<Self, AuditError> {
+        let directory = context.settings.directory.as_path();
+        // Without a head, only what a process killed in this very function leaves may be there.
+        let files = segment::list(directory)?;
+        let begun = match files.as_slice() {
+            [] => true,
+            [only] if only.number == 1 && !only.compressed => {
+                let text = std::fs::read(&only.path).at("read", &only.path)?;
+                text.len() < 4096 && text.iter().filter(|byte| **byte == b'\n').count() <= 1
+            }
+            _ => false,
+        };
+        if !begun {
+            return Err(damaged(context, "its head is missing"));
+        }
+        let mut id = [0_u8; 16];
+        getrandom::fill(&mut id).map_err(|error| AuditError::Key {
+            path: directory.to_owned(),
+            what: format!("no random numbers: {error}"),
+        })?;
+        let log = hex::encode(id);
+        let start = Point { length: 0, seq: 0, hash: Hash::NONE };
+        let (segment, end) = begin_segment(context, &log, 1, start, follows)?;
+        let now = Time::now().milliseconds();
+        let head = Head {
+            log,
+            generation: 1,
+            segment: 1,
+            written: end,
+            durable: end,
+            begun: now,
+            checkpoint: 0,
+            checkpoint_time: now,
+            boot: context.boot.clone(),
+        };
+        let head_file = HeadFile::create(directory, &head, &context.key)?;
+        sync_directory(directory)?;
+        Ok(State { lock, head_file, head, segment, last_sync: Instant::now(), dirty: false })
+    }
+
+    pub(super) fn log_id(&self) -> &str {
+        &self.head.log
+    }
+
+    pub(super) fn segment_number(&self) -> u64 {
+        self.head.segment
+    }
+
+    /// Writes a group of entries and makes them as safe as the settings say.
+    pub(super) fn write(&mut self, context: &Context, group: &[Waiting]) -> Result<(Vec<Receipt>, After), AuditError> {
+        let held = Held::take(&self.lock, &context.settings)?;
+        let mut after = After::default();
+        let recovered = self.catch_up(context)?;
+        if self.is_full(context) {
+            after = self.rotate(context)?;
+        }
+        let mut lines = Lines::after(self.head.written);
+        if let Some(recovered) = recovered {
+            lines.push(&Tail::of(&Record::new(Body::Recovered(recovered)))?);
+        }
+        let mut receipts = Vec::with_capacity(group.len());
+        for waiting in group {
+            let first = lines.end.seq.saturating_add(1);
+            for tail in &waiting.tails {
+                lines.push(tail);
+            }
+            receipts.push(Receipt { first, last: lines.end.seq });
+        }
+        let mut next = self.head.clone();
+        let due = lines.end.seq.saturating_sub(next.checkpoint) >= context.settings.checkpoint_entries
+            || u128::from(lines.time.milliseconds().saturating_sub(next.checkpoint_time))
+                >= context.settings.checkpoint_age.as_millis();
+        if due {
+            after.checkpoints.push(add_checkpoint(context, &mut lines, &mut next)?);
+        }
+        self.commit(context, &lines, next)?;
+        drop(held);
+        let now = match context.settings.sync {
+            // What is sent elsewhere must not be lost here.
+            _ if due => true,
+            Sync::Always => true,
+            Sync::Interval(every) => self.last_sync.elapsed() >= every,
+            Sync::Os => false,
+        };
+        if now {
+            self.sync_now(context)?;
+        }
+        Ok((receipts, after))
+    }
+
+    pub(super) fn checkpoint_now(&mut self, context: &Context) -> Result<(SignedCheckpoint, After), AuditError> {
+        let held = Held::take(&self.lock, &context.settings)?;
+        let recovered = self.catch_up(context)?;
+        let mut lines = Lines::after(self.head.written);
+        if let Some(recovered) = recovered {
+            lines.push(&Tail::of(&Record::new(Body::Recovered(recovered)))?);
+        }
+        let mut next = self.head.clone();
+        let checkpoint = add_checkpoint(context, &mut lines, &mut next)?;
+        self.commit(context, &lines, next)?;
+        drop(held);
+        self.sync_now(context)?;
+        Ok((checkpoint.clone(), After { checkpoints: vec![checkpoint], closed: None }))
+    }
+
+    pub(super) fn rotate_now(&mut self, context: &Context) -> Result<After, AuditError> {
+        let _held = Held::take(&self.lock, &context.settings)?;
+        if let Some(recovered) = self.catch_up(context)? {
+            let mut lines = Lines::after(self.head.written);
+            lines.push(&Tail::of(&Record::new(Body::Recovered(recovered)))?);
+            self.commit(context, &lines, self.head.clone())?;
+        }
+        self.rotate(context)
+    }
+
+    /// Forces what was written onto the disk and notes in the head that it is there.
+    pub(super) fn sync_now(&mut self, context: &Context) -> Result<(), AuditError> {
+        let (segment, point) = (self.head.segment, self.head.written);
+        let path = plain_path(&context.settings.directory, segment);
+        self.segment.sync_data().at("sync", &path)?;
+        self.last_sync = Instant::now();
+        self.dirty = false;
+        let _held = Held::take(&self.lock, &context.settings)?;
+        self.refresh(context)?;
+        if self.head.segment == segment && self.head.durable.seq < point.seq {
+            let mut next = self.head.clone();
+            next.durable = point;
+            self.head_file.write(&mut next, &context.key)?;
+            self.head = next;
+        }
+        Ok(())
+    }
+
+    pub(super) fn sync_if_dirty(&mut self, context: &Context) -> Result<(), AuditError> {
+        if self.dirty { self.sync_now(context) } else { Ok(()) }
+    }
+
+    /// Takes over what other processes have written since.
+    fn refresh(&mut self, context: &Context) -> Result<(), AuditError> {
+        let Some(found) = self.head_file.changed(&context.key)? else { return Ok(()) };
+        let head = accept(context, found)?;
+        if head.log != self.head.log {
+            return Err(damaged(context, "another log has taken its place"));
+        }
+        if head.segment != self.head.segment {
+            self.segment = open_segment(&context.settings.directory, head.segment)?;
+        }
+        self.head = head;
+        Ok(())
+    }
+
+    /// Brings the head and the segment together: takes over what a killed writer left, and refuses what none leaves.
+    fn catch_up(&mut self, context: &Context) -> Result<Option<Recovered>, AuditError> {
+        self.refresh(context)?;
+        let path = plain_path(&context.settings.directory, self.head.segment);
+        let length = self.segment.metadata().at("read", &path)?.len();
+        let same_boot = self.head.same_boot(context.boot.as_deref());
+        let Head { written, durable, .. } = self.head;
+        if same_boot && length == written.length {
+            return Ok(None);
+        }
+        let from = if same_boot { written } else { durable };
+        if length < from.length {
+            return Err(damaged(context, "its end was cut off"));
+        }
+        let found = tail::follow(&path, from, length, written)?;
+        if found.matches == Some(false) {
+            return Err(damaged(context, "its last entries were changed"));
+        }
+        let (cut_bytes, cut_sha256) = match found.rest {
+            Rest::Nothing => (0, None),
+            Rest::Foreign { .. } if same_boot => {
+                return Err(damaged(context, "something follows its last entry that no writer leaves"));
+            }
+            Rest::Torn { bytes, sha256 } | Rest::Foreign { bytes, sha256 } => (bytes, Some(sha256)),
+        };
+        if cut_bytes > 0 {
+            self.segment.set_len(found.reached.length).at("write", &path)?;
+        }
+        self.head.written = found.reached;
+        if !same_boot {
+            self.head.durable = from;
+            self.head.boot = context.boot.clone();
+        }
+        let recovered = Recovered {
+            adopted: found.reached.seq.saturating_sub(written.seq),
+            cut_bytes,
+            cut_sha256,
+            lost: written.seq.saturating_sub(found.reached.seq),
+        };
+        let nothing = recovered.adopted == 0 && recovered.lost == 0 && recovered.cut_bytes == 0;
+        Ok((!nothing).then_some(recovered))
+    }
+
+    /// Appends lines to the segment and moves the head. What was written only in part is taken back.
+    fn commit(&mut self, context: &Context, lines: &Lines, mut next: Head) -> Result<(), AuditError> {
+        let path = plain_path(&context.settings.directory, self.head.segment);
+        let before = self.head.written.length;
+        if let Err(error) = self.segment.write_all(&lines.buffer) {
+            // If this fails too, the next writer finds a torn line and cuts it.
+            let _ = self.segment.set_len(before);
+            self.head_file.forget();
+            return Err(error).at("write", &path);
+        }
+        self.dirty = true;
+        next.written = lines.end;
+        next.boot = context.boot.clone();
+        if let Err(error) = self.head_file.write(&mut next, &context.key) {
+            self.head_file.forget();
+            return Err(error);
+        }
+        self.head = next;
+        Ok(())
+    }
+
+    fn is_full(&self, context: &Context) -> bool {
+        let age = Time::now().milliseconds().saturating_sub(self.head.begun);
+        self.head.written.length >= context.settings.segment_bytes
+            || u128::from(age) >= context.settings.segment_age.as_millis()
+    }
+
+    /// Ends the segment with a checkpoint and begins the next one. Whoever calls holds the lock.
+    fn rotate(&mut self, context: &Context) -> Result<After, AuditError> {
+        let directory = context.settings.directory.as_path();
+        let mut lines = Lines::after(self.head.written);
+        let mut next = self.head.clone();
+        let checkpoint = add_checkpoint(context, &mut lines, &mut next)?;
+        self.commit(context, &lines, next)?;
+        self.segment.sync_data().at("sync", &plain_path(directory, self.head.segment))?;
+
+        let number = self.head.segment.saturating_add(1);
+        let start = Point { length: 0, ..self.head.written };
+        let (segment, end) = begin_segment(context, &self.head.log, number, start, None)?;
+        let mut next = self.head.clone();
+        next.segment = number;
+        next.written = end;
+        next.durable = end;
+        next.begun = Time::now().milliseconds();
+        self.head_file.write(&mut next, &context.key)?;
+        let closed = self.head.segment;
+        self.head = next;
+        self.segment = segment;
+        Ok(After { checkpoints: vec![checkpoint], closed: Some(closed) })
+    }
+}
+
+fn damaged(context: &Context, what: &str) -> AuditError {
+    AuditError::Damaged { directory: context.settings.directory.clone(), what: what.to_owned() }
+}
+
+/// A head that may be built upon.
+fn accept(context: &Context, found: HeadState) -> Result<Head, AuditError> {
+    match found {
+        HeadState::Whole(head) => Ok(head),
+        // A power failure may tear one slot; nothing else does.
+        HeadState::Half(head) if !head.same_boot(context.boot.as_deref()) => Ok(head),
+        HeadState::Half(_) | HeadState::Broken => Err(damaged(context, "its head was changed")),
+        HeadState::Absent => Err(damaged(context, "its head is missing")),
+    }
+}
+
+fn open_segment(directory: &Path, number: u64) -> Result<File, AuditError> {
+    let path = plain_path(directory, number);
+    OpenOptions::new().append(true).open(&path).at("open", &path)
+}
+
+/// Makes the file of a segment with its first entry, on the disk. The head does not know of it yet, so whatever a killed
+/// writer left under that name was never acknowledged.
+fn begin_segment(
+    context: &Context,
+    log: &str,
+    number: u64,
+    start: Point,
+    follows: Option<String>,
+) -> Result<(File, Point), AuditError> {
+    let directory = context.settings.directory.as_path();
+    let path = plain_path(directory, number);
+    let body = Segment {
+        log: log.to_owned(),
+        segment: number,
+        key: context.key.public(),
+        writer: concat!("callgate ", env!("CARGO_PKG_VERSION")).to_owned(),
+        follows,
+    };
+    let mut lines = Lines::after(start);
+    lines.push(&Tail::of(&Record::new(Body::Segment(body)))?);
+    let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(&path).at("create", &path)?;
+    file.set_len(0).at("write", &path)?;
+    file.write_all(&lines.buffer).at("write", &path)?;
+    file.sync_data().at("sync", &path)?;
+    sync_directory(directory)?;
+    Ok((file, lines.end))
+}
+
+fn add_checkpoint(context: &Context, lines: &mut Lines, head: &mut Head) -> Result<SignedCheckpoint, AuditError> {
+    let seq = lines.end.seq.saturating_add(1);
+    let checkpoint = SignedCheckpoint::sign(&context.key, &head.log, seq, lines.end.hash, lines.time)?;
+    lines.push(&Tail::of(&Record::new(checkpoint.body()))?);
+    head.checkpoint = seq;
+    head.checkpoint_time = lines.time.milliseconds();
+    Ok(checkpoint)
+}

@@ -1,0 +1,181 @@
+//! Reading: entries in order, forwards, and as they come.
+
+mod filter;
+mod stats;
+mod timeline;
+
+#[cfg(test)]
+pub(crate) mod tests;
+
+use std::fs::File;
+use std::io::{BufReader, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::entry::Entry;
+use crate::error::{At, AuditError};
+use crate::line::Link;
+use crate::segment::{self, Lines, Next, SegmentFile, plain_path};
+
+pub use filter::{Effect, Filter, effects_of};
+pub(crate) use stats::decision_name;
+pub use stats::{Counted, Day, Stats};
+pub use timeline::{Step, StepName, timeline};
+
+/// One entry with its line.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Line {
+    /// What it says.
+    pub entry: Entry,
+    /// The line, as it stands in the log.
+    pub line: String,
+}
+
+/// All entries of a log, in order. A line that cannot be understood (of a later version, or changed) is left out here;
+/// `verify` tells what is wrong with a log.
+#[derive(Debug)]
+pub struct Entries {
+    waiting: std::vec::IntoIter<SegmentFile>,
+    current: Option<Lines>,
+    /// How many lines could not be understood.
+    pub skipped: u64,
+}
+
+impl Entries {
+    /// Those of the log in a directory.
+    pub fn open(directory: &Path) -> Result<Self, AuditError> {
+        let files = segment::list(directory)?;
+        Ok(Entries { waiting: files.into_iter(), current: None, skipped: 0 })
+    }
+
+    /// The next line, as it stands in the log, if it is whole.
+    fn next_line(&mut self) -> Result<Option<Vec<u8>>, AuditError> {
+        loop {
+            if self.current.is_none() {
+                let Some(file) = self.waiting.next() else { return Ok(None) };
+                self.current = Some(Lines::open(&file, None)?);
+            }
+            let Some(lines) = &mut self.current else { return Ok(None) };
+            match lines.next() {
+                Ok(Next::Line(line)) => return Ok(Some(line.to_vec())),
+                Ok(Next::TooLong) => self.skipped = self.skipped.saturating_add(1),
+                Ok(Next::Torn(_) | Next::End) => self.current = None,
+                Err(_) => {
+                    self.skipped = self.skipped.saturating_add(1);
+                    self.current = None;
+                }
+            }
+        }
+    }
+}
+
+fn parse(line: &[u8]) -> Option<Line> {
+    let entry = serde_json::from_slice(line).ok()?;
+    Some(Line { entry, line: String::from_utf8_lossy(line).into_owned() })
+}
+
+impl Iterator for Entries {
+    type Item = Result<Line, AuditError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            match self.next_line() {
+                Ok(Some(line)) => match parse(&line) {
+                    Some(read) => return Some(Ok(read)),
+                    None => self.skipped = self.skipped.saturating_add(1),
+                },
+                Ok(None) => return None,
+                Err(error) => return Some(Err(error)),
+            }
+        }
+    }
+}
+
+/// All entries of one call, in order.
+pub fn call(directory: &Path, call: &str) -> Result<Vec<Line>, AuditError> {
+    let found: Vec<Line> = Entries::open(directory)?
+        .filter(|read| !matches!(read, Ok(read) if read.entry.record.call.as_deref() != Some(call)))
+        .collect::<Result<_, _>>()?;
+    if found.is_empty() { Err(AuditError::NotFound(format!("call {call}"))) } else { Ok(found) }
+}
+
+/// The number of the last whole entry; 0 if there is none.
+pub fn last_number(directory: &Path) -> Result<u64, AuditError> {
+    let Some(file) = segment::list(directory)?.pop() else { return Ok(0) };
+    let mut lines = Lines::open(&file, None)?;
+    let mut last = 0;
+    while let Ok(Next::Line(line)) = lines.next() {
+        last = Link::parse(line).map_or(last, |link| link.seq);
+    }
+    Ok(last)
+}
+
+/// Follows a log as it grows, from its end on.
+#[derive(Debug)]
+pub struct Follow {
+    directory: PathBuf,
+    segment: u64,
+    offset: u64,
+}
+
+impl Follow {
+    /// From the present end of the log.
+    pub fn from_end(directory: &Path) -> Result<Self, AuditError> {
+        let last = segment::list(directory)?.into_iter().rfind(|file| !file.compressed);
+        let last = last.ok_or_else(|| AuditError::NotFound(format!("a log in {}", directory.display())))?;
+        // The last line may still be in the making: begin after the last whole one.
+        let mut lines = Lines::open(&last, None)?;
+        let mut offset = 0;
+        while let Ok(Next::Line(_) | Next::TooLong) = lines.next() {
+            offset = lines.offset;
+        }
+        Ok(Follow { directory: directory.to_owned(), segment: last.number, offset })
+    }
+
+    /// What was added since the last time this was asked.
+    pub fn poll(&mut self) -> Result<Vec<Line>, AuditError> {
+        let mut found = Vec::new();
+        loop {
+            let next = self.segment.saturating_add(1);
+            let has_next =
+                plain_path(&self.directory, next).exists() || segment::compressed_path(&self.directory, next).exists();
+            // The end of a segment is final once there is a next one, so that is looked for first.
+            self.read_rest(&mut found)?;
+            if !has_next {
+                return Ok(found);
+            }
+            self.segment = next;
+            self.offset = 0;
+        }
+    }
+
+    fn read_rest(&mut self, found: &mut Vec<Line>) -> Result<(), AuditError> {
+        let path = plain_path(&self.directory, self.segment);
+        let mut lines = match File::open(&path) {
+            Ok(mut file) => {
+                file.seek(SeekFrom::Start(self.offset)).at("read", &path)?;
+                Lines::of(Box::new(BufReader::new(file)))
+            }
+            Err(_) => {
+                let path = segment::compressed_path(&self.directory, self.segment);
+                let file = File::open(&path).at("open", &path)?;
+                let mut reader = BufReader::new(flate2::read::MultiGzDecoder::new(file));
+                let mut skipped = Read::by_ref(&mut reader).take(self.offset);
+                std::io::copy(&mut skipped, &mut std::io::sink()).at("read", &path)?;
+                Lines::of(Box::new(reader))
+            }
+        };
+        let start = self.offset;
+        while let Next::Line(line) = lines.next().at("read", &path)? {
+            // a segment's first line that is not whole yet is not counted either
+            if Link::parse(line).is_some() {
+                found.extend(parse(line));
+            }
+            self.offset = start.saturating_add(lines.offset);
+        }
+        Ok(())
+    }
+
+    /// How often it is worth asking.
+    pub const PAUSE: Duration = Duration::from_millis(200);
+}

@@ -1,0 +1,54 @@
+//! The life of calls as a timeline of stable names.
+
+use serde::Serialize;
+
+use crate::entry::{Body, Entry, Outcome, Time};
+
+/// The steps of a call, in the order in which they follow each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StepName {
+    /// The call arrived and was judged.
+    ToolCallRequested,
+    /// Somebody was asked.
+    ApprovalRequested,
+    /// Somebody answered, or nobody did in time, or an earlier answer counted.
+    ApprovalDecided,
+    /// The tool was started.
+    ToolCallStarted,
+    /// The tool has ended, or was refused.
+    ToolCallFinished,
+}
+
+/// One step of a call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Step {
+    /// Which.
+    pub step: StepName,
+    /// Of which call.
+    pub call: Option<String>,
+    /// When.
+    pub time: Time,
+    /// The number of its entry.
+    pub seq: u64,
+    /// How an approval was decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decision: Option<Outcome>,
+}
+
+/// The step that an entry is, if it is one.
+pub fn timeline(entry: &Entry) -> Option<Step> {
+    let mut decision = None;
+    let step = match &entry.record.body {
+        Body::ToolAttempt(_) => StepName::ToolCallRequested,
+        Body::ApprovalRequested(_) => StepName::ApprovalRequested,
+        Body::Approval(approval) => {
+            decision = Some(approval.outcome);
+            StepName::ApprovalDecided
+        }
+        Body::Started(_) => StepName::ToolCallStarted,
+        Body::Finished(_) | Body::Refused(_) => StepName::ToolCallFinished,
+        _ => return None,
+    };
+    Some(Step { step, call: entry.record.call.clone(), time: entry.time, seq: entry.seq, decision })
+}

@@ -1,0 +1,215 @@
+//! Checking a log: is everything there, and is it as it was written?
+//!
+//! One pass, one line in memory at a time. What a crash leaves is told from tampering: a torn last line starts like the
+//! line that was due, unsealed entries follow the head, and what a power failure took was never known to be on the disk.
+
+mod chain;
+mod report;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::path::PathBuf;
+
+use crate::checkpoint::SignedCheckpoint;
+use crate::error::{At, AuditError};
+use crate::head::{self, Head, HeadFile, HeadState};
+use crate::key::Key;
+use crate::segment::{self, Lines, Next, SegmentFile};
+use crate::settings::Settings;
+
+use chain::Chain;
+pub use report::{Finding, FindingKind, Place, Report, Status};
+
+/// What is checked, and against what.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// The log's directory.
+    pub directory: PathBuf,
+    /// The secret key; with it the seal of the head is checked too.
+    pub key: Option<PathBuf>,
+    /// Public keys (hexadecimal) that may have signed. Empty: the secret key's, or else the one the log itself names.
+    pub public_keys: Vec<String>,
+    /// Checkpoints that were kept elsewhere.
+    pub checkpoints: Vec<SignedCheckpoint>,
+    /// What tells one start of the machine from another.
+    pub(crate) boot: Option<String>,
+}
+
+impl Options {
+    /// The log of these settings, with its key if there is one.
+    pub fn of(settings: &Settings) -> Self {
+        Options {
+            directory: settings.directory.clone(),
+            key: settings.key.exists().then(|| settings.key.clone()),
+            boot: settings.boot(),
+            ..Options::default()
+        }
+    }
+
+    /// Adds the checkpoints of a file (one JSON object a line).
+    pub fn with_checkpoints(mut self, file: &std::path::Path) -> Result<Self, AuditError> {
+        let text = fs::read_to_string(file).at("read", file)?;
+        for line in text.lines().filter(|line| !line.trim().is_empty()) {
+            self.checkpoints.push(serde_json::from_str(line)?);
+        }
+        Ok(self)
+    }
+}
+
+/// Checks a log. An error means that it could not be read; what is wrong with it is in the report.
+pub fn verify(options: &Options) -> Result<Report, AuditError> {
+    verify_with(options, &mut |_| {})
+}
+
+/// The same; `progress` is told how many bytes of the log's files were dealt with.
+pub fn verify_with(options: &Options, progress: &mut dyn FnMut(u64)) -> Result<Report, AuditError> {
+    let key = options.key.as_deref().map(Key::open).transpose()?;
+    let (files, head, lengths) = snapshot(options, key.as_ref())?;
+    let mut report = Report { head_checked: key.is_some(), ..Report::default() };
+    let mut public_keys = options.public_keys.clone();
+    if let (true, Some(key)) = (public_keys.is_empty(), &key) {
+        public_keys.push(key.public());
+    }
+    let mut external: BTreeMap<u64, Vec<&SignedCheckpoint>> = BTreeMap::new();
+    for checkpoint in &options.checkpoints {
+        if checkpoint.holds() {
+            external.entry(checkpoint.seq).or_default().push(checkpoint);
+        } else {
+            report.find(
+                FindingKind::ForeignCheckpoint,
+                Place::default(),
+                "a checkpoint kept elsewhere has no valid signature",
+            );
+        }
+    }
+    let head = check_head(options, head, &mut report);
+    let mut chain = Chain::new(public_keys, external, head.clone());
+    let mut number = 1_u64;
+    let mut done = 0_u64;
+    for (file, length) in files.iter().zip(lengths) {
+        if let Some(head) = &head
+            && file.number > head.segment
+        {
+            check_unfinished(file, head, &mut report)?;
+            break;
+        }
+        if file.number != number {
+            let what = format!("segments {number} to {} are missing", file.number.saturating_sub(1));
+            report.find(FindingKind::SegmentMissing, Place::segment(file.number), what);
+        }
+        number = file.number.saturating_add(1);
+        let last = head.as_ref().map_or(files.last() == Some(file), |head| head.segment == file.number);
+        read_segment(file, length, last, &mut chain, &mut report)?;
+        done = done.saturating_add(fs::metadata(&file.path).map_or(0, |metadata| metadata.len()));
+        progress(done);
+    }
+    if let Some(head) = &head
+        && number <= head.segment
+    {
+        let what = format!("segments {number} to {} are missing", head.segment);
+        report.find(FindingKind::SegmentMissing, Place::segment(number), what);
+    }
+    chain.finish(&mut report, options.boot.as_deref());
+    Ok(report)
+}
+
+type Snapshot = (Vec<SegmentFile>, HeadState, Vec<Option<u64>>);
+
+/// The files, the head and how long the current segment was, all at one moment.
+fn snapshot(options: &Options, key: Option<&Key>) -> Result<Snapshot, AuditError> {
+    let directory = options.directory.as_path();
+    // A copy on read-only media has no lock to take, and nobody writes to it.
+    let lock = File::open(directory.join("lock")).ok().filter(|lock| lock.lock_shared().is_ok());
+    let files = segment::list(directory)?;
+    let path = HeadFile::path_in(directory);
+    let head = match fs::read(&path) {
+        Ok(bytes) => head::read(&bytes, key),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => HeadState::Absent,
+        Err(error) => return Err(error).at("read", &path),
+    };
+    let lengths = files
+        .iter()
+        .map(|file| {
+            let length = || fs::metadata(&file.path).ok().map(|metadata| metadata.len());
+            if file.compressed { None } else { length() }
+        })
+        .collect();
+    drop(lock);
+    Ok((files, head, lengths))
+}
+
+fn check_head(options: &Options, state: HeadState, report: &mut Report) -> Option<Head> {
+    match state {
+        HeadState::Whole(head) => Some(head),
+        HeadState::Half(head) if !head.same_boot(options.boot.as_deref()) => {
+            report.find(FindingKind::TornHead, Place::default(), "half of the head was torn, as by a power failure");
+            Some(head)
+        }
+        HeadState::Half(head) => {
+            report.find(FindingKind::HeadChanged, Place::default(), "half of the head was changed");
+            Some(head)
+        }
+        HeadState::Broken => {
+            report.find(FindingKind::HeadChanged, Place::default(), "the head was changed, or sealed with another key");
+            None
+        }
+        HeadState::Absent => {
+            report.find(
+                FindingKind::HeadMissing,
+                Place::default(),
+                "the head is missing: nothing says where the log ends",
+            );
+            None
+        }
+    }
+}
+
+/// A segment beyond the head: what a writer leaves that is killed while it begins one.
+fn check_unfinished(file: &SegmentFile, head: &Head, report: &mut Report) -> Result<(), AuditError> {
+    let text = fs::read(&file.path).at("read", &file.path)?;
+    let short = text.len() < 4096 && text.iter().filter(|byte| **byte == b'\n').count() <= 1;
+    if file.number == head.segment.saturating_add(1) && short && !file.compressed {
+        report.find(FindingKind::Unsealed, Place::segment(file.number), "a segment was begun and not put into use");
+    } else {
+        report.find(FindingKind::Inserted, Place::segment(file.number), "a segment that the head does not know of");
+    }
+    Ok(())
+}
+
+fn read_segment(
+    file: &SegmentFile,
+    length: Option<u64>,
+    last: bool,
+    chain: &mut Chain<'_>,
+    report: &mut Report,
+) -> Result<(), AuditError> {
+    report.segments = report.segments.saturating_add(1);
+    chain.begin_segment(file.number);
+    let mut lines = Lines::open(file, length)?;
+    loop {
+        let start = lines.offset;
+        match lines.next() {
+            Ok(Next::Line(line)) => chain.line(line, start, report),
+            Ok(Next::End) => break,
+            Ok(Next::TooLong) => chain.unreadable("a line longer than any that is written", start, report),
+            Ok(Next::Torn(bytes)) if last => {
+                chain.torn(bytes, start, report);
+                break;
+            }
+            Ok(Next::Torn(_)) => {
+                chain.unreadable("a closed segment ends in the middle of a line", start, report);
+                break;
+            }
+            // what cannot be decompressed was changed
+            Err(error) if file.compressed => {
+                chain.unreadable(&format!("the segment cannot be decompressed: {error}"), start, report);
+                break;
+            }
+            Err(error) => return Err(error).at("read", &file.path),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,255 @@
+//! `callgate audit replay`, `callgate policy suggest` and `callgate policy diff`.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use callgate::policy::{Decision, Policy, PolicyError};
+use callgate_audit::entry::Body;
+use callgate_audit::learn::{Changes, Judge, Recorded, Replay, compare, suggest as propose};
+use callgate_audit::read::{self, Entries};
+use clap::{Args, ValueEnum};
+
+use super::super::shown::decision;
+use super::shown::{Progress, cut, line};
+use super::{CHANGES, LogArguments};
+
+/// Which changes make `replay` fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FailOn {
+    /// Any change
+    Any,
+    /// Something would run that did not
+    Allowed,
+    /// Something would be asked about that was not
+    Asked,
+    /// Something would be refused that was not
+    Refused,
+    /// No change
+    None,
+}
+
+/// The arguments of `audit replay`.
+#[derive(Debug, Args)]
+pub struct ReplayArguments {
+    /// The policy to judge by: a file, or strict, standard, permissive, unattended
+    #[arg(long, value_name = "POLICY")]
+    pub policy: String,
+    /// Which changes make the command fail
+    #[arg(long, value_enum, default_values_t = [FailOn::Any], value_delimiter = ',')]
+    pub fail_on: Vec<FailOn>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Where the log lies
+    #[command(flatten)]
+    pub log: LogArguments,
+}
+
+/// The arguments of `policy suggest`.
+#[derive(Debug, Args)]
+pub struct SuggestArguments {
+    /// The policy that rules would be added to: a file, or strict, standard, permissive, unattended
+    #[arg(long, value_name = "POLICY", default_value = "standard")]
+    pub policy: String,
+    /// At most so many rules
+    #[arg(short = 'n', long, default_value_t = 10)]
+    pub count: usize,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Where the log lies
+    #[command(flatten)]
+    pub log: LogArguments,
+}
+
+/// The arguments of `policy diff`.
+#[derive(Debug, Args)]
+pub struct DiffArguments {
+    /// The old policy: a file, or strict, standard, permissive, unattended
+    pub old: String,
+    /// The new one
+    pub new: String,
+    /// Also compare on the calls of the log
+    #[arg(long)]
+    pub recorded: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Where the log lies
+    #[command(flatten)]
+    pub log: LogArguments,
+}
+
+fn text(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}
+
+fn load(policy: &str) -> Result<Policy, String> {
+    if Policy::bundled_names().any(|name| name == policy) {
+        return Policy::bundled(policy).map_err(text);
+    }
+    Policy::from_file(Path::new(policy)).map_err(text)
+}
+
+/// `callgate audit replay`
+pub fn replay(arguments: &ReplayArguments) -> Result<u8, String> {
+    let directory = arguments.log.directory()?;
+    let judge = Judge::new(load(&arguments.policy)?);
+    let progress = Progress::new("judging", read::last_number(&directory).map_err(text)?);
+    let entries = Entries::open(&directory).map_err(text)?.map(|found| found.map(|found| found.entry));
+    let replay = Replay::of(entries, &judge, &mut |done| progress.at(done)).map_err(text)?;
+    drop(progress);
+    let failing = arguments.fail_on.iter().any(|fail_on| match fail_on {
+        FailOn::Any => replay.changes_anything(),
+        FailOn::Allowed => replay.newly_allowed.count > 0,
+        FailOn::Asked => replay.newly_asked.count > 0,
+        FailOn::Refused => replay.newly_refused.count > 0,
+        FailOn::None => false,
+    });
+    if arguments.json {
+        line(&serde_json::to_string_pretty(&replay).map_err(text)?)?;
+    } else {
+        line(&format!("{} calls judged again", replay.calls))?;
+        changes("newly allowed", &replay.newly_allowed)?;
+        changes("newly asked about", &replay.newly_asked)?;
+        changes("newly refused", &replay.newly_refused)?;
+        line(&match replay.prompts_saved() {
+            saved @ 0.. => format!("prompts: {} before, {} after, {saved} saved", replay.prompts_before, replay.prompts_after),
+            more => format!("prompts: {} before, {} after, {} more", replay.prompts_before, replay.prompts_after, more.unsigned_abs()),
+        })?;
+        if replay.inexact > 0 {
+            line(&format!("{} calls were judged with a part redacted or cut", replay.inexact))?;
+        }
+        if replay.left_out > 0 {
+            line(&format!("{} calls were too large to be kept whole and are left out", replay.left_out))?;
+        }
+    }
+    Ok(if failing { CHANGES } else { 0 })
+}
+
+fn changes(title: &str, changes: &Changes) -> Result<(), String> {
+    line(&format!("{title}: {}", changes.count))?;
+    for change in &changes.examples {
+        let rule = change.rule.as_deref().unwrap_or("default");
+        let was = decision(change.was);
+        line(&format!("  entry {}  {was} → {} ({rule})  {}", change.seq, decision(change.becomes), cut(&change.call, 120)))?;
+    }
+    Ok(())
+}
+
+/// The recorded calls that were asked about, each with whether somebody said yes.
+fn asked(directory: &Path) -> Result<Vec<(Recorded, bool)>, String> {
+    let mut calls: Vec<(Recorded, bool)> = Vec::new();
+    let mut waiting: HashMap<String, usize> = HashMap::new();
+    for found in Entries::open(directory).map_err(text)? {
+        let entry = found.map_err(text)?.entry;
+        match &entry.record.body {
+            Body::ToolAttempt(attempt) if attempt.decision == Decision::Ask => {
+                if let Some(recorded) = Recorded::of(&entry) {
+                    waiting.extend(entry.record.call.clone().map(|call| (call, calls.len())));
+                    calls.push((recorded, false));
+                }
+            }
+            Body::Approval(approval) if approval.approved => {
+                let call = entry.record.call.as_ref().and_then(|call| waiting.remove(call));
+                if let Some((_, approved)) = call.and_then(|call| calls.get_mut(call)) {
+                    *approved = true;
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(calls)
+}
+
+/// `callgate policy suggest`
+pub fn suggest(arguments: &SuggestArguments) -> Result<u8, String> {
+    let directory = arguments.log.directory()?;
+    let calls = asked(&directory)?;
+    let bundled = Policy::bundled_names().any(|name| name == arguments.policy);
+    let base = if bundled {
+        arguments.policy.clone()
+    } else {
+        let path = std::fs::canonicalize(&arguments.policy).map_err(|error| format!("cannot read {}: {error}", arguments.policy))?;
+        path.to_str().map(str::to_owned).ok_or("the path of the policy is no text")?
+    };
+    let place = PrivateDirectory::make()?;
+    let file = place.0.join("try.yaml");
+    // a policy that extends a file must be a file itself
+    let load = |text: &str| -> Result<Policy, PolicyError> {
+        if bundled {
+            return Policy::from_yaml(text, "the proposal");
+        }
+        // what could not be written cannot be read either, and that is told
+        let _ = std::fs::write(&file, text);
+        Policy::from_file(&file)
+    };
+    let suggestions = propose(&calls, &base, &load, arguments.count).map_err(text)?;
+    if arguments.json {
+        line(&serde_json::to_string_pretty(&suggestions).map_err(text)?)?;
+        return Ok(0);
+    }
+    if suggestions.is_empty() {
+        line(&format!("no rule would have saved prompts: {} questions looked at", calls.len()))?;
+    }
+    for suggestion in &suggestions {
+        line(&format!("# saves {} prompts, such as {}", suggestion.saves, cut(&suggestion.examples.join(" · "), 150)))?;
+        line(&format!("# would also let through: {}", cut(&suggestion.also, 200)))?;
+        for call in &suggestion.also_recorded {
+            line(&format!("# and this, to which nobody said yes: {}", cut(call, 150)))?;
+        }
+        line(suggestion.rule.trim_end())?;
+        line("")?;
+    }
+    Ok(0)
+}
+
+/// A directory that only its owner may enter and that goes away.
+struct PrivateDirectory(PathBuf);
+
+impl PrivateDirectory {
+    fn make() -> Result<Self, String> {
+        use std::os::unix::fs::DirBuilderExt;
+        let unique = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_nanos());
+        let path = std::env::temp_dir().join(format!("callgate-suggest-{}-{unique:x}", std::process::id()));
+        // fails if it is already there, so nobody can have prepared it
+        std::fs::DirBuilder::new().mode(0o700).create(&path).map_err(|error| format!("cannot create {}: {error}", path.display()))?;
+        Ok(PrivateDirectory(path))
+    }
+}
+
+impl Drop for PrivateDirectory {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// `callgate policy diff`
+pub fn diff(arguments: &DiffArguments) -> Result<u8, String> {
+    let [old, new] = [&arguments.old, &arguments.new].map(|policy| load(policy).map(Judge::new));
+    let (old, new) = (old?, new?);
+    let recorded: Vec<Recorded> = if arguments.recorded {
+        let entries = Entries::open(&arguments.log.directory()?).map_err(text)?;
+        entries.filter_map(|found| Recorded::of(&found.ok()?.entry)).take(100_000).collect()
+    } else {
+        Vec::new()
+    };
+    let here = std::env::current_dir().map_err(text)?;
+    let difference = compare(&old, &new, &here, &recorded);
+    if arguments.json {
+        line(&serde_json::to_string_pretty(&difference).map_err(text)?)?;
+    } else {
+        line(&format!("{} calls compared", difference.compared))?;
+        for (title, list) in [("becomes possible", &difference.looser), ("becomes stricter", &difference.tighter)] {
+            line(&format!("{title}: {}", list.len()))?;
+            for witness in list.iter().take(40) {
+                let rule = witness.rule.as_deref().unwrap_or("default");
+                let (old, new) = (decision(witness.old), decision(witness.new));
+                line(&format!("  {old} → {new} ({rule})  {}  [{}]", cut(&witness.call, 120), witness.from))?;
+            }
+        }
+        line("Witnesses, not a proof: where none is shown, something may still differ.")?;
+    }
+    let same = difference.looser.is_empty() && difference.tighter.is_empty();
+    Ok(if same { 0 } else { CHANGES })
+}

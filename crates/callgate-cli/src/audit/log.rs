@@ -1,0 +1,146 @@
+//! `callgate audit verify`, `redact`, `checkpoint` and `set-aside`.
+
+use std::path::PathBuf;
+
+use callgate::show::visible;
+use callgate_audit::Log;
+use callgate_audit::verify::{Options, Report, Status, verify_with};
+use clap::Args;
+
+use super::shown::{Progress, line};
+use super::{CRASH_TRACES, LogArguments, TAMPERED};
+
+/// Where the log lies, and nothing else.
+#[derive(Debug, Args)]
+pub struct PlaceArguments {
+    /// Where the log lies
+    #[command(flatten)]
+    pub log: LogArguments,
+}
+
+/// The arguments of `verify`.
+#[derive(Debug, Args)]
+pub struct VerifyArguments {
+    /// Where the log lies
+    #[command(flatten)]
+    pub log: LogArguments,
+    /// Compare with checkpoints that were kept elsewhere: a file, one JSON object a line
+    #[arg(long, value_name = "FILE")]
+    pub checkpoints: Vec<PathBuf>,
+    /// The key file [default: beside the log]
+    #[arg(long, value_name = "FILE", conflicts_with = "public_key")]
+    pub key: Option<PathBuf>,
+    /// Check with a public key only; the end of the log after the last checkpoint is then not protected
+    #[arg(long, value_name = "HEX")]
+    pub public_key: Vec<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The arguments of `redact`.
+#[derive(Debug, Args)]
+pub struct RedactArguments {
+    /// The number of the entry
+    pub entry: u64,
+    /// Why it is taken out
+    #[arg(long)]
+    pub reason: String,
+    /// Who takes it out [default: $USER]
+    #[arg(long)]
+    pub by: Option<String>,
+    /// Where the log lies
+    #[command(flatten)]
+    pub log: LogArguments,
+}
+
+fn text(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}
+
+/// `callgate audit verify`
+pub fn verify(arguments: &VerifyArguments) -> Result<u8, String> {
+    let directory = arguments.log.directory()?;
+    let mut options = Options::of(&arguments.log.settings()?);
+    if !arguments.public_key.is_empty() {
+        options.key = None;
+        options.public_keys = arguments.public_key.iter().map(|key| key.to_ascii_lowercase()).collect();
+    }
+    if let Some(key) = &arguments.key {
+        options.key = Some(key.clone());
+    }
+    for file in &arguments.checkpoints {
+        options = options.with_checkpoints(file).map_err(text)?;
+    }
+    let total = std::fs::read_dir(&directory)
+        .map_err(text)?
+        .filter_map(|file| file.ok()?.metadata().ok())
+        .fold(0_u64, |total, metadata| total.saturating_add(metadata.len()));
+    let progress = Progress::new("checking", total);
+    let report = verify_with(&options, &mut |done| progress.at(done)).map_err(text)?;
+    drop(progress);
+    if arguments.json {
+        line(&serde_json::to_string_pretty(&report).map_err(text)?)?;
+    } else {
+        print(&report)?;
+    }
+    Ok(match report.status {
+        Status::Intact => 0,
+        Status::CrashTraces => CRASH_TRACES,
+        Status::Tampered => TAMPERED,
+    })
+}
+
+fn print(report: &Report) -> Result<(), String> {
+    line(match report.status {
+        Status::Intact => "intact: every entry is there and as it was written",
+        Status::CrashTraces => "a crash left traces; no sign that anybody changed the log",
+        Status::Tampered => "TAMPERED: the log is not as it was written",
+    })?;
+    line(&format!(
+        "{} entries in {} segments, {} signed checkpoints, {} taken out on purpose",
+        report.entries, report.segments, report.checkpoints, report.tombstones
+    ))?;
+    if report.outside_checkpoints > 0 {
+        line(&format!("{} checkpoints kept elsewhere fit", report.outside_checkpoints))?;
+    }
+    if !report.head_checked {
+        let last = report.last_checkpoint.map_or("nothing".to_owned(), |last| format!("everything up to entry {last}"));
+        line(&format!("without the secret key only the checkpoints vouch for the log: {last}"))?;
+    }
+    for finding in &report.findings {
+        line(&format!("  {}: {}", finding.place, visible(&finding.what)))?;
+    }
+    let more = report.found.saturating_sub(report.findings.len() as u64);
+    if more > 0 {
+        line(&format!("  and {more} more"))?;
+    }
+    Ok(())
+}
+
+/// `callgate audit redact`
+pub fn redact(arguments: &RedactArguments) -> Result<u8, String> {
+    arguments.log.directory()?;
+    let by = arguments.by.clone().or_else(|| std::env::var("USER").ok()).unwrap_or_else(|| "unknown".to_owned());
+    let log = Log::open(arguments.log.settings()?).map_err(text)?;
+    log.redact(arguments.entry, &by, &arguments.reason).map_err(text)?;
+    line(&format!("entry {} is taken out; a signed tombstone stands in its place", arguments.entry))?;
+    Ok(0)
+}
+
+/// `callgate audit checkpoint`
+pub fn checkpoint(arguments: &PlaceArguments) -> Result<u8, String> {
+    arguments.log.directory()?;
+    let log = Log::open(arguments.log.settings()?).map_err(text)?;
+    let checkpoint = log.checkpoint().map_err(text)?;
+    line(&serde_json::to_string(&checkpoint).map_err(text)?)?;
+    Ok(0)
+}
+
+/// `callgate audit set-aside`
+pub fn set_aside(arguments: &PlaceArguments) -> Result<u8, String> {
+    arguments.log.directory()?;
+    let (_, aside) = Log::set_aside(arguments.log.settings()?).map_err(text)?;
+    line(&format!("the old log lies in {} now; a new one was begun", aside.display()))?;
+    Ok(0)
+}

@@ -1,0 +1,101 @@
+//! What a call would do, without secrets.
+//!
+//! A word alone often does not show that it is a secret: `hunter2` is one only after `--password`. So the words of a command
+//! are looked through together, and what vanishes from them is taken out wherever it stands.
+
+use callgate_shell::word::Word;
+
+use super::{MINIMUM_SECRET, Redacted, Redactor};
+use crate::describe::Description;
+
+/// How many words are looked up one by one; where there are more and one is a secret, all are hidden.
+const MAXIMUM_WORDS: usize = 512;
+
+impl Redactor {
+    /// What a call would do, with every secret that its words show taken out.
+    pub fn description(&self, description: &Description) -> Redacted {
+        // the types have no keys that JSON could not hold
+        let value = serde_json::to_value(description).unwrap_or_default();
+        let shown = self.anything(&value);
+        match self.of_words(description) {
+            Some(words) => words.anything(shown.as_value()),
+            None => shown,
+        }
+    }
+
+    /// One that knows the secrets which only the words of a call together give away; `None` if there are none.
+    pub fn of_words(&self, description: &Description) -> Option<Redactor> {
+        let secrets: Vec<&str> = description.parts.iter().flat_map(|part| self.secret_words(&part.words)).collect();
+        (!secrets.is_empty()).then(|| Redactor::knowing(secrets))
+    }
+
+    /// The words that are secret together, and the values behind `name=` in them.
+    fn secret_words<'a>(&self, words: &'a [Word]) -> Vec<&'a str> {
+        let texts: Vec<&str> = words.iter().filter_map(text).collect();
+        self.vanished(&texts)
+            .into_iter()
+            .flat_map(|word| {
+                let value = word.split_once(['=', ':']).map(|(_, value)| value);
+                [Some(word), value.filter(|value| value.len() >= MINIMUM_SECRET)].into_iter().flatten()
+            })
+            .collect()
+    }
+
+    /// Which of some words are not there any more once they are redacted as one text: a header that was split at its
+    /// spaces, a value whose flag stands before it.
+    pub(super) fn vanished<'a>(&self, words: &[&'a str]) -> Vec<&'a str> {
+        let together = words.join(" ");
+        let shown = self.text(&together);
+        if shown == together {
+            return Vec::new();
+        }
+        // so many words are not looked up one by one
+        let too_many = words.len() > MAXIMUM_WORDS;
+        let gone = |word: &&str| word.len() >= MINIMUM_SECRET && (too_many || !shown.contains(word));
+        words.iter().copied().filter(gone).collect()
+    }
+}
+
+fn text(word: &Word) -> Option<&str> {
+    match word {
+        Word::Known(text) | Word::Glob(text) => Some(text),
+        Word::Partly { prefix, .. } => Some(prefix),
+        Word::Below { directory, .. } => Some(directory),
+        Word::Unknown { .. } => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use callgate_shell::effect::{Action, Coverage, Effect, Target};
+
+    use super::*;
+    use crate::describe::{Part, PlacedEffect};
+
+    #[test]
+    fn a_secret_that_only_its_neighbours_give_away_is_gone_from_words_and_effects() {
+        for command in [
+            ["mysql", "-u", "root", "-phunter2secret"].as_slice(),
+            &["tool", "--password", "hunter2secret"],
+            &["sshpass", "-p", "hunter2secret", "ssh", "host"],
+            &["curl", "-u", "ada:hunter2secret", "https://example.com"],
+            &["env", "TOKEN=hunter2secret"],
+        ] {
+            let effect = Effect {
+                action: Action::Opaque,
+                target: Target::Text(format!("not understood: {}", command.join(" "))),
+                marks: vec![],
+                because: "hunter2secret".into(),
+            };
+            let part = Part {
+                words: command.iter().map(|word| Word::Known((*word).to_owned())).collect(),
+                effects: vec![PlacedEffect { effect, place: None }],
+                ..Part::default()
+            };
+            let description = Description { category: "shell".into(), parts: vec![part], coverage: Coverage::Partial };
+            let shown = Redactor::default().description(&description).to_string();
+            assert!(!shown.contains("hunter2"), "{shown}");
+            assert!(shown.contains(command[0]), "{shown}");
+        }
+    }
+}
