@@ -41,6 +41,9 @@ pub enum Task {
     /// What is remembered of a session: show, auto, reset
     #[command(subcommand)]
     Session(crate::session::SessionTask),
+    /// The audit log: tail, query, show, stats, export, verify, replay
+    #[command(subcommand)]
+    Audit(crate::audit::AuditTask),
     /// Print a completion script for a shell
     Completions {
         /// Which shell
@@ -142,6 +145,10 @@ pub enum PolicyTask {
         #[arg(long)]
         json: bool,
     },
+    /// Propose the narrowest rules that would have saved most prompts, from the audit log
+    Suggest(crate::audit::SuggestArguments),
+    /// Show what becomes possible from one policy to another, with examples
+    Diff(crate::audit::DiffArguments),
     /// Print the JSON Schema of policy files, for editors
     Schema,
 }

@@ -51,7 +51,10 @@ pub fn gate(policy_name: Option<&str>, directory: &Path) -> Result<Gate, Trouble
 pub fn asking_gate(policy_name: Option<&str>, directory: &Path) -> Result<Gate, Trouble> {
     let (policy, _) = policy(policy_name, directory)?;
     let approvals = crate::terminal::run(Locations::of(directory).user)?;
-    Ok(Gate::builder().policy(policy).approvals(approvals).build())
+    // What cannot be logged does not run.
+    let settings = callgate_audit::Settings::of_user().map_err(|error| Trouble::new(error.to_string()))?;
+    let log = callgate_audit::Log::open(settings).map_err(|error| Trouble::new(format!("the audit log: {error}")))?;
+    Ok(Gate::builder().policy(policy).approvals(approvals).events(callgate_audit::AuditSink::new(log)).build())
 }
 
 /// The working directory and the workspace of a call, absolute.

@@ -2,6 +2,7 @@
 
 mod approvals;
 mod arguments;
+mod audit;
 mod check;
 mod choice;
 mod explain;
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
         Task::Grant(task) => grant::run(task),
         Task::Approvals(task) => approvals::run(task),
         Task::Session(task) => session::run(task),
+        Task::Audit(task) => outcome::coded(audit::run(&task)),
         Task::Completions { shell } => {
             clap_complete::generate(shell, &mut Arguments::command(), "callgate", &mut std::io::stdout());
             Ok(Outcome::Done)

@@ -17,6 +17,13 @@ pub enum Outcome {
     Found,
     /// It judged a call.
     Judged(Decision),
+    /// It has something of its own to say.
+    Code(u8),
+}
+
+/// What a task that speaks in exit codes came to.
+pub fn coded(result: Result<u8, String>) -> Result<Outcome, Trouble> {
+    result.map(Outcome::Code).map_err(Trouble::new)
 }
 
 impl From<Outcome> for ExitCode {
@@ -27,6 +34,7 @@ impl From<Outcome> for ExitCode {
             Outcome::Judged(Decision::Ask) => 10,
             Outcome::Judged(Decision::Deny) => 11,
             Outcome::Judged(Decision::Contain) => 12,
+            Outcome::Code(code) => code,
         })
     }
 }

@@ -7,8 +7,8 @@ use callgate::policy::{LayerKind, Policy, Severity, schema};
 use serde_json::json;
 
 use crate::arguments::PolicyTask;
-use crate::choice;
-use crate::outcome::{Outcome, Trouble};
+use crate::outcome::{self, Outcome, Trouble};
+use crate::{audit, choice};
 
 /// Does one of the tasks.
 pub fn run(task: PolicyTask) -> Result<Outcome, Trouble> {
@@ -16,6 +16,8 @@ pub fn run(task: PolicyTask) -> Result<Outcome, Trouble> {
         PolicyTask::Show { policy, json } => show(policy.policy.as_deref(), json),
         PolicyTask::Lint { policies, json } => lint(&chosen(&policies)?, json),
         PolicyTask::Test { policies, json } => test(chosen(&policies)?, json),
+        PolicyTask::Suggest(arguments) => outcome::coded(audit::suggest(&arguments)),
+        PolicyTask::Diff(arguments) => outcome::coded(audit::diff(&arguments)),
         PolicyTask::Schema => {
             anstream::println!("{:#}", schema());
             Ok(Outcome::Done)

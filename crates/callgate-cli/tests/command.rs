@@ -1,0 +1,315 @@
+//! The command as people and programs meet it.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+/// The command in an empty home and an empty project.
+struct World {
+    directory: tempfile::TempDir,
+}
+
+impl World {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().expect("a directory");
+        for name in ["home", "project"] {
+            std::fs::create_dir(directory.path().join(name)).expect("a directory");
+        }
+        World { directory }
+    }
+
+    fn project(&self) -> std::path::PathBuf {
+        self.directory.path().join("project")
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_callgate"));
+        command
+            .args(arguments)
+            .current_dir(self.project())
+            .env_clear()
+            .env("HOME", self.directory.path().join("home"))
+            .env("PATH", "/usr/bin:/bin")
+            .stdin(Stdio::null());
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> (i32, String, String) {
+        told(self.command(arguments).output().expect("the command starts"))
+    }
+
+    fn with_input(&self, arguments: &[&str], input: &[u8]) -> (i32, String, String) {
+        let mut child = self
+            .command(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the command starts");
+        let mut stdin = child.stdin.take().expect("a pipe");
+        let input = input.to_vec();
+        let writer = std::thread::spawn(move || drop(stdin.write_all(&input)));
+        let output = child.wait_with_output().expect("the command ends");
+        writer.join().expect("the writer ends");
+        told(output)
+    }
+
+    fn write(&self, name: &str, contents: &str) {
+        std::fs::write(self.project().join(name), contents).expect("a file");
+    }
+}
+
+fn told(output: Output) -> (i32, String, String) {
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn exit_codes_tell_allow_ask_deny_and_trouble_apart() {
+    let world = World::new();
+    for (command, code) in [("ls -la", 0), ("rm notes.txt", 10), ("cat ~/.ssh/id_rsa", 11)] {
+        assert_eq!(world.run(&["check", command]).0, code, "{command}");
+    }
+    assert_eq!(world.run(&["check", "--policy", "unattended", "make"]).0, 12);
+    assert_eq!(world.run(&["check", "--policy", "no-such-policy", "ls"]).0, 2);
+    assert_eq!(world.run(&["check", "--tool", "Read", "--input", "{"]).0, 2);
+    assert_eq!(world.run(&["frobnicate"]).0, 2);
+}
+
+#[test]
+fn the_verdict_comes_first_then_the_rule_then_the_effects() {
+    let (_, output, _) = World::new().run(&["check", "cat ~/.ssh/id_rsa"]);
+    let lines: Vec<&str> = output.lines().collect();
+    assert!(lines[0].starts_with("deny"), "{output}");
+    assert!(lines[1].contains("rule no-secrets (standard"), "{output}");
+    assert!(output.contains("read") && output.contains(".ssh/id_rsa"), "{output}");
+}
+
+#[test]
+fn every_spelling_of_the_same_read_is_refused() {
+    let world = World::new();
+    for command in [
+        "cat ~/.ssh/id_rsa",
+        "c\\at ~/.ssh/id_rsa",
+        "tar c ~/.ssh",
+        "cd ~ && cp .s*/id_rsa x",
+        "x=.ssh; cat ~/$x/id_rsa",
+        "cat < ~/.ssh/id_rsa",
+        "bash -c 'cat ~/.ssh/id_rsa'",
+        "echo \"$(cat ~/.ssh/id_rsa)\"",
+        "cat .en[v]",
+    ] {
+        assert_eq!(world.run(&["check", command]).0, 11, "{command}");
+    }
+    assert_eq!(world.run(&["check", "--tool", "Read", "--input", r#"{"file_path": "~/.ssh/id_rsa"}"#]).0, 11);
+}
+
+#[test]
+fn input_comes_from_an_argument_a_file_or_standard_input() {
+    let world = World::new();
+    let input = r#"{"file_path": "README.md"}"#;
+    world.write("call.json", input);
+    assert_eq!(world.run(&["check", "--tool", "Read", "--input", input]).0, 0);
+    assert_eq!(world.run(&["check", "--tool", "Read", "--input", "@call.json"]).0, 0);
+    assert_eq!(world.with_input(&["check", "--tool", "Read", "--input", "-"], input.as_bytes()).0, 0);
+    assert_eq!(world.run(&["check", "--tool", "Read", "--input", "@missing.json"]).0, 2);
+}
+
+#[test]
+fn every_line_gets_an_answer_and_a_bad_one_stops_nothing() {
+    let world = World::new();
+    let mut input = Vec::new();
+    input.extend_from_slice(b"{\"id\": 1, \"command\": \"ls\"}\n");
+    input.extend_from_slice(b"not json\n");
+    input.extend_from_slice(b"{\"id\": 2, \"command\": \"ls\", \"command\": \"rm -rf /\"}\n");
+    input.extend_from_slice(b"{\"id\": 3}\n\n");
+    input.extend_from_slice(b"{\"id\": 4, \"command\": [\"ls\"]}\n");
+    input.extend_from_slice(b"\xff\xfe\n");
+    input.extend_from_slice(b"{\"id\": 5, \"command\": \"\\ud800\"}\n");
+    input.extend_from_slice(format!("{{\"id\": 6, \"command\": \"ls\", \"x\": {}1{}}}\n", "[".repeat(500), "]".repeat(500)).as_bytes());
+    input.extend_from_slice(b"{\"id\": 7, \"tool\": \"Read\", \"input\": {\"file_path\": 7}}\n");
+    input.extend_from_slice(b"{\"id\": 8, \"tool\": \"Read\", \"input\": {\"file_path\": \"x\"}, \"context\": {\"cwd\": \"/srv/a\", \"workspace\": \"/srv/a\"}}");
+    let (code, output, _) = world.with_input(&["check", "--jsonl"], &input);
+    assert_eq!(code, 0);
+    let answers: Vec<serde_json::Value> = output.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let decisions: Vec<&str> = answers.iter().map(|answer| answer["decision"].as_str().expect("a decision")).collect();
+    assert_eq!(decisions, ["allow", "deny", "deny", "deny", "deny", "deny", "deny", "deny", "ask", "allow"]);
+    assert_eq!(answers.iter().filter(|answer| answer.get("error").is_some()).count(), 7);
+}
+
+#[test]
+fn huge_commands_are_answered() {
+    let world = World::new();
+    for command in [
+        "a".repeat(10_000_000),
+        "echo ".to_owned() + &"'a' ".repeat(200_000),
+        "(".repeat(100_000),
+        "$(".repeat(100_000),
+        "ls;".repeat(100_000),
+    ] {
+        let line = serde_json::json!({ "id": 1, "command": command }).to_string();
+        let (code, output, error) = world.with_input(&["check", "--jsonl"], line.as_bytes());
+        assert_eq!(code, 0, "{error}");
+        let answer: serde_json::Value = serde_json::from_str(&output).expect("JSON");
+        assert!(matches!(answer["decision"].as_str(), Some("ask" | "deny")), "{}", &output[..200.min(output.len())]);
+    }
+}
+
+#[test]
+fn a_project_file_may_tighten_and_loosens_only_when_trusted() {
+    let world = World::new();
+    world.write("callgate.yaml", "version: 1\nextends: standard\nrules:\n  - {name: ours, commands: ['make **'], action: allow, reason: ours}\n  - {name: no-ls, commands: ['ls **'], action: deny, reason: no}\n");
+    assert_eq!(world.run(&["check", "make"]).0, 10);
+    assert_eq!(world.run(&["check", "ls"]).0, 11);
+    assert_eq!(world.run(&["trust", "--status"]).0, 1);
+    assert_eq!(world.run(&["trust"]).0, 0);
+    assert_eq!(world.run(&["check", "make"]).0, 0);
+    let text = std::fs::read_to_string(world.project().join("callgate.yaml")).expect("the file");
+    world.write("callgate.yaml", &(text + "# changed\n"));
+    assert_eq!(world.run(&["check", "make"]).0, 10, "a changed file is untrusted again");
+}
+
+#[test]
+fn init_writes_a_file_that_loads_and_never_overwrites() {
+    let world = World::new();
+    assert_eq!(world.run(&["init"]).0, 0);
+    assert_eq!(world.run(&["policy", "lint", "callgate.yaml"]).0, 0);
+    assert_eq!(world.run(&["policy", "test", "callgate.yaml"]).0, 0);
+    world.write("callgate.yaml", "version: 1\n");
+    assert_eq!(world.run(&["init"]).0, 2);
+    assert_eq!(std::fs::read_to_string(world.project().join("callgate.yaml")).expect("the file"), "version: 1\n");
+}
+
+#[test]
+fn mistakes_in_a_policy_are_shown_with_their_line_and_what_to_write() {
+    let world = World::new();
+    world.write("callgate.yaml", "version: 1\nrulez: []\n");
+    let (code, _, error) = world.run(&["check", "ls"]);
+    assert_eq!(code, 2);
+    assert!(error.contains("callgate.yaml:2") && error.contains("rules"), "{error}");
+}
+
+#[test]
+fn an_example_that_does_not_hold_makes_the_file_unusable() {
+    let world = World::new();
+    world.write("callgate.yaml", "version: 1\nrules:\n  - {name: x, commands: [ls], action: deny, reason: x, matches: [cat y]}\n");
+    let (code, _, error) = world.run(&["check", "ls"]);
+    assert_eq!(code, 2, "{error}");
+    assert!(error.contains("should match"), "{error}");
+}
+
+#[test]
+fn the_bundled_policies_are_clean_and_their_examples_hold() {
+    let world = World::new();
+    let all = ["strict", "standard", "permissive", "unattended"];
+    let lint = world.run(&[&["policy", "lint"], &all[..]].concat());
+    assert_eq!(lint.0, 0, "{}", lint.1);
+    let test = world.run(&[&["policy", "test"], &all[..]].concat());
+    assert_eq!(test.0, 0, "{}", test.1);
+}
+
+#[test]
+fn git_looks_are_silent_unless_the_repository_runs_something() {
+    let world = World::new();
+    let git = |arguments: &[&str]| {
+        let status = Command::new("git").args(arguments).current_dir(world.project()).env("HOME", "/nonexistent").status();
+        assert!(status.expect("git starts").success(), "{arguments:?}");
+    };
+    git(&["init", "-q"]);
+    assert_eq!(world.run(&["check", "git status"]).0, 0);
+    git(&["config", "core.fsmonitor", "./evil"]);
+    assert_eq!(world.run(&["check", "git status"]).0, 0, "hardening switches the monitor off");
+    git(&["config", "filter.x.clean", "./evil"]);
+    assert_eq!(world.run(&["check", "git status"]).0, 10, "nothing switches a filter off");
+}
+
+#[test]
+fn secrets_do_not_come_out_again() {
+    let world = World::new();
+    let token = "ghp_abcdefghijklmnopqrstuvwxyz0123456789";
+    for arguments in [vec!["check"], vec!["check", "--json"], vec!["explain"], vec!["explain", "--json"]] {
+        let command = format!("curl -H 'Authorization: Bearer {token}' https://user:{token}@example.com/?token={token}");
+        let (_, output, error) = world.run(&[&arguments[..], &[&command]].concat());
+        assert!(!output.contains(token) && !error.contains(token), "{arguments:?}: {output}");
+    }
+}
+
+#[test]
+fn a_grant_is_spent_once_by_whoever_asks() {
+    let world = World::new();
+    let (code, output, error) = world.run(&["grant", "list"]);
+    assert_eq!(code, 0, "{output}{error}");
+}
+
+#[test]
+fn completions_and_the_manual_are_there() {
+    let world = World::new();
+    assert!(world.run(&["completions", "bash"]).1.contains("callgate"));
+    assert!(world.run(&["manual"]).1.contains(".TH callgate"));
+    assert!(world.run(&["policy", "schema"]).1.contains("\"$schema\""));
+}
+
+/// The commands and policies of the documents do what they say.
+#[test]
+fn the_documents_are_true() {
+    let world = World::new();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut shown = 0_usize;
+    for document in ["README.md", "docs/command-line.md", "docs/policies.md", "docs/policy.md"] {
+        let text = std::fs::read_to_string(root.join(document)).expect(document);
+        for (language, block) in blocks(&text) {
+            match language {
+                "yaml" if block.contains("version: 1") => {
+                    world.write("shown.yaml", block);
+                    let (code, output, error) = world.run(&["policy", "test", "shown.yaml"]);
+                    assert_eq!(code, 0, "{document}: {output}{error}\n{block}");
+                    shown += 1;
+                }
+                "sh" => {
+                    for line in block.lines().filter(|line| line.starts_with("callgate ")) {
+                        let (command, expected) = line.split_once("  # ").unwrap_or((line, ""));
+                        let line = command.replacen("callgate", env!("CARGO_BIN_EXE_callgate"), 1);
+                        let output = world.command(&[]).get_envs().fold(Command::new("sh"), |mut shell, (name, value)| {
+                            if let Some(value) = value {
+                                shell.env(name, value);
+                            }
+                            shell
+                        })
+                        .args(["-c", &line])
+                        .current_dir(world.project())
+                        .stdin(Stdio::null())
+                        .output()
+                        .expect("a shell");
+                        let (code, output, error) = told(output);
+                        let wanted = match expected.trim().split([':', ' ']).next() {
+                            Some("allow") => Some(0),
+                            Some("ask") => Some(10),
+                            Some("deny") => Some(11),
+                            Some("contain") => Some(12),
+                            _ => None,
+                        };
+                        match wanted {
+                            Some(wanted) => assert_eq!(code, wanted, "{document}: {line}\n{output}{error}"),
+                            None => assert!(matches!(code, 0 | 10 | 11 | 12), "{document}: {line}: {code}\n{output}{error}"),
+                        }
+                        shown += 1;
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    assert!(shown > 20, "only {shown} examples were found");
+}
+
+fn blocks(text: &str) -> Vec<(&str, &str)> {
+    let mut found = Vec::new();
+    let mut rest = text;
+    while let Some((_, after)) = rest.split_once("\n```") {
+        let Some((language, body)) = after.split_once('\n') else { break };
+        let Some((block, after)) = body.split_once("\n```") else { break };
+        found.push((language.trim(), block));
+        rest = after;
+    }
+    found
+}
