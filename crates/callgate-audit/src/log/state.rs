@@ -61,17 +61,19 @@ struct Lines {
     buffer: Vec<u8>,
     end: Point,
     time: Time,
+    time_text: String,
 }
 
 impl Lines {
     fn after(point: Point) -> Self {
-        Lines { buffer: Vec::new(), end: point, time: Time::now() }
+        let time = Time::now();
+        Lines { buffer: Vec::new(), end: point, time, time_text: time.to_string() }
     }
 
     fn push(&mut self, tail: &Tail) {
         let before = self.buffer.len();
         let seq = self.end.seq.saturating_add(1);
-        let hash = tail.write_to(&mut self.buffer, seq, &self.end.hash, self.time);
+        let hash = tail.write_to(&mut self.buffer, seq, &self.end.hash, &self.time_text);
         let grown = self.buffer.len().saturating_sub(before) as u64;
         self.end = Point { length: self.end.length.saturating_add(grown), seq, hash };
     }
