@@ -32,6 +32,15 @@ pub enum Task {
     Init(InitArguments),
     /// Trust the project's policy file as it is now, so that it may also loosen rules
     Trust(TrustArguments),
+    /// Permission given beforehand: add, list, revoke
+    #[command(subcommand)]
+    Grant(crate::grant::GrantTask),
+    /// Questions that wait for an answer: list, show, approve, deny, watch
+    #[command(subcommand)]
+    Approvals(crate::approvals::ApprovalsTask),
+    /// What is remembered of a session: show, auto, reset
+    #[command(subcommand)]
+    Session(crate::session::SessionTask),
     /// Print a completion script for a shell
     Completions {
         /// Which shell
@@ -78,6 +87,9 @@ pub struct CheckArguments {
     /// The call
     #[command(flatten)]
     pub call: CallArguments,
+    /// Where the answer is ask, ask: here on the terminal, or in another one through `callgate approvals`
+    #[arg(long, conflicts_with = "jsonl")]
+    pub ask: bool,
     /// Read requests from standard input, one JSON object a line, and answer each with one
     #[arg(long, conflicts_with_all = ["command", "tool", "input"])]
     pub jsonl: bool,

@@ -6,7 +6,7 @@ use callgate::gate::Explanation;
 use callgate::policy::Decision;
 use callgate::refusal::Refusal;
 use callgate::show::visible;
-use callgate::{Call, Gate};
+use callgate::{Call, Gate, Verdict};
 use serde_json::{Value, json};
 
 use crate::arguments::CallArguments;
@@ -25,6 +25,34 @@ pub fn run(arguments: &CallArguments) -> Result<Outcome, Trouble> {
         print(&gate, &judged);
     }
     Ok(Outcome::Judged(decision(&judged)))
+}
+
+/// Judges one call as a gate in front of a tool would: whoever can answer is asked, grants are spent.
+pub fn ask(arguments: &CallArguments) -> Result<Outcome, Trouble> {
+    let call = choice::call(arguments)?;
+    let directory = call.origin.directory.clone().unwrap_or_default();
+    let gate = choice::asking_gate(arguments.policy.policy.as_deref(), &directory)?;
+    let (outcome, answer) = match gate.check(call) {
+        Verdict::Permitted(permit) => (Decision::Allow, json!({ "decision": "allow", "id": permit.id() })),
+        Verdict::Refused(refusal) => (
+            Decision::Deny,
+            json!({
+                "decision": "deny",
+                "rule": refusal.rule,
+                "reason": refusal.reason,
+                "kind": refusal.kind.as_str(),
+                "hint": refusal.hint,
+            }),
+        ),
+    };
+    if arguments.json {
+        anstream::println!("{answer}");
+    } else {
+        let style = style(outcome);
+        let reason = answer.get("reason").and_then(Value::as_str).unwrap_or("permitted");
+        anstream::println!("{style}{:<7}{style:#} {}", shown::decision(outcome), visible(reason));
+    }
+    Ok(Outcome::Judged(outcome))
 }
 
 /// What was decided; a call that could not be judged is denied.

@@ -47,6 +47,13 @@ pub fn gate(policy_name: Option<&str>, directory: &Path) -> Result<Gate, Trouble
     Ok(gate)
 }
 
+/// The same, with everybody who can answer: grants, the session, the terminal, and `callgate approvals` elsewhere.
+pub fn asking_gate(policy_name: Option<&str>, directory: &Path) -> Result<Gate, Trouble> {
+    let (policy, _) = policy(policy_name, directory)?;
+    let approvals = crate::terminal::run(Locations::of(directory).user)?;
+    Ok(Gate::builder().policy(policy).approvals(approvals).build())
+}
+
 /// The working directory and the workspace of a call, absolute.
 pub fn place(place: &PlaceArguments) -> Result<(PathBuf, PathBuf), Trouble> {
     let here = std::env::current_dir()

@@ -1,14 +1,18 @@
 //! The `callgate` command: it wires the rooms together and turns what they say into words and exit codes.
 
+mod approvals;
 mod arguments;
 mod check;
 mod choice;
 mod explain;
+mod grant;
 mod init;
 mod jsonl;
 mod outcome;
 mod policy;
+mod session;
 mod shown;
+mod terminal;
 mod trust;
 
 use std::process::ExitCode;
@@ -21,11 +25,15 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let outcome = match arguments.task {
         Task::Check(arguments) if arguments.jsonl => jsonl::run(&arguments.call),
+        Task::Check(arguments) if arguments.ask => check::ask(&arguments.call),
         Task::Check(arguments) => check::run(&arguments.call),
         Task::Explain(arguments) => explain::run(&arguments),
         Task::Policy(task) => policy::run(task),
         Task::Init(arguments) => init::run(&arguments),
         Task::Trust(arguments) => trust::run(&arguments),
+        Task::Grant(task) => grant::run(task),
+        Task::Approvals(task) => approvals::run(task),
+        Task::Session(task) => session::run(task),
         Task::Completions { shell } => {
             clap_complete::generate(shell, &mut Arguments::command(), "callgate", &mut std::io::stdout());
             Ok(Outcome::Done)

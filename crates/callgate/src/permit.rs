@@ -11,7 +11,7 @@ use serde_json::Value;
 use thiserror::Error;
 
 use crate::call::Call;
-use crate::describe::Description;
+use crate::describe::{Description, git};
 use crate::event::{EventError, EventKind};
 use crate::gate::Recorder;
 use crate::path::Place;
@@ -72,6 +72,22 @@ impl Plan {
     /// The words of each simple command of a shell call.
     pub fn commands(&self) -> impl Iterator<Item = &[Word]> {
         self.description.parts.iter().map(|part| part.words.as_slice()).filter(|words| !words.is_empty())
+    }
+
+    /// The words of each simple command, where they are all certain, as they should be started: git that only looks is
+    /// hardened, so that the repository's own settings run nothing. See [`crate::describe::git`].
+    pub fn hardened_commands(&self) -> impl Iterator<Item = Vec<String>> {
+        self.description.parts.iter().filter_map(|part| {
+            let words: Vec<String> =
+                part.words.iter().map(|word| word.known().map(str::to_owned)).collect::<Option<_>>()?;
+            if words.is_empty() {
+                return None;
+            }
+            match git::subcommand(&words).filter(|_| crate::gate::repositories::runs_git(part)) {
+                Some(place) => Some(git::harden(&words, place)),
+                None => Some(words),
+            }
+        })
     }
 
     /// The variables that the call sets for what it runs.

@@ -88,7 +88,7 @@ fn names_are_followed_through_pipes_and_searches() {
         "find / -delete => list / tree, delete / tree",
         "find . -exec sh -c 'cp a b' \\; => list . tree, read a, write b",
         "find . -exec sh -c {} \\; => list . tree, opaque",
-        "find . -name x -okdir cp {} out \\; => list . tree, read ./**, write out",
+        "find . -name x -okdir cp {} out \\; => list . tree, list **/x, read ./**, write out",
         "fd -e rs . src -x cp {} out => list src tree, read src/**, write out",
         "find src | xargs -I{} sh -c 'cp {} out' => list src tree, opaque",
         "cp a b | xargs cp -t out => read a, write b, write out, opaque",

@@ -1,6 +1,6 @@
 //! Runs a command in a throw-away directory under `strace` and tells what it did to files, programs and the network.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Component, Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -21,8 +21,8 @@ pub enum Seen {
     Connect(String),
 }
 
-const CALLS: &str = "trace=open,openat,openat2,creat,unlink,unlinkat,rmdir,rename,renameat,renameat2,mkdir,mkdirat,link,linkat,\
-    symlink,symlinkat,chmod,fchmodat,fchmodat2,chown,lchown,fchownat,truncate,utimensat,utime,utimes,mknod,mknodat,execve,execveat,\
+const CALLS: &str = "trace=?open,openat,?openat2,?creat,?unlink,unlinkat,?rmdir,?rename,renameat,renameat2,?mkdir,mkdirat,?link,linkat,\
+    ?symlink,symlinkat,?chmod,fchmodat,?fchmodat2,?chown,?lchown,fchownat,truncate,utimensat,?utime,?utimes,?mknod,mknodat,execve,execveat,\
     connect,chdir,fchdir";
 
 /// Runs `command` with bash in `directory` and gives back what was seen there.
@@ -41,18 +41,42 @@ pub fn observe(command: &str, directory: &Path, log: &Path) -> std::io::Result<B
         .stderr(Stdio::null())
         .status()?;
     let text = String::from_utf8_lossy(&std::fs::read(log)?).into_owned();
-    Ok(text.lines().filter_map(parse).flatten().collect())
+    let mut directories: HashMap<&str, PathBuf> = HashMap::new();
+    let mut seen = BTreeSet::new();
+    for line in text.lines() {
+        let Some((process, rest)) = line.split_once(' ') else { continue };
+        let here = directories.entry(process).or_insert_with(|| directory.to_owned());
+        // Every call that names a descriptor also tells where its process stands.
+        if let Some((current, _)) = rest.split_once("AT_FDCWD<").and_then(|(_, rest)| rest.split_once('>')) {
+            *here = PathBuf::from(current);
+        }
+        seen.extend(parse(rest, here).into_iter().flatten());
+        if let Some(target) = changed_directory(rest) {
+            *here = fold(&here.join(target));
+        }
+    }
+    Ok(seen)
 }
 
-/// One line of the trace: `PID call(arguments) = result`; failed calls did nothing.
-fn parse(line: &str) -> Option<Vec<Seen>> {
-    let (_, rest) = line.split_once(' ')?;
+/// Where a process goes: `chdir("x") = 0`, `fchdir(3</x>) = 0`.
+fn changed_directory(rest: &str) -> Option<&str> {
+    let rest = rest.trim_start();
+    let arguments = rest.strip_suffix(") = 0").or(rest.strip_suffix(")    = 0")).unwrap_or(rest);
+    match arguments.split_once('(')? {
+        ("chdir", name) if rest.ends_with("= 0") => name.trim_start_matches('"').split('"').next(),
+        ("fchdir", name) if rest.ends_with("= 0") => name.split_once('<')?.1.split('>').next(),
+        _ => None,
+    }
+}
+
+/// One call of the trace: `call(arguments) = result`; failed calls did nothing.
+fn parse(rest: &str, here: &Path) -> Option<Vec<Seen>> {
     let (name, rest) = rest.trim_start().split_once('(')?;
     let (arguments, result) = rest.rsplit_once(" = ")?;
     if result.starts_with('-') && !(name == "connect" && result.contains("EINPROGRESS")) || result.starts_with('?') {
         return None;
     }
-    let names = names(arguments);
+    let names = names(arguments, here);
     let first = names.first().cloned();
     let second = names.get(1).cloned();
     Some(match name {
@@ -80,9 +104,9 @@ fn parse(line: &str) -> Option<Vec<Seen>> {
 }
 
 /// The path arguments: a quoted string, relative to the `<…>` of the descriptor before it (`AT_FDCWD</dir>`).
-fn names(arguments: &str) -> Vec<PathBuf> {
+fn names(arguments: &str, here: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    let mut base = PathBuf::new();
+    let mut base = here.to_owned();
     let mut rest = arguments;
     while let Some(place) = rest.find(['<', '"']) {
         let (marker, after) = rest.split_at(place);

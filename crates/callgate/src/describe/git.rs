@@ -49,6 +49,23 @@ pub fn harden(words: &[String], subcommand: usize) -> Vec<String> {
     hardened
 }
 
+/// The place of the subcommand among the words of a git command; `None` if these are not the words of one.
+pub fn subcommand(words: &[String]) -> Option<usize> {
+    let mut place = 1_usize;
+    if words.first()?.rsplit('/').next() != Some("git") {
+        return None;
+    }
+    loop {
+        match words.get(place)?.as_str() {
+            "-C" | "-c" | "--git-dir" | "--work-tree" | "--namespace" | "--exec-path" | "--config-env" => {
+                place = place.checked_add(2)?;
+            }
+            option if option.starts_with('-') => place = place.checked_add(1)?,
+            _ => return Some(place),
+        }
+    }
+}
+
 /// Finds what a repository could still make a hardened git run. Empty: nothing.
 ///
 /// `directory` is where git starts to look for the repository. A configuration that cannot be read is a finding.
@@ -412,6 +429,15 @@ mod tests {
         ]);
         let found = examine(Path::new("/w"), &|path| Ok(files.get(path).map(|text| text.clone().into_bytes())));
         assert_eq!(found.len(), 1);
+    }
+
+    #[test]
+    fn the_subcommand_stands_behind_the_options() {
+        let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(subcommand(&words("git status")), Some(1));
+        assert_eq!(subcommand(&words("/usr/bin/git -C x -c a=b --no-pager log -3")), Some(6));
+        assert_eq!(subcommand(&words("git --version")), None);
+        assert_eq!(subcommand(&words("env git status")), None);
     }
 
     #[test]

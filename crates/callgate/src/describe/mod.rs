@@ -142,6 +142,9 @@ pub struct Part {
     pub wrappers: Vec<String>,
     /// The machine or container it runs in, if not here.
     pub elsewhere: Option<String>,
+    /// Its working directory, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub directory: Option<String>,
     /// What it would do.
     pub effects: Vec<PlacedEffect>,
 }

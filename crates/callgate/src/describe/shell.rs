@@ -86,6 +86,7 @@ fn part_of(command: SimpleCommand) -> Part {
         words: command.words,
         wrappers: command.wrappers,
         elsewhere: command.elsewhere,
+        directory: command.directory,
         effects: placed(command.effects),
     }
 }

@@ -6,6 +6,7 @@ mod builder;
 mod examples;
 mod explain;
 mod recorder;
+pub(crate) mod repositories;
 mod settle;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -210,6 +211,7 @@ impl Gate {
             Refusal::new(RefusalKind::Unknown, self.redactor.text(&error.to_string()))
         };
         let mut description = self.registry.describe(call, &context).map_err(failed)?;
+        repositories::examine(&mut description, self.file_system.as_ref());
         steps.done("describe");
         let boundary = self.settled(call).apply(&mut description, self.file_system.as_ref());
         steps.done("boundary");

@@ -317,8 +317,15 @@ approvals:
     let gate = Gate::builder().policy(policy).file_system(Fake::new()).approvals(approvals).build();
     let passes = |command: &str| gate.check(call("Bash", json!({"command": command}))).is_permitted();
     assert!(passes("pytest -q tests"));
-    for command in ["pytest; make", "pytest > out", "LD_PRELOAD=x pytest", "PATH=x pytest", "sudo pytest", "pytest $(make)", "make"]
-    {
+    for command in [
+        "pytest; make",
+        "pytest > out",
+        "LD_PRELOAD=x pytest",
+        "PATH=x pytest",
+        "sudo pytest",
+        "pytest $(make)",
+        "make",
+    ] {
         assert!(!passes(command), "{command}");
     }
     assert!(gate.check(call("write_stdin", json!({"session_id": 1, "chars": "x"}))).is_permitted());

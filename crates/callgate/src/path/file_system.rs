@@ -1,7 +1,7 @@
 //! The narrow interface through which deciding looks at the file system.
 
 use std::ffi::OsString;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 /// What stands at a path, links not followed.
@@ -26,6 +26,10 @@ pub trait FileSystem: Send + Sync {
 
     /// The names in a directory; `None` if it cannot be read or has more than `limit`.
     fn names(&self, directory: &Path, limit: usize) -> Option<Vec<OsString>>;
+
+    /// The contents of a file of at most `limit` bytes; `None` if there is none. Only for configuration that decides what
+    /// a program runs.
+    fn read(&self, path: &Path, limit: usize) -> std::io::Result<Option<Vec<u8>>>;
 }
 
 /// The machine's own file system.
@@ -65,6 +69,21 @@ impl FileSystem for RealFileSystem {
         }
         names.sort_unstable();
         Some(names)
+    }
+
+    fn read(&self, path: &Path, limit: usize) -> std::io::Result<Option<Vec<u8>>> {
+        let file = match std::fs::File::open(path) {
+            Ok(file) => file,
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let mut contents = Vec::new();
+        let most = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
+        file.take(most).read_to_end(&mut contents)?;
+        if contents.len() > limit {
+            return Err(std::io::Error::new(ErrorKind::FileTooLarge, "the file is too long"));
+        }
+        Ok(Some(contents))
     }
 }
 
@@ -111,6 +130,10 @@ pub(crate) mod fake {
     }
 
     impl FileSystem for Fake {
+        fn read(&self, _path: &Path, _limit: usize) -> std::io::Result<Option<Vec<u8>>> {
+            Ok(None)
+        }
+
         fn look(&self, path: &Path) -> Entry {
             self.0.get(path).cloned().unwrap_or(Entry::Missing)
         }

@@ -75,10 +75,10 @@ fn trees() {
         ("/home/me/.ssh", Deny),
         ("/home/me/.ssh/sub", Deny),
         ("/etc", Deny),
-        // Inside the project a search may pass by an .env file; outside of it, it may not.
+        // Inside the project a search may pass by an .env file; outside of it, that is worth a question.
         ("/w", Allow),
         ("/w/src", Allow),
-        ("/srv", Deny),
+        ("/srv", Ask),
     ] {
         assert_eq!(read(at(name).tree()).decide(&policy), expected, "{name}");
         let below = at(name).place(|place| place.rest = Rest::Anything);

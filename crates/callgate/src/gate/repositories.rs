@@ -1,0 +1,66 @@
+//! Repositories that a call runs git in: what their own configuration could make it run.
+
+use std::path::{Path, PathBuf};
+
+use callgate_shell::effect::{Action, Coverage, Effect, Mark, Target};
+use callgate_shell::word::Word;
+
+use crate::describe::{Description, Part, PlacedEffect, git};
+use crate::path::file_system::FileSystem;
+
+/// What the tables call git's own reading of the repository's configuration.
+pub(crate) const LOOKS: &str = "git-config";
+
+/// A git configuration longer than this is not read, and so not trusted.
+const LONGEST_CONFIGURATION: usize = 256 * 1024;
+
+/// Adds a doubt to every part that runs git where the repository's configuration holds more than hardening switches off.
+pub(super) fn examine(description: &mut Description, file_system: &dyn FileSystem) {
+    let mut doubted = false;
+    for part in &mut description.parts {
+        if part.elsewhere.is_some() || !runs_git(part) {
+            continue;
+        }
+        let findings = match directory(part) {
+            Some(directory) => git::examine(&directory, &|path: &Path| file_system.read(path, LONGEST_CONFIGURATION)),
+            None => vec!["the directory that git runs in is not known".to_owned()],
+        };
+        for finding in findings {
+            doubted = true;
+            part.effects.push(PlacedEffect {
+                effect: Effect {
+                    action: Action::Opaque,
+                    target: Target::Text(format!("git may run what the repository says: {finding}")),
+                    marks: vec![Mark::ProjectCode],
+                    because: "the repository's configuration".to_owned(),
+                },
+                place: None,
+            });
+        }
+    }
+    if doubted {
+        description.coverage = Coverage::Partial;
+    }
+}
+
+/// Whether git looks at a repository here.
+pub(crate) fn runs_git(part: &Part) -> bool {
+    part.effects.iter().any(|placed| match &placed.effect.target {
+        Target::Program(program) => program.name == LOOKS,
+        _ => false,
+    })
+}
+
+/// Where git starts to look for the repository: the working directory, changed by every `-C`.
+fn directory(part: &Part) -> Option<PathBuf> {
+    let mut directory = PathBuf::from(part.directory.as_deref()?);
+    let mut words = part.words.iter().skip(1);
+    while let Some(word) = words.next() {
+        match word.known() {
+            Some("-C") => directory.push(words.next().and_then(Word::known)?),
+            Some(option) if option.starts_with('-') => {}
+            _ => break,
+        }
+    }
+    Some(directory)
+}
