@@ -28,6 +28,10 @@ impl Hash {
         Some(Hash(bytes))
     }
 
+    pub(crate) fn from_bytes(bytes: [u8; 32]) -> Self {
+        Hash(bytes)
+    }
+
     /// The 32 bytes.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
@@ -56,7 +60,10 @@ impl fmt::Debug for Hash {
 
 impl Serialize for Hash {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        let mut digits = [0; 64];
+        // 32 bytes fit into 64 digits, and digits are text
+        let _ = hex::encode_to_slice(self.0, &mut digits);
+        serializer.serialize_str(std::str::from_utf8(&digits).unwrap_or_default())
     }
 }
 

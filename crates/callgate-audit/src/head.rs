@@ -56,7 +56,7 @@ impl Head {
         let mut slot = serde_json::to_vec(self)?;
         let seal = key.seal(&slot);
         slot.push(b'\t');
-        slot.extend_from_slice(hex::encode(seal).as_bytes());
+        Hash::from_bytes(seal).write_to(&mut slot);
         if slot.len() >= SLOT {
             return Err(AuditError::Encode(serde::ser::Error::custom("the head is too large")));
         }

@@ -7,7 +7,7 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::entry::{Record, Time, Truncated, VERSION};
+use crate::entry::{Record, Truncated, VERSION};
 use crate::error::AuditError;
 use crate::hash::Hash;
 
@@ -71,11 +71,11 @@ impl Tail {
     }
 
     /// Writes the whole line, with its end, to the end of a buffer; returns its hash.
-    pub(crate) fn write_to(&self, buffer: &mut Vec<u8>, seq: u64, prev: &Hash, time: Time) -> Hash {
+    pub(crate) fn write_to(&self, buffer: &mut Vec<u8>, seq: u64, prev: &Hash, time: &str) -> Hash {
         let start = buffer.len();
-        buffer.extend_from_slice(start_of(seq, prev).as_slice());
+        write_start(buffer, seq, prev);
         buffer.extend_from_slice(br#","time":""#);
-        buffer.extend_from_slice(time.to_string().as_bytes());
+        buffer.extend_from_slice(time.as_bytes());
         buffer.extend_from_slice(br#"","#);
         // the opening brace of the record is the line's own
         buffer.extend_from_slice(self.0.get(1..).unwrap_or_default());
@@ -87,10 +87,17 @@ impl Tail {
 
 /// How the line of an entry with this number and predecessor starts. Never the whole of one.
 pub(crate) fn start_of(seq: u64, prev: &Hash) -> Vec<u8> {
-    let mut start = format!(r#"{{"v":{VERSION},"seq":{seq},"prev":""#).into_bytes();
-    prev.write_to(&mut start);
-    start.push(b'"');
+    let mut start = Vec::new();
+    write_start(&mut start, seq, prev);
     start
+}
+
+fn write_start(buffer: &mut Vec<u8>, seq: u64, prev: &Hash) {
+    use std::io::Write as _;
+    // writing to memory does not fail
+    let _ = write!(buffer, r#"{{"v":{VERSION},"seq":{seq},"prev":""#);
+    prev.write_to(buffer);
+    buffer.push(b'"');
 }
 
 /// Whether some bytes could be the beginning of that entry's line: what a killed writer leaves.
@@ -132,20 +139,24 @@ impl<'a> Link<'a> {
 
 /// Whether some JSON has a text that may be too long: looks at the distance between quotes.
 fn has_long_text(json: &[u8]) -> bool {
+    if json.len() <= MAXIMUM_CHARACTERS {
+        return false;
+    }
     let mut start: Option<usize> = None;
-    let mut escaped = false;
-    for (index, byte) in json.iter().enumerate() {
-        match (byte, start) {
-            _ if escaped => escaped = false,
-            (b'\\', Some(_)) => escaped = true,
-            (b'"', None) => start = Some(index),
-            (b'"', Some(opened)) => {
+    let mut escaped_at = None;
+    for index in memchr::memchr2_iter(b'"', b'\\', json) {
+        if escaped_at == Some(index) {
+            continue;
+        }
+        match (json.get(index), start) {
+            (Some(b'\\'), _) => escaped_at = Some(index.saturating_add(1)),
+            (_, None) => start = Some(index),
+            (_, Some(opened)) => {
                 if index.saturating_sub(opened) > MAXIMUM_CHARACTERS {
                     return true;
                 }
                 start = None;
             }
-            _ => {}
         }
     }
     false
@@ -222,7 +233,7 @@ pub(crate) fn statement<T: Serialize>(title: &str, value: &T) -> Result<Vec<u8>,
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::entry::{Body, Entry, RanWithoutVerdict};
+    use crate::entry::{Body, Entry, RanWithoutVerdict, Time};
 
     fn record(input: Value) -> Record {
         let body =
@@ -232,7 +243,7 @@ mod tests {
 
     fn written(input: Value) -> (Vec<u8>, Entry) {
         let mut line = Vec::new();
-        let hash = Tail::of(&record(input)).unwrap().write_to(&mut line, 7, &Hash::of(b"x"), Time::now());
+        let hash = Tail::of(&record(input)).unwrap().write_to(&mut line, 7, &Hash::of(b"x"), &Time::now().to_string());
         assert_eq!(line.pop(), Some(b'\n'));
         assert_eq!(hash, Hash::of(&line));
         let entry = serde_json::from_slice(&line).unwrap();

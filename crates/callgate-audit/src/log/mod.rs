@@ -1,7 +1,7 @@
 //! Writing: several threads and processes append to one log without mixing or losing a line.
 //!
-//! Whoever wants to append puts its entries into a queue and waits for the writer's lock. The first to get it writes what
-//! all of them have queued, under the lock that processes share, and syncs once for all: group commit. An error means that
+//! Whoever wants to append puts its entries into a queue. If nobody writes, it writes what all of them have queued, under the
+//! lock that processes share, and syncs once for all; meanwhile the next group forms: group commit. An error means that
 //! the entries may not be there, and the call they are about must not run.
 
 mod courier;
@@ -16,7 +16,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
 use crate::entry::{Body, DeliveryFailed, Record, Time};
@@ -62,8 +62,18 @@ pub struct Log {
 #[derive(Debug)]
 struct Inner {
     context: Context,
-    queue: Mutex<Vec<Waiting>>,
+    queue: Mutex<Queue>,
+    /// Told whenever a group was written.
+    written: Condvar,
     state: Mutex<State>,
+}
+
+/// What waits to be written by whoever writes next.
+#[derive(Debug, Default)]
+struct Queue {
+    waiting: Vec<Waiting>,
+    /// Somebody is writing a group; the next one forms meanwhile.
+    writing: bool,
 }
 
 /// Entries that wait to be written, and where the answer goes.
@@ -86,7 +96,8 @@ impl Log {
         let state = State::open(&context, follows)?;
         let courier = Courier::start(&context.settings.deliveries);
         let sync = context.settings.sync;
-        let inner = Arc::new(Inner { context, queue: Mutex::default(), state: Mutex::new(state) });
+        let inner =
+            Arc::new(Inner { context, queue: Mutex::default(), written: Condvar::new(), state: Mutex::new(state) });
         let flusher = match sync {
             Sync::Interval(every) => Some(flush_every(&inner, every)),
             Sync::Always | Sync::Os => None,
@@ -220,31 +231,52 @@ impl Inner {
 
     fn append(&self, tails: Vec<Tail>) -> Result<(Receipt, Option<After>), AuditError> {
         let answer = Arc::new(OnceLock::new());
-        let waiting = Waiting { tails, answer: Arc::clone(&answer) };
-        self.queue.lock().map_err(|_| AuditError::Poisoned)?.push(waiting);
-        let mut state = self.state()?;
-        // Whoever had the lock before may have written these entries with its own.
-        if let Some(written) = answer.get() {
-            return written.clone().map(|receipt| (receipt, None)).map_err(AuditError::Together);
-        }
-        let group = std::mem::take(&mut *self.queue.lock().map_err(|_| AuditError::Poisoned)?);
-        match state.write(&self.context, &group) {
-            Ok((receipts, after)) => {
-                for (waiting, receipt) in group.iter().zip(receipts) {
-                    let _ = waiting.answer.set(Ok(receipt));
-                }
-                match answer.get() {
-                    Some(Ok(receipt)) => Ok((*receipt, Some(after))),
-                    _ => Err(AuditError::Poisoned),
-                }
+        let mut queue = self.queue.lock().map_err(|_| AuditError::Poisoned)?;
+        queue.waiting.push(Waiting { tails, answer: Arc::clone(&answer) });
+        let group = loop {
+            // Whoever wrote last may have written these entries with its own.
+            if let Some(written) = answer.get() {
+                return written.clone().map(|receipt| (receipt, None)).map_err(AuditError::Together);
             }
-            Err(error) => {
-                for waiting in &group {
-                    let _ = waiting.answer.set(Err(error.to_string()));
-                }
-                Err(error)
+            if !queue.writing {
+                queue.writing = true;
+                break std::mem::take(&mut queue.waiting);
             }
+            queue = self.written.wait(queue).map_err(|_| AuditError::Poisoned)?;
+        };
+        drop(queue);
+        let turn = Turn { inner: self, group };
+        let (receipts, after) = self.state()?.write(&self.context, &turn.group).inspect_err(|error| {
+            for waiting in &turn.group {
+                let _ = waiting.answer.set(Err(error.to_string()));
+            }
+        })?;
+        for (waiting, receipt) in turn.group.iter().zip(receipts) {
+            let _ = waiting.answer.set(Ok(receipt));
         }
+        match answer.get() {
+            Some(Ok(receipt)) => Ok((*receipt, Some(after))),
+            _ => Err(AuditError::Poisoned),
+        }
+    }
+}
+
+/// The turn of one writer. However it ends, everybody in its group gets an answer and the next one may write.
+struct Turn<'a> {
+    inner: &'a Inner,
+    group: Vec<Waiting>,
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        for waiting in &self.group {
+            // does nothing where there is an answer
+            let _ = waiting.answer.set(Err(AuditError::Poisoned.to_string()));
+        }
+        if let Ok(mut queue) = self.inner.queue.lock() {
+            queue.writing = false;
+        }
+        self.inner.written.notify_all();
     }
 }
 

@@ -37,7 +37,7 @@ impl Log {
         let mut record = entry.record;
         record.body = Body::Tombstone(tombstone);
         let mut replacement = Vec::new();
-        let hash = Tail::of(&record)?.write_to(&mut replacement, seq, &entry.prev, time);
+        let hash = Tail::of(&record)?.write_to(&mut replacement, seq, &entry.prev, &time.to_string());
         let announcement = Redaction { entry: seq, tombstone: hash, reason: reason.to_owned(), by: by.to_owned() };
         self.append(&Record::new(Body::Redaction(announcement)))?;
         self.sync()?;

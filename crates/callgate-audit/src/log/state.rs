@@ -1,7 +1,7 @@
 //! The writer itself: what one process knows of the log, checked anew under the lock before every write.
 
 use std::fs::{File, OpenOptions};
-use std::io::Write;
+use std::io::{Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -61,17 +61,19 @@ struct Lines {
     buffer: Vec<u8>,
     end: Point,
     time: Time,
+    time_text: String,
 }
 
 impl Lines {
     fn after(point: Point) -> Self {
-        Lines { buffer: Vec::new(), end: point, time: Time::now() }
+        let time = Time::now();
+        Lines { buffer: Vec::new(), end: point, time, time_text: time.to_string() }
     }
 
     fn push(&mut self, tail: &Tail) {
         let before = self.buffer.len();
         let seq = self.end.seq.saturating_add(1);
-        let hash = tail.write_to(&mut self.buffer, seq, &self.end.hash, self.time);
+        let hash = tail.write_to(&mut self.buffer, seq, &self.end.hash, &self.time_text);
         let grown = self.buffer.len().saturating_sub(before) as u64;
         self.end = Point { length: self.end.length.saturating_add(grown), seq, hash };
     }
@@ -254,7 +256,8 @@ impl State {
     fn catch_up(&mut self, context: &Context) -> Result<Option<Recovered>, AuditError> {
         self.refresh(context)?;
         let path = plain_path(&context.settings.directory, self.head.segment);
-        let length = self.segment.metadata().at("read", &path)?.len();
+        // cheaper than asking for all metadata, and where a file is appended to does not depend on it
+        let length = self.segment.seek(SeekFrom::End(0)).at("read", &path)?;
         let same_boot = self.head.same_boot(context.boot.as_deref());
         let Head { written, durable, .. } = self.head;
         if same_boot && length == written.length {
