@@ -126,12 +126,15 @@ fn every_line_gets_an_answer_and_a_bad_one_stops_nothing() {
     input.extend_from_slice(b"{\"id\": 4, \"command\": [\"ls\"]}\n");
     input.extend_from_slice(b"\xff\xfe\n");
     input.extend_from_slice(b"{\"id\": 5, \"command\": \"\\ud800\"}\n");
-    input.extend_from_slice(format!("{{\"id\": 6, \"command\": \"ls\", \"x\": {}1{}}}\n", "[".repeat(500), "]".repeat(500)).as_bytes());
+    input.extend_from_slice(
+        format!("{{\"id\": 6, \"command\": \"ls\", \"x\": {}1{}}}\n", "[".repeat(500), "]".repeat(500)).as_bytes(),
+    );
     input.extend_from_slice(b"{\"id\": 7, \"tool\": \"Read\", \"input\": {\"file_path\": 7}}\n");
     input.extend_from_slice(b"{\"id\": 8, \"tool\": \"Read\", \"input\": {\"file_path\": \"x\"}, \"context\": {\"cwd\": \"/srv/a\", \"workspace\": \"/srv/a\"}}");
     let (code, output, _) = world.with_input(&["check", "--jsonl"], &input);
     assert_eq!(code, 0);
-    let answers: Vec<serde_json::Value> = output.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let answers: Vec<serde_json::Value> =
+        output.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     let decisions: Vec<&str> = answers.iter().map(|answer| answer["decision"].as_str().expect("a decision")).collect();
     assert_eq!(decisions, ["allow", "deny", "deny", "deny", "deny", "deny", "deny", "deny", "ask", "allow"]);
     assert_eq!(answers.iter().filter(|answer| answer.get("error").is_some()).count(), 7);
@@ -192,7 +195,10 @@ fn mistakes_in_a_policy_are_shown_with_their_line_and_what_to_write() {
 #[test]
 fn an_example_that_does_not_hold_makes_the_file_unusable() {
     let world = World::new();
-    world.write("callgate.yaml", "version: 1\nrules:\n  - {name: x, commands: [ls], action: deny, reason: x, matches: [cat y]}\n");
+    world.write(
+        "callgate.yaml",
+        "version: 1\nrules:\n  - {name: x, commands: [ls], action: deny, reason: x, matches: [cat y]}\n",
+    );
     let (code, _, error) = world.run(&["check", "ls"]);
     assert_eq!(code, 2, "{error}");
     assert!(error.contains("should match"), "{error}");
@@ -212,7 +218,8 @@ fn the_bundled_policies_are_clean_and_their_examples_hold() {
 fn git_looks_are_silent_unless_the_repository_runs_something() {
     let world = World::new();
     let git = |arguments: &[&str]| {
-        let status = Command::new("git").args(arguments).current_dir(world.project()).env("HOME", "/nonexistent").status();
+        let status =
+            Command::new("git").args(arguments).current_dir(world.project()).env("HOME", "/nonexistent").status();
         assert!(status.expect("git starts").success(), "{arguments:?}");
     };
     git(&["init", "-q"]);
@@ -228,7 +235,8 @@ fn secrets_do_not_come_out_again() {
     let world = World::new();
     let token = "ghp_abcdefghijklmnopqrstuvwxyz0123456789";
     for arguments in [vec!["check"], vec!["check", "--json"], vec!["explain"], vec!["explain", "--json"]] {
-        let command = format!("curl -H 'Authorization: Bearer {token}' https://user:{token}@example.com/?token={token}");
+        let command =
+            format!("curl -H 'Authorization: Bearer {token}' https://user:{token}@example.com/?token={token}");
         let (_, output, error) = world.run(&[&arguments[..], &[&command]].concat());
         assert!(!output.contains(token) && !error.contains(token), "{arguments:?}: {output}");
     }
@@ -269,17 +277,20 @@ fn the_documents_are_true() {
                     for line in block.lines().filter(|line| line.starts_with("callgate ")) {
                         let (command, expected) = line.split_once("  # ").unwrap_or((line, ""));
                         let line = command.replacen("callgate", env!("CARGO_BIN_EXE_callgate"), 1);
-                        let output = world.command(&[]).get_envs().fold(Command::new("sh"), |mut shell, (name, value)| {
-                            if let Some(value) = value {
-                                shell.env(name, value);
-                            }
-                            shell
-                        })
-                        .args(["-c", &line])
-                        .current_dir(world.project())
-                        .stdin(Stdio::null())
-                        .output()
-                        .expect("a shell");
+                        let output = world
+                            .command(&[])
+                            .get_envs()
+                            .fold(Command::new("sh"), |mut shell, (name, value)| {
+                                if let Some(value) = value {
+                                    shell.env(name, value);
+                                }
+                                shell
+                            })
+                            .args(["-c", &line])
+                            .current_dir(world.project())
+                            .stdin(Stdio::null())
+                            .output()
+                            .expect("a shell");
                         let (code, output, error) = told(output);
                         let wanted = match expected.trim().split([':', ' ']).next() {
                             Some("allow") => Some(0),
@@ -290,7 +301,9 @@ fn the_documents_are_true() {
                         };
                         match wanted {
                             Some(wanted) => assert_eq!(code, wanted, "{document}: {line}\n{output}{error}"),
-                            None => assert!(matches!(code, 0 | 10 | 11 | 12), "{document}: {line}: {code}\n{output}{error}"),
+                            None => {
+                                assert!(matches!(code, 0 | 10 | 11 | 12), "{document}: {line}: {code}\n{output}{error}")
+                            }
                         }
                         shown += 1;
                     }

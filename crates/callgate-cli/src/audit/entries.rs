@@ -340,7 +340,9 @@ fn rule_names(policy: &str) -> Result<Vec<String>, String> {
     };
     Ok(text
         .lines()
-        .filter_map(|line| line.trim().strip_prefix("- name:").map(|name| name.trim().trim_matches(['"', '\'']).to_owned()))
+        .filter_map(|line| {
+            line.trim().strip_prefix("- name:").map(|name| name.trim().trim_matches(['"', '\'']).to_owned())
+        })
         .collect())
 }
 

@@ -114,8 +114,15 @@ pub fn replay(arguments: &ReplayArguments) -> Result<u8, String> {
         changes("newly asked about", &replay.newly_asked)?;
         changes("newly refused", &replay.newly_refused)?;
         line(&match replay.prompts_saved() {
-            saved @ 0.. => format!("prompts: {} before, {} after, {saved} saved", replay.prompts_before, replay.prompts_after),
-            more => format!("prompts: {} before, {} after, {} more", replay.prompts_before, replay.prompts_after, more.unsigned_abs()),
+            saved @ 0.. => {
+                format!("prompts: {} before, {} after, {saved} saved", replay.prompts_before, replay.prompts_after)
+            }
+            more => format!(
+                "prompts: {} before, {} after, {} more",
+                replay.prompts_before,
+                replay.prompts_after,
+                more.unsigned_abs()
+            ),
         })?;
         if replay.inexact > 0 {
             line(&format!("{} calls were judged with a part redacted or cut", replay.inexact))?;
@@ -132,7 +139,12 @@ fn changes(title: &str, changes: &Changes) -> Result<(), String> {
     for change in &changes.examples {
         let rule = change.rule.as_deref().unwrap_or("default");
         let was = decision(change.was);
-        line(&format!("  entry {}  {was} → {} ({rule})  {}", change.seq, decision(change.becomes), cut(&change.call, 120)))?;
+        line(&format!(
+            "  entry {}  {was} → {} ({rule})  {}",
+            change.seq,
+            decision(change.becomes),
+            cut(&change.call, 120)
+        ))?;
     }
     Ok(())
 }
@@ -170,7 +182,8 @@ pub fn suggest(arguments: &SuggestArguments) -> Result<u8, String> {
     let base = if bundled {
         arguments.policy.clone()
     } else {
-        let path = std::fs::canonicalize(&arguments.policy).map_err(|error| format!("cannot read {}: {error}", arguments.policy))?;
+        let path = std::fs::canonicalize(&arguments.policy)
+            .map_err(|error| format!("cannot read {}: {error}", arguments.policy))?;
         path.to_str().map(str::to_owned).ok_or("the path of the policy is no text")?
     };
     let place = PrivateDirectory::make()?;
@@ -210,10 +223,14 @@ struct PrivateDirectory(PathBuf);
 impl PrivateDirectory {
     fn make() -> Result<Self, String> {
         use std::os::unix::fs::DirBuilderExt;
-        let unique = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_nanos());
+        let unique =
+            std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_nanos());
         let path = std::env::temp_dir().join(format!("callgate-suggest-{}-{unique:x}", std::process::id()));
         // fails if it is already there, so nobody can have prepared it
-        std::fs::DirBuilder::new().mode(0o700).create(&path).map_err(|error| format!("cannot create {}: {error}", path.display()))?;
+        std::fs::DirBuilder::new()
+            .mode(0o700)
+            .create(&path)
+            .map_err(|error| format!("cannot create {}: {error}", path.display()))?;
         Ok(PrivateDirectory(path))
     }
 }

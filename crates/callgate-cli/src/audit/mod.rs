@@ -33,10 +33,14 @@ pub enum AuditTask {
     /// Hand entries to other systems: JSON, CSV, OCSF or OpenTelemetry logs
     Export(entries::ExportArguments),
     /// Check that nothing was changed, removed, inserted, reordered or cut off
-    #[command(after_help = "Exit codes: 0 intact · 20 a crash left traces · 21 tampered with · 1 the log could not be read")]
+    #[command(
+        after_help = "Exit codes: 0 intact · 20 a crash left traces · 21 tampered with · 1 the log could not be read"
+    )]
     Verify(log::VerifyArguments),
     /// Judge the recorded calls again under another policy and show what would change
-    #[command(after_help = "Exit codes: 0 nothing changes · 22 something changes (see --fail-on) · 1 something went wrong")]
+    #[command(
+        after_help = "Exit codes: 0 nothing changes · 22 something changes (see --fail-on) · 1 something went wrong"
+    )]
     Replay(learn::ReplayArguments),
     /// Take an entry out on purpose; a signed tombstone stays in its place
     Redact(log::RedactArguments),
@@ -64,7 +68,11 @@ impl LogArguments {
 
     pub(super) fn directory(&self) -> Result<PathBuf, String> {
         let directory = self.settings()?.directory;
-        if directory.is_dir() { Ok(directory) } else { Err(format!("there is no audit log in {}", directory.display())) }
+        if directory.is_dir() {
+            Ok(directory)
+        } else {
+            Err(format!("there is no audit log in {}", directory.display()))
+        }
     }
 }
 

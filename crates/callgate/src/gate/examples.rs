@@ -15,7 +15,8 @@ impl Gate {
     pub fn check_examples(&self) -> Vec<CheckedExamples> {
         match &self.policy {
             Some(policy) => {
-                let surroundings = Surroundings { home: Some(HOME.into()), temporary: vec!["/tmp".into(), "/var/tmp".into()] };
+                let surroundings =
+                    Surroundings { home: Some(HOME.into()), temporary: vec!["/tmp".into(), "/var/tmp".into()] };
                 let here = Origin { workspace: Some(WORKSPACE.into()), ..Origin::default() };
                 let settled = self.boundary.settle(&here, &surroundings, self.file_system.as_ref());
                 policy.check_examples(&|example| self.described(example, &surroundings, &settled))
