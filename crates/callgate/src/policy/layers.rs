@@ -176,7 +176,9 @@ impl Policy {
             if let Some((part, effect)) = place {
                 effects.push((part, effect, self.ruling(&judges, &ruled)));
             }
-            if strictest.is_none_or(|strictest| ruled.outcome.decision > strictest.outcome.decision) {
+            // Among rulings alike, the one with most at stake speaks for the call; then the first.
+            let weight = |ruled: &Ruled| (ruled.outcome.decision, self.risk(ruled));
+            if strictest.is_none_or(|strictest| weight(&ruled) > weight(&strictest)) {
                 strictest = Some(ruled);
             }
         }
@@ -221,6 +223,24 @@ impl Policy {
                 Why::Overrun => "a pattern of the rule took too long; what cannot be judged is refused".to_owned(),
                 _ => reason.to_owned(),
             },
+        }
+    }
+
+    /// How bad the rule that decided says it would be, from 0.
+    fn risk(&self, ruled: &Ruled) -> u8 {
+        let risk = match self.layers.get(ruled.layer).map(|layer| &layer.body) {
+            Some(Body::File(chain)) => ruled.outcome.rule.and_then(|number| {
+                let rule = chain.compiled.rules.get(number as usize)?;
+                Some(chain.compiled.pool.get(rule.risk_level))
+            }),
+            _ => None,
+        };
+        match risk {
+            Some("critical") => 4,
+            Some("high") => 3,
+            Some("medium") => 2,
+            Some("low") => 1,
+            _ => 0,
         }
     }
 

@@ -1,0 +1,78 @@
+//! How long it takes to understand a command: `cargo bench -p callgate-shell`.
+//!
+//! Every line is also given as a ratio to the first, which was measured in the same run.
+
+use std::collections::BTreeMap;
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use callgate_shell::programs::Programs;
+use callgate_shell::{Context, Dialect, Limits, analyze};
+
+const LOOP: &str = r#"set -e
+for service in api worker scheduler; do
+  mkdir -p "build/$service/logs"
+  if grep -q "name: $service" config/services.yaml; then
+    cp "config/$service.yaml" "build/$service/config.yaml"
+    sed -n '1,20p' "build/$service/config.yaml" | sort | uniq -c > "build/$service/summary.txt"
+  else
+    echo "no configuration for $service" >> build/missing.txt
+  fi
+  find "src/$service" -name '*.rs' -newer Cargo.lock -print0 | xargs -0 wc -l | tail -n 1
+done
+git log --oneline -5 -- src | while read -r hash rest; do
+  printf '%s %s\n' "$hash" "${rest:-none}"
+done
+[ -f build/missing.txt ] && cat build/missing.txt || true
+"#;
+
+fn measure(source: &str) -> Duration {
+    let variables = BTreeMap::new();
+    let context = Context {
+        directory: Some("/work"),
+        home: Some("/home/user"),
+        variables: &variables,
+        programs: Programs::bundled(),
+        dialect: Dialect::Bash,
+        limits: Limits::default(),
+    };
+    let rounds = (20_000_usize).checked_div(source.len().max(1)).unwrap_or(1).clamp(3, 2_000);
+    for _ in 0..rounds.min(50) {
+        black_box(analyze(black_box(source), &context));
+    }
+    // The best of several batches: what the machine does beside us only adds.
+    (0..9)
+        .map(|_| {
+            let start = Instant::now();
+            for _ in 0..rounds {
+                black_box(analyze(black_box(source), &context));
+            }
+            start.elapsed() / u32::try_from(rounds).unwrap_or(1)
+        })
+        .min()
+        .unwrap_or_default()
+}
+
+fn main() {
+    let quotes = format!("echo {}", "'a' ".repeat(250_000));
+    let parts = "ls;".repeat(100_000);
+    let nested = "$(".repeat(10_000);
+    let cases = [
+        ("simple: git status", "git status"),
+        ("ls -la src", "ls -la src"),
+        ("pipe: grep | sort | head", "grep -rn TODO src | sort | head -20"),
+        ("wrapped: sudo env bash -c", "sudo env X=1 bash -c 'cat a.txt > b.txt'"),
+        ("loops, 660 characters", LOOP),
+        ("1 MB of quotes", &quotes),
+        ("100,000 parts", &parts),
+        ("10,000 levels", &nested),
+    ];
+    println!("{:<28} {:>10} {:>12} {:>10}", "command", "bytes", "time", "ratio");
+    let mut base = None;
+    for (name, source) in cases {
+        let time = measure(source);
+        let first = *base.get_or_insert(time);
+        let ratio = time.as_secs_f64() / first.as_secs_f64().max(f64::MIN_POSITIVE);
+        println!("{name:<28} {:>10} {:>9.1} µs {ratio:>9.1}×", source.len(), time.as_secs_f64() * 1e6);
+    }
+}
