@@ -32,11 +32,15 @@ impl Redactor {
     /// The words that are secret together, and the values behind `name=` in them.
     fn secret_words<'a>(&self, words: &'a [Word]) -> Vec<&'a str> {
         let texts: Vec<&str> = words.iter().filter_map(text).collect();
+        let shown = self.text(&texts.join(" "));
         self.vanished(&texts)
             .into_iter()
             .flat_map(|word| {
-                let value = word.split_once(['=', ':']).map(|(_, value)| value);
-                [Some(word), value.filter(|value| value.len() >= MINIMUM_SECRET)].into_iter().flatten()
+                // the part behind `name=`, or behind a flag that it is glued to, is the secret itself
+                let behind_name = word.split_once(['=', ':']).map(|(_, value)| value);
+                let behind_flag = glued(word, &shown);
+                let parts = [behind_name, behind_flag].into_iter().flatten();
+                parts.filter(|value| value.len() >= MINIMUM_SECRET).chain([word])
             })
             .collect()
     }
@@ -54,6 +58,15 @@ impl Redactor {
         let gone = |word: &&str| word.len() >= MINIMUM_SECRET && (too_many || !shown.contains(word));
         words.iter().copied().filter(gone).collect()
     }
+}
+
+/// What of a word was replaced in the redacted text, if its beginning still stands there: `-psecret` as `-p[redacted: …`.
+fn glued<'a>(word: &'a str, shown: &str) -> Option<&'a str> {
+    const LONGEST_FLAG: usize = 40;
+    let ends = word.char_indices().map(|(end, _)| end).skip(1).take(LONGEST_FLAG);
+    let kept =
+        ends.filter_map(|end| word.get(..end)).filter(|start| shown.contains(&format!("{start}[redacted: "))).last()?;
+    word.get(kept.len()..)
 }
 
 fn text(word: &Word) -> Option<&str> {
