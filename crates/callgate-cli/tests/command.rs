@@ -1,5 +1,7 @@
 //! The command as people and programs meet it.
 
+#![allow(clippy::expect_used, clippy::indexing_slicing, reason = "a test says what is missing by failing")]
+
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
