@@ -1,6 +1,6 @@
 //! The audit log: what was tried, what was decided and by whom, what ran, and is this everything?
 //!
-//! JSON Lines, one entry a line, each with the hash of the one before ([`entry`], [`line`]). Several processes append to one
+//! JSON Lines, one entry a line, each with the hash of the one before ([`entry`], [`mod@line`]). Several processes append to one
 //! [`Log`]; a sealed head says where it ends, signed checkpoints say so to others ([`checkpoint`], [`deliver`]), and
 //! [`verify`] finds whatever was changed, removed, inserted, reordered or cut off, and tells it from what a crash leaves.
 //!

@@ -1,7 +1,7 @@
 //! The policy: an ordered list of rules and a default.
 //!
-//! A file goes through [`yaml`], [`decode`] and [`model`] to [`compile`]; a call goes through [`layers`], [`judge`] and
-//! [`index`] to [`matching`]. Rules can also be built in Rust ([`builder`]).
+//! A file goes through `yaml`, `decode` and `model` to `compile`; a call goes through `layers`, `judge` and
+//! `index` to `matching`. Rules can also be built in Rust (`builder`).
 
 mod boundary;
 mod builder;
