@@ -20,7 +20,7 @@ pub fn run(arguments: &CallArguments) -> Result<Outcome, Trouble> {
     let gate = choice::gate(arguments.policy.policy.as_deref(), &directory)?;
     let judged = gate.explain(&call);
     if arguments.json {
-        anstream::println!("{}", answer(&gate, &judged));
+        anstream::println!("{}", shown::one_line(&answer(&gate, &judged)));
     } else {
         print(&gate, &judged);
     }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::arguments::CallArguments;
 use crate::outcome::{Outcome, Trouble};
-use crate::{check, choice};
+use crate::{check, choice, shown};
 
 /// Gates are kept for so many directories.
 const MAXIMUM_GATES: usize = 64;
@@ -34,8 +34,8 @@ pub fn run(arguments: &CallArguments) -> Result<Outcome, Trouble> {
             Some(Line::Text(text)) if text.trim_ascii().is_empty() => continue,
             Some(Line::Text(text)) => answerer.answer(&text, number),
         };
-        let written = serde_json::to_writer(&mut output, &answer)
-            .map_err(std::io::Error::from)
+        let written = output
+            .write_all(shown::one_line(&answer).as_bytes())
             .and_then(|()| output.write_all(b"\n"))
             .and_then(|()| if input.buffer().is_empty() { output.flush() } else { Ok(()) });
         if let Err(error) = written {

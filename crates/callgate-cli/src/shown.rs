@@ -104,6 +104,18 @@ fn quoted(text: &str) -> String {
     }
 }
 
+/// JSON on one line, for readers that take more than a newline for the end of one.
+pub fn one_line(value: &Value) -> String {
+    let mut line = String::new();
+    for character in value.to_string().chars() {
+        match character {
+            '\u{85}' | '\u{2028}' | '\u{2029}' | '\u{7f}' => line.push_str(&format!("\\u{:04x}", u32::from(character))),
+            other => line.push(other),
+        }
+    }
+    line
+}
+
 /// An effect for programs.
 pub fn effect_as_json(placed: &PlacedEffect, redactor: &Redactor) -> Value {
     let mut shown = json!({ "action": action(placed.effect.action), "target": target(&placed.effect, redactor) });
