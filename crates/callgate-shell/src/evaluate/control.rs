@@ -122,6 +122,9 @@ impl Evaluator<'_> {
     }
 
     fn pipeline(&mut self, pipeline: &Pipeline, state: State, stdin: &Stream) -> (Ends, Stream) {
+        if pipeline.timed {
+            self.wrappers.push("time".to_owned());
+        }
         let (ends, stdout) = match pipeline.commands.as_slice() {
             [] => (Ends::Either(state), Stream::Text(String::new())),
             [only] => self.command(only, state, stdin),
@@ -138,6 +141,9 @@ impl Evaluator<'_> {
                 (Ends::Either(state), stream)
             }
         };
+        if pipeline.timed {
+            self.wrappers.pop();
+        }
         (if pipeline.negated { ends.negated() } else { ends }, stdout)
     }
 

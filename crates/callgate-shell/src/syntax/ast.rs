@@ -39,6 +39,8 @@ pub enum Connector {
 pub struct Pipeline {
     /// Starts with `!`, an odd number of times.
     pub negated: bool,
+    /// Its time is taken (`time`).
+    pub timed: bool,
     /// The commands; none for a bare `!` or `time`.
     pub commands: Vec<Command>,
 }

@@ -112,6 +112,7 @@ impl Parser<'_> {
 
     fn pipeline(&mut self) -> Parsed<Pipeline> {
         let mut negated = false;
+        let mut timed = false;
         let mut prefixed = false;
         loop {
             self.skip_blanks();
@@ -120,7 +121,10 @@ impl Parser<'_> {
                     self.advance(TokenKind::Reserved, length);
                     negated = !negated;
                 }
-                Some(("time", length)) => self.time(length),
+                Some(("time", length)) => {
+                    self.time(length);
+                    timed = true;
+                }
                 _ => break,
             }
             prefixed = true;
@@ -129,7 +133,7 @@ impl Parser<'_> {
         self.skip_to_token();
         let bare = matches!(self.peek(), None | Some(b'\n' | b';')) && prefixed;
         if bare {
-            return Ok(Pipeline { negated, commands });
+            return Ok(Pipeline { negated, timed, commands });
         }
         loop {
             let mut command = self.command()?;
@@ -137,7 +141,7 @@ impl Parser<'_> {
             let piped = self.peek() == Some(b'|') && self.peek_at(1) != Some(b'|');
             if !piped {
                 commands.push(command);
-                return Ok(Pipeline { negated, commands });
+                return Ok(Pipeline { negated, timed, commands });
             }
             self.refuse_split_operator()?;
             if self.take("|&") {
