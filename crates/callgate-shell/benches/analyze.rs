@@ -26,6 +26,23 @@ done
 [ -f build/missing.txt ] && cat build/missing.txt || true
 "#;
 
+const PATTERN_LOOP: &str = r#"set -euo pipefail
+mkdir -p reports
+for file in logs/*.log; do
+  name=$(basename "$file" .log)
+  total=$(wc -l < "$file")
+  errors=$(grep -c 'ERROR' "$file" || true)
+  if [ "$errors" -gt 0 ]; then
+    grep -n 'ERROR' "$file" | sort -t: -k2 | uniq -c | sort -rn | head -20 > "reports/$name.txt"
+    echo "$name: $errors of $total lines are errors" | tee -a reports/summary.txt
+  else
+    printf '%s: %d lines, no errors\n' "$name" "$total" >> reports/summary.txt
+  fi
+done
+awk -F: '{ sum += $2 } END { print "files:", NR, "sum:", sum }' reports/summary.txt
+find reports -name '*.txt' -size +0 | xargs ls -l
+"#;
+
 fn measure(source: &str) -> Duration {
     let variables = BTreeMap::new();
     let context = Context {
@@ -62,7 +79,8 @@ fn main() {
         ("ls -la src", "ls -la src"),
         ("pipe: grep | sort | head", "grep -rn TODO src | sort | head -20"),
         ("wrapped: sudo env bash -c", "sudo env X=1 bash -c 'cat a.txt > b.txt'"),
-        ("loops, 660 characters", LOOP),
+        ("loop over a pattern", PATTERN_LOOP),
+        ("loop over three names", LOOP),
         ("1 MB of quotes", &quotes),
         ("100,000 parts", &parts),
         ("10,000 levels", &nested),

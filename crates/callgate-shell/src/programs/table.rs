@@ -145,6 +145,8 @@ pub enum Style {
 pub struct OptionForm {
     /// Its names, with their dashes.
     pub names: Vec<String>,
+    /// One of the names stands for the front of a word (`-D*`, `if=`, `-NUMBER`).
+    pub fronts: bool,
     /// The values it takes.
     pub values: Values,
     /// It prints something and ends the program: nothing else happens.

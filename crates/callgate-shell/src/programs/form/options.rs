@@ -46,7 +46,8 @@ pub(super) fn option(text: &str, column: usize, line: usize) -> Result<OptionFor
         Some((_, rest)) => effects::effects(rest, column + text.len())?,
         None => Vec::new(),
     };
-    Ok(OptionForm { names, values, ends, tree, rest: takes_rest, everywhere, effects, line })
+    let fronts = names.iter().any(|name| name.ends_with(['*', '=']) || name.ends_with("NUMBER"));
+    Ok(OptionForm { names, fronts, values, ends, tree, rest: takes_rest, everywhere, effects, line })
 }
 
 /// `--[no-]color` stands for `--color` and `--no-color`.

@@ -7,6 +7,7 @@ use crate::word::Word;
 /// What `options any` accepts.
 static ANY_OPTION: OptionForm = OptionForm {
     names: Vec::new(),
+    fronts: false,
     values: Values::None,
     ends: false,
     tree: false,
@@ -34,7 +35,7 @@ impl<'t> Scanner<'t, '_> {
     pub(super) fn at_front<'x>(&self, text: &'x str) -> Option<(usize, &'t OptionForm, &'x str)> {
         let mut best: Option<(usize, &'t OptionForm, &'x str)> = None;
         for (index, level) in self.active() {
-            for form in &level.options {
+            for form in level.options.iter().filter(|form| form.fronts) {
                 for name in &form.names {
                     let rest = match name.strip_suffix('*') {
                         Some(front) if !front.is_empty() => text.strip_prefix(front),
