@@ -238,7 +238,7 @@ fn a_second_process_answers_what_the_first_one_waits_for() {
     second.resolve(&seen.id, Answer::new(ApprovalDecision::Denied).because("no")).unwrap();
     let outcome = waiter.join().unwrap().unwrap();
     assert_eq!(outcome, Outcome::Answered(Answer::new(ApprovalDecision::Denied).because("no")));
-    assert!(begin.elapsed() < Duration::from_secs(5));
+    assert!(begin.elapsed() < Duration::from_secs(60));
     let again = second.resolve(&seen.id, Answer::new(ApprovalDecision::Approved));
     assert!(matches!(again, Err(ResolveError::Settled { .. })));
 }

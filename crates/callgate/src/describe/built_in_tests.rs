@@ -392,7 +392,7 @@ fn large_and_odd_inputs_are_described_quickly() {
             let begin = Instant::now();
             let description = describe(tool, input);
             // a second in a debug build on a busy machine; quadratic work would take hours
-            assert!(begin.elapsed() < Duration::from_secs(30), "{tool}: {:?}", begin.elapsed());
+            assert!(begin.elapsed() < Duration::from_secs(120), "{tool}: {:?}", begin.elapsed());
             let count: usize = description.parts.iter().map(|part| part.effects.len()).sum();
             assert!(count > 0 && count < 10_000, "{tool}: {count}");
         }

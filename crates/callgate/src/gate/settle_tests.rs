@@ -294,7 +294,7 @@ safety:
     assert!(run(&["pytest", "-q"]).is_ok());
     assert_eq!(run(&["make", "install"]).unwrap_err().kind, RefusalKind::Permission);
     assert_eq!(run(&["sudo", "pytest"]).unwrap_err().kind, RefusalKind::Permission);
-    assert!(begin.elapsed() < Duration::from_secs(5));
+    assert!(begin.elapsed() < Duration::from_secs(60));
     assert_eq!(asked.load(Ordering::SeqCst), 2, "what is denied is not asked about");
 }
 

@@ -252,6 +252,6 @@ mod tests {
         ] {
             assert!(read(&text, Limits::POLICY).is_err(), "{}", &text[..10]);
         }
-        assert!(started.elapsed().as_secs() < 5);
+        assert!(started.elapsed().as_secs() < 60);
     }
 }

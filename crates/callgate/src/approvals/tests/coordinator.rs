@@ -42,7 +42,7 @@ fn silence_is_timed_out_which_is_not_denied_and_is_a_no() {
     let outcome = coordinator.ask(&question_for(Duration::from_millis(80)), &elsewhere()).unwrap();
     assert_eq!(outcome, Outcome::TimedOut);
     assert!(!outcome.is_yes());
-    assert!(begin.elapsed() >= Duration::from_millis(79) && begin.elapsed() < Duration::from_secs(5));
+    assert!(begin.elapsed() >= Duration::from_millis(79) && begin.elapsed() < Duration::from_secs(60));
 }
 
 #[test]

@@ -131,7 +131,7 @@ fn huge_and_nested_input_is_refused_quickly() {
     ] {
         assert!(Policy::from_yaml(&text, "test.yaml").is_err(), "{}", &text[..60.min(text.len())]);
     }
-    assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
+    assert!(started.elapsed() < Duration::from_secs(120), "{:?}", started.elapsed());
 }
 
 #[test]
