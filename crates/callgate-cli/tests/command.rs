@@ -247,8 +247,18 @@ fn secrets_do_not_come_out_again() {
 #[test]
 fn a_grant_is_spent_once_by_whoever_asks() {
     let world = World::new();
-    let (code, output, error) = world.run(&["grant", "list"]);
+    let ask = || world.run(&["check", "--ask", "rm notes.txt"]);
+    assert_eq!(ask().0, 11, "without a grant and without a terminal nobody says yes");
+    let (code, output, error) = world.run(&["grant", "add", "Bash", "--any", "--reason", "tidying up"]);
     assert_eq!(code, 0, "{output}{error}");
+    let first = ask();
+    assert_eq!(first.0, 0, "{}{}", first.1, first.2);
+    assert_eq!(ask().0, 11, "the grant is spent");
+    world.run(&["grant", "add", "Bash", "--any"]);
+    assert_eq!(world.run(&["check", "--ask", "cat ~/.ssh/id_rsa"]).0, 11, "no grant overturns a deny");
+    assert_eq!(ask().0, 0, "a call refused for another reason spends nothing");
+    let verified = world.run(&["audit", "verify"]);
+    assert_eq!(verified.0, 0, "{}{}", verified.1, verified.2);
 }
 
 #[test]
