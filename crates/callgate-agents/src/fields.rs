@@ -20,6 +20,10 @@ impl Fields {
         }
     }
 
+    pub(crate) fn empty() -> Self {
+        Fields(Map::new())
+    }
+
     pub(crate) fn has(&self, field: &str) -> bool {
         self.0.contains_key(field)
     }
@@ -45,6 +49,16 @@ impl Fields {
                 Err(PayloadError::WrongType { field, expected: "text with something in it" })
             }
             Some(text) => Ok(text),
+        }
+    }
+
+    /// Requires text in a field and leaves it there.
+    pub(crate) fn must_have_text(&self, field: &'static str) -> Result<(), PayloadError> {
+        match self.0.get(field) {
+            Some(Value::String(text)) if !text.is_empty() => Ok(()),
+            Some(Value::String(_)) => Err(PayloadError::WrongType { field, expected: "text with something in it" }),
+            None | Some(Value::Null) => Err(PayloadError::Missing { field }),
+            Some(_) => Err(PayloadError::WrongType { field, expected: "text" }),
         }
     }
 
