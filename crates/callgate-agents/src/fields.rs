@@ -14,7 +14,12 @@ pub(crate) struct Fields(Map<String, Value>);
 impl Fields {
     /// Reads a whole payload.
     pub(crate) fn read(payload: &[u8]) -> Result<Self, PayloadError> {
-        match json::read(payload)? {
+        Fields::of(json::read(payload)?)
+    }
+
+    /// The fields of a value that has been read.
+    pub(crate) fn of(value: Value) -> Result<Self, PayloadError> {
+        match value {
             Value::Object(map) => Ok(Fields(map)),
             _ => Err(PayloadError::NotAnObject),
         }

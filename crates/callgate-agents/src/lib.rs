@@ -28,12 +28,14 @@
 //! It does not protect against an agent that never calls its hook, or that ends the hook before it has answered: whoever
 //! runs the hook keeps a deadline shorter than [`Agent::patience`].
 
+pub mod acp;
 mod agent;
 pub mod agents;
 mod answer;
 mod error;
 mod event;
 mod fields;
+pub mod permission_prompt;
 mod tool_events;
 
 pub use agent::{Agent, Received};
