@@ -54,7 +54,8 @@ fn claude(event: EventName, output: &Output) -> Then {
         _ => return Then::Runs,
     }
     let Some(said) = document(output) else { return Then::Runs };
-    let Some(specific) = said.get("hookSpecificOutput").filter(|specific| specific["hookEventName"] == event.name) else {
+    let Some(specific) = said.get("hookSpecificOutput").filter(|specific| specific["hookEventName"] == event.name)
+    else {
         return Then::Runs;
     };
     match specific.get("permissionDecision").and_then(Value::as_str) {
@@ -94,8 +95,7 @@ fn codex(event: EventName, output: &Output) -> Then {
     let Some(said) = document(output) else { return Then::Runs };
     let known = only(&said, &["hookSpecificOutput", "decision", "reason", "systemMessage"]);
     let Some(specific) = said.get("hookSpecificOutput").filter(|_| known) else { return Then::Runs };
-    let known =
-        only(specific, &["hookEventName", "permissionDecision", "permissionDecisionReason", "updatedInput"]);
+    let known = only(specific, &["hookEventName", "permissionDecision", "permissionDecisionReason", "updatedInput"]);
     if !known || specific["hookEventName"] != event.name {
         return Then::Runs;
     }
@@ -114,7 +114,9 @@ fn codex_permission(event: EventName, output: &Output) -> Then {
     let specific = document(output).filter(|said| only(said, &["hookSpecificOutput"]));
     let Some(specific) = specific.and_then(|said| said.get("hookSpecificOutput").cloned()) else { return Then::Asks };
     let decision = specific.get("decision").filter(|decision| only(decision, &["behavior", "message"]));
-    match decision.filter(|_| specific["hookEventName"] == event.name && only(&specific, &["hookEventName", "decision"])) {
+    match decision
+        .filter(|_| specific["hookEventName"] == event.name && only(&specific, &["hookEventName", "decision"]))
+    {
         Some(decision) if decision["behavior"] == "allow" => Then::Runs,
         Some(decision) if decision["behavior"] == "deny" => Then::Blocked(text(decision.get("message"))),
         _ => Then::Asks,
