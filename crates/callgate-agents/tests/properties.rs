@@ -85,14 +85,15 @@ fn answer() -> impl Strategy<Value = Answer> {
     ]
 }
 
-/// Standard output holds one JSON document or nothing, and nothing hidden is anywhere.
+/// Standard output holds one line of JSON or nothing, standard error one line or nothing.
 fn assert_printable(agent: &dyn Agent, output: &Output) {
     let one_document = output.stdout.is_empty() || serde_json::from_str::<Value>(&output.stdout).is_ok();
     assert!(one_document, "{}: {}", agent.name(), output.stdout);
     for text in [&output.stdout, &output.stderr] {
         let line = text.strip_suffix('\n').unwrap_or(text);
-        assert!(!line.contains(char::is_control), "{}: {line:?}", agent.name());
+        assert!(!line.contains(|character: char| character.is_ascii_control() && character != '\u{7f}'), "{line:?}");
     }
+    assert!(!output.stderr.trim_end_matches('\n').contains(char::is_control), "{:?}", output.stderr);
 }
 
 /// What an agent must do with an answer to an event that decides.
@@ -118,7 +119,9 @@ fn assert_meant(agent: &dyn Agent, event: EventName, answer: &Answer) {
             "runs changed"
         }
         Then::Blocked(reason) => {
-            assert!(!reason.trim().is_empty() && reason.chars().count() < 2_100, "{}: {reason:?}", agent.name());
+            let line = reason.strip_suffix('\n').unwrap_or(reason);
+            let bounded = !line.trim().is_empty() && line.chars().count() < 2_100;
+            assert!(bounded && !line.contains(char::is_control), "{}: {reason:?}", agent.name());
             "blocked"
         }
         Then::Asks => "asks",
