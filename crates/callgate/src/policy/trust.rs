@@ -104,7 +104,7 @@ impl TrustStore {
 fn entry(file: &Path) -> Result<String, PolicyError> {
     let chain = Chain::load(&Start::File { path: file, relative: Relative::ToFile })?;
     let real = file.canonicalize().unwrap_or_else(|_| file.to_owned());
-    Ok(format!("{} {}", chain.contents(), shown(&real)))
+    Ok(format!("{} {}", chain.settings.contents, shown(&real)))
 }
 
 /// A path in one line.
