@@ -427,7 +427,7 @@ fn begin_segment(
         log: log.to_owned(),
         segment: number,
         key: context.key.public(),
-        writer: concat!("callgate ", env!("CARGO_PKG_VERSION")).to_owned(),
+        writer: crate::WRITER.to_owned(),
         follows,
     };
     let mut lines = Lines::after(start);
