@@ -45,6 +45,7 @@ pub mod permit;
 pub mod policy;
 pub mod redact;
 pub mod refusal;
+pub mod report;
 pub mod risk;
 pub mod show;
 pub mod store;
