@@ -12,7 +12,7 @@ use std::rc::Rc;
 
 impl Evaluator<'_> {
     /// Expands the words of a command.
-    pub fn words(&mut self, sources: &[&Source], state: &mut State) -> Vec<Word> {
+    pub fn words(&mut self, sources: &[Source], state: &mut State) -> Vec<Word> {
         let mut words = Vec::with_capacity(sources.len());
         for source in sources {
             self.word(source, state, &mut words);
@@ -28,29 +28,42 @@ impl Evaluator<'_> {
             words.push(Word::Known(text.to_owned()));
             return;
         }
-        for parts in self.alternatives(source) {
-            let lone_dollar = |part: &Part| matches!(part, Part::Literal(text) if text.contains('$'));
-            if parts.len() > 1 && parts.iter().any(lone_dollar) {
-                // bash does not split such a word at all. What it holds must still be looked at.
-                self.fields(&parts, state, true);
-                let why = "it may or may not fall apart".to_owned();
-                words.push(Word::Unknown { why, many: true });
-                continue;
+        match self.alternatives(source) {
+            None => self.word_without_braces(&source.parts, state, words),
+            Some(several) => {
+                for parts in several {
+                    self.word_without_braces(&parts, state, words);
+                }
             }
-            let globs = !state.options.no_globs;
-            let fields = self.fields(&parts, state, true);
-            words.extend(fields.iter().filter(|field| !field.vanishes()).map(|field| field.word(globs)));
         }
     }
 
-    /// The words that brace expansion makes of one.
-    pub fn alternatives(&mut self, source: &Source) -> Vec<Vec<Part>> {
+    fn word_without_braces(&mut self, parts: &[Part], state: &mut State, words: &mut Vec<Word>) {
+        if let [Part::Quoted(text)] = parts {
+            words.push(Word::Known(text.clone()));
+            return;
+        }
+        let lone_dollar = |part: &Part| matches!(part, Part::Literal(text) if text.contains('$'));
+        if parts.len() > 1 && parts.iter().any(lone_dollar) {
+            // bash does not split such a word at all. What it holds must still be looked at.
+            self.fields(parts, state, true);
+            let why = "it may or may not fall apart".to_owned();
+            words.push(Word::Unknown { why, many: true });
+            return;
+        }
+        let globs = !state.options.no_globs;
+        let fields = self.fields(parts, state, true);
+        words.extend(fields.into_iter().filter(|field| !field.vanishes()).map(|field| field.into_word(globs)));
+    }
+
+    /// The words that brace expansion makes of one; `None`: it has no braces.
+    pub fn alternatives(&mut self, source: &Source) -> Option<Vec<Vec<Part>>> {
         if !braces::has_braces(&source.parts) {
-            return vec![source.parts.clone()];
+            return None;
         }
         let most = self.context.limits.unrolled.saturating_mul(16);
         let expanded = braces::expand(&source.parts, most);
-        match expanded {
+        Some(match expanded {
             Some(words) if self.dialect == Dialect::Bash || words.len() == 1 => words,
             // What the braces hold must still be looked at; which words come out is not known.
             _ => {
@@ -58,7 +71,7 @@ impl Evaluator<'_> {
                 parts.insert(0, Part::Unclear("braces".to_owned(), source.span.clone()));
                 vec![parts]
             }
-        }
+        })
     }
 
     /// Expands to one field: no splitting, no wildcards (assignments, `case`, redirections, here-strings).
@@ -142,7 +155,7 @@ impl Evaluator<'_> {
             // The shell takes what the variable says, which an assignment may have changed.
             "+" if state.variables.contains_key("PWD") => Value::unknown("PWD was assigned to"),
             "-" if state.variables.contains_key("OLDPWD") => Value::unknown("OLDPWD was assigned to"),
-            "+" => match state.directories.as_slice() {
+            "+" => match state.directories.as_ref() {
                 [Some(directory)] => Value::Text(Rc::clone(directory)),
                 _ => Value::unknown("the working directory is not known"),
             },
@@ -211,7 +224,7 @@ impl Evaluator<'_> {
         let (parent, current) = (self.parent, self.current);
         self.parent = current.or(parent);
         self.current = None;
-        let (_, stdout) = self.subshell(&body.script, state.clone(), stdin);
+        let stdout = self.in_subshell(&body.script, state.clone(), stdin);
         (self.parent, self.current) = (parent, current);
         stdout
     }

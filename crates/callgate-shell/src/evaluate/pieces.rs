@@ -67,6 +67,16 @@ impl Field {
     }
 
     /// The word as a program would receive it.
+    pub fn into_word(mut self, globs: bool) -> Word {
+        match self.pieces.as_mut_slice() {
+            [Piece::Text { text, quoted }] if *quoted || !globs || !has_wildcards(text) => {
+                Word::Known(std::mem::take(text))
+            }
+            _ => self.word(globs),
+        }
+    }
+
+    /// The same, if the field is still needed.
     pub fn word(&self, globs: bool) -> Word {
         if let [Piece::Text { text, quoted }] = self.pieces.as_slice()
             && (*quoted || !globs || !has_wildcards(text))

@@ -189,7 +189,7 @@ impl Evaluator<'_> {
                 return;
             }
         }
-        for directory in state.directories.clone() {
+        for directory in state.directories.iter() {
             let names = match target {
                 Word::Known(path) => Names::Exact(absolute(directory.as_deref(), path)),
                 Word::Glob(pattern) => Names::Glob(absolute(directory.as_deref(), pattern)),

@@ -8,6 +8,7 @@ mod custom;
 mod examples;
 mod form;
 mod host;
+mod index;
 mod languages;
 #[cfg(test)]
 mod lessons;

@@ -11,6 +11,7 @@ use super::{Invocation, Programs, Reading};
 use crate::effect::CodeOrigin;
 use crate::stream::Stream;
 use crate::word::Word;
+use std::borrow::Cow;
 
 impl Programs {
     /// What an invocation does.
@@ -74,12 +75,15 @@ fn read_with(table: &Table, name: &str, words: &[Word], invocation: &Invocation<
     }
     let scan = scan(name, &table.level, words);
     let stdout = apply(&scan, &mut collector);
-    finish(collector, stdout, Some(scan.names.join(" ")))
+    let table = collector.program.to_string();
+    finish(collector, stdout, Some(table))
 }
 
 /// What the words of a scan do. Leaves what comes out.
 pub(super) fn apply(scan: &Scan<'_>, collector: &mut Collector<'_>) -> Stream {
-    collector.program = scan.names.join(" ");
+    if scan.names.len() > 1 {
+        collector.program = Cow::Owned(scan.names.join(" "));
+    }
     for doubt in &scan.doubts {
         collector.opaque(doubt, "its words");
     }
@@ -90,6 +94,9 @@ pub(super) fn apply(scan: &Scan<'_>, collector: &mut Collector<'_>) -> Stream {
     collector.tree = level.tree.iter().any(|condition| truth(condition, scan) != Truth::No)
         || scan.given().any(|given| given.form.tree && !given.negated);
 
+    let outputs = chosen(&level.stdout, scan);
+    collector.keeps_listed |= matches!(outputs.as_slice(), [Output::Names | Output::Entries]);
+    collector.copies |= scan.levels.iter().any(|level| level.index.copies);
     let lines = chosen(&level.args, scan);
     let placements: Vec<_> = lines.iter().map(|slots| place(slots, &scan.operands)).collect();
     if lines.is_empty() && !scan.operands.is_empty() {
@@ -117,14 +124,14 @@ pub(super) fn apply(scan: &Scan<'_>, collector: &mut Collector<'_>) -> Stream {
                     collector.stated(form, &given.name);
                 }
                 if let Some((words, role)) = given.rest.as_ref().filter(|(words, _)| !words.is_empty()) {
-                    collector.rest(words, role);
+                    collector.rest(words.clone(), role);
                 }
             }
             Event::Operand(index) => {
                 let Some(word) = scan.operands.get(*index) else {
                     continue;
                 };
-                let because = format!("operand {}", index.saturating_add(1));
+                let because = nth_operand(*index);
                 for placement in &placements {
                     for (_, role) in placement.roles.iter().filter(|(place, _)| place == index) {
                         match whole_code(placement, role, &scan.operands) {
@@ -134,7 +141,8 @@ pub(super) fn apply(scan: &Scan<'_>, collector: &mut Collector<'_>) -> Stream {
                         }
                     }
                     if let Some((_, role)) = placement.rest.filter(|(start, _)| start == index) {
-                        collector.rest(scan.operands.get(*index..).unwrap_or_default(), role);
+                        let words = scan.operands.get(*index..).unwrap_or_default();
+                        collector.rest(words.iter().map(|word| word.as_ref().clone()).collect(), role);
                     }
                 }
                 if start == Some(*index) && placements.len() == 1 {
@@ -162,7 +170,16 @@ pub(super) fn apply(scan: &Scan<'_>, collector: &mut Collector<'_>) -> Stream {
         collector.stdin_role(role);
     }
     collector.finish_code();
-    stdout(scan, collector)
+    stdout(&outputs, collector)
+}
+
+/// How an operand is named in reasons.
+fn nth_operand(index: usize) -> Cow<'static, str> {
+    const FIRST: [&str; 6] = ["operand 1", "operand 2", "operand 3", "operand 4", "operand 5", "operand 6"];
+    match FIRST.get(index) {
+        Some(name) => Cow::Borrowed(name),
+        None => Cow::Owned(format!("operand {}", index.saturating_add(1))),
+    }
 }
 
 /// The roles that an option's value may have: those of `value` lines, or its own.
@@ -186,12 +203,12 @@ fn value_roles<'t>(scan: &Scan<'t>, given: &Given<'t>, own: &'t Role) -> Vec<&'t
 }
 
 /// Code that comes in several operands, which together are one command (`redis-cli DEL key`).
-fn whole_code(placement: &Placement<'_>, role: &Role, operands: &[Word]) -> Option<(usize, Word)> {
+fn whole_code(placement: &Placement<'_>, role: &Role, operands: &[Cow<'_, Word>]) -> Option<(usize, Word)> {
     if !matches!(&role.kind, RoleKind::Code(language) if language == "redis") {
         return None;
     }
     let places = placement.roles.iter().filter(|(_, other)| std::ptr::eq(*other, role)).map(|(place, _)| *place);
-    let words: Vec<Word> = places.clone().filter_map(|place| operands.get(place).cloned()).collect();
+    let words: Vec<Word> = places.clone().filter_map(|place| Some(operands.get(place)?.as_ref().clone())).collect();
     Some((places.min()?, joined(&words)))
 }
 
@@ -202,17 +219,13 @@ fn with_own_tree(collector: &mut Collector<'_>, role: &Role, act: impl FnOnce(&m
     collector.tree = before;
 }
 
-fn stdout(scan: &Scan<'_>, collector: &Collector<'_>) -> Stream {
-    let Some(level) = scan.level() else {
-        return Stream::Unknown;
-    };
-    let outputs = chosen(&level.stdout, scan);
-    match outputs.as_slice() {
+fn stdout(outputs: &[&Output], collector: &Collector<'_>) -> Stream {
+    match outputs {
         [] if !collector.nested.is_empty() => Stream::Unknown,
         [] => Stream::Data,
         [Output::Names] => names_below(&collector.listed, false),
         [Output::Entries] => names_below(&collector.listed, true),
-        [Output::Same] if collector.listed.is_empty() => match collector.stdin {
+        [Output::Same] if !collector.has_listed => match collector.stdin {
             Stream::Text(_) => Stream::Unknown,
             // Whatever a person might type.
             Stream::Unconnected => Stream::Data,
