@@ -6,6 +6,8 @@
 
 #[path = "src/programs/form/comment.rs"]
 mod comment;
+#[path = "src/programs/names.rs"]
+mod names;
 
 use comment::without_comment;
 use std::collections::BTreeMap;
@@ -74,12 +76,27 @@ fn index(packed: &Packed, file_names: &str) -> Result<String, std::fmt::Error> {
         end += name.len();
         write!(ends, "({end}, {block}), ")?;
     }
-    write!(source, "\",\n        ends: &[{ends}],\n    }},\n    patterns: &[")?;
+    let slots = slots(packed.names.keys());
+    write!(source, "\",\n        ends: &[{ends}],\n        slots: &{slots:?},\n    }},\n    patterns: &[")?;
     for (name, block) in packed.names.iter().filter(|(name, _)| name.contains('*')) {
         write!(source, "({name:?}, {block}), ")?;
     }
     source.push_str("],\n}");
     Ok(source)
+}
+
+/// A hash table of the names' places, each plus one. At least half of it is free.
+fn slots<'a>(names: impl ExactSizeIterator<Item = &'a String>) -> Vec<u16> {
+    let mut slots = vec![0; (names.len() * 2).next_power_of_two()];
+    let mask = slots.len() - 1;
+    for (place, name) in (1..).zip(names) {
+        let mut at = names::hash(name) & mask;
+        while slots[at] != 0 {
+            at = (at + 1) & mask;
+        }
+        slots[at] = place;
+    }
+    slots
 }
 
 /// Packs the tables of a file. A table starts at a line whose first character is neither space nor `#`.

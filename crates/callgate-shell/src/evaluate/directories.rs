@@ -14,7 +14,7 @@ pub(super) fn absolute(directory: Option<&str>, path: &str) -> String {
             let path = path.strip_prefix("./").unwrap_or(path);
             match path {
                 "" | "." => directory.to_owned(),
-                _ => format!("{}/{path}", directory.trim_end_matches('/')),
+                _ => [directory.trim_end_matches('/'), "/", path].concat(),
             }
         }
         _ => path.to_owned(),

@@ -52,8 +52,10 @@ impl Evaluator<'_> {
             return;
         }
         let globs = !state.options.no_globs;
-        let fields = self.fields(parts, state, true);
-        words.extend(fields.into_iter().filter(|field| !field.vanishes()).map(|field| field.into_word(globs)));
+        let Fields { done, open, .. } = self.fields(parts, state, true);
+        // The last field of several vanishes as well as any other.
+        let fields = done.into_iter().chain(std::iter::once(open));
+        words.extend(fields.filter(|field| !field.vanishes()).map(|field| field.into_word(globs)));
     }
 
     /// The words that brace expansion makes of one; `None`: it has no braces.
@@ -76,22 +78,23 @@ impl Evaluator<'_> {
 
     /// Expands to one field: no splitting, no wildcards (assignments, `case`, redirections, here-strings).
     pub fn single(&mut self, parts: &[Part], state: &mut State) -> Field {
-        let mut fields = self.fields(parts, state, false);
-        match fields.len() {
-            0 => Field::default(),
-            1 => fields.pop().unwrap_or_default(),
-            _ => {
-                // `$@` where one word is wanted: joined by blanks.
-                let mut whole = Field::default();
-                for (place, field) in fields.into_iter().enumerate() {
-                    if place > 0 {
-                        whole.push_text(" ", true);
-                    }
-                    whole.quoted |= field.quoted;
-                    whole.pieces.extend(field.pieces);
-                }
-                whole
-            }
+        self.fields(parts, state, false).joined()
+    }
+
+    /// Expands what stands in double quotes to one field.
+    pub fn double_quoted(&mut self, parts: &[Part], state: &mut State) -> Field {
+        let mut fields = Fields::new(false);
+        self.double_quotes(parts, state, &mut fields);
+        fields.joined()
+    }
+
+    fn double_quotes(&mut self, parts: &[Part], state: &mut State, fields: &mut Fields) {
+        // `"$@"` alone may be nothing at all.
+        let only_list = matches!(parts, [Part::Parameter(parameter)]
+            if parameter.name == "@" || parameter.index == Some(crate::syntax::ast::Index::Each));
+        fields.open.quoted |= !only_list;
+        for part in parts {
+            self.expansion(part, state, true, fields);
         }
     }
 
@@ -101,8 +104,8 @@ impl Evaluator<'_> {
     }
 
     /// Expands parts to fields; `splits` says whether unquoted expansions fall apart at blanks.
-    pub fn fields(&mut self, parts: &[Part], state: &mut State, splits: bool) -> Vec<Field> {
-        let mut fields = Fields { done: Vec::new(), open: Field::default(), splits };
+    pub fn fields(&mut self, parts: &[Part], state: &mut State, splits: bool) -> Fields {
+        let mut fields = Fields::new(splits);
         for (place, part) in parts.iter().enumerate() {
             match part {
                 Part::Literal(text) => {
@@ -113,19 +116,11 @@ impl Evaluator<'_> {
                     fields.open.push_text(text, true);
                     fields.open.quoted = true;
                 }
-                Part::Double(parts) => {
-                    // `"$@"` alone may be nothing at all.
-                    let only_list = matches!(parts.as_slice(), [Part::Parameter(parameter)]
-                        if parameter.name == "@" || parameter.index == Some(crate::syntax::ast::Index::Each));
-                    fields.open.quoted |= !only_list;
-                    for part in parts {
-                        self.expansion(part, state, true, &mut fields);
-                    }
-                }
+                Part::Double(parts) => self.double_quotes(parts, state, &mut fields),
                 other => self.expansion(other, state, false, &mut fields),
             }
         }
-        fields.finish()
+        fields
     }
 
     /// `~` at the start of a word; returns what is left of the text.
@@ -287,7 +282,7 @@ pub(super) enum Splitting {
     Unknown,
 }
 
-/// The fields of a word while it is expanded.
+/// The fields of a word: those that are complete, and the one behind them.
 pub(super) struct Fields {
     done: Vec<Field>,
     pub open: Field,
@@ -295,6 +290,30 @@ pub(super) struct Fields {
 }
 
 impl Fields {
+    fn new(splits: bool) -> Fields {
+        Fields { done: Vec::new(), open: Field::default(), splits }
+    }
+
+    /// All of them as one, where one word is wanted (`x=$@`): joined by blanks.
+    fn joined(self) -> Field {
+        let Fields { mut done, open, .. } = self;
+        if done.is_empty() {
+            return open;
+        }
+        if !open.vanishes() {
+            done.push(open);
+        }
+        let mut whole = Field::default();
+        for (place, field) in done.into_iter().enumerate() {
+            if place > 0 {
+                whole.push_text(" ", true);
+            }
+            whole.quoted |= field.quoted;
+            whole.pieces.extend(field.pieces);
+        }
+        whole
+    }
+
     /// Ends the open field and starts another.
     pub fn next(&mut self) {
         self.done.push(std::mem::take(&mut self.open));
@@ -347,12 +366,5 @@ impl Fields {
         if any && text.ends_with(BLANKS) {
             self.next();
         }
-    }
-
-    pub fn finish(mut self) -> Vec<Field> {
-        if !self.open.vanishes() || self.done.is_empty() {
-            self.done.push(self.open);
-        }
-        self.done
     }
 }

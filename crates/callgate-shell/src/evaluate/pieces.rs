@@ -2,6 +2,7 @@
 
 use super::state::Value;
 use crate::word::Word;
+use std::borrow::Cow;
 use std::rc::Rc;
 
 /// A piece of a word after expansion.
@@ -38,7 +39,10 @@ impl Field {
     }
 
     /// The whole text, if it is certain; quotes make no difference.
-    pub fn text(&self) -> Option<String> {
+    pub fn text(&self) -> Option<Cow<'_, str>> {
+        if let [Piece::Text { text, .. }] = self.pieces.as_slice() {
+            return Some(Cow::Borrowed(text));
+        }
         let mut whole = String::new();
         for piece in &self.pieces {
             match piece {
@@ -46,7 +50,7 @@ impl Field {
                 _ => return None,
             }
         }
-        Some(whole)
+        Some(Cow::Owned(whole))
     }
 
     /// Whether it is nothing at all: such a word disappears.

@@ -131,9 +131,7 @@ impl Evaluator<'_> {
                     entry.directory = directory.as_deref().map(str::to_owned);
                 }
             }
-            for effect in effects {
-                self.add(slot, effect);
-            }
+            self.add_all(slot, effects);
             if matches!(call.stdin, Stream::Environment)
                 && call.words.iter().skip(1).filter_map(Word::known).any(looks_for_secrets)
             {

@@ -1,5 +1,6 @@
 //! Finding the options of a level by their names.
 
+use super::names::hash;
 use super::table::{Level, OptionForm, RoleKind, Values};
 use std::borrow::Borrow;
 
@@ -75,16 +76,6 @@ impl RoleKind {
     pub(super) fn is_destination(&self) -> bool {
         matches!(self, RoleKind::WriteInto | RoleKind::RemoteWrite)
     }
-}
-
-/// FNV-1a: names are short, and nobody from outside chooses them.
-fn hash(name: &str) -> usize {
-    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    for byte in name.bytes() {
-        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    }
-    // The upper half is the better mixed one.
-    usize::try_from(hash >> 32).unwrap_or_default()
 }
 
 #[cfg(test)]

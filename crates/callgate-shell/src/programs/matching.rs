@@ -122,19 +122,16 @@ pub(super) fn matches_loosely(pattern: &str, text: &str) -> bool {
 }
 
 /// The lines that may be the first whose condition holds.
-pub(super) fn chosen<'t, T>(lines: &'t [When<T>], scan: &Scan<'_>) -> Vec<&'t T> {
-    let mut found = Vec::new();
-    for line in lines {
-        match truth(&line.condition, scan) {
-            Truth::Yes => {
-                found.push(&line.then);
-                return found;
-            }
-            Truth::Maybe => found.push(&line.then),
-            Truth::No => {}
+pub(super) fn chosen<'t, T>(lines: &'t [When<T>], scan: &Scan<'_>) -> impl Iterator<Item = &'t T> {
+    let mut certain = false;
+    lines.iter().filter_map(move |line| {
+        if certain {
+            return None;
         }
-    }
-    found
+        let truth = truth(&line.condition, scan);
+        certain = truth == Truth::Yes;
+        (truth != Truth::No).then_some(&line.then)
+    })
 }
 
 /// Whether a condition holds.

@@ -13,6 +13,7 @@ mod languages;
 #[cfg(test)]
 mod lessons;
 mod matching;
+mod names;
 mod operands;
 mod paths;
 mod read;

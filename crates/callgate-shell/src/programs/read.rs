@@ -6,7 +6,7 @@ use super::matching::{Truth, chosen, truth, truth_at};
 use super::operands::{Placement, place};
 use super::paths;
 use super::scan::{Event, Given, Scan, scan};
-use super::table::{Output, Role, RoleKind, Style, Table};
+use super::table::{Level, Output, Role, RoleKind, Style, Table};
 use super::{Invocation, Programs, Reading};
 use crate::effect::CodeOrigin;
 use crate::stream::Stream;
@@ -38,11 +38,15 @@ impl Programs {
         let Some(written) = first.known().filter(|name| !name.is_empty()) else {
             return unknown(invocation, "", "the name of the program is not known");
         };
-        let name = match (written.contains('/'), paths::system_program(written), loader(written)) {
-            (_, _, true) => "ld.so",
-            (false, ..) => written,
-            (true, Some(name), _) => name,
-            (true, None, _) => return file(invocation, written),
+        let name = if loader(written) {
+            "ld.so"
+        } else if !written.contains('/') {
+            written
+        } else {
+            match paths::system_program(written) {
+                Some(name) => name,
+                None => return file(invocation, written),
+            }
         };
         match self.find(name) {
             Some(table) => read_with(table, name, rest, invocation),
@@ -94,12 +98,11 @@ pub(super) fn apply(scan: &Scan<'_>, collector: &mut Collector<'_>) -> Stream {
     collector.tree = level.tree.iter().any(|condition| truth(condition, scan) != Truth::No)
         || scan.given().any(|given| given.form.tree && !given.negated);
 
-    let outputs = chosen(&level.stdout, scan);
-    collector.keeps_listed |= matches!(outputs.as_slice(), [Output::Names | Output::Entries]);
+    let output = output(level, scan);
+    collector.keeps_listed |= matches!(output, Some(Output::Names | Output::Entries));
     collector.copies |= scan.levels.iter().any(|level| level.index.copies);
-    let lines = chosen(&level.args, scan);
-    let placements: Vec<_> = lines.iter().map(|slots| place(slots, &scan.operands)).collect();
-    if lines.is_empty() && !scan.operands.is_empty() {
+    let placements: Vec<_> = chosen(&level.args, scan).map(|slots| place(slots, &scan.operands)).collect();
+    if placements.is_empty() && !scan.operands.is_empty() {
         let why = format!("{} takes no operands that are known", collector.program);
         collector.opaque(&why, "operands");
     }
@@ -152,7 +155,7 @@ pub(super) fn apply(scan: &Scan<'_>, collector: &mut Collector<'_>) -> Stream {
         }
     }
     collector.finish_destinations();
-    for level in &scan.levels {
+    for level in scan.levels.iter() {
         for line in level.does.iter().filter(|line| truth(&line.condition, scan) != Truth::No) {
             line.then.iter().for_each(|form| collector.stated(form, "running it"));
         }
@@ -170,7 +173,7 @@ pub(super) fn apply(scan: &Scan<'_>, collector: &mut Collector<'_>) -> Stream {
         collector.stdin_role(role);
     }
     collector.finish_code();
-    stdout(&outputs, collector)
+    stdout(output, collector)
 }
 
 /// How an operand is named in reasons.
@@ -219,27 +222,36 @@ fn with_own_tree(collector: &mut Collector<'_>, role: &Role, act: impl FnOnce(&m
     collector.tree = before;
 }
 
-fn stdout(outputs: &[&Output], collector: &Collector<'_>) -> Stream {
-    match outputs {
-        [] if !collector.nested.is_empty() => Stream::Unknown,
-        [] => Stream::Data,
-        [Output::Names] => names_below(&collector.listed, false),
-        [Output::Entries] => names_below(&collector.listed, true),
-        [Output::Same] if !collector.has_listed => match collector.stdin {
+/// What a table says comes out; `None`: nothing.
+fn output(level: &Level, scan: &Scan<'_>) -> Option<Output> {
+    let mut outputs = chosen(&level.stdout, scan);
+    match (outputs.next(), outputs.next()) {
+        (first, None) => first.copied(),
+        (_, Some(_)) => Some(Output::Unknown),
+    }
+}
+
+fn stdout(output: Option<Output>, collector: &Collector<'_>) -> Stream {
+    match output {
+        None if !collector.nested.is_empty() => Stream::Unknown,
+        None => Stream::Data,
+        Some(Output::Names) => names_below(&collector.listed, false),
+        Some(Output::Entries) => names_below(&collector.listed, true),
+        Some(Output::Same) if !collector.has_listed => match collector.stdin {
             Stream::Text(_) => Stream::Unknown,
             // Whatever a person might type.
             Stream::Unconnected => Stream::Data,
             other => other.clone(),
         },
-        [Output::Same | Output::Data] => Stream::Data,
-        [Output::Directory] => match &collector.directory {
+        Some(Output::Same | Output::Data) => Stream::Data,
+        Some(Output::Directory) => match &collector.directory {
             Some(directory) => Stream::Text(format!("{directory}\n")),
             None => Stream::Unknown,
         },
-        [Output::Program] => Stream::Names(vec!["/usr/bin".to_owned()]),
-        [Output::Word] => Stream::Word,
-        [Output::Fetched] => Stream::Fetched,
-        _ => Stream::Unknown,
+        Some(Output::Program) => Stream::Names(vec!["/usr/bin".to_owned()]),
+        Some(Output::Word) => Stream::Word,
+        Some(Output::Fetched) => Stream::Fetched,
+        Some(Output::Unknown) => Stream::Unknown,
     }
 }
 

@@ -1,12 +1,12 @@
 //! The tables there are: those compiled in, and those that a policy adds.
 
-use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use super::form::{self, TableError, TableProblem};
 use super::matching::matches_glob;
+use super::names::hash;
 use super::table::Table;
 
 /// The bundled tables as `build.rs` packs them.
@@ -36,6 +36,8 @@ struct Names {
     text: &'static str,
     /// Where each ends, and its table.
     ends: &'static [(u32, u16)],
+    /// The places of names by their hash, each plus one; zero is free.
+    slots: &'static [u16],
 }
 
 impl Names {
@@ -50,17 +52,16 @@ impl Names {
 
     /// The table of a name.
     fn find(&self, wanted: &str) -> Option<u16> {
-        let (mut low, mut high) = (0, self.ends.len());
-        while low < high {
-            let middle = low.midpoint(high);
-            let (name, block) = self.get(middle)?;
-            match name.cmp(wanted) {
-                Ordering::Equal => return Some(block),
-                Ordering::Less => low = middle.saturating_add(1),
-                Ordering::Greater => high = middle,
+        let mask = self.slots.len().checked_sub(1)?;
+        let mut at = hash(wanted) & mask;
+        // A slot is free somewhere, so this ends.
+        loop {
+            let (name, block) = self.get(usize::from(self.slots.get(at)?.checked_sub(1)?))?;
+            if name == wanted {
+                return Some(block);
             }
+            at = at.wrapping_add(1) & mask;
         }
-        None
     }
 }
 

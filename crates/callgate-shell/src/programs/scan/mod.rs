@@ -1,6 +1,7 @@
 //! Telling options, their values, operands and subcommands apart, as the real parsers do.
 
 mod options;
+mod short;
 mod uncertain;
 
 #[cfg(test)]
@@ -11,17 +12,21 @@ use crate::programs::paths::literal_prefix;
 use crate::programs::table::{Level, OptionForm, Role, Style, Sub};
 
 use crate::word::Word;
+use short::Short;
 use std::borrow::Cow;
 
 /// How many words of a group path are followed (`gcloud compute instances list`).
 const MAX_GROUPS: usize = 10;
 
+/// How deep subcommands are followed, more than any table is.
+const MAX_LEVELS: usize = 10;
+
 /// What the words of an invocation are.
 pub(in crate::programs) struct Scan<'t> {
     /// The levels, from the program to its innermost subcommand.
-    pub(in crate::programs) levels: Vec<&'t Level>,
+    pub(in crate::programs) levels: Short<&'t Level, MAX_LEVELS>,
     /// The names of the levels.
-    pub(in crate::programs) names: Vec<&'t str>,
+    pub(in crate::programs) names: Short<&'t str, { MAX_LEVELS + MAX_GROUPS }>,
     /// Options and operands in their order.
     pub(in crate::programs) events: Vec<Event<'t>>,
     /// The operands of the innermost level.
@@ -87,8 +92,8 @@ pub(in crate::programs) fn scan_as<'t>(
         at: 0,
         options_over: false,
         found: Scan {
-            levels: vec![level],
-            names: vec![program],
+            levels: Short::new(level),
+            names: Short::new(program),
             events: Vec::new(),
             operands: Vec::new(),
             doubts: Vec::new(),
@@ -174,7 +179,7 @@ impl<'t> Scanner<'t> {
     }
 
     fn style(&self) -> &'t Style {
-        match self.found.levels.as_slice() {
+        match &*self.found.levels {
             [_, .., level] => &level.style,
             _ => self.outer_style,
         }
@@ -213,11 +218,10 @@ impl<'t> Scanner<'t> {
             if let Cow::Borrowed(Word::Known(text)) = word
                 && let Some(sub) = level.subs.iter().find(|sub| is_named(sub, text))
             {
-                self.found.names.push(text);
-                if !sub.again {
-                    self.found.levels.push(&sub.level);
+                let named = self.found.names.push(text);
+                if named && !sub.again && self.found.levels.push(&sub.level) {
                     self.options_over = false;
-                } else if self.found.names.len() > MAX_GROUPS {
+                } else if !named || !sub.again || self.found.names.len() > MAX_GROUPS {
                     self.doubt(|program| format!("{program} is nested too deeply"));
                     self.found.lost = true;
                 }
