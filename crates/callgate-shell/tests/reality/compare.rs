@@ -1,7 +1,8 @@
 //! What a source says of options, compared with what the table knows.
 
+use callgate_shell::effect::Action;
 use callgate_shell::programs::Programs;
-use callgate_shell::programs::table::{Level, OptionForm, Style, Sub, Values};
+use callgate_shell::programs::table::{Level, OptionForm, Role, RoleKind, Style, Sub, Values};
 
 use super::options::Takes;
 
@@ -17,24 +18,18 @@ pub struct Place<'t> {
     pub name: String,
     /// From the program's level inwards.
     levels: Vec<&'t Level>,
-    /// The options may be those of any subcommand: the source is about the program as a whole.
-    whole: bool,
 }
 
 /// The place that `ls`, or a page called `git-stash-list`, is about.
 pub fn place<'t>(programs: &'t Programs, page: &str) -> Option<Place<'t>> {
     if let Some(table) = programs.get(page).filter(|table| table.names.iter().any(|name| name == page)) {
-        return Some(Place { name: page.to_owned(), levels: vec![&table.level], whole: true });
+        return Some(Place { name: page.to_owned(), levels: vec![&table.level] });
     }
     page.match_indices('-').find_map(|(dash, _)| {
         let (program, rest) = (&page[..dash], &page[dash + 1..]);
         let table = programs.get(program).filter(|table| table.names.iter().any(|name| name == program))?;
         let mut levels = vec![&table.level];
-        descend(&table.level, rest, &mut levels).map(|words| Place {
-            name: format!("{program} {words}"),
-            levels,
-            whole: false,
-        })
+        descend(&table.level, rest, &mut levels).map(|words| Place { name: format!("{program} {words}"), levels })
     })
 }
 
@@ -58,12 +53,25 @@ fn descend<'t>(level: &'t Level, rest: &str, levels: &mut Vec<&'t Level>) -> Opt
 }
 
 impl Place<'_> {
-    /// Whether there is a table to compare with: some programs are read by code, and some take no options.
+    /// Whether there is a table to compare with: some programs are read by code, some take no options, and of some nothing is
+    /// understood anyway.
     pub fn has_options(&self) -> bool {
+        let opaque = |level: &Level| {
+            let always = level.does.iter().filter(|when| when.condition.all.is_empty());
+            always.flat_map(|when| &when.then).any(|effect| effect.action == Action::Opaque)
+                || level
+                    .args
+                    .iter()
+                    .flat_map(|when| &when.then)
+                    .any(|slot| matches!(slot.role.kind, RoleKind::Opaque(_)))
+                    && level.args.len() == 1
+                    && level.subs.is_empty()
+        };
         self.levels.last().is_some_and(|level| {
             level.style != Style::None
                 && !PROCESSORS.contains(&self.name.as_str())
                 && !(matches!(level.style, Style::Custom(_)) && level.options.is_empty())
+                && !opaque(level)
         })
     }
 
@@ -74,9 +82,8 @@ impl Place<'_> {
         for (depth, level) in self.levels.iter().enumerate().rev() {
             options.extend(level.options.iter().filter(|form| depth == last || level.everywhere || form.everywhere));
         }
-        if self.whole
-            && let Some(level) = self.levels.last()
-        {
+        // What is said of the whole may be about any part.
+        if let Some(level) = self.levels.last() {
             below(level, &mut options);
         }
         options
@@ -85,6 +92,19 @@ impl Place<'_> {
     /// Whether options that no line names are accepted.
     fn any(&self) -> bool {
         self.levels.iter().any(|level| level.options_any)
+    }
+
+    /// Whether the table knows the option and thinks that it does nothing.
+    pub fn harmless(&self, name: &str) -> bool {
+        let text = |role: &Role| role.kind == RoleKind::Text;
+        self.options().iter().any(|form| {
+            let values = match &form.values {
+                Values::None => true,
+                Values::Optional(role) => text(role),
+                Values::Words(roles) => roles.iter().all(text),
+            };
+            form.names.iter().any(|other| other == name) && form.effects.is_empty() && values && !form.ends
+        })
     }
 
     /// Compares one option; what differs, in words. `takes` is `None` where the source does not say.

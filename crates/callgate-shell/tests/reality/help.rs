@@ -50,26 +50,25 @@ pub fn output(program: &Path, arguments: &[&str]) -> Option<String> {
 }
 
 /// The options that a line of help is about: `  -k, --key=KEYDEF   sort by a key`.
-pub fn options_of_line(line: &str) -> Option<(Vec<String>, Takes)> {
+pub fn options_of_line(line: &str) -> Vec<(String, Option<Takes>)> {
     let text = line.trim_start();
     if line.len() - text.len() > 8 || !text.starts_with('-') {
-        return None;
+        return Vec::new();
     }
     // A long name leaves one blank in front of the description, which is a sentence and no value.
     let text = text.replace(",  -", ", -");
-    let tag = text.split("  ").next()?;
+    let tag = text.split("  ").next().unwrap_or_default();
     let sentence = tag.split(' ').filter(|word| !word.starts_with(['-', '<', '['])).count() > 2;
     let tag = if sentence {
         tag.split_inclusive(' ').take_while(|word| word.starts_with('-')).collect()
     } else {
         tag.to_owned()
     };
-    let (names, takes) = options_of(&tag);
-    (!names.is_empty()).then_some((names, takes))
+    options_of(&tag)
 }
 
 /// The options of git's subcommands, as git's own completion asks for them: name and whether it is followed by `=`.
-pub fn git_options(git: &Path) -> Vec<(String, Vec<(String, Takes)>)> {
+pub fn git_options(git: &Path) -> Vec<(String, Vec<(String, Option<Takes>)>)> {
     let commands = output(git, &["--list-cmds=parseopt"]).unwrap_or_default();
     commands
         .split_whitespace()
@@ -79,8 +78,9 @@ pub fn git_options(git: &Path) -> Vec<(String, Vec<(String, Takes)>)> {
                 .split_whitespace()
                 .filter(|word| word.len() > 2 && word.starts_with("--"))
                 .map(|word| match word.strip_suffix('=') {
-                    Some(name) => (name.to_owned(), Takes::Value),
-                    None => (word.to_owned(), Takes::Nothing),
+                    Some(name) => (name.to_owned(), Some(Takes::Value)),
+                    // An optional value is shown as none.
+                    None => (word.to_owned(), None),
                 })
                 .collect();
             Some((name.to_owned(), options))
@@ -91,19 +91,16 @@ pub fn git_options(git: &Path) -> Vec<(String, Vec<(String, Takes)>)> {
 #[test]
 fn lines_of_help_are_understood() {
     let cases = [
-        ("  -k, --key=KEYDEF          sort via a key", Some((vec!["-k", "--key"], Takes::Value))),
-        ("      --color[=WHEN]        use colors", Some((vec!["--color"], Takes::Perhaps))),
-        ("  -v, --verbose             say more", Some((vec!["-v", "--verbose"], Takes::Nothing))),
-        ("    -m, --[no-]message <message>", Some((vec!["-m", "--message", "--no-message"], Takes::Value))),
-        (
-            "      --ignore-command-error ignore exit codes of children",
-            Some((vec!["--ignore-command-error"], Takes::Nothing)),
-        ),
-        ("Usage: x [OPTION]", None),
-        ("  -------", None),
+        ("  -k, --key=KEYDEF          sort via a key", &["-k", "--key"][..], Takes::Value),
+        ("      --color[=WHEN]        use colors", &["--color"], Takes::Perhaps),
+        ("  -v, --verbose             say more", &["-v", "--verbose"], Takes::Nothing),
+        ("  -O,  --output-document=FILE  write to it", &["-O", "--output-document"], Takes::Value),
+        ("      --ignore-command-error ignore exit codes of children", &["--ignore-command-error"], Takes::Nothing),
+        ("Usage: x [OPTION]", &[], Takes::Nothing),
+        ("  -------", &[], Takes::Nothing),
     ];
-    for (line, expected) in cases {
-        let expected = expected.map(|(names, takes)| (names.into_iter().map(str::to_owned).collect(), takes));
+    for (line, names, takes) in cases {
+        let expected: Vec<_> = names.iter().map(|name| ((*name).to_owned(), Some(takes))).collect();
         assert_eq!(options_of_line(line), expected, "{line}");
     }
 }

@@ -56,6 +56,35 @@ fn tables_know_what_programs_say_of_themselves() {
     assert!(mistakes.is_empty(), "tests/reality/known.txt and the tables differ:\n{}", mistakes.join("\n"));
 }
 
+/// Words of a manual that speak of what a table must not miss.
+const POWERS: &str = "command program execute executed executes invoke script shell plugin load library module write written writes \
+    output create overwrite delete remove file directory connect host server url address socket listen download upload send \
+    password passphrase";
+
+/// Options that a table takes for harmless while their manual speaks of running, writing or connecting: a list to read, not to pass.
+#[test]
+#[ignore = "a list for reviewers: cargo test -p callgate-shell --test reality -- --ignored --nocapture"]
+fn options_that_may_do_more_than_their_table_says() {
+    let programs = Programs::bundled();
+    for package in packages() {
+        for (page, path) in package.manuals() {
+            let Some(place) = place(programs, &page).filter(Place::has_options) else { continue };
+            let Some((text, _)) = read_page(path) else { continue };
+            for item in manual::items(&text) {
+                let text = item.text.to_lowercase();
+                let mut words = text.split(|character: char| !character.is_alphanumeric());
+                if item.options.iter().any(|(name, _)| place.harmless(name))
+                    && words.any(|word| POWERS.split_whitespace().any(|power| power == word))
+                {
+                    let text: String = item.text.chars().take(200).collect();
+                    let names: Vec<&str> = item.options.iter().map(|(name, _)| name.as_str()).collect();
+                    println!("{} {}: {text}", place.name, names.join(" "));
+                }
+            }
+        }
+    }
+}
+
 fn differences(claims: &Claims<'_>) -> BTreeSet<Difference> {
     let mut found = BTreeSet::new();
     for (program, (place, options)) in claims {
@@ -80,7 +109,7 @@ fn read_manuals<'t>(programs: &'t Programs, package: &Package, claims: &mut Clai
         count += 1;
         let claims = claimed(claims, place);
         for item in manual::items(&text) {
-            claim(claims, &item.names, Some(item.takes));
+            claim(claims, item.options);
         }
     }
     count
@@ -92,7 +121,7 @@ fn read_completions<'t>(programs: &'t Programs, package: &Package, claims: &mut 
         let Some(place) = place(programs, &name).filter(Place::has_options) else { continue };
         let Some((text, _)) = read_page(path) else { continue };
         count += 1;
-        claim(claimed(claims, place), &completion::options(&text), None);
+        claim(claimed(claims, place), completion::options(&text).into_iter().map(|name| (name, None)));
     }
     count
 }
@@ -106,20 +135,14 @@ fn read_help<'t>(programs: &'t Programs, package: &Package, claims: &mut Claims<
         {
             count += 1;
             let claims = claimed(claims, place);
-            for (names, takes) in text.lines().filter_map(help::options_of_line) {
-                claim(claims, &names, Some(takes));
-            }
+            claim(claims, text.lines().flat_map(help::options_of_line));
         }
     }
     if let Some(git) = package.program("git") {
         for (name, options) in help::git_options(git) {
             let Some(place) = place(programs, &format!("git-{name}")) else { continue };
             count += 1;
-            let claims = claimed(claims, place);
-            for (name, takes) in options {
-                // The helper shows an optional value as none.
-                claim(claims, &[name], (takes == Takes::Value).then_some(takes));
-            }
+            claim(claimed(claims, place), options);
         }
     }
     count
@@ -129,13 +152,9 @@ fn claimed<'c, 't>(claims: &'c mut Claims<'t>, place: Place<'t>) -> &'c mut BTre
     &mut claims.entry(place.name.clone()).or_insert_with(|| (place, BTreeMap::new())).1
 }
 
-fn claim(claims: &mut BTreeMap<String, Option<Takes>>, names: &[String], takes: Option<Takes>) {
-    for name in names {
-        // `--no-x` beside `--x=value` takes none.
-        let negation = name
-            .strip_prefix("--no-")
-            .is_some_and(|rest| names.iter().any(|other| other.strip_prefix("--") == Some(rest)));
-        let said = claims.entry(name.clone()).or_default();
-        *said = (*said).max(takes.filter(|_| !negation));
+fn claim(claims: &mut BTreeMap<String, Option<Takes>>, options: impl IntoIterator<Item = (String, Option<Takes>)>) {
+    for (name, takes) in options {
+        let said = claims.entry(name).or_default();
+        *said = (*said).max(takes);
     }
 }

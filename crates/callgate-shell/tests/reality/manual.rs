@@ -5,11 +5,10 @@
 
 use super::options::{SLANTED, Takes, options_of};
 
-/// One item: the options, whether they take a value, and the text about them.
+/// One item: the options, and the text about them.
 #[derive(Debug)]
 pub struct Item {
-    pub names: Vec<String>,
-    pub takes: Takes,
+    pub options: Vec<(String, Option<Takes>)>,
     pub text: String,
 }
 
@@ -101,9 +100,9 @@ pub fn items(source: &str) -> Vec<Item> {
         }
         match tag {
             Some(tag) => {
-                let (names, takes) = options_of(&tag);
-                if !names.is_empty() && !elsewhere {
-                    items.push(Item { names, takes, text: String::new() });
+                let options = options_of(&tag);
+                if !options.is_empty() && !elsewhere {
+                    items.push(Item { options, text: String::new() });
                 }
             }
             None => {
@@ -187,7 +186,13 @@ fn plain(text: &str) -> String {
                     out.push(SLANTED);
                 }
             }
-            Some('*' | 'F' | 'm' | 'n') => {
+            Some('*') => {
+                // The page of patch calls two dashes so.
+                if name(&mut characters) == "=" {
+                    out.push_str("--");
+                }
+            }
+            Some('F' | 'm' | 'n') => {
                 name(&mut characters);
             }
             Some('s') => {
@@ -370,11 +375,8 @@ fn every_way_to_tag_an_item_is_read() {
     for (source, names, takes) in cases {
         let found = items(source);
         assert_eq!(found.len(), 1, "{source}");
-        assert_eq!(
-            (found[0].names.as_slice(), found[0].takes),
-            (&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()[..], *takes),
-            "{source}"
-        );
+        let expected: Vec<_> = names.iter().map(|name| ((*name).to_owned(), Some(*takes))).collect();
+        assert_eq!(found[0].options, expected, "{source}");
     }
     assert!(items(".PP\n\\-x and -y are the same, unless somebody says something else.\n").is_empty());
 }
