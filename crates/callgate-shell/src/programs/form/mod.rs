@@ -137,6 +137,8 @@ impl<'a> Reader<'a> {
                     "directory" => Output::Directory,
                     "program" => Output::Program,
                     "word" => Output::Word,
+                    "number" => Output::Number,
+                    "numbers" => Output::Numbers,
                     "data" => Output::Data,
                     "fetched" => Output::Fetched,
                     "unknown" => Output::Unknown,
