@@ -57,7 +57,8 @@ fn damage(payload: &mut Vec<u8>, dice: &mut Dice) {
             if let Ok(Value::Object(mut object)) = serde_json::from_slice::<Value>(payload) {
                 let names: Vec<String> = object.keys().cloned().collect();
                 let name = names[dice.below(names.len())].clone();
-                let values = [json!(null), json!(7), json!([]), json!({}), json!(true), json!("x"), json!(["a", {"b": 1}])];
+                let values =
+                    [json!(null), json!(7), json!([]), json!({}), json!(true), json!("x"), json!(["a", {"b": 1}])];
                 object.insert(name, values[dice.below(values.len())].clone());
                 *payload = Value::Object(object).to_string().into_bytes();
             }
@@ -70,7 +71,8 @@ fn damage(payload: &mut Vec<u8>, dice: &mut Dice) {
             }
         }
         9 => {
-            let text = String::from_utf8_lossy(payload).replace("PreToolUse", "PreToolUse2").replace("BeforeTool", "Whatever");
+            let text =
+                String::from_utf8_lossy(payload).replace("PreToolUse", "PreToolUse2").replace("BeforeTool", "Whatever");
             *payload = text.into_bytes();
         }
         10 => payload.insert(dice.below(length), 0),
@@ -81,7 +83,8 @@ fn damage(payload: &mut Vec<u8>, dice: &mut Dice) {
 /// What the library says of a payload, if it is one: an answer may never be more lenient.
 fn library_allows(gate: &Gate, agent: &dyn Agent, payload: &[u8], world: &World) -> bool {
     let directory = world.project();
-    let variable = |name: &str| world.environment().into_iter().find(|(known, _)| *known == name).map(|(_, value)| value);
+    let variable =
+        |name: &str| world.environment().into_iter().find(|(known, _)| *known == name).map(|(_, value)| value);
     let received = Received { environment: &variable, directory: Some(&directory), ..Received::of(payload) };
     let Ok(incoming) = agent.read(&received) else { return false };
     match incoming.event {
@@ -89,7 +92,8 @@ fn library_allows(gate: &Gate, agent: &dyn Agent, payload: &[u8], world: &World)
             let mut call: Call = call;
             call.origin.workspace = Some(world.project());
             call.origin.directory.get_or_insert(world.project());
-            gate.explain(&call).is_ok_and(|explanation| explanation.ruling().decision == callgate::policy::Decision::Allow)
+            gate.explain(&call)
+                .is_ok_and(|explanation| explanation.ruling().decision == callgate::policy::Decision::Allow)
         }
         // nothing is decided about a tool
         _ => true,
@@ -123,7 +127,8 @@ fn ten_thousand_damaged_calls_are_all_answered_and_none_is_wrongly_allowed() {
                         command = world.at_another_time(shift, agent.name());
                     }
                     let output = support::feed(command, &bytes);
-                    let shown = || format!("{number} {} {:?} -> {output:?}", agent.name(), String::from_utf8_lossy(&bytes));
+                    let shown =
+                        || format!("{number} {} {:?} -> {output:?}", agent.name(), String::from_utf8_lossy(&bytes));
                     match support::answered(agent.name(), &bytes, &output) {
                         Answered::Allowed => {
                             counts[0].fetch_add(1, Ordering::Relaxed);

@@ -61,10 +61,7 @@ impl World {
 
     /// The surroundings as the command finds them here.
     pub fn surroundings(&self) -> Surroundings {
-        Surroundings {
-            home: Some(self.home()),
-            temporary: vec![self.temporary(), "/tmp".into(), "/var/tmp".into()],
-        }
+        Surroundings { home: Some(self.home()), temporary: vec![self.temporary(), "/tmp".into(), "/var/tmp".into()] }
     }
 
     fn placed(&self, mut command: Command) -> Command {
@@ -144,21 +141,27 @@ fn event(_agent: &str) -> &'static [&'static str] {
 pub fn payload(agent: &str, command: &str, id: &str, directory: &Path) -> Vec<u8> {
     let input = json!({ "command": command });
     let shaped = match agent {
-        "gemini" => json!({"session_id": "s", "transcript_path": "/t", "cwd": directory, "hook_event_name": "BeforeTool",
-            "timestamp": "2026-11-15T10:00:00Z", "tool_name": "run_shell_command", "tool_input": input}),
+        "gemini" => {
+            json!({"session_id": "s", "transcript_path": "/t", "cwd": directory, "hook_event_name": "BeforeTool",
+            "timestamp": "2026-11-15T10:00:00Z", "tool_name": "run_shell_command", "tool_input": input})
+        }
         "qwen" => json!({"session_id": "s", "transcript_path": "/t", "cwd": directory, "hook_event_name": "PreToolUse",
             "permission_mode": "yolo", "tool_name": "run_shell_command", "tool_input": input, "tool_use_id": id}),
         "copilot" => json!({"sessionId": "s", "timestamp": 1_794_768_607_435_u64, "cwd": directory, "toolName": "bash",
             "toolArgs": {"command": command, "description": "x"}}),
         "cursor" => json!({"conversation_id": "s", "generation_id": "g", "hook_event_name": "beforeShellExecution",
             "workspace_roots": [directory], "command": command, "cwd": directory}),
-        "opencode" => json!({"hook_event_name": "PreToolUse", "client": "opencode", "session_id": "s", "cwd": directory,
-            "tool_name": "bash", "tool_input": input, "tool_use_id": id}),
+        "opencode" => {
+            json!({"hook_event_name": "PreToolUse", "client": "opencode", "session_id": "s", "cwd": directory,
+            "tool_name": "bash", "tool_input": input, "tool_use_id": id})
+        }
         "windsurf" => json!({"agent_action_name": "pre_run_command", "trajectory_id": "s", "execution_id": id,
             "timestamp": "2026-11-15T10:00:00Z", "tool_info": {"command_line": command, "cwd": directory}}),
         "amp" => json!({ "cmd": command }),
-        "goose" => json!({"event": "PreToolUse", "session_id": "s", "tool_name": "developer__shell", "tool_input": input,
-            "working_dir": directory}),
+        "goose" => {
+            json!({"event": "PreToolUse", "session_id": "s", "tool_name": "developer__shell", "tool_input": input,
+            "working_dir": directory})
+        }
         _ => json!({"session_id": "s", "transcript_path": "/t", "cwd": directory, "hook_event_name": "PreToolUse",
             "permission_mode": "default", "tool_name": "Bash", "tool_input": input, "tool_use_id": id}),
     };
@@ -187,7 +190,11 @@ pub fn answered(agent: &str, _payload: &[u8], told: &Told) -> Answered {
     }
     if told.stdout.trim().is_empty() {
         // these have no other way to say yes
-        return if matches!(agent, "codex" | "goose" | "windsurf" | "amp") { Answered::Allowed } else { Answered::Nothing };
+        return if matches!(agent, "codex" | "goose" | "windsurf" | "amp") {
+            Answered::Allowed
+        } else {
+            Answered::Nothing
+        };
     }
     let Ok(answer) = serde_json::from_str::<Value>(&told.stdout) else { return Answered::Nothing };
     let text = |pointer: &str| answer.pointer(pointer).and_then(Value::as_str);

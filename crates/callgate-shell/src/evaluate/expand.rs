@@ -10,6 +10,9 @@ use crate::syntax::ast::{Part, Span, Substitution, Word as Source};
 use crate::word::Word;
 use std::rc::Rc;
 
+/// A number that is not known, as a pattern: nothing but digits fits it.
+pub(super) const DIGITS: &str = "+([0-9])";
+
 impl Evaluator<'_> {
     /// Expands the words of a command.
     pub fn words(&mut self, sources: &[Source], state: &mut State) -> Vec<Word> {
@@ -242,6 +245,10 @@ impl Evaluator<'_> {
                 }
             },
             Stream::Word => fields.open.pieces.push(Piece::Pattern { pattern: Rc::from("*"), quoted: true }),
+            Stream::Number => fields.open.pieces.push(Piece::Pattern { pattern: Rc::from(DIGITS), quoted: true }),
+            Stream::Numbers if !quoted && fields.splits && self.splitting(state) == Splitting::Blanks => {
+                fields.open.pieces.push(Piece::Pattern { pattern: Rc::from(DIGITS), quoted: true });
+            }
             _ => {
                 let why = Rc::from("the output of a command");
                 fields.open.pieces.push(Piece::Unknown { why, many: !quoted });
