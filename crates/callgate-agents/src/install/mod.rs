@@ -1,0 +1,5 @@
+//! Installing.
+
+pub mod file;
+pub mod json;
+pub mod toml;

@@ -1,0 +1,3 @@
+//! Agents.
+
+pub mod install;
