@@ -1,0 +1,179 @@
+//! Claude Code: `PreToolUse`, `PermissionRequest`, `PostToolUse`.
+//!
+//! Standard output that is no JSON, or JSON without `hookEventName`, lets the tool run. Exit code 2 stops it.
+
+use std::time::Duration;
+
+use callgate::call::Tool;
+use serde_json::{Map, Value, json};
+
+use crate::answer::plain;
+use crate::event::EventKind::{After, Before, Notice, Permission, SessionEnd, SessionStart};
+use crate::fields::absolute;
+use crate::{Agent, Answer, EventName, Incoming, Outcome, Output, PayloadError, Received, tool_events};
+
+const FAILURE: &str = "PostToolUseFailure";
+
+static EVENTS: &[EventName] = &[
+    EventName::new("PreToolUse", Before),
+    EventName::new("PermissionRequest", Permission),
+    EventName::new("PostToolUse", After),
+    EventName::new(FAILURE, After),
+    EventName::new("SessionStart", SessionStart),
+    EventName::new("SessionEnd", SessionEnd),
+    EventName::new("ConfigChange", Notice),
+    EventName::new("CwdChanged", Notice),
+    EventName::new("Elicitation", Notice),
+    EventName::new("ElicitationResult", Notice),
+    EventName::new("FileChanged", Notice),
+    EventName::new("InstructionsLoaded", Notice),
+    EventName::new("Notification", Notice),
+    EventName::new("PermissionDenied", Notice),
+    EventName::new("PostCompact", Notice),
+    EventName::new("PostToolBatch", Notice),
+    EventName::new("PreCompact", Notice),
+    EventName::new("Setup", Notice),
+    EventName::new("Stop", Notice),
+    EventName::new("StopFailure", Notice),
+    EventName::new("SubagentStart", Notice),
+    EventName::new("SubagentStop", Notice),
+    EventName::new("TaskCompleted", Notice),
+    EventName::new("TaskCreated", Notice),
+    EventName::new("TeammateIdle", Notice),
+    EventName::new("UserPromptExpansion", Notice),
+    EventName::new("UserPromptSubmit", Notice),
+];
+
+/// Claude Code.
+#[derive(Debug, Clone, Copy)]
+pub struct Claude;
+
+impl Agent for Claude {
+    fn name(&self) -> &'static str {
+        "claude"
+    }
+
+    fn aliases(&self) -> &'static [&'static str] {
+        &["claude-code"]
+    }
+
+    fn events(&self) -> &'static [EventName] {
+        EVENTS
+    }
+
+    fn read(&self, received: &Received<'_>) -> Result<Incoming, PayloadError> {
+        let (mut incoming, mut fields) = tool_events::read(self.name(), EVENTS, received)?;
+        // `cwd` follows `cd` from call to call
+        incoming.directory_moves = true;
+        incoming.set_workspace((received.environment)("CLAUDE_PROJECT_DIR").as_deref().and_then(absolute));
+        if incoming.name.name == FAILURE {
+            incoming.set_outcome(Outcome::Failed);
+            incoming.set_result(fields.take("error"));
+        }
+        if let Some(mut server) = fields.optional_object("mcp_server")? {
+            let name = server.text("name")?;
+            incoming.server_source = server.optional_text("source")?;
+            if let Some(tool) = incoming.call().map(|call| of_server(&name, &call.tool)) {
+                incoming.set_tool(tool);
+            }
+        }
+        Ok(incoming)
+    }
+
+    fn write(&self, event: EventName, answer: &Answer) -> Output {
+        write(event, answer)
+    }
+
+    fn can_ask(&self, event: EventName) -> bool {
+        event.decides()
+    }
+
+    fn can_rewrite(&self, event: EventName) -> bool {
+        event.decides()
+    }
+
+    fn patience(&self) -> Duration {
+        Duration::from_secs(600)
+    }
+}
+
+/// The tool of a server that the agent names beside the tool's name, in which it writes `_` for what is no letter.
+fn of_server(server: &str, tool: &Tool) -> Tool {
+    let written: String = server
+        .chars()
+        .map(|letter| if letter.is_ascii_alphanumeric() || letter == '-' { letter } else { '_' })
+        .collect();
+    let whole = tool.to_string();
+    match whole.strip_prefix("mcp__").and_then(|rest| rest.strip_prefix(written.as_str())?.strip_prefix("__")) {
+        Some(name) if !name.is_empty() => Tool::of_server(written, name),
+        // never one of the agent's own tools, whatever it is called
+        _ if tool.server.is_none() => Tool::of_server(written, whole),
+        _ => tool.clone(),
+    }
+}
+
+/// The answer as Claude Code, and those who took over its contract, read it.
+pub(crate) fn write(event: EventName, answer: &Answer) -> Output {
+    let specific = |entries: Value| {
+        let mut map = Map::new();
+        map.insert("hookEventName".to_owned(), event.name.into());
+        if let Value::Object(entries) = entries {
+            map.extend(entries);
+        }
+        Output::json(&json!({ "hookSpecificOutput": map }))
+    };
+    let decision = |decision: &str, reason: &str| {
+        specific(json!({ "permissionDecision": decision, "permissionDecisionReason": plain(reason) }))
+    };
+    match (event.kind, answer) {
+        (Before, Answer::Allow { rewritten, note }) => {
+            let mut entries = json!({ "permissionDecision": "allow" });
+            if let Some(input) = rewritten {
+                entries["updatedInput"] = input.clone();
+            }
+            if let Some(note) = note {
+                entries["additionalContext"] = plain(note).into();
+            }
+            specific(entries)
+        }
+        (Before, Answer::Deny { reason }) => decision("deny", reason),
+        (Before, Answer::Ask { reason }) => decision("ask", reason),
+        (Before, Answer::Silence) => decision("deny", "callgate made no decision"),
+        (Permission, Answer::Allow { rewritten, .. }) => {
+            let mut entries = json!({ "behavior": "allow" });
+            if let Some(input) = rewritten {
+                entries["updatedInput"] = input.clone();
+            }
+            specific(json!({ "decision": entries }))
+        }
+        (Permission, Answer::Deny { reason }) => {
+            specific(json!({ "decision": { "behavior": "deny", "message": plain(reason) } }))
+        }
+        // the tool has run: this tells the model, and stops nothing
+        (After, Answer::Deny { reason }) => Output::json(&json!({ "decision": "block", "reason": plain(reason) })),
+        (SessionStart | SessionEnd | Notice, Answer::Deny { reason }) => Output::refusal(reason),
+        (Permission, Answer::Ask { .. } | Answer::Silence)
+        | (After | SessionStart | SessionEnd | Notice, Answer::Allow { .. } | Answer::Ask { .. } | Answer::Silence) => {
+            Output::silence()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_servers_tool_is_never_one_of_the_agents_own() {
+        let cases = [
+            ("fs", "mcp__fs__write_file", Tool::of_server("fs", "write_file")),
+            ("my server", "mcp__my_server__read", Tool::of_server("my_server", "read")),
+            ("a__b", "mcp__a__b__read", Tool::of_server("a__b", "read")),
+            ("fs", "Read", Tool::of_server("fs", "Read")),
+            ("fs", "mcp__other__read", Tool::of_server("other", "read")),
+        ];
+        for (server, name, expected) in cases {
+            assert_eq!(of_server(server, &Tool::parse(name)), expected, "{server} {name}");
+        }
+    }
+}

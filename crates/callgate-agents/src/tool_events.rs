@@ -1,0 +1,98 @@
+//! The payload that Claude Code made common: `hook_event_name`, `tool_name`, `tool_input`.
+//!
+//! Codex, Gemini CLI, Qwen Code and others send the same fields with other event and tool names.
+
+use callgate::call::{Call, Origin, Tool};
+
+use crate::fields::Fields;
+use crate::{After, Event, EventKind, EventName, Incoming, Outcome, PayloadError, Received};
+
+/// Finds an event in an agent's table by the name that the payload, or else the hook's command line, gives it.
+pub(crate) fn event_named(
+    agent: &'static str,
+    events: &'static [EventName],
+    told: Option<String>,
+    received: &Received<'_>,
+) -> Result<EventName, PayloadError> {
+    let find = |name: &str| events.iter().find(|event| event.name == name).copied();
+    let unknown = |name: &str| PayloadError::UnknownEvent { agent, name: name.to_owned() };
+    match (told.as_deref(), received.event) {
+        (Some(told), Some(expected)) if told != expected => Err(unknown(told)),
+        (Some(name), _) | (None, Some(name)) => find(name).ok_or_else(|| unknown(name)),
+        (None, None) => Err(PayloadError::Missing { field: "hook_event_name" }),
+    }
+}
+
+/// Reads the common fields. What is left in the payload is handed back for what the agent has of its own.
+pub(crate) fn read(
+    agent: &'static str,
+    events: &'static [EventName],
+    received: &Received<'_>,
+) -> Result<(Incoming, Fields), PayloadError> {
+    let mut fields = Fields::read(received.payload)?;
+    let told = fields.optional_text("hook_event_name")?;
+    let name = event_named(agent, events, told, received)?;
+    let origin = Origin {
+        agent: Some(agent.to_owned()),
+        session: Some(fields.text("session_id")?),
+        directory: Some(fields.directory("cwd")?),
+        ..Origin::default()
+    };
+    let event = event_of(name, &mut fields, &origin)?;
+    let mut incoming = Incoming::new(name, event, origin);
+    incoming.call_id = fields.optional_text("tool_use_id")?;
+    incoming.mode = fields.optional_text("permission_mode")?;
+    incoming.subagent = fields.optional_text("agent_id")?.filter(|id| !id.is_empty());
+    Ok((incoming, fields))
+}
+
+fn event_of(name: EventName, fields: &mut Fields, origin: &Origin) -> Result<Event, PayloadError> {
+    let mut call = || -> Result<Call, PayloadError> {
+        let tool = Tool::parse(&fields.text("tool_name")?);
+        let input = fields.object("tool_input")?.into_value();
+        Ok(Call { tool, input, origin: origin.clone() })
+    };
+    Ok(match name.kind {
+        EventKind::Before => Event::Before(call()?),
+        EventKind::Permission => Event::Permission(call()?),
+        EventKind::After => {
+            let call = call()?;
+            let result = fields.take("tool_response");
+            Event::After(After { call, outcome: Outcome::Succeeded, result })
+        }
+        EventKind::SessionStart => Event::SessionStart,
+        EventKind::SessionEnd => Event::SessionEnd,
+        EventKind::Notice => Event::Notice,
+    })
+}
+
+impl Incoming {
+    /// Says which project it is about, to the event's call too.
+    pub(crate) fn set_workspace(&mut self, workspace: Option<std::path::PathBuf>) {
+        if let Some(call) = self.call_mut() {
+            call.origin.workspace.clone_from(&workspace);
+        }
+        self.origin.workspace = workspace;
+    }
+
+    /// Names the tool of the event's call.
+    pub(crate) fn set_tool(&mut self, tool: Tool) {
+        if let Some(call) = self.call_mut() {
+            call.tool = tool;
+        }
+    }
+
+    /// Corrects how the call went.
+    pub(crate) fn set_outcome(&mut self, outcome: Outcome) {
+        if let Event::After(after) = &mut self.event {
+            after.outcome = outcome;
+        }
+    }
+
+    /// Replaces what came out.
+    pub(crate) fn set_result(&mut self, result: Option<serde_json::Value>) {
+        if let Event::After(after) = &mut self.event {
+            after.result = result;
+        }
+    }
+}
