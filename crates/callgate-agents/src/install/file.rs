@@ -58,6 +58,11 @@ pub struct Found {
 }
 
 impl Found {
+    /// The same, to be written with another file's mode.
+    pub(super) fn with_mode_of(&self, other: &Found) -> Self {
+        Found { mode: other.mode, ..self.clone() }
+    }
+
     /// The hash of what is in it.
     pub fn hash(&self) -> Option<String> {
         self.text.as_deref().map(hash)
