@@ -1,6 +1,7 @@
 //! What a dialect is.
 
 use std::fmt;
+use std::path::Path;
 use std::time::Duration;
 
 use crate::{Answer, EventName, Incoming, Output, PayloadError};
@@ -14,12 +15,17 @@ pub struct Received<'a> {
     /// The event as the hook's own command line names it. Needed where an agent's payload does not say it; where it does,
     /// the two must agree.
     pub event: Option<&'a str>,
+    /// The hook process's working directory, for agents whose payloads do not say one.
+    pub directory: Option<&'a Path>,
+    /// The MCP servers that the agent is configured with, as far as they are known. Some agents run a server's name and its
+    /// tool's together; then a tool is taken for a server's only if exactly one of these fits.
+    pub servers: &'a [String],
 }
 
 impl<'a> Received<'a> {
     /// A payload alone.
     pub fn of(payload: &'a [u8]) -> Self {
-        Received { payload, environment: &|_| None, event: None }
+        Received { payload, environment: &|_| None, event: None, directory: None, servers: &[] }
     }
 }
 

@@ -82,6 +82,12 @@ impl Output {
     }
 }
 
+/// An object of the entries that are there.
+pub(crate) fn object<const COUNT: usize>(entries: [(&str, Option<Value>); COUNT]) -> Value {
+    let present = entries.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    Value::Object(present.collect())
+}
+
 /// A reason as agents and their users may see it: one line, nothing hidden in it, never empty, not endless.
 pub(crate) fn plain(reason: &str) -> String {
     let mut shown = String::new();

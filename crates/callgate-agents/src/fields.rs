@@ -14,10 +14,19 @@ pub(crate) struct Fields(Map<String, Value>);
 impl Fields {
     /// Reads a whole payload.
     pub(crate) fn read(payload: &[u8]) -> Result<Self, PayloadError> {
-        match json::read(payload)? {
+        Fields::of(json::read(payload)?)
+    }
+
+    /// The fields of a value that has been read.
+    pub(crate) fn of(value: Value) -> Result<Self, PayloadError> {
+        match value {
             Value::Object(map) => Ok(Fields(map)),
             _ => Err(PayloadError::NotAnObject),
         }
+    }
+
+    pub(crate) fn empty() -> Self {
+        Fields(Map::new())
     }
 
     pub(crate) fn has(&self, field: &str) -> bool {
@@ -45,6 +54,16 @@ impl Fields {
                 Err(PayloadError::WrongType { field, expected: "text with something in it" })
             }
             Some(text) => Ok(text),
+        }
+    }
+
+    /// Requires text in a field and leaves it there.
+    pub(crate) fn must_have_text(&self, field: &'static str) -> Result<(), PayloadError> {
+        match self.0.get(field) {
+            Some(Value::String(text)) if !text.is_empty() => Ok(()),
+            Some(Value::String(_)) => Err(PayloadError::WrongType { field, expected: "text with something in it" }),
+            None | Some(Value::Null) => Err(PayloadError::Missing { field }),
+            Some(_) => Err(PayloadError::WrongType { field, expected: "text" }),
         }
     }
 

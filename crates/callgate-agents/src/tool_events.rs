@@ -29,7 +29,16 @@ pub(crate) fn read(
     events: &'static [EventName],
     received: &Received<'_>,
 ) -> Result<(Incoming, Fields), PayloadError> {
-    let mut fields = Fields::read(received.payload)?;
+    read_fields(agent, events, Fields::read(received.payload)?, received)
+}
+
+/// The same of a payload that has been read.
+pub(crate) fn read_fields(
+    agent: &'static str,
+    events: &'static [EventName],
+    mut fields: Fields,
+    received: &Received<'_>,
+) -> Result<(Incoming, Fields), PayloadError> {
     let told = fields.optional_text("hook_event_name")?;
     let name = event_named(agent, events, told, received)?;
     let origin = Origin {
@@ -64,6 +73,18 @@ fn event_of(name: EventName, fields: &mut Fields, origin: &Origin) -> Result<Eve
         EventKind::SessionEnd => Event::SessionEnd,
         EventKind::Notice => Event::Notice,
     })
+}
+
+/// The server of a tool where the agent did not say which. No server can be called this.
+const SOME_SERVER: &str = "?";
+
+/// A server's tool whose name the agent ran together with the server's. It is never one of the agent's own tools, whatever
+/// it looks like; which server's it is, is said only where exactly one fits.
+pub(crate) fn run_together(name: &str, received: &Received<'_>) -> Tool {
+    match Tool::parse_among(name, received.servers) {
+        Tool { server: Some(server), name } => Tool::of_server(server, name),
+        Tool { server: None, name } => Tool::of_server(SOME_SERVER, name),
+    }
 }
 
 impl Incoming {

@@ -5,9 +5,9 @@
 use std::time::Duration;
 
 use callgate::call::Tool;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use crate::answer::plain;
+use crate::answer::{object, plain};
 use crate::event::EventKind::{After, Before, Notice, Permission, SessionEnd, SessionStart};
 use crate::fields::absolute;
 use crate::{Agent, Answer, EventName, Incoming, Outcome, Output, PayloadError, Received, tool_events};
@@ -112,42 +112,40 @@ fn of_server(server: &str, tool: &Tool) -> Tool {
     }
 }
 
+/// What is said of one event. `hookEventName` is what makes it count.
+fn specific<const COUNT: usize>(event: EventName, entries: [(&str, Option<Value>); COUNT]) -> Output {
+    let mut entries = object(entries);
+    if let Value::Object(map) = &mut entries {
+        map.insert("hookEventName".to_owned(), event.name.into());
+    }
+    Output::json(&json!({ "hookSpecificOutput": entries }))
+}
+
 /// The answer as Claude Code, and those who took over its contract, read it.
 pub(crate) fn write(event: EventName, answer: &Answer) -> Output {
-    let specific = |entries: Value| {
-        let mut map = Map::new();
-        map.insert("hookEventName".to_owned(), event.name.into());
-        if let Value::Object(entries) = entries {
-            map.extend(entries);
-        }
-        Output::json(&json!({ "hookSpecificOutput": map }))
-    };
     let decision = |decision: &str, reason: &str| {
-        specific(json!({ "permissionDecision": decision, "permissionDecisionReason": plain(reason) }))
+        let reason = ("permissionDecisionReason", Some(plain(reason).into()));
+        specific(event, [("permissionDecision", Some(decision.into())), reason])
     };
     match (event.kind, answer) {
-        (Before, Answer::Allow { rewritten, note }) => {
-            let mut entries = json!({ "permissionDecision": "allow" });
-            if let Some(input) = rewritten {
-                entries["updatedInput"] = input.clone();
-            }
-            if let Some(note) = note {
-                entries["additionalContext"] = plain(note).into();
-            }
-            specific(entries)
-        }
+        (Before, Answer::Allow { rewritten, note }) => specific(
+            event,
+            [
+                ("permissionDecision", Some("allow".into())),
+                ("updatedInput", rewritten.clone()),
+                ("additionalContext", note.as_deref().map(|note| plain(note).into())),
+            ],
+        ),
         (Before, Answer::Deny { reason }) => decision("deny", reason),
         (Before, Answer::Ask { reason }) => decision("ask", reason),
         (Before, Answer::Silence) => decision("deny", "callgate made no decision"),
         (Permission, Answer::Allow { rewritten, .. }) => {
-            let mut entries = json!({ "behavior": "allow" });
-            if let Some(input) = rewritten {
-                entries["updatedInput"] = input.clone();
-            }
-            specific(json!({ "decision": entries }))
+            let decision = object([("behavior", Some("allow".into())), ("updatedInput", rewritten.clone())]);
+            specific(event, [("decision", Some(decision))])
         }
         (Permission, Answer::Deny { reason }) => {
-            specific(json!({ "decision": { "behavior": "deny", "message": plain(reason) } }))
+            let decision = json!({ "behavior": "deny", "message": plain(reason) });
+            specific(event, [("decision", Some(decision))])
         }
         // the tool has run: this tells the model, and stops nothing
         (After, Answer::Deny { reason }) => Output::json(&json!({ "decision": "block", "reason": plain(reason) })),

@@ -183,7 +183,7 @@ impl Evaluator<'_> {
             }
             Part::Parameter(parameter) => self.parameter(parameter, state, quoted, fields),
             Part::Command(body) => {
-                let output = self.substitution(body, state, &Stream::Unconnected);
+                let output = self.substitution(body, state, self.input);
                 self.output(output, state, quoted, fields);
             }
             Part::Arithmetic(parts, span) => {
@@ -191,8 +191,8 @@ impl Evaluator<'_> {
                 fields.push(&value, quoted, self.splitting(state));
             }
             Part::Process { reads, body } => {
-                let input = if *reads { Stream::Unconnected } else { Stream::Unknown };
-                self.substitution(body, state, &input);
+                let input = if *reads { self.input } else { &Stream::Unknown };
+                self.substitution(body, state, input);
                 fields.open.push_text("/dev/fd/63", true);
             }
             Part::Unclear(why, span) => {

@@ -101,7 +101,7 @@ impl Evaluator<'_> {
 
     fn input(&mut self, source: &Source, state: &mut State, slot: usize) -> Stream {
         if let [Part::Process { reads: true, body }] = source.parts.as_slice() {
-            return self.substitution(body, state, &Stream::Unconnected);
+            return self.substitution(body, state, self.input);
         }
         let target = self.target(source, state);
         match &target {
