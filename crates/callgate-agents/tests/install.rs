@@ -178,7 +178,7 @@ fn what_is_installed_for_claude_is_what_was_measured() {
     lines.retain(|line| !line.trim().is_empty());
     let gate = world.program.to_string_lossy();
     let hook = format!(
-        "{{\"type\":\"command\",\"command\":{},\"args\":[\"hook\",\"claude\"],\"timeout\":600,\"onFailure\":\"block\"}}",
+        "{{\"type\":\"command\",\"command\":{},\"args\":[\"hook\",\"claude\",\"--timeout\",\"600\"],\"timeout\":600,\"onFailure\":\"block\"}}",
         Value::from(gate.as_ref())
     );
     let flat: String = text.split_whitespace().collect::<Vec<_>>().join("");
@@ -344,7 +344,7 @@ fn rules_that_have_no_place_are_left_out_and_said() {
     world.write(".config/opencode/opencode.jsonc", "{\n  // all\n  \"permission\": \"allow\"\n}");
     let steps = world.install("opencode").expect("installed");
     assert!(steps.advice.iter().any(|advice| advice.contains("left out")), "{:?}", steps.advice);
-    assert!(world.read(".config/opencode/plugin/callgate.js").contains("\"hook\",\"opencode\"]"));
+    assert!(world.read(".config/opencode/plugin/callgate.js").contains("\"hook\",\"opencode\",\"--timeout\",\"600\"]"));
     world.uninstall("opencode");
     assert_eq!(world.read(".config/opencode/opencode.jsonc"), "{\n  // all\n  \"permission\": \"allow\"\n}");
 }

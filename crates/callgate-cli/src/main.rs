@@ -8,11 +8,13 @@ mod choice;
 mod explain;
 mod grant;
 mod init;
+mod install;
 mod jsonl;
 mod outcome;
 mod policy;
 mod session;
 mod shown;
+mod status;
 mod terminal;
 mod trust;
 
@@ -32,6 +34,9 @@ fn main() -> ExitCode {
         Task::Policy(task) => policy::run(task),
         Task::Init(arguments) => init::run(&arguments),
         Task::Trust(arguments) => trust::run(&arguments),
+        Task::Install(arguments) => install::install(&arguments),
+        Task::Uninstall(arguments) => install::uninstall(&arguments),
+        Task::Status(arguments) => status::run(&arguments),
         Task::Grant(task) => grant::run(task),
         Task::Approvals(task) => approvals::run(task),
         Task::Session(task) => session::run(task),

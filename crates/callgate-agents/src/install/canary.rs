@@ -139,6 +139,25 @@ struct Said {
     stderr: String,
 }
 
+#[cfg(test)]
+impl Canary {
+    pub(super) fn would_allow(&self, output: &crate::Output) -> bool {
+        self.answers.understand(&Said::from(output)) == Seen::Allowed
+    }
+
+    pub(super) fn would_deny(&self, output: &crate::Output) -> bool {
+        self.answers.understand(&Said::from(output)) == Seen::Denied
+    }
+}
+
+#[cfg(test)]
+impl From<&crate::Output> for Said {
+    fn from(output: &crate::Output) -> Self {
+        let code = Some(output.code.into());
+        Said { code, stdout: output.stdout.clone(), stderr: output.stderr.clone() }
+    }
+}
+
 impl Canary {
     /// Tries it out in a directory; says what was shown.
     pub fn prove(&self, directory: &Path, expected: Expected) -> Result<Vec<&'static str>, CanaryError> {

@@ -9,8 +9,10 @@ use serde_json::Value;
 pub enum Node {
     /// Anything without members.
     Plain(Value),
-    /// A list.
+    /// A list, each element on a line of its own.
     List(Vec<Node>),
+    /// A short list on one line.
+    Words(Vec<String>),
     /// Members in this order.
     Object(Vec<(String, Node)>),
 }
@@ -45,6 +47,11 @@ impl Node {
         let inner = depth.saturating_add(1);
         let (open, close, parts): (char, char, Vec<String>) = match self {
             Node::Plain(value) => return value.to_string(),
+            Node::Words(words) => {
+                let gap = if colon == ":" { "," } else { ", " };
+                let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+                return format!("[{}]", words.join(gap));
+            }
             Node::List(elements) => (
                 '[',
                 ']',
@@ -91,6 +98,7 @@ impl From<Node> for Value {
         match node {
             Node::Plain(value) => value,
             Node::List(elements) => Value::Array(elements.into_iter().map(Value::from).collect()),
+            Node::Words(words) => words.into(),
             Node::Object(members) => {
                 Value::Object(members.into_iter().map(|(key, value)| (key, value.into())).collect())
             }
@@ -147,5 +155,7 @@ mod tests {
             "{\n  \t\"type\": \"command\",\n  \t\"args\": [\n  \t\t\"a\\\"b\",\n  \t\t[]\n  \t]\n  }"
         );
         assert_eq!(node, Node::from(node.value()));
+        let words = Node::Words(vec!["a".into(), "b".into()]);
+        assert_eq!((words.compact().as_str(), words.lines("\n", " ").as_str()), (r#"["a","b"]"#, r#"["a", "b"]"#));
     }
 }

@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
-use super::{Plan, Recipe, Request};
+use super::{Plan, Recipe, Request, line};
 use crate::install::canary::{Answers, Canary, Start};
 use crate::install::change::{Change, Content, JsonEdit, OWN_FILE};
 use crate::install::json::Node;
+use crate::install::sighting::CANARY_SESSION;
 use crate::install::surroundings::{Scope, Surroundings};
 
 /// Amp.
@@ -36,7 +37,7 @@ impl Recipe for Amp {
         }
         let script = request.surroundings.own_data().join("hooks/amp");
         let text =
-            format!("#!/bin/sh\n# {OWN_FILE}: Amp starts delegates without arguments.\nexec {}\n", request.line(self.name(), None));
+            format!("#!/bin/sh\n# {OWN_FILE}: Amp starts delegates without arguments.\nexec {}\n", line(&request.patient_words(self.name())));
         let to = script.to_string_lossy().into_owned();
         let rule = Node::object([("tool", "*".into()), ("action", "delegate".into()), ("to", to.clone().into())]);
         Some(Plan {
@@ -50,7 +51,7 @@ impl Recipe for Amp {
             ],
             canary: Canary {
                 start: Start::Program(vec![to]),
-                environment: vec![("AGENT", "amp"), ("AGENT_TOOL_NAME", "Bash")],
+                environment: vec![("AGENT", "amp"), ("AGENT_TOOL_NAME", "Bash"), ("AGENT_THREAD_ID", CANARY_SESSION)],
                 payload: |probe| json!({ "cmd": probe.command }),
                 answers: Answers::Delegate,
             },

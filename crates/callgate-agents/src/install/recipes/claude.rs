@@ -60,7 +60,7 @@ impl Recipe for Claude {
             let mut handler = vec![
                 ("type".to_owned(), "command".into()),
                 ("command".to_owned(), program.as_str().into()),
-                ("args".to_owned(), Node::List(arguments.iter().map(|word| word.as_str().into()).collect())),
+                ("args".to_owned(), Node::Words(arguments.to_vec())),
                 ("timeout".to_owned(), TIME_LIMIT.as_secs().into()),
             ];
             if *blocks {

@@ -41,20 +41,30 @@ pub struct Request<'a> {
 }
 
 impl Request<'_> {
-    /// The words of the hook's command.
+    /// The words of the hook's command, for an agent that is told how long to wait. The hook is told the same.
     fn words(&self, agent: &str, event: Option<&str>) -> Vec<String> {
-        let program = self.program.to_string_lossy().into_owned();
-        let mut words = vec![program, "hook".to_owned(), agent.to_owned()];
+        let mut words = self.patient_words(agent);
         if let Some(event) = event {
             words.extend(["--event".to_owned(), event.to_owned()]);
         }
+        words.extend(["--timeout".to_owned(), TIME_LIMIT.as_secs().to_string()]);
         words
+    }
+
+    /// The words of the hook's command, for an agent that waits as long as it wants to.
+    fn patient_words(&self, agent: &str) -> Vec<String> {
+        vec![self.program.to_string_lossy().into_owned(), "hook".to_owned(), agent.to_owned()]
     }
 
     /// The hook's command for a shell.
     fn line(&self, agent: &str, event: Option<&str>) -> String {
-        self.words(agent, event).iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+        line(&self.words(agent, event))
     }
+}
+
+/// Words for a shell.
+fn line(words: &[String]) -> String {
+    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }
 
 /// What is to be done for one agent.
@@ -143,4 +153,74 @@ fn group(matcher: Option<&str>, handler: Node) -> Node {
     }
     members.push(("hooks".to_owned(), Node::list_of(handler)));
     Node::Object(members)
+}
+
+#[cfg(test)]
+#[allow(clippy::expect_used, clippy::panic, reason = "a test says what is missing by failing")]
+mod tests {
+    use super::*;
+    use crate::install::canary::Probe;
+    use crate::install::change::{Content, What};
+    use crate::{Answer, Event, Received};
+
+    fn plans() -> Vec<(&'static str, Scope, Plan)> {
+        let surroundings = Surroundings::of_home(Path::new("/home/me"));
+        let mut plans = Vec::new();
+        for recipe in all() {
+            for scope in [Scope::User, Scope::Project, Scope::Managed] {
+                let program = Path::new("/usr/bin/callgate");
+                let request = Request { scope, program, surroundings: &surroundings, mirror: &[], trust: false };
+                plans.extend(recipe.plan(&request).map(|plan| (recipe.name(), scope, plan)));
+            }
+        }
+        plans
+    }
+
+    #[test]
+    fn every_agent_has_a_dialect_and_a_place_for_the_user() {
+        for recipe in all() {
+            assert!(crate::find(recipe.name()).is_some(), "{}", recipe.name());
+            assert!(plans().iter().any(|(name, scope, _)| (*name, *scope) == (recipe.name(), Scope::User)));
+        }
+        assert_eq!(find("claude-code").map(|recipe| recipe.name()), Some("claude"));
+        assert!(find("nobody").is_none());
+    }
+
+    #[test]
+    fn the_dialect_understands_what_is_tried_and_the_trial_understands_the_dialect() {
+        for (name, _, plan) in plans() {
+            let agent = crate::find(name).expect("a dialect");
+            let probe = Probe { command: "ls", directory: Path::new("/work") };
+            let payload = (plan.canary.payload)(&probe).to_string();
+            let environment = |variable: &str| {
+                plan.canary.environment.iter().find(|(key, _)| *key == variable).map(|(_, value)| (*value).to_owned())
+            };
+            let received = Received { environment: &environment, ..Received::of(payload.as_bytes()) };
+            let incoming = agent.read(&received).unwrap_or_else(|error| panic!("{name}: {error}"));
+            let Event::Before(call) = &incoming.event else { panic!("{name}: {:?}", incoming.event) };
+            assert!(call.input.to_string().contains("\"ls\""), "{name}: {}", call.input);
+            let allowed = agent.write(incoming.name, &Answer::allow());
+            assert!(plan.canary.would_allow(&allowed), "{name}: {allowed:?}");
+            for denied in [agent.write(incoming.name, &Answer::deny("no")), agent.refuse(None, "no")] {
+                assert!(plan.canary.would_deny(&denied), "{name}: {denied:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn only_events_that_the_dialect_knows_are_installed() {
+        for (name, _, plan) in plans() {
+            let known: Vec<&str> = crate::find(name).expect("a dialect").events().iter().map(|event| event.name).collect();
+            for change in &plan.changes {
+                let Content::Json(edits) = &change.content else { continue };
+                for edit in edits.iter().filter(|edit| matches!(edit.what, What::Element(_))) {
+                    if let [hooks, event] = edit.path.as_slice()
+                        && hooks == "hooks"
+                    {
+                        assert!(known.contains(&event.as_str()), "{name}: {event}");
+                    }
+                }
+            }
+        }
+    }
 }

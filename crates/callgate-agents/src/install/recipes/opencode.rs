@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
+
 use super::{Plan, Recipe, Request, TIME_LIMIT};
 use crate::install::canary::{Answers, Canary, Start};
 use crate::install::change::{Change, Content, JsonEdit, OWN_FILE};
-use crate::install::json::Node;
 use crate::install::mirror;
 use crate::install::surroundings::{Scope, Surroundings};
 
@@ -20,7 +21,7 @@ fn directory(surroundings: &Surroundings) -> PathBuf {
 
 /// The plugin for this program.
 fn plugin(words: &[String]) -> String {
-    let command = Node::List(words.iter().map(|word| word.as_str().into()).collect()).value().to_string();
+    let command = Value::from(words).to_string();
     PLUGIN
         .replace("OWN_FILE", OWN_FILE)
         .replace("[\"COMMAND\"]", &command)

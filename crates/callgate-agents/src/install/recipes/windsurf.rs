@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
-use super::{Plan, Recipe, Request};
+use super::{Plan, Recipe, Request, line};
 use crate::install::canary::{Answers, Canary, Start};
 use crate::install::change::{Change, Content, JsonEdit};
 use crate::install::json::Node;
@@ -50,7 +50,7 @@ impl Recipe for Windsurf {
         };
         let edits = EVENTS.iter().map(|event| {
             let handler = Node::object([
-                ("command", request.line(self.name(), None).into()),
+                ("command", line(&request.patient_words(self.name())).into()),
                 ("show_output", event.starts_with("pre_").into()),
             ]);
             JsonEdit::element(&["hooks", event], handler)
@@ -58,7 +58,7 @@ impl Recipe for Windsurf {
         Some(Plan {
             changes: vec![Change { path, content: Content::Json(edits.collect()) }],
             canary: Canary {
-                start: Start::Shell("bash", request.line(self.name(), None)),
+                start: Start::Shell("bash", line(&request.patient_words(self.name()))),
                 environment: Vec::new(),
                 payload: |probe| {
                     json!({
