@@ -9,11 +9,13 @@ mod explain;
 mod grant;
 mod hook;
 mod init;
+mod install;
 mod jsonl;
 mod outcome;
 mod policy;
 mod session;
 mod shown;
+mod status;
 mod terminal;
 mod trust;
 
@@ -41,6 +43,9 @@ fn main() -> ExitCode {
         Task::Policy(task) => policy::run(task),
         Task::Init(arguments) => init::run(&arguments),
         Task::Trust(arguments) => trust::run(&arguments),
+        Task::Install(arguments) => install::install(&arguments),
+        Task::Uninstall(arguments) => install::uninstall(&arguments),
+        Task::Status(arguments) => status::run(&arguments),
         Task::Grant(task) => grant::run(task),
         Task::Approvals(task) => approvals::run(task),
         Task::Session(task) => session::run(task),
