@@ -168,9 +168,12 @@ mod tests {
         assert_eq!(claude(&HardDeny::Run(&["rm", "-rf", "~"])), "Bash(rm -rf ~)");
         assert_eq!(opencode(&HardDeny::Write("~/.config/callgate/**")), ("edit", "*/.config/callgate/*".to_owned()));
         let rules = codex(&[HardDeny::Run(&["rm", "-rf", "/"]), HardDeny::Read("~/.netrc")]);
-        assert_eq!(rules.lines().skip(1).collect::<Vec<_>>(), [
-            "prefix_rule(pattern=[\"rm\", \"-rf\", \"/\"], decision=\"forbidden\", justification=\"callgate denies this always\")"
-        ]);
+        assert_eq!(
+            rules.lines().skip(1).collect::<Vec<_>>(),
+            [
+                "prefix_rule(pattern=[\"rm\", \"-rf\", \"/\"], decision=\"forbidden\", justification=\"callgate denies this always\")"
+            ]
+        );
         let rules = gemini(&[HardDeny::Read("~/.aws/credentials"), HardDeny::Run(&["rm", "-rf", "~"])]);
         assert!(rules.contains(r#"argsPattern = '"[^"]*/\.aws/credentials"'"#), "{rules}");
         assert!(rules.contains(r#"argsPattern = '"command":"\s*rm -rf ~\s*"'"#), "{rules}");
