@@ -129,7 +129,7 @@ impl Place<'_> {
         }
         let options = self.options();
         let single = self.levels.last().is_some_and(|level| matches!(level.style, Style::Single | Style::SingleFirst));
-        let same = |other: &String| {
+        let same = |other: &std::borrow::Cow<'_, str>| {
             other == name
                 || other.trim_end_matches(['=', '*']) == name && name.len() > 1
                 || single && other.trim_start_matches('-') == name.trim_start_matches('-')
@@ -181,7 +181,7 @@ fn words(takes: Takes) -> &'static str {
 /// `-abc` may show several flags at once, and `-20` a number.
 fn is_bundle(options: &[&OptionForm], name: &str) -> bool {
     let letters = name.trim_start_matches('-');
-    let known = |letter: char| options.iter().any(|form| form.names.contains(&format!("-{letter}")));
+    let known = |letter: char| options.iter().any(|form| form.names.iter().any(|name| **name == format!("-{letter}")));
     let number = letters.chars().all(|letter| letter.is_ascii_digit())
         || matches!(letters, "NUM" | "NUMBER" | "n" | "number" | "num" | "#");
     !name.starts_with("--")
