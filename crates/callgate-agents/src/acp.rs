@@ -151,27 +151,37 @@ fn of_tool_call(mut tool_call: Fields, origin: Origin) -> Result<(Call, Option<S
     Ok((call, call_id))
 }
 
+/// What agents tell beside a command that changes nothing of it.
+static NOTES: &[&str] = &[
+    "available_decisions",
+    "call_id",
+    "commands",
+    "description",
+    "parsed_cmd",
+    "proposed_execpolicy_amendment",
+    "reason",
+    "started_at_ms",
+    "turn_id",
+];
+
 /// A command with what agents tell of it beside.
 fn of_execution(mut input: Fields, mut origin: Origin) -> Result<Call, PayloadError> {
-    let directory = ["cwd", "workdir", "working_directory"];
-    for field in directory {
-        if let Some(directory) = input.optional_directory(field)? {
-            origin.directory = Some(directory);
-        }
+    if let Some(directory) = input.optional_directory("cwd")? {
+        origin.directory = Some(directory);
     }
-    let environment = input.take("env");
-    let (tool, command) = match input.take("command") {
-        Some(Value::String(command)) => ("Bash", Value::String(command)),
-        Some(Value::Array(words)) => ("shell", Value::Array(words)),
-        Some(_) => return Err(PayloadError::WrongType { field: "command", expected: "text or a list of words" }),
-        None => return Ok(named("acp_execute", input.into_value(), origin)),
+    for note in NOTES {
+        input.take(note);
+    }
+    let Value::Object(input) = input.into_value() else {
+        return Err(PayloadError::NotAnObject);
     };
-    let mut told = Map::new();
-    told.insert("command".to_owned(), command);
-    if let Some(environment) = environment {
-        told.insert("env".to_owned(), environment);
-    }
-    Ok(named(tool, Value::Object(told), origin))
+    let tool = match input.get("command") {
+        Some(Value::String(_)) => "Bash",
+        Some(Value::Array(_)) => "shell",
+        Some(_) => return Err(PayloadError::WrongType { field: "command", expected: "text or a list of words" }),
+        None => "acp_execute",
+    };
+    Ok(named(tool, Value::Object(input), origin))
 }
 
 #[cfg(test)]

@@ -79,9 +79,11 @@ impl Fields {
         self.optional_object(field)?.ok_or(PayloadError::Missing { field })
     }
 
+    /// An absolute path; an empty one is as good as none.
     pub(crate) fn optional_directory(&mut self, field: &'static str) -> Result<Option<PathBuf>, PayloadError> {
         match self.optional_text(field)? {
             None => Ok(None),
+            Some(text) if text.is_empty() => Ok(None),
             Some(text) => absolute(&text)
                 .map(Some)
                 .ok_or(PayloadError::WrongType { field, expected: "the absolute path of a directory" }),

@@ -41,6 +41,6 @@ mod tool_events;
 
 pub use agent::{Agent, Received};
 pub use agents::{all, find};
-pub use answer::{Answer, Output};
+pub use answer::{Answer, Output, Verdict};
 pub use error::PayloadError;
 pub use event::{After, Event, EventKind, EventName, Incoming, Outcome};

@@ -17,7 +17,9 @@ pub(crate) fn event_named(
     let find = |name: &str| events.iter().find(|event| event.name == name).copied();
     let unknown = |name: &str| PayloadError::UnknownEvent { agent, name: name.to_owned() };
     match (told.as_deref(), received.event) {
-        (Some(told), Some(expected)) if told != expected => Err(unknown(told)),
+        (Some(told), Some(expected)) if !told.eq_ignore_ascii_case(expected) => {
+            Err(PayloadError::AnotherEvent { expected: expected.to_owned(), told: told.to_owned() })
+        }
         (Some(name), _) | (None, Some(name)) => find(name).ok_or_else(|| unknown(name)),
         (None, None) => Err(PayloadError::Missing { field: "hook_event_name" }),
     }

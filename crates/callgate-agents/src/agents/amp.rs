@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use callgate::call::{Call, Origin, Tool};
 
-use crate::answer::plain;
 use crate::event::EventKind::Before;
 use crate::fields::Fields;
-use crate::{Agent, Answer, Event, EventName, Incoming, Output, PayloadError, Received, tool_events};
+use crate::{Agent, Event, EventName, Incoming, Output, PayloadError, Received, Verdict, tool_events};
 
+/// The exit code that makes Amp ask its user.
+const ASK: u8 = 1;
 const DELEGATE: &str = "delegate";
 static EVENTS: &[EventName] = &[EventName::new(DELEGATE, Before)];
 
@@ -46,15 +47,11 @@ impl Agent for Amp {
         Ok(Incoming::new(name, Event::Before(call), origin))
     }
 
-    fn write(&self, _event: EventName, answer: &Answer) -> Output {
-        match answer {
-            Answer::Allow { rewritten: None, .. } => Output::silence(),
-            Answer::Allow { rewritten: Some(_), .. } => {
-                Output::refusal("this call would have to be changed, which Amp cannot do")
-            }
-            Answer::Deny { reason } => Output::refusal(reason),
-            Answer::Ask { reason } => Output { stdout: String::new(), stderr: format!("{}\n", plain(reason)), code: 1 },
-            Answer::Silence => Output::refusal("callgate made no decision"),
+    fn decide(&self, _event: EventName, verdict: Verdict<'_>) -> Output {
+        match verdict {
+            Verdict::Allow { .. } => Output::silence(),
+            Verdict::Deny { reason } => Output::refusal(&reason),
+            Verdict::Ask { reason } => Output { stdout: String::new(), stderr: format!("{reason}\n"), code: ASK },
         }
     }
 

@@ -10,9 +10,8 @@ use callgate::describe::typed_into;
 use serde_json::{Value, json};
 
 use super::claude;
-use crate::answer::plain;
 use crate::event::EventKind::{After, Before, Notice, Permission, SessionEnd, SessionStart};
-use crate::{Agent, Answer, EventName, Incoming, Output, PayloadError, Received, tool_events};
+use crate::{Agent, EventName, Incoming, Output, PayloadError, Received, Verdict, tool_events};
 
 static EVENTS: &[EventName] = &[
     EventName::new("PreToolUse", Before),
@@ -54,22 +53,20 @@ impl Agent for Codex {
         Ok(incoming)
     }
 
-    fn write(&self, event: EventName, answer: &Answer) -> Output {
-        match (event.kind, answer) {
-            (Before, Answer::Allow { rewritten: None, note: None }) => Output::silence(),
+    fn decide(&self, event: EventName, verdict: Verdict<'_>) -> Output {
+        match verdict {
+            Verdict::Allow { rewritten: None, note } if event.kind == Before => match note {
+                None => Output::silence(),
+                Some(note) => Output::json(&json!({ "systemMessage": note })),
+            },
             // nothing is said beside a rewrite: if it were not taken, the rewrite would not be either
-            (Before, Answer::Allow { rewritten: None, note: Some(note) }) => {
-                Output::json(&json!({ "systemMessage": plain(note) }))
-            }
-            (Before, Answer::Allow { rewritten, note: Some(_) }) => {
-                claude::write(event, &Answer::Allow { rewritten: rewritten.clone(), note: None })
-            }
-            (Before, Answer::Ask { reason }) => claude::write(event, &Answer::deny(reason)),
-            (Permission, Answer::Allow { rewritten: Some(_), .. }) => {
-                claude::write(event, &Answer::deny("this call would have to be changed, which Codex cannot do here"))
-            }
-            _ => claude::write(event, answer),
+            Verdict::Allow { rewritten, .. } => claude::decide(event, Verdict::Allow { rewritten, note: None }),
+            verdict => claude::decide(event, verdict),
         }
+    }
+
+    fn complain(&self, event: EventName, reason: &str) -> Output {
+        claude::complain(event, reason)
     }
 
     fn can_ask(&self, event: EventName) -> bool {

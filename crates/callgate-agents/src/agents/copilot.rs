@@ -10,11 +10,11 @@ use callgate::json;
 use serde_json::{Value, json};
 
 use super::claude;
-use crate::answer::{object, plain};
+use crate::answer::object;
 use crate::event::EventKind::{After, Before, Notice, Permission, SessionEnd, SessionStart};
 use crate::fields::{Fields, absolute};
 use crate::tool_events::{self, run_together};
-use crate::{Agent, Answer, Event, EventName, Incoming, Outcome, Output, PayloadError, Received};
+use crate::{Agent, Event, EventName, Incoming, Outcome, Output, PayloadError, Received, Verdict};
 
 const BEFORE: EventName = EventName::new("preToolUse", Before);
 const PERMISSION: EventName = EventName::new("permissionRequest", Permission);
@@ -89,38 +89,35 @@ impl Agent for Copilot {
         Ok(incoming)
     }
 
-    fn write(&self, event: EventName, answer: &Answer) -> Output {
-        if event.name.starts_with(|first: char| first.is_ascii_uppercase()) {
-            return match answer {
-                Answer::Allow { rewritten: Some(_), .. } if !self.can_rewrite(event) => {
-                    claude::write(event, &Answer::deny(CANNOT_CHANGE))
-                }
-                _ => claude::write(event, answer),
+    fn decide(&self, event: EventName, verdict: Verdict<'_>) -> Output {
+        if is_pascal_case(event) {
+            return claude::decide(event, verdict);
+        }
+        if event.kind == Permission {
+            return match verdict {
+                Verdict::Allow { .. } => Output::json(&json!({ "behavior": "allow" })),
+                Verdict::Deny { reason } => Output::json(&json!({ "behavior": "deny", "message": reason })),
+                // without an answer the agent asks
+                Verdict::Ask { .. } => Output::silence(),
             };
         }
-        let decision = |decision: &str, reason: &str| {
-            Output::json(&json!({ "permissionDecision": decision, "permissionDecisionReason": plain(reason) }))
+        let (decision, reason, rewritten) = match verdict {
+            Verdict::Allow { rewritten, note } => ("allow", note, rewritten.cloned()),
+            Verdict::Deny { reason } => ("deny", Some(reason), None),
+            Verdict::Ask { reason } => ("ask", Some(reason), None),
         };
-        let denied = |reason: &str| Output::json(&json!({ "behavior": "deny", "message": plain(reason) }));
-        match (event.kind, answer) {
-            (Before, Answer::Allow { rewritten, note }) => Output::json(&object([
-                ("permissionDecision", Some("allow".into())),
-                ("permissionDecisionReason", note.as_deref().map(|note| plain(note).into())),
-                ("modifiedArgs", rewritten.clone()),
-            ])),
-            (Before, Answer::Deny { reason }) => decision("deny", reason),
-            (Before, Answer::Ask { reason }) => decision("ask", reason),
-            (Before, Answer::Silence) => decision("deny", "callgate made no decision"),
-            (Permission, Answer::Allow { rewritten: None, .. }) => Output::json(&json!({ "behavior": "allow" })),
-            (Permission, Answer::Allow { rewritten: Some(_), .. }) => denied(CANNOT_CHANGE),
-            (Permission, Answer::Deny { reason }) => denied(reason),
-            (After, Answer::Deny { reason }) => Output::json(&json!({ "additionalContext": plain(reason) })),
-            (SessionStart | SessionEnd | Notice, Answer::Deny { reason }) => Output::refusal(reason),
-            (Permission, Answer::Ask { .. } | Answer::Silence)
-            | (
-                After | SessionStart | SessionEnd | Notice,
-                Answer::Allow { .. } | Answer::Ask { .. } | Answer::Silence,
-            ) => Output::silence(),
+        Output::json(&object([
+            ("permissionDecision", Some(decision.into())),
+            ("permissionDecisionReason", reason.map(Value::from)),
+            ("modifiedArgs", rewritten),
+        ]))
+    }
+
+    fn complain(&self, event: EventName, reason: &str) -> Output {
+        match event.kind {
+            _ if is_pascal_case(event) => claude::complain(event, reason),
+            After => Output::json(&json!({ "additionalContext": reason })),
+            _ => Output::refusal(reason),
         }
     }
 
@@ -137,7 +134,10 @@ impl Agent for Copilot {
     }
 }
 
-const CANNOT_CHANGE: &str = "this call would have to be changed, which Copilot cannot do here";
+/// Whether the event is spelled, and so told and answered, as in Claude Code.
+fn is_pascal_case(event: EventName) -> bool {
+    event.name.starts_with(|first: char| first.is_ascii_uppercase())
+}
 
 impl Copilot {
     fn snake_case(&self, fields: Fields, received: &Received<'_>) -> Result<Incoming, PayloadError> {

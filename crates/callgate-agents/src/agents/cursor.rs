@@ -9,11 +9,11 @@ use callgate::call::{Call, Origin, Tool};
 use callgate::json;
 use serde_json::{Value, json};
 
-use crate::answer::{object, plain};
+use crate::answer::object;
 use crate::event::EventKind::{After, Before, Notice, Permission, SessionEnd, SessionStart};
 use crate::fields::{Fields, absolute};
 use crate::tool_events::{self, run_together};
-use crate::{Agent, Answer, Event, EventName, Incoming, Outcome, Output, PayloadError, Received};
+use crate::{Agent, Event, EventName, Incoming, Outcome, Output, PayloadError, Received, Verdict};
 
 const TOOL: EventName = EventName::new("preToolUse", Before);
 const SHELL: EventName = EventName::new("beforeShellExecution", Before);
@@ -77,7 +77,7 @@ impl Agent for Cursor {
         };
         let workspace = workspace(&mut fields, received)?;
         // a command's own directory is chosen by the model, the other steps have none
-        let own = if name == SHELL { fields.optional_text("cwd")?.as_deref().and_then(absolute) } else { None };
+        let own = if name == SHELL { fields.optional_directory("cwd")? } else { None };
         let moves = own.is_some();
         let origin = Origin {
             agent: Some(self.name().to_owned()),
@@ -107,35 +107,23 @@ impl Agent for Cursor {
         Ok(incoming)
     }
 
-    fn write(&self, event: EventName, answer: &Answer) -> Output {
-        let refused = |permission: &str, reason: &str| {
-            let reason = plain(reason);
+    fn decide(&self, _event: EventName, verdict: Verdict<'_>) -> Output {
+        let refused = |permission: &str, reason: String| {
             Output::json(&json!({ "permission": permission, "user_message": reason, "agent_message": reason }))
         };
-        match (event.kind, answer) {
-            (Before | Permission, Answer::Allow { rewritten: Some(_), .. }) if !self.can_rewrite(event) => {
-                refused("deny", "this call would have to be changed, which Cursor cannot do here")
-            }
-            (Before | Permission, Answer::Allow { rewritten, note }) => Output::json(&object([
+        match verdict {
+            Verdict::Allow { rewritten, note } => Output::json(&object([
                 ("permission", Some("allow".into())),
-                ("updated_input", rewritten.clone()),
-                ("agent_message", note.as_deref().map(|note| plain(note).into())),
+                ("updated_input", rewritten.cloned()),
+                ("agent_message", note.map(Value::from)),
             ])),
-            (Before | Permission, Answer::Ask { reason }) if self.can_ask(event) => refused("ask", reason),
-            (Before | Permission, Answer::Deny { reason } | Answer::Ask { reason }) => refused("deny", reason),
-            (Before | Permission, Answer::Silence) => refused("deny", "callgate made no decision"),
-            (After | SessionStart | SessionEnd | Notice, Answer::Deny { reason }) => Output::refusal(reason),
-            (
-                After | SessionStart | SessionEnd | Notice,
-                Answer::Allow { .. } | Answer::Ask { .. } | Answer::Silence,
-            ) => {
-                if event == SUBMIT {
-                    Output::json(&json!({ "continue": true }))
-                } else {
-                    Output::silence()
-                }
-            }
+            Verdict::Deny { reason } => refused("deny", reason),
+            Verdict::Ask { reason } => refused("ask", reason),
         }
+    }
+
+    fn acknowledge(&self, event: EventName) -> Output {
+        if event == SUBMIT { Output::json(&json!({ "continue": true })) } else { Output::silence() }
     }
 
     fn can_ask(&self, event: EventName) -> bool {

@@ -8,10 +8,10 @@ use std::time::Duration;
 use callgate::call::Tool;
 use serde_json::{Value, json};
 
-use crate::answer::{object, plain};
-use crate::event::EventKind::{After, Before, Notice, Permission, SessionEnd, SessionStart};
+use crate::answer::object;
+use crate::event::EventKind::{After, Before, Notice, SessionEnd, SessionStart};
 use crate::fields::absolute;
-use crate::{Agent, Answer, Event, EventName, Incoming, Outcome, Output, PayloadError, Received, tool_events};
+use crate::{Agent, Event, EventName, Incoming, Outcome, Output, PayloadError, Received, Verdict, tool_events};
 
 static EVENTS: &[EventName] = &[
     EventName::new("BeforeTool", Before),
@@ -63,26 +63,22 @@ impl Agent for Gemini {
         Ok(incoming)
     }
 
-    fn write(&self, event: EventName, answer: &Answer) -> Output {
-        let deny = |reason: &str| Output::json(&json!({ "decision": "deny", "reason": plain(reason) }));
-        match (event.kind, answer) {
-            (Before | Permission, Answer::Allow { rewritten, note }) => {
+    fn decide(&self, event: EventName, verdict: Verdict<'_>) -> Output {
+        match verdict {
+            Verdict::Allow { rewritten, note } => {
                 let changed = |input: &Value| json!({ "hookEventName": event.name, "tool_input": input });
                 Output::json(&object([
                     ("decision", Some("allow".into())),
-                    ("hookSpecificOutput", rewritten.as_ref().map(changed)),
-                    ("systemMessage", note.as_deref().map(|note| plain(note).into())),
+                    ("hookSpecificOutput", rewritten.map(changed)),
+                    ("systemMessage", note.map(Value::from)),
                 ]))
             }
-            (Before | Permission | After, Answer::Deny { reason }) => deny(reason),
-            (Before | Permission, Answer::Ask { reason }) => deny(reason),
-            (Before | Permission, Answer::Silence) => deny("callgate made no decision"),
-            (SessionStart | SessionEnd | Notice, Answer::Deny { reason }) => Output::refusal(reason),
-            (
-                After | SessionStart | SessionEnd | Notice,
-                Answer::Allow { .. } | Answer::Ask { .. } | Answer::Silence,
-            ) => Output::silence(),
+            Verdict::Deny { reason } | Verdict::Ask { reason } => deny(&reason),
         }
+    }
+
+    fn complain(&self, event: EventName, reason: &str) -> Output {
+        if event.kind == After { deny(reason) } else { Output::refusal(reason) }
     }
 
     fn can_ask(&self, _event: EventName) -> bool {
@@ -96,4 +92,8 @@ impl Agent for Gemini {
     fn patience(&self) -> Duration {
         Duration::from_secs(60)
     }
+}
+
+fn deny(reason: &str) -> Output {
+    Output::json(&json!({ "decision": "deny", "reason": reason }))
 }

@@ -5,13 +5,15 @@ use std::time::Duration;
 use callgate::call::{Call, Origin, Tool};
 use serde_json::{Value, json};
 
-use crate::answer::{object, plain};
+use crate::answer::object;
 use crate::event::EventKind::{After, Before, Notice, Permission, SessionEnd, SessionStart};
 use crate::fields::Fields;
-use crate::{Agent, Answer, Event, EventName, Incoming, Outcome, Output, PayloadError, Received, tool_events};
+use crate::{Agent, Event, EventName, Incoming, Outcome, Output, PayloadError, Received, Verdict, tool_events};
 
 /// The version of the dialect.
 const VERSION: u64 = 1;
+/// The exit code of a deny, as everywhere.
+const REFUSED: u8 = 2;
 /// The exit code of an ask: not zero, so that whoever looks at nothing else does not take it for a yes.
 const ASKED: u8 = 3;
 
@@ -84,25 +86,20 @@ impl Agent for Generic {
         Ok(incoming)
     }
 
-    fn write(&self, event: EventName, answer: &Answer) -> Output {
-        let say = |decision: &str, reason: &str, code: u8| {
-            let reason = plain(reason);
+    fn decide(&self, _event: EventName, verdict: Verdict<'_>) -> Output {
+        let say = |decision: &str, reason: String, code: u8| {
             let said = json!({ "version": VERSION, "decision": decision, "reason": reason });
             Output { stdout: format!("{said}\n"), stderr: format!("{reason}\n"), code }
         };
-        match (event.decides(), answer) {
-            (true, Answer::Allow { rewritten, note }) => Output::json(&object([
+        match verdict {
+            Verdict::Allow { rewritten, note } => Output::json(&object([
                 ("version", Some(VERSION.into())),
                 ("decision", Some("allow".into())),
-                ("input", rewritten.clone()),
-                ("note", note.as_deref().map(|note| plain(note).into())),
+                ("input", rewritten.cloned()),
+                ("note", note.map(Value::from)),
             ])),
-            (true, Answer::Deny { reason }) => say("deny", reason, 2),
-            (true, Answer::Ask { reason }) => say("ask", reason, ASKED),
-            (true, Answer::Silence) if event.kind == Permission => say("ask", "callgate leaves this to you", ASKED),
-            (true, Answer::Silence) => say("deny", "callgate made no decision", 2),
-            (false, Answer::Deny { reason }) => Output::refusal(reason),
-            (false, Answer::Allow { .. } | Answer::Ask { .. } | Answer::Silence) => Output::silence(),
+            Verdict::Deny { reason } => say("deny", reason, REFUSED),
+            Verdict::Ask { reason } => say("ask", reason, ASKED),
         }
     }
 

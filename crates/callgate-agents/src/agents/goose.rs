@@ -7,10 +7,9 @@ use std::time::Duration;
 use callgate::call::{Call, Origin, Tool};
 use serde_json::json;
 
-use crate::answer::plain;
 use crate::event::EventKind::{After, Before, Notice, Permission, SessionEnd, SessionStart};
 use crate::fields::Fields;
-use crate::{Agent, Answer, Event, EventName, Incoming, Outcome, Output, PayloadError, Received, tool_events};
+use crate::{Agent, Event, EventName, Incoming, Outcome, Output, PayloadError, Received, Verdict, tool_events};
 
 const FAILURE: &str = "PostToolUseFailure";
 
@@ -77,17 +76,12 @@ impl Agent for Goose {
         Ok(incoming)
     }
 
-    fn write(&self, event: EventName, answer: &Answer) -> Output {
-        let block = |reason: &str| Output::json(&json!({ "decision": "block", "reason": plain(reason) }));
-        match (event.decides(), answer) {
-            (true, Answer::Allow { rewritten: None, .. }) => Output::silence(),
-            (true, Answer::Allow { rewritten: Some(_), .. }) => {
-                block("this call would have to be changed, which Goose cannot do")
+    fn decide(&self, _event: EventName, verdict: Verdict<'_>) -> Output {
+        match verdict {
+            Verdict::Allow { .. } => Output::silence(),
+            Verdict::Deny { reason } | Verdict::Ask { reason } => {
+                Output::json(&json!({ "decision": "block", "reason": reason }))
             }
-            (true, Answer::Deny { reason } | Answer::Ask { reason }) => block(reason),
-            (true, Answer::Silence) => block("callgate made no decision"),
-            (false, Answer::Deny { reason }) => Output::refusal(reason),
-            (false, Answer::Allow { .. } | Answer::Ask { .. } | Answer::Silence) => Output::silence(),
         }
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::claude;
 use crate::event::EventKind::{After, Before, SessionEnd, SessionStart};
-use crate::{Agent, Answer, EventName, Incoming, Output, PayloadError, Received, tool_events};
+use crate::{Agent, EventName, Incoming, Output, PayloadError, Received, Verdict, tool_events};
 
 static EVENTS: &[EventName] = &[
     EventName::new("PreToolUse", Before),
@@ -66,15 +66,16 @@ impl Agent for OpenCode {
         Ok(incoming)
     }
 
-    fn write(&self, event: EventName, answer: &Answer) -> Output {
-        match answer {
-            // the plugin has nobody to ask
-            Answer::Ask { reason } if event.decides() => claude::write(event, &Answer::deny(reason)),
-            _ => claude::write(event, answer),
-        }
+    fn decide(&self, event: EventName, verdict: Verdict<'_>) -> Output {
+        claude::decide(event, verdict)
+    }
+
+    fn complain(&self, event: EventName, reason: &str) -> Output {
+        claude::complain(event, reason)
     }
 
     fn can_ask(&self, _event: EventName) -> bool {
+        // the plugin has nobody to ask
         false
     }
 

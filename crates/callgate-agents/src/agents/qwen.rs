@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::claude;
 use crate::event::EventKind::{After, Before, Notice, Permission, SessionEnd, SessionStart};
 use crate::fields::absolute;
-use crate::{Agent, Answer, EventName, Incoming, Outcome, Output, PayloadError, Received, tool_events};
+use crate::{Agent, EventName, Incoming, Outcome, Output, PayloadError, Received, Verdict, tool_events};
 
 const FAILURE: &str = "PostToolUseFailure";
 
@@ -54,13 +54,12 @@ impl Agent for Qwen {
         Ok(incoming)
     }
 
-    fn write(&self, event: EventName, answer: &Answer) -> Output {
-        match answer {
-            Answer::Allow { rewritten: Some(_), .. } if event.decides() => {
-                claude::write(event, &Answer::deny("this call would have to be changed, which Qwen Code does not do"))
-            }
-            _ => claude::write(event, answer),
-        }
+    fn decide(&self, event: EventName, verdict: Verdict<'_>) -> Output {
+        claude::decide(event, verdict)
+    }
+
+    fn complain(&self, event: EventName, reason: &str) -> Output {
+        claude::complain(event, reason)
     }
 
     fn can_ask(&self, event: EventName) -> bool {

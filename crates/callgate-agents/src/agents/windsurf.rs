@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::event::EventKind::{After, Before, Notice, Permission, SessionEnd, SessionStart};
 use crate::fields::Fields;
-use crate::{Agent, Answer, Event, EventName, Incoming, Outcome, Output, PayloadError, Received, tool_events};
+use crate::{Agent, Event, EventName, Incoming, Outcome, Output, PayloadError, Received, Verdict, tool_events};
 
 static EVENTS: &[EventName] = &[
     EventName::new("pre_run_command", Before),
@@ -78,19 +78,13 @@ impl Agent for Windsurf {
         };
         let mut incoming = Incoming::new(name, event, origin);
         incoming.directory_moves = true;
-        incoming.call_id = fields.optional_text("execution_id")?;
         Ok(incoming)
     }
 
-    fn write(&self, event: EventName, answer: &Answer) -> Output {
-        match answer {
-            Answer::Deny { reason } => Output::refusal(reason),
-            Answer::Allow { rewritten: Some(_), .. } if event.decides() => {
-                Output::refusal("this call would have to be changed, which Windsurf cannot do")
-            }
-            Answer::Ask { reason } if event.decides() => Output::refusal(reason),
-            Answer::Silence if event.decides() => Output::refusal("callgate made no decision"),
-            Answer::Allow { .. } | Answer::Ask { .. } | Answer::Silence => Output::silence(),
+    fn decide(&self, _event: EventName, verdict: Verdict<'_>) -> Output {
+        match verdict {
+            Verdict::Allow { .. } => Output::silence(),
+            Verdict::Deny { reason } | Verdict::Ask { reason } => Output::refusal(&reason),
         }
     }
 

@@ -1,6 +1,7 @@
 //! `[[ … ]]`, and what `test` may run.
 
 use super::Evaluator;
+use super::expand::DIGITS;
 use super::state::{State, Value};
 use crate::syntax::ast::{Condition, Span};
 use crate::word::Word;
@@ -35,6 +36,7 @@ impl Evaluator<'_> {
                                 self.expression(&text, span, state);
                             }
                             Value::Number | Value::Unset => {}
+                            Value::Glob(pattern) if &*pattern == DIGITS => {}
                             _ => self.doubt("a comparison of numbers may run code", span),
                         }
                     }

@@ -286,6 +286,21 @@ impl<'c> Evaluator<'c> {
         }
     }
 
+    /// Adds effects of which no two are the same.
+    fn add_all(&mut self, slot: usize, effects: Vec<Effect>) {
+        if self.elsewhere.is_none()
+            && let Some(command) = self.commands.get_mut(slot)
+            && command.effects.is_empty()
+        {
+            self.flags.privilege |= effects.iter().any(|effect| effect.action == Action::Privilege);
+            command.effects = effects;
+            return;
+        }
+        for effect in effects {
+            self.add(slot, effect);
+        }
+    }
+
     fn finish(self) -> Analysis {
         let opaque = |command: &SimpleCommand| command.effects.iter().any(|effect| effect.action == Action::Opaque);
         let partial = !self.doubts.is_empty() || self.commands.iter().any(opaque);

@@ -83,17 +83,19 @@ impl Evaluator<'_> {
                 self.duplicate(redirection, source, state, slot, redirected);
             }
             RedirectionKind::HereString(source) => {
-                let text = self.single(&source.parts, state).text();
+                let field = self.single(&source.parts, state);
                 if input {
-                    redirected.stdin = Some(text.map_or(Stream::Unknown, |text| Stream::Text(text + "\n")));
+                    redirected.stdin =
+                        Some(field.text().map_or(Stream::Unknown, |text| Stream::Text(text.into_owned() + "\n")));
                 }
             }
             RedirectionKind::HereDocument(document) => {
                 let empty = Vec::new();
                 let parts = document.body.get().unwrap_or(&empty);
-                let text = self.single(&[Part::Double(parts.clone())], state).text();
+                let field = self.double_quoted(parts, state);
                 if input {
-                    redirected.stdin = Some(text.map_or(Stream::Unknown, Stream::Text));
+                    redirected.stdin =
+                        Some(field.text().map_or(Stream::Unknown, |text| Stream::Text(text.into_owned())));
                 }
             }
         }
@@ -189,7 +191,7 @@ impl Evaluator<'_> {
                 return;
             }
         }
-        for directory in state.directories.clone() {
+        for directory in state.directories.iter() {
             let names = match target {
                 Word::Known(path) => Names::Exact(absolute(directory.as_deref(), path)),
                 Word::Glob(pattern) => Names::Glob(absolute(directory.as_deref(), pattern)),

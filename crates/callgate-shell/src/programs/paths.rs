@@ -18,7 +18,7 @@ pub(super) fn absolute(directory: Option<&str>, path: &str) -> String {
     if rest.is_empty() || rest == "." {
         return directory.to_owned();
     }
-    format!("{}/{rest}", directory.trim_end_matches('/'))
+    [directory.trim_end_matches('/'), "/", rest].concat()
 }
 
 /// A path of a table: `~` is the home directory.
