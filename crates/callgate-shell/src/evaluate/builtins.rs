@@ -292,7 +292,9 @@ fn shows_only(name: &str, words: &[Word]) -> bool {
         ("history", []) => true,
         ("history", [count]) => number(count),
         ("hash", words) => {
-            matches!(words, [] | ["-r" | "-l"]) || words.iter().all(|word| !word.starts_with('-')) || words.first() == Some(&"-t")
+            matches!(words, [] | ["-r" | "-l"])
+                || words.iter().all(|word| !word.starts_with('-'))
+                || words.first() == Some(&"-t")
         }
         ("compgen", [_, ..]) => flags("abcdefgjksuv"),
         ("complete", words) => matches!(words, [] | ["-p", ..]),

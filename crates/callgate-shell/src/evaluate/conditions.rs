@@ -1,7 +1,7 @@
 //! `[[ … ]]`, and what `test` may run.
 
 use super::Evaluator;
-use super::expand::DIGITS;
+use super::expand::{DIGITS, PLAIN};
 use super::state::{State, Value};
 use crate::syntax::ast::{Condition, Span};
 use crate::word::Word;
@@ -58,7 +58,12 @@ impl Evaluator<'_> {
                     let plain = |word: &&Word| word.known().is_some_and(|name| !name.contains(['[', '$', '`']));
                     arguments.peek().is_some_and(|word| !plain(word))
                 }
-                Word::Known(_) | Word::Glob(_) => false,
+                Word::Known(_) => false,
+                Word::Glob(pattern) if matches!(pattern.as_str(), DIGITS | PLAIN) => false,
+                // Names that may be `-v` and `a[$(x)]`.
+                Word::Glob(pattern) => {
+                    pattern.contains(['[', '(']) || pattern.chars().all(|character| "*?-vR".contains(character))
+                }
                 Word::Below { many, .. } | Word::Partly { many, .. } => *many,
                 // It may turn out to be `-v`.
                 Word::Unknown { many, .. } => {

@@ -10,8 +10,11 @@ use crate::syntax::ast::{Part, Span, Substitution, Word as Source};
 use crate::word::Word;
 use std::rc::Rc;
 
-/// A number that is not known, as a pattern: nothing but digits fits it.
-pub(super) const DIGITS: &str = "+([0-9])";
+/// A number that is not known, as a pattern. It may be missing too: a program may fail.
+pub(super) const DIGITS: &str = "*([0-9])";
+
+/// A plain word that is not known, as a pattern that nobody writes for the names of files.
+pub(super) const PLAIN: &str = "*([!/])";
 
 impl Evaluator<'_> {
     /// Expands the words of a command.
@@ -236,7 +239,7 @@ impl Evaluator<'_> {
                     fields.open.pieces.push(Piece::Unknown { why, many: !quoted });
                 }
             },
-            Stream::Word => fields.open.pieces.push(Piece::Pattern { pattern: Rc::from("*"), quoted: true }),
+            Stream::Word => fields.open.pieces.push(Piece::Pattern { pattern: Rc::from(PLAIN), quoted: true }),
             Stream::Number => fields.open.pieces.push(Piece::Pattern { pattern: Rc::from(DIGITS), quoted: true }),
             Stream::Numbers if !quoted && fields.splits && self.splitting(state) == Splitting::Blanks => {
                 fields.open.pieces.push(Piece::Pattern { pattern: Rc::from(DIGITS), quoted: true });

@@ -131,6 +131,7 @@ impl<'t> Scanner<'t, '_> {
             match word {
                 Word::Known(text) => self.known(text),
                 Word::Partly { prefix, why, many } => self.partly(prefix, why, *many),
+                Word::Glob(pattern) if self.text_option(&literal_prefix(pattern)) => {}
                 Word::Glob(pattern) => {
                     self.perhaps_names(&literal_prefix(pattern), pattern);
                     self.operand(word.clone());
