@@ -1,5 +1,7 @@
 //! Where the log lies and how it is kept.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
@@ -133,8 +135,11 @@ impl Settings {
 
     pub(crate) fn boot(&self) -> Option<String> {
         self.boot.clone().or_else(|| {
-            let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
-            Some(id.trim().to_owned())
+            let mut text = [0_u8; 64];
+            let length =
+                File::open("/proc/sys/kernel/random/boot_id").and_then(|mut file| file.read(&mut text)).ok()?;
+            let id = std::str::from_utf8(text.get(..length)?).ok()?.trim();
+            (!id.is_empty()).then(|| id.to_owned())
         })
     }
 }

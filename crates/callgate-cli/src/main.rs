@@ -7,6 +7,7 @@ mod check;
 mod choice;
 mod explain;
 mod grant;
+mod hook;
 mod init;
 mod jsonl;
 mod outcome;
@@ -23,6 +24,14 @@ use clap::{CommandFactory, Parser};
 use outcome::{Outcome, Trouble};
 
 fn main() -> ExitCode {
+    let words: Vec<std::ffi::OsString> = std::env::args_os().skip(1).collect();
+    // A hook starts with every call, and must answer in its own way whatever happens.
+    if let Some((task, rest)) = words.split_first()
+        && task == "hook"
+        && !rest.iter().any(|word| word == "--help" || word == "-h")
+    {
+        return hook::run(rest);
+    }
     let arguments = Arguments::parse();
     let outcome = match arguments.task {
         Task::Check(arguments) if arguments.jsonl => jsonl::run(&arguments.call),

@@ -45,7 +45,7 @@ impl Evaluator<'_> {
             },
             _ if state.anything_set => Value::unknown("something not understood may have set it"),
             "IFS" => Value::text(" \t\n"),
-            "PWD" => match state.directories.as_slice() {
+            "PWD" => match state.directories.as_ref() {
                 [Some(directory)] => Value::Text(Rc::clone(directory)),
                 _ => Value::unknown("the working directory is not known"),
             },

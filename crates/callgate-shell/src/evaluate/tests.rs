@@ -237,6 +237,7 @@ fn numbers_that_programs_print_are_safe_in_arithmetic() {
         ("[ $(id -u) -eq 0 ] && p", false),
         ("[ \"$(uname)\" = Linux ] && p", false),
         ("[ -f *.txt ] && p", false),
+        ("for f in *; do [ -f \"$f\" ] && p; done", false),
         // Files called `-v` and `a[$(id)]`.
         ("[ * = x ] && p", true),
         ("[ ?? 'a[$(id)]' ] && p", true),
@@ -287,4 +288,11 @@ fn ansi_quotes_count_in_patterns_between_double_quotes() {
     assert_eq!(commands("x=a:b; p \"${x//:/$'\\n'}\""), ["p a\nb"]);
     assert!(partial(&analysis("p \"${x:-$'a'}\"")));
     assert!(partial(&analysis("p \"${x//:/$'}'}\"")));
+}
+
+#[test]
+fn a_word_between_quotes_is_one_word() {
+    assert_eq!(effects("grep \"$(date +%F)\" log"), ["read /work/log"]);
+    assert_eq!(effects("today=$(date +%F); grep \"$today\" log"), ["read /work/log"]);
+    assert!(effects("cat .env$(wc -l < a)").contains(&"read glob /work/.env*".to_owned()));
 }

@@ -5,6 +5,7 @@
 
 mod boundary;
 mod builder;
+mod cache;
 mod compile;
 mod decode;
 mod examples;
@@ -21,6 +22,7 @@ mod model;
 mod raw;
 mod schema;
 mod source;
+mod stored;
 #[cfg(test)]
 mod tests;
 mod trust;
@@ -31,10 +33,11 @@ pub use boundary::{BUILT_IN_SETS, BoundaryPath, BoundarySettings};
 pub use builder::{
     IntoMatch, PermissionHandler, PermissionPolicy, PermissionRequest, PermissionResult, PermissionRule,
 };
+pub use cache::PolicyCache;
 pub use examples::{CheckedExamples, Described, FailedExample};
 pub use layers::{LayerKind, Policy};
 pub use lint::{Finding, Severity};
-pub use load::{FILE_NAME, FoundFile, Locations, MANAGED_FILE};
+pub use load::{CachedPolicy, FILE_NAME, FoundFile, Locations, MANAGED_FILE};
 pub use mistake::{Mistake, Mistakes, PolicyError, Position};
 pub use model::{Example, Timeouts};
 pub use schema::schema;

@@ -204,8 +204,6 @@ enum Token {
     /// An extended group such as `@(a|b)`: anything, but somebody was after something.
     Group,
     Any,
-    /// Any number of characters of a class: `*([0-9])`.
-    Run(String),
     Class(String),
     Character(char),
 }
@@ -228,11 +226,7 @@ impl Tokens {
             tokens.push(match character {
                 '?' | '*' | '+' | '@' | '!' if extended && after.starts_with('(') => {
                     taken = group_length(rest);
-                    match rest.get(..taken).and_then(repeated_class) {
-                        Some(class) if class.starts_with(['!', '^']) => Token::Star,
-                        Some(class) => Token::Run(class.to_owned()),
-                        None => Token::Group,
-                    }
+                    Token::Group
                 }
                 '*' => Token::Star,
                 '?' => Token::Any,
@@ -282,7 +276,7 @@ impl Tokens {
         if left.len() > MAXIMUM_TOKENS || right.len() > MAXIMUM_TOKENS {
             return true;
         }
-        let wide = |token: &Token| matches!(token, Token::Star | Token::Group | Token::Run(_));
+        let wide = |token: &Token| matches!(token, Token::Star | Token::Group);
         // reachable[j]: the rest of `left` from here and the rest of `right` from j have a common name.
         let mut below: Vec<bool> = (0..=right.len()).map(|from| right.iter().skip(from).all(wide)).collect();
         for token in left.iter().rev() {
@@ -296,8 +290,6 @@ impl Tokens {
                 let after = row.get(index.saturating_add(1)).copied().unwrap_or_default();
                 let both = below.get(index.saturating_add(1)).copied().unwrap_or_default();
                 let here = match (wide(token), wide(other)) {
-                    (true, false) if matches!(token, Token::Run(_)) => under || after && meet(token, other),
-                    (false, true) if matches!(other, Token::Run(_)) => after || under && meet(token, other),
                     (true, true) | (true, false) | (false, true) => under || after || both,
                     (false, false) => both && meet(token, other),
                 };
@@ -329,13 +321,6 @@ impl Tokens {
     }
 }
 
-/// The class of `*([a-z])`, a group of nothing else.
-fn repeated_class(group: &str) -> Option<&str> {
-    let inner = group.strip_prefix("*(")?.strip_suffix(')')?;
-    let class = inner.strip_prefix('[')?.strip_suffix(']')?;
-    (class_end(inner.as_bytes()) == Some(inner.len())).then_some(class)
-}
-
 fn group_length(text: &str) -> usize {
     let mut depth = 0_usize;
     for (index, byte) in text.bytes().enumerate().skip(1) {
@@ -357,8 +342,7 @@ fn group_length(text: &str) -> usize {
 fn meet(left: &Token, right: &Token) -> bool {
     match (left, right) {
         (Token::Character(left), Token::Character(right)) => left == right,
-        (Token::Class(class) | Token::Run(class), Token::Character(character))
-        | (Token::Character(character), Token::Class(class) | Token::Run(class)) => {
+        (Token::Class(class), Token::Character(character)) | (Token::Character(character), Token::Class(class)) => {
             class_has(class.as_bytes(), *character)
         }
         _ => true,
@@ -398,15 +382,6 @@ mod tests {
     fn patterns_overlap() {
         for (left, right, overlap) in [
             (".e*", ".env", true),
-            // A number that is not known.
-            ("*([0-9])", ".env", false),
-            ("*([0-9])", "12", true),
-            (".env*([0-9])", ".env", true),
-            ("out-*([0-9])", "*.pem", false),
-            ("out-*([0-9]).txt", "*.txt", true),
-            ("out-*([0-9])", "out-1x", false),
-            ("*([!/])", ".env", true),
-            ("*(a|b)", ".env", true),
             ("*", ".env", true),
             (".en[v]", ".env", true),
             (".en[a-c]", ".env", false),

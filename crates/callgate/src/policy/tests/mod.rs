@@ -6,6 +6,7 @@ mod layering;
 mod legacy;
 mod mistakes;
 mod paths;
+mod stored;
 
 use std::path::PathBuf;
 
