@@ -34,6 +34,7 @@ mod answer;
 mod error;
 mod event;
 mod fields;
+pub mod import;
 mod tool_events;
 
 pub use agent::{Agent, Received};

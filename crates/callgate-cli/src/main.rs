@@ -7,6 +7,7 @@ mod check;
 mod choice;
 mod explain;
 mod grant;
+mod import;
 mod init;
 mod jsonl;
 mod outcome;
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
         Task::Explain(arguments) => explain::run(&arguments),
         Task::Policy(task) => policy::run(task),
         Task::Init(arguments) => init::run(&arguments),
+        Task::Import(arguments) => import::run(&arguments),
         Task::Trust(arguments) => trust::run(&arguments),
         Task::Grant(task) => grant::run(task),
         Task::Approvals(task) => approvals::run(task),
