@@ -37,6 +37,7 @@ mod event;
 mod fields;
 pub mod install;
 pub mod permission_prompt;
+pub mod import;
 mod tool_events;
 
 pub use agent::{Agent, Received};
