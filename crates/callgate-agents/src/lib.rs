@@ -35,9 +35,9 @@ mod answer;
 mod error;
 mod event;
 mod fields;
+pub mod import;
 pub mod install;
 pub mod permission_prompt;
-pub mod import;
 mod tool_events;
 
 pub use agent::{Agent, Received};
