@@ -52,6 +52,7 @@ fn measure(source: &str) -> Duration {
         programs: Programs::bundled(),
         dialect: Dialect::Bash,
         limits: Limits::default(),
+        state: None,
     };
     let rounds = (20_000_usize).checked_div(source.len().max(1)).unwrap_or(1).clamp(3, 2_000);
     for _ in 0..rounds.min(50) {

@@ -217,7 +217,13 @@ impl Evaluator<'_> {
             AssignedValue::Word(source) => {
                 let value = self.assigned_text(&source.parts, state).value();
                 match &assignment.index {
-                    Some(index) => self.assign_element(name, index, value, assignment, state),
+                    Some(index) => {
+                        // The first element of `PATH` is `PATH`.
+                        self.environment_effect(name, None, slot);
+                        state.swayed |= influence(name, None).is_some();
+                        state.path_changed |= name == "PATH";
+                        self.assign_element(name, index, value, assignment, state)
+                    }
                     None => self.assign_value(name, value, assignment.appends, slot, &assignment.span, state),
                 }
             }
