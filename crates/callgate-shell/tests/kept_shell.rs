@@ -192,13 +192,13 @@ fn a_state_that_is_too_large_is_lost_and_secrets_are_not_in_it() {
 }
 
 #[test]
-fn of_two_states_only_what_both_say_is_certain() {
+fn of_a_call_that_may_not_have_run_only_what_it_did_not_change_is_certain() {
     let one = last_of(&["x=1; y=1; cd /one"]).state.unwrap();
     let other = last_of(&["x=1; y=2; alias ls=rm"]).state.unwrap();
-    let either = one.or(other, Some("/work"));
+    let either = one.possibly(other, Some("/work"));
     assert_eq!((either.variable("x"), either.variable("y"), either.directory()), (Some("1"), None, None));
     assert_eq!(either.why_lost(), None);
-    assert_eq!(either.or(ShellState::lost("it was"), Some("/work")).why_lost(), Some("it was"));
+    assert_eq!(either.possibly(ShellState::lost("it was"), Some("/work")).why_lost(), Some("it was"));
 }
 
 /// Numbers that are the same every time.

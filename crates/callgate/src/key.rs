@@ -115,6 +115,8 @@ pub struct KeyedRequest<'a> {
     pub directory: Option<&'a Path>,
     /// How it would be contained: `none`, or the sandbox's own words.
     pub sandbox: &'a str,
+    /// What a shell that lives on makes of the call, where it is not as it was started: all that the call would do in it.
+    pub shell: Option<&'a Value>,
 }
 
 /// The key of a request.
@@ -134,6 +136,7 @@ pub struct KeyedRequest<'a> {
 ///         paths: vec![],
 ///         directory: None,
 ///         sandbox: "none",
+///         shell: None,
 ///     })
 /// };
 /// let first = key(json!({"command": "make", "timeout": 5, "description": "Build it"}))?;
@@ -157,7 +160,7 @@ pub fn canonical_document(request: &KeyedRequest<'_>) -> Result<Vec<u8>, KeyErro
     let mut paths: Vec<String> = request.paths.iter().map(path_text).collect();
     paths.sort();
     paths.dedup();
-    let document = json!({
+    let mut document = json!({
         "version": VERSION,
         "tool": {"server": request.tool.server, "name": request.tool.name},
         "request": redacted,
@@ -166,6 +169,9 @@ pub fn canonical_document(request: &KeyedRequest<'_>) -> Result<Vec<u8>, KeyErro
         "directory": request.directory.map(path_text),
         "sandbox": request.sandbox,
     });
+    if let (Some(shell), Value::Object(fields)) = (request.shell, &mut document) {
+        fields.insert("shell".to_owned(), json!(hex(&sha256(&canonical(shell)?))));
+    }
     canonical(&document)
 }
 
@@ -259,6 +265,7 @@ mod tests {
                 paths: vector.paths.iter().map(Path::new).collect(),
                 directory: vector.directory.as_deref().map(Path::new),
                 sandbox: &vector.sandbox,
+                shell: None,
             };
             let document = String::from_utf8(canonical_document(&request).unwrap()).unwrap();
             assert_eq!(document, vector.document, "{}", vector.name);
@@ -281,6 +288,7 @@ mod tests {
             paths: vec![Path::new("/p/a"), Path::new("/p/b")],
             directory: Some(Path::new("/p")),
             sandbox: "none",
+            shell: None,
         }
     }
 
@@ -303,6 +311,7 @@ mod tests {
             KeyedRequest { directory: Some(Path::new("/q")), ..base() },
             KeyedRequest { sandbox: "restricted", ..base() },
             KeyedRequest { texts: &[], ..base() },
+            KeyedRequest { shell: Some(&value), ..base() },
         ];
         for request in changed {
             assert_ne!(key_of(&request), before, "{request:?}");

@@ -16,6 +16,7 @@ use super::arguments::HookArguments;
 use super::asked::{self, Asked};
 use super::deadline::Deadline;
 use super::session::Session;
+use super::shells::{self, KeptShell};
 use crate::choice;
 
 /// Judges a call. Whatever goes wrong is a no.
@@ -71,17 +72,24 @@ fn permitted(
     let asked = Arc::new(Asked::of(arguments, incoming));
     let approvals = Approvals::new(Arc::new(LazyStore::of_user()), Arc::clone(&asked) as Arc<dyn Channel>);
     let gate = Gate::builder().policy(policy).approvals(approvals).events(AuditSink::new(log)).build();
+    let forgetful = |error: std::io::Error| trouble(format!("the verdict cannot be remembered: {error}"));
+    let shell = KeptShell::of(incoming, session, &call);
+    call.shell = shell.as_ref().map(|shell| Box::new(shell.state.clone()));
+    let judged = call.shell.is_some().then(|| call.clone());
     match gate.check(call) {
         Verdict::Permitted(permit) => {
             let written = permit.plan().written().map(Path::to_owned).collect();
-            session
-                .passed(incoming, called, Some(permit.id()), written)
-                .map_err(|error| trouble(format!("the verdict cannot be remembered: {error}")))
+            let state = permit.plan().description().shell.as_deref();
+            let shell = shell.and_then(|shell| shell.after(state, gate.redactor()));
+            session.passed(incoming, called, Some(permit.id()), written, shell).map_err(forgetful)
         }
         Verdict::Refused(refusal) => Err(match asked.question() {
             Some(question) if asked.left_to_agent() => {
                 // The agent's user may say yes to it, and then it runs.
-                let _ = session.passed(incoming, called, None, Vec::new());
+                let explained = judged.and_then(|call| gate.explain(&call).ok());
+                let state = explained.as_ref().and_then(|explained| explained.description().shell.as_deref());
+                let shell = shell.and_then(|shell| shell.perhaps_after(state, gate.redactor()));
+                session.passed(incoming, called, None, Vec::new(), shell).map_err(forgetful)?;
                 No::LeftToTheAgent(asked::words(&question, session))
             }
             Some(question) => No::Refused(format!("{}: {}", words(&refusal), asked::words(&question, session))),
@@ -120,6 +128,7 @@ fn open_log(policy: &Policy) -> Result<Log, String> {
 
 /// Notes how a tool ended that ran; and that it had no verdict, if it had none.
 pub fn after(arguments: &HookArguments, incoming: &Incoming, session: &Session, after: &After) -> Result<(), String> {
+    shells::ran(incoming, session, &after.call).map_err(|error| error.to_string())?;
     let witness = witness(arguments, session)?;
     let noted = match session.verdict(incoming, &after.call) {
         Some(id) => {

@@ -8,6 +8,7 @@ mod asked;
 mod deadline;
 mod judge;
 mod session;
+mod shells;
 
 use std::ffi::OsString;
 use std::io::{Read, Write};

@@ -1,4 +1,5 @@
-//! What is remembered of an agent's session from call to call: where it began, what was decided, what was written.
+//! What is remembered of an agent's session from call to call: where it began, what was decided, what was written, and in
+//! which state calls left the shells that the agent keeps.
 //!
 //! One file a session, in the user's state directory, mode 0600. Hooks run side by side, so lines are only ever appended, each
 //! with one write.
@@ -10,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use callgate::call::Call;
 use callgate_agents::Incoming;
+use callgate_shell::ShellState;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -22,19 +24,42 @@ const MOST_WRITTEN: usize = 100;
 /// One line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Line {
+pub(super) enum Line {
     /// Where the session began. The first such line counts.
     Began(PathBuf),
     /// A call that was let pass or left to the agent's user: what it is recognised by, and its id in the log.
     Judged(String, Option<String>),
     /// A file that a call which was let pass may have written.
     Wrote(PathBuf),
+    /// The state in which a call leaves a shell.
+    Shell(ShellLine),
+    /// A call that left a shell in some state did run.
+    Ran(String),
+    /// A line that cannot be read.
+    #[serde(skip)]
+    Torn,
+}
+
+/// The state in which a call leaves a shell.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct ShellLine {
+    /// Which shell.
+    pub shell: String,
+    /// What the call is recognised by.
+    pub call: String,
+    /// The agent would have asked its user; otherwise the call was about to run.
+    pub permission: bool,
+    /// How many such lines of this shell were known: calls that were judged side by side do not know of each other.
+    pub known: usize,
+    pub state: ShellState,
 }
 
 /// A session.
 pub struct Session {
     file: Option<File>,
-    lines: Vec<Line>,
+    pub(super) lines: Vec<Line>,
+    /// Whether all that happened in the session is remembered.
+    pub(super) is_complete: bool,
     /// The project that the session is about.
     pub workspace: Option<PathBuf>,
     /// Nothing was remembered of it.
@@ -47,7 +72,7 @@ impl Session {
         let origin = &incoming.origin;
         let Some(session) = origin.session.as_deref() else {
             let workspace = origin.workspace.clone().or(directory);
-            return Ok(Self { file: None, lines: Vec::new(), workspace, is_new: false });
+            return Ok(Self { file: None, lines: Vec::new(), is_complete: false, workspace, is_new: false });
         };
         let trouble =
             |error: std::io::Error| format!("what callgate remembers of this session cannot be used: {error}");
@@ -55,10 +80,11 @@ impl Session {
         let mut file = open(&path).map_err(trouble)?;
         let mut text = String::new();
         Read::by_ref(&mut file).take(LONGEST).read_to_string(&mut text).map_err(trouble)?;
-        // A line that was cut off by a kill is no line.
-        let lines: Vec<Line> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-        let is_new = lines.is_empty();
-        let mut opened = Self { file: Some(file), lines, workspace: None, is_new };
+        // A line may have been cut off by a kill.
+        let lines: Vec<Line> = text.lines().map(|line| serde_json::from_str(line).unwrap_or(Line::Torn)).collect();
+        let is_new = lines.iter().all(|line| *line == Line::Torn);
+        let is_complete = u64::try_from(text.len()).is_ok_and(|length| length < LONGEST);
+        let mut opened = Self { file: Some(file), lines, is_complete, workspace: None, is_new };
         let began = opened.lines.iter().find_map(|line| match line {
             Line::Began(directory) => Some(directory.clone()),
             _ => None,
@@ -80,18 +106,24 @@ impl Session {
         Ok(())
     }
 
-    /// This call was let pass with what it writes, or left to the agent's user.
+    /// This call was let pass with what it writes, or left to the agent's user; and this is how it leaves a shell.
     pub fn passed(
         &self,
         incoming: &Incoming,
         call: &Call,
         id: Option<&str>,
         written: Vec<PathBuf>,
+        shell: Option<ShellLine>,
     ) -> std::io::Result<()> {
         let judged = Line::Judged(identity(incoming, call), id.map(str::to_owned));
         let written = written.into_iter().filter(|path| !self.has_written(path)).take(MOST_WRITTEN).map(Line::Wrote);
-        let lines: Vec<Line> = std::iter::once(judged).chain(written).collect();
+        let lines: Vec<Line> = std::iter::once(judged).chain(written).chain(shell.map(Line::Shell)).collect();
         append(self.file.as_ref(), &lines)
+    }
+
+    /// This call, which left a shell in some state, did run.
+    pub(super) fn note_ran(&self, call: String) -> std::io::Result<()> {
+        append(self.file.as_ref(), &[Line::Ran(call)])
     }
 
     /// Whether a call of this session may have written this file.
@@ -121,7 +153,7 @@ fn append(file: Option<&File>, lines: &[Line]) -> std::io::Result<()> {
 }
 
 /// What a call is recognised by afterwards: the agent's own id, or else its tool and input.
-fn identity(incoming: &Incoming, call: &Call) -> String {
+pub(super) fn identity(incoming: &Incoming, call: &Call) -> String {
     match &incoming.call_id {
         Some(id) => id.clone(),
         None => {

@@ -129,6 +129,13 @@ impl ShellState {
         self
     }
 
+    /// The same wherever the shell is: whoever calls next says where.
+    #[must_use]
+    pub fn anywhere(mut self) -> Self {
+        self.directories.clear();
+        self
+    }
+
     /// Whether a shell that has just been started in this directory is in the same state.
     pub fn is_fresh(&self, directory: Option<&str>) -> bool {
         self.lost.is_none() && !self.traps && self.restored(directory) == State::new(directory)
@@ -181,16 +188,15 @@ impl ShellState {
         }
     }
 
-    /// What is certain whichever of the two it is.
+    /// What is certain if the call that leads from this state to `after` may not have run. `directory` is where the shell
+    /// was started.
     #[must_use]
-    pub fn or(self, other: Self, directory: Option<&str>) -> Self {
-        let joined = self.restored(directory).join(other.restored(directory));
-        let mut kept = ShellState::of(joined);
-        kept.traps |= self.traps || other.traps;
+    pub fn possibly(self, after: Self, directory: Option<&str>) -> Self {
+        let mut kept = ShellState::of(self.restored(directory).join(after.restored(directory)));
+        kept.traps = self.traps || after.traps;
         if kept.lost.is_none() {
-            kept.told = (self.told || self.lost.is_none()) && (other.told || other.lost.is_none());
-            kept.lost = other.lost.or(self.lost);
-            kept.told &= kept.lost.is_some();
+            kept.told = after.told;
+            kept.lost = after.lost.or(self.lost);
         }
         kept
     }

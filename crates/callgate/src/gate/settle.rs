@@ -99,6 +99,9 @@ impl Gate {
         let own = call.tool.server.is_none() && built_in_tools().contains(&call.tool.name.as_str());
         let parts = &explanation.description.parts;
         let places = parts.iter().flat_map(|part| &part.effects).filter_map(|placed| placed.place.as_ref());
+        // what was approved in one state of a shell is not approved in another
+        let changed = call.shell.as_ref().filter(|shell| !shell.is_fresh(directory.and_then(Path::to_str)));
+        let shell = changed.map(|_| serde_json::to_value(parts).unwrap_or_default());
         let key = approval_key(&KeyedRequest {
             tool: &call.tool,
             input: &call.input,
@@ -107,6 +110,7 @@ impl Gate {
             paths: places.map(|place| place.resolved.as_path()).collect(),
             directory: resolved.as_deref().or(directory),
             sandbox: if contained { "required" } else { "none" },
+            shell: shell.as_ref(),
         });
         let now = Timestamp::now();
         let question = Question {

@@ -261,7 +261,8 @@ fn the_patterns_of_a_command_stand_for_the_names_that_are_there() {
     };
     let part = |effects: Vec<PlacedEffect>| Part { words: vec![Word::Known("cat".into())], effects, ..Part::default() };
     let places = |parts: Vec<Part>| -> Vec<(PathBuf, Rest)> {
-        let mut description = Description { category: "shell".into(), parts, coverage: Coverage::Complete };
+        let mut description =
+            Description { category: "shell".into(), parts, coverage: Coverage::Complete, shell: None };
         boundary().settle(&origin(), &surroundings(), &file_system()).apply(&mut description, &file_system());
         let effects = description.parts.iter().flat_map(|part| &part.effects);
         effects.filter_map(|placed| placed.place.clone()).map(|place| (place.resolved, place.rest)).collect()
@@ -294,7 +295,8 @@ fn what_an_earlier_command_may_have_turned_into_a_link_is_not_known() {
         ..Part::default()
     };
     let decisions = |parts: Vec<Part>| -> Vec<(usize, Decision)> {
-        let mut description = Description { category: "shell".into(), parts, coverage: Coverage::Complete };
+        let mut description =
+            Description { category: "shell".into(), parts, coverage: Coverage::Complete, shell: None };
         let rulings =
             boundary().settle(&origin(), &surroundings(), &file_system()).apply(&mut description, &file_system());
         rulings.into_iter().map(|ruling| (ruling.part, ruling.ruling.decision)).collect()
