@@ -137,7 +137,8 @@ fn event(_agent: &str) -> &'static [&'static str] {
     &[]
 }
 
-/// The payload with which an agent announces a shell command.
+/// The payload with which an agent announces a shell command. Agents that keep a shell begin a session for each call: what
+/// one call leaves there would change what is decided of the next.
 pub fn payload(agent: &str, command: &str, id: &str, directory: &Path) -> Vec<u8> {
     let input = json!({ "command": command });
     let shaped = match agent {
@@ -147,9 +148,9 @@ pub fn payload(agent: &str, command: &str, id: &str, directory: &Path) -> Vec<u8
         }
         "qwen" => json!({"session_id": "s", "transcript_path": "/t", "cwd": directory, "hook_event_name": "PreToolUse",
             "permission_mode": "yolo", "tool_name": "run_shell_command", "tool_input": input, "tool_use_id": id}),
-        "copilot" => json!({"sessionId": "s", "timestamp": 1_794_768_607_435_u64, "cwd": directory, "toolName": "bash",
+        "copilot" => json!({"sessionId": id, "timestamp": 1_794_768_607_435_u64, "cwd": directory, "toolName": "bash",
             "toolArgs": {"command": command, "description": "x"}}),
-        "cursor" => json!({"conversation_id": "s", "generation_id": "g", "hook_event_name": "beforeShellExecution",
+        "cursor" => json!({"conversation_id": id, "generation_id": "g", "hook_event_name": "beforeShellExecution",
             "workspace_roots": [directory], "command": command, "cwd": directory}),
         "opencode" => {
             json!({"hook_event_name": "PreToolUse", "client": "opencode", "session_id": "s", "cwd": directory,
