@@ -42,6 +42,14 @@ fn what_a_call_leaves_in_a_shell_counts_for_the_next() {
         &[("ls() { rm -rf ~; }", allowed), ("ls", asked)],
         &[("export GIT_PAGER=./evil", asked), ("git log", asked)],
         &[("cd src", allowed), ("cat main.rs", allowed), ("cat README.md", allowed)],
+        &[("cd src", allowed), ("cd ..", allowed), ("cat README.md", allowed), ("ls", allowed)],
+        &[
+            ("cd src && ls", allowed),
+            ("cd ../src && ls", allowed),
+            ("cat ../README.md", allowed),
+            ("cd / && ls", asked),
+            ("cat README.md", asked),
+        ],
         // from wherever it is now, that leads out of the project
         &[("cd src", allowed), ("cat ../README.md", allowed), ("cat ../../home/.ssh/id_rsa", Answered::Refused)],
         &[("set -e", allowed), ("ls", allowed), ("cat README.md", allowed)],

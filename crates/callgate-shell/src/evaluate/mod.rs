@@ -169,9 +169,26 @@ pub fn analyze_with_input(source: &str, context: &Context, input: &Stream) -> An
     if let Some(mistake) = reading.mistake {
         evaluator.doubt(&mistake.what, &mistake.span);
     }
-    let after = context.state.map(|before| evaluator.leave_shell(before, ends.merged(), input_changed, source));
+    let after = context.state.map(|before| {
+        let end = ends.merged();
+        let uncertain = end.as_ref().is_some_and(|end| end.directory().is_none());
+        let after = evaluator.leave_shell(before, end, input_changed, source);
+        if uncertain { expected(after, before, source, context, input) } else { after }
+    });
     evaluator.run_traps();
     evaluator.finish(after)
+}
+
+/// Adds where the shell would be if every `cd` succeeded. What that walk finds beside is not looked at: a `cd` may fail.
+fn expected(after: ShellState, before: &ShellState, source: &str, context: &Context, input: &Stream) -> ShellState {
+    let mut evaluator = Evaluator::new(context, input);
+    evaluator.entered = Some(Vec::new());
+    let reading = parse(source, context.dialect, context.limits);
+    let (ends, _) = evaluator.list(&reading.script, before.restored(context.directory), input);
+    match (ends.merged(), evaluator.entered) {
+        (Some(end), Some(entered)) if !evaluator.may_have_ended => after.expecting(end, entered),
+        _ => after,
+    }
 }
 
 /// Walks scripts and collects what runs.
@@ -209,6 +226,8 @@ struct Evaluator<'c> {
     lost: Option<String>,
     /// The first shell may have ended on the way.
     may_have_ended: bool,
+    /// The directories that `cd` goes to, if it is taken to succeed.
+    entered: Option<Vec<String>>,
     /// Every function ever defined.
     functions: BTreeMap<String, Vec<Rc<Command>>>,
 }
@@ -237,6 +256,7 @@ impl<'c> Evaluator<'c> {
             children: 0,
             lost: None,
             may_have_ended: false,
+            entered: None,
             functions: BTreeMap::new(),
         }
     }

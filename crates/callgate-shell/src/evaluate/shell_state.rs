@@ -69,6 +69,24 @@ pub struct ShellState {
     lost: Option<String>,
     /// The call that left this state was judged in the light of that.
     told: bool,
+    /// Where the shell is if every `cd` of the last call succeeds.
+    #[serde(skip)]
+    expected: Option<Expected>,
+}
+
+/// Where a shell is if it could go to all of these directories.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Expected {
+    entered: Vec<String>,
+    place: Place,
+}
+
+/// What `cd` changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Place {
+    directories: Vec<Option<String>>,
+    previous: Option<String>,
+    stack: Vec<Vec<Option<String>>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -126,6 +144,23 @@ impl ShellState {
         if std::mem::take(&mut self.told) {
             self.lost = None;
         }
+        self
+    }
+
+    /// Settles where the shell is, if it can enter all the directories that the last call wants to go to. They must be looked
+    /// at before the call runs.
+    pub fn settle_directory(&mut self, can_enter: impl Fn(&str) -> bool) {
+        if let Some(Expected { entered, place }) = self.expected.take()
+            && entered.iter().all(|directory| can_enter(directory))
+        {
+            (self.directories, self.previous, self.stack) = (place.directories, place.previous, place.stack);
+        }
+    }
+
+    /// Adds where the shell is if it could go to these directories.
+    pub(super) fn expecting(mut self, state: State, entered: Vec<String>) -> Self {
+        let ShellState { directories, previous, stack, .. } = ShellState::of(state);
+        self.expected = Some(Expected { entered, place: Place { directories, previous, stack } });
         self
     }
 
@@ -253,6 +288,7 @@ impl ShellState {
             traps: false,
             lost: None,
             told: false,
+            expected: None,
         };
         if kept.weight() > LARGEST { ShellState::lost("more was set than is remembered") } else { kept }
     }

@@ -280,6 +280,9 @@ impl Evaluator<'_> {
             _ => None,
         };
         self.environment_effect(name, known, slot);
+        if state.variables.get(name).is_some_and(|variable| variable.fixed) {
+            self.loses_track("assigning to what is read-only stops a command half-way");
+        }
         if name == "PATH" {
             state.path_changed = true;
         }

@@ -130,6 +130,38 @@ mod tests {
     }
 
     #[test]
+    fn what_is_believed_of_a_shell_makes_no_call_look_better() {
+        use crate::call::Call;
+        use crate::describe::{Context, Description, Registry};
+
+        let describe = |command: &str, shell: Option<ShellState>| -> Description {
+            let call = Call::new("Bash", serde_json::json!({ "command": command }));
+            let context = Context {
+                directory: Some("/ws".into()),
+                home: Some("/home/ada".into()),
+                shell: shell.map(Box::new),
+                ..Context::default()
+            };
+            Registry::default().describe(&call, &context).unwrap()
+        };
+        let earlier =
+            ["true", "x=a", "cd /tmp || exit", "cd sub", "PATH=.", "alias ls=rm", "source x", "rm() { :; }", "set -f"];
+        let later = ["ls", "cat $x", "rm -rf y", "cat *", "cd ..; cat z", "x=b; cat \"$x\"", "unset -f rm; rm y", "$x"];
+        for first in earlier {
+            let state = describe(first, Some(ShellState::default())).shell.unwrap();
+            for second in later {
+                let fresh = describe(second, None);
+                let kept = describe(second, Some((*state).clone()));
+                assert!(kept.shell.is_some(), "{second}");
+                let lost: Vec<&Part> = fresh.parts.iter().filter(|part| !kept.parts.contains(part)).collect();
+                assert!(lost.is_empty(), "`{second}` after `{first}` lacks {lost:?}");
+            }
+        }
+        // Without a shell that lives on there is nothing to say of it.
+        assert_eq!(describe("cd sub", None).shell, None);
+    }
+
+    #[test]
     fn shells_are_known_by_their_place() {
         for name in ["bash", "/bin/sh", "/usr/bin/dash"] {
             assert!(dialect_of(name).is_some(), "{name}");
