@@ -85,7 +85,8 @@ impl Evaluator<'_> {
             RedirectionKind::HereString(source) => {
                 let field = self.single(&source.parts, state);
                 if input {
-                    redirected.stdin = Some(field.text().map_or(Stream::Unknown, |text| Stream::Text(text.into_owned() + "\n")));
+                    redirected.stdin =
+                        Some(field.text().map_or(Stream::Unknown, |text| Stream::Text(text.into_owned() + "\n")));
                 }
             }
             RedirectionKind::HereDocument(document) => {
@@ -93,7 +94,8 @@ impl Evaluator<'_> {
                 let parts = document.body.get().unwrap_or(&empty);
                 let field = self.double_quoted(parts, state);
                 if input {
-                    redirected.stdin = Some(field.text().map_or(Stream::Unknown, |text| Stream::Text(text.into_owned())));
+                    redirected.stdin =
+                        Some(field.text().map_or(Stream::Unknown, |text| Stream::Text(text.into_owned())));
                 }
             }
         }
