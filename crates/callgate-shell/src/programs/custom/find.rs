@@ -159,9 +159,9 @@ impl<'e> Expression<'e, '_, '_> {
 
     /// Pays for something that is done for each starting point; whether that may be.
     fn pay(&mut self) -> bool {
-        crate::work::count(self.starts.len());
         match self.left.checked_sub(self.starts.len()) {
             Some(left) => {
+                crate::work::count(self.starts.len());
                 self.left = left;
                 true
             }
