@@ -62,6 +62,6 @@ pub mod syntax;
 pub mod word;
 mod work;
 
-pub use evaluate::{Analysis, Context, Doubt, Flags, SimpleCommand, analyze};
+pub use evaluate::{Analysis, Context, Doubt, Flags, SimpleCommand, analyze, analyze_with_input};
 pub use risk::Risk;
 pub use syntax::{Dialect, Limits};

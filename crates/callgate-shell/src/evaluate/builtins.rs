@@ -85,6 +85,10 @@ impl Evaluator<'_> {
                 }
             }
             "unalias" => {}
+            _ if shows_only(name, call.words.get(1..).unwrap_or(&[])) => {
+                self.note(name, call);
+                return Handled::Done(Ends::Either(state), Stream::Data);
+            }
             _ if NOT_FOLLOWED.contains(&name) => self.doubt(&format!("what `{name}` does is not followed"), call.span),
             _ => return Handled::NotOurs(state),
         }
@@ -267,6 +271,35 @@ impl Evaluator<'_> {
             }
         };
         if taken && certain { Ends::never() } else { Ends::Either(state) }
+    }
+}
+
+/// Whether one of the builtins that are not followed is only asked to print something. The history of a shell
+/// without a terminal holds what this shell was told, not the user's file.
+fn shows_only(name: &str, words: &[Word]) -> bool {
+    let Some(words) = words.iter().map(Word::known).collect::<Option<Vec<&str>>>() else {
+        return false;
+    };
+    let flags = |letters: &str| {
+        words.iter().all(|word| match word.strip_prefix('-') {
+            Some(flags) => !flags.is_empty() && flags.chars().all(|flag| letters.contains(flag)),
+            None => false,
+        })
+    };
+    let number = |word: &&str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
+    match (name, words.as_slice()) {
+        ("history", []) => true,
+        ("history", [count]) => number(count),
+        ("hash", words) => {
+            matches!(words, [] | ["-r" | "-l"])
+                || words.iter().all(|word| !word.starts_with('-'))
+                || words.first() == Some(&"-t")
+        }
+        ("compgen", [_, ..]) => flags("abcdefgjksuv"),
+        ("complete", words) => matches!(words, [] | ["-p", ..]),
+        ("bind", [_, ..]) => flags("lpPsSvVX"),
+        ("enable", _) => flags("apsn") && words.first() != Some(&"-n"),
+        _ => false,
     }
 }
 

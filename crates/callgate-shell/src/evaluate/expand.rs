@@ -7,7 +7,7 @@ use super::state::{State, Value};
 use crate::stream::Stream;
 use crate::syntax::Dialect;
 use crate::syntax::ast::{Part, Span, Substitution, Word as Source};
-use crate::word::Word;
+use crate::word::{DIGITS, PLAIN, Word};
 use std::rc::Rc;
 
 impl Evaluator<'_> {
@@ -191,7 +191,7 @@ impl Evaluator<'_> {
             }
             Part::Parameter(parameter) => self.parameter(parameter, state, quoted, fields),
             Part::Command(body) => {
-                let output = self.substitution(body, state, &Stream::Unconnected);
+                let output = self.substitution(body, state, self.input);
                 self.output(output, state, quoted, fields);
             }
             Part::Arithmetic(parts, span) => {
@@ -199,8 +199,8 @@ impl Evaluator<'_> {
                 fields.push(&value, quoted, self.splitting(state));
             }
             Part::Process { reads, body } => {
-                let input = if *reads { Stream::Unconnected } else { Stream::Unknown };
-                self.substitution(body, state, &input);
+                let input = if *reads { self.input } else { &Stream::Unknown };
+                self.substitution(body, state, input);
                 fields.open.push_text("/dev/fd/63", true);
             }
             Part::Unclear(why, span) => {
@@ -241,7 +241,14 @@ impl Evaluator<'_> {
                     fields.open.pieces.push(Piece::Unknown { why, many: !quoted });
                 }
             },
-            Stream::Word => fields.open.pieces.push(Piece::Pattern { pattern: Rc::from("*"), quoted: true }),
+            Stream::Word => {
+                let pattern = Rc::from(if quoted || !fields.splits { PLAIN } else { "*" });
+                fields.open.pieces.push(Piece::Pattern { pattern, quoted: true });
+            }
+            Stream::Number => fields.open.pieces.push(Piece::Pattern { pattern: Rc::from(DIGITS), quoted: true }),
+            Stream::Numbers if !quoted && fields.splits && self.splitting(state) == Splitting::Blanks => {
+                fields.open.pieces.push(Piece::Pattern { pattern: Rc::from(DIGITS), quoted: true });
+            }
             _ => {
                 let why = Rc::from("the output of a command");
                 fields.open.pieces.push(Piece::Unknown { why, many: !quoted });
@@ -332,6 +339,10 @@ impl Fields {
             Value::Number => self.open.pieces.push(Piece::Number),
             Value::Below(directory) => {
                 self.open.pieces.push(Piece::Below { directory: Rc::clone(directory), many: splits });
+            }
+            // Without quotes an empty word goes away.
+            Value::Glob(pattern) if splits && &**pattern == PLAIN => {
+                self.open.pieces.push(Piece::Pattern { pattern: Rc::from("*"), quoted: true });
             }
             Value::Glob(pattern) => {
                 self.open.pieces.push(Piece::Pattern { pattern: Rc::clone(pattern), quoted: !splits });

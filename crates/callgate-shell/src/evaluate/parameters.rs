@@ -228,8 +228,9 @@ impl Evaluator<'_> {
         let given = match &value {
             Value::Text(text) => Some(!text.is_empty() || !colon),
             Value::Unset => Some(false),
-            Value::Unknown(_) => None,
-            Value::Number | Value::Below(_) | Value::Glob(_) | Value::Prefix(..) => Some(true),
+            // What a program printed, or a pattern matched, may have been nothing.
+            Value::Unknown(_) | Value::Below(_) | Value::Glob(_) => None,
+            Value::Number | Value::Prefix(..) => Some(true),
         };
         match (given, kind) {
             (Some(true), TestKind::Alternative) | (Some(false), TestKind::Default) => {
@@ -252,6 +253,10 @@ impl Evaluator<'_> {
                 if kind == TestKind::Assign {
                     state.set(&parameter.name, Value::unknown("it may have had a value before"));
                 }
+                let value = match value {
+                    Value::Unknown(_) => value,
+                    _ => Value::unknown("it may have been empty"),
+                };
                 fields.push(&value, quoted, splitting);
             }
         }

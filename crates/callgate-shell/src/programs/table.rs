@@ -362,6 +362,10 @@ pub enum Output {
     Program,
     /// One plain word: no blanks, no slash, no dash in front.
     Word,
+    /// One whole number in digits.
+    Number,
+    /// Whole numbers in digits, any number of them.
+    Numbers,
     /// Local data.
     Data,
     /// Something from the network.

@@ -135,7 +135,13 @@ fn items(stream: &Stream, separator: Separator) -> Vec<Word> {
             };
             if found.len() > MAX_LINES { unknown() } else { found.into_iter().map(Word::Known).collect() }
         }
-        Stream::Word | Stream::Data | Stream::Environment | Stream::Fetched | Stream::Unknown => unknown(),
+        Stream::Word
+        | Stream::Number
+        | Stream::Numbers
+        | Stream::Data
+        | Stream::Environment
+        | Stream::Fetched
+        | Stream::Unknown => unknown(),
     }
 }
 

@@ -65,6 +65,8 @@ pub(super) fn entry<'a>(
                 "directory" => Output::Directory,
                 "program" => Output::Program,
                 "word" => Output::Word,
+                "number" => Output::Number,
+                "numbers" => Output::Numbers,
                 "data" => Output::Data,
                 "fetched" => Output::Fetched,
                 "unknown" => Output::Unknown,
