@@ -188,6 +188,9 @@ fn work_is_bounded() {
     assert!(!with_limits(&long, Limits::default()).commands.is_empty());
 }
 
+/// A kind of command, and how to make one of this size.
+type Shape = (&'static str, fn(usize) -> String);
+
 /// Something for each number, side by side.
 fn each(count: usize, piece: impl Fn(usize) -> String) -> String {
     (0..count).map(piece).collect()
@@ -196,7 +199,7 @@ fn each(count: usize, piece: impl Fn(usize) -> String) -> String {
 #[test]
 fn work_grows_with_the_length_and_not_faster() {
     let limits = Limits { bytes: usize::MAX, nodes: usize::MAX, steps: usize::MAX, ..Limits::default() };
-    let shapes: [(&str, fn(usize) -> String); 19] = [
+    let shapes: [Shape; 19] = [
         ("names", |count| format!("rm {}", each(count, |number| format!("f{number} ")))),
         ("copies", |count| format!("cp {} d", each(count, |number| format!("f{number} ")))),
         ("destinations", |count| {

@@ -241,14 +241,14 @@ impl<'t> Scanner<'t> {
     }
 
     /// An option where any is accepted: words up to the next option are its values.
-    pub(super) fn any_option(&mut self, name: &Cow<'t, str>, value: Option<&str>) -> bool {
+    pub(super) fn any_option(&mut self, name: &str, value: Option<&str>) -> bool {
         let Some(level) = self.found.level() else {
             return false;
         };
         let mut given = Given {
             form: &ANY_OPTION,
             level: self.found.levels.len().saturating_sub(1),
-            name: name.clone(),
+            name: Cow::Owned(name.to_owned()),
             values: value.map(|value| (Cow::Owned(Word::Known(value.to_owned())), &ANY_VALUE)).into_iter().collect(),
             rest: None,
             negated: false,
