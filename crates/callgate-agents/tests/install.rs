@@ -1,6 +1,11 @@
 //! Installing, looking and uninstalling on real files in homes of their own.
 
-#![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "a test says what is missing by failing")]
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test says what is missing by failing"
+)]
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
@@ -8,7 +13,8 @@ use std::path::{Path, PathBuf};
 
 use callgate_agents::install::canary::Expected;
 use callgate_agents::install::{
-    HARD_DENIES, InstallError, Installer, Receipt, Report, Scope, Sighting, State, Steps, Surroundings, all, find, report,
+    HARD_DENIES, InstallError, Installer, Receipt, Report, Scope, Sighting, State, Steps, Surroundings, all, find,
+    report,
 };
 use serde_json::Value;
 
@@ -269,7 +275,10 @@ fn codex_is_told_that_its_user_trusts_the_hook_only_when_asked() {
     let world = World::new();
     let configuration = "model = \"x\" # mine\n\n[projects.\"/p\"]\ntrust_level = \"trusted\"\n";
     world.write(".codex/config.toml", configuration);
-    world.write(".codex/hooks.json", "{\"hooks\":{\"PreToolUse\":[{\"hooks\":[{\"type\":\"command\",\"command\":\"mine\"}]}]}}");
+    world.write(
+        ".codex/hooks.json",
+        "{\"hooks\":{\"PreToolUse\":[{\"hooks\":[{\"type\":\"command\",\"command\":\"mine\"}]}]}}",
+    );
     let without = Installer { trust: false, ..world.installer(Scope::User) };
     let steps = without.install(find("codex").expect("known")).expect("installed");
     assert!(steps.advice.iter().any(|advice| advice.contains("/hooks")));
@@ -320,7 +329,11 @@ fn status_tells_installed_active_skipped_and_altered_apart() {
     assert_eq!(world.status("claude").state, State::Altered);
     assert!(world.status("claude").problems[0].contains("disableAllHooks"));
     world.write(".claude/settings.json", &text.replace("\"block\"", "\"continue\""));
-    assert!(world.status("claude").problems[0].contains("PreToolUse is missing"), "{:?}", world.status("claude").problems);
+    assert!(
+        world.status("claude").problems[0].contains("PreToolUse is missing"),
+        "{:?}",
+        world.status("claude").problems
+    );
     world.write(".claude/settings.json", &text);
     fs::remove_file(&world.program).expect("removed");
     assert!(world.status("claude").problems[0].contains("not there any more"));
@@ -334,7 +347,8 @@ fn gemini_hooks_that_are_switched_off_are_seen() {
     let text = world.read(".gemini/settings.json");
     assert!(text.contains("\"timeout\": 600000"), "milliseconds: {text}");
     assert_eq!(world.status("gemini").state, State::Proven);
-    world.write(".gemini/settings.json", &text.replace("\"theme\"", "\"hooksConfig\": {\"enabled\": false}, \"theme\""));
+    world
+        .write(".gemini/settings.json", &text.replace("\"theme\"", "\"hooksConfig\": {\"enabled\": false}, \"theme\""));
     assert!(world.status("gemini").problems[0].contains("hooksConfig.enabled"));
 }
 
@@ -352,7 +366,10 @@ fn rules_that_have_no_place_are_left_out_and_said() {
 #[test]
 fn amp_delegates_everything_before_any_other_rule() {
     let world = World::new();
-    world.write(".config/amp/settings.json", "{\n  \"amp.permissions\": [\n    {\"tool\": \"Bash\", \"action\": \"allow\"}\n  ]\n}");
+    world.write(
+        ".config/amp/settings.json",
+        "{\n  \"amp.permissions\": [\n    {\"tool\": \"Bash\", \"action\": \"allow\"}\n  ]\n}",
+    );
     world.install("amp").expect("installed");
     let settings: Value = serde_json::from_str(&world.read(".config/amp/settings.json")).expect("JSON");
     let first = &settings["amp.permissions"][0];

@@ -201,7 +201,10 @@ fn replaceable(program: &Path, surroundings: &Surroundings) -> Option<String> {
     } else {
         return None;
     };
-    Some(format!("{} lies {place}, where an agent may write; install it elsewhere, and then the hooks again", program.display()))
+    Some(format!(
+        "{} lies {place}, where an agent may write; install it elsewhere, and then the hooks again",
+        program.display()
+    ))
 }
 
 /// What the policy says of the calls by which hooks are tried out.

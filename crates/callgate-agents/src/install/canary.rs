@@ -275,9 +275,9 @@ impl Answers {
         let decision = match self {
             Answers::ClaudeLike | Answers::Explicit => specific.and_then(|it| it.get("permissionDecision")),
             Answers::Decision | Answers::ExitCode | Answers::Delegate => value.get("decision"),
-            Answers::PermissionDecision => value
-                .get("permissionDecision")
-                .or_else(|| specific.and_then(|it| it.get("permissionDecision"))),
+            Answers::PermissionDecision => {
+                value.get("permissionDecision").or_else(|| specific.and_then(|it| it.get("permissionDecision")))
+            }
             Answers::Permission => value.get("permission"),
         };
         match decision.and_then(Value::as_str) {

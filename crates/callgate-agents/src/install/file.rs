@@ -96,7 +96,10 @@ pub fn read(path: &Path, owner: Owner, below: &Path) -> Result<Found, FileError>
         let target = fs::read_link(path).unwrap_or_default();
         return Err(refused(
             path,
-            format!("is a link to {}; it is not followed, because an agent can make links. Put a file there", target.display()),
+            format!(
+                "is a link to {}; it is not followed, because an agent can make links. Put a file there",
+                target.display()
+            ),
         ));
     }
     if !metadata.is_file() {
@@ -131,21 +134,29 @@ fn look_at_owner(path: &Path, metadata: &fs::Metadata, owner: Owner) -> Result<(
     let own_group = owner != Owner::Machine && metadata.gid() == user && rustix::process::getegid().as_raw() == user;
     let sticky = metadata.is_dir() && mode & 0o1000 != 0;
     if mode & 0o002 != 0 && !sticky || mode & 0o020 != 0 && !own_group && !sticky {
-        return Err(refused(path, format!("can be written by others (mode {:o}); take that away: chmod go-w", mode & 0o777)));
+        return Err(refused(
+            path,
+            format!("can be written by others (mode {:o}); take that away: chmod go-w", mode & 0o777),
+        ));
     }
     Ok(())
 }
 
 /// The directories on the way to a file, as far as they exist.
 fn look_at_directories(path: &Path, owner: Owner, below: &Path) -> Result<(), FileError> {
-    for directory in path.ancestors().skip(1).take_while(|directory| *directory != below && directory.starts_with(below)) {
+    for directory in
+        path.ancestors().skip(1).take_while(|directory| *directory != below && directory.starts_with(below))
+    {
         let metadata = match fs::symlink_metadata(directory) {
             Ok(metadata) => metadata,
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             Err(error) => return Err(system(directory)(error)),
         };
         if metadata.is_symlink() && owner == Owner::Project {
-            return Err(refused(directory, "is a link inside the project; it is not followed, because an agent can make links"));
+            return Err(refused(
+                directory,
+                "is a link inside the project; it is not followed, because an agent can make links",
+            ));
         }
         let metadata = fs::metadata(directory).map_err(system(directory))?;
         if !metadata.is_dir() {
@@ -189,7 +200,9 @@ pub fn delete(path: &Path, found: &Found, below: &Path) -> Result<(), FileError>
         return Err(FileError::Changed(path.to_owned()));
     }
     fs::remove_file(path).map_err(system(path))?;
-    for directory in path.ancestors().skip(1).take_while(|directory| *directory != below && directory.starts_with(below)) {
+    for directory in
+        path.ancestors().skip(1).take_while(|directory| *directory != below && directory.starts_with(below))
+    {
         if fs::remove_dir(directory).is_err() {
             return sync_directory(directory);
         }
@@ -246,7 +259,11 @@ mod tests {
         write(&path, "two", &found, Owner::User, false).expect("written");
         assert_eq!(fs::read_to_string(&path).expect("there"), "two");
         assert_eq!(fs::metadata(&path).expect("there").mode() & 0o777, 0o644);
-        assert_eq!(fs::read_dir(path.parent().expect("a directory")).expect("there").count(), 1, "nothing is left over");
+        assert_eq!(
+            fs::read_dir(path.parent().expect("a directory")).expect("there").count(),
+            1,
+            "nothing is left over"
+        );
         delete(&path, &read(&path, Owner::User, &root).expect("there"), &root).expect("removed");
         assert!(!root.join("deep").exists() && root.exists());
     }

@@ -79,12 +79,20 @@ pub(super) fn claude(deny: &HardDeny) -> String {
     }
 }
 
-/// Codex's rules for commands. It has none for files; its sandbox holds those.
-pub(super) fn codex(denies: &[HardDeny]) -> String {
+/// Codex's rules for commands, compared word by word as they are written: `~` and the home that it stands for are two words.
+/// Codex 0.166 does not take commands with a bare `~` apart, so that only the second of them holds there. It has no rules
+/// for files; its sandbox holds those.
+pub(super) fn codex(denies: &[HardDeny], home: &str) -> String {
     let mut rules = format!("# {}. `callgate uninstall codex` removes it.\n", super::change::OWN_FILE);
     for deny in denies {
         if let HardDeny::Run(words) = deny {
-            let pattern: Vec<String> = words.iter().map(|word| format!("{word:?}")).collect();
+            let pattern: Vec<String> = words
+                .iter()
+                .map(|word| match word.strip_prefix('~') {
+                    Some(rest) => format!("[{}, {}]", json!(word), json!(format!("{home}{rest}"))),
+                    None => json!(word).to_string(),
+                })
+                .collect();
             rules.push_str(&format!(
                 "prefix_rule(pattern=[{}], decision=\"forbidden\", justification=\"{BECAUSE}\")\n",
                 pattern.join(", ")
@@ -167,10 +175,9 @@ mod tests {
         assert_eq!(claude(&HardDeny::Read("~/.gnupg/**")), "Read(~/.gnupg/**)");
         assert_eq!(claude(&HardDeny::Run(&["rm", "-rf", "~"])), "Bash(rm -rf ~)");
         assert_eq!(opencode(&HardDeny::Write("~/.config/callgate/**")), ("edit", "*/.config/callgate/*".to_owned()));
-        let rules = codex(&[HardDeny::Run(&["rm", "-rf", "/"]), HardDeny::Read("~/.netrc")]);
-        assert_eq!(rules.lines().skip(1).collect::<Vec<_>>(), [
-            "prefix_rule(pattern=[\"rm\", \"-rf\", \"/\"], decision=\"forbidden\", justification=\"callgate denies this always\")"
-        ]);
+        let rules = codex(&[HardDeny::Run(&["cat", "~/.netrc"]), HardDeny::Read("~/.netrc")], "/home/me");
+        assert_eq!(rules.lines().count(), 2);
+        assert!(rules.contains(r#"pattern=["cat", ["~/.netrc", "/home/me/.netrc"]], decision="forbidden""#), "{rules}");
         let rules = gemini(&[HardDeny::Read("~/.aws/credentials"), HardDeny::Run(&["rm", "-rf", "~"])]);
         assert!(rules.contains(r#"argsPattern = '"[^"]*/\.aws/credentials"'"#), "{rules}");
         assert!(rules.contains(r#"argsPattern = '"command":"\s*rm -rf ~\s*"'"#), "{rules}");

@@ -76,7 +76,11 @@ impl Receipt {
     }
 
     /// The receipt, and the file it is in. One that cannot be read counts as none.
-    pub(super) fn find(surroundings: &Surroundings, agent: &str, scope: Scope) -> Result<(Option<Self>, Found), FileError> {
+    pub(super) fn find(
+        surroundings: &Surroundings,
+        agent: &str,
+        scope: Scope,
+    ) -> Result<(Option<Self>, Found), FileError> {
         let path = Self::path(surroundings, agent, scope);
         let found = file::read(&path, owner(scope), &surroundings.ground(scope_of_file(scope), &path))?;
         let receipt = found.text.as_deref().and_then(|text| serde_json::from_str::<Receipt>(text).ok());

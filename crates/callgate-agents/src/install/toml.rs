@@ -176,7 +176,8 @@ mod tests {
     fn keys_before_all_tables_and_in_tables_that_are_there() {
         let before = "a = 1\n[features]\nx = true\n";
         let after = set(before, &["only".into()], &Scalar::Truth(true), Present::Stays).expect("TOML");
-        let after = set(&after, &["features".into(), "hooks".into()], &Scalar::Truth(true), Present::Stays).expect("TOML");
+        let after =
+            set(&after, &["features".into(), "hooks".into()], &Scalar::Truth(true), Present::Stays).expect("TOML");
         assert_eq!(after, "a = 1\nonly = true\n[features]\nx = true\nhooks = true\n");
     }
 

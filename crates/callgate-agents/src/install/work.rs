@@ -140,9 +140,8 @@ impl Installer<'_> {
     pub fn preview(&self, recipe: &dyn Recipe) -> Result<Steps, InstallError> {
         let (receipt, _) = Receipt::find(self.surroundings, recipe.name(), self.scope)?;
         let request = self.request(receipt.as_ref());
-        let plan = recipe
-            .plan(&request)
-            .ok_or(InstallError::NoPlace { agent: recipe.title(), scope: self.scope.name() })?;
+        let plan =
+            recipe.plan(&request).ok_or(InstallError::NoPlace { agent: recipe.title(), scope: self.scope.name() })?;
         let mut advice = plan.advice;
         let mut files: Vec<Step> = Vec::new();
         for change in plan.changes {

@@ -76,11 +76,8 @@ fn meaning(before: Option<Value>, path: &[String], item: &Item<'_>, position: Po
     let mut place = &mut root;
     for (index, key) in path.iter().enumerate() {
         let last = index.saturating_add(1) == path.len();
-        let empty = if last && matches!(item, Item::Element(_)) {
-            Value::Array(Vec::new())
-        } else {
-            Value::Object(Map::new())
-        };
+        let empty =
+            if last && matches!(item, Item::Element(_)) { Value::Array(Vec::new()) } else { Value::Object(Map::new()) };
         place = place.as_object_mut()?.entry(key.clone()).or_insert(empty);
     }
     match item {

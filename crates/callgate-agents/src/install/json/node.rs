@@ -52,17 +52,17 @@ impl Node {
                 let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
                 return format!("[{}]", words.join(gap));
             }
-            Node::List(elements) => (
-                '[',
-                ']',
-                elements.iter().map(|element| element.value_text(line, inner, colon, comma)).collect(),
-            ),
+            Node::List(elements) => {
+                ('[', ']', elements.iter().map(|element| element.value_text(line, inner, colon, comma)).collect())
+            }
             Node::Object(members) => (
                 '{',
                 '}',
                 members
                     .iter()
-                    .map(|(key, value)| format!("{}{colon}{}", quoted(key), value.value_text(line, inner, colon, comma)))
+                    .map(|(key, value)| {
+                        format!("{}{colon}{}", quoted(key), value.value_text(line, inner, colon, comma))
+                    })
                     .collect(),
             ),
         };
@@ -148,7 +148,8 @@ mod tests {
 
     #[test]
     fn members_are_written_in_their_order_compactly_or_over_lines() {
-        let node = Node::object([("type", "command".into()), ("args", Node::List(vec!["a\"b".into(), Node::List(vec![])]))]);
+        let node =
+            Node::object([("type", "command".into()), ("args", Node::List(vec!["a\"b".into(), Node::List(vec![])]))]);
         assert_eq!(node.compact(), r#"{"type":"command","args":["a\"b",[]]}"#);
         assert_eq!(
             node.lines("\n  ", "\t"),

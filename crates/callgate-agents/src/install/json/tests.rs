@@ -72,7 +72,10 @@ fn what_was_put_in_is_found_again_whatever_was_done_around_it() {
     let out = |text: &str| remove(text, &path(&["hooks", "Pre"]), &Item::Element(&hook()), &[]).expect("JSON");
     // Another one behind, another one before, a comment, a time limit, another hook in the same group.
     let behind = inserted.text.replace("      }\n    ]", "      },\n      {\"mine\": 1} // yes\n    ]");
-    assert_eq!(out(&behind).expect("found"), "{\n  \"hooks\": {\n    \"Pre\": [\n      {\"mine\": 1} // yes\n    ]\n  }\n}");
+    assert_eq!(
+        out(&behind).expect("found"),
+        "{\n  \"hooks\": {\n    \"Pre\": [\n      {\"mine\": 1} // yes\n    ]\n  }\n}"
+    );
     let changed = inserted.text.replace("\"type\": \"command\",", "\"type\": \"command\", \"timeout\": 5, // mine");
     assert_eq!(out(&changed).expect("found"), "{\n  \"hooks\": {\n    \"Pre\": []\n  }\n}");
     let beside = inserted.text.replace("\"hooks\": [\n", "\"hooks\": [\n          {\"command\": \"/bin/mine\"},\n");
@@ -141,11 +144,14 @@ fn settings() -> impl Strategy<Value = String> {
         prop_oneof![
             (prop::collection::vec(element, 0..4), any::<bool>(), trivia())
                 .prop_map(move |(parts, trailing, tail)| format!("[{}]", joined(parts, trailing, tail))),
-            (prop::collection::vec(member, 0..4), any::<bool>(), trivia()).prop_map(move |(members, trailing, tail)| {
-                let mut seen = std::collections::BTreeSet::new();
-                let parts = members.into_iter().filter(|(key, _)| seen.insert(key.clone())).map(|(_, it)| it).collect();
-                format!("{{{}}}", joined(parts, trailing, tail))
-            }),
+            (prop::collection::vec(member, 0..4), any::<bool>(), trivia()).prop_map(
+                move |(members, trailing, tail)| {
+                    let mut seen = std::collections::BTreeSet::new();
+                    let parts =
+                        members.into_iter().filter(|(key, _)| seen.insert(key.clone())).map(|(_, it)| it).collect();
+                    format!("{{{}}}", joined(parts, trailing, tail))
+                }
+            ),
         ]
     });
     (trivia(), value.clone(), trivia(), value, trivia(), any::<bool>()).prop_map(|(a, value, b, hooks, c, comma)| {

@@ -36,8 +36,10 @@ impl Recipe for Amp {
             return None;
         }
         let script = request.surroundings.own_data().join("hooks/amp");
-        let text =
-            format!("#!/bin/sh\n# {OWN_FILE}: Amp starts delegates without arguments.\nexec {}\n", line(&request.patient_words(self.name())));
+        let text = format!(
+            "#!/bin/sh\n# {OWN_FILE}: Amp starts delegates without arguments.\nexec {}\n",
+            line(&request.patient_words(self.name()))
+        );
         let to = script.to_string_lossy().into_owned();
         let rule = Node::object([("tool", "*".into()), ("action", "delegate".into()), ("to", to.clone().into())]);
         Some(Plan {

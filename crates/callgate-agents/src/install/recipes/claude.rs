@@ -75,7 +75,10 @@ impl Recipe for Claude {
             edits.push(JsonEdit::member(&[], "allowManagedHooksOnly", true.into()).if_possible());
         }
         Some(Plan {
-            changes: vec![Change { path: settings(request.scope, request.surroundings), content: Content::Json(edits) }],
+            changes: vec![Change {
+                path: settings(request.scope, request.surroundings),
+                content: Content::Json(edits),
+            }],
             canary: Canary {
                 start: Start::Program(words),
                 environment: vec![("CLAUDECODE", "1")],

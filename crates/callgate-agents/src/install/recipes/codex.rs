@@ -103,11 +103,12 @@ impl Recipe for Codex {
 
     fn plan(&self, request: &Request<'_>) -> Option<Plan> {
         let layer = layer(request.scope, request.surroundings);
-        let edits =
-            EVENTS.iter().map(|(event, _, matcher)| JsonEdit::element(&["hooks", event], hook_group(request, *matcher)));
+        let edits = EVENTS
+            .iter()
+            .map(|(event, _, matcher)| JsonEdit::element(&["hooks", event], hook_group(request, *matcher)));
         let mut changes = vec![Change { path: layer.join("hooks.json"), content: Content::Json(edits.collect()) }];
         if !request.mirror.is_empty() && request.scope != Scope::Managed {
-            let text = mirror::codex(request.mirror);
+            let text = mirror::codex(request.mirror, &request.surroundings.home.to_string_lossy());
             changes.push(Change {
                 path: layer.join("rules/callgate.rules"),
                 content: Content::Whole { text, executable: false },

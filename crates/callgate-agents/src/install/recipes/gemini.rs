@@ -52,9 +52,9 @@ impl Recipe for Gemini {
 
     fn plan(&self, request: &Request<'_>) -> Option<Plan> {
         let layer = layer(request.scope, request.surroundings);
-        let edits = EVENTS
-            .iter()
-            .map(|(event, matcher)| JsonEdit::element(&["hooks", event], group(*matcher, handler(request, self.name()))));
+        let edits = EVENTS.iter().map(|(event, matcher)| {
+            JsonEdit::element(&["hooks", event], group(*matcher, handler(request, self.name())))
+        });
         let mut changes = vec![Change { path: layer.join("settings.json"), content: Content::Json(edits.collect()) }];
         // Policies of a project are not read.
         if !request.mirror.is_empty() && request.scope != Scope::Project {

@@ -210,7 +210,8 @@ mod tests {
     #[test]
     fn only_events_that_the_dialect_knows_are_installed() {
         for (name, _, plan) in plans() {
-            let known: Vec<&str> = crate::find(name).expect("a dialect").events().iter().map(|event| event.name).collect();
+            let known: Vec<&str> =
+                crate::find(name).expect("a dialect").events().iter().map(|event| event.name).collect();
             for change in &plan.changes {
                 let Content::Json(edits) = &change.content else { continue };
                 for edit in edits.iter().filter(|edit| matches!(edit.what, What::Element(_))) {

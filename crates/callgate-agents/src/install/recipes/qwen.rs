@@ -40,9 +40,9 @@ impl Recipe for Qwen {
     }
 
     fn plan(&self, request: &Request<'_>) -> Option<Plan> {
-        let edits = EVENTS
-            .iter()
-            .map(|(event, matcher)| JsonEdit::element(&["hooks", event], group(*matcher, handler(request, self.name()))));
+        let edits = EVENTS.iter().map(|(event, matcher)| {
+            JsonEdit::element(&["hooks", event], group(*matcher, handler(request, self.name())))
+        });
         Some(Plan {
             changes: vec![Change {
                 path: settings(request.scope, request.surroundings)?,
@@ -66,9 +66,12 @@ impl Recipe for Qwen {
         [Scope::User, Scope::Project].into_iter().find_map(|scope| {
             let path = settings(scope, request.surroundings)?;
             let text = texts(&path)?;
-            [(["hooksConfig", "enabled"].as_slice(), false), (&["disableAllHooks"], true)].into_iter().find_map(|(key, off)| {
-                (setting(&text, key) == Some(off.into())).then(|| format!("hooks are switched off in {}", path.display()))
-            })
+            [(["hooksConfig", "enabled"].as_slice(), false), (&["disableAllHooks"], true)].into_iter().find_map(
+                |(key, off)| {
+                    (setting(&text, key) == Some(off.into()))
+                        .then(|| format!("hooks are switched off in {}", path.display()))
+                },
+            )
         })
     }
 }

@@ -71,7 +71,9 @@ impl Recipe for Windsurf {
                 },
                 answers: Answers::ExitCode,
             },
-            advice: vec!["Windsurf has no time limit to set and no rules of its own: a lost hook lets the call run".to_owned()],
+            advice: vec![
+                "Windsurf has no time limit to set and no rules of its own: a lost hook lets the call run".to_owned(),
+            ],
         })
     }
 
