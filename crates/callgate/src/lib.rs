@@ -33,6 +33,7 @@ pub mod approvals;
 pub mod call;
 pub mod clock;
 pub mod describe;
+pub mod directories;
 pub mod event;
 pub mod gate;
 pub mod grant;

@@ -15,7 +15,6 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::compile::{Compiled, Sections};
-use super::load::from_environment;
 use super::source::{Chain, Relative, Settings, Start, hexadecimal, read_text};
 use super::stored::{Image, Writer};
 
@@ -94,7 +93,7 @@ impl PolicyCache {
 
     /// The user's: `$XDG_CACHE_HOME/callgate`, or below `~/.cache`.
     pub fn of_user() -> Option<Self> {
-        from_environment("XDG_CACHE_HOME", ".cache").map(|directory| Self::new(directory.join("callgate")))
+        crate::directories::cache().map(Self::new)
     }
 
     /// Where policies are kept.

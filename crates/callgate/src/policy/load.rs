@@ -7,6 +7,7 @@ use super::layers::{Body, Layer, LayerKind, Policy, Trust};
 use super::mistake::PolicyError;
 use super::source::{BUNDLED, Chain, Relative, Start};
 use super::trust::TrustStore;
+use crate::directories;
 
 /// What policy files are called.
 pub const FILE_NAME: &str = "callgate.yaml";
@@ -49,7 +50,7 @@ impl Locations {
             workspace: Some(directory.clone()),
             directory: Some(directory),
             managed: Some(PathBuf::from(MANAGED_FILE)),
-            user: configuration_directory().map(|directory| directory.join("callgate").join(FILE_NAME)),
+            user: directories::configuration().map(|directory| directory.join(FILE_NAME)),
             trusted: TrustStore::of_user(),
         }
     }
@@ -68,22 +69,6 @@ impl Locations {
 /// Whether something lies there. What cannot be looked at counts, so that it is reported and not passed over.
 fn exists(file: &Path) -> bool {
     !matches!(std::fs::symlink_metadata(file), Err(error) if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory))
-}
-
-/// A directory from the environment: absolute, or it is not used.
-pub(crate) fn from_environment(variable: &str, below_home: &str) -> Option<PathBuf> {
-    std::env::var_os(variable)
-        .map(PathBuf::from)
-        .filter(|path| path.is_absolute())
-        .or_else(|| Some(std::env::home_dir()?.join(below_home)))
-}
-
-pub(crate) fn configuration_directory() -> Option<PathBuf> {
-    from_environment("XDG_CONFIG_HOME", ".config")
-}
-
-pub(crate) fn data_directory() -> Option<PathBuf> {
-    from_environment("XDG_DATA_HOME", ".local/share")
 }
 
 impl Policy {

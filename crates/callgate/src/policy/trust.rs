@@ -23,7 +23,7 @@ impl TrustStore {
 
     /// The user's store: `$XDG_DATA_HOME/callgate/trusted`, or below `~/.local/share`.
     pub fn of_user() -> Option<Self> {
-        super::load::data_directory().map(|directory| Self::new(directory.join("callgate/trusted")))
+        crate::directories::data().map(|directory| Self::new(directory.join("trusted")))
     }
 
     /// Where the store is.

@@ -8,12 +8,14 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
+
+use crate::policy::matching::hash;
 
 /// How many bytes a page has, at most. Only a text that is longer has a page of its own, as long as it needs.
 pub(crate) const PAGE: usize = 4096;
 const MAGIC: &[u8; 16] = b"callgate policy\n";
-const SUM: usize = 16;
+const SUM: usize = 8;
+const SUM_FAMILY: u8 = 255;
 /// Offset, length and checksum of a page.
 const ENTRY: usize = 8 + SUM;
 /// Magic, length of the head, number of pages, checksum of what lies before the pages.
@@ -46,17 +48,9 @@ pub(crate) struct Writer {
     pages: Vec<Vec<u8>>,
 }
 
-fn sum(parts: &[&[u8]]) -> [u8; SUM] {
-    let mut hasher = Sha256::new();
-    for part in parts {
-        hasher.update(part);
-    }
-    let digest = hasher.finalize();
-    let mut sum = [0; SUM];
-    for (to, from) in sum.iter_mut().zip(digest.iter()) {
-        *to = *from;
-    }
-    sum
+/// A checksum against accidents. It keeps nobody out: who can write the file could also write a checksum that fits, or the policy.
+fn sum(bytes: &[u8]) -> [u8; SUM] {
+    hash(SUM_FAMILY, bytes).to_le_bytes()
 }
 
 impl Writer {
@@ -77,16 +71,16 @@ impl Writer {
         for page in &self.pages {
             table.extend_from_slice(&u32::try_from(offset).unwrap_or(u32::MAX).to_le_bytes());
             table.extend_from_slice(&u32::try_from(page.len()).unwrap_or(u32::MAX).to_le_bytes());
-            table.extend_from_slice(&sum(&[page]));
+            table.extend_from_slice(&sum(page));
             offset = offset.saturating_add(page.len());
         }
         let mut bytes = Vec::with_capacity(offset);
         bytes.extend_from_slice(MAGIC);
         bytes.extend_from_slice(&u32::try_from(head.len()).unwrap_or(u32::MAX).to_le_bytes());
         bytes.extend_from_slice(&self.next_page().to_le_bytes());
-        bytes.extend_from_slice(&sum(&[head, &table]));
-        bytes.extend_from_slice(head);
-        bytes.extend_from_slice(&table);
+        let front = [head, &table].concat();
+        bytes.extend_from_slice(&sum(&front));
+        bytes.extend_from_slice(&front);
         for page in &self.pages {
             bytes.extend_from_slice(page);
         }
@@ -114,7 +108,7 @@ impl Image {
                 both
             }
         };
-        if sum(&[&head]) != expected {
+        if sum(&head) != expected {
             return None;
         }
         let table = head.split_off(head_length);
@@ -143,7 +137,7 @@ impl Image {
                 bytes
             }
         };
-        (sum(&[&bytes]) == entry).then_some(bytes)
+        (sum(&bytes) == entry).then_some(bytes)
     }
 
     /// Something in the file is not as it was written.
