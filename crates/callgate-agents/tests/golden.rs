@@ -39,11 +39,8 @@ fn settings_look_as_a_person_would_have_written_them() {
         fs::create_dir_all(settings.parent().expect("a directory")).expect("made");
         fs::copy(&path, &settings).expect("copied");
         let surroundings = Surroundings::of_home(&root);
-        let mirror = [
-            HardDeny::Read("~/.netrc"),
-            HardDeny::Write("~/.config/callgate/**"),
-            HardDeny::Run(&["rm", "-rf", "~"]),
-        ];
+        let mirror =
+            [HardDeny::Read("~/.netrc"), HardDeny::Write("~/.config/callgate/**"), HardDeny::Run(&["rm", "-rf", "~"])];
         let installer = Installer {
             surroundings: &surroundings,
             program: Path::new("/usr/bin/callgate"),

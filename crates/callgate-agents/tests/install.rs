@@ -188,16 +188,18 @@ fn settings() -> impl proptest::strategy::Strategy<Value = String> {
     ];
     let key = prop_oneof![Just("hooks"), Just("permissions"), Just("model"), Just("env")];
     let member = (gap(), key, gap(), value, gap());
-    (prop::collection::vec(member, 0..5), any::<bool>(), gap(), any::<bool>()).prop_map(|(members, comma, tail, mark)| {
-        let mut seen = std::collections::BTreeSet::new();
-        let members: Vec<String> = members
-            .into_iter()
-            .filter(|(_, key, ..)| seen.insert(*key))
-            .map(|(a, key, b, value, c)| format!("{a}\"{key}\":{b}{value}{c}"))
-            .collect();
-        let comma = if comma && !members.is_empty() { "," } else { "" };
-        format!("{}{{{}{comma}{tail}}}{tail}", if mark { "\u{feff}" } else { "" }, members.join(","))
-    })
+    (prop::collection::vec(member, 0..5), any::<bool>(), gap(), any::<bool>()).prop_map(
+        |(members, comma, tail, mark)| {
+            let mut seen = std::collections::BTreeSet::new();
+            let members: Vec<String> = members
+                .into_iter()
+                .filter(|(_, key, ..)| seen.insert(*key))
+                .map(|(a, key, b, value, c)| format!("{a}\"{key}\":{b}{value}{c}"))
+                .collect();
+            let comma = if comma && !members.is_empty() { "," } else { "" };
+            format!("{}{{{}{comma}{tail}}}{tail}", if mark { "\u{feff}" } else { "" }, members.join(","))
+        },
+    )
 }
 
 proptest::proptest! {

@@ -73,7 +73,10 @@ fn only_a_clear_yes_lets_a_call_run() {
     assert_eq!(told(Some(&denied)), "stopped not this");
     assert_eq!(told(Some("cat >/dev/null; echo why >&2; exit 2")), "stopped why");
     // It is told what is called.
-    assert_eq!(told(Some("grep -q '\"tool_input\":{\"command\":\"ls\"}' || exit 0; echo seen >&2; exit 2")), "stopped seen");
+    assert_eq!(
+        told(Some("grep -q '\"tool_input\":{\"command\":\"ls\"}' || exit 0; echo seen >&2; exit 2")),
+        "stopped seen"
+    );
     for script in [
         "cat >/dev/null",
         "exit 0",

@@ -237,7 +237,10 @@ fn within_reach(steps: &Steps, gate: &Gate, project: &Path) -> Vec<String> {
         .iter()
         .filter(|step| decision(gate, writes(&step.path), project) == Decision::Allow)
         .map(|step| {
-            format!("your policy lets agents write {}, and so switch callgate off; add a rule that denies it", step.path.display())
+            format!(
+                "your policy lets agents write {}, and so switch callgate off; add a rule that denies it",
+                step.path.display()
+            )
         })
         .collect()
 }

@@ -33,7 +33,8 @@ fn put(document: &Document<'_>, path: &[String], item: &Item<'_>, position: Posi
         // An empty file, or one of comments alone.
         let node = wrapped(path, item);
         let newline = if document.text.is_empty() || document.text.ends_with('\n') { "" } else { style.newline };
-        let written = format!("{}{newline}{}{}", document.text, node.over_lines(style.newline, &style.unit), style.newline);
+        let written =
+            format!("{}{newline}{}{}", document.text, node.over_lines(style.newline, &style.unit), style.newline);
         return Ok(Inserted { text: written, created: Some(Vec::new()) });
     };
     let mut found = root;
@@ -137,8 +138,12 @@ impl Style {
                     let line = format!("{}{indent}", self.newline);
                     self.append(text, last.end, &line, item, &mut splices);
                 }
-                (None, Position::First) => splices.insert(first.start, format!("{},{}", self.on_one_line(item), self.gap())),
-                (None, Position::Last) => splices.insert(last.end, format!(",{}{}", self.gap(), self.on_one_line(item))),
+                (None, Position::First) => {
+                    splices.insert(first.start, format!("{},{}", self.on_one_line(item), self.gap()))
+                }
+                (None, Position::Last) => {
+                    splices.insert(last.end, format!(",{}{}", self.gap(), self.on_one_line(item)))
+                }
             },
             _ if self.compact => splices.insert(container.inside(), self.on_one_line(item)),
             _ => {

@@ -44,7 +44,8 @@ impl Node {
                 format!("[{}]", joined(elements.iter().map(|element| element.on_one_line(blanks)).collect()))
             }
             Node::Object(members) => {
-                let member = |(key, value): &(String, Node)| format!("{}{colon}{}", quoted(key), value.on_one_line(blanks));
+                let member =
+                    |(key, value): &(String, Node)| format!("{}{colon}{}", quoted(key), value.on_one_line(blanks));
                 format!("{{{edge}{}{edge}}}", joined(members.iter().map(member).collect()))
             }
         }
@@ -59,7 +60,8 @@ impl Node {
                 ('[', ']', elements.iter().map(|element| element.over_lines(&inner, unit)).collect())
             }
             Node::Object(members) => {
-                let member = |(key, value): &(String, Node)| format!("{}: {}", quoted(key), value.over_lines(&inner, unit));
+                let member =
+                    |(key, value): &(String, Node)| format!("{}: {}", quoted(key), value.over_lines(&inner, unit));
                 ('{', '}', members.iter().map(member).collect())
             }
         };
