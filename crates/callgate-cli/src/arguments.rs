@@ -30,6 +30,9 @@ pub enum Task {
     Policy(PolicyTask),
     /// Write a commented policy file into the current directory
     Init(InitArguments),
+    /// Turn an agent's own permission rules into a policy, and show on example calls that nothing became looser
+    #[command(after_help = crate::import::EXAMPLES)]
+    Import(crate::import::ImportArguments),
     /// Trust the project's policy file as it is now, so that it may also loosen rules
     Trust(TrustArguments),
     /// Put callgate in front of coding agents; without names, say which are there

@@ -8,6 +8,7 @@ mod choice;
 mod explain;
 mod grant;
 mod hook;
+mod import;
 mod init;
 mod install;
 mod jsonl;
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
         Task::Explain(arguments) => explain::run(&arguments),
         Task::Policy(task) => policy::run(task),
         Task::Init(arguments) => init::run(&arguments),
+        Task::Import(arguments) => import::run(&arguments),
         Task::Trust(arguments) => trust::run(&arguments),
         Task::Install(arguments) => install::install(&arguments),
         Task::Uninstall(arguments) => install::uninstall(&arguments),

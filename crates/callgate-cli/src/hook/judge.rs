@@ -7,9 +7,10 @@ use callgate::approvals::channel::{Elsewhere, Nobody};
 use callgate::approvals::{Answer as Said, Approvals, AskError, Channel, Question};
 use callgate::policy::{Locations, Policy, PolicyCache};
 use callgate::refusal::Refusal;
+use callgate::report::Report;
 use callgate::{Call, Gate, Verdict};
-use callgate_agents::{After, Agent, Answer, Incoming};
-use callgate_audit::{AuditSink, Log, Settings};
+use callgate_agents::{After, Agent, Answer, Event, Incoming, Outcome};
+use callgate_audit::{AuditSink, Ended, Log, Sync, Witness};
 use callgate_store::LazyStore;
 
 use super::arguments::{AskWhom, HookArguments};
@@ -59,24 +60,28 @@ fn permitted(
     deadline: &Deadline,
     incoming: &Incoming,
     session: &Session,
-    call: &Call,
+    called: &Call,
 ) -> Result<(), No> {
     let trouble = |why: String| No::Trouble(format!("callgate: {why}"));
     let workspace = session.workspace.clone().ok_or_else(|| trouble("the project's directory is not known".into()))?;
-    let mut call = call.clone();
+    let mut call = called.clone();
     call.origin.workspace = Some(workspace.clone());
     call.origin.directory.get_or_insert(workspace.clone());
     let policy = policy(arguments.policy.as_deref(), &workspace).map_err(|why| trouble(why.to_string()))?;
-    let log = open_log().map_err(trouble)?;
+    let log = open_log(&policy).map_err(trouble)?;
     let left = Arc::new(AtomicBool::new(false));
     let approvals = Approvals::new(Arc::new(LazyStore::of_user()), channel(arguments, incoming, &left));
     let gate = Gate::builder().policy(policy).approvals(approvals).events(AuditSink::new(log)).build();
     let _ = deadline;
     match gate.check(call) {
-        Verdict::Permitted(_) => session
-            .judged(incoming, incoming.call().ok_or_else(|| trouble("there is no call".into()))?)
+        Verdict::Permitted(permit) => session
+            .judged(incoming, called, Some(permit.id()))
             .map_err(|error| trouble(format!("the verdict cannot be remembered: {error}"))),
-        Verdict::Refused(refusal) if left.load(Ordering::SeqCst) => Err(No::LeftToTheAgent(refusal)),
+        Verdict::Refused(refusal) if left.load(Ordering::SeqCst) => {
+            // The agent's user may say yes to it, and then it runs.
+            let _ = session.judged(incoming, called, None);
+            Err(No::LeftToTheAgent(refusal))
+        }
         Verdict::Refused(refusal) => Err(No::Refused(refusal)),
     }
 }
@@ -99,9 +104,14 @@ fn policy(named: Option<&str>, workspace: &std::path::Path) -> Result<Policy, cr
     Ok(loaded.policy)
 }
 
-fn open_log() -> Result<Log, String> {
-    let settings = Settings::of_user().map_err(|error| error.to_string())?;
-    Log::open(settings).map_err(|error| format!("the audit log: {error}"))
+/// The log. Unless the policy says otherwise, an entry is handed to the operating system and not waited for until it is on the disk:
+/// it outlives this process and the agent, and only a failure of the whole machine can take it, with what the tool did.
+fn open_log(policy: &Policy) -> Result<Log, String> {
+    let mut settings = choice::log_settings(policy).map_err(|trouble| trouble.to_string())?;
+    if policy.audit_settings().sync.is_none() {
+        settings = settings.sync(Sync::Os);
+    }
+    Log::open_briefly(settings).map_err(|error| format!("the audit log: {error}"))
 }
 
 /// Who answers where the policy says ask.
@@ -124,10 +134,43 @@ impl Channel for TheAgent {
     }
 }
 
-/// Notes what a tool did that ran, and whether it had a verdict.
-pub fn after(incoming: &Incoming, session: &Session, after: &After) {
-    let _ = session.was_judged(incoming, &after.call);
+/// Notes how a tool ended that ran; and that it had no verdict, if it had none.
+pub fn after(arguments: &HookArguments, incoming: &Incoming, session: &Session, after: &After) -> Result<(), String> {
+    let witness = witness(arguments, session)?;
+    let noted = match session.verdict(incoming, &after.call) {
+        Some(id) => {
+            let mut report = Report::default();
+            if let Some(result) = &after.result {
+                report.result(result.to_string().as_bytes());
+            }
+            let success = match after.outcome {
+                Outcome::Succeeded => Some(true),
+                Outcome::Failed => Some(false),
+                Outcome::Unknown => None,
+            };
+            let id = id.as_deref().or(incoming.call_id.as_deref()).unwrap_or_default();
+            witness.finished(id, &after.call.tool, &incoming.origin, Ended { success, report, ..Ended::default() })
+        }
+        None => {
+            let reason = "no verdict that let it run was given in this session";
+            witness.ran_without_verdict(&after.call, incoming.call_id.as_deref(), reason)
+        }
+    };
+    noted.map(|_| ()).map_err(|error| error.to_string())
 }
 
 /// Notes that a session began or ended.
-pub fn notice(_incoming: &Incoming, _session: &Session) {}
+pub fn notice(arguments: &HookArguments, incoming: &Incoming, session: &Session) -> Result<(), String> {
+    let noted = match incoming.event {
+        Event::SessionStart => witness(arguments, session)?.session_started(&incoming.origin, None, None),
+        Event::SessionEnd => witness(arguments, session)?.session_ended(&incoming.origin, None),
+        _ => return Ok(()),
+    };
+    noted.map(|_| ()).map_err(|error| error.to_string())
+}
+
+fn witness(arguments: &HookArguments, session: &Session) -> Result<Witness, String> {
+    let workspace = session.workspace.as_deref().ok_or("the project's directory is not known")?;
+    let policy = policy(arguments.policy.as_deref(), workspace).map_err(|trouble| trouble.to_string())?;
+    Ok(Witness::new(open_log(&policy)?))
+}

@@ -22,8 +22,8 @@ const LONGEST: u64 = 4 << 20;
 enum Line {
     /// Where the session began. The first such line counts.
     Began(PathBuf),
-    /// A call that was judged.
-    Judged(String),
+    /// A call that was let pass or left to the agent's user: what it is recognised by, and its id in the log.
+    Judged(String, Option<String>),
 }
 
 /// A session.
@@ -32,6 +32,8 @@ pub struct Session {
     lines: Vec<Line>,
     /// The project that the session is about.
     pub workspace: Option<PathBuf>,
+    /// Nothing was remembered of it.
+    pub is_new: bool,
 }
 
 impl Session {
@@ -40,7 +42,7 @@ impl Session {
         let origin = &incoming.origin;
         let Some(session) = origin.session.as_deref() else {
             let workspace = origin.workspace.clone().or(directory);
-            return Ok(Self { file: None, lines: Vec::new(), workspace });
+            return Ok(Self { file: None, lines: Vec::new(), workspace, is_new: false });
         };
         let trouble =
             |error: std::io::Error| format!("what callgate remembers of this session cannot be used: {error}");
@@ -50,10 +52,11 @@ impl Session {
         Read::by_ref(&mut file).take(LONGEST).read_to_string(&mut text).map_err(trouble)?;
         // A line that was cut off by a kill is no line.
         let lines: Vec<Line> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-        let mut opened = Self { file: Some(file), lines, workspace: None };
+        let is_new = lines.is_empty();
+        let mut opened = Self { file: Some(file), lines, workspace: None, is_new };
         let began = opened.lines.iter().find_map(|line| match line {
             Line::Began(directory) => Some(directory.clone()),
-            Line::Judged(_) => None,
+            Line::Judged(..) => None,
         });
         // A directory that moves is the model's choice. It says where relative paths lead, not what the project is.
         let stays = origin.directory.clone().filter(|_| !incoming.directory_moves);
@@ -72,15 +75,18 @@ impl Session {
         Ok(())
     }
 
-    /// A verdict was given on this call.
-    pub fn judged(&self, incoming: &Incoming, call: &Call) -> std::io::Result<()> {
-        append(self.file.as_ref(), &Line::Judged(identity(incoming, call)))
+    /// This call was let pass, or left to the agent's user.
+    pub fn judged(&self, incoming: &Incoming, call: &Call, id: Option<&str>) -> std::io::Result<()> {
+        append(self.file.as_ref(), &Line::Judged(identity(incoming, call), id.map(str::to_owned)))
     }
 
-    /// Whether a verdict was given on this call.
-    pub fn was_judged(&self, incoming: &Incoming, call: &Call) -> bool {
+    /// The verdict that let this call pass: its id in the log, as far as it has one.
+    pub fn verdict(&self, incoming: &Incoming, call: &Call) -> Option<Option<String>> {
         let identity = identity(incoming, call);
-        self.lines.iter().any(|line| *line == Line::Judged(identity.clone()))
+        self.lines.iter().rev().find_map(|line| match line {
+            Line::Judged(judged, id) if *judged == identity => Some(id.clone()),
+            _ => None,
+        })
     }
 }
 

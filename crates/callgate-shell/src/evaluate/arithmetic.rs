@@ -2,10 +2,10 @@
 //! value that is not known to be a number is a doubt.
 
 use super::Evaluator;
-use super::expand::DIGITS;
 use super::pieces::Piece;
 use super::state::{State, Value};
 use crate::syntax::ast::{Part, Span};
+use crate::word::DIGITS;
 
 /// Longer expressions are not worked out.
 const LONGEST: usize = 2_000;

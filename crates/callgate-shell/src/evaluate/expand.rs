@@ -7,11 +7,8 @@ use super::state::{State, Value};
 use crate::stream::Stream;
 use crate::syntax::Dialect;
 use crate::syntax::ast::{Part, Span, Substitution, Word as Source};
-use crate::word::Word;
+use crate::word::{DIGITS, PLAIN, Word};
 use std::rc::Rc;
-
-/// A number that is not known, as a pattern: nothing but digits fits it.
-pub(super) const DIGITS: &str = "+([0-9])";
 
 impl Evaluator<'_> {
     /// Expands the words of a command.
@@ -244,7 +241,10 @@ impl Evaluator<'_> {
                     fields.open.pieces.push(Piece::Unknown { why, many: !quoted });
                 }
             },
-            Stream::Word => fields.open.pieces.push(Piece::Pattern { pattern: Rc::from("*"), quoted: true }),
+            Stream::Word => {
+                let pattern = Rc::from(if quoted || !fields.splits { PLAIN } else { "*" });
+                fields.open.pieces.push(Piece::Pattern { pattern, quoted: true });
+            }
             Stream::Number => fields.open.pieces.push(Piece::Pattern { pattern: Rc::from(DIGITS), quoted: true }),
             Stream::Numbers if !quoted && fields.splits && self.splitting(state) == Splitting::Blanks => {
                 fields.open.pieces.push(Piece::Pattern { pattern: Rc::from(DIGITS), quoted: true });
@@ -339,6 +339,10 @@ impl Fields {
             Value::Number => self.open.pieces.push(Piece::Number),
             Value::Below(directory) => {
                 self.open.pieces.push(Piece::Below { directory: Rc::clone(directory), many: splits });
+            }
+            // Without quotes an empty word goes away.
+            Value::Glob(pattern) if splits && &**pattern == PLAIN => {
+                self.open.pieces.push(Piece::Pattern { pattern: Rc::from("*"), quoted: true });
             }
             Value::Glob(pattern) => {
                 self.open.pieces.push(Piece::Pattern { pattern: Rc::clone(pattern), quoted: !splits });

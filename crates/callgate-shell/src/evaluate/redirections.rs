@@ -6,7 +6,7 @@ use super::{Evaluator, opaque};
 use crate::effect::{Action, Effect, Host, Mark, Names, PathTarget, Target};
 use crate::stream::Stream;
 use crate::syntax::ast::{Descriptor, Part, Redirection, RedirectionKind, Word as Source};
-use crate::word::Word;
+use crate::word::{Word, file_pattern};
 use std::rc::Rc;
 
 /// Where a command's standard output goes.
@@ -194,7 +194,7 @@ impl Evaluator<'_> {
         for directory in state.directories.iter() {
             let names = match target {
                 Word::Known(path) => Names::Exact(absolute(directory.as_deref(), path)),
-                Word::Glob(pattern) => Names::Glob(absolute(directory.as_deref(), pattern)),
+                Word::Glob(pattern) => Names::Glob(absolute(directory.as_deref(), &file_pattern(pattern))),
                 Word::Below { directory: below, .. } => Names::Below(absolute(directory.as_deref(), below)),
                 Word::Partly { .. } | Word::Unknown { .. } => {
                     self.add(slot, opaque("a redirection whose target is not known", "redirection"));

@@ -50,7 +50,6 @@ impl Programs {
         };
         match self.find(name) {
             Some(table) => read_with(table, name, rest, invocation),
-            None if asks_about_itself(rest) => about_itself(invocation, written),
             None => unknown(invocation, written, &format!("program {written} is not known")),
         }
     }
@@ -289,18 +288,6 @@ fn unknown(invocation: &Invocation<'_>, name: &str, why: &str) -> Reading {
     collector.run(name, CodeOrigin::Unknown, "the program");
     collector.opaque(why, "the program");
     finish(collector, Stream::Unknown, None)
-}
-
-/// `--help` or `--version` and nothing else: an installed program that is asked about itself.
-fn asks_about_itself(words: &[Word]) -> bool {
-    matches!(words, [Word::Known(word)] if matches!(word.as_str(), "--help" | "--version"))
-}
-
-/// A program without a table that says what it is.
-fn about_itself(invocation: &Invocation<'_>, name: &str) -> Reading {
-    let mut collector = Collector::new(name, invocation.directory, invocation.home, invocation.stdin);
-    collector.run(name, CodeOrigin::Known, "asked about itself");
-    finish(collector, Stream::Data, None)
 }
 
 /// A file that is run by its path.

@@ -497,6 +497,7 @@ const MARK_VALUES: &[Mark] = &[
     Mark::ProjectCode,
     Mark::Credentials,
     Mark::OwnFiles,
+    Mark::Shared,
 ];
 const ZONE_VALUES: &[ZoneText] = &[ZoneText::Root, ZoneText::Readable, ZoneText::Outside, ZoneText::Unresolved];
 const CODE_VALUES: &[CodeOrigin] = &[

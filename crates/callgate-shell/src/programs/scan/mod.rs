@@ -11,7 +11,7 @@ use crate::programs::matching::matches_glob;
 use crate::programs::paths::literal_prefix;
 use crate::programs::table::{Level, OptionForm, Role, Style, Sub};
 
-use crate::word::Word;
+use crate::word::{PLAIN, Word};
 use short::Short;
 use std::borrow::Cow;
 
@@ -118,7 +118,7 @@ fn is_named(sub: &Sub, text: &str) -> bool {
 pub(in crate::programs) fn is_many(word: &Word) -> bool {
     match word {
         Word::Known(_) => false,
-        Word::Glob(_) => true,
+        Word::Glob(pattern) => pattern != PLAIN,
         Word::Below { many, .. } | Word::Partly { many, .. } | Word::Unknown { many, .. } => *many,
     }
 }
@@ -158,6 +158,7 @@ impl<'t> Scanner<'t> {
             match word {
                 Word::Known(text) => self.known(word, text),
                 Word::Partly { prefix, why, many } => self.partly(word, prefix, why, *many),
+                Word::Glob(pattern) if self.text_option(&literal_prefix(pattern)) => {}
                 Word::Glob(pattern) => {
                     self.perhaps_names(&literal_prefix(pattern), pattern);
                     self.operand(Cow::Borrowed(word));

@@ -55,6 +55,26 @@ impl<'t> Scanner<'t> {
         self.doubt(|program| format!("{shown} may be any option of {program}"));
     }
 
+    /// `--include=*.c` without quotes: whatever files are called so, they are this option with some text.
+    pub(super) fn text_option(&mut self, prefix: &str) -> bool {
+        let Some((name, _)) = prefix.split_once('=').filter(|(name, _)| name.starts_with("--")) else {
+            return false;
+        };
+        let Some((level, form, _)) = self.exact(name) else {
+            return false;
+        };
+        let text = match &form.values {
+            Values::None => false,
+            Values::Optional(role) => role.kind == RoleKind::Text,
+            Values::Words(roles) => matches!(roles.as_slice(), [role] if role.kind == RoleKind::Text),
+        };
+        if text {
+            let value = Word::Unknown { why: "names of files".to_owned(), many: false };
+            self.give(level, form, name.to_owned(), Some(value));
+        }
+        text
+    }
+
     /// File names that a program may take for options.
     pub(super) fn perhaps_names(&mut self, prefix: &str, shown: &str) {
         let is_unsafe = self.active().any(|(_, level)| level.globs_unsafe);
