@@ -39,6 +39,11 @@ pub(super) fn segments(line: &str) -> Vec<String> {
                 quote = Some(character);
                 add(&mut segments, character);
             }
+            // `2>&1`, `&>log`
+            (None, '&') if segments.last().is_some_and(|last| last.ends_with(['<', '>'])) => {
+                add(&mut segments, character)
+            }
+            (None, '&') if characters.peek() == Some(&'>') => {}
             (None, ';' | '|' | '&' | '\n' | '(' | ')') => segments.push(String::new()),
             (None, _) => add(&mut segments, character),
         }
