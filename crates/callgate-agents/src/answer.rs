@@ -3,6 +3,8 @@
 use callgate::show;
 use serde_json::Value;
 
+use crate::{Agent, EventKind, EventName};
+
 /// The most characters of a reason that an agent is given.
 const LONGEST_REASON: usize = 2_000;
 /// Said where no reason was given: some agents take a deny without one for a yes.
@@ -54,6 +56,50 @@ impl Answer {
     }
 }
 
+/// An answer to an event that decides, as far as the agent can express it, with reasons as it may see them.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Verdict<'a> {
+    /// The call may run.
+    Allow {
+        /// An object, only where the agent takes one.
+        rewritten: Option<&'a Value>,
+        /// What the agent is told beside.
+        note: Option<String>,
+    },
+    /// The call must not run.
+    Deny {
+        /// Why.
+        reason: String,
+    },
+    /// The agent's own prompt decides, only where it has one.
+    Ask {
+        /// What is at stake.
+        reason: String,
+    },
+}
+
+impl<'a> Verdict<'a> {
+    /// What is left of an answer to `agent`.
+    pub(crate) fn settle<A: Agent + ?Sized>(agent: &A, event: EventName, answer: &'a Answer) -> Self {
+        let deny = |reason: &str| Verdict::Deny { reason: plain(reason) };
+        match answer {
+            Answer::Allow { rewritten: Some(input), .. } if !input.is_object() || !agent.can_rewrite(event) => {
+                deny(&format!("this call may only run changed, which {} cannot do here", agent.name()))
+            }
+            Answer::Allow { rewritten, note } => {
+                Verdict::Allow { rewritten: rewritten.as_ref(), note: note.as_deref().map(plain) }
+            }
+            Answer::Deny { reason } => deny(reason),
+            Answer::Ask { reason } if agent.can_ask(event) => Verdict::Ask { reason: plain(reason) },
+            Answer::Ask { reason } => deny(reason),
+            Answer::Silence if event.kind == EventKind::Permission && agent.can_ask(event) => {
+                Verdict::Ask { reason: "callgate leaves this to you".to_owned() }
+            }
+            Answer::Silence => deny("callgate made no decision"),
+        }
+    }
+}
+
 /// What a hook process prints, and its exit code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Output {
@@ -80,6 +126,12 @@ impl Output {
     pub(crate) fn json(value: &Value) -> Self {
         Output { stdout: format!("{value}\n"), ..Output::silence() }
     }
+}
+
+/// An object of the entries that are there.
+pub(crate) fn object<const COUNT: usize>(entries: [(&str, Option<Value>); COUNT]) -> Value {
+    let present = entries.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    Value::Object(present.collect())
 }
 
 /// A reason as agents and their users may see it: one line, nothing hidden in it, never empty, not endless.

@@ -35,6 +35,14 @@ pub enum PayloadError {
         /// As the agent names it.
         name: String,
     },
+    /// The payload names another event than the hook's command line.
+    #[error("the hook was started for `{}` and was given `{}`", show::brief(expected), show::brief(told))]
+    AnotherEvent {
+        /// As the command line names it.
+        expected: String,
+        /// As the payload names it.
+        told: String,
+    },
     /// A version of the payload that is not known.
     #[error("version {} of the payload is not known", show::brief(version))]
     UnknownVersion {

@@ -14,10 +14,19 @@ pub(crate) struct Fields(Map<String, Value>);
 impl Fields {
     /// Reads a whole payload.
     pub(crate) fn read(payload: &[u8]) -> Result<Self, PayloadError> {
-        match json::read(payload)? {
+        Fields::of(json::read(payload)?)
+    }
+
+    /// The fields of a value that has been read.
+    pub(crate) fn of(value: Value) -> Result<Self, PayloadError> {
+        match value {
             Value::Object(map) => Ok(Fields(map)),
             _ => Err(PayloadError::NotAnObject),
         }
+    }
+
+    pub(crate) fn empty() -> Self {
+        Fields(Map::new())
     }
 
     pub(crate) fn has(&self, field: &str) -> bool {
@@ -48,6 +57,16 @@ impl Fields {
         }
     }
 
+    /// Requires text in a field and leaves it there.
+    pub(crate) fn must_have_text(&self, field: &'static str) -> Result<(), PayloadError> {
+        match self.0.get(field) {
+            Some(Value::String(text)) if !text.is_empty() => Ok(()),
+            Some(Value::String(_)) => Err(PayloadError::WrongType { field, expected: "text with something in it" }),
+            None | Some(Value::Null) => Err(PayloadError::Missing { field }),
+            Some(_) => Err(PayloadError::WrongType { field, expected: "text" }),
+        }
+    }
+
     pub(crate) fn optional_object(&mut self, field: &'static str) -> Result<Option<Fields>, PayloadError> {
         match self.take(field) {
             None => Ok(None),
@@ -60,9 +79,11 @@ impl Fields {
         self.optional_object(field)?.ok_or(PayloadError::Missing { field })
     }
 
+    /// An absolute path; an empty one is as good as none.
     pub(crate) fn optional_directory(&mut self, field: &'static str) -> Result<Option<PathBuf>, PayloadError> {
         match self.optional_text(field)? {
             None => Ok(None),
+            Some(text) if text.is_empty() => Ok(None),
             Some(text) => absolute(&text)
                 .map(Some)
                 .ok_or(PayloadError::WrongType { field, expected: "the absolute path of a directory" }),

@@ -28,6 +28,7 @@
 //! It does not protect against an agent that never calls its hook, or that ends the hook before it has answered: whoever
 //! runs the hook keeps a deadline shorter than [`Agent::patience`].
 
+pub mod acp;
 mod agent;
 pub mod agents;
 mod answer;
@@ -35,10 +36,12 @@ mod error;
 mod event;
 mod fields;
 pub mod import;
+pub mod install;
+pub mod permission_prompt;
 mod tool_events;
 
 pub use agent::{Agent, Received};
 pub use agents::{all, find};
-pub use answer::{Answer, Output};
+pub use answer::{Answer, Output, Verdict};
 pub use error::PayloadError;
 pub use event::{After, Event, EventKind, EventName, Incoming, Outcome};

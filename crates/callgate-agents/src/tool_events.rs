@@ -17,7 +17,9 @@ pub(crate) fn event_named(
     let find = |name: &str| events.iter().find(|event| event.name == name).copied();
     let unknown = |name: &str| PayloadError::UnknownEvent { agent, name: name.to_owned() };
     match (told.as_deref(), received.event) {
-        (Some(told), Some(expected)) if told != expected => Err(unknown(told)),
+        (Some(told), Some(expected)) if !told.eq_ignore_ascii_case(expected) => {
+            Err(PayloadError::AnotherEvent { expected: expected.to_owned(), told: told.to_owned() })
+        }
         (Some(name), _) | (None, Some(name)) => find(name).ok_or_else(|| unknown(name)),
         (None, None) => Err(PayloadError::Missing { field: "hook_event_name" }),
     }
@@ -29,7 +31,16 @@ pub(crate) fn read(
     events: &'static [EventName],
     received: &Received<'_>,
 ) -> Result<(Incoming, Fields), PayloadError> {
-    let mut fields = Fields::read(received.payload)?;
+    read_fields(agent, events, Fields::read(received.payload)?, received)
+}
+
+/// The same of a payload that has been read.
+pub(crate) fn read_fields(
+    agent: &'static str,
+    events: &'static [EventName],
+    mut fields: Fields,
+    received: &Received<'_>,
+) -> Result<(Incoming, Fields), PayloadError> {
     let told = fields.optional_text("hook_event_name")?;
     let name = event_named(agent, events, told, received)?;
     let origin = Origin {
@@ -64,6 +75,18 @@ fn event_of(name: EventName, fields: &mut Fields, origin: &Origin) -> Result<Eve
         EventKind::SessionEnd => Event::SessionEnd,
         EventKind::Notice => Event::Notice,
     })
+}
+
+/// The server of a tool where the agent did not say which. No server can be called this.
+const SOME_SERVER: &str = "?";
+
+/// A server's tool whose name the agent ran together with the server's. It is never one of the agent's own tools, whatever
+/// it looks like; which server's it is, is said only where exactly one fits.
+pub(crate) fn run_together(name: &str, received: &Received<'_>) -> Tool {
+    match Tool::parse_among(name, received.servers) {
+        Tool { server: Some(server), name } => Tool::of_server(server, name),
+        Tool { server: None, name } => Tool::of_server(SOME_SERVER, name),
+    }
 }
 
 impl Incoming {

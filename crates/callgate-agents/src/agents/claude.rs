@@ -5,12 +5,12 @@
 use std::time::Duration;
 
 use callgate::call::Tool;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use crate::answer::plain;
+use crate::answer::object;
 use crate::event::EventKind::{After, Before, Notice, Permission, SessionEnd, SessionStart};
 use crate::fields::absolute;
-use crate::{Agent, Answer, EventName, Incoming, Outcome, Output, PayloadError, Received, tool_events};
+use crate::{Agent, EventName, Incoming, Outcome, Output, PayloadError, Received, Verdict, tool_events};
 
 const FAILURE: &str = "PostToolUseFailure";
 
@@ -80,8 +80,12 @@ impl Agent for Claude {
         Ok(incoming)
     }
 
-    fn write(&self, event: EventName, answer: &Answer) -> Output {
-        write(event, answer)
+    fn decide(&self, event: EventName, verdict: Verdict<'_>) -> Output {
+        decide(event, verdict)
+    }
+
+    fn complain(&self, event: EventName, reason: &str) -> Output {
+        complain(event, reason)
     }
 
     fn can_ask(&self, event: EventName) -> bool {
@@ -112,50 +116,49 @@ fn of_server(server: &str, tool: &Tool) -> Tool {
     }
 }
 
-/// The answer as Claude Code, and those who took over its contract, read it.
-pub(crate) fn write(event: EventName, answer: &Answer) -> Output {
-    let specific = |entries: Value| {
-        let mut map = Map::new();
+/// What is said of one event. `hookEventName` is what makes it count.
+fn specific<const COUNT: usize>(event: EventName, entries: [(&str, Option<Value>); COUNT]) -> Output {
+    let mut entries = object(entries);
+    if let Value::Object(map) = &mut entries {
         map.insert("hookEventName".to_owned(), event.name.into());
-        if let Value::Object(entries) = entries {
-            map.extend(entries);
-        }
-        Output::json(&json!({ "hookSpecificOutput": map }))
+    }
+    Output::json(&json!({ "hookSpecificOutput": entries }))
+}
+
+/// The answer as Claude Code, and those who took over its contract, read it.
+pub(crate) fn decide(event: EventName, verdict: Verdict<'_>) -> Output {
+    if event.kind == Permission {
+        let decision = match verdict {
+            Verdict::Allow { rewritten, .. } => {
+                object([("behavior", Some("allow".into())), ("updatedInput", rewritten.cloned())])
+            }
+            Verdict::Deny { reason } => json!({ "behavior": "deny", "message": reason }),
+            // without an answer the agent asks
+            Verdict::Ask { .. } => return Output::silence(),
+        };
+        return specific(event, [("decision", Some(decision))]);
+    }
+    let (decision, reason, rewritten, note) = match verdict {
+        Verdict::Allow { rewritten, note } => ("allow", None, rewritten.cloned(), note),
+        Verdict::Deny { reason } => ("deny", Some(reason), None, None),
+        Verdict::Ask { reason } => ("ask", Some(reason), None, None),
     };
-    let decision = |decision: &str, reason: &str| {
-        specific(json!({ "permissionDecision": decision, "permissionDecisionReason": plain(reason) }))
-    };
-    match (event.kind, answer) {
-        (Before, Answer::Allow { rewritten, note }) => {
-            let mut entries = json!({ "permissionDecision": "allow" });
-            if let Some(input) = rewritten {
-                entries["updatedInput"] = input.clone();
-            }
-            if let Some(note) = note {
-                entries["additionalContext"] = plain(note).into();
-            }
-            specific(entries)
-        }
-        (Before, Answer::Deny { reason }) => decision("deny", reason),
-        (Before, Answer::Ask { reason }) => decision("ask", reason),
-        (Before, Answer::Silence) => decision("deny", "callgate made no decision"),
-        (Permission, Answer::Allow { rewritten, .. }) => {
-            let mut entries = json!({ "behavior": "allow" });
-            if let Some(input) = rewritten {
-                entries["updatedInput"] = input.clone();
-            }
-            specific(json!({ "decision": entries }))
-        }
-        (Permission, Answer::Deny { reason }) => {
-            specific(json!({ "decision": { "behavior": "deny", "message": plain(reason) } }))
-        }
-        // the tool has run: this tells the model, and stops nothing
-        (After, Answer::Deny { reason }) => Output::json(&json!({ "decision": "block", "reason": plain(reason) })),
-        (SessionStart | SessionEnd | Notice, Answer::Deny { reason }) => Output::refusal(reason),
-        (Permission, Answer::Ask { .. } | Answer::Silence)
-        | (After | SessionStart | SessionEnd | Notice, Answer::Allow { .. } | Answer::Ask { .. } | Answer::Silence) => {
-            Output::silence()
-        }
+    specific(
+        event,
+        [
+            ("permissionDecision", Some(decision.into())),
+            ("permissionDecisionReason", reason.map(Value::from)),
+            ("updatedInput", rewritten),
+            ("additionalContext", note.map(Value::from)),
+        ],
+    )
+}
+
+/// Tells the model after a tool has run, which stops nothing.
+pub(crate) fn complain(event: EventName, reason: &str) -> Output {
+    match event.kind {
+        After => Output::json(&json!({ "decision": "block", "reason": reason })),
+        _ => Output::refusal(reason),
     }
 }
 

@@ -13,6 +13,7 @@ mod registry;
 mod role;
 mod shell;
 mod tools;
+mod typed;
 mod unknown;
 mod uri;
 pub mod words;
@@ -33,6 +34,7 @@ use crate::risk::Risk;
 
 pub use built_in::built_in_tools;
 pub use registry::Registry;
+pub use typed::typed_into;
 pub use unknown::UnknownTool;
 
 /// How one tool is understood.

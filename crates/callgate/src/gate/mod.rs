@@ -25,7 +25,7 @@ use crate::approval::{Answer, ApprovalError, ApprovalRequest, Channel};
 use crate::approvals::Approvals;
 use crate::call::Call;
 use crate::describe::{Context, Registry};
-use crate::event::{EventError, EventKind, EventSink};
+use crate::event::{ApprovalDecided, EventError, EventKind, EventSink};
 use crate::json;
 use crate::path::boundary::{Boundary, Settled, Surroundings};
 use crate::path::file_system::FileSystem;
@@ -315,8 +315,9 @@ impl Gate {
 
     /// Recorded before anybody sees the question.
     fn asking(&self, request: &ApprovalRequest, recorder: &Recorder) -> Result<(), Refusal> {
-        let reason = request.reason.clone();
-        recorder.emit(EventKind::ApprovalRequested { reason }).map_err(unrecorded)
+        let timeout = request.timeout.map(|timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX));
+        let kind = EventKind::ApprovalRequested { reason: request.reason.clone(), approval: None, timeout };
+        recorder.emit(kind).map_err(unrecorded)
     }
 
     fn policy_handler(&self) -> Option<Arc<dyn PermissionHandler>> {
@@ -337,8 +338,8 @@ impl Gate {
         request: &ApprovalRequest,
         recorder: &Recorder,
     ) -> Result<(), Refusal> {
-        let given = answer.as_ref().ok().copied();
-        recorder.emit(EventKind::ApprovalDecided { answer: given, by: None }).map_err(unrecorded)?;
+        let decided = ApprovalDecided { answer: answer.as_ref().ok().copied(), ..ApprovalDecided::default() };
+        recorder.emit(EventKind::ApprovalDecided(decided)).map_err(unrecorded)?;
         let (kind, reason) = match answer {
             Ok(Answer::Approved | Answer::ApprovedForSession) => return Ok(()),
             Ok(Answer::Denied) => (RefusalKind::Permission, format!("the approver said no: {}", request.reason)),

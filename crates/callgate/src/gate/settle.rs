@@ -15,7 +15,7 @@ use crate::approvals::{
 use crate::call::Call;
 use crate::clock::Timestamp;
 use crate::describe::{PlacedEffect, built_in_tools};
-use crate::event::EventKind;
+use crate::event::{AnswerSource, ApprovalDecided, EventKind};
 use crate::grant::{Demand, Scope, Target as GrantTarget, current_scope};
 use crate::key::{KeyedRequest, approval_key};
 use crate::path::resolve::resolve;
@@ -47,10 +47,11 @@ impl Gate {
     ) -> Result<(), Refusal> {
         let mut matter = self.matter(call, judged, request)?;
         if let Some(settlement) = matter.known(approvals) {
-            return self.conclude_settlement(settlement, judged, request);
+            return self.conclude_settlement(settlement, None, judged, request);
         }
         self.announce(&mut matter, judged, request)?;
-        self.conclude_settlement(approvals.ask(&matter.question), judged, request)
+        let settlement = approvals.ask(&matter.question);
+        self.conclude_settlement(settlement, Some(&matter.question.id), judged, request)
     }
 
     /// The same without holding up a thread.
@@ -63,10 +64,12 @@ impl Gate {
     ) -> Result<(), Refusal> {
         let mut matter = self.matter(call, judged, request)?;
         if let Some(settlement) = matter.known(approvals) {
-            return self.conclude_settlement(settlement, judged, request);
+            return self.conclude_settlement(settlement, None, judged, request);
         }
         self.announce(&mut matter, judged, request)?;
-        self.conclude_settlement(approvals.ask_async(matter.question).await, judged, request)
+        let id = matter.question.id.clone();
+        let settlement = approvals.ask_async(matter.question).await;
+        self.conclude_settlement(settlement, Some(&id), judged, request)
     }
 
     /// Somebody will be asked: what they could choose is found out now, and the event is recorded before they see it.
@@ -75,8 +78,11 @@ impl Gate {
         let passes = |proposal: &Proposal| self.would_pass(matter.call, matter.explanation, &matter.asked, proposal);
         let proposals = narrowest(&asked, &passes).unwrap_or_default();
         matter.question.proposals = proposals;
-        let reason = request.reason.clone();
-        judged.recorder.emit(EventKind::ApprovalRequested { reason }).map_err(unrecorded)
+        let question = &matter.question;
+        let timeout = u64::try_from(question.asked_at.until(question.deadline).as_millis()).unwrap_or(u64::MAX);
+        let (reason, approval) = (request.reason.clone(), Some(question.id.to_string()));
+        let kind = EventKind::ApprovalRequested { reason, approval, timeout: Some(timeout) };
+        judged.recorder.emit(kind).map_err(unrecorded)
     }
 
     fn matter<'a>(&self, call: &'a Call, judged: &'a Judged, request: &ApprovalRequest) -> Result<Matter<'a>, Refusal> {
@@ -184,6 +190,7 @@ impl Gate {
     fn conclude_settlement(
         &self,
         settlement: Settlement,
+        asked: Option<&ApprovalId>,
         judged: &Judged,
         request: &ApprovalRequest,
     ) -> Result<(), Refusal> {
@@ -199,7 +206,19 @@ impl Gate {
             Outcome::Cancelled | Outcome::Unanswerable(_) => None,
         };
         let by = self.redactor.text(&by(&how, &outcome));
-        judged.recorder.emit(EventKind::ApprovalDecided { answer, by: Some(by) }).map_err(unrecorded)?;
+        let said = match &outcome {
+            Outcome::Answered(answer) => answer.reason.as_deref(),
+            Outcome::Unanswerable(why) => Some(why.as_str()),
+            Outcome::TimedOut | Outcome::Cancelled => None,
+        };
+        let decided = ApprovalDecided {
+            answer,
+            by: Some(by),
+            approval: asked.map(ToString::to_string),
+            source: source(&how, &outcome),
+            reason: said.map(|said| self.redactor.text(said)),
+        };
+        judged.recorder.emit(EventKind::ApprovalDecided(decided)).map_err(unrecorded)?;
         let (kind, reason, hint) = match (&outcome, &how) {
             (outcome, _) if outcome.is_yes() => return Ok(()),
             (_, How::DeniedBefore) => (
@@ -311,6 +330,16 @@ fn lossless(path: &Path) -> String {
 
 fn name_of(action: Action) -> String {
     format!("{action:?}").to_lowercase()
+}
+
+/// Where the answer comes from, for the log.
+fn source(how: &How, outcome: &Outcome) -> AnswerSource {
+    match how {
+        How::Session | How::DeniedBefore => AnswerSource::Earlier,
+        How::Mode | How::Automatic | How::Grants(_) => AnswerSource::Settings,
+        How::Asked | How::Store(_) if *outcome == Outcome::Cancelled => AnswerSource::Withdrawn,
+        How::Asked | How::Store(_) => AnswerSource::Asked,
+    }
 }
 
 /// Who decided, for the log.
