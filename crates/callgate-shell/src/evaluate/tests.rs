@@ -233,6 +233,8 @@ fn numbers_that_programs_print_are_safe_in_arithmetic() {
         ("for i in $(seq 1 10); do p $((i * i)); done", false),
         ("p $(( $(date +%s) - 86400 ))", false),
         ("n=$(wc -l < a); p $((n / 2))", false),
+        ("p $(( $(date -d 2025-12-25 +%s) - $(date +%s) ))", false),
+        ("p $((2#101 + 0x1f))", false),
         ("n=$(nproc); [[ $n -gt 2 ]] && p", false),
         ("[ $(id -u) -eq 0 ] && p", false),
         ("[ \"$(uname)\" = Linux ] && p", false),

@@ -368,7 +368,7 @@ fn perl_one_liners() {
             ("tr/a-z/A-Z/; print", ""),
             ("print $. if $. == 3", ""),
             ("print time, \"\\n\"", ""),
-            ("print for sort { $a <=> $b } (3,1,2)", ""),
+            ("print for sort { $a <=> $b } @x", ""),
             ("print sprintf('%d', 3)", ""),
             ("s/a/system('id')/e", "doubt"),
             ("system('id')", "doubt"),
