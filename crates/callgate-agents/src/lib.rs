@@ -35,6 +35,8 @@ mod answer;
 mod error;
 mod event;
 mod fields;
+pub mod import;
+pub mod install;
 pub mod permission_prompt;
 mod tool_events;
 

@@ -50,10 +50,11 @@ mod sink;
 pub mod verify;
 mod witness;
 
+pub use callgate::policy::{NoSync, Sync};
 pub use error::AuditError;
 pub use hash::Hash;
 pub use log::{Log, Receipt};
-pub use settings::{NoSync, Settings, Sync};
+pub use settings::Settings;
 pub use sink::AuditSink;
 pub use witness::{Ended, Witness};
 

@@ -224,7 +224,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::settings::{Settings, Sync};
+    use crate::settings::Settings;
+    use callgate::policy::Sync;
 
     fn gate(settings: &Settings) -> Gate {
         let log = Log::open(settings.clone()).unwrap();

@@ -8,14 +8,18 @@ mod choice;
 mod explain;
 mod grant;
 mod hook;
+mod import;
 mod init;
+mod install;
 mod jsonl;
 mod outcome;
 mod policy;
 mod session;
 mod shown;
+mod status;
 mod terminal;
 mod trust;
+mod watching;
 
 use std::process::ExitCode;
 
@@ -39,8 +43,14 @@ fn main() -> ExitCode {
         Task::Check(arguments) => check::run(&arguments.call),
         Task::Explain(arguments) => explain::run(&arguments),
         Task::Policy(task) => policy::run(task),
+        // Reached only for its help and for words that it does not know: a hook is read before anything else.
+        Task::Hook { .. } => return hook::run(words.get(1..).unwrap_or_default()),
         Task::Init(arguments) => init::run(&arguments),
+        Task::Import(arguments) => import::run(&arguments),
         Task::Trust(arguments) => trust::run(&arguments),
+        Task::Install(arguments) => install::install(&arguments),
+        Task::Uninstall(arguments) => install::uninstall(&arguments),
+        Task::Status(arguments) => status::run(&arguments),
         Task::Grant(task) => grant::run(task),
         Task::Approvals(task) => approvals::run(task),
         Task::Session(task) => session::run(task),

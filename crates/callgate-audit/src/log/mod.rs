@@ -26,7 +26,8 @@ use crate::error::{At, AuditError};
 use crate::key::{Key, private_directory};
 use crate::line::Tail;
 use crate::segment;
-use crate::settings::{Settings, Sync};
+use crate::settings::Settings;
+use callgate::policy::Sync;
 
 use courier::Courier;
 use state::{Context, State, Stay};

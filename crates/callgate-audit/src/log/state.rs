@@ -15,7 +15,8 @@ use crate::head::{Head, HeadFile, HeadState, Point};
 use crate::key::Key;
 use crate::line::Tail;
 use crate::segment::{self, plain_path, sync_directory};
-use crate::settings::{Settings, Sync};
+use crate::settings::Settings;
+use callgate::policy::Sync;
 
 use super::tail::{self, Rest};
 use super::{After, Receipt, Waiting};

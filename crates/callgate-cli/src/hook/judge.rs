@@ -1,18 +1,19 @@
 //! Judging a call that an agent is about to make, and noting what it made.
 
+use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use callgate::approvals::channel::{Elsewhere, Nobody};
-use callgate::approvals::{Answer as Said, Approvals, AskError, Channel, Question};
+use callgate::approvals::{Approvals, Channel};
 use callgate::policy::{Locations, Policy, PolicyCache};
 use callgate::refusal::Refusal;
+use callgate::report::Report;
 use callgate::{Call, Gate, Verdict};
-use callgate_agents::{After, Agent, Answer, Incoming};
-use callgate_audit::{AuditSink, Log, Settings};
+use callgate_agents::{After, Answer, Event, Incoming, Outcome};
+use callgate_audit::{AuditSink, Ended, Log, Sync, Witness};
 use callgate_store::LazyStore;
 
-use super::arguments::{AskWhom, HookArguments};
+use super::arguments::HookArguments;
+use super::asked::{self, Asked};
 use super::deadline::Deadline;
 use super::session::Session;
 use crate::choice;
@@ -32,16 +33,15 @@ pub fn judge(
     }
     match permitted(arguments, deadline, incoming, session, call) {
         Ok(()) => Answer::allow(),
-        Err(No::Refused(refusal)) => Answer::deny(words(&refusal)),
-        Err(No::LeftToTheAgent(refusal)) => Answer::ask(words(&refusal)),
-        Err(No::Trouble(why)) => Answer::deny(why),
+        Err(No::Refused(why) | No::Trouble(why)) => Answer::deny(why),
+        Err(No::LeftToTheAgent(why)) => Answer::ask(why),
     }
 }
 
 enum No {
-    Refused(Refusal),
+    Refused(String),
     /// The agent's own prompt shall decide.
-    LeftToTheAgent(Refusal),
+    LeftToTheAgent(String),
     Trouble(String),
 }
 
@@ -59,30 +59,39 @@ fn permitted(
     deadline: &Deadline,
     incoming: &Incoming,
     session: &Session,
-    call: &Call,
+    called: &Call,
 ) -> Result<(), No> {
     let trouble = |why: String| No::Trouble(format!("callgate: {why}"));
     let workspace = session.workspace.clone().ok_or_else(|| trouble("the project's directory is not known".into()))?;
-    let mut call = call.clone();
+    let mut call = called.clone();
     call.origin.workspace = Some(workspace.clone());
     call.origin.directory.get_or_insert(workspace.clone());
     let policy = policy(arguments.policy.as_deref(), &workspace).map_err(|why| trouble(why.to_string()))?;
-    let log = open_log().map_err(trouble)?;
-    let left = Arc::new(AtomicBool::new(false));
-    let approvals = Approvals::new(Arc::new(LazyStore::of_user()), channel(arguments, incoming, &left));
+    let log = open_log(&policy).map_err(trouble)?;
+    let asked = Arc::new(Asked::of(arguments, incoming));
+    let approvals = Approvals::new(Arc::new(LazyStore::of_user()), Arc::clone(&asked) as Arc<dyn Channel>);
     let gate = Gate::builder().policy(policy).approvals(approvals).events(AuditSink::new(log)).build();
-    let _ = deadline;
     match gate.check(call) {
-        Verdict::Permitted(_) => session
-            .judged(incoming, incoming.call().ok_or_else(|| trouble("there is no call".into()))?)
-            .map_err(|error| trouble(format!("the verdict cannot be remembered: {error}"))),
-        Verdict::Refused(refusal) if left.load(Ordering::SeqCst) => Err(No::LeftToTheAgent(refusal)),
-        Verdict::Refused(refusal) => Err(No::Refused(refusal)),
+        Verdict::Permitted(permit) => {
+            let written = permit.plan().written().map(Path::to_owned).collect();
+            session
+                .passed(incoming, called, Some(permit.id()), written)
+                .map_err(|error| trouble(format!("the verdict cannot be remembered: {error}")))
+        }
+        Verdict::Refused(refusal) => Err(match asked.question() {
+            Some(question) if asked.left_to_agent() => {
+                // The agent's user may say yes to it, and then it runs.
+                let _ = session.passed(incoming, called, None, Vec::new());
+                No::LeftToTheAgent(asked::words(&question, session))
+            }
+            Some(question) => No::Refused(format!("{}: {}", words(&refusal), asked::words(&question, session))),
+            None => No::Refused(words(&refusal)),
+        }),
     }
 }
 
 /// The policy that was named, or all layers that apply to the project; compiled only if it has changed.
-fn policy(named: Option<&str>, workspace: &std::path::Path) -> Result<Policy, crate::outcome::Trouble> {
+fn policy(named: Option<&str>, workspace: &Path) -> Result<Policy, crate::outcome::Trouble> {
     if let Some(named) = named {
         return choice::named(named);
     }
@@ -99,35 +108,53 @@ fn policy(named: Option<&str>, workspace: &std::path::Path) -> Result<Policy, cr
     Ok(loaded.policy)
 }
 
-fn open_log() -> Result<Log, String> {
-    let settings = Settings::of_user().map_err(|error| error.to_string())?;
-    Log::open(settings).map_err(|error| format!("the audit log: {error}"))
-}
-
-/// Who answers where the policy says ask.
-fn channel(arguments: &HookArguments, incoming: &Incoming, left: &Arc<AtomicBool>) -> Arc<dyn Channel> {
-    let agent: &dyn Agent = arguments.agent;
-    match arguments.ask {
-        AskWhom::Approvers => Arc::new(Elsewhere),
-        AskWhom::Agent | AskWhom::Auto if agent.can_ask(incoming.name) => Arc::new(TheAgent(Arc::clone(left))),
-        _ => Arc::new(Nobody),
+/// The log. Unless the policy says otherwise, an entry is handed to the operating system and not waited for until it is on the disk:
+/// it outlives this process and the agent, and only a failure of the whole machine can take it, with what the tool did.
+fn open_log(policy: &Policy) -> Result<Log, String> {
+    let mut settings = choice::log_settings(policy).map_err(|trouble| trouble.to_string())?;
+    if policy.audit_settings().sync.is_none() {
+        settings = settings.sync(Sync::Os);
     }
+    Log::open_briefly(settings).map_err(|error| format!("the audit log: {error}"))
 }
 
-/// Leaves the question to the agent's own prompt.
-struct TheAgent(Arc<AtomicBool>);
-
-impl Channel for TheAgent {
-    fn ask(&self, _: &Question, _: &dyn Fn() -> bool) -> Result<Said, AskError> {
-        self.0.store(true, Ordering::SeqCst);
-        Err(AskError::Unavailable("left to the agent's own prompt".into()))
-    }
-}
-
-/// Notes what a tool did that ran, and whether it had a verdict.
-pub fn after(incoming: &Incoming, session: &Session, after: &After) {
-    let _ = session.was_judged(incoming, &after.call);
+/// Notes how a tool ended that ran; and that it had no verdict, if it had none.
+pub fn after(arguments: &HookArguments, incoming: &Incoming, session: &Session, after: &After) -> Result<(), String> {
+    let witness = witness(arguments, session)?;
+    let noted = match session.verdict(incoming, &after.call) {
+        Some(id) => {
+            let mut report = Report::default();
+            if let Some(result) = &after.result {
+                report.result(result.to_string().as_bytes());
+            }
+            let success = match after.outcome {
+                Outcome::Succeeded => Some(true),
+                Outcome::Failed => Some(false),
+                Outcome::Unknown => None,
+            };
+            let id = id.as_deref().or(incoming.call_id.as_deref()).unwrap_or_default();
+            witness.finished(id, &after.call.tool, &incoming.origin, Ended { success, report, ..Ended::default() })
+        }
+        None => {
+            let reason = "no verdict that let it run was given in this session";
+            witness.ran_without_verdict(&after.call, incoming.call_id.as_deref(), reason)
+        }
+    };
+    noted.map(|_| ()).map_err(|error| error.to_string())
 }
 
 /// Notes that a session began or ended.
-pub fn notice(_incoming: &Incoming, _session: &Session) {}
+pub fn notice(arguments: &HookArguments, incoming: &Incoming, session: &Session) -> Result<(), String> {
+    let noted = match incoming.event {
+        Event::SessionStart => witness(arguments, session)?.session_started(&incoming.origin, None, None),
+        Event::SessionEnd => witness(arguments, session)?.session_ended(&incoming.origin, None),
+        _ => return Ok(()),
+    };
+    noted.map(|_| ()).map_err(|error| error.to_string())
+}
+
+fn witness(arguments: &HookArguments, session: &Session) -> Result<Witness, String> {
+    let workspace = session.workspace.as_deref().ok_or("the project's directory is not known")?;
+    let policy = policy(arguments.policy.as_deref(), workspace).map_err(|trouble| trouble.to_string())?;
+    Ok(Witness::new(open_log(&policy)?))
+}

@@ -4,6 +4,7 @@
 //! answer: what is not understood, cannot be read, cannot be logged or takes too long is refused.
 
 mod arguments;
+mod asked;
 mod deadline;
 mod judge;
 mod session;
@@ -14,6 +15,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
 use callgate::json;
+use callgate_agents::install::{Sighting, Surroundings};
 use callgate_agents::{Answer, Event, Incoming, Output, Received};
 
 use arguments::HookArguments;
@@ -57,6 +59,7 @@ fn answer(arguments: &HookArguments, deadline: &Deadline) -> Output {
     let received = Received {
         environment: &|name| std::env::var(name).ok(),
         event: arguments.event.as_deref(),
+        directory: directory.as_deref(),
         ..Received::of(&payload)
     };
     let incoming = match agent.read(&received) {
@@ -91,15 +94,26 @@ fn react(
         Err(why) if incoming.name.decides() => return Answer::deny(why),
         Err(_) => return Answer::Silence,
     };
-    match &incoming.event {
-        Event::Before(call) | Event::Permission(call) => judge::judge(arguments, deadline, incoming, &session, call),
-        Event::After(after) => {
-            judge::after(incoming, &session, after);
-            Answer::Silence
+    if session.is_new || incoming.event == Event::SessionStart {
+        seen(arguments, incoming);
+    }
+    // What is only noted decides nothing: if it cannot be noted, the agent goes on.
+    let noted = match &incoming.event {
+        Event::Before(call) | Event::Permission(call) => {
+            return judge::judge(arguments, deadline, incoming, &session, call);
         }
-        Event::SessionStart | Event::SessionEnd | Event::Notice => {
-            judge::notice(incoming, &session);
-            Answer::Silence
-        }
+        Event::After(after) => judge::after(arguments, incoming, &session, after),
+        Event::SessionStart | Event::SessionEnd | Event::Notice => judge::notice(arguments, incoming, &session),
+    };
+    if let Err(why) = noted {
+        eprintln!("callgate: {why}");
+    }
+    Answer::Silence
+}
+
+/// Leaves a trace by which `callgate status` knows that the agent really calls its hook.
+fn seen(arguments: &HookArguments, incoming: &Incoming) {
+    if let (Some(surroundings), Some(session)) = (Surroundings::of_process(), &incoming.origin.session) {
+        let _ = Sighting::note(&surroundings, arguments.agent.name(), session);
     }
 }

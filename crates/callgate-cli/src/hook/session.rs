@@ -16,14 +16,19 @@ use sha2::{Digest, Sha256};
 /// More than this is not remembered: then everything is asked about again that memory would have answered.
 const LONGEST: u64 = 4 << 20;
 
+/// Of one call, so many files are remembered.
+const MOST_WRITTEN: usize = 100;
+
 /// One line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Line {
     /// Where the session began. The first such line counts.
     Began(PathBuf),
-    /// A call that was judged.
-    Judged(String),
+    /// A call that was let pass or left to the agent's user: what it is recognised by, and its id in the log.
+    Judged(String, Option<String>),
+    /// A file that a call which was let pass may have written.
+    Wrote(PathBuf),
 }
 
 /// A session.
@@ -32,6 +37,8 @@ pub struct Session {
     lines: Vec<Line>,
     /// The project that the session is about.
     pub workspace: Option<PathBuf>,
+    /// Nothing was remembered of it.
+    pub is_new: bool,
 }
 
 impl Session {
@@ -40,7 +47,7 @@ impl Session {
         let origin = &incoming.origin;
         let Some(session) = origin.session.as_deref() else {
             let workspace = origin.workspace.clone().or(directory);
-            return Ok(Self { file: None, lines: Vec::new(), workspace });
+            return Ok(Self { file: None, lines: Vec::new(), workspace, is_new: false });
         };
         let trouble =
             |error: std::io::Error| format!("what callgate remembers of this session cannot be used: {error}");
@@ -50,10 +57,11 @@ impl Session {
         Read::by_ref(&mut file).take(LONGEST).read_to_string(&mut text).map_err(trouble)?;
         // A line that was cut off by a kill is no line.
         let lines: Vec<Line> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-        let mut opened = Self { file: Some(file), lines, workspace: None };
+        let is_new = lines.is_empty();
+        let mut opened = Self { file: Some(file), lines, workspace: None, is_new };
         let began = opened.lines.iter().find_map(|line| match line {
             Line::Began(directory) => Some(directory.clone()),
-            Line::Judged(_) => None,
+            _ => None,
         });
         // A directory that moves is the model's choice. It says where relative paths lead, not what the project is.
         let stays = origin.directory.clone().filter(|_| !incoming.directory_moves);
@@ -67,27 +75,48 @@ impl Session {
     }
 
     fn add(&mut self, line: Line) -> std::io::Result<()> {
-        append(self.file.as_ref(), &line)?;
+        append(self.file.as_ref(), std::slice::from_ref(&line))?;
         self.lines.push(line);
         Ok(())
     }
 
-    /// A verdict was given on this call.
-    pub fn judged(&self, incoming: &Incoming, call: &Call) -> std::io::Result<()> {
-        append(self.file.as_ref(), &Line::Judged(identity(incoming, call)))
+    /// This call was let pass with what it writes, or left to the agent's user.
+    pub fn passed(
+        &self,
+        incoming: &Incoming,
+        call: &Call,
+        id: Option<&str>,
+        written: Vec<PathBuf>,
+    ) -> std::io::Result<()> {
+        let judged = Line::Judged(identity(incoming, call), id.map(str::to_owned));
+        let written = written.into_iter().filter(|path| !self.has_written(path)).take(MOST_WRITTEN).map(Line::Wrote);
+        let lines: Vec<Line> = std::iter::once(judged).chain(written).collect();
+        append(self.file.as_ref(), &lines)
     }
 
-    /// Whether a verdict was given on this call.
-    pub fn was_judged(&self, incoming: &Incoming, call: &Call) -> bool {
+    /// Whether a call of this session may have written this file.
+    pub fn has_written(&self, path: &Path) -> bool {
+        self.lines.iter().any(|line| matches!(line, Line::Wrote(written) if written == path))
+    }
+
+    /// The verdict that let this call pass: its id in the log, as far as it has one.
+    pub fn verdict(&self, incoming: &Incoming, call: &Call) -> Option<Option<String>> {
         let identity = identity(incoming, call);
-        self.lines.iter().any(|line| *line == Line::Judged(identity.clone()))
+        self.lines.iter().rev().find_map(|line| match line {
+            Line::Judged(judged, id) if *judged == identity => Some(id.clone()),
+            _ => None,
+        })
     }
 }
 
-fn append(file: Option<&File>, line: &Line) -> std::io::Result<()> {
+/// Appends lines with one write.
+fn append(file: Option<&File>, lines: &[Line]) -> std::io::Result<()> {
     let Some(mut file) = file else { return Ok(()) };
-    let mut text = serde_json::to_vec(line)?;
-    text.push(b'\n');
+    let mut text = Vec::new();
+    for line in lines {
+        serde_json::to_writer(&mut text, line)?;
+        text.push(b'\n');
+    }
     file.write_all(&text)
 }
 

@@ -6,11 +6,26 @@ use callgate_shell::programs::table::{Level, OptionForm, Role, RoleKind, Style, 
 
 use super::options::Takes;
 
-/// Programs some of whose options say what to do with the operands, which pages show beside them.
-const ACTIONS: &[&str] = &["dpkg", "dpkg-deb", "dpkg-query"];
+/// Programs some of whose options say what to do with the operands, which pages show beside them (shells: the long name).
+const ACTIONS: &[&str] = &[
+    "dash",
+    "dpkg",
+    "dpkg-deb",
+    "dpkg-query",
+    "git config",
+    "git replace",
+    "gpg",
+    "gpg2",
+    "ip6tables",
+    "iptables",
+    "sfdisk",
+    "sh",
+    "update-alternatives",
+];
 
-/// Programs whose pages list the options of every processor there is; their tables say what they write and leave the rest out.
-const PROCESSORS: &[&str] = &["as", "ld", "ld.bfd", "ld.gold"];
+/// Programs whose sources list the options of every processor or extension there is; their tables say what they write and
+/// leave the rest out.
+const ENDLESS: &[&str] = &["as", "ebtables", "ld", "ld.bfd", "ld.gold"];
 
 /// Where in the tables the options of a source belong: a program, or a subcommand of one.
 pub struct Place<'t> {
@@ -69,7 +84,7 @@ impl Place<'_> {
         };
         self.levels.last().is_some_and(|level| {
             level.style != Style::None
-                && !PROCESSORS.contains(&self.name.as_str())
+                && !ENDLESS.contains(&self.name.as_str())
                 && !(matches!(level.style, Style::Custom(_)) && level.options.is_empty())
                 && !opaque(level)
         })
@@ -109,7 +124,7 @@ impl Place<'_> {
 
     /// Compares one option; what differs, in words. `takes` is `None` where the source does not say.
     pub fn difference(&self, name: &str, takes: Option<Takes>) -> Option<String> {
-        if matches!(name, "--help" | "--version") {
+        if matches!(name, "--help" | "-help" | "--version" | "--usage") {
             return None;
         }
         let options = self.options();

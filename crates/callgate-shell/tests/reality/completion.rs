@@ -1,5 +1,15 @@
 //! The long options that a bash completion offers.
 
+/// Whether a completion is about that program alone: otherwise it does not say which option belongs to which.
+pub fn is_about(source: &str, program: &str) -> bool {
+    let commands = source.lines().map(str::trim).filter_map(|line| line.strip_prefix("complete "));
+    commands.flat_map(|line| line.split_whitespace().skip_while(|word| !word.starts_with("-F")).skip(2)).all(|word| {
+        word == program
+            || word.starts_with(['-', '$', '&', '|', '\\', '"'])
+            || matches!(word, "default" | "bashdefault" | "nospace" | "filenames")
+    })
+}
+
 /// Every long option that stands in a completion, comments left out. Whether it takes a value is not said, unless it
 /// is offered with `=`.
 pub fn options(source: &str) -> Vec<String> {
@@ -29,6 +39,13 @@ pub fn options(source: &str) -> Vec<String> {
     found.sort();
     found.dedup();
     found
+}
+
+#[test]
+fn a_completion_of_several_programs_is_told() {
+    assert!(is_about("complete -F _curl curl\n", "curl"));
+    assert!(is_about("_x() {\n} &&\n    complete -F _x -o nospace x\n", "x"));
+    assert!(!is_about("complete -F _svn svn\ncomplete -F _svnadmin svnadmin\n", "svn"));
 }
 
 #[test]

@@ -78,7 +78,8 @@ fn options_that_may_do_more_than_their_table_says() {
                 {
                     let text: String = item.text.chars().take(200).collect();
                     let names: Vec<&str> = item.options.iter().map(|(name, _)| name.as_str()).collect();
-                    println!("{} {}: {text}", place.name, names.join(" "));
+                    let valued = item.options.iter().any(|(_, takes)| *takes > Some(Takes::Nothing));
+                    println!("{} {}{}: {text}", place.name, names.join(" "), if valued { " VALUE" } else { "" });
                 }
             }
         }
@@ -119,7 +120,7 @@ fn read_completions<'t>(programs: &'t Programs, package: &Package, claims: &mut 
     let mut count = 0;
     for (name, path) in package.completions() {
         let Some(place) = place(programs, &name).filter(Place::has_options) else { continue };
-        let Some((text, _)) = read_page(path) else { continue };
+        let Some((text, _)) = read_page(path).filter(|(text, _)| completion::is_about(text, &name)) else { continue };
         count += 1;
         claim(claimed(claims, place), completion::options(&text).into_iter().map(|name| (name, None)));
     }

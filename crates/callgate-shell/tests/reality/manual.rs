@@ -15,6 +15,7 @@ pub struct Item {
 /// Sections whose tags are not options of the program: what stands there is typed into it, or into other programs.
 const ELSEWHERE: &[&str] = &[
     "BUGS",
+    "BUILTINS",
     "CONDITIONAL",
     "CONFIGURATION",
     "ENVIRONMENT",
@@ -70,12 +71,16 @@ pub fn items(source: &str) -> Vec<Item> {
                     "B" | "I" | "SM" | "SB" | "R" => (words(rest).join(" "), None),
                     "BR" | "RB" | "BI" | "IB" | "RI" | "IR" => (alternating(request, words(rest)), None),
                     "SH" | "Sh" => {
-                        let title = words(rest).join(" ").to_ascii_uppercase();
-                        elsewhere = ELSEWHERE.iter().any(|other| title.starts_with(other));
+                        elsewhere = elsewhere_title(rest);
                         expecting = Expecting::Nothing;
                         continue;
                     }
-                    "RS" | "Ss" | "nf" => {
+                    "Ss" => {
+                        elsewhere = elsewhere_title(rest);
+                        expecting = Expecting::Nothing;
+                        continue;
+                    }
+                    "RS" | "nf" => {
                         expecting = Expecting::Nothing;
                         continue;
                     }
@@ -114,6 +119,11 @@ pub fn items(source: &str) -> Vec<Item> {
         }
     }
     items
+}
+
+fn elsewhere_title(rest: &str) -> bool {
+    let title = words(rest).join(" ").to_ascii_uppercase();
+    ELSEWHERE.iter().any(|other| title.starts_with(other))
 }
 
 impl Expecting {

@@ -64,15 +64,29 @@ pub fn typed_into(command: &str) -> Option<String> {
     }
     let typed = analysis(command, &Stream::Unknown);
     let listening = typed.commands.iter().find(|command| listens_on_terminal(command)).map(name);
-    listening.or_else(|| {
-        // what becomes doubtful when somebody may be typing is what listens
-        let alone = analysis(command, &Stream::Unconnected);
-        let more_doubtful = |command: &&SimpleCommand| {
-            let before = alone.commands.iter().find(|other| other.span == command.span && other.words == command.words);
-            doubts(command) > before.map_or(0, doubts)
-        };
-        typed.commands.iter().find(more_doubtful).map(name)
-    })
+    // nearly every command ends here
+    if listening.is_some() || typed.commands.iter().all(|command| doubts(command) == 0) {
+        return listening;
+    }
+    // what becomes doubtful when somebody may be typing is what listens
+    let alone = analysis(command, &Stream::Unconnected);
+    let (before, after) = (doubts_by_place(&alone), doubts_by_place(&typed));
+    let place = after.iter().find(|(place, count)| before.get(place).is_none_or(|before| before < count))?.0;
+    typed
+        .commands
+        .iter()
+        .find(|command| doubts(command) > 0 && (command.span.start, command.span.end) == *place)
+        .map(name)
+}
+
+/// How much is not understood at each place of the command.
+fn doubts_by_place(analysis: &Analysis) -> BTreeMap<(usize, usize), usize> {
+    let mut places = BTreeMap::new();
+    for command in analysis.commands.iter().filter(|command| doubts(command) > 0) {
+        let count: &mut usize = places.entry((command.span.start, command.span.end)).or_default();
+        *count = count.saturating_add(doubts(command));
+    }
+    places
 }
 
 fn analysis(command: &str, input: &Stream) -> Analysis {

@@ -188,6 +188,14 @@ impl Settled {
         Zone::Outside
     }
 
+    /// The root that a path lies in, whether it exists or not.
+    pub fn root_around(&self, path: &Path, file_system: &dyn FileSystem) -> Option<PathBuf> {
+        let resolved = resolve(file_system, path).unwrap_or_else(|_| fold(path));
+        let inside = self.zone(&resolved, false) == Zone::Root;
+        let around = |area: &&Area| !area.excluded && resolved.starts_with(&area.resolved);
+        self.roots.iter().filter(|_| inside).find(around).map(|area| area.resolved.clone())
+    }
+
     /// What the boundary has to say of an effect at a place; `None` if nothing.
     fn judge(&self, action: Action, place: &Place, failure: Option<&ResolveError>) -> Option<(Decision, String)> {
         let named = brief(&place.named.to_string_lossy());

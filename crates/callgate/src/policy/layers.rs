@@ -10,6 +10,7 @@ use callgate_shell::effect::{Action, Coverage, Effect};
 use callgate_shell::word::Word;
 use sha2::{Digest, Sha256};
 
+use super::audit::AuditSettings;
 use super::boundary::BoundarySettings;
 use super::builder::{PermissionHandler, PermissionPolicy};
 use super::judge::{Judge, Outcome, Subject, Why};
@@ -24,6 +25,7 @@ pub struct Policy {
     pub(crate) layers: Vec<Layer>,
     pub(crate) home: Option<PathBuf>,
     boundary: BoundarySettings,
+    audit: AuditSettings,
     version: String,
 }
 
@@ -60,6 +62,15 @@ pub(crate) enum Body {
     Built(Arc<PermissionPolicy>),
 }
 
+impl Body {
+    pub(crate) fn chain(&self) -> Option<&Chain> {
+        match self {
+            Body::File(chain) => Some(chain),
+            Body::Built(_) => None,
+        }
+    }
+}
+
 impl From<PermissionPolicy> for Policy {
     fn from(policy: PermissionPolicy) -> Self {
         Self::of_layers(vec![Layer {
@@ -82,7 +93,8 @@ impl Policy {
         }
         let version = hexadecimal(&hasher.finalize());
         let boundary = BoundarySettings::of_layers(&layers);
-        Self { layers, home: std::env::home_dir(), boundary, version }
+        let audit = AuditSettings::of_layers(&layers);
+        Self { layers, home: std::env::home_dir(), boundary, audit, version }
     }
 
     /// The same policy for a caller with this home directory.
@@ -95,6 +107,11 @@ impl Policy {
     /// What the policy says about the boundary.
     pub fn boundary_settings(&self) -> &BoundarySettings {
         &self.boundary
+    }
+
+    /// What the policy says about the log. Only the machine's owner and the user have a say in it, the owner first.
+    pub fn audit_settings(&self) -> &AuditSettings {
+        &self.audit
     }
 
     /// The policy's own handler, which is asked before the gate's.
@@ -150,10 +167,7 @@ impl Policy {
     }
 
     fn chains(&self) -> impl Iterator<Item = (Trust, &Chain)> {
-        self.layers.iter().filter_map(|layer| match &layer.body {
-            Body::File(chain) => Some((layer.trust, chain.as_ref())),
-            Body::Built(_) => None,
-        })
+        self.layers.iter().filter_map(|layer| Some((layer.trust, layer.body.chain()?)))
     }
 
     fn trusted_chains(&self) -> impl Iterator<Item = &Chain> {

@@ -3,6 +3,7 @@
 //! A file goes through `yaml`, `decode` and `model` to `compile`; a call goes through `layers`, `judge` and
 //! `index` to `matching`. Rules can also be built in Rust (`builder`).
 
+mod audit;
 mod boundary;
 mod builder;
 mod cache;
@@ -29,6 +30,7 @@ mod trust;
 mod when;
 mod yaml;
 
+pub use audit::{AuditSettings, NoSync, Sync, expand_home};
 pub use boundary::{BUILT_IN_SETS, BoundaryPath, BoundarySettings};
 pub use builder::{
     IntoMatch, PermissionHandler, PermissionPolicy, PermissionRequest, PermissionResult, PermissionRule,

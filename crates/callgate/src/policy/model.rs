@@ -4,6 +4,7 @@ use callgate_shell::effect::{Action, CodeOrigin, Mark};
 use serde_json::Value;
 
 use super::Decision;
+use super::audit::AuditText;
 use super::mistake::Position;
 
 /// A value and where it stands.
@@ -29,6 +30,7 @@ pub(crate) struct File {
     pub timeouts: Timeouts,
     /// The `approvals:` section, checked.
     pub approvals: Option<Value>,
+    pub audit: AuditText,
     pub sandbox: Option<bool>,
     /// Keys of earlier formats that are read and not used.
     pub unused: Vec<At<String>>,

@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use super::audit::AuditSettings;
 use super::boundary::BoundarySettings;
 use super::compile::{Compiled, Source, compile};
 use super::decode;
@@ -57,6 +58,9 @@ pub(crate) struct Settings {
     pub timeouts: Timeouts,
     /// The `approvals:` section of the first file that has one, checked.
     pub approvals: Option<serde_json::Value>,
+    /// What the files say about the log, the extending one first.
+    #[serde(default)]
+    pub audit: AuditSettings,
     pub sandbox: bool,
     /// Program tables, each with the file it comes from.
     pub programs: Vec<(String, String)>,
@@ -78,6 +82,7 @@ impl Settings {
                 human_ms: shortest(|timeouts| timeouts.human_ms),
             },
             approvals: each().find_map(|file| file.approvals.clone()),
+            audit: each().fold(AuditSettings::default(), |audit, file| audit.or(&file.audit.settings)),
             sandbox: each().any(|file| file.sandbox == Some(true)),
             programs: sources
                 .iter()

@@ -1,5 +1,6 @@
 //! What a policy promises, sentence by sentence.
 
+mod audit;
 mod files;
 mod judging;
 mod layering;
