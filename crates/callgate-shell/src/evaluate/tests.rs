@@ -268,6 +268,8 @@ fn builtins_that_are_only_asked_to_print() {
         ("history", false),
         ("history 20", false),
         ("history -r a", true),
+        ("unset HISTFILE", true),
+        ("unset x", false),
         ("hash", false),
         ("hash -p /tmp/x ls", true),
         ("compgen -c", false),
