@@ -251,6 +251,7 @@ fn stdout(output: Option<Output>, collector: &Collector<'_>) -> Stream {
         Some(Output::Program) => Stream::Names(vec!["/usr/bin".to_owned()]),
         Some(Output::Word) => Stream::Word,
         Some(Output::Number) => Stream::Number,
+        Some(Output::Integer) => Stream::Integer,
         Some(Output::Numbers) => Stream::Numbers,
         Some(Output::Fetched) => Stream::Fetched,
         Some(Output::Unknown) => Stream::Unknown,
