@@ -73,15 +73,15 @@ fn permitted(
     let gate = Gate::builder().policy(policy).approvals(approvals).events(AuditSink::new(log)).build();
     match gate.check(call) {
         Verdict::Permitted(permit) => {
-            let written = permit.plan().written().map(Path::to_owned).collect();
+            let written: Vec<&Path> = permit.plan().written().collect();
             session
-                .passed(incoming, called, Some(permit.id()), written)
+                .passed(incoming, called, Some(permit.id()), &written)
                 .map_err(|error| trouble(format!("the verdict cannot be remembered: {error}")))
         }
         Verdict::Refused(refusal) => Err(match asked.question() {
             Some(question) if asked.left_to_agent() => {
                 // The agent's user may say yes to it, and then it runs.
-                let _ = session.passed(incoming, called, None, Vec::new());
+                let _ = session.passed(incoming, called, None, &[]);
                 No::LeftToTheAgent(asked::words(&question, session))
             }
             Some(question) => No::Refused(format!("{}: {}", words(&refusal), asked::words(&question, session))),
