@@ -9,7 +9,7 @@ use callgate::show::visible;
 use callgate::{Call, Gate};
 use callgate_agents::install::canary::{Expected, HARMFUL, HARMLESS};
 use callgate_agents::install::{
-    HARD_DENIES, HardDeny, InstallError, Installer, Recipe, Scope, Steps, Surroundings, all, detect, find,
+    HARD_DENIES, HardDeny, InstallError, Installer, Receipt, Recipe, Scope, Steps, Surroundings, all, detect, find,
 };
 use clap::Args;
 use serde_json::json;
@@ -118,7 +118,12 @@ pub fn install(arguments: &InstallArguments) -> Result<Outcome, Trouble> {
     if recipes.is_empty() {
         return Err(Trouble::new("no agent was found on this machine; name one to install for it anyway"));
     }
-    if recipes.iter().any(|recipe| recipe.name() == "codex") && scope != Scope::Managed && !installer.trust {
+    let trusted = || Receipt::load(&surroundings, "codex", scope).is_some_and(|receipt| receipt.is_trusted());
+    if recipes.iter().any(|recipe| recipe.name() == "codex")
+        && scope != Scope::Managed
+        && !installer.trust
+        && !trusted()
+    {
         installer.trust = !arguments.dry_run && !arguments.json && ask_for_trust(&program);
     }
     if let Some(warning) = replaceable(&program, &surroundings) {

@@ -123,9 +123,7 @@ impl Steps {
 impl Installer<'_> {
     /// Trust once given is kept.
     fn request(&self, receipt: Option<&Receipt>) -> Request<'_> {
-        let trusted = receipt.is_some_and(|receipt| {
-            self.scope != Scope::Managed && receipt.files.iter().any(|file| matches!(file.put, Content::Toml(_)))
-        });
+        let trusted = receipt.is_some_and(Receipt::is_trusted);
         Request {
             scope: self.scope,
             program: self.program,
