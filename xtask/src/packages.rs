@@ -13,6 +13,7 @@ const PACKAGES: &[&str] = &[
     "dash",
     "diffutils",
     "exim4-daemon-light",
+    "faketime",
     "file",
     "findutils",
     "g++",

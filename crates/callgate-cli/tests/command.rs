@@ -306,6 +306,7 @@ fn the_documents_are_true() {
         "docs/agents/README.md",
         "docs/agents/anything-else.md",
         "docs/command-line.md",
+        "docs/install.md",
         "docs/policies.md",
         "docs/policy.md",
     ] {
