@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use callgate::approval::Answer;
+use callgate::approvals::OutcomeKind;
 use callgate::call::Origin;
 use callgate::event::{Event, EventError, EventKind, EventSink};
 use callgate::policy::Decision;
@@ -104,17 +104,17 @@ impl AuditSink {
                 }
                 vec![Body::ApprovalRequested(ApprovalRequested { tool, approval: None, asked: None, timeout_ms: None })]
             }
-            EventKind::ApprovalDecided { answer, by } => {
+            EventKind::ApprovalDecided { outcome, by } => {
                 let asked = calls.get(&event.call).and_then(|call| call.asked);
-                let outcome = outcome(*answer);
+                let outcome = logged(*outcome);
                 vec![Body::Approval(Approval {
                     tool,
                     approved: matches!(outcome, Outcome::Approved | Outcome::ApprovedForSession),
                     outcome,
                     // an earlier answer of this session counted, and nobody was asked
-                    cached: by.as_deref() == Some("session"),
+                    cached: by == "session",
                     approval: None,
-                    by: by.as_deref().map(|by| self.redactor.text(by)),
+                    by: Some(self.redactor.text(by)),
                     took_ms: asked.map(|asked| event.time.saturating_sub(asked)),
                     reason: None,
                 })]
@@ -193,14 +193,15 @@ impl EventSink for AuditSink {
     }
 }
 
-fn outcome(answer: Option<Answer>) -> Outcome {
-    match answer {
-        Some(Answer::Approved) => Outcome::Approved,
-        Some(Answer::ApprovedForSession) => Outcome::ApprovedForSession,
-        Some(Answer::Denied) => Outcome::Denied,
-        Some(Answer::Abort) => Outcome::Abort,
-        Some(Answer::TimedOut) => Outcome::TimedOut,
-        None => Outcome::Failed,
+fn logged(outcome: OutcomeKind) -> Outcome {
+    match outcome {
+        OutcomeKind::Approved => Outcome::Approved,
+        OutcomeKind::ApprovedForSession => Outcome::ApprovedForSession,
+        OutcomeKind::Denied => Outcome::Denied,
+        OutcomeKind::Abort => Outcome::Abort,
+        OutcomeKind::TimedOut => Outcome::TimedOut,
+        OutcomeKind::Cancelled => Outcome::Cancelled,
+        OutcomeKind::Unanswerable => Outcome::Failed,
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use callgate::approvals::channel::{TerminalApprover, prompt};
-use callgate::approvals::{Answer, ApprovalDecision, ApprovalId, AskError, Channel, Coordinator, Question};
+use callgate::approvals::{Answer, ApprovalDecision, ApprovalId, Approver, AskError, Coordinator, Question};
 use callgate::clock::Timestamp;
 use callgate::show::{brief, visible};
 use callgate::store::Store;

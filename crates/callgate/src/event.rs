@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::Serialize;
 use thiserror::Error;
 
-use crate::approval::Answer;
+use crate::approvals::OutcomeKind;
 use crate::call::{Origin, Tool};
 use crate::policy::Decision;
 use crate::redact::Redacted;
@@ -44,11 +44,10 @@ pub enum EventKind {
     },
     /// Somebody answered, or did not.
     ApprovalDecided {
-        /// The answer; `None` if there was none.
-        answer: Option<Answer>,
-        /// Who or what decided: a channel, `session`, `automatic`, `grant 7`, `mode`.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        by: Option<String>,
+        /// What became of the question.
+        outcome: OutcomeKind,
+        /// Who or what decided: an approver, `session`, `automatic`, `grant 7`, `mode`.
+        by: String,
     },
     /// It may run.
     Allowed {

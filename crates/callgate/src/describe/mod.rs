@@ -13,6 +13,7 @@ mod registry;
 mod role;
 mod shell;
 mod tools;
+mod typed;
 mod unknown;
 mod uri;
 pub mod words;
@@ -33,6 +34,7 @@ use crate::risk::Risk;
 
 pub use built_in::built_in_tools;
 pub use registry::Registry;
+pub use typed::{TypedInput, is_interactive_shell};
 pub use unknown::UnknownTool;
 
 /// How one tool is understood.
@@ -74,6 +76,11 @@ pub trait Descriptor: Send + Sync {
     /// What events and logs hold of the input.
     fn for_event(&self, call: &Call, redactor: &Redactor) -> Redacted {
         self.for_approval(call, redactor)
+    }
+
+    /// What the call types into a program that runs already, if it does that and nothing else.
+    fn typed_input(&self, _call: &Call) -> Option<TypedInput> {
+        None
     }
 
     /// How risky a call is, given what it would do.

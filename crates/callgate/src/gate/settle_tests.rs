@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::approvals::{
-    Answer, ApprovalDecision, ApprovalRule, Approvals, AskError, Channel, Extent, Mode, Question,
+    Answer, ApprovalDecision, ApprovalRule, Approvals, Approver, AskError, Extent, Mode, Question,
     RuleBasedApprovalProvider,
 };
 use crate::clock::Timestamp;
@@ -39,7 +39,7 @@ struct Person {
     asked: Arc<Mutex<Vec<Question>>>,
 }
 
-impl Channel for Person {
+impl Approver for Person {
     fn ask(&self, question: &Question, _: &dyn Fn() -> bool) -> Result<Answer, AskError> {
         self.asked.lock().unwrap().push(question.clone());
         Ok(self.says.lock().unwrap().clone())

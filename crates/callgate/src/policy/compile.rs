@@ -50,6 +50,8 @@ pub(crate) struct Rule {
     pub code: u8,
     pub traversal: Option<bool>,
     pub recursive: Option<bool>,
+    /// Tried only where everything else says ask.
+    pub instead_of_ask: bool,
     pub complex_only: bool,
     pub custom_only: bool,
     pub tools: Span,
@@ -197,6 +199,7 @@ impl Compiler<'_> {
             code: text.code.iter().fold(0, |bits, code| bits | code_bit(code.value)),
             traversal: text.traversal.map(|flag| flag.value),
             recursive: text.recursive,
+            instead_of_ask: text.instead_of_ask,
             complex_only: text.complex_only,
             custom_only: text.custom_only,
             tools: Span::default(),

@@ -9,7 +9,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{QueueSelector, tcflush, tcgetpgrp};
 
-use super::{AskError, Channel, time_left};
+use super::{Approver, AskError, time_left};
 use crate::approvals::{Answer, ApprovalDecision, Proposal, Question, QuestionEffect};
 use crate::show::visible;
 
@@ -123,7 +123,7 @@ impl TerminalApprover {
     }
 }
 
-impl Channel for TerminalApprover {
+impl Approver for TerminalApprover {
     fn ask(&self, question: &Question, open: &dyn Fn() -> bool) -> Result<Answer, AskError> {
         self.ask_on(&mut ControllingTerminal::open()?, question, open)
     }

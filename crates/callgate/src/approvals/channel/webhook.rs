@@ -13,7 +13,7 @@ use thiserror::Error;
 use ureq::Agent;
 use ureq::http::Uri;
 
-use super::{AskError, Channel, MAXIMUM_REPLY, read_reply, time_left};
+use super::{Approver, AskError, MAXIMUM_REPLY, read_reply, time_left};
 use crate::approvals::{Answer, Question};
 use crate::clock::Timestamp;
 
@@ -92,7 +92,7 @@ fn is_signed(secret: &[u8], timestamp: Timestamp, id: &str, body: &[u8], header:
     code(secret, "answer", timestamp, id, body).is_some_and(|code| code.verify_slice(key.as_bytes()).is_ok())
 }
 
-impl Channel for WebhookApprover {
+impl Approver for WebhookApprover {
     fn ask(&self, question: &Question, _: &dyn Fn() -> bool) -> Result<Answer, AskError> {
         let body = serde_json::to_vec(question).map_err(|error| AskError::Unusable(error.to_string()))?;
         let now = Timestamp::now();

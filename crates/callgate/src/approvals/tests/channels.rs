@@ -216,14 +216,14 @@ mod chain {
 
     type Said = Option<ApprovalDecision>;
 
-    fn channels(says: &[Said]) -> Vec<Arc<dyn Channel>> {
-        says.iter().map(|said| -> Arc<dyn Channel> { Always::saying(said.map(Answer::new)) }).collect()
+    fn channels(says: &[Said]) -> Vec<Arc<dyn Approver>> {
+        says.iter().map(|said| -> Arc<dyn Approver> { Always::saying(said.map(Answer::new)) }).collect()
     }
 
     /// Waits until nobody wants its answer any more.
     struct Slow;
 
-    impl Channel for Slow {
+    impl Approver for Slow {
         fn ask(&self, _: &Question, open: &dyn Fn() -> bool) -> Result<Answer, AskError> {
             while open() {
                 thread::sleep(Duration::from_millis(5));
@@ -270,12 +270,12 @@ mod chain {
     #[test]
     fn an_unusable_answer_in_a_chain_is_a_refusal() {
         struct Nonsense;
-        impl Channel for Nonsense {
+        impl Approver for Nonsense {
             fn ask(&self, _: &Question, _: &dyn Fn() -> bool) -> Result<Answer, AskError> {
                 Err(AskError::Unusable("nonsense".into()))
             }
         }
-        let mut both: Vec<Arc<dyn Channel>> = vec![Arc::new(Slow), Arc::new(Nonsense)];
+        let mut both: Vec<Arc<dyn Approver>> = vec![Arc::new(Slow), Arc::new(Nonsense)];
         assert!(matches!(FirstAnswer::new(both.clone()).ask(&question(), OPEN), Err(AskError::Unusable(_))));
         both.extend(channels(&[YES]));
         assert!(matches!(AllAgree::new(both).ask(&question(), OPEN), Err(AskError::Unusable(_))));
@@ -283,7 +283,7 @@ mod chain {
 
     #[test]
     fn a_slow_chain_ends_with_the_question() {
-        let slow: Vec<Arc<dyn Channel>> = vec![Arc::new(Slow)];
+        let slow: Vec<Arc<dyn Approver>> = vec![Arc::new(Slow)];
         let question = question_for(Duration::from_millis(80));
         assert_eq!(AllAgree::new(slow.clone()).ask(&question, OPEN), Err(AskError::TimedOut));
         assert_eq!(FirstAnswer::new(slow).ask(&self::question(), &|| false), Err(AskError::Closed));

@@ -12,7 +12,7 @@ fn coordinator() -> Coordinator {
     Coordinator::new(Arc::new(MemoryStore::new()))
 }
 
-fn elsewhere() -> Arc<dyn Channel> {
+fn elsewhere() -> Arc<dyn Approver> {
     Arc::new(Elsewhere)
 }
 
@@ -93,15 +93,15 @@ fn a_cancelled_question_is_a_no_and_cannot_be_answered() {
 #[test]
 fn an_approver_that_panics_or_is_not_there_is_a_no_and_the_next_question_works() {
     struct Panics;
-    impl Channel for Panics {
+    impl Approver for Panics {
         fn ask(&self, _: &Question, _: &dyn Fn() -> bool) -> Result<Answer, AskError> {
             panic!("on purpose")
         }
     }
     let coordinator = coordinator();
-    let panics: Arc<dyn Channel> = Arc::new(Panics);
-    let nobody: Arc<dyn Channel> = Always::saying(None);
-    let yes: Arc<dyn Channel> = Always::saying(Answer::new(ApprovalDecision::Approved));
+    let panics: Arc<dyn Approver> = Arc::new(Panics);
+    let nobody: Arc<dyn Approver> = Always::saying(None);
+    let yes: Arc<dyn Approver> = Always::saying(Answer::new(ApprovalDecision::Approved));
     assert!(matches!(coordinator.ask(&question(), &panics), Ok(Outcome::Unanswerable(_))));
     assert!(matches!(coordinator.ask(&question(), &nobody), Ok(Outcome::Unanswerable(_))));
     assert_eq!(coordinator.ask(&question(), &yes), Ok(ApprovalDecision::Approved.into()));
@@ -110,7 +110,7 @@ fn an_approver_that_panics_or_is_not_there_is_a_no_and_the_next_question_works()
 #[test]
 fn an_approver_that_hangs_does_not_hold_up_the_caller() {
     struct Hangs;
-    impl Channel for Hangs {
+    impl Approver for Hangs {
         fn ask(&self, _: &Question, open: &dyn Fn() -> bool) -> Result<Answer, AskError> {
             while open() {
                 thread::sleep(Duration::from_millis(5));
@@ -118,7 +118,7 @@ fn an_approver_that_hangs_does_not_hold_up_the_caller() {
             Ok(Answer::new(ApprovalDecision::Approved))
         }
     }
-    let hangs: Arc<dyn Channel> = Arc::new(Hangs);
+    let hangs: Arc<dyn Approver> = Arc::new(Hangs);
     let coordinator = coordinator();
     let question = question_for(Duration::from_millis(50));
     assert_eq!(coordinator.ask(&question, &hangs), Ok(Outcome::TimedOut));
