@@ -151,7 +151,12 @@ impl<'a> Asked<'a> {
 pub fn candidates(asked: &Asked<'_>) -> Result<Vec<Proposal>, NoProposal> {
     let parts = asked.parts();
     let [part] = parts.as_slice() else {
-        return Err(if parts.is_empty() { NoProposal::Nothing } else { NoProposal::Several });
+        let wrapped = parts.iter().any(|part| !part.wrappers.is_empty());
+        return Err(match parts.len() {
+            0 => NoProposal::Nothing,
+            _ if wrapped => NoProposal::Wrapped,
+            _ => NoProposal::Several,
+        });
     };
     let mut extents: Vec<Extent> = Vec::new();
     let mut refused = NoProposal::Nothing;
