@@ -54,6 +54,8 @@ fn test() -> Result<(), Failure> {
     } else {
         run("tests", &mut cargo(&["test", "--workspace", "--all-targets", "--no-fail-fast"]))?;
     }
+    let encrypted = ["test", "-p", "callgate", "--features", "webhook-tls", "--test", "webhook_tls"];
+    run("webhooks with TLS", &mut cargo(&encrypted))?;
     run("documentation tests", &mut cargo(&["test", "--workspace", "--doc"]))?;
     fuzz::run_all(10)
 }
