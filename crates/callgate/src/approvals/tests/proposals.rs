@@ -170,12 +170,35 @@ mod file {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("callgate/callgate.yaml");
         let mode = || fs::metadata(&path).unwrap().permissions().mode() & 0o777;
-        add_rule(&path, RULE, &|text| if text.contains("extends: standard") { Ok(()) } else { Err(text.into()) })
-            .unwrap();
+        let check = |file: &std::path::Path| {
+            let text = fs::read_to_string(file).unwrap();
+            if text.contains("extends: standard") && file.parent() == path.parent() { Ok(()) } else { Err(text) }
+        };
+        add_rule(&path, RULE, &check).unwrap();
         assert_eq!(mode(), 0o600);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
         add_rule(&path, RULE, &|_| Ok(())).unwrap();
         assert_eq!(mode(), 0o640);
         assert_eq!(fs::read_to_string(&path).unwrap().matches("name: \"new\"").count(), 2);
+    }
+
+    #[test]
+    fn of_many_who_write_at_once_nobody_loses_a_rule_and_a_link_stays_one() {
+        let directory = tempfile::tempdir().unwrap();
+        let (real, path) = (directory.path().join("dotfiles.yaml"), directory.path().join("callgate.yaml"));
+        fs::write(&real, "version: 1 # mine\nrules: []\n").unwrap();
+        std::os::unix::fs::symlink(&real, &path).unwrap();
+        std::thread::scope(|scope| {
+            for number in 0..8 {
+                let path = &path;
+                scope.spawn(move || {
+                    add_rule(path, &format!("- name: n{number}\n  action: ask\n"), &|_| Ok(())).unwrap()
+                });
+            }
+        });
+        let text = fs::read_to_string(&real).unwrap();
+        assert_eq!(text.matches("- name: n").count(), 8, "{text}");
+        assert!(text.starts_with("version: 1 # mine\n") && fs::symlink_metadata(&path).unwrap().is_symlink());
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2);
     }
 }
