@@ -344,7 +344,7 @@ mod tests {
     #[test]
     fn a_full_disk_is_called_so_and_loses_nothing() {
         let directory = tempfile::tempdir().unwrap();
-        let connection = crate::open::open(&directory.path().join("store.sqlite")).unwrap();
+        let connection = crate::open::open(&directory.path().join("store.sqlite"), crate::open::PATIENCE).unwrap();
         grant(&connection, &Terms::for_any("send"), Timestamp::now()).unwrap();
         // SQLite's own limit stands in for the disk's: it ends in the same error
         let limit = |pages: i64| {

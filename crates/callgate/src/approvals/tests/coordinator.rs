@@ -81,6 +81,34 @@ fn an_answer_that_comes_too_late_is_none() {
 }
 
 #[test]
+fn a_clock_that_jumps_neither_prolongs_the_wait_nor_lets_a_late_answer_count() {
+    let coordinator = coordinator();
+    let hour = Duration::from_secs(3600);
+    // set back by an hour after the question was asked: its deadline seems far away
+    let ahead = Timestamp::now().after(hour);
+    let question = Question { asked_at: ahead, deadline: ahead.after(Duration::from_millis(50)), ..question() };
+    assert_eq!(coordinator.ask(&question, &elsewhere()), Ok(Outcome::TimedOut));
+    assert!(coordinator.resolve(&question.id, Answer::new(ApprovalDecision::Approved)).is_err());
+    // set forward: the deadline seems past, and who answers now is told so
+    let past = Timestamp::from_milliseconds(Timestamp::now().milliseconds() - 3_600_000);
+    let question = Question { asked_at: past, deadline: past.after(Duration::from_secs(60)), ..self::question() };
+    coordinator.open(&question).unwrap();
+    assert!(coordinator.resolve(&question.id, Answer::new(ApprovalDecision::Approved)).is_err());
+    assert_eq!(coordinator.wait(&question.id, hour), Ok(Outcome::TimedOut));
+}
+
+#[test]
+fn an_answer_for_one_question_settles_no_other() {
+    let coordinator = coordinator();
+    let (one, other) = (question(), question());
+    coordinator.open(&one).unwrap();
+    coordinator.open(&other).unwrap();
+    coordinator.resolve(&one.id, Answer::new(ApprovalDecision::Approved)).unwrap();
+    assert_eq!(coordinator.pending().unwrap(), std::slice::from_ref(&other));
+    assert_eq!(coordinator.wait(&other.id, Duration::ZERO), Ok(Outcome::TimedOut));
+}
+
+#[test]
 fn a_cancelled_question_is_a_no_and_cannot_be_answered() {
     let coordinator = coordinator();
     let question = question();
