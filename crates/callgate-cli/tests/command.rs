@@ -218,7 +218,14 @@ fn the_documents_are_true() {
     let world = World::new();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut shown = 0_usize;
-    for document in ["README.md", "docs/command-line.md", "docs/policies.md", "docs/policy.md"] {
+    for document in [
+        "README.md",
+        "docs/command-line.md",
+        "docs/policies.md",
+        "docs/policy.md",
+        "docs/approvals.md",
+        "docs/grants.md",
+    ] {
         let text = std::fs::read_to_string(root.join(document)).expect(document);
         for (language, block) in blocks(&text) {
             match language {
