@@ -1,6 +1,6 @@
 //! A call that must be asked about, as whoever answers sees it: everything that counts, nothing secret.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use callgate_shell::effect::{Action, Effect, Names, Target};
@@ -11,7 +11,7 @@ use crate::call::Call;
 use crate::clock::Timestamp;
 use crate::describe::{DescribeError, PlacedEffect, built_in_tools};
 use crate::grant::{Demand, Scope, Target as GrantTarget, current_scope};
-use crate::key::{KeyedRequest, approval_key};
+use crate::key::{KeyedRequest, approval_key, digest};
 use crate::path::resolve::resolve;
 use crate::policy::{Decision, Policy};
 use crate::redact::Redactor;
@@ -19,6 +19,9 @@ use crate::refusal::{Refusal, RefusalKind};
 
 /// Parameters of tools that are built in which are words for people: they change nothing that runs.
 const TEXTS: &[&str] = &["description", "explanation", "justification"];
+
+/// The largest script whose contents are looked at.
+const LARGEST_SCRIPT: usize = 8 * 1024 * 1024;
 
 impl Gate {
     /// The question about a call, without proposals. `explanation` says what is asked about.
@@ -43,14 +46,19 @@ impl Gate {
         let own = call.tool.server.is_none() && built_in_tools().contains(&call.tool.name.as_str());
         let parts = &explanation.description.parts;
         let places = parts.iter().flat_map(|part| &part.effects).filter_map(|placed| placed.place.as_ref());
-        let key = approval_key(&KeyedRequest {
-            tool: &call.tool,
-            input: &call.input,
-            texts: if own { TEXTS } else { &[] },
-            redacted: request.as_value(),
-            paths: places.map(|place| place.resolved.as_path()).collect(),
-            directory: resolved.as_deref().or(directory),
-            sandbox: if contained { "required" } else { "none" },
+        let scripts = self.scripts(explanation, directory);
+        let key = scripts.as_ref().and_then(|scripts| {
+            let request = KeyedRequest {
+                tool: &call.tool,
+                input: &call.input,
+                texts: if own { TEXTS } else { &[] },
+                redacted: request.as_value(),
+                paths: places.map(|place| place.resolved.as_path()).collect(),
+                scripts: scripts.iter().map(|(path, digest)| (path.as_path(), digest.clone())).collect(),
+                directory: resolved.as_deref().or(directory),
+                sandbox: if contained { "required" } else { "none" },
+            };
+            approval_key(&request).ok()
         });
         let ruling = judged.explanation.ruling();
         let text = |text: &Option<String>| text.as_deref().map(|text| self.redactor.text(text));
@@ -58,7 +66,7 @@ impl Gate {
         Ok(Question {
             id,
             tool: call.tool.to_string(),
-            key: key.ok(),
+            key,
             session: call.origin.session.clone(),
             agent: text(&call.origin.agent),
             scope: call.origin.scope.clone(),
@@ -75,6 +83,28 @@ impl Gate {
             asked_at: now,
             deadline: now.after(time),
         })
+    }
+
+    /// The files that a call runs as programs, with their contents by digest: what was approved is not what was changed since.
+    /// `None` if one of them cannot be told.
+    fn scripts(&self, explanation: &Explanation, directory: Option<&Path>) -> Option<Vec<(PathBuf, String)>> {
+        let mut scripts = Vec::new();
+        for part in &explanation.description.parts {
+            let from = part.directory.as_deref().map(Path::new).or(directory);
+            for placed in &part.effects {
+                let Target::Program(program) = &placed.effect.target else { continue };
+                // a bare name is found by PATH, where agents do not write
+                if !program.name.contains('/') || part.elsewhere.is_some() {
+                    continue;
+                }
+                let named = Path::new(&program.name);
+                let path = if named.is_absolute() { named.to_owned() } else { from?.join(named) };
+                let path = resolve(self.file_system.as_ref(), &path).ok()?;
+                let contents = self.file_system.read(&path, LARGEST_SCRIPT).ok()?;
+                scripts.push((path, contents.map_or_else(|| "missing".to_owned(), |contents| digest(&contents))));
+            }
+        }
+        Some(scripts)
     }
 
     /// A text without secrets, nor those that only the words of the call together give away.

@@ -109,3 +109,30 @@ fn a_policy_that_got_stricter_is_not_overturned_by_what_the_session_remembers() 
     let strict = POLICY.replace("rules:\n", "rules:\n  - {name: no-make, commands: ['make **'], action: deny}\n");
     assert!(!under(&strict, &person, &store).check(shell("make all")).is_permitted());
 }
+
+#[test]
+fn a_script_that_was_changed_after_it_was_approved_is_asked_about_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let person = person(ApprovalDecision::ApprovedForSession);
+    let gate = Gate::builder()
+        .policy(Policy::from_yaml(POLICY, "test.yaml").unwrap())
+        .approvals(Approvals::in_memory(person.clone()))
+        .build();
+    let script = directory.path().join("build.sh");
+    for command in ["./build.sh", "bash build.sh", "cd . && bash ./build.sh"] {
+        std::fs::write(&script, "echo hi\n").unwrap();
+        person.asked.lock().unwrap().clear();
+        let run = || {
+            let call = Call::new("Bash", json!({"command": command})).session("s-1").directory(directory.path());
+            assert!(gate.check(call).is_permitted());
+            person.asked.lock().unwrap().len()
+        };
+        assert_eq!((run(), run()), (1, 1), "{command}: unchanged");
+        std::fs::write(&script, "rm -rf ~\n").unwrap();
+        assert_eq!(run(), 2, "{command}: changed");
+        std::fs::remove_file(&script).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(&script).status().unwrap().success());
+        assert_eq!((run(), run()), (3, 4), "{command}: what cannot be read is never remembered");
+        std::fs::remove_file(&script).unwrap();
+    }
+}
