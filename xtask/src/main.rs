@@ -2,6 +2,7 @@
 
 mod dependencies;
 mod fuzz;
+mod manuals;
 mod packages;
 mod step;
 
@@ -12,7 +13,7 @@ use step::{Failure, cargo, run};
 const HELP: &str = "cargo xtask TASK
 
   test       everything CI runs: packages, format, lints, tests, docs, dependencies, a bounded fuzz run
-  setup      install the Debian packages that the tests need (as root or with sudo)
+  setup      install the Debian packages that the tests need (as root or with sudo), and unpack manual pages
   check      format, lints, documentation and dependencies, without tests
   bench      all benchmarks; each prints its table and ratios
   fuzz [S]   fuzz every target for S seconds (default 30)";
@@ -22,7 +23,7 @@ fn main() -> ExitCode {
     let task = arguments.next().unwrap_or_default();
     let outcome = match task.as_str() {
         "test" => test(),
-        "setup" => packages::install(),
+        "setup" => packages::install().and_then(|()| manuals::unpack()),
         "check" => check(),
         "bench" => run("benchmarks", &mut cargo(&["bench", "--workspace"])),
         "fuzz" => match arguments.next().unwrap_or_else(|| "30".to_owned()).parse() {
@@ -46,6 +47,7 @@ fn main() -> ExitCode {
 
 fn test() -> Result<(), Failure> {
     packages::install()?;
+    manuals::unpack()?;
     check()?;
     // The command's tests drive the release binary's twin; building it first keeps the runner's time limits honest.
     run("build", &mut cargo(&["build", "--workspace", "--all-targets"]))?;

@@ -53,10 +53,15 @@ pub fn install() -> Result<(), Failure> {
             missing.join(" ")
         )));
     }
-    run("package lists", apt(&["update", "-qq"]).env("DEBIAN_FRONTEND", "noninteractive"))?;
+    refresh_lists()?;
     let mut install = apt(&["install", "-y", "-qq", "--no-install-recommends"]);
     install.args(&missing).env("DEBIAN_FRONTEND", "noninteractive");
     run("packages", &mut install)
+}
+
+/// Fetches the lists of packages that there are.
+pub fn refresh_lists() -> Result<(), Failure> {
+    run("package lists", apt(&["update", "-qq"]).env("DEBIAN_FRONTEND", "noninteractive"))
 }
 
 fn installed(package: &str) -> bool {

@@ -94,8 +94,8 @@ impl Delivery for ToCommand {
     }
 }
 
-/// Posts each checkpoint as JSON to a URL. Anything but a 2xx answer is a failure.
-#[cfg(feature = "webhook")]
+/// Posts each checkpoint as JSON to a URL. Anything but a 2xx answer is a failure. `https:` needs a build with TLS (feature
+/// `webhook-tls`).
 #[derive(Clone)]
 pub struct ToWebhook {
     /// The URL. It may hold a token, so it is never shown; only its host is.
@@ -104,14 +104,12 @@ pub struct ToWebhook {
     pub timeout: Duration,
 }
 
-#[cfg(feature = "webhook")]
 impl fmt::Debug for ToWebhook {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.name())
     }
 }
 
-#[cfg(feature = "webhook")]
 impl Delivery for ToWebhook {
     fn name(&self) -> String {
         let rest = self.url.split_once("://").map_or("", |(_, rest)| rest);
@@ -161,7 +159,6 @@ mod tests {
         assert!(command(&[]).deliver(&checkpoint()).is_err());
     }
 
-    #[cfg(feature = "webhook")]
     #[test]
     fn a_webhook_receives_the_checkpoint_and_its_url_is_never_shown() {
         use std::io::{BufRead, BufReader, Read};

@@ -2,7 +2,10 @@
 
 use std::time::SystemTime;
 
+use callgate::call::Origin;
 use callgate::policy::Decision;
+use callgate::redact::Redactor;
+pub use callgate::report::ResultDigest;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -121,6 +124,19 @@ impl Record {
         Record { body, call: None, session: None, agent: None, chat: None, scope: None }
     }
 
+    /// A record about a call or session from there.
+    pub fn from_origin(body: Body, origin: &Origin, redactor: &Redactor) -> Self {
+        let text = |text: &Option<String>| text.as_deref().map(|text| redactor.text(text));
+        Record {
+            body,
+            call: None,
+            session: text(&origin.session),
+            agent: text(&origin.agent),
+            chat: text(&origin.chat),
+            scope: text(&origin.scope),
+        }
+    }
+
     /// About this call.
     #[must_use]
     pub fn call(mut self, call: impl Into<String>) -> Self {
@@ -156,6 +172,10 @@ pub enum Body {
     Finished(Finished),
     /// A tool ran that nobody judged.
     RanWithoutVerdict(RanWithoutVerdict),
+    /// An agent's session began, with the gate in front of it.
+    SessionStarted(SessionStarted),
+    /// It ended.
+    SessionEnded(SessionEnded),
     /// A signed statement of how far the log goes.
     Checkpoint(Checkpoint),
     /// In place of an entry that was taken out on purpose.
@@ -182,6 +202,8 @@ impl Body {
             Body::Started(_) => "started",
             Body::Finished(_) => "finished",
             Body::RanWithoutVerdict(_) => "ran_without_verdict",
+            Body::SessionStarted(_) => "session_started",
+            Body::SessionEnded(_) => "session_ended",
             Body::Checkpoint(_) => "checkpoint",
             Body::Tombstone(_) => "tombstone",
             Body::Redaction(_) => "redaction",
@@ -206,9 +228,26 @@ impl Body {
         }
     }
 
-    /// Whether it is about the log itself and not about a call.
+    /// Whether it is about the log itself and not about a call or a session.
     pub fn is_housekeeping(&self) -> bool {
-        self.tool().is_none()
+        match self {
+            Body::ToolAttempt(_)
+            | Body::ApprovalRequested(_)
+            | Body::Approval(_)
+            | Body::SecurityViolation(_)
+            | Body::Refused(_)
+            | Body::Started(_)
+            | Body::Finished(_)
+            | Body::RanWithoutVerdict(_)
+            | Body::SessionStarted(_)
+            | Body::SessionEnded(_) => false,
+            Body::Checkpoint(_)
+            | Body::Tombstone(_)
+            | Body::Redaction(_)
+            | Body::Segment(_)
+            | Body::Recovered(_)
+            | Body::DeliveryFailed(_) => true,
+        }
     }
 }
 
@@ -280,7 +319,7 @@ pub enum Outcome {
     TimedOut,
     /// The question was withdrawn.
     Cancelled,
-    /// The approver failed.
+    /// The approver failed, or nobody could be asked.
     Failed,
 }
 
@@ -367,22 +406,6 @@ pub struct Finished {
     pub error: Option<String>,
 }
 
-/// A result by size and digest: contents do not belong into the log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ResultDigest {
-    /// How many bytes.
-    pub bytes: u64,
-    /// Their SHA-256.
-    pub sha256: Hash,
-}
-
-impl ResultDigest {
-    /// Of these bytes.
-    pub fn of(result: &[u8]) -> Self {
-        ResultDigest { bytes: result.len() as u64, sha256: Hash::of(result) }
-    }
-}
-
 /// A tool ran that nobody judged: a hook was lost, or an agent ignored it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RanWithoutVerdict {
@@ -393,6 +416,30 @@ pub struct RanWithoutVerdict {
     pub input: Value,
     /// How it was noticed.
     pub reason: String,
+}
+
+/// An agent's session began, with the gate in front of it: a receipt that tells active from merely installed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionStarted {
+    /// What began it, as the agent says: `startup`, `resume`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// The version of the policy that applies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<String>,
+    /// The session's working directory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub directory: Option<String>,
+    /// The program that wrote this.
+    pub writer: String,
+}
+
+/// An agent's session ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionEnded {
+    /// Why, as the agent says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 /// A signed statement of how far the log goes: everything up to `prev`.

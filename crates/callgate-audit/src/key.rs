@@ -4,6 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
+use std::sync::OnceLock;
 
 use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
 use hmac::{Hmac, KeyInit, Mac};
@@ -13,25 +14,26 @@ use crate::error::{At, AuditError};
 
 /// The secret key: signs checkpoints and tombstones, and seals the head of the log.
 pub struct Key {
-    signing: SigningKey,
+    secret: [u8; 32],
+    /// Computed when something is signed: sealing needs no point on a curve, and a short-lived writer only seals.
+    signing: OnceLock<SigningKey>,
     seal: Hmac<Sha256>,
 }
 
 impl std::fmt::Debug for Key {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "Key({})", self.public())
+        formatter.debug_struct("Key").finish_non_exhaustive()
     }
 }
 
 impl Key {
     /// The key with this secret.
     pub fn from_secret(secret: &[u8; 32]) -> Self {
-        let signing = SigningKey::from_bytes(secret);
         // The seal has a key of its own, so that neither use says anything about the other.
         let mut derived = keyed(secret);
         derived.update(b"callgate audit seal 1");
         let seal = keyed(&derived.finalize().into_bytes());
-        Key { signing, seal }
+        Key { secret: *secret, signing: OnceLock::new(), seal }
     }
 
     /// Reads the key, or makes one (mode 0600) where there is none yet.
@@ -74,20 +76,26 @@ impl Key {
         if metadata.mode() & 0o077 != 0 {
             return Err(wrong("others may read it; its mode must be 0600"));
         }
-        let mut text = String::new();
-        Read::by_ref(&mut file).take(200).read_to_string(&mut text).at("read", path)?;
+        // One read: a short-lived process pays for every one of them, and a file this small comes whole.
+        let mut text = [0_u8; 200];
+        let length = file.read(&mut text).at("read", path)?;
+        let text = text.get(..length).unwrap_or_default().trim_ascii();
         let mut secret = [0_u8; 32];
-        hex::decode_to_slice(text.trim(), &mut secret).map_err(|_| wrong("it is not 64 hexadecimal digits"))?;
+        hex::decode_to_slice(text, &mut secret).map_err(|_| wrong("it is not 64 hexadecimal digits"))?;
         Ok(Self::from_secret(&secret))
     }
 
     /// The public key, hexadecimal.
     pub fn public(&self) -> String {
-        hex::encode(self.signing.verifying_key().as_bytes())
+        hex::encode(self.signing().verifying_key().as_bytes())
+    }
+
+    fn signing(&self) -> &SigningKey {
+        self.signing.get_or_init(|| SigningKey::from_bytes(&self.secret))
     }
 
     pub(crate) fn sign(&self, message: &[u8]) -> String {
-        hex::encode(self.signing.sign(message).to_bytes())
+        hex::encode(self.signing().sign(message).to_bytes())
     }
 
     pub(crate) fn seal(&self, message: &[u8]) -> [u8; 32] {

@@ -48,9 +48,15 @@ mod segment;
 mod settings;
 mod sink;
 pub mod verify;
+mod witness;
 
+pub use callgate::policy::{NoSync, Sync};
 pub use error::AuditError;
 pub use hash::Hash;
 pub use log::{Log, Receipt};
-pub use settings::{NoSync, Settings, Sync};
+pub use settings::Settings;
 pub use sink::AuditSink;
+pub use witness::{Ended, Witness};
+
+/// What writes: the program's name and version.
+pub(crate) const WRITER: &str = concat!("callgate ", env!("CARGO_PKG_VERSION"));

@@ -1,49 +1,18 @@
 //! Where the log lies and how it is kept.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::deliver::Delivery;
+use callgate::policy::{AuditSettings, Policy, Sync, expand_home};
+
+use crate::deliver::{Delivery, ToCommand, ToFile, ToWebhook};
 use crate::error::AuditError;
 
-/// When what was written is forced onto the disk.
-///
-/// In every case an entry has been handed to the operating system before `append` returns, so that it outlives the
-/// process. The difference is what a power failure may take.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Sync {
-    /// Before every `append` returns; what waits at the same time shares one sync. The default.
-    #[default]
-    Always,
-    /// At most this long after it was written.
-    Interval(Duration),
-    /// When the operating system sees fit.
-    Os,
-}
-
-/// A text that names no [`Sync`].
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is none of `always`, `interval`, `interval 500ms`, `os`")]
-pub struct NoSync(String);
-
-impl FromStr for Sync {
-    type Err = NoSync;
-
-    fn from_str(text: &str) -> Result<Self, NoSync> {
-        let wrong = || NoSync(text.to_owned());
-        match text.trim() {
-            "always" => Ok(Sync::Always),
-            "interval" => Ok(Sync::Interval(Duration::from_millis(200))),
-            "os" => Ok(Sync::Os),
-            other => {
-                let length = other.strip_prefix("interval").ok_or_else(wrong)?.trim();
-                humantime::parse_duration(length).map(Sync::Interval).map_err(|_| wrong())
-            }
-        }
-    }
-}
+/// How long a program or a webhook may take for one checkpoint.
+const DELIVERY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Where the log lies and how it is kept.
 #[derive(Debug, Clone)]
@@ -91,11 +60,47 @@ impl Settings {
 
     /// The user's log: `$XDG_STATE_HOME/callgate/audit`, or `~/.local/state/callgate/audit`.
     pub fn of_user() -> Result<Self, AuditError> {
-        let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-        let state = absolute("XDG_STATE_HOME")
-            .or_else(|| absolute("HOME").map(|home| home.join(".local/state")))
-            .ok_or(AuditError::NoPlace)?;
-        Ok(Settings::at(state.join("callgate/audit")))
+        AuditSettings::default_directory().map(Settings::at).ok_or(AuditError::NoPlace)
+    }
+
+    /// The log as a policy says (its `audit:` section); where it says nothing, the user's log as usual.
+    ///
+    /// ```
+    /// use callgate::policy::Policy;
+    /// use callgate_audit::{Settings, Sync};
+    ///
+    /// let policy = Policy::from_yaml("extends: standard\naudit: {directory: /var/log/callgate, sync: os}", "inline")?;
+    /// let settings = Settings::of_policy(&policy, None)?;
+    /// assert_eq!((settings.sync, settings.directory.to_str()), (Sync::Os, Some("/var/log/callgate")));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn of_policy(policy: &Policy, home: Option<&Path>) -> Result<Self, AuditError> {
+        let said = policy.audit_settings();
+        let place = |text: &String| expand_home(text, home).ok_or(AuditError::NoPlace);
+        let mut settings = match &said.directory {
+            Some(directory) => Settings::at(place(directory)?),
+            None => Settings::of_user()?,
+        };
+        if let Some(key) = &said.key {
+            settings.key = place(key)?;
+        }
+        settings.sync = said.sync.unwrap_or(settings.sync);
+        settings.segment_bytes = said.segment_bytes.unwrap_or(settings.segment_bytes);
+        settings.segment_age = said.segment_age.unwrap_or(settings.segment_age);
+        settings.checkpoint_entries = said.checkpoint_entries.unwrap_or(settings.checkpoint_entries);
+        settings.checkpoint_age = said.checkpoint_age.unwrap_or(settings.checkpoint_age);
+        settings.compress = said.compress.unwrap_or(settings.compress);
+        for file in &said.checkpoint_files {
+            settings = settings.deliver_to(ToFile(place(file)?));
+        }
+        if !said.checkpoint_command.is_empty() {
+            let words = said.checkpoint_command.clone();
+            settings = settings.deliver_to(ToCommand { words, timeout: DELIVERY_TIMEOUT });
+        }
+        for url in &said.checkpoint_webhooks {
+            settings = settings.deliver_to(ToWebhook { url: url.clone(), timeout: DELIVERY_TIMEOUT });
+        }
+        Ok(settings)
     }
 
     /// With this sync.
@@ -112,29 +117,17 @@ impl Settings {
         self
     }
 
-    /// Whether the log or its key would lie at or below one of these directories: where an agent may write, a log proves
-    /// nothing. Both sides are compared by component after links were followed.
-    pub fn lies_within<'a>(&self, roots: impl IntoIterator<Item = &'a Path>) -> Option<PathBuf> {
-        let real = |path: &Path| -> PathBuf {
-            path.ancestors()
-                .find_map(|ancestor| {
-                    let real = ancestor.canonicalize().ok()?;
-                    Some(real.join(path.strip_prefix(ancestor).ok()?))
-                })
-                .unwrap_or_else(|| path.to_owned())
-        };
-        let ours = [real(&self.directory), real(&self.key)];
-        roots.into_iter().map(real).find(|root| ours.iter().any(|path| path.starts_with(root)))
-    }
-
     pub(crate) fn lock_path(&self) -> PathBuf {
         self.directory.join("lock")
     }
 
     pub(crate) fn boot(&self) -> Option<String> {
         self.boot.clone().or_else(|| {
-            let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
-            Some(id.trim().to_owned())
+            let mut text = [0_u8; 64];
+            let length =
+                File::open("/proc/sys/kernel/random/boot_id").and_then(|mut file| file.read(&mut text)).ok()?;
+            let id = std::str::from_utf8(text.get(..length)?).ok()?.trim();
+            (!id.is_empty()).then(|| id.to_owned())
         })
     }
 }
@@ -144,26 +137,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sync_is_read_from_words() {
-        assert_eq!("always".parse(), Ok(Sync::Always));
-        assert_eq!("os".parse(), Ok(Sync::Os));
-        assert_eq!("interval".parse(), Ok(Sync::Interval(Duration::from_millis(200))));
-        assert_eq!("interval 2s".parse(), Ok(Sync::Interval(Duration::from_secs(2))));
-        for wrong in ["", "never", "interval soon", "2s"] {
-            assert!(wrong.parse::<Sync>().is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn a_log_inside_a_root_is_noticed_through_links_and_missing_directories() {
-        let base = tempfile::tempdir().unwrap();
-        let workspace = base.path().join("project");
-        std::fs::create_dir(&workspace).unwrap();
-        std::os::unix::fs::symlink(&workspace, base.path().join("link")).unwrap();
-        let within = |directory: &str| Settings::at(base.path().join(directory)).lies_within([workspace.as_path()]);
-        assert!(within("project/audit").is_some());
-        assert!(within("link/not/there/yet").is_some());
-        assert!(within("project_evil/audit").is_none());
-        assert!(within("state/audit").is_none());
+    fn a_policy_says_where_and_how() {
+        let text = "audit: {directory: ~/log, key: /k/audit.key, sync: interval 1s, segment_bytes: 70000, segment_age: 1h, \
+                    checkpoint_entries: 5, checkpoint_age: 9s, compress: false, checkpoints: {file: ~/sent, command: [true], \
+                    webhook: 'http://127.0.0.1:1/x'}}";
+        let policy = Policy::from_yaml(text, "test").unwrap();
+        let settings = Settings::of_policy(&policy, Some(Path::new("/home/ada"))).unwrap();
+        assert_eq!(settings.directory, Path::new("/home/ada/log"));
+        assert_eq!(settings.key, Path::new("/k/audit.key"));
+        assert_eq!(settings.sync, Sync::Interval(Duration::from_secs(1)));
+        assert_eq!((settings.segment_bytes, settings.segment_age.as_secs()), (70_000, 3600));
+        assert_eq!((settings.checkpoint_entries, settings.checkpoint_age.as_secs(), settings.compress), (5, 9, false));
+        let names: Vec<String> = settings.deliveries.iter().map(|delivery| delivery.name()).collect();
+        assert_eq!(names, ["file /home/ada/sent", "command true", "webhook 127.0.0.1:1"]);
+        assert!(matches!(Settings::of_policy(&policy, None), Err(AuditError::NoPlace)), "a home that is not known");
+        let plain = Settings::of_policy(&Policy::bundled("standard").unwrap(), None).unwrap();
+        assert_eq!((plain.sync, plain.deliveries.len()), (Sync::Always, 0));
     }
 }

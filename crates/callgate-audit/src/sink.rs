@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use callgate::approvals::OutcomeKind;
 use callgate::call::Origin;
-use callgate::event::{Event, EventError, EventKind, EventSink};
+use callgate::event::{AnswerSource, Event, EventError, EventKind, EventSink};
 use callgate::policy::Decision;
 use callgate::redact::Redactor;
 use serde_json::Value;
@@ -50,6 +50,14 @@ impl AuditSink {
     /// Writes to this log.
     pub fn new(log: impl Into<Arc<Log>>) -> Self {
         AuditSink { log: log.into(), redactor: Redactor::default(), calls: Mutex::default() }
+    }
+
+    /// The same, and what it writes beside what the gate has redacted is redacted by this one: give it the gate's, if that
+    /// knows secrets of yours.
+    #[must_use]
+    pub fn redactor(mut self, redactor: Redactor) -> Self {
+        self.redactor = redactor;
+        self
     }
 
     /// The log.
@@ -98,25 +106,29 @@ impl AuditSink {
                 }
                 bodies
             }
-            EventKind::ApprovalRequested { .. } => {
+            EventKind::ApprovalRequested { approval, timeout, .. } => {
                 if let Some(call) = calls.get_mut(&event.call) {
                     call.asked = Some(event.time);
                 }
-                vec![Body::ApprovalRequested(ApprovalRequested { tool, approval: None, asked: None, timeout_ms: None })]
+                vec![Body::ApprovalRequested(ApprovalRequested {
+                    tool,
+                    approval: approval.clone(),
+                    asked: None,
+                    timeout_ms: *timeout,
+                })]
             }
-            EventKind::ApprovalDecided { outcome, by } => {
+            EventKind::ApprovalDecided(decided) => {
                 let asked = calls.get(&event.call).and_then(|call| call.asked);
-                let outcome = logged(*outcome);
+                let outcome = logged(decided.outcome);
                 vec![Body::Approval(Approval {
                     tool,
                     approved: matches!(outcome, Outcome::Approved | Outcome::ApprovedForSession),
                     outcome,
-                    // an earlier answer of this session counted, and nobody was asked
-                    cached: by == "session",
-                    approval: None,
-                    by: Some(self.redactor.text(by)),
+                    cached: decided.source == AnswerSource::Earlier,
+                    approval: decided.approval.clone(),
+                    by: Some(self.redactor.text(&decided.by)),
                     took_ms: asked.map(|asked| event.time.saturating_sub(asked)),
-                    reason: None,
+                    reason: decided.reason.as_deref().map(|reason| self.redactor.text(reason)),
                 })]
             }
             EventKind::Allowed { .. } => {
@@ -140,15 +152,20 @@ impl AuditSink {
                     Body::Refused(Refused { tool, refusal: refusal.kind.as_str().to_owned(), reason: reason.clone() });
                 attempt.into_iter().chain([refused]).collect()
             }
-            EventKind::Started => vec![Body::Started(Started { tool, sandbox: None })],
-            EventKind::Finished { success, milliseconds } => vec![Body::Finished(Finished {
-                tool,
-                success: Some(*success),
-                exit: None,
-                duration_ms: Some(*milliseconds),
-                result: None,
-                error: None,
-            })],
+            EventKind::Started { sandbox } => {
+                let sandbox = sandbox.as_deref().map(|sandbox| self.redactor.text(sandbox));
+                vec![Body::Started(Started { tool, sandbox })]
+            }
+            EventKind::Finished { success, milliseconds, report } => {
+                vec![Body::Finished(Finished {
+                    tool,
+                    success: Some(*success),
+                    exit: report.exit,
+                    duration_ms: Some(*milliseconds),
+                    result: report.result.clone(),
+                    error: report.error.as_deref().map(|error| self.redactor.text(error)),
+                })]
+            }
         }
     }
 
@@ -173,18 +190,10 @@ impl AuditSink {
 
 impl EventSink for AuditSink {
     fn emit(&self, event: &Event) -> Result<(), EventError> {
-        let text = |text: &Option<String>| text.as_deref().map(|text| self.redactor.text(text));
         let records: Vec<Record> = self
             .bodies(event)
             .into_iter()
-            .map(|body| Record {
-                body,
-                call: Some(event.call.clone()),
-                session: text(&event.origin.session),
-                agent: text(&event.origin.agent),
-                chat: text(&event.origin.chat),
-                scope: text(&event.origin.scope),
-            })
+            .map(|body| Record::from_origin(body, &event.origin, &self.redactor).call(&event.call))
             .collect();
         if records.is_empty() {
             return Ok(());
@@ -215,7 +224,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::settings::{Settings, Sync};
+    use crate::settings::Settings;
+    use callgate::policy::Sync;
 
     fn gate(settings: &Settings) -> Gate {
         let log = Log::open(settings.clone()).unwrap();
@@ -285,5 +295,120 @@ mod tests {
         assert_eq!((attempt.decision, &attempt.input), (Decision::Deny, &json!({"file_path": "x"})));
         assert_eq!(entries[2].body.kind(), "refused");
         assert_eq!(entries[1].call, entries[2].call);
+    }
+
+    fn records(settings: &Settings) -> Vec<Record> {
+        let entries = crate::read::Entries::open(&settings.directory).unwrap();
+        entries.map(|line| line.unwrap().entry.record).collect()
+    }
+
+    #[test]
+    fn how_a_call_ended_is_told_by_whoever_ran_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let settings = settings(&directory);
+        let permit = gate(&settings).check(Call::new("Bash", json!({"command": "ls"})).directory("/tmp"));
+        let failed = permit.into_result().unwrap().run_reporting(|_, report| {
+            report.exit(2);
+            report.result(b"ls: no such file");
+            report.error("exit");
+            Err::<(), ()>(())
+        });
+        assert!(failed.is_err());
+        let Some(Body::Finished(finished)) = records(&settings).pop().map(|record| record.body) else { panic!() };
+        assert_eq!((finished.success, finished.exit, finished.error.as_deref()), (Some(false), Some(2), Some("exit")));
+        let expected = callgate::report::ResultDigest::of(b"ls: no such file");
+        assert_eq!(finished.result, Some(expected));
+        assert!(finished.duration_ms.is_some());
+    }
+
+    #[test]
+    fn what_holds_a_call_is_told_when_it_starts() {
+        struct Cage;
+        impl callgate::permit::Sandbox for Cage {
+            fn enforces(&self) -> String {
+                "no network".to_owned()
+            }
+        }
+        let directory = tempfile::tempdir().unwrap();
+        let settings = settings(&directory);
+        let permit = gate(&settings).check(Call::new("Bash", json!({"command": "ls"})).directory("/tmp"));
+        permit.into_result().unwrap().run_inside(&Cage, |_, _| Ok::<(), ()>(())).unwrap();
+        let started = records(&settings).into_iter().find_map(|record| match record.body {
+            Body::Started(started) => started.sandbox,
+            _ => None,
+        });
+        assert_eq!(started.as_deref(), Some("no network"));
+    }
+
+    #[test]
+    fn what_became_of_a_question_is_told_apart() {
+        let decided = |answer, source| ApprovalDecided { answer, source, ..ApprovalDecided::default() };
+        for (answer, source, expected) in [
+            (Some(Answer::Approved), AnswerSource::Asked, Outcome::Approved),
+            (Some(Answer::ApprovedForSession), AnswerSource::Earlier, Outcome::ApprovedForSession),
+            (Some(Answer::Denied), AnswerSource::Asked, Outcome::Denied),
+            (Some(Answer::Abort), AnswerSource::Asked, Outcome::Abort),
+            (Some(Answer::TimedOut), AnswerSource::Asked, Outcome::TimedOut),
+            (None, AnswerSource::Withdrawn, Outcome::Cancelled),
+            (None, AnswerSource::Asked, Outcome::Failed),
+        ] {
+            assert_eq!(outcome(&decided(answer, source)), expected);
+        }
+    }
+
+    #[test]
+    fn an_approval_carries_its_id_who_answered_and_how_long_it_took_and_an_earlier_answer_is_cached() {
+        use callgate::approvals::{Answer, ApprovalDecision, Approvals, AskError, Channel, Question};
+        struct Person;
+        impl Channel for Person {
+            fn ask(&self, _: &Question, _: &dyn Fn() -> bool) -> Result<Answer, AskError> {
+                Ok(Answer::new(ApprovalDecision::ApprovedForSession)
+                    .by("ada")
+                    .because("go on, token ghp_012345678901234567890123456789012345"))
+            }
+        }
+        let directory = tempfile::tempdir().unwrap();
+        let settings = settings(&directory);
+        let store = Arc::new(callgate::store::MemoryStore::new());
+        let policy = Policy::from_yaml("version: 1\ndefault: ask\n", "asks").unwrap();
+        let gate = Gate::builder()
+            .policy(policy)
+            .approvals(Approvals::new(store, Arc::new(Person)))
+            .events(AuditSink::new(Log::open(settings.clone()).unwrap()))
+            .build();
+        for _ in 0..2 {
+            let call = Call::new("Bash", json!({"command": "ls"})).session("s").directory("/tmp");
+            gate.check(call).into_result().unwrap().run(|_| Ok::<(), ()>(())).unwrap();
+        }
+        let records = records(&settings);
+        let asked = records.iter().find_map(|record| match &record.body {
+            Body::ApprovalRequested(asked) => Some(asked),
+            _ => None,
+        });
+        let asked = asked.unwrap();
+        assert!(asked.approval.as_deref().is_some_and(|id| id.len() == 16) && asked.timeout_ms.is_some());
+        let approvals: Vec<&Approval> = records
+            .iter()
+            .filter_map(|record| match &record.body {
+                Body::Approval(approval) => Some(approval),
+                _ => None,
+            })
+            .collect();
+        let [first, second] = approvals.as_slice() else { panic!("{approvals:?}") };
+        assert_eq!((first.approved, first.cached, first.by.as_deref()), (true, false, Some("ada")));
+        assert_eq!(first.approval, asked.approval);
+        assert!(first.took_ms.is_some());
+        assert_eq!(first.reason.as_deref(), Some("go on, token [redacted: GitHub token]"));
+        assert_eq!((second.approved, second.cached, second.approval.as_deref()), (true, true, None));
+        assert_eq!(second.took_ms, None);
+
+        let lines = crate::read::Entries::open(&settings.directory).unwrap().map(|line| line.unwrap().entry);
+        let steps: Vec<_> = lines.filter_map(|entry| crate::read::timeline(&entry)).collect();
+        use crate::read::StepName::*;
+        let names: Vec<_> = steps.iter().map(|step| step.step).collect();
+        let whole = [ToolCallRequested, ApprovalRequested, ApprovalDecided, ToolCallStarted, ToolCallFinished];
+        assert_eq!(names[..5], whole);
+        assert_eq!(names[5..], [ToolCallRequested, ApprovalDecided, ToolCallStarted, ToolCallFinished]);
+        assert!(steps[..5].iter().all(|step| step.call == steps[0].call), "one id through all entries of a call");
     }
 }

@@ -31,8 +31,18 @@ pub enum Task {
     Policy(PolicyTask),
     /// Write a commented policy file into the current directory
     Init(InitArguments),
+    /// Turn an agent's own permission rules into a policy, and show on example calls that nothing became looser
+    #[command(after_help = crate::import::EXAMPLES)]
+    Import(crate::import::ImportArguments),
     /// Trust the project's policy file as it is now, so that it may also loosen rules
     Trust(TrustArguments),
+    /// Put callgate in front of coding agents; without names, say which are there
+    #[command(after_help = INSTALL_EXAMPLES)]
+    Install(crate::install::InstallArguments),
+    /// Take out exactly what `install` put in
+    Uninstall(crate::install::UninstallArguments),
+    /// What is in front of which agent: installed, proven, active, silently skipped, altered
+    Status(crate::status::StatusArguments),
     /// Permission given beforehand: add, list, revoke
     #[command(subcommand)]
     Grant(crate::grant::GrantTask),
@@ -61,6 +71,12 @@ const CHECK_EXAMPLES: &str = "Examples:
   callgate check --jsonl < requests.jsonl
 
 A request line is {\"id\", \"command\"} or {\"id\", \"tool\", \"input\"}, with an optional \"cwd\" and \"context\": {\"cwd\", \"workspace\"}.";
+
+const INSTALL_EXAMPLES: &str = "Examples:
+  callgate install
+  callgate install claude codex --dry-run
+  callgate install --all
+  sudo callgate install claude --managed";
 
 /// The call to be judged, and under which policy.
 #[derive(Debug, Args)]

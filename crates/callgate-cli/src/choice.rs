@@ -56,9 +56,15 @@ pub fn asking_gate(policy_name: Option<&str>, call: &Call, who: Who) -> Result<G
     let always = policy_name.is_none().then(|| (Locations::of(&directory), call.clone()));
     let approvals = crate::terminal::approvals(who, always)?;
     // What cannot be logged does not run.
-    let settings = callgate_audit::Settings::of_user().map_err(|error| Trouble::new(error.to_string()))?;
+    let settings = log_settings(&policy)?;
     let log = callgate_audit::Log::open(settings).map_err(|error| Trouble::new(format!("the audit log: {error}")))?;
     Ok(Gate::builder().policy(policy).approvals(approvals).events(callgate_audit::AuditSink::new(log)).build())
+}
+
+/// Where the policy says that the log lies, and how it is kept.
+pub fn log_settings(policy: &Policy) -> Result<callgate_audit::Settings, Trouble> {
+    callgate_audit::Settings::of_policy(policy, std::env::home_dir().as_deref())
+        .map_err(|error| Trouble::new(error.to_string()))
 }
 
 /// The working directory and the workspace of a call, absolute.

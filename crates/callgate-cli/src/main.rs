@@ -8,12 +8,16 @@ mod check;
 mod choice;
 mod explain;
 mod grant;
+mod hook;
+mod import;
 mod init;
+mod install;
 mod jsonl;
 mod outcome;
 mod policy;
 mod session;
 mod shown;
+mod status;
 mod terminal;
 mod trust;
 
@@ -24,6 +28,14 @@ use clap::{CommandFactory, Parser};
 use outcome::{Outcome, Trouble};
 
 fn main() -> ExitCode {
+    let words: Vec<std::ffi::OsString> = std::env::args_os().skip(1).collect();
+    // A hook starts with every call, and must answer in its own way whatever happens.
+    if let Some((task, rest)) = words.split_first()
+        && task == "hook"
+        && !rest.iter().any(|word| word == "--help" || word == "-h")
+    {
+        return hook::run(rest);
+    }
     let arguments = Arguments::parse();
     let outcome = match arguments.task {
         Task::Check(arguments) if arguments.jsonl => jsonl::run(&arguments.call),
@@ -32,7 +44,11 @@ fn main() -> ExitCode {
         Task::Explain(arguments) => explain::run(&arguments),
         Task::Policy(task) => policy::run(task),
         Task::Init(arguments) => init::run(&arguments),
+        Task::Import(arguments) => import::run(&arguments),
         Task::Trust(arguments) => trust::run(&arguments),
+        Task::Install(arguments) => install::install(&arguments),
+        Task::Uninstall(arguments) => install::uninstall(&arguments),
+        Task::Status(arguments) => status::run(&arguments),
         Task::Grant(task) => grant::run(task),
         Task::Approvals(task) => approvals::run(task),
         Task::Session(task) => session::run(task),

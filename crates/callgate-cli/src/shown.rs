@@ -75,6 +75,7 @@ fn mark_in_words(mark: Mark) -> Option<&'static str> {
         Mark::Elsewhere => Some("elsewhere"),
         Mark::Credentials => Some("secrets"),
         Mark::Environment => Some("environment"),
+        Mark::Shared => Some("where everybody writes"),
         Mark::Redirection | Mark::ProjectCode | Mark::OwnFiles => None,
     }
 }

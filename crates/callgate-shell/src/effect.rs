@@ -123,6 +123,8 @@ pub enum Mark {
     OwnFiles,
     /// Secrets are shown or handed out (`gh auth token`, `aws secretsmanager get-secret-value`).
     Credentials,
+    /// Lies in a directory that everybody writes to, where somebody else's link or file may stand in its place.
+    Shared,
 }
 
 /// One thing a call would do.

@@ -449,8 +449,30 @@ const HARMLESS_VALUES: &[(&str, &[&str])] = &[
     ("PYTEST_DISABLE_PLUGIN_AUTOLOAD", &["0", "1"]),
 ];
 
+/// The first letters of names and prefixes: most variables of a script start with none of them.
+#[expect(clippy::indexing_slicing, reason = "the compiler evaluates it")]
+static INITIALS: [bool; 256] = {
+    let mut initials = [false; 256];
+    let mut lists = [NAMES, PREFIXES].as_slice();
+    while let [list, other_lists @ ..] = lists {
+        lists = other_lists;
+        let mut rest = *list;
+        while let [(name, _), others @ ..] = rest {
+            rest = others;
+            if let [first, ..] = name.as_bytes() {
+                initials[*first as usize] = true;
+            }
+        }
+    }
+    initials
+};
+
 /// What setting this variable changes about what runs, if it does. A value that is not known is `None`.
 pub fn influence(name: &str, value: Option<&str>) -> Option<&'static str> {
+    let first = name.bytes().next()?;
+    if !*INITIALS.get(usize::from(first))? {
+        return None;
+    }
     if HARMLESS.contains(&name) || name.starts_with("TF_VAR_") {
         return None;
     }

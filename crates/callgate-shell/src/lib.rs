@@ -60,6 +60,6 @@ pub mod stream;
 pub mod syntax;
 pub mod word;
 
-pub use evaluate::{Analysis, Context, Doubt, Flags, SimpleCommand, analyze};
+pub use evaluate::{Analysis, Context, Doubt, Flags, SimpleCommand, analyze, analyze_with_input};
 pub use risk::Risk;
 pub use syntax::{Dialect, Limits};

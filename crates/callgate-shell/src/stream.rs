@@ -14,6 +14,10 @@ pub enum Stream {
     Names(Vec<String>),
     /// One plain word: no blanks, no slash, no dash in front (`uname -r`, `whoami`).
     Word,
+    /// One whole number in digits (`wc -l < file`, `date +%s`).
+    Number,
+    /// Whole numbers in digits, any number of them, with blanks or newlines between (`seq 5`, `pgrep sshd`).
+    Numbers,
     /// The contents of these files or other local data; harmless as data, not as code.
     Data,
     /// The environment, with whatever secrets it holds.

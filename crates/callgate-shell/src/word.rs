@@ -37,6 +37,17 @@ pub enum Word {
     },
 }
 
+/// A number that a program printed, as a pattern: nothing else fits. It may be missing, since programs fail.
+pub(crate) const DIGITS: &str = "*([0-9])";
+
+/// One plain word that a program printed, between quotes: exactly one word, though it may be empty.
+pub(crate) const PLAIN: &str = "*([!/])";
+
+/// The pattern as names of files: what programs printed may be any of them.
+pub(crate) fn file_pattern(pattern: &str) -> String {
+    pattern.replace(DIGITS, "*").replace(PLAIN, "*")
+}
+
 impl Word {
     /// The text, if it is certain.
     pub fn known(&self) -> Option<&str> {

@@ -11,6 +11,7 @@ use crate::call::{Origin, Tool};
 use crate::policy::Decision;
 use crate::redact::Redacted;
 use crate::refusal::Refusal;
+use crate::report::Report;
 use crate::risk::Risk;
 
 /// What happened. The names are stable.
@@ -41,14 +42,15 @@ pub enum EventKind {
     ApprovalRequested {
         /// Why.
         reason: String,
+        /// The approval's id, where it has one beside the call's.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        approval: Option<String>,
+        /// How long an answer is waited for, in milliseconds.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        timeout: Option<u64>,
     },
     /// Somebody answered, or did not.
-    ApprovalDecided {
-        /// What became of the question.
-        outcome: OutcomeKind,
-        /// Who or what decided: an approver, `session`, `automatic`, `grant 7`, `mode`.
-        by: String,
-    },
+    ApprovalDecided(ApprovalDecided),
     /// It may run.
     Allowed {
         /// Only inside the sandbox.
@@ -60,14 +62,51 @@ pub enum EventKind {
         refusal: Refusal,
     },
     /// It starts.
-    Started,
+    Started {
+        /// What holds it, if anything does.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        sandbox: Option<String>,
+    },
     /// It is done.
     Finished {
         /// Whether it went well.
         success: bool,
         /// How long it took.
         milliseconds: u64,
+        /// What whoever ran it says of it.
+        #[serde(flatten)]
+        report: Report,
     },
+}
+
+/// What became of a question.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ApprovalDecided {
+    /// The answer, or that there was none.
+    pub outcome: OutcomeKind,
+    /// Who or what decided: an approver, `session`, `automatic`, `grant 7`, `mode`.
+    pub by: String,
+    /// The approval's id, where somebody was asked under one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approval: Option<String>,
+    /// Where the answer comes from.
+    pub source: AnswerSource,
+    /// What was said with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// Where an answer comes from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AnswerSource {
+    /// Somebody was asked, whether they answered or not.
+    #[default]
+    Asked,
+    /// An earlier answer counted, and nobody was asked.
+    Earlier,
+    /// A grant, a mode or an automatic answer: nobody was asked.
+    Settings,
 }
 
 impl EventKind {
@@ -77,10 +116,10 @@ impl EventKind {
             EventKind::Requested { .. } => "requested",
             EventKind::Gated { .. } => "gated",
             EventKind::ApprovalRequested { .. } => "approval_requested",
-            EventKind::ApprovalDecided { .. } => "approval_decided",
+            EventKind::ApprovalDecided(_) => "approval_decided",
             EventKind::Allowed { .. } => "allowed",
             EventKind::Denied { .. } => "denied",
-            EventKind::Started => "started",
+            EventKind::Started { .. } => "started",
             EventKind::Finished { .. } => "finished",
         }
     }

@@ -16,6 +16,7 @@ use crate::event::{EventError, EventKind};
 use crate::gate::Recorder;
 use crate::path::Place;
 use crate::refusal::{Refusal, RefusalKind};
+use crate::report::Report;
 
 /// What was judged, and what therefore runs: nothing else.
 pub struct Plan {
@@ -186,7 +187,28 @@ impl Permit {
     /// Runs what was judged, once. A call that may only run inside a sandbox is refused here.
     pub fn run<T, E>(self, body: impl FnOnce(&Plan) -> Result<T, E>) -> Result<T, RunError<E>> {
         self.refuse_uncontained()?;
-        self.execute(body)
+        self.execute(None, |plan, _| body(plan))
+    }
+
+    /// Runs what was judged, once, and lets whoever runs it say how it ended: exit code, digest of the result.
+    ///
+    /// ```
+    /// use callgate::{Call, Gate, policy::Policy};
+    ///
+    /// let gate = Gate::builder().policy(Policy::from_yaml("default: allow", "all")?).build();
+    /// let call = Call::new("Bash", serde_json::json!({"command": "ls"})).directory("/tmp");
+    /// let permit = gate.check(call).into_result()?;
+    /// let output = permit.run_reporting(|_plan, report| {
+    ///     let output = b"a\nb\n".to_vec();
+    ///     report.exit(0);
+    ///     report.result(&output);
+    ///     Ok::<_, std::io::Error>(output)
+    /// })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn run_reporting<T, E>(self, body: impl FnOnce(&Plan, &mut Report) -> Result<T, E>) -> Result<T, RunError<E>> {
+        self.refuse_uncontained()?;
+        self.execute(None, body)
     }
 
     /// Runs what was judged inside a sandbox, once.
@@ -195,21 +217,34 @@ impl Permit {
         sandbox: &S,
         body: impl FnOnce(&Plan, &S) -> Result<T, E>,
     ) -> Result<T, RunError<E>> {
-        self.execute(|plan| body(plan, sandbox))
+        self.execute(Some(sandbox.enforces()), |plan, _| body(plan, sandbox))
+    }
+
+    /// The same, and lets whoever runs it say how it ended.
+    pub fn run_inside_reporting<S: Sandbox, T, E>(
+        self,
+        sandbox: &S,
+        body: impl FnOnce(&Plan, &S, &mut Report) -> Result<T, E>,
+    ) -> Result<T, RunError<E>> {
+        self.execute(Some(sandbox.enforces()), |plan, report| body(plan, sandbox, report))
     }
 
     /// Runs what was judged, once, without holding up a thread.
     pub async fn run_async<T, E>(self, body: impl AsyncFnOnce(&Plan) -> Result<T, E>) -> Result<T, RunError<E>> {
         self.refuse_uncontained()?;
-        let mut running = Running::start(&self.recorder).map_err(unrecorded)?;
+        let mut running = Running::start(&self.recorder, None).map_err(unrecorded)?;
         let result = body(&self.plan).await;
         running.success = result.is_ok();
         result.map_err(RunError::Failed)
     }
 
-    fn execute<T, E>(self, body: impl FnOnce(&Plan) -> Result<T, E>) -> Result<T, RunError<E>> {
-        let mut running = Running::start(&self.recorder).map_err(unrecorded)?;
-        let result = body(&self.plan);
+    fn execute<T, E>(
+        self,
+        sandbox: Option<String>,
+        body: impl FnOnce(&Plan, &mut Report) -> Result<T, E>,
+    ) -> Result<T, RunError<E>> {
+        let mut running = Running::start(&self.recorder, sandbox).map_err(unrecorded)?;
+        let result = body(&self.plan, &mut running.report);
         running.success = result.is_ok();
         result.map_err(RunError::Failed)
     }
@@ -241,18 +276,20 @@ struct Running<'a> {
     recorder: &'a Recorder,
     since: Instant,
     success: bool,
+    report: Report,
 }
 
 impl<'a> Running<'a> {
-    fn start(recorder: &'a Recorder) -> Result<Self, EventError> {
-        recorder.emit(EventKind::Started)?;
-        Ok(Running { recorder, since: Instant::now(), success: false })
+    fn start(recorder: &'a Recorder, sandbox: Option<String>) -> Result<Self, EventError> {
+        recorder.emit(EventKind::Started { sandbox })?;
+        Ok(Running { recorder, since: Instant::now(), success: false, report: Report::default() })
     }
 }
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
         let milliseconds = u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.recorder.emit_late(EventKind::Finished { success: self.success, milliseconds });
+        let report = std::mem::take(&mut self.report);
+        self.recorder.emit_late(EventKind::Finished { success: self.success, milliseconds, report });
     }
 }

@@ -100,6 +100,8 @@ pub fn summary(entry: &crate::entry::Entry) -> String {
             [exit.or(well), took].into_iter().flatten().collect::<Vec<_>>().join(", ")
         }
         Body::RanWithoutVerdict(ran) => ran.reason.clone(),
+        Body::SessionStarted(started) => started.source.clone().unwrap_or_default(),
+        Body::SessionEnded(ended) => ended.reason.clone().unwrap_or_default(),
         Body::Checkpoint(_) => "signed".to_owned(),
         Body::Tombstone(tombstone) => format!("taken out by {}: {}", tombstone.by, tombstone.reason),
         Body::Redaction(redaction) => format!("entry {} taken out by {}", redaction.entry, redaction.by),

@@ -7,8 +7,9 @@ use serde_json::json;
 
 use super::*;
 use crate::read::Entries;
-use crate::settings::{Settings, Sync};
+use crate::settings::Settings;
 use crate::{AuditSink, Log};
+use callgate::policy::Sync;
 
 /// The calls of a session that ran under a policy in which little is allowed.
 fn recorded(commands: &[&str]) -> (tempfile::TempDir, Settings) {

@@ -10,6 +10,8 @@ mod state;
 pub(crate) mod tail;
 
 #[cfg(test)]
+mod brief_tests;
+#[cfg(test)]
 mod tests;
 
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -24,10 +26,11 @@ use crate::error::{At, AuditError};
 use crate::key::{Key, private_directory};
 use crate::line::Tail;
 use crate::segment;
-use crate::settings::{Settings, Sync};
+use crate::settings::Settings;
+use callgate::policy::Sync;
 
 use courier::Courier;
-use state::{Context, State};
+use state::{Context, State, Stay};
 
 /// Where the entries of one `append` stand in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,7 +68,8 @@ struct Inner {
     queue: Mutex<Queue>,
     /// Told whenever a group was written.
     written: Condvar,
-    state: Mutex<State>,
+    /// What is known of the log; nothing until a brief writer has something to write.
+    state: Mutex<Option<State>>,
 }
 
 /// What waits to be written by whoever writes next.
@@ -86,21 +90,49 @@ struct Waiting {
 impl Log {
     /// Opens the log, or begins it where there is none yet.
     pub fn open(settings: Settings) -> Result<Self, AuditError> {
-        Self::begin(settings, None)
+        Self::begin(settings, None, Stay::Long)
     }
 
-    fn begin(settings: Settings, follows: Option<String>) -> Result<Self, AuditError> {
+    /// Opens the log for a process that writes an entry or two and ends, such as a hook.
+    ///
+    /// What it writes is as safe as what [`Log::open`] writes (the same `sync`, `always` unless said otherwise), but it starts
+    /// no threads and signs nothing unless a segment is full: checkpoints are due after the usual number of entries, and
+    /// after the usual time only where they are sent elsewhere, else after an hour. `cargo bench -p callgate-audit --bench
+    /// brief` prints what it costs.
+    ///
+    /// ```
+    /// use callgate::call::Call;
+    /// use callgate::gate::Gate;
+    /// use callgate::policy::Policy;
+    /// use callgate_audit::{AuditSink, Log, Settings};
+    ///
+    /// let directory = tempfile::tempdir()?;
+    /// let log = Log::open_briefly(Settings::at(directory.path().join("audit")))?;
+    /// let gate = Gate::builder().policy(Policy::bundled("standard")?).events(AuditSink::new(log)).build();
+    /// // one write for the attempt with its decision; an error of the log is a refusal
+    /// let verdict = gate.check(Call::new("Bash", serde_json::json!({"command": "ls"})).directory("/tmp"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn open_briefly(settings: Settings) -> Result<Self, AuditError> {
+        Self::begin(settings, None, Stay::Brief)
+    }
+
+    fn begin(settings: Settings, follows: Option<String>, stay: Stay) -> Result<Self, AuditError> {
         private_directory(&settings.directory)?;
         let key = Key::open_or_create(&settings.key)?;
-        let context = Context { boot: settings.boot(), key, settings };
-        let state = State::open(&context, follows)?;
-        let courier = Courier::start(&context.settings.deliveries);
-        let sync = context.settings.sync;
+        let context = Context { boot: settings.boot(), key, settings, stay };
+        let state = match stay {
+            Stay::Long => Some(State::open(&context, follows)?.unlocked()),
+            // opened with the first entry, under the lock that is needed then anyway
+            Stay::Brief => None,
+        };
+        let (deliveries, sync) = (context.settings.deliveries.clone(), context.settings.sync);
         let inner =
             Arc::new(Inner { context, queue: Mutex::default(), written: Condvar::new(), state: Mutex::new(state) });
-        let flusher = match sync {
-            Sync::Interval(every) => Some(flush_every(&inner, every)),
-            Sync::Always | Sync::Os => None,
+        let (courier, flusher) = match (stay, sync) {
+            (Stay::Brief, _) => (None, None),
+            (Stay::Long, Sync::Interval(every)) => (Courier::start(&deliveries), Some(flush_every(&inner, every))),
+            (Stay::Long, Sync::Always | Sync::Os) => (Courier::start(&deliveries), None),
         };
         Ok(Log { inner, courier, _flusher: flusher })
     }
@@ -111,12 +143,12 @@ impl Log {
         let aside = settings.directory.with_extension(format!("set-aside-{stamp}"));
         fs::rename(&settings.directory, &aside).at("move", &settings.directory)?;
         let name = aside.file_name().map(|name| name.to_string_lossy().into_owned());
-        Ok((Self::begin(settings, name)?, aside))
+        Ok((Self::begin(settings, name, Stay::Long)?, aside))
     }
 
     /// The log's id: the same in all its segments.
     pub fn id(&self) -> Result<String, AuditError> {
-        Ok(self.inner.state()?.log_id().to_owned())
+        self.inner.with_state(|state| Ok(state.log_id().to_owned()))
     }
 
     /// The public key that checkpoints are signed with, hexadecimal.
@@ -146,26 +178,26 @@ impl Log {
 
     /// Writes a signed checkpoint now, sends it where checkpoints go, and hands it out.
     pub fn checkpoint(&self) -> Result<crate::checkpoint::SignedCheckpoint, AuditError> {
-        let (checkpoint, after) = self.inner.state()?.checkpoint_now(&self.inner.context)?;
+        let (checkpoint, after) = self.inner.with_state(|state| state.checkpoint_now(&self.inner.context))?;
         self.follow_up(after);
         Ok(checkpoint)
     }
 
     /// Closes the current segment and begins the next one.
     pub fn rotate(&self) -> Result<(), AuditError> {
-        let after = self.inner.state()?.rotate_now(&self.inner.context)?;
+        let after = self.inner.with_state(|state| state.rotate_now(&self.inner.context))?;
         self.follow_up(after);
         Ok(())
     }
 
     /// Forces everything onto the disk.
     pub fn sync(&self) -> Result<(), AuditError> {
-        self.inner.state()?.sync_now(&self.inner.context)
+        self.inner.with_state(|state| state.sync_now(&self.inner.context))
     }
 
     /// Compresses closed segments. Safe at any time and from any process; another one that is at it is not disturbed.
     pub fn maintain(&self) -> Result<(), AuditError> {
-        let current = self.inner.state()?.segment_number();
+        let current = self.inner.with_state(|state| Ok(state.segment_number()))?;
         compress_below(&self.inner.context.settings.directory, current)
     }
 
@@ -174,12 +206,12 @@ impl Log {
         let mut failures = Vec::new();
         for checkpoint in after.checkpoints {
             for delivery in &self.inner.context.settings.deliveries {
-                let failure = if delivery.is_quick() {
-                    delivery.deliver(&checkpoint).err()
-                } else {
-                    let sent = self.courier.as_ref().map(|courier| courier.send(delivery, &checkpoint));
-                    sent.and_then(Result::err)
+                let failure = match &self.courier {
+                    Some(courier) if !delivery.is_quick() => courier.send(delivery, &checkpoint),
+                    // a process that ends at once has nobody to leave it to
+                    _ => delivery.deliver(&checkpoint),
                 };
+                let failure = failure.err();
                 if let Some(reason) = failure {
                     failures.push(courier::failed(delivery.as_ref(), &checkpoint, reason));
                 }
@@ -187,7 +219,9 @@ impl Log {
         }
         failures.extend(self.courier.iter().flat_map(Courier::failures));
         self.note(failures);
-        if let Some(segment) = after.closed.filter(|_| self.settings().compress) {
+        // A process that ends at once leaves compressing to one that stays.
+        let compress = self.settings().compress && self.inner.context.stay == Stay::Long;
+        if let Some(segment) = after.closed.filter(|_| compress) {
             let directory = self.settings().directory.clone();
             // Not waited for: what a process that ends leaves half done, the next one does anew.
             let _ = std::thread::Builder::new()
@@ -225,8 +259,26 @@ struct After {
 }
 
 impl Inner {
-    fn state(&self) -> Result<MutexGuard<'_, State>, AuditError> {
+    fn state(&self) -> Result<MutexGuard<'_, Option<State>>, AuditError> {
         self.state.lock().map_err(|_| AuditError::Poisoned)
+    }
+
+    /// Does something with the log, which is opened if it was not yet.
+    fn with_state<T>(&self, work: impl FnOnce(&mut State) -> Result<T, AuditError>) -> Result<T, AuditError> {
+        let mut state = self.state()?;
+        match state.as_mut() {
+            Some(state) => work(state),
+            None => work(state.insert(State::open(&self.context, None)?.unlocked())),
+        }
+    }
+
+    /// Writes a group. A log that is opened for it stays locked from the first look to the last byte.
+    fn write(&self, group: &[Waiting]) -> Result<(Vec<Receipt>, After), AuditError> {
+        let mut state = self.state()?;
+        match state.as_mut() {
+            Some(state) => state.write(&self.context, group),
+            None => state.insert(State::open(&self.context, None)?).write(&self.context, group),
+        }
     }
 
     fn append(&self, tails: Vec<Tail>) -> Result<(Receipt, Option<After>), AuditError> {
@@ -246,7 +298,7 @@ impl Inner {
         };
         drop(queue);
         let turn = Turn { inner: self, group };
-        let (receipts, after) = self.state()?.write(&self.context, &turn.group).inspect_err(|error| {
+        let (receipts, after) = self.write(&turn.group).inspect_err(|error| {
             for waiting in &turn.group {
                 let _ = waiting.answer.set(Err(error.to_string()));
             }
@@ -288,7 +340,9 @@ fn flush_every(inner: &Arc<Inner>, every: Duration) -> mpsc::Sender<()> {
     let _ = std::thread::Builder::new().name("callgate-audit-sync".to_owned()).spawn(move || {
         while receiver.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
             let Some(inner) = inner.upgrade() else { return };
-            if let Ok(mut state) = inner.state.lock() {
+            if let Ok(mut state) = inner.state.lock()
+                && let Some(state) = state.as_mut()
+            {
                 // A failed sync is noticed by the next append, which syncs itself.
                 let _ = state.sync_if_dirty(&inner.context);
             }

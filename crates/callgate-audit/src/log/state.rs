@@ -5,7 +5,7 @@ use std::io::{Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::checkpoint::SignedCheckpoint;
 use crate::entry::{Body, Record, Recovered, Segment, Time};
@@ -15,7 +15,8 @@ use crate::head::{Head, HeadFile, HeadState, Point};
 use crate::key::Key;
 use crate::line::Tail;
 use crate::segment::{self, plain_path, sync_directory};
-use crate::settings::{Settings, Sync};
+use crate::settings::Settings;
+use callgate::policy::Sync;
 
 use super::tail::{self, Rest};
 use super::{After, Receipt, Waiting};
@@ -26,6 +27,31 @@ pub(super) struct Context {
     pub settings: Settings,
     pub key: Key,
     pub boot: Option<String>,
+    pub stay: Stay,
+}
+
+/// How long the process means to write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stay {
+    /// As long as it likes.
+    Long,
+    /// An entry or two.
+    Brief,
+}
+
+/// After this time even a brief writer signs a checkpoint that nobody waits for.
+const BRIEF_CHECKPOINT_AGE: Duration = Duration::from_secs(60 * 60);
+
+impl Context {
+    /// With the first entry after this time a checkpoint is due.
+    fn checkpoint_age(&self) -> Duration {
+        match self.stay {
+            Stay::Brief if self.settings.deliveries.is_empty() => {
+                self.settings.checkpoint_age.max(BRIEF_CHECKPOINT_AGE)
+            }
+            Stay::Brief | Stay::Long => self.settings.checkpoint_age,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -37,9 +63,12 @@ pub(super) struct State {
     segment: File,
     last_sync: Instant,
     dirty: bool,
+    /// The lock from opening, until it is used or given back. While it is held, nobody else has written.
+    held: Option<Held>,
 }
 
 /// The lock, held until dropped.
+#[derive(Debug)]
 struct Held(Arc<File>);
 
 impl Held {
@@ -87,9 +116,9 @@ impl State {
         let lock =
             OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path).at("open", &path)?;
         let lock = Arc::new(lock);
-        let _held = Held::take(&lock, settings)?;
+        let held = Held::take(&lock, settings)?;
         let Some(mut head_file) = HeadFile::open(directory)? else {
-            return Self::create(context, lock, follows);
+            return Self::create(context, held, follows);
         };
         let head = match head_file.changed(&context.key)? {
             Some(found) => accept(context, found)?,
@@ -97,11 +126,17 @@ impl State {
             None => return Err(damaged(context, "its head is empty")),
         };
         let segment = open_segment(directory, head.segment)?;
-        Ok(State { lock, head_file, head, segment, last_sync: Instant::now(), dirty: false })
+        Ok(State { lock, head_file, head, segment, last_sync: Instant::now(), dirty: false, held: Some(held) })
     }
 
-    /// Begins a new log. Whoever calls holds the lock.
-    fn create(context: &Context, lock: Arc<File>, follows: Option<String>) -> Result<Self, AuditError> {
+    /// Gives the lock from opening back.
+    pub(super) fn unlocked(mut self) -> Self {
+        self.held = None;
+        self
+    }
+
+    /// Begins a new log.
+    fn create(context: &Context, held: Held, follows: Option<String>) -> Result<Self, AuditError> {
         let directory = context.settings.directory.as_path();
         // Without a head, only what a process killed in this very function leaves may be there.
         let files = segment::list(directory)?;
@@ -138,7 +173,8 @@ impl State {
         };
         let head_file = HeadFile::create(directory, &head, &context.key)?;
         sync_directory(directory)?;
-        Ok(State { lock, head_file, head, segment, last_sync: Instant::now(), dirty: false })
+        let lock = Arc::clone(&held.0);
+        Ok(State { lock, head_file, head, segment, last_sync: Instant::now(), dirty: false, held: Some(held) })
     }
 
     pub(super) fn log_id(&self) -> &str {
@@ -151,7 +187,15 @@ impl State {
 
     /// Writes a group of entries and makes them as safe as the settings say.
     pub(super) fn write(&mut self, context: &Context, group: &[Waiting]) -> Result<(Vec<Receipt>, After), AuditError> {
-        let held = Held::take(&self.lock, &context.settings)?;
+        let held = match self.held.take() {
+            // opened a moment ago: the head is as it was read
+            Some(held) => held,
+            None => {
+                let held = Held::take(&self.lock, &context.settings)?;
+                self.refresh(context)?;
+                held
+            }
+        };
         let mut after = After::default();
         let recovered = self.catch_up(context)?;
         if self.is_full(context) {
@@ -172,7 +216,7 @@ impl State {
         let mut next = self.head.clone();
         let due = lines.end.seq.saturating_sub(next.checkpoint) >= context.settings.checkpoint_entries
             || u128::from(lines.time.milliseconds().saturating_sub(next.checkpoint_time))
-                >= context.settings.checkpoint_age.as_millis();
+                >= context.checkpoint_age().as_millis();
         if due {
             after.checkpoints.push(add_checkpoint(context, &mut lines, &mut next)?);
         }
@@ -193,6 +237,7 @@ impl State {
 
     pub(super) fn checkpoint_now(&mut self, context: &Context) -> Result<(SignedCheckpoint, After), AuditError> {
         let held = Held::take(&self.lock, &context.settings)?;
+        self.refresh(context)?;
         let recovered = self.catch_up(context)?;
         let mut lines = Lines::after(self.head.written);
         if let Some(recovered) = recovered {
@@ -208,6 +253,7 @@ impl State {
 
     pub(super) fn rotate_now(&mut self, context: &Context) -> Result<After, AuditError> {
         let _held = Held::take(&self.lock, &context.settings)?;
+        self.refresh(context)?;
         if let Some(recovered) = self.catch_up(context)? {
             let mut lines = Lines::after(self.head.written);
             lines.push(&Tail::of(&Record::new(Body::Recovered(recovered)))?);
@@ -252,9 +298,8 @@ impl State {
         Ok(())
     }
 
-    /// Brings the head and the segment together: takes over what a killed writer left, and refuses what none leaves.
+    /// Brings a refreshed head and the segment together: takes over what a killed writer left, and refuses what none leaves.
     fn catch_up(&mut self, context: &Context) -> Result<Option<Recovered>, AuditError> {
-        self.refresh(context)?;
         let path = plain_path(&context.settings.directory, self.head.segment);
         // cheaper than asking for all metadata, and where a file is appended to does not depend on it
         let length = self.segment.seek(SeekFrom::End(0)).at("read", &path)?;
@@ -383,7 +428,7 @@ fn begin_segment(
         log: log.to_owned(),
         segment: number,
         key: context.key.public(),
-        writer: concat!("callgate ", env!("CARGO_PKG_VERSION")).to_owned(),
+        writer: crate::WRITER.to_owned(),
         follows,
     };
     let mut lines = Lines::after(start);

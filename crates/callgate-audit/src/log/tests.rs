@@ -8,16 +8,16 @@ use crate::entry::{Entry, Started};
 use crate::head::HeadFile;
 use crate::verify::{FindingKind, Options, Report, Status, verify};
 
-struct Place {
+pub(super) struct Place {
     directory: tempfile::TempDir,
 }
 
 impl Place {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Place { directory: tempfile::tempdir().unwrap() }
     }
 
-    fn settings(&self) -> Settings {
+    pub(super) fn settings(&self) -> Settings {
         Settings {
             boot: Some("boot 1".into()),
             compress: false,
@@ -26,19 +26,19 @@ impl Place {
         }
     }
 
-    fn log(&self) -> Log {
+    pub(super) fn log(&self) -> Log {
         Log::open(self.settings()).unwrap()
     }
 
-    fn report(&self) -> Report {
+    pub(super) fn report(&self) -> Report {
         verify(&Options::of(&self.settings())).unwrap()
     }
 
-    fn segment(&self, number: u64) -> PathBuf {
+    pub(super) fn segment(&self, number: u64) -> PathBuf {
         segment::plain_path(&self.settings().directory, number)
     }
 
-    fn entries(&self) -> Vec<Entry> {
+    pub(super) fn entries(&self) -> Vec<Entry> {
         let mut entries = Vec::new();
         for file in segment::list(&self.settings().directory).unwrap() {
             let mut lines = segment::Lines::open(&file, None).unwrap();
@@ -50,7 +50,7 @@ impl Place {
     }
 }
 
-fn started(call: usize) -> Record {
+pub(super) fn started(call: usize) -> Record {
     Record::new(Body::Started(Started { tool: "Bash".into(), sandbox: None })).call(call.to_string())
 }
 

@@ -9,9 +9,10 @@ use serde_json::json;
 
 use super::*;
 use crate::entry::Body;
-use crate::settings::{Settings, Sync};
+use crate::settings::Settings;
 use crate::sink::AuditSink;
 use crate::{Log, verify};
+use callgate::policy::Sync;
 
 /// A log that a gate has written: what a developer's session looks like.
 pub(crate) fn session() -> (tempfile::TempDir, Settings) {

@@ -16,7 +16,7 @@ pub enum StepName {
     ApprovalDecided,
     /// The tool was started.
     ToolCallStarted,
-    /// The tool has ended, or was refused.
+    /// The tool has ended, was refused, or ran without having been judged.
     ToolCallFinished,
 }
 
@@ -47,7 +47,7 @@ pub fn timeline(entry: &Entry) -> Option<Step> {
             StepName::ApprovalDecided
         }
         Body::Started(_) => StepName::ToolCallStarted,
-        Body::Finished(_) | Body::Refused(_) => StepName::ToolCallFinished,
+        Body::Finished(_) | Body::Refused(_) | Body::RanWithoutVerdict(_) => StepName::ToolCallFinished,
         _ => return None,
     };
     Some(Step { step, call: entry.record.call.clone(), time: entry.time, seq: entry.seq, decision })

@@ -4,7 +4,7 @@ use std::path::Path;
 use super::*;
 use crate::entry::{Body, Record, Started};
 use crate::log::Log;
-use crate::settings::Sync;
+use callgate::policy::Sync;
 
 /// Numbers that look random and are the same in every run.
 struct Dice(u64);

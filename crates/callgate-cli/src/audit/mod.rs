@@ -53,7 +53,7 @@ pub enum AuditTask {
 /// Where the log lies.
 #[derive(Debug, Args, Clone)]
 pub struct LogArguments {
-    /// The log's directory [default: $XDG_STATE_HOME/callgate/audit]
+    /// The log's directory [default: what the policy says, else $XDG_STATE_HOME/callgate/audit]
     #[arg(long, value_name = "DIRECTORY")]
     pub log: Option<PathBuf>,
 }
@@ -62,7 +62,14 @@ impl LogArguments {
     pub(super) fn settings(&self) -> Result<Settings, String> {
         match &self.log {
             Some(directory) => Ok(Settings::at(directory)),
-            None => Settings::of_user().map_err(|error| error.to_string()),
+            // A policy that cannot be read might have moved the log: to read another one in its place would mislead.
+            None => {
+                let here = std::env::current_dir().map_err(|error| error.to_string())?;
+                let (policy, _) = crate::choice::policy(None, &here).map_err(|trouble| {
+                    format!("{trouble}\nwhere the log lies is not known; say it with --log DIRECTORY")
+                })?;
+                crate::choice::log_settings(&policy).map_err(|trouble| trouble.to_string())
+            }
         }
     }
 

@@ -5,6 +5,7 @@ use super::Evaluator;
 use super::pieces::Piece;
 use super::state::{State, Value};
 use crate::syntax::ast::{Part, Span};
+use crate::word::DIGITS;
 
 /// Longer expressions are not worked out.
 const LONGEST: usize = 2_000;
@@ -27,6 +28,7 @@ impl Evaluator<'_> {
             match piece {
                 Piece::Text { text: more, .. } => text.push_str(more),
                 Piece::Number => text.push(SOME_NUMBER),
+                Piece::Pattern { pattern, .. } if &**pattern == DIGITS => text.push(SOME_NUMBER),
                 _ => {
                     return self.doubt_value("an expression with unknown parts may run code", span);
                 }
@@ -290,6 +292,7 @@ impl Reader<'_, '_> {
     fn variable(&self, name: &str) -> Result<Number, Unclear> {
         match self.evaluator.lookup(name, self.state) {
             Value::Number => Ok(None),
+            Value::Glob(pattern) if &*pattern == DIGITS => Ok(None),
             Value::Unset => Ok(Some(0)),
             Value::Text(text) if text.trim().is_empty() => Ok(Some(0)),
             Value::Text(text) => {

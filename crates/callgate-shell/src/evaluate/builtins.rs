@@ -11,8 +11,17 @@ use std::rc::Rc;
 /// Builtins that may run code or change the shell in ways that are not followed.
 const NOT_FOLLOWED: [&str; 8] = ["enable", "bind", "complete", "compgen", "compopt", "history", "fc", "hash"];
 
-/// A result, or the state back because the name is not a builtin.
-type Handled = Result<(Ends, Stream), Box<State>>;
+/// What a builtin did, or the state back because the name is not one.
+pub(super) enum Handled {
+    Done(Ends, Stream),
+    NotOurs(State),
+}
+
+impl From<(Ends, Stream)> for Handled {
+    fn from((ends, stdout): (Ends, Stream)) -> Self {
+        Handled::Done(ends, stdout)
+    }
+}
 
 impl Evaluator<'_> {
     /// Runs a builtin of this name, if the shell has to do with it.
@@ -21,25 +30,25 @@ impl Evaluator<'_> {
         match name {
             "cd" | "pushd" => {
                 self.note(name, call);
-                return Ok(self.change_directory(call, state));
+                return self.change_directory(call, state).into();
             }
             "popd" => {
                 self.note(name, call);
-                return Ok(self.pop_directory(call, state));
+                return self.pop_directory(call, state).into();
             }
             "eval" | "source" | "." | "exec" | "command" | "builtin" | "trap" => {
                 return self.runs_something(name, call, state);
             }
             "exit" | "return" | "break" | "continue" => {
                 self.note(name, call);
-                return Ok((self.leaves(name, call, state), silent));
+                return Handled::Done(self.leaves(name, call, state), silent);
             }
             "printf" if call.words.get(1).and_then(Word::known) == Some("-v") => {
                 self.print_into_variable(call, &mut state);
             }
             "test" | "[" => {
                 self.look_into_test(call.words, call.span);
-                return Err(Box::new(state));
+                return Handled::NotOurs(state);
             }
             "declare" | "typeset" | "local" | "export" | "readonly" => self.declare(name, call, &mut state),
             "unset" => self.unset(call, &mut state),
@@ -76,8 +85,12 @@ impl Evaluator<'_> {
                 }
             }
             "unalias" => {}
+            _ if shows_only(name, call.words.get(1..).unwrap_or(&[])) => {
+                self.note(name, call);
+                return Handled::Done(Ends::Either(state), Stream::Data);
+            }
             _ if NOT_FOLLOWED.contains(&name) => self.doubt(&format!("what `{name}` does is not followed"), call.span),
-            _ => return Err(Box::new(state)),
+            _ => return Handled::NotOurs(state),
         }
         self.note(name, call);
         let prints = matches!(name, "declare" | "typeset" | "export" | "readonly" | "set" | "alias" | "shopt");
@@ -87,7 +100,7 @@ impl Evaluator<'_> {
             (true, false) => Stream::Data,
             (false, false) => silent,
         };
-        Ok((Ends::Either(state), output))
+        Handled::Done(Ends::Either(state), output)
     }
 
     /// Says that a builtin runs.
@@ -99,15 +112,15 @@ impl Evaluator<'_> {
         self.note(name, call);
         let rest = call.words.get(1..).unwrap_or(&[]);
         match name {
-            "eval" => Ok(self.eval(rest, call, state)),
+            "eval" => self.eval(rest, call, state).into(),
             "source" | "." => {
                 self.run_file(name, rest, call, &state);
-                Ok((Ends::Either(self.forgotten(state)), Stream::Unknown))
+                Handled::Done(Ends::Either(self.forgotten(state)), Stream::Unknown)
             }
-            "exec" => Ok(self.exec(rest, call, state)),
+            "exec" => self.exec(rest, call, state).into(),
             "trap" => {
                 self.trap(rest, call);
-                Ok((Ends::Either(state), Stream::Text(String::new())))
+                Handled::Done(Ends::Either(state), Stream::Text(String::new()))
             }
             _ => {
                 let (options, command) = split_options(rest);
@@ -119,33 +132,23 @@ impl Evaluator<'_> {
                     self.doubt("an option that is not understood", call.span);
                 }
                 if looks || command.is_empty() {
-                    return Ok((Ends::Either(state), Stream::Data));
+                    return Handled::Done(Ends::Either(state), Stream::Data);
                 }
                 // `declare` behind `command` no longer assigns without splitting; the words are expanded already.
                 state.aliases = Rc::default();
                 let inner = Call { words: command, by: By::NoFunction, ..*call };
-                let mut result = self.rerun(&inner, state);
-                if name == "builtin" {
-                    result.1 = Stream::Unknown;
-                }
-                Ok(result)
+                let (ends, stdout) = self.rerun(name, &inner, state);
+                Handled::Done(ends, if name == "builtin" { Stream::Unknown } else { stdout })
             }
         }
     }
 
-    /// Dispatches the rest of a command's words under the same entry, whose words stay whole.
-    fn rerun(&mut self, call: &Call, state: State) -> (Ends, Stream) {
-        let whole = self.commands.get(call.slot).map(|entry| entry.words.clone());
-        if let Some(entry) = self.commands.get_mut(call.slot)
-            && let Some(wrapper) = whole.as_ref().and_then(|words| words.first()).and_then(Word::known)
-        {
+    /// Dispatches the rest of a command's words under the same entry, as what `wrapper` runs.
+    fn rerun(&mut self, wrapper: &str, call: &Call, state: State) -> (Ends, Stream) {
+        if let Some(entry) = self.commands.get_mut(call.slot) {
             entry.wrappers.push(wrapper.to_owned());
         }
-        let result = self.dispatch(call, state);
-        if let (Some(entry), Some(words)) = (self.commands.get_mut(call.slot), whole) {
-            entry.words = words;
-        }
-        result
+        self.dispatch(call, state)
     }
 
     fn eval(&mut self, words: &[Word], call: &Call, state: State) -> (Ends, Stream) {
@@ -174,7 +177,7 @@ impl Evaluator<'_> {
             Some(Word::Known(path)) => {
                 self.add(call.slot, run(path, CodeOrigin::File, name));
                 if path.contains('/') {
-                    for directory in &state.directories {
+                    for directory in state.directories.iter() {
                         let names = Names::Exact(super::directories::absolute(directory.as_deref(), path));
                         let target = Target::Path(PathTarget { names, tree: false });
                         self.add(
@@ -208,7 +211,7 @@ impl Evaluator<'_> {
             return (Ends::Either(state), Stream::Text(String::new()));
         }
         let inner = Call { words: rest, by: By::Program, ..*call };
-        let (_, stdout) = self.rerun(&inner, state);
+        let (_, stdout) = self.rerun("exec", &inner, state);
         (Ends::never(), stdout)
     }
 
@@ -268,6 +271,35 @@ impl Evaluator<'_> {
             }
         };
         if taken && certain { Ends::never() } else { Ends::Either(state) }
+    }
+}
+
+/// Whether one of the builtins that are not followed is only asked to print something. The history of a shell
+/// without a terminal holds what this shell was told, not the user's file.
+fn shows_only(name: &str, words: &[Word]) -> bool {
+    let Some(words) = words.iter().map(Word::known).collect::<Option<Vec<&str>>>() else {
+        return false;
+    };
+    let flags = |letters: &str| {
+        words.iter().all(|word| match word.strip_prefix('-') {
+            Some(flags) => !flags.is_empty() && flags.chars().all(|flag| letters.contains(flag)),
+            None => false,
+        })
+    };
+    let number = |word: &&str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
+    match (name, words.as_slice()) {
+        ("history", []) => true,
+        ("history", [count]) => number(count),
+        ("hash", words) => {
+            matches!(words, [] | ["-r" | "-l"])
+                || words.iter().all(|word| !word.starts_with('-'))
+                || words.first() == Some(&"-t")
+        }
+        ("compgen", [_, ..]) => flags("abcdefgjksuv"),
+        ("complete", words) => matches!(words, [] | ["-p", ..]),
+        ("bind", [_, ..]) => flags("lpPsSvVX"),
+        ("enable", _) => flags("apsn") && words.first() != Some(&"-n"),
+        _ => false,
     }
 }
 

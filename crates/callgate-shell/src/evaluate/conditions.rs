@@ -3,7 +3,7 @@
 use super::Evaluator;
 use super::state::{State, Value};
 use crate::syntax::ast::{Condition, Span};
-use crate::word::Word;
+use crate::word::{DIGITS, PLAIN, Word};
 
 impl Evaluator<'_> {
     /// Looks into a condition: its substitutions run, and its arithmetic may.
@@ -35,6 +35,7 @@ impl Evaluator<'_> {
                                 self.expression(&text, span, state);
                             }
                             Value::Number | Value::Unset => {}
+                            Value::Glob(pattern) if &*pattern == DIGITS => {}
                             _ => self.doubt("a comparison of numbers may run code", span),
                         }
                     }
@@ -50,13 +51,20 @@ impl Evaluator<'_> {
             "]",
         ];
         let mut arguments = words.iter().skip(1).peekable();
+        let mut previous: Option<&str> = None;
         while let Some(word) = arguments.next() {
             let risky = match word {
                 Word::Known(operator) if matches!(operator.as_str(), "-v" | "-R") => {
                     let plain = |word: &&Word| word.known().is_some_and(|name| !name.contains(['[', '$', '`']));
                     arguments.peek().is_some_and(|word| !plain(word))
                 }
-                Word::Known(_) | Word::Glob(_) => false,
+                Word::Known(_) => false,
+                Word::Glob(pattern) if matches!(pattern.as_str(), DIGITS | PLAIN) => false,
+                // Names that may be `-v` and `a[$(x)]`, unless an operator stands in front.
+                Word::Glob(pattern) => {
+                    let first = previous.is_none_or(|word| matches!(word, "!" | "(" | "-a" | "-o"));
+                    first && (pattern.contains(['[', '(']) || pattern.chars().all(|one| "*?-vR".contains(one)))
+                }
                 Word::Below { many, .. } | Word::Partly { many, .. } => *many,
                 // It may turn out to be `-v`.
                 Word::Unknown { many, .. } => {
@@ -64,6 +72,7 @@ impl Evaluator<'_> {
                     *many || arguments.peek().is_some_and(|next| !operator(next))
                 }
             };
+            previous = Some(word.known().unwrap_or(""));
             if risky {
                 self.doubt("a test whose words are not known may run code", span);
                 return;

@@ -147,14 +147,14 @@ impl Evaluator<'_> {
         (if pipeline.negated { ends.negated() } else { ends }, stdout)
     }
 
-    /// Walks commands whose changes to the shell's state are lost.
-    pub fn subshell(&mut self, script: &Script, state: State, stdin: &Stream) -> (Ends, Stream) {
+    /// Walks commands whose changes to the shell's state are lost. Returns what they print.
+    pub fn in_subshell(&mut self, script: &Script, state: State, stdin: &Stream) -> Stream {
         self.flags.subshell = true;
         let loops = std::mem::take(&mut self.loops);
         let returns = std::mem::take(&mut self.returns);
-        let (_, stdout) = self.list(script, state.clone(), stdin);
+        let (_, stdout) = self.list(script, state, stdin);
         (self.loops, self.returns) = (loops, returns);
-        (Ends::Either(state), stdout)
+        stdout
     }
 
     pub fn command(&mut self, command: &Command, state: State, stdin: &Stream) -> (Ends, Stream) {
@@ -185,7 +185,10 @@ impl Evaluator<'_> {
     fn compound(&mut self, command: &Command, mut state: State, stdin: &Stream) -> (Ends, Stream) {
         match &command.kind {
             CommandKind::Simple { .. } => (Ends::Either(state), Stream::Unknown),
-            CommandKind::Subshell(body) => self.subshell(body, state, stdin),
+            CommandKind::Subshell(body) => {
+                let stdout = self.in_subshell(body, state.clone(), stdin);
+                (Ends::Either(state), stdout)
+            }
             CommandKind::Group(body) => self.list(body, state, stdin),
             CommandKind::If { branches, otherwise } => self.branches(branches, otherwise.as_ref(), state, stdin),
             CommandKind::While { condition, body } => self.while_loop(condition, body, &command.span, state, stdin),

@@ -14,7 +14,7 @@ pub(super) fn absolute(directory: Option<&str>, path: &str) -> String {
             let path = path.strip_prefix("./").unwrap_or(path);
             match path {
                 "" | "." => directory.to_owned(),
-                _ => format!("{}/{path}", directory.trim_end_matches('/')),
+                _ => [directory.trim_end_matches('/'), "/", path].concat(),
             }
         }
         _ => path.to_owned(),
@@ -69,7 +69,7 @@ impl Evaluator<'_> {
         };
         let mut arrived = state.clone();
         if pushes {
-            arrived.stack.push(state.directories.clone());
+            arrived.stack.push(Rc::clone(&state.directories));
         }
         arrived.go(target);
         (Ends::Split(Some(arrived), Some(state)), Stream::Text(String::new()))
@@ -77,7 +77,7 @@ impl Evaluator<'_> {
 
     fn destinations(&self, path: &str, physical: bool, state: &State) -> Option<Vec<Option<Rc<str>>>> {
         if path.is_empty() {
-            return Some(state.directories.clone());
+            return Some(state.directories.to_vec());
         }
         let searched = !path.starts_with(['/', '.'])
             && (state.variables.contains_key("CDPATH") || self.context.variables.contains_key("CDPATH"));
@@ -99,7 +99,7 @@ impl Evaluator<'_> {
     pub fn pop_directory(&mut self, call: &Call, state: State) -> (Ends, Stream) {
         let mut arrived = state.clone();
         let target = match (call.words.len(), arrived.stack.pop()) {
-            (1, Some(directories)) => directories,
+            (1, Some(directories)) => directories.to_vec(),
             _ => vec![None],
         };
         arrived.go(target);

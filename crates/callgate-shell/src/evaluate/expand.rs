@@ -7,12 +7,12 @@ use super::state::{State, Value};
 use crate::stream::Stream;
 use crate::syntax::Dialect;
 use crate::syntax::ast::{Part, Span, Substitution, Word as Source};
-use crate::word::Word;
+use crate::word::{DIGITS, PLAIN, Word};
 use std::rc::Rc;
 
 impl Evaluator<'_> {
     /// Expands the words of a command.
-    pub fn words(&mut self, sources: &[&Source], state: &mut State) -> Vec<Word> {
+    pub fn words(&mut self, sources: &[Source], state: &mut State) -> Vec<Word> {
         let mut words = Vec::with_capacity(sources.len());
         for source in sources {
             self.word(source, state, &mut words);
@@ -28,29 +28,44 @@ impl Evaluator<'_> {
             words.push(Word::Known(text.to_owned()));
             return;
         }
-        for parts in self.alternatives(source) {
-            let lone_dollar = |part: &Part| matches!(part, Part::Literal(text) if text.contains('$'));
-            if parts.len() > 1 && parts.iter().any(lone_dollar) {
-                // bash does not split such a word at all. What it holds must still be looked at.
-                self.fields(&parts, state, true);
-                let why = "it may or may not fall apart".to_owned();
-                words.push(Word::Unknown { why, many: true });
-                continue;
+        match self.alternatives(source) {
+            None => self.word_without_braces(&source.parts, state, words),
+            Some(several) => {
+                for parts in several {
+                    self.word_without_braces(&parts, state, words);
+                }
             }
-            let globs = !state.options.no_globs;
-            let fields = self.fields(&parts, state, true);
-            words.extend(fields.iter().filter(|field| !field.vanishes()).map(|field| field.word(globs)));
         }
     }
 
-    /// The words that brace expansion makes of one.
-    pub fn alternatives(&mut self, source: &Source) -> Vec<Vec<Part>> {
+    fn word_without_braces(&mut self, parts: &[Part], state: &mut State, words: &mut Vec<Word>) {
+        if let [Part::Quoted(text)] = parts {
+            words.push(Word::Known(text.clone()));
+            return;
+        }
+        let lone_dollar = |part: &Part| matches!(part, Part::Literal(text) if text.contains('$'));
+        if parts.len() > 1 && parts.iter().any(lone_dollar) {
+            // bash does not split such a word at all. What it holds must still be looked at.
+            self.fields(parts, state, true);
+            let why = "it may or may not fall apart".to_owned();
+            words.push(Word::Unknown { why, many: true });
+            return;
+        }
+        let globs = !state.options.no_globs;
+        let Fields { done, open, .. } = self.fields(parts, state, true);
+        // The last field of several vanishes as well as any other.
+        let fields = done.into_iter().chain(std::iter::once(open));
+        words.extend(fields.filter(|field| !field.vanishes()).map(|field| field.into_word(globs)));
+    }
+
+    /// The words that brace expansion makes of one; `None`: it has no braces.
+    pub fn alternatives(&mut self, source: &Source) -> Option<Vec<Vec<Part>>> {
         if !braces::has_braces(&source.parts) {
-            return vec![source.parts.clone()];
+            return None;
         }
         let most = self.context.limits.unrolled.saturating_mul(16);
         let expanded = braces::expand(&source.parts, most);
-        match expanded {
+        Some(match expanded {
             Some(words) if self.dialect == Dialect::Bash || words.len() == 1 => words,
             // What the braces hold must still be looked at; which words come out is not known.
             _ => {
@@ -58,27 +73,28 @@ impl Evaluator<'_> {
                 parts.insert(0, Part::Unclear("braces".to_owned(), source.span.clone()));
                 vec![parts]
             }
-        }
+        })
     }
 
     /// Expands to one field: no splitting, no wildcards (assignments, `case`, redirections, here-strings).
     pub fn single(&mut self, parts: &[Part], state: &mut State) -> Field {
-        let mut fields = self.fields(parts, state, false);
-        match fields.len() {
-            0 => Field::default(),
-            1 => fields.pop().unwrap_or_default(),
-            _ => {
-                // `$@` where one word is wanted: joined by blanks.
-                let mut whole = Field::default();
-                for (place, field) in fields.into_iter().enumerate() {
-                    if place > 0 {
-                        whole.push_text(" ", true);
-                    }
-                    whole.quoted |= field.quoted;
-                    whole.pieces.extend(field.pieces);
-                }
-                whole
-            }
+        self.fields(parts, state, false).joined()
+    }
+
+    /// Expands what stands in double quotes to one field.
+    pub fn double_quoted(&mut self, parts: &[Part], state: &mut State) -> Field {
+        let mut fields = Fields::new(false);
+        self.double_quotes(parts, state, &mut fields);
+        fields.joined()
+    }
+
+    fn double_quotes(&mut self, parts: &[Part], state: &mut State, fields: &mut Fields) {
+        // `"$@"` alone may be nothing at all.
+        let only_list = matches!(parts, [Part::Parameter(parameter)]
+            if parameter.name == "@" || parameter.index == Some(crate::syntax::ast::Index::Each));
+        fields.open.quoted |= !only_list;
+        for part in parts {
+            self.expansion(part, state, true, fields);
         }
     }
 
@@ -88,8 +104,8 @@ impl Evaluator<'_> {
     }
 
     /// Expands parts to fields; `splits` says whether unquoted expansions fall apart at blanks.
-    pub fn fields(&mut self, parts: &[Part], state: &mut State, splits: bool) -> Vec<Field> {
-        let mut fields = Fields { done: Vec::new(), open: Field::default(), splits };
+    pub fn fields(&mut self, parts: &[Part], state: &mut State, splits: bool) -> Fields {
+        let mut fields = Fields::new(splits);
         for (place, part) in parts.iter().enumerate() {
             match part {
                 Part::Literal(text) => {
@@ -100,19 +116,11 @@ impl Evaluator<'_> {
                     fields.open.push_text(text, true);
                     fields.open.quoted = true;
                 }
-                Part::Double(parts) => {
-                    // `"$@"` alone may be nothing at all.
-                    let only_list = matches!(parts.as_slice(), [Part::Parameter(parameter)]
-                        if parameter.name == "@" || parameter.index == Some(crate::syntax::ast::Index::Each));
-                    fields.open.quoted |= !only_list;
-                    for part in parts {
-                        self.expansion(part, state, true, &mut fields);
-                    }
-                }
+                Part::Double(parts) => self.double_quotes(parts, state, &mut fields),
                 other => self.expansion(other, state, false, &mut fields),
             }
         }
-        fields.finish()
+        fields
     }
 
     /// `~` at the start of a word; returns what is left of the text.
@@ -142,7 +150,7 @@ impl Evaluator<'_> {
             // The shell takes what the variable says, which an assignment may have changed.
             "+" if state.variables.contains_key("PWD") => Value::unknown("PWD was assigned to"),
             "-" if state.variables.contains_key("OLDPWD") => Value::unknown("OLDPWD was assigned to"),
-            "+" => match state.directories.as_slice() {
+            "+" => match state.directories.as_ref() {
                 [Some(directory)] => Value::Text(Rc::clone(directory)),
                 _ => Value::unknown("the working directory is not known"),
             },
@@ -183,7 +191,7 @@ impl Evaluator<'_> {
             }
             Part::Parameter(parameter) => self.parameter(parameter, state, quoted, fields),
             Part::Command(body) => {
-                let output = self.substitution(body, state, &Stream::Unconnected);
+                let output = self.substitution(body, state, self.input);
                 self.output(output, state, quoted, fields);
             }
             Part::Arithmetic(parts, span) => {
@@ -191,8 +199,8 @@ impl Evaluator<'_> {
                 fields.push(&value, quoted, self.splitting(state));
             }
             Part::Process { reads, body } => {
-                let input = if *reads { Stream::Unconnected } else { Stream::Unknown };
-                self.substitution(body, state, &input);
+                let input = if *reads { self.input } else { &Stream::Unknown };
+                self.substitution(body, state, input);
                 fields.open.push_text("/dev/fd/63", true);
             }
             Part::Unclear(why, span) => {
@@ -211,7 +219,7 @@ impl Evaluator<'_> {
         let (parent, current) = (self.parent, self.current);
         self.parent = current.or(parent);
         self.current = None;
-        let (_, stdout) = self.subshell(&body.script, state.clone(), stdin);
+        let stdout = self.in_subshell(&body.script, state.clone(), stdin);
         (self.parent, self.current) = (parent, current);
         stdout
     }
@@ -233,7 +241,14 @@ impl Evaluator<'_> {
                     fields.open.pieces.push(Piece::Unknown { why, many: !quoted });
                 }
             },
-            Stream::Word => fields.open.pieces.push(Piece::Pattern { pattern: Rc::from("*"), quoted: true }),
+            Stream::Word => {
+                let pattern = Rc::from(if quoted || !fields.splits { PLAIN } else { "*" });
+                fields.open.pieces.push(Piece::Pattern { pattern, quoted: true });
+            }
+            Stream::Number => fields.open.pieces.push(Piece::Pattern { pattern: Rc::from(DIGITS), quoted: true }),
+            Stream::Numbers if !quoted && fields.splits && self.splitting(state) == Splitting::Blanks => {
+                fields.open.pieces.push(Piece::Pattern { pattern: Rc::from(DIGITS), quoted: true });
+            }
             _ => {
                 let why = Rc::from("the output of a command");
                 fields.open.pieces.push(Piece::Unknown { why, many: !quoted });
@@ -274,7 +289,7 @@ pub(super) enum Splitting {
     Unknown,
 }
 
-/// The fields of a word while it is expanded.
+/// The fields of a word: those that are complete, and the one behind them.
 pub(super) struct Fields {
     done: Vec<Field>,
     pub open: Field,
@@ -282,6 +297,30 @@ pub(super) struct Fields {
 }
 
 impl Fields {
+    fn new(splits: bool) -> Fields {
+        Fields { done: Vec::new(), open: Field::default(), splits }
+    }
+
+    /// All of them as one, where one word is wanted (`x=$@`): joined by blanks.
+    fn joined(self) -> Field {
+        let Fields { mut done, open, .. } = self;
+        if done.is_empty() {
+            return open;
+        }
+        if !open.vanishes() {
+            done.push(open);
+        }
+        let mut whole = Field::default();
+        for (place, field) in done.into_iter().enumerate() {
+            if place > 0 {
+                whole.push_text(" ", true);
+            }
+            whole.quoted |= field.quoted;
+            whole.pieces.extend(field.pieces);
+        }
+        whole
+    }
+
     /// Ends the open field and starts another.
     pub fn next(&mut self) {
         self.done.push(std::mem::take(&mut self.open));
@@ -300,6 +339,10 @@ impl Fields {
             Value::Number => self.open.pieces.push(Piece::Number),
             Value::Below(directory) => {
                 self.open.pieces.push(Piece::Below { directory: Rc::clone(directory), many: splits });
+            }
+            // Without quotes an empty word goes away.
+            Value::Glob(pattern) if splits && &**pattern == PLAIN => {
+                self.open.pieces.push(Piece::Pattern { pattern: Rc::from("*"), quoted: true });
             }
             Value::Glob(pattern) => {
                 self.open.pieces.push(Piece::Pattern { pattern: Rc::clone(pattern), quoted: !splits });
@@ -334,12 +377,5 @@ impl Fields {
         if any && text.ends_with(BLANKS) {
             self.next();
         }
-    }
-
-    pub fn finish(mut self) -> Vec<Field> {
-        if !self.open.vanishes() || self.done.is_empty() {
-            self.done.push(self.open);
-        }
-        self.done
     }
 }

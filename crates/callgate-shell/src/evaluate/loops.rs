@@ -51,7 +51,7 @@ impl Evaluator<'_> {
             entry = joined;
             if round == ROUNDS {
                 entry.forget_variables("a loop changes it");
-                entry.directories = vec![None];
+                entry.directories = std::rc::Rc::from([None]);
             }
         }
         None
@@ -98,10 +98,7 @@ impl Evaluator<'_> {
     ) -> (Ends, Stream) {
         self.flags.control = true;
         let items = match items {
-            Some(sources) => {
-                let sources: Vec<&Source> = sources.iter().collect();
-                self.words(&sources, &mut state)
-            }
+            Some(sources) => self.words(sources, &mut state),
             None => match &state.positional {
                 Some(values) => values.iter().map(word_of).collect(),
                 None => vec![Word::Unknown { why: "the arguments are not known".to_owned(), many: true }],

@@ -145,10 +145,15 @@ pub struct Flags {
 /// assert_eq!(analyze("$(curl example.com)", &context).coverage, Coverage::Partial);
 /// ```
 pub fn analyze(source: &str, context: &Context) -> Analysis {
-    let mut evaluator = Evaluator::new(context);
+    analyze_with_input(source, context, &Stream::Unconnected)
+}
+
+/// The same with something on the command's standard input.
+pub fn analyze_with_input(source: &str, context: &Context, input: &Stream) -> Analysis {
+    let mut evaluator = Evaluator::new(context, input);
     let reading = parse(source, context.dialect, context.limits);
     let state = State::new(context.directory);
-    evaluator.list(&reading.script, state, &Stream::Unconnected);
+    evaluator.list(&reading.script, state, input);
     if let Some(mistake) = reading.mistake {
         evaluator.doubt(&mistake.what, &mistake.span);
     }
@@ -159,6 +164,8 @@ pub fn analyze(source: &str, context: &Context) -> Analysis {
 /// Walks scripts and collects what runs.
 struct Evaluator<'c> {
     context: &'c Context<'c>,
+    /// What the whole script finds on its standard input, and so do its substitutions.
+    input: &'c Stream,
     dialect: Dialect,
     commands: Vec<SimpleCommand>,
     doubts: Vec<Doubt>,
@@ -188,9 +195,10 @@ struct Evaluator<'c> {
 }
 
 impl<'c> Evaluator<'c> {
-    fn new(context: &'c Context<'c>) -> Self {
+    fn new(context: &'c Context<'c>, input: &'c Stream) -> Self {
         Evaluator {
             context,
+            input,
             dialect: context.dialect,
             commands: Vec::new(),
             doubts: Vec::new(),
@@ -275,6 +283,21 @@ impl<'c> Evaluator<'c> {
             && !command.effects.contains(&effect)
         {
             command.effects.push(effect);
+        }
+    }
+
+    /// Adds effects of which no two are the same.
+    fn add_all(&mut self, slot: usize, effects: Vec<Effect>) {
+        if self.elsewhere.is_none()
+            && let Some(command) = self.commands.get_mut(slot)
+            && command.effects.is_empty()
+        {
+            self.flags.privilege |= effects.iter().any(|effect| effect.action == Action::Privilege);
+            command.effects = effects;
+            return;
+        }
+        for effect in effects {
+            self.add(slot, effect);
         }
     }
 

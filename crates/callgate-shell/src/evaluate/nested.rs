@@ -66,11 +66,7 @@ impl Evaluator<'_> {
     }
 
     fn nested_words(&mut self, words: &[Word], nested: &Nested, call: &Call, stdin: &Stream, state: State) -> Stream {
-        let directory = match state.directories.as_slice() {
-            [Some(directory)] => Some(Rc::clone(directory)),
-            _ => None,
-        };
-        let slot = self.reserve(directory.as_deref(), call.span);
+        let slot = self.reserve(state.directory(), call.span);
         if let Some(entry) = self.commands.get_mut(slot) {
             entry.assignments.clone_from(&nested.environment);
         }
@@ -88,6 +84,9 @@ impl Evaluator<'_> {
             by: By::Program,
         };
         let (_, stdout) = self.dispatch(&inner, state);
+        if let Some(entry) = self.commands.get_mut(slot) {
+            entry.words = words.to_vec();
+        }
         stdout
     }
 
@@ -97,14 +96,15 @@ impl Evaluator<'_> {
         inner.path_changed = state.path_changed;
         inner.swayed = state.swayed;
         inner.anything_set = state.anything_set;
-        let mut variables = state.variables.as_ref().clone();
-        for (name, variable) in &mut variables {
-            // Whether a variable that was there before is exported is not known.
-            if !variable.exported && !self.context.variables.contains_key(&**name) {
-                *variable = Variable::new(Value::unknown("it may not be exported"));
-            }
+        if !state.variables.is_empty() {
+            let unknown = Value::unknown("it may not be exported");
+            let variables = state.variables.iter().map(|(name, variable)| {
+                // Whether a variable that was there before is exported is not known.
+                let kept = variable.exported || self.context.variables.contains_key(&**name);
+                (Rc::clone(name), if kept { variable.clone() } else { Variable::new(unknown.clone()) })
+            });
+            inner.variables = Rc::new(variables.collect());
         }
-        inner.variables = Rc::new(variables);
         for (name, word) in call.assignments.iter().chain(&nested.environment) {
             inner.set(name, Value::of_word(word));
             inner.variable_mut(name).exported = true;
@@ -115,12 +115,14 @@ impl Evaluator<'_> {
                 self.environment_effect(name, word.known(), call.slot);
             }
             // A new shell starts with the usual separators.
-            Rc::make_mut(&mut inner.variables).remove("IFS");
+            if inner.variables.contains_key("IFS") {
+                Rc::make_mut(&mut inner.variables).remove("IFS");
+            }
         }
         match &nested.directory {
-            Some(Some(directory)) => inner.directories = vec![Some(Rc::from(directory.as_str()))],
-            Some(None) => inner.directories = vec![None],
-            None if nested.elsewhere.is_some() => inner.directories = vec![None],
+            Some(Some(directory)) => inner.directories = Rc::from([Some(Rc::from(directory.as_str()))]),
+            Some(None) => inner.directories = Rc::from([None]),
+            None if nested.elsewhere.is_some() => inner.directories = Rc::from([None]),
             None => {}
         }
         if nested.elsewhere.is_some() {

@@ -45,7 +45,7 @@ impl Evaluator<'_> {
             },
             _ if state.anything_set => Value::unknown("something not understood may have set it"),
             "IFS" => Value::text(" \t\n"),
-            "PWD" => match state.directories.as_slice() {
+            "PWD" => match state.directories.as_ref() {
                 [Some(directory)] => Value::Text(Rc::clone(directory)),
                 _ => Value::unknown("the working directory is not known"),
             },
@@ -212,8 +212,9 @@ impl Evaluator<'_> {
         let given = match &value {
             Value::Text(text) => Some(!text.is_empty() || !colon),
             Value::Unset => Some(false),
-            Value::Unknown(_) => None,
-            Value::Number | Value::Below(_) | Value::Glob(_) | Value::Prefix(..) => Some(true),
+            // What a program printed, or a pattern matched, may have been nothing.
+            Value::Unknown(_) | Value::Below(_) | Value::Glob(_) => None,
+            Value::Number | Value::Prefix(..) => Some(true),
         };
         match (given, kind) {
             (Some(true), TestKind::Alternative) | (Some(false), TestKind::Default) => {
@@ -236,6 +237,10 @@ impl Evaluator<'_> {
                 if kind == TestKind::Assign {
                     state.set(&parameter.name, Value::unknown("it may have had a value before"));
                 }
+                let value = match value {
+                    Value::Unknown(_) => value,
+                    _ => Value::unknown("it may have been empty"),
+                };
                 fields.push(&value, quoted, splitting);
             }
         }

@@ -2,6 +2,7 @@
 
 use super::state::Value;
 use crate::word::Word;
+use std::borrow::Cow;
 use std::rc::Rc;
 
 /// A piece of a word after expansion.
@@ -38,7 +39,10 @@ impl Field {
     }
 
     /// The whole text, if it is certain; quotes make no difference.
-    pub fn text(&self) -> Option<String> {
+    pub fn text(&self) -> Option<Cow<'_, str>> {
+        if let [Piece::Text { text, .. }] = self.pieces.as_slice() {
+            return Some(Cow::Borrowed(text));
+        }
         let mut whole = String::new();
         for piece in &self.pieces {
             match piece {
@@ -46,7 +50,7 @@ impl Field {
                 _ => return None,
             }
         }
-        Some(whole)
+        Some(Cow::Owned(whole))
     }
 
     /// Whether it is nothing at all: such a word disappears.
@@ -67,6 +71,16 @@ impl Field {
     }
 
     /// The word as a program would receive it.
+    pub fn into_word(mut self, globs: bool) -> Word {
+        match self.pieces.as_mut_slice() {
+            [Piece::Text { text, quoted }] if *quoted || !globs || !has_wildcards(text) => {
+                Word::Known(std::mem::take(text))
+            }
+            _ => self.word(globs),
+        }
+    }
+
+    /// The same, if the field is still needed.
     pub fn word(&self, globs: bool) -> Word {
         if let [Piece::Text { text, quoted }] = self.pieces.as_slice()
             && (*quoted || !globs || !has_wildcards(text))

@@ -8,6 +8,7 @@ use crate::environment::looks_for_secrets;
 use crate::programs::{Invocation, Nested, NestedBody};
 use crate::stream::Stream;
 use crate::word::Word;
+use std::borrow::Cow;
 
 /// Where programs live that a bare name would find as well.
 const SYSTEM_DIRECTORIES: [&str; 7] =
@@ -20,18 +21,18 @@ const HARMLESS: [&str; 17] = [
 ];
 
 /// What a word in the place of a program names.
-enum Found {
+enum Found<'a> {
     /// A program that a bare name finds.
-    Bare(String),
+    Bare(Cow<'a, str>),
     /// The dynamic loader: the program it loads is in its arguments.
     Loader,
     /// Some file.
     File,
 }
 
-fn find(name: &str) -> Found {
+fn find(name: &str) -> Found<'_> {
     if !name.contains('/') {
-        return Found::Bare(name.to_owned());
+        return Found::Bare(Cow::Borrowed(name));
     }
     let mut path = name.to_owned();
     while path.contains("//") {
@@ -45,7 +46,7 @@ fn find(name: &str) -> Found {
         return Found::Loader;
     }
     let system = SYSTEM_DIRECTORIES.iter().any(|directory| path.strip_prefix(directory) == Some(base));
-    if system && !base.is_empty() { Found::Bare(base.to_owned()) } else { Found::File }
+    if system && !base.is_empty() { Found::Bare(Cow::Owned(base.to_owned())) } else { Found::File }
 }
 
 /// `/proc/self/root/bin/cat` is `/bin/cat`.
@@ -87,12 +88,14 @@ impl Evaluator<'_> {
             effect.marks.push(Mark::Environment);
             self.add(call.slot, effect);
         }
-        if matches!(bare.as_str(), "busybox" | "toybox") && self.applet(&bare, call, &state) {
+        if matches!(bare.as_ref(), "busybox" | "toybox") && self.applet(&bare, call, &state) {
             return (Ends::Either(state), Stream::Unknown);
         }
-        let mut words = call.words.to_vec();
-        if let Some(first) = words.first_mut() {
-            *first = Word::Known(bare.clone());
+        let mut words = Cow::Borrowed(call.words);
+        if bare != name
+            && let Some(first) = words.to_mut().first_mut()
+        {
+            *first = Word::Known(bare.to_string());
         }
         let mut stdout: Option<Stream> = None;
         let mut first_effects = Vec::new();
@@ -104,11 +107,13 @@ impl Evaluator<'_> {
                 stdin: call.stdin,
             };
             let reading = self.context.programs.read(&invocation);
-            let unknown_builtin = reading.table.is_none() && HARMLESS.contains(&bare.as_str());
+            let unknown_builtin = reading.table.is_none() && HARMLESS.contains(&bare.as_ref());
             let effects =
                 if unknown_builtin { vec![run(&bare, CodeOrigin::Known, "builtin")] } else { reading.effects };
             let slot = if place == 0 {
-                first_effects.clone_from(&effects);
+                if state.directories.len() > 1 {
+                    first_effects.clone_from(&effects);
+                }
                 call.slot
             } else if effects == first_effects && reading.nested.is_empty() {
                 continue;
@@ -122,17 +127,17 @@ impl Evaluator<'_> {
             };
             if let Some(entry) = self.commands.get_mut(slot) {
                 entry.table = reading.table;
-                entry.directory = directory.as_deref().map(str::to_owned);
+                if entry.directory.as_deref() != directory.as_deref() {
+                    entry.directory = directory.as_deref().map(str::to_owned);
+                }
             }
-            for effect in effects {
-                self.add(slot, effect);
-            }
+            self.add_all(slot, effects);
             if matches!(call.stdin, Stream::Environment)
                 && call.words.iter().skip(1).filter_map(Word::known).any(looks_for_secrets)
             {
                 self.add(slot, opaque("this looks for secrets in the environment", "standard input"));
             }
-            let mut output = match bare.as_str() {
+            let mut output = match bare.as_ref() {
                 "env" | "printenv" if reading.nested.is_empty() => Stream::Environment,
                 _ => reading.stdout,
             };
@@ -199,10 +204,6 @@ impl Evaluator<'_> {
             elsewhere: None,
             stdin: None,
         };
-        let directory = match state.directories.as_slice() {
-            [Some(directory)] => Some(directory.to_string()),
-            _ => None,
-        };
-        self.nested(name, &nested, call, directory.as_deref(), state);
+        self.nested(name, &nested, call, state.directory(), state);
     }
 }

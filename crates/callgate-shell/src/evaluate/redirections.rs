@@ -6,7 +6,7 @@ use super::{Evaluator, opaque};
 use crate::effect::{Action, Effect, Host, Mark, Names, PathTarget, Target};
 use crate::stream::Stream;
 use crate::syntax::ast::{Descriptor, Part, Redirection, RedirectionKind, Word as Source};
-use crate::word::Word;
+use crate::word::{Word, file_pattern};
 use std::rc::Rc;
 
 /// Where a command's standard output goes.
@@ -83,17 +83,19 @@ impl Evaluator<'_> {
                 self.duplicate(redirection, source, state, slot, redirected);
             }
             RedirectionKind::HereString(source) => {
-                let text = self.single(&source.parts, state).text();
+                let field = self.single(&source.parts, state);
                 if input {
-                    redirected.stdin = Some(text.map_or(Stream::Unknown, |text| Stream::Text(text + "\n")));
+                    redirected.stdin =
+                        Some(field.text().map_or(Stream::Unknown, |text| Stream::Text(text.into_owned() + "\n")));
                 }
             }
             RedirectionKind::HereDocument(document) => {
                 let empty = Vec::new();
                 let parts = document.body.get().unwrap_or(&empty);
-                let text = self.single(&[Part::Double(parts.clone())], state).text();
+                let field = self.double_quoted(parts, state);
                 if input {
-                    redirected.stdin = Some(text.map_or(Stream::Unknown, Stream::Text));
+                    redirected.stdin =
+                        Some(field.text().map_or(Stream::Unknown, |text| Stream::Text(text.into_owned())));
                 }
             }
         }
@@ -101,7 +103,7 @@ impl Evaluator<'_> {
 
     fn input(&mut self, source: &Source, state: &mut State, slot: usize) -> Stream {
         if let [Part::Process { reads: true, body }] = source.parts.as_slice() {
-            return self.substitution(body, state, &Stream::Unconnected);
+            return self.substitution(body, state, self.input);
         }
         let target = self.target(source, state);
         match &target {
@@ -189,10 +191,10 @@ impl Evaluator<'_> {
                 return;
             }
         }
-        for directory in state.directories.clone() {
+        for directory in state.directories.iter() {
             let names = match target {
                 Word::Known(path) => Names::Exact(absolute(directory.as_deref(), path)),
-                Word::Glob(pattern) => Names::Glob(absolute(directory.as_deref(), pattern)),
+                Word::Glob(pattern) => Names::Glob(absolute(directory.as_deref(), &file_pattern(pattern))),
                 Word::Below { directory: below, .. } => Names::Below(absolute(directory.as_deref(), below)),
                 Word::Partly { .. } | Word::Unknown { .. } => {
                     self.add(slot, opaque("a redirection whose target is not known", "redirection"));

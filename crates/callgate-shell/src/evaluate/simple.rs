@@ -1,5 +1,6 @@
 //! Simple commands: their words, assignments and redirections, and who runs them.
 
+use super::builtins::Handled;
 use super::state::{Ends, State, Value};
 use super::{Evaluator, opaque, run};
 use crate::effect::{Action, CodeOrigin, Effect, Mark};
@@ -48,21 +49,17 @@ impl Evaluator<'_> {
         stdin: &Stream,
     ) -> (Ends, Stream) {
         let before = self.commands.len();
-        let directory = match state.directories.as_slice() {
-            [Some(directory)] => Some(Rc::clone(directory)),
-            _ => None,
-        };
-        let slot = self.reserve(directory.as_deref(), &command.span);
+        let slot = self.reserve(state.directory(), &command.span);
         let outer = self.current.replace(slot);
 
         let (words, arrays) = self.arguments(arguments, &mut state);
         let bytes: usize = words.iter().map(|word| word.known().map_or(0, str::len)).sum();
         self.spend(bytes, &command.span);
         let redirected = self.redirect(&command.redirections, &mut state, slot);
-        let input = match redirected.stdin {
+        let input = match &redirected.stdin {
             Some(stream) => stream,
-            None if state.input_changed => Stream::Unknown,
-            None => stdin.clone(),
+            None if state.input_changed => &Stream::Unknown,
+            None => stdin,
         };
         // Nothing is written into the file: it is cut to nothing.
         if matches!(words.as_slice(), [])
@@ -82,7 +79,7 @@ impl Evaluator<'_> {
                 arrays: &arrays,
                 slot,
                 span: &command.span,
-                stdin: &input,
+                stdin: input,
                 by: By::Shell,
             };
             let outcome = self.dispatch(&call, state);
@@ -91,9 +88,7 @@ impl Evaluator<'_> {
             }
             outcome
         };
-        if let Some(entry) = self.commands.get_mut(slot)
-            && entry.words.is_empty()
-        {
+        if let Some(entry) = self.commands.get_mut(slot) {
             entry.words = words;
         }
         if let Some(entry) = self.commands.get(slot)
@@ -144,9 +139,13 @@ impl Evaluator<'_> {
             match argument {
                 Argument::Word(source) if declares && assigns(source) => {
                     // Braces count even here: `export x={a,b}` assigns twice.
-                    for parts in self.alternatives(source) {
-                        let field = self.assigned_text(&parts, state);
-                        words.push(field.word(false));
+                    match self.alternatives(source) {
+                        None => words.push(self.assigned_text(&source.parts, state).into_word(false)),
+                        Some(several) => {
+                            for parts in several {
+                                words.push(self.assigned_text(&parts, state).into_word(false));
+                            }
+                        }
                     }
                 }
                 Argument::Word(source) => self.word(source, state, &mut words),
@@ -161,7 +160,7 @@ impl Evaluator<'_> {
         let mut temporary = Vec::new();
         for assignment in assignments {
             let word = match &assignment.value {
-                AssignedValue::Word(source) => self.assigned_text(&source.parts, state).word(false),
+                AssignedValue::Word(source) => self.assigned_text(&source.parts, state).into_word(false),
                 AssignedValue::Array(elements) => {
                     self.array_elements(elements, state);
                     Word::Unknown { why: "an array".to_owned(), many: false }
@@ -327,11 +326,8 @@ impl Evaluator<'_> {
 
     /// Finds out who runs a command and lets it.
     pub fn dispatch(&mut self, call: &Call, state: State) -> (Ends, Stream) {
-        if let Some(entry) = self.commands.get_mut(call.slot) {
-            entry.words = call.words.to_vec();
-        }
         let name = match call.words.first() {
-            Some(Word::Known(name)) if !name.is_empty() => name.clone(),
+            Some(Word::Known(name)) if !name.is_empty() => name.as_str(),
             Some(_) => {
                 self.doubt("the name of the program is not known", call.span);
                 return (Ends::Either(self.forgotten(state)), Stream::Unknown);
@@ -339,16 +335,16 @@ impl Evaluator<'_> {
             // Everything expanded to nothing.
             None => return (Ends::Either(state), Stream::Text(String::new())),
         };
-        if state.aliases.contains(&name) && call.by == By::Shell {
+        if state.aliases.contains(name) && call.by == By::Shell {
             self.doubt(&format!("`{name}` may be an alias"), call.span);
         }
         if call.by == By::Shell
-            && let Some(function) = state.functions.get(&name)
+            && let Some(function) = state.functions.get(name)
         {
             return match function.clone() {
                 Some(body) => {
-                    self.add(call.slot, run(&name, CodeOrigin::Defined, "function"));
-                    self.call_function(&name, &body, call, state)
+                    self.add(call.slot, run(name, CodeOrigin::Defined, "function"));
+                    self.call_function(name, &body, call, state)
                 }
                 None => {
                     self.doubt(&format!("which function `{name}` is depends on what happened before"), call.span);
@@ -357,12 +353,12 @@ impl Evaluator<'_> {
             };
         }
         if call.by != By::Program {
-            match self.builtin(&name, call, state) {
-                Ok(result) => return result,
-                Err(state) => return self.program(&name, call, *state),
-            }
+            return match self.builtin(name, call, state) {
+                Handled::Done(ends, stdout) => (ends, stdout),
+                Handled::NotOurs(state) => self.program(name, call, state),
+            };
         }
-        self.program(&name, call, state)
+        self.program(name, call, state)
     }
 
     /// The state after something that may have changed any variable.

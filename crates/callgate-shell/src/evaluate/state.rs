@@ -142,6 +142,9 @@ pub(super) struct Options {
     pub exports_all: bool,
 }
 
+/// Directories of which one is meant; `None`: not known.
+pub(super) type Directories = Rc<[Option<Rc<str>>]>;
+
 /// A function by name; `None`: which one it is is not certain.
 pub(super) type Functions = BTreeMap<String, Option<Rc<Command>>>;
 
@@ -149,11 +152,11 @@ pub(super) type Functions = BTreeMap<String, Option<Rc<Command>>>;
 pub(super) struct State {
     pub variables: Rc<BTreeMap<Rc<str>, Variable>>,
     /// The directories this may be; at least one; `None`: not known.
-    pub directories: Vec<Option<Rc<str>>>,
+    pub directories: Directories,
     /// What `cd -` goes back to.
     pub previous: Option<Rc<str>>,
     /// What `popd` goes back to.
-    pub stack: Vec<Vec<Option<Rc<str>>>>,
+    pub stack: Vec<Directories>,
     /// `$0`
     pub zero: Value,
     /// `$1` …; `None`: not known.
@@ -175,7 +178,7 @@ impl State {
     pub fn new(directory: Option<&str>) -> State {
         State {
             variables: Rc::default(),
-            directories: vec![directory.map(Rc::from)],
+            directories: Rc::from([directory.map(Rc::from)]),
             previous: None,
             stack: Vec::new(),
             zero: Value::unknown("`$0` is not known"),
@@ -235,11 +238,19 @@ impl State {
     }
 
     pub fn go(&mut self, directories: Vec<Option<Rc<str>>>) {
-        self.previous = match self.directories.as_slice() {
+        self.previous = match self.directories.as_ref() {
             [only] => only.clone(),
             _ => None,
         };
         self.directories = limited(directories);
+    }
+
+    /// The directory this is, if that is certain.
+    pub fn directory(&self) -> Option<&str> {
+        match self.directories.as_ref() {
+            [Some(directory)] => Some(directory),
+            _ => None,
+        }
     }
 
     /// What is certain whichever of the two it is.
@@ -262,12 +273,15 @@ impl State {
                 }
             }
         }
-        for directory in other.directories {
-            if !self.directories.contains(&directory) {
-                self.directories.push(directory);
+        if self.directories != other.directories {
+            let mut directories = self.directories.to_vec();
+            for directory in other.directories.iter() {
+                if !directories.contains(directory) {
+                    directories.push(directory.clone());
+                }
             }
+            self.directories = limited(directories);
         }
-        self.directories = limited(self.directories);
         if self.previous != other.previous {
             self.previous = None;
         }
@@ -307,12 +321,12 @@ impl State {
     }
 }
 
-fn limited(mut directories: Vec<Option<Rc<str>>>) -> Vec<Option<Rc<str>>> {
+fn limited(mut directories: Vec<Option<Rc<str>>>) -> Directories {
     directories.dedup();
     if directories.len() > DIRECTORIES || directories.contains(&None) || directories.is_empty() {
-        return vec![None];
+        return Rc::from([None]);
     }
-    directories
+    Rc::from(directories)
 }
 
 /// Joins two states of which either may be unreachable.

@@ -226,3 +226,73 @@ proptest! {
         analysis(&source);
     }
 }
+
+#[test]
+fn numbers_that_programs_print_are_safe_in_arithmetic() {
+    let cases = [
+        ("for i in $(seq 1 10); do p $((i * i)); done", false),
+        ("p $(( $(date +%s) - 86400 ))", false),
+        ("n=$(wc -l < a); p $((n / 2))", false),
+        ("n=$(nproc); [[ $n -gt 2 ]] && p", false),
+        ("[ $(id -u) -eq 0 ] && p", false),
+        ("[ \"$(uname)\" = Linux ] && p", false),
+        ("[ -f *.txt ] && p", false),
+        ("for f in *; do [ -f \"$f\" ] && p; done", false),
+        // Files called `-v` and `a[$(id)]`.
+        ("[ * = x ] && p", true),
+        ("[ ?? 'a[$(id)]' ] && p", true),
+        ("[ -v 'a[$(id)]' ] && p", true),
+        // Only digits: no option, no other directory.
+        ("touch out-$(date +%s)", false),
+        // What a file holds may be `x[$(id)]`.
+        ("n=$(cat a); p $((n / 2))", true),
+        ("for i in $(seq -f x[%g] 1 2); do p $((i)); done", true),
+        ("for i in [0-9]*; do p $((i)); done", true),
+    ];
+    for (source, unclear) in cases {
+        assert_eq!(partial(&analysis(source)), unclear, "{source}");
+    }
+}
+
+#[test]
+fn what_a_program_printed_may_have_been_nothing() {
+    assert_eq!(effects("n=$(wc -l < a); p ${n:-$(cat /etc/shadow)}"), ["read /work/a", "read /etc/shadow"]);
+    assert!(effects("n=$(wc -l < a); cat ${n:-/etc/shadow}").contains(&"opaque".to_owned()));
+}
+
+#[test]
+fn builtins_that_are_only_asked_to_print() {
+    let cases = [
+        ("history", false),
+        ("history 20", false),
+        ("history -r a", true),
+        ("hash", false),
+        ("hash -p /tmp/x ls", true),
+        ("compgen -c", false),
+        ("compgen -C x", true),
+        ("complete -p", false),
+        ("complete -C x ls", true),
+        ("bind -P", false),
+        ("bind -x '\"a\": b'", true),
+        ("enable -a", false),
+        ("enable -n test", true),
+        ("enable -f ./x x", true),
+    ];
+    for (source, unclear) in cases {
+        assert_eq!(partial(&analysis(source)), unclear, "{source}");
+    }
+}
+
+#[test]
+fn ansi_quotes_count_in_patterns_between_double_quotes() {
+    assert_eq!(commands("x=a:b; p \"${x//:/$'\\n'}\""), ["p a\nb"]);
+    assert!(partial(&analysis("p \"${x:-$'a'}\"")));
+    assert!(partial(&analysis("p \"${x//:/$'}'}\"")));
+}
+
+#[test]
+fn a_word_between_quotes_is_one_word() {
+    assert_eq!(effects("grep \"$(date +%F)\" log"), ["read /work/log"]);
+    assert_eq!(effects("today=$(date +%F); grep \"$today\" log"), ["read /work/log"]);
+    assert!(effects("cat .env$(wc -l < a)").contains(&"read glob /work/.env*".to_owned()));
+}

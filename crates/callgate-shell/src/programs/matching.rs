@@ -1,7 +1,7 @@
 //! Globs of tables, and the truth of conditions.
 
 use super::scan::{Given, Scan, is_many};
-use super::table::{Atom, Condition, When};
+use super::table::{Atom, Condition, Level, When};
 use crate::word::Word;
 
 /// What is known of a condition.
@@ -122,19 +122,16 @@ pub(super) fn matches_loosely(pattern: &str, text: &str) -> bool {
 }
 
 /// The lines that may be the first whose condition holds.
-pub(super) fn chosen<'t, T>(lines: &'t [When<T>], scan: &Scan<'_>) -> Vec<&'t T> {
-    let mut found = Vec::new();
-    for line in lines {
-        match truth(&line.condition, scan) {
-            Truth::Yes => {
-                found.push(&line.then);
-                return found;
-            }
-            Truth::Maybe => found.push(&line.then),
-            Truth::No => {}
+pub(super) fn chosen<'t, T>(lines: &'t [When<T>], scan: &Scan<'_>) -> impl Iterator<Item = &'t T> {
+    let mut certain = false;
+    lines.iter().filter_map(move |line| {
+        if certain {
+            return None;
         }
-    }
-    found
+        let truth = truth(&line.condition, scan);
+        certain = truth == Truth::Yes;
+        (truth != Truth::No).then_some(&line.then)
+    })
 }
 
 /// Whether a condition holds.
@@ -181,7 +178,7 @@ fn atom_truth(atom: &Atom, scan: &Scan<'_>, here: Option<&Given<'_>>) -> Truth {
             let mut found = Truth::No;
             let here = here.filter(|given| given.form.names.contains(name));
             for given in given(name, scan).filter(|given| here.is_none_or(|here| std::ptr::eq(*given, here))) {
-                match given.values.first().map(|(word, _)| word) {
+                match given.values.first().map(|(word, _)| word.as_ref()) {
                     Some(Word::Known(text)) if matches_loosely(glob, text) => return Truth::Yes,
                     Some(Word::Known(_)) => {}
                     None if given.negated && glob == "false" => return Truth::Yes,
@@ -195,7 +192,7 @@ fn atom_truth(atom: &Atom, scan: &Scan<'_>, here: Option<&Given<'_>>) -> Truth {
             let least = scan.operands.iter().filter(|word| !is_many(word)).count();
             if least >= *count {
                 Truth::Yes
-            } else if scan.operands.iter().any(is_many) {
+            } else if scan.operands.iter().any(|word| is_many(word)) {
                 Truth::Maybe
             } else {
                 Truth::No
@@ -203,10 +200,10 @@ fn atom_truth(atom: &Atom, scan: &Scan<'_>, here: Option<&Given<'_>>) -> Truth {
         }
         Atom::Operand(place, glob) => {
             let index = place.saturating_sub(1);
-            if scan.operands.iter().take(index).any(is_many) {
+            if scan.operands.iter().take(index).any(|word| is_many(word)) {
                 return Truth::Maybe;
             }
-            match scan.operands.get(index) {
+            match scan.operands.get(index).map(|word| word.as_ref()) {
                 Some(Word::Known(text)) if matches_loosely(glob, text) => Truth::Yes,
                 Some(Word::Known(_)) | None => Truth::No,
                 Some(_) => Truth::Maybe,
@@ -217,9 +214,11 @@ fn atom_truth(atom: &Atom, scan: &Scan<'_>, here: Option<&Given<'_>>) -> Truth {
 
 /// The times an option was given that the innermost level with such an option declares.
 fn given<'s, 't>(name: &'s str, scan: &'s Scan<'t>) -> impl Iterator<Item = &'s Given<'t>> {
-    let declares = |names: &[String]| names.iter().any(|other| other == name);
-    let level = scan.levels.iter().rposition(|level| level.options.iter().any(|form| declares(&form.names)));
-    scan.given().filter(move |given| Some(given.level) == level && given.form.names.iter().any(|other| other == name))
+    let named = move |given: &&Given<'t>| given.form.names.iter().any(|other| other == name);
+    let declares = |level: &&Level| level.index.find(&level.options, name).is_some();
+    // Few options are given, and fewer of them are asked for.
+    let level = if scan.given().any(|given| named(&given)) { scan.levels.iter().rposition(declares) } else { None };
+    scan.given().filter(move |given| Some(given.level) == level && named(given))
 }
 
 #[cfg(test)]

@@ -8,10 +8,12 @@ mod custom;
 mod examples;
 mod form;
 mod host;
+mod index;
 mod languages;
 #[cfg(test)]
 mod lessons;
 mod matching;
+mod names;
 mod operands;
 mod paths;
 mod read;

@@ -3,6 +3,7 @@
 use super::scan::is_many;
 use super::table::{Repeat, Role, RoleKind, Slot};
 use crate::word::Word;
+use std::borrow::Cow;
 
 /// What the operands of an `args` line are.
 #[derive(Debug, PartialEq, Eq, Default)]
@@ -16,11 +17,11 @@ pub(super) struct Placement<'t> {
 }
 
 /// Gives operands their roles.
-pub(super) fn place<'t>(slots: &'t [Slot], operands: &[Word]) -> Placement<'t> {
+pub(super) fn place<'t>(slots: &'t [Slot], operands: &[Cow<'_, Word>]) -> Placement<'t> {
     if slots.iter().any(|slot| slot.role.takes_rest()) {
         return place_command(slots, operands);
     }
-    if operands.iter().any(is_many) {
+    if operands.iter().any(|word| is_many(word)) {
         return place_uncertain(slots, operands);
     }
     let mut placement = Placement::default();
@@ -54,7 +55,7 @@ pub(super) fn place<'t>(slots: &'t [Slot], operands: &[Word]) -> Placement<'t> {
 }
 
 /// Words that may be many shift those behind them: each operand gets every role it may have.
-fn place_uncertain<'t>(slots: &'t [Slot], operands: &[Word]) -> Placement<'t> {
+fn place_uncertain<'t>(slots: &'t [Slot], operands: &[Cow<'_, Word>]) -> Placement<'t> {
     let mut placement = Placement::default();
     let repeats = |slot: &Slot| matches!(slot.repeat, Repeat::Any | Repeat::Some);
     let certain = |slot: &Slot| slot.repeat == Repeat::Once;
@@ -69,12 +70,12 @@ fn place_uncertain<'t>(slots: &'t [Slot], operands: &[Word]) -> Placement<'t> {
         let least_after = after.iter().filter(|word| !is_many(word)).count();
         if !is_many(word) {
             let front = slots.get(..=index).unwrap_or_default();
-            if !before.iter().any(is_many) && !front.is_empty() && front.iter().all(certain) {
+            if !before.iter().any(|word| is_many(word)) && !front.is_empty() && front.iter().all(certain) {
                 placement.roles.extend(front.last().map(|slot| (index, &slot.role)));
                 continue;
             }
             let back = slots.len().checked_sub(after.len() + 1).and_then(|from| slots.get(from..)).unwrap_or_default();
-            if !after.iter().any(is_many) && !back.is_empty() && back.iter().all(certain) {
+            if !after.iter().any(|word| is_many(word)) && !back.is_empty() && back.iter().all(certain) {
                 placement.roles.extend(back.first().map(|slot| (index, &slot.role)));
                 continue;
             }
@@ -87,7 +88,7 @@ fn place_uncertain<'t>(slots: &'t [Slot], operands: &[Word]) -> Placement<'t> {
             // Slots that must be filled leave no room for a word whose place is certain.
             let needed =
                 |slots: &[Slot]| slots.iter().filter(|slot| certain(slot) || slot.repeat == Repeat::Some).count();
-            let fixed = |words: &[Word]| !is_many(word) && !words.iter().any(is_many);
+            let fixed = |words: &[Cow<'_, Word>]| !is_many(word) && !words.iter().any(|word| is_many(word));
             let crowded_left = fixed(before) && needed(slots.get(..place).unwrap_or_default()) > before.len();
             let crowded_right = fixed(after) && needed(slots.get(place + 1..).unwrap_or_default()) > after.len();
             if !too_early && !too_late && !crowded_left && !crowded_right {
@@ -99,7 +100,7 @@ fn place_uncertain<'t>(slots: &'t [Slot], operands: &[Word]) -> Placement<'t> {
 }
 
 /// The last slot is a command, which takes all words from its first one on.
-fn place_command<'t>(slots: &'t [Slot], operands: &[Word]) -> Placement<'t> {
+fn place_command<'t>(slots: &'t [Slot], operands: &[Cow<'_, Word>]) -> Placement<'t> {
     let mut placement = Placement::default();
     let mut at: usize = 0;
     for slot in slots {
@@ -156,7 +157,8 @@ mod tests {
         let (tables, errors) = parse(&format!("x: x\n  args: {args}\n"), "test", 1);
         assert_eq!(errors, []);
         let slots = &tables[0].level.args[0].then;
-        place(slots, words).roles.into_iter().map(|(index, role)| (index, role.kind.clone())).collect()
+        let words: Vec<Cow<'_, Word>> = words.iter().map(Cow::Borrowed).collect();
+        place(slots, &words).roles.into_iter().map(|(index, role)| (index, role.kind.clone())).collect()
     }
 
     fn known(text: &str) -> Word {

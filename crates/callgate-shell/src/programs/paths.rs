@@ -1,7 +1,7 @@
 //! Paths as programs name them, made absolute without looking at the file system.
 
 use crate::effect::Names;
-use crate::word::Word;
+use crate::word::{Word, file_pattern};
 
 /// A path made absolute against `directory`; as it is if that is not known.
 pub(super) fn absolute(directory: Option<&str>, path: &str) -> String {
@@ -18,7 +18,7 @@ pub(super) fn absolute(directory: Option<&str>, path: &str) -> String {
     if rest.is_empty() || rest == "." {
         return directory.to_owned();
     }
-    format!("{}/{rest}", directory.trim_end_matches('/'))
+    [directory.trim_end_matches('/'), "/", rest].concat()
 }
 
 /// A path of a table: `~` is the home directory.
@@ -53,6 +53,8 @@ fn without_scheme(text: &str) -> &str {
 }
 
 fn glob(directory: Option<&str>, pattern: &str) -> Names {
+    let pattern = file_pattern(pattern);
+    let pattern = pattern.as_str();
     match directory {
         Some(directory) if !pattern.starts_with('/') => {
             let escaped = escape(directory.trim_end_matches('/'));

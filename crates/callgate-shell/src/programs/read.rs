@@ -6,11 +6,12 @@ use super::matching::{Truth, chosen, truth, truth_at};
 use super::operands::{Placement, place};
 use super::paths;
 use super::scan::{Event, Given, Scan, scan};
-use super::table::{Output, Role, RoleKind, Style, Table};
+use super::table::{Level, Output, Role, RoleKind, Style, Table};
 use super::{Invocation, Programs, Reading};
 use crate::effect::CodeOrigin;
 use crate::stream::Stream;
 use crate::word::Word;
+use std::borrow::Cow;
 
 impl Programs {
     /// What an invocation does.
@@ -37,11 +38,15 @@ impl Programs {
         let Some(written) = first.known().filter(|name| !name.is_empty()) else {
             return unknown(invocation, "", "the name of the program is not known");
         };
-        let name = match (written.contains('/'), paths::system_program(written), loader(written)) {
-            (_, _, true) => "ld.so",
-            (false, ..) => written,
-            (true, Some(name), _) => name,
-            (true, None, _) => return file(invocation, written),
+        let name = if loader(written) {
+            "ld.so"
+        } else if !written.contains('/') {
+            written
+        } else {
+            match paths::system_program(written) {
+                Some(name) => name,
+                None => return file(invocation, written),
+            }
         };
         match self.find(name) {
             Some(table) => read_with(table, name, rest, invocation),
@@ -74,12 +79,15 @@ fn read_with(table: &Table, name: &str, words: &[Word], invocation: &Invocation<
     }
     let scan = scan(name, &table.level, words);
     let stdout = apply(&scan, &mut collector);
-    finish(collector, stdout, Some(scan.names.join(" ")))
+    let table = collector.program.to_string();
+    finish(collector, stdout, Some(table))
 }
 
 /// What the words of a scan do. Leaves what comes out.
 pub(super) fn apply(scan: &Scan<'_>, collector: &mut Collector<'_>) -> Stream {
-    collector.program = scan.names.join(" ");
+    if scan.names.len() > 1 {
+        collector.program = Cow::Owned(scan.names.join(" "));
+    }
     for doubt in &scan.doubts {
         collector.opaque(doubt, "its words");
     }
@@ -90,9 +98,11 @@ pub(super) fn apply(scan: &Scan<'_>, collector: &mut Collector<'_>) -> Stream {
     collector.tree = level.tree.iter().any(|condition| truth(condition, scan) != Truth::No)
         || scan.given().any(|given| given.form.tree && !given.negated);
 
-    let lines = chosen(&level.args, scan);
-    let placements: Vec<_> = lines.iter().map(|slots| place(slots, &scan.operands)).collect();
-    if lines.is_empty() && !scan.operands.is_empty() {
+    let output = output(level, scan);
+    collector.keeps_listed |= matches!(output, Some(Output::Names | Output::Entries));
+    collector.copies |= scan.levels.iter().any(|level| level.index.copies);
+    let placements: Vec<_> = chosen(&level.args, scan).map(|slots| place(slots, &scan.operands)).collect();
+    if placements.is_empty() && !scan.operands.is_empty() {
         let why = format!("{} takes no operands that are known", collector.program);
         collector.opaque(&why, "operands");
     }
@@ -117,14 +127,14 @@ pub(super) fn apply(scan: &Scan<'_>, collector: &mut Collector<'_>) -> Stream {
                     collector.stated(form, &given.name);
                 }
                 if let Some((words, role)) = given.rest.as_ref().filter(|(words, _)| !words.is_empty()) {
-                    collector.rest(words, role);
+                    collector.rest(words.clone(), role);
                 }
             }
             Event::Operand(index) => {
                 let Some(word) = scan.operands.get(*index) else {
                     continue;
                 };
-                let because = format!("operand {}", index.saturating_add(1));
+                let because = nth_operand(*index);
                 for placement in &placements {
                     for (_, role) in placement.roles.iter().filter(|(place, _)| place == index) {
                         match whole_code(placement, role, &scan.operands) {
@@ -134,7 +144,8 @@ pub(super) fn apply(scan: &Scan<'_>, collector: &mut Collector<'_>) -> Stream {
                         }
                     }
                     if let Some((_, role)) = placement.rest.filter(|(start, _)| start == index) {
-                        collector.rest(scan.operands.get(*index..).unwrap_or_default(), role);
+                        let words = scan.operands.get(*index..).unwrap_or_default();
+                        collector.rest(words.iter().map(|word| word.as_ref().clone()).collect(), role);
                     }
                 }
                 if start == Some(*index) && placements.len() == 1 {
@@ -144,7 +155,7 @@ pub(super) fn apply(scan: &Scan<'_>, collector: &mut Collector<'_>) -> Stream {
         }
     }
     collector.finish_destinations();
-    for level in &scan.levels {
+    for level in scan.levels.iter() {
         for line in level.does.iter().filter(|line| truth(&line.condition, scan) != Truth::No) {
             line.then.iter().for_each(|form| collector.stated(form, "running it"));
         }
@@ -162,7 +173,16 @@ pub(super) fn apply(scan: &Scan<'_>, collector: &mut Collector<'_>) -> Stream {
         collector.stdin_role(role);
     }
     collector.finish_code();
-    stdout(scan, collector)
+    stdout(output, collector)
+}
+
+/// How an operand is named in reasons.
+fn nth_operand(index: usize) -> Cow<'static, str> {
+    const FIRST: [&str; 6] = ["operand 1", "operand 2", "operand 3", "operand 4", "operand 5", "operand 6"];
+    match FIRST.get(index) {
+        Some(name) => Cow::Borrowed(name),
+        None => Cow::Owned(format!("operand {}", index.saturating_add(1))),
+    }
 }
 
 /// The roles that an option's value may have: those of `value` lines, or its own.
@@ -186,12 +206,12 @@ fn value_roles<'t>(scan: &Scan<'t>, given: &Given<'t>, own: &'t Role) -> Vec<&'t
 }
 
 /// Code that comes in several operands, which together are one command (`redis-cli DEL key`).
-fn whole_code(placement: &Placement<'_>, role: &Role, operands: &[Word]) -> Option<(usize, Word)> {
+fn whole_code(placement: &Placement<'_>, role: &Role, operands: &[Cow<'_, Word>]) -> Option<(usize, Word)> {
     if !matches!(&role.kind, RoleKind::Code(language) if language == "redis") {
         return None;
     }
     let places = placement.roles.iter().filter(|(_, other)| std::ptr::eq(*other, role)).map(|(place, _)| *place);
-    let words: Vec<Word> = places.clone().filter_map(|place| operands.get(place).cloned()).collect();
+    let words: Vec<Word> = places.clone().filter_map(|place| Some(operands.get(place)?.as_ref().clone())).collect();
     Some((places.min()?, joined(&words)))
 }
 
@@ -202,31 +222,38 @@ fn with_own_tree(collector: &mut Collector<'_>, role: &Role, act: impl FnOnce(&m
     collector.tree = before;
 }
 
-fn stdout(scan: &Scan<'_>, collector: &Collector<'_>) -> Stream {
-    let Some(level) = scan.level() else {
-        return Stream::Unknown;
-    };
-    let outputs = chosen(&level.stdout, scan);
-    match outputs.as_slice() {
-        [] if !collector.nested.is_empty() => Stream::Unknown,
-        [] => Stream::Data,
-        [Output::Names] => names_below(&collector.listed, false),
-        [Output::Entries] => names_below(&collector.listed, true),
-        [Output::Same] if collector.listed.is_empty() => match collector.stdin {
+/// What a table says comes out; `None`: nothing.
+fn output(level: &Level, scan: &Scan<'_>) -> Option<Output> {
+    let mut outputs = chosen(&level.stdout, scan);
+    match (outputs.next(), outputs.next()) {
+        (first, None) => first.copied(),
+        (_, Some(_)) => Some(Output::Unknown),
+    }
+}
+
+fn stdout(output: Option<Output>, collector: &Collector<'_>) -> Stream {
+    match output {
+        None if !collector.nested.is_empty() => Stream::Unknown,
+        None => Stream::Data,
+        Some(Output::Names) => names_below(&collector.listed, false),
+        Some(Output::Entries) => names_below(&collector.listed, true),
+        Some(Output::Same) if !collector.has_listed => match collector.stdin {
             Stream::Text(_) => Stream::Unknown,
             // Whatever a person might type.
             Stream::Unconnected => Stream::Data,
             other => other.clone(),
         },
-        [Output::Same | Output::Data] => Stream::Data,
-        [Output::Directory] => match &collector.directory {
+        Some(Output::Same | Output::Data) => Stream::Data,
+        Some(Output::Directory) => match &collector.directory {
             Some(directory) => Stream::Text(format!("{directory}\n")),
             None => Stream::Unknown,
         },
-        [Output::Program] => Stream::Names(vec!["/usr/bin".to_owned()]),
-        [Output::Word] => Stream::Word,
-        [Output::Fetched] => Stream::Fetched,
-        _ => Stream::Unknown,
+        Some(Output::Program) => Stream::Names(vec!["/usr/bin".to_owned()]),
+        Some(Output::Word) => Stream::Word,
+        Some(Output::Number) => Stream::Number,
+        Some(Output::Numbers) => Stream::Numbers,
+        Some(Output::Fetched) => Stream::Fetched,
+        Some(Output::Unknown) => Stream::Unknown,
     }
 }
 

@@ -1,34 +1,78 @@
 //! The tables there are: those compiled in, and those that a policy adds.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use super::form::{self, TableError, TableProblem};
 use super::matching::matches_glob;
+use super::names::hash;
 use super::table::Table;
 
-/// The bundled files and the index that `build.rs` makes of them.
+/// The bundled tables as `build.rs` packs them.
 struct Bundle {
-    /// File names and their texts.
-    files: &'static [(&'static str, &'static str)],
+    /// All of them, one behind the other.
+    text: &'static str,
+    /// The names of the files they stand in.
+    files: &'static [&'static str],
     /// Where each table stands.
     blocks: &'static [Block],
-    /// Program names, sorted, and the block of each.
-    names: &'static [(&'static str, usize)],
+    names: Names,
+    /// Names with a `*`, sorted, and the table of each.
+    patterns: &'static [(&'static str, u16)],
 }
 
-/// Where a table stands in its file.
+/// Where a table stands: its file, the line of its header, and its bytes in the packed text.
 struct Block {
-    file: usize,
-    line: usize,
-    start: usize,
-    end: usize,
+    file: u16,
+    line: u32,
+    start: u32,
+    end: u32,
+}
+
+/// Program names, sorted.
+struct Names {
+    /// One behind the other.
+    text: &'static str,
+    /// Where each ends, and its table.
+    ends: &'static [(u32, u16)],
+    /// The places of names by their hash, each plus one; zero is free.
+    slots: &'static [u16],
+}
+
+impl Names {
+    fn get(&self, place: usize) -> Option<(&'static str, u16)> {
+        let start = match place.checked_sub(1) {
+            Some(before) => self.ends.get(before)?.0,
+            None => 0,
+        };
+        let (end, block) = *self.ends.get(place)?;
+        Some((self.text.get(bytes(start, end))?, block))
+    }
+
+    /// The table of a name.
+    fn find(&self, wanted: &str) -> Option<u16> {
+        let mask = self.slots.len().checked_sub(1)?;
+        let mut at = hash(wanted) & mask;
+        // A slot is free somewhere, so this ends.
+        loop {
+            let (name, block) = self.get(usize::from(self.slots.get(at)?.checked_sub(1)?))?;
+            if name == wanted {
+                return Some(block);
+            }
+            at = at.wrapping_add(1) & mask;
+        }
+    }
+}
+
+fn bytes(start: u32, end: u32) -> Range<usize> {
+    start as usize..end as usize
 }
 
 static BUNDLE: Bundle = include!(concat!(env!("OUT_DIR"), "/programs.rs"));
 
 /// One cell for each bundled table, filled when it is first asked for.
-static PARSED: OnceLock<Vec<OnceLock<Option<Table>>>> = OnceLock::new();
+static PARSED: [OnceLock<Option<Box<Table>>>; BUNDLE.blocks.len()] = [const { OnceLock::new() }; BUNDLE.blocks.len()];
 
 /// What is known of programs.
 ///
@@ -77,7 +121,8 @@ impl Programs {
 
     /// The names of all programs that have a table, sorted.
     pub fn names(&self) -> Vec<&str> {
-        let mut names: Vec<&str> = BUNDLE.names.iter().map(|(name, _)| *name).collect();
+        let bundled = (0..BUNDLE.names.ends.len()).filter_map(|place| BUNDLE.names.get(place));
+        let mut names: Vec<&str> = bundled.map(|(name, _)| name).collect();
         names.extend(self.added.keys().map(String::as_str));
         names.sort_unstable();
         names.dedup();
@@ -94,25 +139,24 @@ impl Programs {
         if let Some((_, table)) = self.added.iter().find(|(other, _)| pattern(other)) {
             return Some(table);
         }
-        let (_, index) = match BUNDLE.names.binary_search_by(|(other, _)| (*other).cmp(name)) {
-            Ok(found) => BUNDLE.names.get(found)?,
-            Err(_) => BUNDLE.names.iter().find(|(other, _)| pattern(other))?,
-        };
-        let cells = PARSED.get_or_init(|| BUNDLE.blocks.iter().map(|_| OnceLock::new()).collect());
-        cells.get(*index)?.get_or_init(|| parse_block(BUNDLE.blocks.get(*index)?)).as_ref()
+        let index = usize::from(match BUNDLE.names.find(name) {
+            Some(found) => found,
+            None => BUNDLE.patterns.iter().find(|(other, _)| pattern(other))?.1,
+        });
+        PARSED.get(index)?.get_or_init(|| read_block(BUNDLE.blocks.get(index)?).map(Box::new)).as_deref()
     }
 }
 
-fn parse_block(block: &Block) -> Option<Table> {
-    let (file, text) = BUNDLE.files.get(block.file)?;
-    let (mut tables, errors) = form::parse(text.get(block.start..block.end)?, file, block.line);
-    if errors.is_empty() { tables.pop() } else { None }
+fn read_block(block: &Block) -> Option<Table> {
+    let origin = BUNDLE.files.get(usize::from(block.file))?;
+    let line = usize::try_from(block.line).ok()?;
+    form::packed_table(BUNDLE.text.get(bytes(block.start, block.end))?, origin, line)
 }
 
 /// The bundled files with their texts, for checks.
 #[cfg(test)]
 pub(super) fn bundled_files() -> &'static [(&'static str, &'static str)] {
-    BUNDLE.files
+    include!(concat!(env!("OUT_DIR"), "/sources.rs"))
 }
 
 /// The mistake of a name that has two tables.

@@ -1,6 +1,13 @@
 //! The model of a program table: what `docs/program-tables.md` describes, as types.
 
+use super::index::OptionIndex;
 use crate::effect::{Action, CodeOrigin, Mark};
+use std::borrow::Cow;
+use std::ops::Deref;
+use std::sync::OnceLock;
+
+/// Text of a table. That of a bundled one stands in the program itself and is not copied.
+pub type Text = Cow<'static, str>;
 
 /// What is known of one program, or of a family that behaves the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,6 +58,8 @@ pub struct Level {
     pub stdout: Vec<When<Output>>,
     /// The subcommands; the first whose name matches.
     pub subs: Vec<Sub>,
+    /// Finds the options.
+    pub index: OptionIndex,
     /// Options of this level are accepted behind the subcommand, too.
     pub everywhere: bool,
     /// File names from wildcards may be taken for options with effects.
@@ -58,7 +67,7 @@ pub struct Level {
     /// An option that no line names is accepted, here and below; its values are text.
     pub options_any: bool,
     /// What the value of an option is under a condition; the first that holds.
-    pub values: Vec<(String, When<Role>)>,
+    pub values: Vec<(Text, When<Role>)>,
     /// What it wraps runs on another machine or in a container.
     pub elsewhere: Option<String>,
 }
@@ -67,15 +76,82 @@ pub struct Level {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sub {
     /// Its names, possibly globs.
-    pub names: Vec<String>,
+    pub names: Vec<Text>,
+    /// One of the names is a glob.
+    pub globs: bool,
     /// What it is, in a few words.
-    pub description: String,
+    pub description: Text,
     /// The line it stands on.
     pub line: usize,
     /// Below this word the subcommands of the same level apply once more.
     pub again: bool,
     /// Its options, operands and subcommands.
-    pub level: Level,
+    pub level: Deferred,
+}
+
+/// The level of a subcommand. One of a bundled table is read when it is first looked at: of git's hundred and more, a
+/// call needs one.
+#[derive(Default)]
+pub struct Deferred {
+    read: OnceLock<Box<Level>>,
+    /// The packed lines, and the style of the level around them.
+    source: Option<(&'static str, Style)>,
+}
+
+impl Deferred {
+    /// Lines that `build.rs` has packed.
+    pub(super) fn packed(lines: &'static str) -> Deferred {
+        Deferred { read: OnceLock::new(), source: Some((lines, Style::default())) }
+    }
+
+    /// Hands down the style of the level around.
+    pub(super) fn inherit(&mut self, style: &Style) {
+        if let Some((_, inherited)) = &mut self.source {
+            *inherited = style.clone();
+        }
+    }
+
+    /// The level, if it has been read.
+    pub(super) fn read_mut(&mut self) -> Option<&mut Level> {
+        self.read.get_mut().map(Box::as_mut)
+    }
+}
+
+impl From<Level> for Deferred {
+    fn from(level: Level) -> Self {
+        Deferred { read: OnceLock::from(Box::new(level)), source: None }
+    }
+}
+
+impl Deref for Deferred {
+    type Target = Level;
+
+    fn deref(&self) -> &Level {
+        self.read.get_or_init(|| {
+            let level = self.source.as_ref().map(|(lines, style)| super::form::packed_level(lines, style));
+            Box::new(level.unwrap_or_default())
+        })
+    }
+}
+
+impl Clone for Deferred {
+    fn clone(&self) -> Self {
+        Deferred { read: self.read.clone(), source: self.source.clone() }
+    }
+}
+
+impl PartialEq for Deferred {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for Deferred {}
+
+impl std::fmt::Debug for Deferred {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        (**self).fmt(formatter)
+    }
 }
 
 /// Something that counts only under a condition.
@@ -107,13 +183,13 @@ pub struct Term {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Atom {
     /// The option is given, under any of its names.
-    Option(String),
+    Option(Text),
     /// The option is given with a value that matches the glob.
-    Value(String, String),
+    Value(Text, Text),
     /// There are at least so many operands.
     Count(usize),
     /// The operand at this place (from 1) matches the glob.
-    Operand(usize, String),
+    Operand(usize, Text),
 }
 
 /// How options are written.
@@ -144,7 +220,7 @@ pub enum Style {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OptionForm {
     /// Its names, with their dashes.
-    pub names: Vec<String>,
+    pub names: Vec<Text>,
     /// One of the names stands for the front of a word (`-D*`, `if=`, `-NUMBER`).
     pub fronts: bool,
     /// The values it takes.
@@ -286,6 +362,10 @@ pub enum Output {
     Program,
     /// One plain word: no blanks, no slash, no dash in front.
     Word,
+    /// One whole number in digits.
+    Number,
+    /// Whole numbers in digits, any number of them.
+    Numbers,
     /// Local data.
     Data,
     /// Something from the network.

@@ -189,6 +189,11 @@ impl Parser<'_> {
                 b'\'' if as_text => self.apostrophes(&mut parts)?,
                 b'\'' => self.single_quotes(&mut parts)?,
                 b'"' => parts.push(self.double_quotes()?),
+                // Patterns and replacements know these quotes even between double quotes. What a reader that does
+                // not would take for the end is refused.
+                b'$' if quoted && pattern && self.peek_at(1) == Some(b'\'') && self.plain_ansi_quotes() => {
+                    self.ansi_quotes(&mut parts)?;
+                }
                 b'$' if quoted && self.peek_at(1) == Some(b'\'') => {
                     return self.fail("`$'` inside an expansion between double quotes");
                 }
@@ -217,6 +222,14 @@ impl Parser<'_> {
                 }
             }
         }
+    }
+
+    /// Whether the `$'…'` that starts here ends at the same place for a reader that takes `$'` for text.
+    fn plain_ansi_quotes(&self) -> bool {
+        let body = self.rest().get(2..).unwrap_or("");
+        let end = body.find(['\'', '"', '`', '$', '}', '/']);
+        let body = end.and_then(|end| body.get(..=end)).unwrap_or("");
+        body.ends_with('\'') && !body.contains("\\'") && !body.contains("\\\\")
     }
 
     /// Single quotes in `"${x:-'…'}"` are text, yet bash pairs them to find the end. What the two readings

@@ -7,6 +7,7 @@
 mod built_in;
 mod collect;
 pub mod git;
+mod input;
 mod parameters;
 mod patch;
 mod registry;
@@ -33,8 +34,9 @@ use crate::redact::{Redacted, Redactor};
 use crate::risk::Risk;
 
 pub use built_in::built_in_tools;
+pub use input::{TypedInput, is_interactive_shell};
 pub use registry::Registry;
-pub use typed::{TypedInput, is_interactive_shell};
+pub use typed::typed_into;
 pub use unknown::UnknownTool;
 
 /// How one tool is understood.

@@ -58,6 +58,8 @@ const BEFORE_AND_AFTER: &[&str] = &[
     "file_text",
     "new_source",
     "streamContent",
+    "before",
+    "after",
 ];
 const SHELL_NOTES: &[&str] = &[
     "description",
@@ -97,7 +99,7 @@ macro_rules! shell {
 pub(super) const TOOLS: &[ToolEntry] = &[
     // ── shells ──
     shell!(
-        // Claude Code and Codex hooks; OpenCode, Copilot, Anthropic; Cursor; Gemini and Qwen; Codex
+        // Claude Code and Codex hooks, Amp (`cmd`); OpenCode, Copilot, Anthropic; Cursor; Gemini and Qwen; Codex; Goose
         &[
             "Bash",
             "bash",
@@ -106,12 +108,15 @@ pub(super) const TOOLS: &[ToolEntry] = &[
             "run_terminal_command",
             "run_shell_command",
             "shell_command",
-            "Monitor"
+            "Monitor",
+            "developer__shell"
         ],
-        must(&["command"], Command)
+        must(&["command", "cmd"], Command)
     ),
     shell!(&["exec_command"], must(&["cmd", "command"], Command)),
     shell!(&["shell", "local_shell", "container.exec"], must(&["command", "argv", "cmd"], CommandOrWords)),
+    // Windsurf
+    shell!(&["run_command"], must(&["command_line", "CommandLine", "command"], Command)),
     shell!(&["shell_exec"], must(&["argv", "command"], Words)),
     shell!(&["unified_exec"], must(&["input", "cmd", "command"], CommandOrWords)),
     tool(
@@ -136,6 +141,8 @@ pub(super) const TOOLS: &[ToolEntry] = &[
             "list_shells",
             "list_background_processes",
             "read_background_output",
+            // Windsurf
+            "command_status",
         ],
         "shell_output",
         Plain,
@@ -149,13 +156,18 @@ pub(super) const TOOLS: &[ToolEntry] = &[
     ),
     // ── reading ──
     tool(
-        &["Read", "read", "read_file", "file_read", "ReadFile"],
+        &["Read", "read", "read_file", "file_read", "ReadFile", "read_code", "developer__read"],
         "file_read",
         Plain,
         &[must(FILE, Path(Access::Read))],
     ),
     tool(&["view", "show_file"], "file_read", Plain, &[must(FILE, Path(Access::Read)), may(&["view_range"], Text)]),
-    tool(&["view_image"], "file_read", Plain, &[must(FILE, Path(Access::Read))]),
+    tool(
+        &["view_image", "look_at", "read_image", "developer__read_image", "developer__image_processor"],
+        "file_read",
+        Plain,
+        &[must(FILE, Path(Access::Read))],
+    ),
     tool(&["NotebookRead"], "file_read", Plain, &[must(NOTEBOOK, Path(Access::Read))]),
     tool(
         &["read_many_files"],
@@ -191,11 +203,13 @@ pub(super) const TOOLS: &[ToolEntry] = &[
         &[must(&["pattern", "glob_pattern", "globPattern"], Pattern), may(FOLDER, Base)],
     ),
     tool(
-        &["LS", "list", "list_dir", "list_directory", "ListDir"],
+        &["LS", "list", "list_dir", "list_directory", "ListDir", "developer__list_files"],
         "file_list",
         Plain,
         &[may(FOLDER, Path(Access::List)), may(&["ignore"], Exclude)],
     ),
+    // Goose
+    tool(&["tree", "developer__tree"], "file_list", Search(Action::List), &[may(FOLDER, Base), may(&["depth"], Text)]),
     tool(
         &["file_search"],
         "file_list",
@@ -222,7 +236,7 @@ pub(super) const TOOLS: &[ToolEntry] = &[
     ),
     // ── writing ──
     tool(
-        &["Write", "write", "write_file", "file_write", "create", "create_file"],
+        &["Write", "write", "write_file", "file_write", "create", "create_file", "developer__write"],
         "file_write",
         Plain,
         &[must(FILE, Path(Access::Write)), may(BEFORE_AND_AFTER, Content)],
@@ -239,6 +253,10 @@ pub(super) const TOOLS: &[ToolEntry] = &[
             "StrReplace",
             "reapply",
             "insert",
+            // Amp, Windsurf, Goose
+            "undo_edit",
+            "write_code",
+            "developer__edit",
         ],
         "file_write",
         Plain,
@@ -262,7 +280,7 @@ pub(super) const TOOLS: &[ToolEntry] = &[
         &[must(&["input", "patch", "command", "patchText", "diff"], Patch), may(WHERE, Directory)],
     ),
     tool(
-        &["str_replace_editor", "str_replace_based_edit_tool"],
+        &["str_replace_editor", "str_replace_based_edit_tool", "developer__text_editor"],
         "file_write",
         Editor,
         &[
@@ -274,7 +292,13 @@ pub(super) const TOOLS: &[ToolEntry] = &[
     ),
     tool(&["save_memory"], "memory", Writes(&["~/.gemini/GEMINI.md", "~/.qwen/QWEN.md"]), &[may(&["fact"], Text)]),
     // ── network ──
-    tool(&["WebFetch", "webfetch"], "network", Plain, &[must(&["url"], Url), may(&["prompt", "format"], Text)]),
+    tool(
+        // Claude Code; OpenCode; Amp; Windsurf
+        &["WebFetch", "webfetch", "read_web_page", "read_url_content"],
+        "network",
+        Plain,
+        &[must(&["url", "Url"], Url), may(&["prompt", "format", "objective"], Text)],
+    ),
     tool(&["web_fetch"], "network", Plain, &[must(&["url", "urls", "prompt"], UrlsInText)]),
     tool(
         &["WebSearch", "web_search", "google_web_search", "websearch", "codesearch"],
@@ -295,6 +319,13 @@ pub(super) const TOOLS: &[ToolEntry] = &[
             "delegate_to_agent",
             "codebase_investigator",
             "SendMessage",
+            // Copilot
+            "read_agent",
+            "write_agent",
+            // Amp
+            "finder",
+            "librarian",
+            "oracle",
         ],
         "agent",
         Plain,
@@ -342,6 +373,11 @@ pub(super) const TOOLS: &[ToolEntry] = &[
             "StructuredOutput",
             "complete_task",
             "attempt_completion",
+            "task_complete",
+            "todo_read",
+            "task_list",
+            "CronList",
+            "WaitForMcpServers",
         ],
         "plan",
         Plain,
@@ -356,6 +392,7 @@ pub(super) const TOOLS: &[ToolEntry] = &[
             "ask_human",
             "request_user_input",
             "ask_user",
+            "ask_user_question",
             "AskQuestion",
             "question",
             "ask_followup_question",

@@ -1,106 +1,240 @@
-//! What is typed into a program that runs already.
+//! Commands that go on to take input which nobody judges.
+//!
+//! Some agents keep a command running and type into it later without telling the gate. Then `bash`, harmless with nothing
+//! on its standard input, is a yes to everything.
 
-use callgate_shell::effect::Mark;
+use std::collections::BTreeMap;
 
-use super::shell::dialect_of;
-use super::{Description, PlacedEffect};
+use callgate_shell::effect::Action;
+use callgate_shell::programs::Programs;
+use callgate_shell::stream::Stream;
+use callgate_shell::{Analysis, Context, Dialect, Limits, SimpleCommand, analyze_with_input};
 
-/// Text for a running program, and for which.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TypedInput {
-    /// What the tool that started the program calls it.
-    pub exec: String,
-    /// The text.
-    pub text: String,
-}
+/// The longest command that is looked at; a longer one is not judged harmless either.
+const MAXIMUM_COMMAND: usize = 256 * 1024;
 
-impl TypedInput {
-    /// Whether it is whole lines of printable text, so that a shell takes it for the commands that it shows: no editing
-    /// or completion by control characters, no half line, no line that goes on in the next one.
-    pub fn is_whole(&self) -> bool {
-        let Some(lines) = self.text.strip_suffix('\n') else { return false };
-        !lines.ends_with('\\') && lines.chars().all(|character| character == '\n' || !character.is_control())
+/// Programs that run commands when told so on a terminal, whatever their standard input is.
+static LISTENS_ON_TERMINAL: &[&str] = &[
+    "byobu", "cfdisk", "ed", "emacs", "ex", "expect", "fdisk", "fzf", "gdb", "htop", "info", "irssi", "less", "lf",
+    "lftp", "links", "lldb", "lynx", "man", "mc", "more", "most", "mutt", "mysql", "mariadb", "nano", "nmtui", "nnn",
+    "nvim", "parted", "pg", "pico", "psql", "ranger", "rlogin", "screen", "script", "sftp", "sqlite3", "ssh", "su",
+    "telnet", "tig", "tmux", "top", "vi", "view", "vifm", "vim", "vimdiff", "w3m", "zellij",
+];
+
+/// Programs that show long output in a pager of their own, and the options that keep them from it.
+static PAGES: &[(&str, &[&str])] = &[
+    ("bat", &["--paging=never", "-P"]),
+    ("batcat", &["--paging=never", "-P"]),
+    ("journalctl", &["--no-pager"]),
+    ("loginctl", &["--no-pager"]),
+    ("resolvectl", &["--no-pager"]),
+    ("systemctl", &["--no-pager"]),
+    ("timedatectl", &["--no-pager"]),
+];
+
+/// Words that make a program in the lists answer at once.
+static ONLY_TELLS: &[&str] = &["--help", "--version", "-V"];
+
+/// Options that give `psql`, `sqlite3` and the like all they are to do.
+static TOLD_ALL: &[(&str, &[&str])] = &[
+    ("expect", &["-c"]),
+    ("fzf", &["-f", "--filter"]),
+    ("gdb", &["--batch", "-batch"]),
+    ("lldb", &["--batch", "-b"]),
+    ("mariadb", &["-e", "--execute"]),
+    ("mysql", &["-e", "--execute"]),
+    ("psql", &["-c", "--command", "-f", "--file", "-l", "--list"]),
+    ("script", &["-c", "--command"]),
+    ("sftp", &["-b"]),
+    ("top", &["-b"]),
+];
+
+/// The program of a command that would take what is typed into it later and act on it; `None` if there is none. A command
+/// that is doubtful without anybody typing (`cat | bash`) is for the policy to ask about, and may not be named here.
+///
+/// ```
+/// use callgate::describe::typed_into;
+///
+/// assert_eq!(typed_into("cd /srv && python3").as_deref(), Some("python3"));
+/// assert_eq!(typed_into("python3 build.py < /dev/null"), None);
+/// ```
+pub fn typed_into(command: &str) -> Option<String> {
+    if command.len() > MAXIMUM_COMMAND {
+        return Some("a very long command".to_owned());
     }
+    let typed = analysis(command, &Stream::Unknown);
+    let listening = typed.commands.iter().find(|command| listens_on_terminal(command)).map(name);
+    // nearly every command ends here
+    if listening.is_some() || typed.commands.iter().all(|command| doubts(command) == 0) {
+        return listening;
+    }
+    // what becomes doubtful when somebody may be typing is what listens
+    let alone = analysis(command, &Stream::Unconnected);
+    let (before, after) = (doubts_by_place(&alone), doubts_by_place(&typed));
+    let place = after.iter().find(|(place, count)| before.get(place).is_none_or(|before| before < count))?.0;
+    typed
+        .commands
+        .iter()
+        .find(|command| doubts(command) > 0 && (command.span.start, command.span.end) == *place)
+        .map(name)
 }
 
-/// Whether a call starts nothing but a shell that reads its commands from what is typed.
-pub fn is_interactive_shell(description: &Description) -> bool {
-    const HARMLESS: [&str; 5] = ["-i", "-l", "--login", "--norc", "--noprofile"];
-    let [part] = description.parts.as_slice() else { return false };
-    let words: Option<Vec<&str>> = part.words.iter().map(|word| word.known()).collect();
-    let plain = |placed: &PlacedEffect| {
-        !placed.effect.marks.contains(&Mark::Redirection) && !placed.effect.marks.contains(&Mark::Environment)
+/// How much is not understood at each place of the command.
+fn doubts_by_place(analysis: &Analysis) -> BTreeMap<(usize, usize), usize> {
+    let mut places = BTreeMap::new();
+    for command in analysis.commands.iter().filter(|command| doubts(command) > 0) {
+        let count: &mut usize = places.entry((command.span.start, command.span.end)).or_default();
+        *count = count.saturating_add(doubts(command));
+    }
+    places
+}
+
+fn analysis(command: &str, input: &Stream) -> Analysis {
+    let variables = BTreeMap::new();
+    let context = Context {
+        directory: None,
+        home: None,
+        variables: &variables,
+        programs: Programs::bundled(),
+        dialect: Dialect::Bash,
+        limits: Limits::default(),
     };
-    let bare = part.wrappers.is_empty() && part.elsewhere.is_none() && part.effects.iter().all(plain);
-    bare && words.is_some_and(|words| match words.as_slice() {
-        [shell, options @ ..] => dialect_of(shell).is_some() && options.iter().all(|option| HARMLESS.contains(option)),
-        [] => false,
+    analyze_with_input(command, &context, input)
+}
+
+fn doubts(command: &SimpleCommand) -> usize {
+    command.effects.iter().filter(|effect| effect.action == Action::Opaque).count()
+}
+
+/// The program's name without its directory.
+fn program(command: &SimpleCommand) -> Option<&str> {
+    command.words.first()?.known().and_then(|word| word.rsplit('/').next())
+}
+
+fn name(command: &SimpleCommand) -> String {
+    program(command).unwrap_or("a command").to_owned()
+}
+
+fn listens_on_terminal(command: &SimpleCommand) -> bool {
+    let Some(program) = program(command) else {
+        return false;
+    };
+    let operands = || command.words.iter().skip(1).filter_map(|word| word.known());
+    let has_any = |options: &[&str]| operands().any(|word| options.iter().any(|option| is_option(word, option)));
+    if has_any(ONLY_TELLS) {
+        return false;
+    }
+    let told = TOLD_ALL.iter().find(|(name, _)| *name == program).is_some_and(|(_, options)| has_any(options));
+    let pages = PAGES.iter().find(|(name, _)| *name == program).is_some_and(|(_, options)| !has_any(options));
+    let takes_commands = match program {
+        // a command for the other machine, or a statement for the database, is all there is
+        "ssh" | "sqlite3" => operands().filter(|word| !word.starts_with('-')).count() < 2,
+        program => LISTENS_ON_TERMINAL.contains(&program),
+    };
+    pages || (takes_commands && !told)
+}
+
+/// Whether a word is this option, with its value behind `=` or, for a short one, glued to it.
+fn is_option(word: &str, option: &str) -> bool {
+    word.strip_prefix(option).is_some_and(|rest| {
+        rest.is_empty()
+            || (option.starts_with("--") && rest.starts_with('='))
+            || (option.len() == 2 && !rest.starts_with('-'))
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
-    use crate::call::Call;
-    use crate::describe::{Context, Registry};
 
     #[test]
-    fn only_whole_printable_lines_are_what_they_show() {
-        let whole = |text: &str| TypedInput { exec: "1".into(), text: text.into() }.is_whole();
-        for text in ["ls\n", "ls\npwd\n", "\n", "echo 'ä'\n"] {
-            assert!(whole(text), "{text:?}");
-        }
-        for text in ["", "ls", "ls \\\n", "ls\r\n", "l\ts\n", "\u{3}\n", "ls\n\u{1b}[A", "ls\0\n", "rm \u{7f}\n"] {
-            assert!(!whole(text), "{text:?}");
-        }
+    fn a_program_that_waits_for_more_is_named() {
+        let cases = [
+            ("bash", "bash"),
+            ("sh -i", "sh"),
+            ("bash -l", "bash"),
+            ("/bin/bash --norc", "bash"),
+            ("zsh", "zsh"),
+            ("python3", "python3"),
+            ("python3 -", "python3"),
+            ("python3 -i", "python3"),
+            ("node", "node"),
+            ("perl", "perl"),
+            ("irb", "irb"),
+            ("psql", "psql"),
+            ("mysql -u root shop", "mysql"),
+            ("sqlite3 x.db", "sqlite3"),
+            ("ssh build.example", "ssh"),
+            ("env FOO=1 bash", "bash"),
+            ("exec bash", "exec"),
+            ("cd /srv && python3", "python3"),
+            ("true; sh", "sh"),
+            ("(bash)", "bash"),
+            ("if true; then bash; fi", "bash"),
+            ("x=$(bash)", "bash"),
+            ("cat <(sh)", "sh"),
+            ("nohup bash", "bash"),
+            ("bash -c python3", "python3"),
+            ("less notes.md", "less"),
+            ("man ls", "man"),
+            ("vim notes.md", "vim"),
+            ("git log | less", "less"),
+            ("tmux", "tmux"),
+            ("systemctl status ssh", "systemctl"),
+            ("awk -f -", "awk"),
+            ("docker exec -it web bash", "bash"),
+        ];
+        let wrong: Vec<_> = cases
+            .into_iter()
+            .map(|(command, expected)| (command, Some(expected.to_owned()), typed_into(command)))
+            .filter(|(_, expected, found)| expected != found)
+            .collect();
+        assert!(wrong.is_empty(), "{wrong:#?}");
     }
 
     #[test]
-    fn a_shell_that_is_given_a_script_or_stands_elsewhere_is_none() {
-        let interactive = |command: &str| {
-            let call = Call::new("exec_command", json!({"cmd": command})).directory("/ws");
-            let context = Context { directory: Some("/ws".into()), ..Context::default() };
-            is_interactive_shell(&Registry::default().describe(&call, &context).unwrap())
-        };
-        for command in ["bash", "sh -i", "/bin/bash --norc -l"] {
-            assert!(interactive(command), "{command}");
-        }
-        for command in [
-            "bash x.sh",
-            "bash -c ls",
-            "python",
-            "bash; ls",
-            "sudo bash",
-            "ssh host bash",
-            "$SHELL",
-            "bash < x",
-            "BASH_ENV=x bash",
-            "env A=1 bash",
-            "bash -s x",
-        ] {
-            assert!(!interactive(command), "{command}");
-        }
-    }
-
-    #[test]
-    fn the_tools_that_type_say_into_what() {
-        let typed = |tool: &str, input: serde_json::Value| Registry::default().typed_input(&Call::new(tool, input));
-        let expected = Some(TypedInput { exec: "7".into(), text: "ls\n".into() });
-        assert_eq!(typed("write_stdin", json!({"session_id": 7, "chars": "ls\n"})), expected);
-        assert_eq!(typed("write_bash", json!({"sessionId": "7", "input": "ls\n"})), expected);
-        assert_eq!(typed("write_shell", json!({"shellId": "7", "text": "ls\n"})), expected);
-        for (tool, input) in [
-            ("write_stdin", json!({"chars": "ls\n"})),
-            ("write_stdin", json!({"session_id": 7})),
-            ("write_stdin", json!({"session_id": 7, "sessionId": 8, "chars": "ls\n"})),
-            ("write_stdin", json!({"session_id": 7, "chars": "ls\n", "input": "rm x\n"})),
-            ("write_stdin", json!({"session_id": [7], "chars": "ls\n"})),
-            ("mcp__evil__write_stdin", json!({"session_id": 7, "chars": "ls\n"})),
-            ("Bash", json!({"session_id": 7, "command": "ls"})),
-        ] {
-            assert_eq!(typed(tool, input.clone()), None, "{tool} {input}");
-        }
+    fn a_program_that_has_been_told_everything_is_not() {
+        let cases = [
+            "ls -la",
+            "git status",
+            "git log --oneline -5",
+            "cargo test",
+            "npm test",
+            "make -j8 all",
+            "cat notes.md",
+            "cat",
+            "grep -rn todo src",
+            "rg todo",
+            "sed -n 1,20p notes.md",
+            "jq .name package.json",
+            "sort",
+            "tee out.txt",
+            "bash build.sh",
+            "bash -c 'ls; pwd'",
+            "bash < /dev/null",
+            "python3 -c 'print(1)'",
+            "python3 build.py",
+            "python3 -m pytest",
+            "python3 <<'EOF'\nprint(1)\nEOF",
+            "echo 'print(1)' | python3",
+            "node build.js",
+            "psql -c 'select 1'",
+            "psql --command='select 1'",
+            "sqlite3 x.db 'select 1'",
+            "ssh build.example uptime",
+            "bash --version",
+            "less --version",
+            "journalctl --no-pager -n 20",
+            "bat --paging=never notes.md",
+            "find src -name '*.rs' | xargs wc -l",
+            "cat > notes.md <<'EOF'\nhello\nEOF",
+            "apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: a\n+x\n*** End Patch\nEOF",
+            "docker compose up -d",
+            "curl -s https://example.com",
+            "echo bash",
+            "which python3",
+        ];
+        let wrong: Vec<_> = cases.into_iter().filter_map(|command| Some((command, typed_into(command)?))).collect();
+        assert!(wrong.is_empty(), "{wrong:#?}");
     }
 }

@@ -142,8 +142,11 @@ impl Gate {
             let judged = self.enter(&call, &recorder)?;
             match self.settle(&call, &judged, patience)? {
                 Matter::Permitted => {}
-                Matter::Settled(settlement) => self.heed(settlement, &judged)?,
-                Matter::Open(question) => self.heed(self.approvals.ask(&question), &judged)?,
+                Matter::Settled(settlement) => self.heed(settlement, None, &judged)?,
+                Matter::Open(question) => {
+                    let settlement = self.approvals.ask(&question);
+                    self.heed(settlement, Some(question.id), &judged)?;
+                }
             }
             self.permit(call, judged)
         })
@@ -162,8 +165,11 @@ impl Gate {
             let judged = self.enter(&call, &recorder)?;
             match self.settle(&call, &judged, patience)? {
                 Matter::Permitted => {}
-                Matter::Settled(settlement) => self.heed(settlement, &judged)?,
-                Matter::Open(question) => self.heed(self.approvals.ask_async(*question).await, &judged)?,
+                Matter::Settled(settlement) => self.heed(settlement, None, &judged)?,
+                Matter::Open(question) => {
+                    let asked = Some(question.id.clone());
+                    self.heed(self.approvals.ask_async(*question).await, asked, &judged)?;
+                }
             }
             Ok(judged)
         }

@@ -2,17 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use callgate_shell::effect::{Action, Coverage, Effect, Mark, Target};
+use callgate_shell::effect::{Action, CodeOrigin, Coverage, Effect, Mark, Target};
 use callgate_shell::word::Word;
 
-use crate::describe::{Description, Part, PlacedEffect, git};
+use crate::describe::git::{self, Reach};
+use crate::describe::{Description, Part, PlacedEffect};
 use crate::path::file_system::FileSystem;
 
 /// What the tables call git's own reading of the repository's configuration.
 pub(crate) const LOOKS: &str = "git-config";
-
-/// A git configuration longer than this is not read, and so not trusted.
-const LONGEST_CONFIGURATION: usize = 256 * 1024;
 
 /// Adds a doubt to every part that runs git where the repository's configuration holds more than hardening switches off.
 pub(super) fn examine(description: &mut Description, file_system: &dyn FileSystem) {
@@ -22,7 +20,9 @@ pub(super) fn examine(description: &mut Description, file_system: &dyn FileSyste
             continue;
         }
         let findings = match directory(part) {
-            Some(directory) => git::examine(&directory, &|path: &Path| file_system.read(path, LONGEST_CONFIGURATION)),
+            Some(directory) => {
+                git::examine(&directory, reach(part), &|path: &Path, limit| file_system.read(path, limit))
+            }
             None => vec!["the directory that git runs in is not known".to_owned()],
         };
         for finding in findings {
@@ -49,6 +49,19 @@ pub(crate) fn runs_git(part: &Part) -> bool {
         Target::Program(program) => program.name == LOOKS,
         _ => false,
     })
+}
+
+/// Whether git only looks, as far as the tables say.
+fn reach(part: &Part) -> Reach {
+    let looks = |placed: &PlacedEffect| match placed.effect.action {
+        Action::List | Action::Read => true,
+        Action::Run => match &placed.effect.target {
+            Target::Program(program) => program.name == LOOKS || program.origin == CodeOrigin::Known,
+            _ => false,
+        },
+        _ => false,
+    };
+    if part.effects.iter().all(looks) { Reach::Looks } else { Reach::More }
 }
 
 /// Where git starts to look for the repository: the working directory, changed by every `-C`.

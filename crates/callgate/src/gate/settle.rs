@@ -8,12 +8,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use super::question::demands;
 use super::{Explanation, Gate, Judged, unrecorded};
 use crate::approvals::{
-    Answer, ApprovalDecision, Asked, How, NoProposal, Outcome, Patience, Proposal, Question, Remembered, Settlement,
-    narrowest,
+    Answer, ApprovalDecision, ApprovalId, Asked, How, NoProposal, Outcome, Patience, Proposal, Question, Remembered,
+    Settlement, narrowest,
 };
 use crate::call::Call;
 use crate::clock::Timestamp;
-use crate::event::EventKind;
+use crate::event::{AnswerSource, ApprovalDecided, EventKind};
 use crate::policy::{Decision, ExecInput, PermissionHandler, PermissionRequest, PermissionResult, Policy, Request};
 use crate::refusal::{Refusal, RefusalKind};
 
@@ -34,7 +34,7 @@ impl Gate {
             return Ok(Matter::Permitted);
         }
         if let Some(handler) = self.policy.as_ref().and_then(Policy::handler) {
-            self.announce(judged)?;
+            self.announce(judged, None)?;
             return Ok(Matter::Settled(self.ask_handler(handler.as_ref(), call, judged)));
         }
         let typed = self.typed_command(call)?;
@@ -60,14 +60,19 @@ impl Gate {
             Ok(proposals) => question.proposals = proposals,
             Err(why) => question.no_proposal = Some(why.to_string()),
         }
-        self.announce(judged)?;
+        self.announce(judged, Some(&question))?;
         Ok(Matter::Open(Box::new(question)))
     }
 
     /// Recorded before anybody sees the question.
-    fn announce(&self, judged: &Judged) -> Result<(), Refusal> {
-        let reason = self.redactor.text(&judged.explanation.ruling().reason);
-        judged.recorder.emit(EventKind::ApprovalRequested { reason }).map_err(unrecorded)
+    fn announce(&self, judged: &Judged, question: Option<&Question>) -> Result<(), Refusal> {
+        let milliseconds = |question: &Question| u64::try_from(question.time().as_millis()).unwrap_or(u64::MAX);
+        let event = EventKind::ApprovalRequested {
+            reason: self.redactor.text(&judged.explanation.ruling().reason),
+            approval: question.map(|question| question.id.to_string()),
+            timeout: question.map(milliseconds),
+        };
+        judged.recorder.emit(event).map_err(unrecorded)
     }
 
     fn exec_input(&self) -> ExecInput {
@@ -159,11 +164,26 @@ impl Gate {
     }
 
     /// Only an explicit yes goes on.
-    pub(super) fn heed(&self, settlement: Settlement, judged: &Judged) -> Result<(), Refusal> {
+    pub(super) fn heed(
+        &self,
+        settlement: Settlement,
+        asked: Option<ApprovalId>,
+        judged: &Judged,
+    ) -> Result<(), Refusal> {
         let Settlement { outcome, how } = settlement;
-        let by = self.redactor.text(&by(&how, &outcome));
-        let event = EventKind::ApprovalDecided { outcome: outcome.kind(), by };
-        judged.recorder.emit(event).map_err(unrecorded)?;
+        let said = match &outcome {
+            Outcome::Answered(answer) => answer.reason.as_deref(),
+            Outcome::Unanswerable(why) => Some(why.as_str()),
+            Outcome::TimedOut | Outcome::Cancelled => None,
+        };
+        let decided = ApprovalDecided {
+            outcome: outcome.kind(),
+            by: self.redactor.text(&by(&how, &outcome)),
+            approval: asked.map(String::from),
+            source: source(&how),
+            reason: said.map(|said| self.redactor.text(said)),
+        };
+        judged.recorder.emit(EventKind::ApprovalDecided(decided)).map_err(unrecorded)?;
         let ruling = judged.explanation.ruling();
         let (kind, reason, hint) = match (&outcome, &how) {
             (outcome, _) if outcome.is_yes() => return Ok(()),
@@ -198,6 +218,15 @@ impl Gate {
             ),
         };
         Err(Refusal::new(kind, self.redactor.text(&reason)).hint(hint).rule(ruling.rule.clone()))
+    }
+}
+
+/// Where the answer comes from, for the log.
+fn source(how: &How) -> AnswerSource {
+    match how {
+        How::Session | How::DeniedBefore => AnswerSource::Earlier,
+        How::Mode | How::Automatic | How::Grants(_) => AnswerSource::Settings,
+        How::Asked | How::Store(_) => AnswerSource::Asked,
     }
 }
 

@@ -34,6 +34,25 @@ pub trait FileSystem: Send + Sync {
     /// The contents of a regular file of at most `limit` bytes; `None` if there is none. Only for what decides what runs:
     /// configuration, and scripts, which approvals are bound to.
     fn read(&self, path: &Path, limit: usize) -> std::io::Result<Option<Vec<u8>>>;
+
+    /// Whether somebody else may have put, or may yet put, a link or a file of theirs at this path, so that writing to it
+    /// writes elsewhere. Where nothing is known of the machine, that holds for names in the well-known directories.
+    fn is_shared(&self, path: &Path) -> bool {
+        in_well_known_directory(path)
+    }
+}
+
+/// Directories that everybody writes to.
+const EVERYBODYS: [&str; 4] = ["/tmp", "/var/tmp", "/dev/shm", "/private/tmp"];
+
+fn in_well_known_directory(path: &Path) -> bool {
+    path.parent().is_some_and(|parent| EVERYBODYS.iter().any(|directory| parent == Path::new(directory)))
+}
+
+/// Whether a setting of the kernel is a number other than zero.
+#[cfg(unix)]
+fn is_switched_on(setting: &str) -> bool {
+    std::fs::read_to_string(setting).is_ok_and(|text| text.trim().parse::<u32>().is_ok_and(|value| value > 0))
 }
 
 /// The machine's own file system.
@@ -61,6 +80,34 @@ impl FileSystem for RealFileSystem {
         } else {
             Entry::Other
         }
+    }
+
+    #[cfg(unix)]
+    fn is_shared(&self, path: &Path) -> bool {
+        use std::os::unix::fs::MetadataExt;
+
+        if !in_well_known_directory(path) {
+            return false;
+        }
+        let directory = path.parent().and_then(|parent| std::fs::metadata(parent).ok());
+        // The owner of a process' own entry is the user it runs as.
+        let (Some(directory), Ok(me)) = (directory, std::fs::metadata("/proc/self")) else {
+            return true;
+        };
+        const EVERYBODY_WRITES: u32 = 0o002;
+        const STICKY: u32 = 0o1000;
+        if directory.mode() & EVERYBODY_WRITES == 0 {
+            return false;
+        }
+        let ours = match std::fs::symlink_metadata(path) {
+            Ok(entry) => entry.uid() == me.uid(),
+            Err(error) => error.kind() == ErrorKind::NotFound,
+        };
+        // What is put there after this look is not followed either where the kernel says so.
+        let kept = directory.mode() & STICKY != 0
+            && is_switched_on("/proc/sys/fs/protected_symlinks")
+            && is_switched_on("/proc/sys/fs/protected_regular");
+        !(ours && kept)
     }
 
     fn names(&self, directory: &Path, limit: usize) -> Option<Vec<OsString>> {

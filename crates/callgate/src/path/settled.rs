@@ -71,6 +71,10 @@ impl Settled {
                     place.zone = Zone::Unresolved(doubt.to_string());
                     failure = Some(doubt);
                 }
+                if action == Action::Write && failure.is_none() && is_shared(&place, file_system) {
+                    placed.effect.marks.push(Mark::Shared);
+                    placed.effect.marks.sort();
+                }
                 if action == Action::Write && (place.tree || makes_links) {
                     disturbed.push(place.resolved.clone());
                 }
@@ -184,6 +188,14 @@ impl Settled {
         Zone::Outside
     }
 
+    /// The root that a path lies in, whether it exists or not.
+    pub fn root_around(&self, path: &Path, file_system: &dyn FileSystem) -> Option<PathBuf> {
+        let resolved = resolve(file_system, path).unwrap_or_else(|_| fold(path));
+        let inside = self.zone(&resolved, false) == Zone::Root;
+        let around = |area: &&Area| !area.excluded && resolved.starts_with(&area.resolved);
+        self.roots.iter().filter(|_| inside).find(around).map(|area| area.resolved.clone())
+    }
+
     /// What the boundary has to say of an effect at a place; `None` if nothing.
     fn judge(&self, action: Action, place: &Place, failure: Option<&ResolveError>) -> Option<(Decision, String)> {
         let named = brief(&place.named.to_string_lossy());
@@ -242,6 +254,13 @@ fn is_linker(program: &str) -> bool {
 
 fn is_below_one<'a>(mut directories: impl Iterator<Item = &'a PathBuf>, path: &Path) -> bool {
     directories.any(|directory| path.starts_with(directory))
+}
+
+/// Whether one of the names written may be somebody else's: the path itself, or names in a directory that is written whole.
+fn is_shared(place: &Place, file_system: &dyn FileSystem) -> bool {
+    let inside = place.tree || place.rest != Rest::Nothing;
+    let named = place.rest == Rest::Nothing && file_system.is_shared(&place.resolved);
+    named || inside && file_system.is_shared(&place.resolved.join("any"))
 }
 
 /// The last area that holds the path decides.

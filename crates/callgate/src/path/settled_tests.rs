@@ -310,3 +310,29 @@ fn what_an_earlier_command_may_have_turned_into_a_link_is_not_known() {
     let touched = part("touch", vec![effect(Action::Write, in_ws, false)]);
     assert_eq!(decisions(vec![touched, cat()]), []);
 }
+
+#[test]
+fn what_everybody_writes_to_is_marked() {
+    let marks = |action, path: &str, tree| {
+        let names = Names::Exact(path.into());
+        let effect = Effect {
+            action,
+            target: Target::Path(PathTarget { names, tree }),
+            marks: Vec::new(),
+            because: String::new(),
+        };
+        let mut description = Description {
+            category: "test".into(),
+            parts: vec![Part { effects: vec![PlacedEffect { effect, place: None }], ..Part::default() }],
+            coverage: Coverage::Complete,
+        };
+        let file_system = Fake::new().directory("/tmp/mine").directory("/home/ada/ws");
+        boundary().settle(&origin(), &surroundings(), &file_system).apply(&mut description, &file_system);
+        description.parts[0].effects[0].effect.marks.contains(&Mark::Shared)
+    };
+    assert!(marks(Action::Write, "/tmp/out", false));
+    assert!(marks(Action::Write, "/tmp", true));
+    assert!(!marks(Action::Write, "/tmp/mine/out", false));
+    assert!(!marks(Action::Write, "/home/ada/ws/out", false));
+    assert!(!marks(Action::Read, "/tmp/out", false));
+}

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::Decision;
 use super::compile::{Expansion, Source};
@@ -11,13 +11,12 @@ use super::layers::{Body, Layer, Trust};
 use super::matching::glob::Base;
 use super::mistake::Mistake;
 use super::model::Texts;
-use super::source::Chain;
 
 /// Sets that are not lists of a file: whoever resolves paths knows what they stand for.
 pub const BUILT_IN_SETS: &[&str] = &["@temporary", "@plans"];
 
 /// The `boundary:` section with sets and braces expanded. `None`: the policy does not say.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BoundarySettings {
     /// What may be read and written.
     pub roots: Option<Vec<BoundaryPath>>,
@@ -30,7 +29,7 @@ pub struct BoundarySettings {
 }
 
 /// One entry of a boundary list.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BoundaryPath {
     /// `/usr/**`, `~/notes`, `.`, one of [`BUILT_IN_SETS`], or any of these behind `!`, which takes it out again. Later ones win.
     pub pattern: String,
@@ -44,7 +43,7 @@ impl BoundarySettings {
         let mut result = Self::default();
         for layer in layers {
             let Body::File(chain) = &layer.body else { continue };
-            let own = Self::of_chain(chain);
+            let own = chain.settings.boundary.clone();
             match layer.trust {
                 // A higher layer that refuses what lies outside has drawn the line.
                 Trust::Trusted if result.outside == Some(Decision::Deny) => {}
@@ -64,13 +63,12 @@ impl BoundarySettings {
     }
 
     /// The first file that says something decides.
-    fn of_chain(chain: &Chain) -> Self {
-        let sources: Vec<Arc<Source>> = chain.files.iter().map(|file| Arc::clone(&file.source)).collect();
+    pub(crate) fn of_sources(sources: &[Arc<Source>]) -> Self {
         let list = |of: fn(&Source) -> Option<&Texts>| {
             sources.iter().enumerate().find_map(|(number, source)| {
                 let texts = of(source)?;
                 // A list that cannot be read was reported when the chain was loaded.
-                paths(&sources, number, texts).ok()
+                paths(sources, number, texts).ok()
             })
         };
         Self {

@@ -7,15 +7,16 @@ use callgate_shell::effect::{Action, CodeOrigin, Mark};
 use serde::{Deserialize, Serialize};
 
 use super::Decision;
-use super::index::Index;
+use super::index::{Index, IndexSections};
 use super::matching::glob::{Base, Segment, escape, expand_braces};
 use super::matching::hosts::{self, HostPattern};
 use super::matching::pattern::{self, Patterns};
-use super::matching::place::PathLists;
+use super::matching::place::{PathLists, PathSections};
 use super::matching::tools::{self, ToolPattern};
 use super::matching::{Pool, Side, Span, Text, name, words};
 use super::mistake::{Mistake, Position};
 use super::model::{At, File, RuleText, Texts};
+use super::stored::{Flat, Image, List, Section, Writer, flat_struct};
 use super::when::Conditions;
 
 /// All globs of a policy together, after sets and braces are expanded.
@@ -33,7 +34,7 @@ pub(crate) struct Source {
 pub(crate) type Located = (usize, Mistake);
 
 /// A compiled rule. Lists are ranges of the lists in [`Compiled`]; an empty range is a condition that was not written.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Rule {
     pub name: Text,
     pub reason: Text,
@@ -65,6 +66,47 @@ pub(crate) struct Rule {
     pub when: Option<u32>,
 }
 
+flat_struct!(Rule {
+    name: Text,
+    reason: Text,
+    description: Text,
+    risk_level: Text,
+    file: u32,
+    line: u32,
+    decision: Decision,
+    actions: u16,
+    marks: u8,
+    without_marks: u8,
+    zones: u8,
+    code: u8,
+    traversal: Option<bool>,
+    recursive: Option<bool>,
+    instead_of_ask: bool,
+    complex_only: bool,
+    custom_only: bool,
+    tools: Span,
+    runs: Span,
+    run_by: Span,
+    commands: Span,
+    hosts: Span,
+    paths: Option<u32>,
+    command_patterns: Span,
+    path_patterns: Span,
+    when: Option<u32>,
+});
+
+impl Flat for Decision {
+    const SIZE: usize = 1;
+
+    fn put(&self, to: &mut Vec<u8>) {
+        (*self as u8).put(to);
+    }
+
+    fn take(from: &mut &[u8]) -> Option<Self> {
+        [Self::Allow, Self::Contain, Self::Ask, Self::Deny].get(usize::from(u8::take(from)?)).copied()
+    }
+}
+
 impl Rule {
     pub(crate) fn side(&self) -> Side {
         if self.decision < Decision::Ask { Side::Permits } else { Side::Restricts }
@@ -72,23 +114,85 @@ impl Rule {
 }
 
 /// A compiled chain of files.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Debug, Default)]
 pub(crate) struct Compiled {
     pub pool: Pool,
-    pub files: Vec<String>,
-    pub default: Option<Decision>,
-    pub rules: Vec<Rule>,
-    pub tools: Vec<ToolPattern>,
-    pub runs: Vec<Text>,
-    pub segments: Vec<Segment>,
-    pub commands: Vec<Span>,
-    pub hosts: Vec<HostPattern>,
+    pub rules: List<Rule>,
+    pub tools: List<ToolPattern>,
+    pub runs: List<Text>,
+    pub segments: List<Segment>,
+    pub commands: List<Span>,
+    pub hosts: List<HostPattern>,
     pub paths: PathLists,
     pub patterns: Patterns,
     pub conditions: Conditions,
+    pub index: Index,
+    pub about: About,
+}
+
+/// What is said once, whatever the number of rules.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct About {
+    /// What the files are called in messages.
+    pub files: Vec<String>,
+    pub default: Option<Decision>,
     pub trusted_tags: Vec<String>,
     pub trusted_servers: Vec<String>,
-    pub index: Index,
+}
+
+/// Where the parts of a compiled policy lie in a file.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Sections {
+    pool: Section,
+    rules: Section,
+    tools: Section,
+    runs: Section,
+    segments: Section,
+    commands: Section,
+    hosts: Section,
+    paths: PathSections,
+    patterns: Section,
+    conditions: Section,
+    index: IndexSections,
+    about: About,
+}
+
+impl Compiled {
+    /// Writes all lists.
+    pub(crate) fn store(&self, writer: &mut Writer) -> Sections {
+        Sections {
+            pool: self.pool.store(writer),
+            rules: self.rules.store(writer),
+            tools: self.tools.store(writer),
+            runs: self.runs.store(writer),
+            segments: self.segments.store(writer),
+            commands: self.commands.store(writer),
+            hosts: self.hosts.store(writer),
+            paths: self.paths.store(writer),
+            patterns: self.patterns.sources().store(writer),
+            conditions: self.conditions.sources().store(writer),
+            index: self.index.store(writer),
+            about: self.about.clone(),
+        }
+    }
+
+    /// The compiled policy that lies in a file.
+    pub(crate) fn open(image: &Arc<Image>, sections: Sections) -> Self {
+        Self {
+            pool: Pool::open(image, sections.pool),
+            rules: List::open(image, sections.rules),
+            tools: List::open(image, sections.tools),
+            runs: List::open(image, sections.runs),
+            segments: List::open(image, sections.segments),
+            commands: List::open(image, sections.commands),
+            hosts: List::open(image, sections.hosts),
+            paths: PathLists::open(image, sections.paths),
+            patterns: Patterns::new(List::open(image, sections.patterns)),
+            conditions: Conditions::new(List::open(image, sections.conditions)),
+            index: Index::open(image, sections.index),
+            about: sections.about,
+        }
+    }
 }
 
 /// One bit for an action.
@@ -111,8 +215,11 @@ pub(crate) fn code_bit(origin: CodeOrigin) -> u8 {
 pub(crate) fn compile(chain: &[Arc<Source>]) -> Result<Compiled, Vec<Located>> {
     let mut compiler = Compiler {
         compiled: Compiled {
-            files: chain.iter().map(|source| source.shown.clone()).collect(),
-            default: chain.iter().find_map(|source| source.file.default),
+            about: About {
+                files: chain.iter().map(|source| source.shown.clone()).collect(),
+                default: chain.iter().find_map(|source| source.file.default),
+                ..About::default()
+            },
             ..Compiled::default()
         },
         chain,
@@ -123,8 +230,8 @@ pub(crate) fn compile(chain: &[Arc<Source>]) -> Result<Compiled, Vec<Located>> {
     };
     for (number, source) in chain.iter().enumerate() {
         let texts = |texts: &Texts| texts.iter().map(|text| text.value.clone()).collect::<Vec<_>>();
-        compiler.compiled.trusted_tags.extend(texts(&source.file.trusted_tags));
-        compiler.compiled.trusted_servers.extend(texts(&source.file.trusted_servers));
+        compiler.compiled.about.trusted_tags.extend(texts(&source.file.trusted_tags));
+        compiler.compiled.about.trusted_servers.extend(texts(&source.file.trusted_servers));
         // A set that nobody uses is read too, so that its mistakes are found where they are made. The bundled sets, which come
         // last, are checked by the tests.
         let sets = if number.saturating_add(1) == chain.len() { &[] } else { source.file.sets.as_slice() };
@@ -139,7 +246,7 @@ pub(crate) fn compile(chain: &[Arc<Source>]) -> Result<Compiled, Vec<Located>> {
     if !mistakes.is_empty() {
         return Err(mistakes);
     }
-    compiled.paths.index(&compiled.pool);
+    compiled.paths.index(&mut compiled.pool);
     compiled.index = Index::new(&compiled, &literals);
     Ok(compiled)
 }
@@ -227,7 +334,7 @@ impl Compiler<'_> {
                 Err(mistake) => self.mistake(file, Mistake::new(when.position, mistake.message).help(mistake.help)),
             }
         }
-        self.compiled.rules.push(rule);
+        self.compiled.rules.append([rule]);
     }
 
     fn tools(&mut self, file: usize, rule: &RuleText) -> Span {
@@ -238,7 +345,7 @@ impl Compiler<'_> {
                 Err(why) => self.mistake(file, Mistake::new(tool.position, why)),
             }
         }
-        Span::append(&mut self.compiled.tools, compiled)
+        self.compiled.tools.append(compiled)
     }
 
     fn runs(&mut self, file: usize, texts: &Texts) -> Span {
@@ -249,7 +356,7 @@ impl Compiler<'_> {
                 Err(why) => self.mistake(file, Mistake::new(position, why)),
             }
         }
-        Span::append(&mut self.compiled.runs, compiled)
+        self.compiled.runs.append(compiled)
     }
 
     fn commands(&mut self, file: usize, texts: &Texts) -> Span {
@@ -263,7 +370,7 @@ impl Compiler<'_> {
                 }
             }
         }
-        Span::append(&mut self.compiled.commands, compiled)
+        self.compiled.commands.append(compiled)
     }
 
     fn hosts(&mut self, file: usize, texts: &Texts) -> Span {
@@ -277,7 +384,7 @@ impl Compiler<'_> {
                 }
             }
         }
-        Span::append(&mut self.compiled.hosts, compiled)
+        self.compiled.hosts.append(compiled)
     }
 
     fn paths(&mut self, file: usize, texts: &Texts) -> Option<u32> {
@@ -287,8 +394,12 @@ impl Compiler<'_> {
             let expanded = self.expand(file, text, Kind::Paths);
             // Compiled on its own first, so that a mistake is shown where it stands.
             for pattern in &expanded {
-                let probe =
-                    super::matching::glob::compile(pattern, &Base::Workspace, &mut Pool::default(), &mut Vec::new());
+                let probe = super::matching::glob::compile(
+                    pattern,
+                    &Base::Workspace,
+                    &mut Pool::default(),
+                    &mut List::default(),
+                );
                 if let Err(error) = probe {
                     self.mistake(file, Mistake::new(text.position, format!("{error} (in `{pattern}`)")));
                 }
@@ -329,7 +440,7 @@ impl Compiler<'_> {
                 }
             }
         }
-        Span::append(self.compiled.patterns.sources(), sources)
+        self.compiled.patterns.append(sources)
     }
 
     fn expand_all(&mut self, file: usize, texts: &Texts, kind: Kind) -> Vec<(String, Position)> {

@@ -3,6 +3,7 @@
 use callgate_shell::effect::{Action, CodeOrigin, Mark};
 
 use super::Decision;
+use super::audit;
 use super::keys::{self, Key, nearest};
 use super::legacy;
 use super::mistake::{Mistake, Position};
@@ -194,6 +195,7 @@ impl Decoder {
                 "trust" => self.trust(node, &mut file),
                 "approvals" => self.approvals(node, &mut file),
                 "rules" => file.rules = self.rules(node),
+                "audit" => file.audit = audit::decode(self, node),
                 "settings" => self.settings(node, &mut file),
                 "safety" => sections.safety = Some(node),
                 "sandbox" => sections.sandbox = Some(node),
@@ -530,6 +532,7 @@ const MARK_VALUES: &[Mark] = &[
     Mark::ProjectCode,
     Mark::Credentials,
     Mark::OwnFiles,
+    Mark::Shared,
 ];
 const ZONE_VALUES: &[ZoneText] = &[ZoneText::Root, ZoneText::Readable, ZoneText::Outside, ZoneText::Unresolved];
 const CODE_VALUES: &[CodeOrigin] = &[

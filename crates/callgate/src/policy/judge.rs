@@ -103,13 +103,10 @@ impl<'a> Judge<'a> {
 
     /// What stands in for a question about an effect.
     pub(crate) fn instead_of_ask(&self, subject: &Subject<'_>) -> Option<Outcome> {
-        if !self.compiled.rules.iter().any(|rule| rule.instead_of_ask) {
-            return None;
-        }
         self.with_view(subject, |view| {
             self.candidates(view).into_iter().find_map(|number| {
                 let rule = self.compiled.rules.get(number as usize).filter(|rule| rule.instead_of_ask)?;
-                matches!(self.matches(rule, view), Match::Yes).then_some(Outcome {
+                matches!(self.matches(&rule, view), Match::Yes).then_some(Outcome {
                     decision: rule.decision,
                     rule: Some(number),
                     why: Why::Rule,
@@ -124,8 +121,10 @@ impl<'a> Judge<'a> {
         self.with_view(subject, |view| {
             let candidates = self.candidates(view);
             (0_u32..)
-                .zip(&self.compiled.rules)
-                .filter(|(number, rule)| !candidates.contains(number) && !matches!(self.matches(rule, view), Match::No))
+                .zip(self.compiled.rules.iter())
+                .filter(|(number, rule)| {
+                    !candidates.contains(number) && !matches!(self.matches(&rule, view), Match::No)
+                })
                 .map(|(number, _)| number)
                 .collect()
         })
@@ -155,7 +154,7 @@ impl<'a> Judge<'a> {
             let Some(rule) = self.compiled.rules.get(number as usize).filter(|rule| !rule.instead_of_ask) else {
                 continue;
             };
-            match self.matches(rule, view) {
+            match self.matches(&rule, view) {
                 Match::No => {}
                 Match::Overrun => {
                     return Outcome { decision: Decision::Deny, rule: Some(number), why: Why::Overrun };
@@ -174,7 +173,7 @@ impl<'a> Judge<'a> {
 
     /// What happens to an effect that no rule matches.
     fn default(&self, subject: &Subject<'_>) -> Outcome {
-        let default = self.compiled.default.unwrap_or(Decision::Ask);
+        let default = self.compiled.about.default.unwrap_or(Decision::Ask);
         let (decision, why) = match subject.action {
             None => (Decision::Allow, Why::Nothing),
             Some(action) => {
@@ -191,16 +190,16 @@ impl<'a> Judge<'a> {
         let index = &self.compiled.index;
         let kind = view.subject.action.map_or(KINDS.saturating_sub(1), |action| action as usize);
         let mut found = Vec::with_capacity(32);
-        found.extend_from_slice(index.general(kind));
+        found.extend_from_slice(&index.general(kind));
         let general = found.len();
         found.extend_from_slice(self.call_rules.get_or_init(|| self.call_rules()));
         if view.hits.unknown {
-            found.extend_from_slice(index.all_paths());
+            found.extend_from_slice(&index.all_paths());
         }
         let mut last = None;
         for list in view.hits.lists() {
             if last.replace(list) != Some(list) {
-                found.extend_from_slice(index.list(list));
+                found.extend_from_slice(&index.list(list));
             }
         }
         if let Some((_, part)) = view.subject.part {
@@ -216,7 +215,7 @@ impl<'a> Judge<'a> {
                         index.text(path.as_os_str().as_encoded_bytes(), &mut found, false);
                     }
                 }
-                None => found.extend_from_slice(index.all_path_patterns()),
+                None => found.extend_from_slice(&index.all_path_patterns()),
             }
         }
         if found.len() > general {
@@ -228,7 +227,7 @@ impl<'a> Judge<'a> {
 
     fn call_rules(&self) -> Vec<u32> {
         let index = &self.compiled.index;
-        let mut found = index.tool(&self.request.call.tool).to_vec();
+        let mut found = index.tool(&self.request.call.tool).into_owned();
         if index.has_command_grams() {
             if let Some(text) = raw::command(&self.request.call.input) {
                 index.text(text.as_bytes(), &mut found, true);
@@ -266,7 +265,7 @@ impl<'a> Judge<'a> {
                 continue;
             }
             let mut best = Fit::No;
-            for offset in 0..patterns.of(self.compiled.patterns.all()).len() {
+            for offset in 0..patterns.len() {
                 match search(self, patterns.index(offset), view, side) {
                     Some(found) => best = best.max(found),
                     None => return Match::Overrun,
@@ -303,13 +302,13 @@ impl<'a> Judge<'a> {
         let tool = &self.request.call.tool;
         let believed = |tag: &str| match &tool.server {
             Some(server) => {
-                self.compiled.trusted_servers.iter().any(|trusted| name::matches(trusted, server.as_bytes()))
+                self.compiled.about.trusted_servers.iter().any(|trusted| name::matches(trusted, server.as_bytes()))
             }
-            None => self.compiled.trusted_tags.iter().any(|trusted| trusted == tag),
+            None => self.compiled.about.trusted_tags.iter().any(|trusted| trusted == tag),
         };
         let claimed = Claimed { tags: &self.request.claims.tags, believed: &believed };
         let mut result = None;
-        for pattern in rule.tools.of(&self.compiled.tools) {
+        for pattern in rule.tools.of(&self.compiled.tools).iter() {
             let named = tools::fit(*pattern, &self.compiled.pool, tool, claimed, side);
             if named.fit == Fit::Yes {
                 result = Some(result.unwrap_or(false) || named.meant);
@@ -430,9 +429,9 @@ impl<'a> Judge<'a> {
             return Fit::No;
         };
         let mut best = Fit::No;
-        for command in rule.commands.of(&self.compiled.commands) {
+        for command in rule.commands.of(&self.compiled.commands).iter() {
             let pattern = command.of(&self.compiled.segments);
-            best = best.max(words::fit(pattern, &self.compiled.pool, &part.words, &part.wrappers, side));
+            best = best.max(words::fit(&pattern, &self.compiled.pool, &part.words, &part.wrappers, side));
         }
         best
     }
@@ -444,8 +443,8 @@ impl<'a> Judge<'a> {
         let Some(machine) = view.machine else {
             return Fit::No;
         };
-        let hosts = rule.hosts.of(&self.compiled.hosts).iter();
-        hosts.map(|host| machine.fit(*host, &self.compiled.pool)).max().unwrap_or(Fit::No)
+        let hosts = rule.hosts.of(&self.compiled.hosts);
+        hosts.iter().map(|host| machine.fit(*host, &self.compiled.pool)).max().unwrap_or(Fit::No)
     }
 
     fn paths(&self, rule: &Rule, view: &View<'_>, side: Side) -> Fit {

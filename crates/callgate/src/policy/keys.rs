@@ -46,7 +46,7 @@ pub(crate) const ACTIONS: &[&str] = &["allow", "ask", "deny", "contain", "requir
 pub(crate) const EFFECTS: &[&str] =
     &["list", "read", "write", "delete", "run", "connect", "send", "privilege", "opaque"];
 pub(crate) const MARKS: &[&str] =
-    &["destructive", "elsewhere", "redirection", "environment", "project_code", "credentials", "own_files"];
+    &["destructive", "elsewhere", "redirection", "environment", "project_code", "credentials", "own_files", "shared"];
 pub(crate) const ZONES: &[&str] = &["root", "readable", "outside", "unresolved"];
 pub(crate) const CODE: &[&str] = &["known", "unknown", "file", "project", "inline", "fetched", "defined"];
 pub(crate) const RISKS: &[&str] = &["low", "medium", "high", "critical"];
@@ -142,6 +142,32 @@ pub(crate) const SANDBOX: &[Key] = &[
 ];
 pub(crate) const RUN: &[Key] = &[key("human_timeout_ms", Shape::Number, "how long a person may take")];
 
+pub(crate) const CHECKPOINTS: &[Key] = &[
+    key("file", Shape::Texts, "files that checkpoints are appended to: on another disk, a share, append-only"),
+    key("command", Shape::Texts, "a program and its arguments; it gets each checkpoint on its standard input"),
+    key("webhook", Shape::Texts, "URLs that checkpoints are posted to"),
+];
+
+pub(crate) const AUDIT: &[Key] = &[
+    key("directory", Shape::Text, "the log's directory: absolute or starting with ~/, outside of the boundary"),
+    key("key", Shape::Text, "the file of the key that seals and signs; beside the directory unless said otherwise"),
+    key(
+        "sync",
+        Shape::Text,
+        "when entries are forced onto the disk: always (the default), interval, interval 500ms, os",
+    ),
+    key("segment_bytes", Shape::Number, "a segment of this size is closed; 67108864 unless said otherwise"),
+    key("segment_age", Shape::Text, "so is one of this age; 7days unless said otherwise"),
+    key(
+        "checkpoint_entries",
+        Shape::Number,
+        "a signed checkpoint follows after so many entries; 1000 unless said otherwise",
+    ),
+    key("checkpoint_age", Shape::Text, "and with the first entry after this time; 60s unless said otherwise"),
+    key("compress", Shape::Flag, "whether closed segments are compressed; true unless said otherwise"),
+    key("checkpoints", Shape::Section(CHECKPOINTS), "where else checkpoints are sent"),
+];
+
 pub(crate) const FILE: &[Key] = &[
     key("version", Shape::Number, "the version of this format: 1"),
     key("name", Shape::Text, "what the policy is called"),
@@ -158,6 +184,7 @@ pub(crate) const FILE: &[Key] = &[
         Shape::Section(APPROVALS),
         "how long a question waits, what is not asked again, and who answers without being asked",
     ),
+    key("audit", Shape::Section(AUDIT), "where the audit log lies and how it is kept; not in a project's file"),
     key("settings", Shape::Anything, "settings of an earlier format: default_action"),
     key("config_version", Shape::Number, "the version of an earlier format: 1"),
     key("safety", Shape::Section(SAFETY), "mode and lists of an earlier format"),

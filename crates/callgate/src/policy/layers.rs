@@ -11,6 +11,7 @@ use callgate_shell::effect::{Action, Coverage, Effect};
 use callgate_shell::word::Word;
 use sha2::{Digest, Sha256};
 
+use super::audit::AuditSettings;
 use super::boundary::BoundarySettings;
 use super::builder::{PermissionHandler, PermissionPolicy};
 use super::judge::{Judge, Outcome, Subject, Why};
@@ -25,6 +26,7 @@ pub struct Policy {
     pub(crate) layers: Vec<Layer>,
     pub(crate) home: Option<PathBuf>,
     boundary: BoundarySettings,
+    audit: AuditSettings,
     version: String,
 }
 
@@ -61,6 +63,15 @@ pub(crate) enum Body {
     Built(Arc<PermissionPolicy>),
 }
 
+impl Body {
+    pub(crate) fn chain(&self) -> Option<&Chain> {
+        match self {
+            Body::File(chain) => Some(chain),
+            Body::Built(_) => None,
+        }
+    }
+}
+
 impl From<PermissionPolicy> for Policy {
     fn from(policy: PermissionPolicy) -> Self {
         Self::of_layers(vec![Layer {
@@ -77,13 +88,14 @@ impl Policy {
         for layer in &layers {
             hasher.update([layer.kind as u8, layer.trust as u8]);
             match &layer.body {
-                Body::File(chain) => hasher.update(chain.version()),
+                Body::File(chain) => hasher.update(&chain.settings.version),
                 Body::Built(policy) => hasher.update(policy.version()),
             }
         }
         let version = hexadecimal(&hasher.finalize());
         let boundary = BoundarySettings::of_layers(&layers);
-        Self { layers, home: std::env::home_dir(), boundary, version }
+        let audit = AuditSettings::of_layers(&layers);
+        Self { layers, home: std::env::home_dir(), boundary, audit, version }
     }
 
     /// The same policy for a caller with this home directory.
@@ -96,6 +108,11 @@ impl Policy {
     /// What the policy says about the boundary.
     pub fn boundary_settings(&self) -> &BoundarySettings {
         &self.boundary
+    }
+
+    /// What the policy says about the log. Only the machine's owner and the user have a say in it, the owner first.
+    pub fn audit_settings(&self) -> &AuditSettings {
+        &self.audit
     }
 
     /// The policy's own handler, which is asked before the gate's.
@@ -113,8 +130,9 @@ impl Policy {
 
     /// How long approvers may take; the shortest that any layer says.
     pub fn timeouts(&self) -> Timeouts {
-        let shortest =
-            |of: fn(&Timeouts) -> Option<u64>| self.files().filter_map(|file| of(&file.source.file.timeouts)).min();
+        let shortest = |of: fn(&Timeouts) -> Option<u64>| {
+            self.chains().filter_map(|(_, chain)| of(&chain.settings.timeouts)).min()
+        };
         Timeouts {
             approval_ms: shortest(|timeouts| timeouts.approval_ms),
             human_ms: shortest(|timeouts| timeouts.human_ms),
@@ -128,12 +146,9 @@ impl Policy {
 
     /// How far a running program covers what is typed into it. The strictest layer counts; one that may only tighten does no more.
     pub fn exec_input(&self) -> ExecInput {
-        let of = |trust: Trust| {
-            let layers = self.layers.iter().filter(move |layer| layer.trust == trust);
-            layers.filter_map(|layer| match &layer.body {
-                Body::File(chain) => chain.files.iter().find_map(|file| file.source.file.exec_input),
-                Body::Built(_) => None,
-            })
+        let of = |wanted: Trust| {
+            let chains = self.chains().filter(move |(trust, _)| *trust == wanted);
+            chains.filter_map(|(_, chain)| chain.settings.exec_input)
         };
         let trusted = of(Trust::Trusted).max().unwrap_or_default();
         of(Trust::MayOnlyTighten).max().map_or(trusted, |tightened| tightened.max(trusted))
@@ -142,46 +157,42 @@ impl Policy {
     /// Who answers where somebody would be asked, if a file has rules for that: those of the first file that may loosen. Files that
     /// may only tighten have no say in it.
     pub fn approval_rules(&self) -> Option<RuleBasedApprovalProvider> {
-        let trusted = self.layers.iter().filter(|layer| layer.trust == Trust::Trusted);
-        let files = trusted.flat_map(|layer| match &layer.body {
-            Body::File(chain) => chain.files.as_slice(),
-            Body::Built(_) => &[],
-        });
-        let section = files.filter_map(|file| file.source.file.approvals.as_ref()).next()?;
+        let section = self.trusted_chains().find_map(|chain| chain.settings.approvals.as_ref())?;
         // checked when the file was read
         RuleBasedApprovalProvider::from_section(section).ok()
     }
 
     /// Whether a layer asks for everything to run in the sandbox.
     pub fn wants_sandbox(&self) -> bool {
-        self.files().any(|file| file.source.file.sandbox == Some(true))
+        self.chains().any(|(_, chain)| chain.settings.sandbox)
     }
 
     /// Program tables that the files bring along, each with the file it comes from. Files that may only tighten bring none:
     /// a table says what is harmless.
     pub fn program_tables(&self) -> Vec<(&str, &str)> {
-        self.layers
-            .iter()
-            .filter(|layer| layer.trust == Trust::Trusted)
-            .filter_map(|layer| match &layer.body {
-                Body::File(chain) => Some(&chain.files),
-                Body::Built(_) => None,
-            })
-            .flatten()
-            .filter_map(|file| Some((file.source.shown.as_str(), file.source.file.programs.as_ref()?.value.as_str())))
+        self.trusted_chains()
+            .flat_map(|chain| &chain.settings.programs)
+            .map(|(file, table)| (file.as_str(), table.as_str()))
             .collect()
     }
 
-    /// The files it is made of, each with its text, in the order in which their rules are tried.
+    /// The files it is made of, each with its text, in the order in which their rules are tried. A policy from the cache has none.
     pub fn sources(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.files().map(|file| (file.source.shown.as_str(), file.text.as_str()))
+        let files = self.chains().flat_map(|(_, chain)| &chain.files);
+        files.map(|file| (file.source.shown.as_str(), file.text.as_str()))
     }
 
-    fn files(&self) -> impl Iterator<Item = &super::source::Loaded> {
-        self.layers.iter().flat_map(|layer| match &layer.body {
-            Body::File(chain) => chain.files.as_slice(),
-            Body::Built(_) => &[],
-        })
+    fn chains(&self) -> impl Iterator<Item = (Trust, &Chain)> {
+        self.layers.iter().filter_map(|layer| Some((layer.trust, layer.body.chain()?)))
+    }
+
+    fn trusted_chains(&self) -> impl Iterator<Item = &Chain> {
+        self.chains().filter(|(trust, _)| *trust == Trust::Trusted).map(|(_, chain)| chain)
+    }
+
+    /// Whether something that was read from the cache was not as it was written. What was judged with it counts for nothing.
+    pub fn is_damaged(&self) -> bool {
+        self.chains().any(|(_, chain)| chain.is_damaged())
     }
 
     /// Judges a call: every effect by the first rule that matches it, the call by the strictest of these rulings.
@@ -218,7 +229,12 @@ impl Policy {
         }
         // A policy without layers says nothing, and what nobody allows is denied.
         let strictest = strictest.unwrap_or(Ruled::NOBODY);
-        let ruling = self.ruling(&judges, &strictest);
+        let ruling = if self.is_damaged() {
+            let reason = "the stored policy is damaged; it is made anew with the next call".to_owned();
+            Ruling { decision: Decision::Deny, rule: None, place: None, reason }
+        } else {
+            self.ruling(&judges, &strictest)
+        };
         let classification = self.classify(request, &strictest, &ruling);
         Judgement { ruling, effects, classification }
     }
@@ -245,7 +261,7 @@ impl Policy {
         };
         let name = compiled.pool.get(rule.name);
         let reason = compiled.pool.get(rule.reason);
-        let file = compiled.files.get(rule.file as usize).map_or("", String::as_str);
+        let file = compiled.about.files.get(rule.file as usize).map_or("", String::as_str);
         Ruling {
             decision,
             rule: Some(name.to_owned()),
@@ -340,7 +356,7 @@ impl<'a> LayerJudge<'a> {
         let body = match &layer.body {
             Body::File(chain) => JudgeBody::File {
                 judge: Judge::new(&chain.compiled, request, home),
-                has_default: chain.compiled.default.is_some(),
+                has_default: chain.compiled.about.default.is_some(),
             },
             Body::Built(policy) => JudgeBody::Built(policy.evaluate(&request)),
         };

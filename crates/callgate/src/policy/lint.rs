@@ -1,17 +1,24 @@
 //! What is legal in a policy and still probably not meant.
 
 use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use annotate_snippets::{Level, Renderer};
 use callgate_shell::effect::{Action, Mark};
 use serde::Serialize;
 
 use super::Decision;
+use super::audit::{AuditSettings, expand_home};
+use super::boundary::BoundarySettings;
 use super::compile::{action_bit, mark_bit};
-use super::layers::{Body, Policy};
+use super::layers::{Body, LayerKind, Policy};
 use super::mistake::{Mistake, Position, render};
 use super::model::{At, File, RuleText, Texts, ToolText};
 use super::source::{Chain, Loaded};
+use crate::call::Origin;
+use crate::path::boundary::{Boundary, Surroundings};
+use crate::path::file_system::RealFileSystem;
 
 /// How bad a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -56,6 +63,9 @@ impl Policy {
         for layer in &self.layers {
             if let Body::File(chain) = &layer.body {
                 lint_chain(chain, &mut findings);
+                if let Some(loaded) = chain.files.first() {
+                    audit(self, layer.kind, chain, &mut Lint { loaded, findings: &mut findings });
+                }
             }
         }
         findings
@@ -80,6 +90,48 @@ fn lint_chain(chain: &Chain, findings: &mut Vec<Finding>) {
             "write `default: ask` and allow what is needed",
         );
     }
+}
+
+/// A log where agents may write proves nothing.
+fn audit(policy: &Policy, kind: LayerKind, chain: &Chain, lint: &mut Lint<'_>) {
+    let file = &lint.loaded.source.file;
+    if kind == LayerKind::Project {
+        if let Some(position) = file.audit.position {
+            let message = "a project's file has no say about the log";
+            lint.warn("unheard-audit", position, message, "put it into the user's file, or remove it");
+        }
+        return;
+    }
+    let home = policy.home.as_deref();
+    for place in [&file.audit.directory, &file.audit.key].into_iter().flatten() {
+        let within = expand_home(&place.value, home)
+            .and_then(|path| root_around(&Boundary::from(policy.boundary_settings()), &path, home));
+        if let Some(root) = within {
+            lint.log_in_boundary(place.position, &root);
+        }
+    }
+    // Where this file draws the boundary around the usual place. `.` and the named sets are no such thing: where they
+    // lie depends on the call.
+    let moved = policy.audit_settings().directory.is_some();
+    if let (false, Some(place), Some(roots)) = (moved, AuditSettings::default_directory(), &file.boundary.roots) {
+        let sources: Vec<_> = chain.files.iter().map(|file| Arc::clone(&file.source)).collect();
+        for root in roots.iter().filter(|root| root.value.starts_with(['/', '~'])) {
+            let only = Texts::from([root.clone()]);
+            let own = super::boundary::paths(&sources, 0, &only).ok();
+            let settings = BoundarySettings { roots: own, ..BoundarySettings::default() };
+            if let Some(within) = root_around(&Boundary::from(&settings), &place, home) {
+                lint.log_in_boundary(root.position, &within);
+            }
+        }
+    }
+}
+
+/// The root of a boundary that a path lies in, for calls from here.
+fn root_around(boundary: &Boundary, path: &Path, home: Option<&Path>) -> Option<PathBuf> {
+    let here = std::env::current_dir().ok();
+    let origin = Origin { workspace: here.clone(), directory: here, ..Origin::default() };
+    let surroundings = Surroundings { home: home.map(Path::to_owned), ..Surroundings::of_this_process() };
+    boundary.settle(&origin, &surroundings, &RealFileSystem).root_around(path, &RealFileSystem)
 }
 
 struct Lint<'a> {
@@ -107,6 +159,12 @@ impl Lint<'_> {
 
     fn warn(&mut self, code: &'static str, position: Position, message: impl Into<String>, help: &str) {
         self.add(Severity::Warning, code, with_help(position, message, help));
+    }
+
+    fn log_in_boundary(&mut self, position: Position, root: &Path) {
+        let message = format!("the audit log would lie inside the boundary, in {}", root.display());
+        let help = "agents may write there, and a log that they can change proves nothing: keep it elsewhere";
+        self.add(Severity::Error, "log-in-boundary", Mistake::new(position, message).help(help));
     }
 
     fn rules(&mut self, file: &File) {

@@ -2,10 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use super::cache::PolicyCache;
 use super::layers::{Body, Layer, LayerKind, Policy, Trust};
 use super::mistake::PolicyError;
 use super::source::{BUNDLED, Chain, Relative, Start};
 use super::trust::TrustStore;
+use crate::directories;
 
 /// What policy files are called.
 pub const FILE_NAME: &str = "callgate.yaml";
@@ -48,7 +50,7 @@ impl Locations {
             workspace: Some(directory.clone()),
             directory: Some(directory),
             managed: Some(PathBuf::from(MANAGED_FILE)),
-            user: configuration_directory().map(|directory| directory.join("callgate").join(FILE_NAME)),
+            user: directories::configuration().map(|directory| directory.join(FILE_NAME)),
             trusted: TrustStore::of_user(),
         }
     }
@@ -67,22 +69,6 @@ impl Locations {
 /// Whether something lies there. What cannot be looked at counts, so that it is reported and not passed over.
 fn exists(file: &Path) -> bool {
     !matches!(std::fs::symlink_metadata(file), Err(error) if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory))
-}
-
-/// A directory from the environment: absolute, or it is not used.
-fn from_environment(variable: &str, below_home: &str) -> Option<PathBuf> {
-    std::env::var_os(variable)
-        .map(PathBuf::from)
-        .filter(|path| path.is_absolute())
-        .or_else(|| Some(std::env::home_dir()?.join(below_home)))
-}
-
-pub(crate) fn configuration_directory() -> Option<PathBuf> {
-    from_environment("XDG_CONFIG_HOME", ".config")
-}
-
-pub(crate) fn data_directory() -> Option<PathBuf> {
-    from_environment("XDG_DATA_HOME", ".local/share")
 }
 
 impl Policy {
@@ -132,6 +118,28 @@ impl Policy {
 
     /// The same, and which files it was made of.
     pub fn layered_with_files(locations: &Locations) -> Result<(Self, Vec<FoundFile>), PolicyError> {
+        Self::layered_by(locations, |start| Chain::load(start))
+    }
+
+    /// The same from a cache, as far as what lies there can be used; what had to be compiled is stored only by
+    /// [`CachedPolicy::save`], so that its examples can be checked first.
+    pub fn layered_from(cache: &PolicyCache, locations: &Locations) -> Result<CachedPolicy, PolicyError> {
+        let usable = cache.is_safe_from(locations.workspace.as_deref());
+        let mut is_new = false;
+        let (policy, files) = Self::layered_by(locations, |start| match cache.open(start).filter(|_| usable) {
+            Some(chain) => Ok(chain),
+            None => {
+                is_new = true;
+                Chain::load(start)
+            }
+        })?;
+        Ok(CachedPolicy { policy, files, is_new })
+    }
+
+    fn layered_by(
+        locations: &Locations,
+        mut load: impl FnMut(&Start<'_>) -> Result<Chain, PolicyError>,
+    ) -> Result<(Self, Vec<FoundFile>), PolicyError> {
         let mut layers = Vec::new();
         let mut files = Vec::new();
         let mut add = |kind, path: Option<PathBuf>, trust: Trust, chain| {
@@ -140,14 +148,14 @@ impl Policy {
         };
         for (kind, path) in [(LayerKind::Managed, &locations.managed), (LayerKind::User, &locations.user)] {
             if let Some(path) = path.as_deref().filter(|path| exists(path)) {
-                let chain = Chain::load(&Start::File { path, relative: Relative::ToWorkspace })?;
+                let chain = load(&Start::File { path, relative: Relative::ToWorkspace })?;
                 add(kind, Some(path.to_owned()), Trust::Trusted, chain);
             }
         }
         let has_user = locations.user.as_deref().is_some_and(exists);
         let project = match locations.project_file() {
             Some(path) => {
-                let chain = Chain::load(&Start::File { path: &path, relative: Relative::ToFile })?;
+                let chain = load(&Start::File { path: &path, relative: Relative::ToFile })?;
                 let trust = trust_in(locations, &path, &chain);
                 Some((path, chain, trust))
             }
@@ -155,7 +163,7 @@ impl Policy {
         };
         let stands_alone = matches!(&project, Some((_, _, Trust::Trusted)));
         if !has_user && !stands_alone {
-            add(LayerKind::User, None, Trust::Trusted, Chain::load(&Start::Bundled("standard"))?);
+            add(LayerKind::User, None, Trust::Trusted, load(&Start::Bundled("standard"))?);
         }
         if let Some((path, chain, trust)) = project {
             add(LayerKind::Project, Some(path), trust, chain);
@@ -164,10 +172,39 @@ impl Policy {
     }
 }
 
+/// A policy of which parts may come from a cache.
+#[derive(Debug)]
+pub struct CachedPolicy {
+    /// The policy.
+    pub policy: Policy,
+    /// Which files it is made of.
+    pub files: Vec<FoundFile>,
+    /// Whether a part of it had to be compiled.
+    pub is_new: bool,
+}
+
+impl CachedPolicy {
+    /// Stores what had to be compiled. Failing to costs time with the next call, nothing else.
+    pub fn save(&self, cache: &PolicyCache) {
+        for (layer, found) in self.policy.layers.iter().zip(&self.files) {
+            let Body::File(chain) = &layer.body else { continue };
+            if chain.image.is_some() {
+                continue;
+            }
+            let start = match (&found.path, layer.kind) {
+                (None, _) => Start::Bundled("standard"),
+                (Some(path), LayerKind::Project) => Start::File { path, relative: Relative::ToFile },
+                (Some(path), _) => Start::File { path, relative: Relative::ToWorkspace },
+            };
+            let _ = cache.store(&start, chain);
+        }
+    }
+}
+
 fn trust_in(locations: &Locations, path: &Path, chain: &Chain) -> Trust {
     let trusted = locations.trusted.as_ref().is_some_and(|store| {
         let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        store.is_safe_from(locations.workspace.as_deref()) && store.holds(&chain.contents(), &real)
+        store.is_safe_from(locations.workspace.as_deref()) && store.holds(&chain.settings.contents, &real)
     });
     if trusted { Trust::Trusted } else { Trust::MayOnlyTighten }
 }

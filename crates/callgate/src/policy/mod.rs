@@ -3,8 +3,10 @@
 //! A file goes through `yaml`, `decode` and `model` to `compile`; a call goes through `layers`, `judge` and
 //! `index` to `matching`. Rules can also be built in Rust (`builder`).
 
+mod audit;
 mod boundary;
 mod builder;
+mod cache;
 mod compile;
 mod decode;
 mod examples;
@@ -21,20 +23,23 @@ mod model;
 mod raw;
 mod schema;
 mod source;
+mod stored;
 #[cfg(test)]
 mod tests;
 mod trust;
 mod when;
 mod yaml;
 
+pub use audit::{AuditSettings, NoSync, Sync, expand_home};
 pub use boundary::{BUILT_IN_SETS, BoundaryPath, BoundarySettings};
 pub use builder::{
     IntoMatch, PermissionHandler, PermissionPolicy, PermissionRequest, PermissionResult, PermissionRule,
 };
+pub use cache::PolicyCache;
 pub use examples::{CheckedExamples, Described, FailedExample};
 pub use layers::{LayerKind, Policy};
 pub use lint::{Finding, Severity};
-pub use load::{FILE_NAME, FoundFile, Locations, MANAGED_FILE};
+pub use load::{CachedPolicy, FILE_NAME, FoundFile, Locations, MANAGED_FILE};
 pub use mistake::{Mistake, Mistakes, PolicyError, Position};
 pub use model::{Example, ExecInput, Timeouts};
 pub use schema::schema;

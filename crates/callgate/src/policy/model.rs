@@ -4,6 +4,7 @@ use callgate_shell::effect::{Action, CodeOrigin, Mark};
 use serde_json::Value;
 
 use super::Decision;
+use super::audit::AuditText;
 use super::mistake::Position;
 
 /// A value and where it stands.
@@ -30,6 +31,7 @@ pub(crate) struct File {
     /// Who answers without being asked: `rules` and `default` of the `approvals:` section, checked.
     pub approvals: Option<Value>,
     pub exec_input: Option<ExecInput>,
+    pub audit: AuditText,
     pub sandbox: Option<bool>,
     /// Keys of earlier formats that are read and not used.
     pub unused: Vec<At<String>>,

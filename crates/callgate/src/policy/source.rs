@@ -5,14 +5,18 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use super::audit::AuditSettings;
+use super::boundary::BoundarySettings;
 use super::compile::{Compiled, Source, compile};
 use super::decode;
 use super::keys::nearest;
 use super::matching::glob::Base;
 use super::mistake::{Mistake, Mistakes, PolicyError};
-use super::model::At;
+use super::model::{At, ExecInput, Timeouts};
+use super::stored::Image;
 use super::yaml::{self, Limits};
 
 /// The bundled policies by name.
@@ -39,8 +43,58 @@ pub(crate) struct Loaded {
 /// A chain of files, the extending one first, the bundled sets last.
 #[derive(Debug)]
 pub(crate) struct Chain {
+    /// The files as they were read; none if the chain was stored.
     pub files: Vec<Loaded>,
     pub compiled: Compiled,
+    pub settings: Settings,
+    /// Where a stored chain lies.
+    pub image: Option<Arc<Image>>,
+}
+
+/// What a chain says beside its rules.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct Settings {
+    pub boundary: BoundarySettings,
+    pub timeouts: Timeouts,
+    /// The `approvals:` section of the first file that has one, checked.
+    pub approvals: Option<serde_json::Value>,
+    /// How far a running program covers what is typed into it, if a file says so.
+    pub exec_input: Option<ExecInput>,
+    /// What the files say about the log, the extending one first.
+    #[serde(default)]
+    pub audit: AuditSettings,
+    pub sandbox: bool,
+    /// Program tables, each with the file it comes from.
+    pub programs: Vec<(String, String)>,
+    /// A hash of everything that was read.
+    pub version: String,
+    /// A hash of what lies in files. What is bundled comes with the program and needs no trust of its own.
+    pub contents: String,
+}
+
+impl Settings {
+    fn of(files: &[Loaded]) -> Self {
+        let sources: Vec<Arc<Source>> = files.iter().map(|file| Arc::clone(&file.source)).collect();
+        let each = || sources.iter().map(|source| &source.file);
+        let shortest = |of: fn(&Timeouts) -> Option<u64>| each().filter_map(|file| of(&file.timeouts)).min();
+        Self {
+            boundary: BoundarySettings::of_sources(&sources),
+            timeouts: Timeouts {
+                approval_ms: shortest(|timeouts| timeouts.approval_ms),
+                human_ms: shortest(|timeouts| timeouts.human_ms),
+            },
+            approvals: each().find_map(|file| file.approvals.clone()),
+            exec_input: each().find_map(|file| file.exec_input),
+            audit: each().fold(AuditSettings::default(), |audit, file| audit.or(&file.audit.settings)),
+            sandbox: each().any(|file| file.sandbox == Some(true)),
+            programs: sources
+                .iter()
+                .filter_map(|source| Some((source.shown.clone(), source.file.programs.as_ref()?.value.clone())))
+                .collect(),
+            version: hash(files.iter()),
+            contents: hash(files.iter().filter(|file| file.path.is_some())),
+        }
+    }
 }
 
 /// Where a chain starts.
@@ -91,19 +145,14 @@ impl Chain {
             }
         }
         match compile(&sources) {
-            Ok(compiled) => Ok(Self { files, compiled }),
+            Ok(compiled) => Ok(Self { settings: Settings::of(&files), files, compiled, image: None }),
             Err(located) => Err(mistakes(&files, located)),
         }
     }
 
-    /// A hash of everything that was read.
-    pub(crate) fn version(&self) -> String {
-        hash(self.files.iter())
-    }
-
-    /// A hash of what lies in files. What is bundled comes with the program and needs no trust of its own.
-    pub(crate) fn contents(&self) -> String {
-        hash(self.files.iter().filter(|file| file.path.is_some()))
+    /// Whether something that was read of a stored chain was not as it was written.
+    pub(crate) fn is_damaged(&self) -> bool {
+        self.image.as_ref().is_some_and(|image| image.is_damaged())
     }
 }
 

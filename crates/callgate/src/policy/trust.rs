@@ -23,7 +23,7 @@ impl TrustStore {
 
     /// The user's store: `$XDG_DATA_HOME/callgate/trusted`, or below `~/.local/share`.
     pub fn of_user() -> Option<Self> {
-        super::load::data_directory().map(|directory| Self::new(directory.join("callgate/trusted")))
+        crate::directories::data().map(|directory| Self::new(directory.join("trusted")))
     }
 
     /// Where the store is.
@@ -104,7 +104,7 @@ impl TrustStore {
 fn entry(file: &Path) -> Result<String, PolicyError> {
     let chain = Chain::load(&Start::File { path: file, relative: Relative::ToFile })?;
     let real = file.canonicalize().unwrap_or_else(|_| file.to_owned());
-    Ok(format!("{} {}", chain.contents(), shown(&real)))
+    Ok(format!("{} {}", chain.settings.contents, shown(&real)))
 }
 
 /// A path in one line.

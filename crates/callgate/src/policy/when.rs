@@ -3,10 +3,9 @@
 //! Expressions cannot loop, but `all`, `exists`, `map` and `filter` walk lists, also within each other. So their number is
 //! limited, and so is the size of the input they are given.
 
-use serde::{Deserialize, Serialize};
-
 use super::Request;
 use super::matching::{Pool, Text};
+use super::stored::List;
 
 /// A longer expression is refused.
 const MAXIMUM_LENGTH: usize = 2048;
@@ -14,11 +13,10 @@ const MAXIMUM_LENGTH: usize = 2048;
 const MAXIMUM_DEPTH: usize = 32;
 
 /// All conditions of a policy.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Debug, Default)]
 pub(crate) struct Conditions {
-    sources: Vec<Text>,
+    sources: List<Text>,
     #[cfg(feature = "when")]
-    #[serde(skip)]
     compiled: std::sync::OnceLock<Box<[std::sync::OnceLock<Option<engine::Program>>]>>,
 }
 
@@ -40,11 +38,21 @@ pub(crate) enum Held {
 }
 
 impl Conditions {
+    /// Conditions with these sources, which were checked.
+    pub(crate) fn new(sources: List<Text>) -> Self {
+        Self { sources, ..Self::default() }
+    }
+
+    /// All sources.
+    pub(crate) fn sources(&self) -> &List<Text> {
+        &self.sources
+    }
+
     /// Checks an expression and keeps it.
     pub(crate) fn add(&mut self, source: &str, text: Text) -> Result<u32, ConditionMistake> {
         check_size(source)?;
         check_syntax(source)?;
-        self.sources.push(text);
+        self.sources.append([text]);
         Ok(u32::try_from(self.sources.len().saturating_sub(1)).unwrap_or(u32::MAX))
     }
 }
@@ -109,11 +117,11 @@ impl Conditions {
     /// Evaluates the condition of this number.
     pub(crate) fn holds(&self, number: u32, pool: &Pool, request: &Request<'_>) -> Held {
         use std::sync::OnceLock;
-        let compiled = self.compiled.get_or_init(|| self.sources.iter().map(|_| OnceLock::new()).collect());
+        let compiled = self.compiled.get_or_init(|| (0..self.sources.len()).map(|_| OnceLock::new()).collect());
         let (Some(slot), Some(source)) = (compiled.get(number as usize), self.sources.get(number as usize)) else {
             return Held::Failed;
         };
-        let source = pool.get(*source);
+        let source = pool.get(source);
         match slot.get_or_init(|| engine::compile(source).ok()) {
             Some(program) => engine::evaluate(program, request, walks(source)),
             None => Held::Failed,

@@ -229,7 +229,7 @@ pub fn digest(text: &str) -> Value {
     json!({"size": text.len(), "sha256": sha256(text.as_bytes())})
 }
 
-fn sha256(bytes: &[u8]) -> String {
+pub(crate) fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().fold(String::with_capacity(64), |mut text, byte| {
         use fmt::Write as _;
         // writing to a string does not fail

@@ -6,7 +6,6 @@
 use std::ops::Range;
 use std::sync::{LazyLock, OnceLock};
 
-use aho_corasick::AhoCorasick;
 use regex::Regex;
 
 /// One kind of credential.
@@ -161,17 +160,18 @@ const SHAPES: &[Shape] = &[
     ),
 ];
 
-/// Which shapes each word belongs to, and the automaton that finds the words.
-struct Words {
-    automaton: Option<AhoCorasick>,
-    shape_of: Vec<usize>,
-}
-
-static WORDS: LazyLock<Words> = LazyLock::new(|| {
-    let (words, shape_of): (Vec<&str>, Vec<usize>) =
-        SHAPES.iter().enumerate().flat_map(|(index, shape)| shape.words.iter().map(move |word| (*word, index))).unzip();
-    let automaton = AhoCorasick::builder().ascii_case_insensitive(true).build(words).ok();
-    Words { automaton, shape_of }
+/// Telling words by their first byte, each with its shape. Made in a microsecond, because a hook redacts with every call: an
+/// automaton over all words is faster for long texts and takes a thousand times as long to build.
+static WORDS: LazyLock<Vec<Vec<(&[u8], usize)>>> = LazyLock::new(|| {
+    let mut by_first = vec![Vec::new(); 256];
+    for (shape, word) in
+        SHAPES.iter().enumerate().flat_map(|(index, shape)| shape.words.iter().map(move |word| (index, word)))
+    {
+        if let Some(words) = word.bytes().next().and_then(|first| by_first.get_mut(usize::from(first))) {
+            words.push((word.as_bytes(), shape));
+        }
+    }
+    by_first
 });
 
 static COMPILED: LazyLock<Vec<OnceLock<Option<Regex>>>> =
@@ -189,21 +189,13 @@ pub(super) struct Found {
 /// All secrets in a text, in no particular order. Where the tables themselves are broken, the whole text is one.
 pub(super) fn find(text: &str) -> Vec<Found> {
     let everything = || vec![Found { range: 0..text.len(), what: "text" }];
-    let Some(automaton) = &WORDS.automaton else {
-        return everything();
-    };
     let mut possible = vec![false; SHAPES.len()];
-    let mut left = SHAPES.len();
-    for hit in automaton.find_overlapping_iter(text) {
-        let shape = WORDS.shape_of.get(hit.pattern().as_usize());
-        if let Some(seen) = shape.and_then(|shape| possible.get_mut(*shape))
-            && !*seen
-        {
-            *seen = true;
-            left = left.saturating_sub(1);
-            if left == 0 {
-                break;
-            }
+    for (place, byte) in text.bytes().enumerate() {
+        let Some(words) = WORDS.get(usize::from(byte.to_ascii_lowercase())) else { continue };
+        for (word, shape) in words {
+            let Some(seen) = possible.get_mut(*shape).filter(|seen| !**seen) else { continue };
+            let here = text.as_bytes().get(place..place.saturating_add(word.len()));
+            *seen = here.is_some_and(|here| here.eq_ignore_ascii_case(word));
         }
     }
     let mut found = Vec::new();

@@ -10,6 +10,7 @@ use crate::programs::table::{EffectForm, EffectTarget, Role, RoleKind};
 use crate::programs::{Nested, NestedBody};
 use crate::stream::Stream;
 use crate::word::Word;
+use std::borrow::Cow;
 
 /// Says of an effect that it happens only if the destination is a directory.
 pub(in crate::programs) const IF_DIRECTORY: &str = "inside it if it is a directory";
@@ -17,11 +18,11 @@ pub(in crate::programs) const IF_DIRECTORY: &str = "inside it if it is a directo
 /// Gathers what an invocation does.
 pub(in crate::programs) struct Collector<'a> {
     /// The program and its subcommands, for reasons.
-    pub(in crate::programs) program: String,
+    pub(in crate::programs) program: Cow<'a, str>,
     pub(in crate::programs) effects: Vec<Effect>,
     pub(in crate::programs) nested: Vec<Nested>,
     /// The working directory, which `<dir>` changes.
-    pub(in crate::programs) directory: Option<String>,
+    pub(in crate::programs) directory: Option<Cow<'a, str>>,
     pub(in crate::programs) directory_changed: bool,
     pub(in crate::programs) home: Option<&'a str>,
     pub(in crate::programs) stdin: &'a Stream,
@@ -34,8 +35,14 @@ pub(in crate::programs) struct Collector<'a> {
     host: Option<String>,
     /// Operands that were read or listed: what a stream of names is below.
     pub(in crate::programs) listed: Vec<Word>,
+    /// Somebody wants to know which operands were read or listed.
+    pub(in crate::programs) keeps_listed: bool,
+    /// An operand was read or listed.
+    pub(in crate::programs) has_listed: bool,
     /// What is copied or moved, and where to.
     sources: Vec<Word>,
+    /// Something may be copied or moved into a destination.
+    pub(in crate::programs) copies: bool,
     destinations: Vec<(Word, Vec<Mark>)>,
     /// What is written if code of this call does more than look.
     updated_by_code: Vec<(Word, Vec<Mark>)>,
@@ -46,16 +53,16 @@ pub(in crate::programs) struct Collector<'a> {
 
 impl<'a> Collector<'a> {
     pub(in crate::programs) fn new(
-        program: &str,
-        directory: Option<&str>,
+        program: &'a str,
+        directory: Option<&'a str>,
         home: Option<&'a str>,
         stdin: &'a Stream,
     ) -> Self {
         Collector {
-            program: program.to_owned(),
+            program: Cow::Borrowed(program),
             effects: Vec::new(),
             nested: Vec::new(),
-            directory: directory.map(str::to_owned),
+            directory: directory.map(Cow::Borrowed),
             directory_changed: false,
             home,
             stdin,
@@ -64,7 +71,10 @@ impl<'a> Collector<'a> {
             elsewhere: None,
             host: None,
             listed: Vec::new(),
+            keeps_listed: false,
+            has_listed: false,
             sources: Vec::new(),
+            copies: false,
             destinations: Vec::new(),
             updated_by_code: Vec::new(),
             code_changes: false,
@@ -77,9 +87,24 @@ impl<'a> Collector<'a> {
         let mut marks = marks.to_vec();
         marks.sort_unstable();
         marks.dedup();
-        let because = format!("{}: {because}", self.program);
         if !self.effects.iter().any(|other| other.action == action && other.target == target && other.marks == marks) {
+            let because = [&self.program, ": ", because].concat();
             self.effects.push(Effect { action, target, marks, because });
+        }
+    }
+
+    /// Notes an operand that is read or listed.
+    fn lists(&mut self, word: &Word) {
+        self.has_listed = true;
+        if self.keeps_listed {
+            self.listed.push(word.clone());
+        }
+    }
+
+    /// Notes an operand that is copied or moved.
+    fn takes(&mut self, word: &Word) {
+        if self.copies {
+            self.sources.push(word.clone());
         }
     }
 
@@ -139,7 +164,7 @@ impl<'a> Collector<'a> {
             EffectTarget::Program(origin, name) => {
                 let name = match (origin, name.as_str()) {
                     (CodeOrigin::File, path) => paths::absolute(self.directory.as_deref(), path),
-                    (_, "") => self.program.clone(),
+                    (_, "") => self.program.to_string(),
                     (_, name) => name.to_owned(),
                 };
                 let mut marks = form.marks.clone();
@@ -152,7 +177,7 @@ impl<'a> Collector<'a> {
                 name: name.clone(),
                 shown: name.clone().unwrap_or_else(|| format!("the host that {} talks to", self.program)),
             }),
-            EffectTarget::Words(words) => Target::Text(words.clone().unwrap_or_else(|| self.program.clone())),
+            EffectTarget::Words(words) => Target::Text(words.clone().unwrap_or_else(|| self.program.to_string())),
         };
         self.push(form.action, target, &form.marks, because);
     }
@@ -164,13 +189,13 @@ impl<'a> Collector<'a> {
         match &role.kind {
             RoleKind::Text => {}
             RoleKind::List => {
-                self.listed.push(word.clone());
+                self.lists(word);
                 self.path(Action::List, word, tree, &role.marks, because);
             }
             RoleKind::Read if is_stream => {}
             RoleKind::Read => {
-                self.listed.push(word.clone());
-                self.sources.push(word.clone());
+                self.lists(word);
+                self.takes(word);
                 self.path(Action::Read, word, tree, &role.marks, because);
             }
             RoleKind::Write | RoleKind::WriteInto | RoleKind::Update if is_stream => {}
@@ -181,7 +206,7 @@ impl<'a> Collector<'a> {
             }
             RoleKind::Delete => self.path(Action::Delete, word, tree, &role.marks, because),
             RoleKind::Update => {
-                self.listed.push(word.clone());
+                self.lists(word);
                 self.path(Action::Read, word, tree, &role.marks, because);
                 self.path(Action::Write, word, tree, &role.marks, because);
             }
@@ -191,14 +216,14 @@ impl<'a> Collector<'a> {
             }
             RoleKind::AnyValue => self.any_value(word, because),
             RoleKind::Move => {
-                self.sources.push(word.clone());
+                self.takes(word);
                 self.path(Action::Read, word, tree, &role.marks, because);
                 self.path(Action::Delete, word, tree, &role.marks, because);
             }
             RoleKind::RunFile => self.run_file(word, because),
             RoleKind::Directory => self.change_directory(word, because),
             RoleKind::Shell => self.shell(word.clone(), Vec::new(), role, None),
-            RoleKind::ShellWords | RoleKind::Command { .. } => self.rest(std::slice::from_ref(word), role),
+            RoleKind::ShellWords | RoleKind::Command { .. } => self.rest(vec![word.clone()], role),
             RoleKind::Assign => self.assign(word, because),
             RoleKind::Code(language) => languages::read(self, language, word, because),
             RoleKind::Host | RoleKind::HostSend => {
@@ -226,7 +251,7 @@ impl<'a> Collector<'a> {
                     Some(Place::Local(path)) => self.path(local, &Word::Known(path), tree, &role.marks, because),
                     None => {
                         match local {
-                            Action::Read => self.sources.push(word.clone()),
+                            Action::Read => self.takes(word),
                             _ => self.destinations.push((word.clone(), role.marks.clone())),
                         }
                         self.path(local, word, tree, &role.marks, because);
@@ -249,14 +274,13 @@ impl<'a> Collector<'a> {
     }
 
     /// A command, or shell source made of words.
-    pub(in crate::programs) fn rest(&mut self, words: &[Word], role: &Role) {
+    pub(in crate::programs) fn rest(&mut self, mut words: Vec<Word>, role: &Role) {
         match role.kind {
             RoleKind::ShellWords => {
-                let source = joined(words);
+                let source = joined(&words);
                 self.shell(source, Vec::new(), role, None);
             }
             RoleKind::Command { prefix: Some(ref prefix), .. } => {
-                let mut words = words.to_vec();
                 match words.first_mut() {
                     Some(Word::Known(first)) if !first.contains('/') => *first = format!("{prefix}{first}"),
                     _ => {
@@ -268,7 +292,7 @@ impl<'a> Collector<'a> {
                 self.nested.push(nested);
             }
             _ => {
-                let nested = self.nest(NestedBody::Words(words.to_vec()), role.elsewhere.as_ref());
+                let nested = self.nest(NestedBody::Words(words), role.elsewhere.as_ref());
                 self.nested.push(nested);
             }
         }
@@ -295,7 +319,7 @@ impl<'a> Collector<'a> {
         Nested {
             body,
             environment: self.environment.clone(),
-            directory: self.directory_changed.then(|| self.directory.clone()),
+            directory: self.directory_changed.then(|| self.directory.as_deref().map(str::to_owned)),
             elsewhere,
             stdin: None,
         }

@@ -6,6 +6,7 @@ use crate::programs::paths;
 use crate::programs::table::{Role, RoleKind};
 use crate::stream::Stream;
 use crate::word::Word;
+use std::borrow::Cow;
 
 impl Collector<'_> {
     pub(in crate::programs) fn run_file(&mut self, word: &Word, because: &str) {
@@ -46,7 +47,7 @@ impl Collector<'_> {
                 if !text.is_empty() {
                     self.directory = match &self.directory {
                         None if !text.starts_with('/') => None,
-                        directory => Some(paths::absolute(directory.as_deref(), text)),
+                        directory => Some(Cow::Owned(paths::absolute(directory.as_deref(), text))),
                     };
                 }
             }
@@ -183,11 +184,12 @@ impl Collector<'_> {
 
     /// A destination that is a directory gets the sources inside.
     pub(in crate::programs) fn finish_destinations(&mut self) {
+        let sources = std::mem::take(&mut self.sources);
         for (destination, marks) in std::mem::take(&mut self.destinations) {
             let Word::Known(folder) = &destination else {
                 continue;
             };
-            for source in &self.sources.clone() {
+            for source in &sources {
                 let (word, tree) = match source {
                     Word::Known(text) => match paths::base_name(text) {
                         Some(name) => (Word::Known(format!("{}/{name}", folder.trim_end_matches('/'))), self.tree),

@@ -13,8 +13,8 @@ pub(super) fn read(table: &Table, words: &[Word], collector: &mut Collector<'_>)
     let mut words = words.to_vec();
     for _ in 0..MAX_SPLITS {
         let Some((at, length, source)) = split_option(&words) else {
-            let level = super::styled(table, Style::Posix);
-            return front(&level, &words, collector).1;
+            let program = collector.program.clone();
+            return front(&Style::Posix, table, &words, &program, collector).1;
         };
         let Some(split) = source.known().and_then(split) else {
             collector.opaque("the words that env takes apart are not known", "-S");

@@ -3,8 +3,7 @@
 use super::placeholder::{holds, replaced};
 use crate::programs::NestedBody;
 use crate::programs::collect::Collector;
-use crate::programs::read::{apply, names_below};
-use crate::programs::scan::scan;
+use crate::programs::read::names_below;
 use crate::programs::table::{Style, Table};
 use crate::stream::Stream;
 use crate::word::Word;
@@ -21,10 +20,9 @@ pub(super) fn read(table: &Table, words: &[Word], collector: &mut Collector<'_>)
         None => false,
     });
     let (front, back) = words.split_at(start.unwrap_or(words.len()));
-    let level = super::styled(table, Style::Long);
     let program = collector.program.clone();
-    let scanned = scan(&program, &level, front);
-    let stdout = apply(&scanned, collector);
+    collector.keeps_listed = true;
+    let (_, stdout) = super::front(&Style::Long, table, front, &program, collector);
     let Some((option, command)) = back.split_first() else {
         return stdout;
     };

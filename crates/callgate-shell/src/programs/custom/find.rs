@@ -114,9 +114,9 @@ impl<'e> Expression<'e, '_, '_> {
 
     fn form(&self, name: &str) -> Option<&'e OptionForm> {
         let forms = &self.table.level.options;
-        let exact = forms.iter().find(|form| form.names.iter().any(|other| other == name));
+        let exact = self.table.level.index.find(forms, name).map(|(form, _)| form);
         exact.or_else(|| {
-            forms.iter().find(|form| {
+            self.table.level.index.fronts(forms).find(|form| {
                 form.names.iter().any(|other| other.strip_suffix('*').is_some_and(|front| name.starts_with(front)))
             })
         })

@@ -11,8 +11,8 @@ mod xargs;
 
 use super::collect::Collector;
 use super::read::apply;
-use super::scan::{Scan, scan};
-use super::table::{Level, Style, Table};
+use super::scan::{Scan, scan_as};
+use super::table::{Style, Table};
 use crate::stream::Stream;
 use crate::word::Word;
 
@@ -40,14 +40,15 @@ pub(super) fn read(reader: &str, table: &Table, words: &[Word], collector: &mut 
     }
 }
 
-/// The table's level, read in a common style.
-fn styled(table: &Table, style: Style) -> Level {
-    Level { style, ..table.level.clone() }
-}
-
-/// Scans words by a level and applies everything but a wrapped command, whose words are left.
-fn front<'t>(level: &'t Level, words: &[Word], collector: &mut Collector<'_>) -> (Scan<'t>, Stream) {
-    let scan = scan(&collector.program.clone(), level, words);
+/// Scans words by a table in a common style and applies what it finds; leaves both what that is and what comes out.
+fn front<'t>(
+    style: &'t Style,
+    table: &'t Table,
+    words: &'t [Word],
+    program: &'t str,
+    collector: &mut Collector<'_>,
+) -> (Scan<'t>, Stream) {
+    let scan = scan_as(style, program, &table.level, words);
     let stdout = apply(&scan, collector);
     (scan, stdout)
 }

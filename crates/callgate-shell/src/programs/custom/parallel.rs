@@ -3,8 +3,6 @@
 use super::placeholder::is_plain;
 use crate::programs::NestedBody;
 use crate::programs::collect::Collector;
-use crate::programs::read::apply;
-use crate::programs::scan::scan;
 use crate::programs::table::{Style, Table};
 use crate::stream::Stream;
 use crate::word::Word;
@@ -13,16 +11,14 @@ use crate::word::Word;
 const MAX_ARGUMENTS: usize = 50;
 
 pub(super) fn read(table: &Table, words: &[Word], collector: &mut Collector<'_>) -> Stream {
-    let level = super::styled(table, Style::Posix);
     let separator = words.iter().position(|word| word.known().is_some_and(|text| text.starts_with(":::")));
     let (front, back) = words.split_at(separator.unwrap_or(words.len()));
     let program = collector.program.clone();
-    let scanned = scan(&program, &level, front);
-    apply(&scanned, collector);
+    let (scanned, _) = super::front(&Style::Posix, table, front, &program, collector);
     if scanned.ended {
         return Stream::Data;
     }
-    let command: Option<Vec<&str>> = scanned.operands.iter().map(Word::known).collect();
+    let command: Option<Vec<&str>> = scanned.operands.iter().map(|word| word.known()).collect();
     // Only the plain case is followed: known words, one list of plain arguments.
     let arguments: Option<Vec<&str>> = match back.split_first() {
         Some((Word::Known(mark), arguments)) if mark == ":::" => arguments.iter().map(Word::known).collect(),

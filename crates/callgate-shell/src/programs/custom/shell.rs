@@ -150,5 +150,5 @@ fn form<'t>(table: &'t Table, name: &str) -> Option<&'t OptionForm> {
     // `+x` switches off what `-x` switches on, and takes the same words.
     let minus = name.strip_prefix('+').map(|rest| format!("-{rest}"));
     let wanted = minus.as_deref().unwrap_or(name);
-    table.level.options.iter().find(|form| form.names.iter().any(|other| other == wanted))
+    table.level.index.find(&table.level.options, wanted).map(|(form, _)| form)
 }

@@ -3,8 +3,7 @@
 use super::placeholder::replaced;
 use crate::programs::NestedBody;
 use crate::programs::collect::Collector;
-use crate::programs::read::apply;
-use crate::programs::scan::{Given, scan};
+use crate::programs::scan::Given;
 use crate::programs::table::{Style, Table};
 use crate::stream::Stream;
 use crate::word::Word;
@@ -13,10 +12,8 @@ use crate::word::Word;
 const MAX_LINES: usize = 100;
 
 pub(super) fn read(table: &Table, words: &[Word], collector: &mut Collector<'_>) -> Stream {
-    let level = super::styled(table, Style::Posix);
     let program = collector.program.clone();
-    let scanned = scan(&program, &level, words);
-    apply(&scanned, collector);
+    let (scanned, _) = super::front(&Style::Posix, table, words, &program, collector);
     if scanned.ended {
         return Stream::Data;
     }
@@ -25,7 +22,7 @@ pub(super) fn read(table: &Table, words: &[Word], collector: &mut Collector<'_>)
     if given("-P").filter(zero).is_some() {
         collector.opaque("as many processes at once as there are words", "-P");
     }
-    let mut command = scanned.operands.clone();
+    let mut command: Vec<Word> = scanned.operands.iter().map(|word| word.as_ref().clone()).collect();
     if command.is_empty() {
         command.push(Word::Known("echo".to_owned()));
     }
@@ -60,12 +57,12 @@ pub(super) fn read(table: &Table, words: &[Word], collector: &mut Collector<'_>)
 
 fn placeholder(named: Option<&Given<'_>>, old: Option<&Given<'_>>) -> Option<Result<String, ()>> {
     match (named, old) {
-        (Some(given), _) => Some(match given.values.first() {
-            Some((Word::Known(text), _)) => Ok(text.clone()),
+        (Some(given), _) => Some(match given.values.first().map(|(word, _)| word.as_ref()) {
+            Some(Word::Known(text)) => Ok(text.clone()),
             _ => Err(()),
         }),
-        (None, Some(given)) => Some(match given.values.first() {
-            Some((Word::Known(text), _)) => Ok(text.clone()),
+        (None, Some(given)) => Some(match given.values.first().map(|(word, _)| word.as_ref()) {
+            Some(Word::Known(text)) => Ok(text.clone()),
             Some(_) => Err(()),
             None => Ok("{}".to_owned()),
         }),
@@ -138,7 +135,13 @@ fn items(stream: &Stream, separator: Separator) -> Vec<Word> {
             };
             if found.len() > MAX_LINES { unknown() } else { found.into_iter().map(Word::Known).collect() }
         }
-        Stream::Word | Stream::Data | Stream::Environment | Stream::Fetched | Stream::Unknown => unknown(),
+        Stream::Word
+        | Stream::Number
+        | Stream::Numbers
+        | Stream::Data
+        | Stream::Environment
+        | Stream::Fetched
+        | Stream::Unknown => unknown(),
     }
 }
 

@@ -1,10 +1,10 @@
 //! The conditions of a table's lines.
 
 use super::error::TableProblem;
-use crate::programs::table::{Atom, Condition, Term};
+use crate::programs::table::{Atom, Condition, Term, Text};
 
 /// Reads what stands between `if` and the colon.
-pub(super) fn condition(text: &str) -> Result<Condition, TableProblem> {
+pub(super) fn condition<'a>(text: &'a str, keep: fn(&'a str) -> Text) -> Result<Condition, TableProblem> {
     let wrong = || TableProblem::Condition(text.to_owned());
     let mut all = Vec::new();
     let mut words = text.split_whitespace().peekable();
@@ -14,7 +14,11 @@ pub(super) fn condition(text: &str) -> Result<Condition, TableProblem> {
         if matches!(word, "and" | "or" | "not" | "no" | "if") {
             return Err(wrong());
         }
-        let any = alternatives(word).into_iter().map(atom).collect::<Option<Vec<_>>>().ok_or_else(wrong)?;
+        let any = alternatives(word)
+            .into_iter()
+            .map(|text| atom(text, keep))
+            .collect::<Option<Vec<_>>>()
+            .ok_or_else(wrong)?;
         all.push(Term { negated, any });
         match words.next() {
             None => return Ok(Condition { all }),
@@ -43,7 +47,7 @@ fn alternatives(word: &str) -> Vec<&str> {
     found
 }
 
-fn atom(text: &str) -> Option<Atom> {
+fn atom<'a>(text: &'a str, keep: fn(&'a str) -> Text) -> Option<Atom> {
     if text == "args" {
         return Some(Atom::Count(1));
     }
@@ -56,15 +60,15 @@ fn atom(text: &str) -> Option<Atom> {
         };
         let number: usize = number.parse().ok().filter(|number| (1..=99).contains(number))?;
         return Some(match glob {
-            Some(glob) => Atom::Operand(number, glob.to_owned()),
+            Some(glob) => Atom::Operand(number, keep(glob)),
             None => Atom::Count(number),
         });
     }
     match text.split_once('=') {
         _ if text.is_empty() => None,
-        Some((name, "")) => Some(Atom::Option(format!("{name}="))),
-        Some((name, glob)) if !name.is_empty() => Some(Atom::Value(name.to_owned(), glob.to_owned())),
+        Some((name, "")) => Some(Atom::Option(Text::Owned(format!("{name}=")))),
+        Some((name, glob)) if !name.is_empty() => Some(Atom::Value(keep(name), keep(glob))),
         Some(_) => None,
-        None => Some(Atom::Option(text.to_owned())),
+        None => Some(Atom::Option(keep(text))),
     }
 }

@@ -1,9 +1,12 @@
 //! Reading the text of tables: lines and blocks.
 
+mod comment;
 mod conditions;
 mod effects;
 mod error;
+mod lines;
 mod options;
+mod packed;
 mod roles;
 mod tokens;
 
@@ -12,15 +15,19 @@ mod tests;
 
 pub use error::{TableError, TableProblem};
 
-use super::table::{Atom, Condition, Example, Level, Output, Repeat, Slot, Style, Sub, Table, When};
-use tokens::{Commas, Kind, tokens};
+pub(super) use packed::{packed_level, packed_table};
+
+use super::table::{Atom, Example, Level, Style, Table, Text};
+use comment::without_comment;
+use lines::Line;
 
 /// How deep subcommands may be nested.
 const MAX_DEPTH: usize = 8;
 
 /// Reads all tables of a text. `first_line` is the number of its first line.
 pub fn parse(text: &str, origin: &str, first_line: usize) -> (Vec<Table>, Vec<TableError>) {
-    let mut reader = Reader { origin, lines: Vec::new(), position: 0, errors: Vec::new(), examples: Vec::new() };
+    let keep = |text: &str| Text::Owned(text.to_owned());
+    let mut reader = Reader { origin, keep, lines: Vec::new(), position: 0, errors: Vec::new(), examples: Vec::new() };
     for (index, raw) in text.lines().enumerate() {
         reader.take_line(raw, first_line + index);
     }
@@ -52,15 +59,10 @@ pub fn parse(text: &str, origin: &str, first_line: usize) -> (Vec<Table>, Vec<Ta
     (tables, reader.errors)
 }
 
-#[derive(Clone, Copy)]
-struct Line<'a> {
-    number: usize,
-    indent: usize,
-    text: &'a str,
-}
-
 struct Reader<'a> {
     origin: &'a str,
+    /// Makes text of the table that stays.
+    keep: fn(&'a str) -> Text,
     lines: Vec<Line<'a>>,
     position: usize,
     errors: Vec<TableError>,
@@ -89,7 +91,7 @@ impl<'a> Reader<'a> {
 
     /// Reads the lines that are indented by `indent`.
     fn level(&mut self, indent: usize) -> Level {
-        let mut level = Level { style: Style::Custom(String::new()), ..Level::default() };
+        let mut level = lines::empty_level();
         while let Some(line) = self.lines.get(self.position).copied() {
             if line.indent < indent {
                 break;
@@ -109,104 +111,36 @@ impl<'a> Reader<'a> {
         let keyword = first.strip_suffix(':').unwrap_or(first);
         let rest_column = line.indent + first.len() + 1;
         match keyword {
-            "args" => {
-                let (condition, body, column) = conditional(line, keyword)?;
-                level.args.push(When { condition, then: slots(body, column)? });
-            }
-            "none" | "does" => {
-                let (condition, body, column) = conditional(line, keyword)?;
-                let end = column + body.len();
-                let then = effects::effects(&tokens(body, column, Commas::Separate)?, end)?;
-                let list = if keyword == "none" { &mut level.none } else { &mut level.does };
-                list.push(When { condition, then });
-            }
-            "stdin" => {
-                let (condition, body, column) = conditional(line, keyword)?;
-                let mut slots = slots(body, column)?;
-                match (slots.pop(), slots.pop()) {
-                    (Some(slot), None) => level.stdin.push(When { condition, then: slot.role }),
-                    _ => return Err((column, TableProblem::NotARole(body.to_owned()))),
-                }
-            }
-            "stdout" => {
-                let (condition, body, column) = conditional(line, keyword)?;
-                let then = match body {
-                    "names" => Output::Names,
-                    "entries" => Output::Entries,
-                    "same" => Output::Same,
-                    "directory" => Output::Directory,
-                    "program" => Output::Program,
-                    "word" => Output::Word,
-                    "data" => Output::Data,
-                    "fetched" => Output::Fetched,
-                    "unknown" => Output::Unknown,
-                    _ => return Err((column, TableProblem::Output(body.to_owned()))),
-                };
-                level.stdout.push(When { condition, then });
-            }
-            "tree" => level.tree.push(match rest.trim().split_once(' ') {
-                None if rest.trim().is_empty() => Condition::default(),
-                Some(("if", text)) => {
-                    conditions::condition(text.trim_end_matches(':')).map_err(|problem| (rest_column, problem))?
-                }
-                _ => return Err((rest_column, TableProblem::ExpectedIf(rest.to_owned()))),
-            }),
-            "style" => level.style = style(rest.trim()).map_err(|problem| (rest_column, problem))?,
-            "everywhere" if rest.trim().is_empty() => level.everywhere = true,
-            "everywhere" => return Err((rest_column, TableProblem::Trailing(keyword.to_owned()))),
-            "globs" if rest.trim() == "unsafe" => level.globs_unsafe = true,
-            "globs" => return Err((rest_column, TableProblem::Globs)),
-            "options" if rest.trim() == "any" => level.options_any = true,
-            "value" => {
-                let (name, _) = rest.split_once([' ', ':']).unwrap_or((rest, ""));
-                let (condition, body, column) = conditional(line, &format!("value {name}"))?;
-                let mut slots = slots(body, column)?;
-                match (slots.pop(), slots.pop()) {
-                    (Some(slot), None) => level.values.push((name.to_owned(), When { condition, then: slot.role })),
-                    _ => return Err((column, TableProblem::NotARole(body.to_owned()))),
-                }
-            }
-            "elsewhere" => level.elsewhere = Some(rest.trim().trim_matches('"').to_owned()),
-            "example" => self.examples.push(example(line, rest, rest_column)?),
+            "example" => self.examples.push(lines::example(line, rest, rest_column)?),
             "sub" => {
-                let (names, description) =
-                    rest.split_once(':').ok_or((rest_column, TableProblem::Colon("sub".to_owned())))?;
+                let mut sub = lines::sub(rest, line.number, self.keep).map_err(|problem| (rest_column, problem))?;
                 let indent = line.indent + 2;
-                let inner = self.level(indent);
+                sub.level = self.level(indent).into();
                 if indent > 2 * MAX_DEPTH {
                     return Err((rest_column, TableProblem::TooDeep(MAX_DEPTH)));
                 }
-                let mut names: Vec<String> = names.split_whitespace().map(str::to_owned).collect();
-                let again = names.len() > 1 && names.last().is_some_and(|last| last == "again");
-                if again {
-                    names.pop();
-                }
-                level.subs.push(Sub {
-                    names,
-                    again,
-                    description: description.trim().to_owned(),
-                    line: line.number,
-                    level: inner,
-                });
+                level.subs.push(sub);
             }
             _ => {
-                let form = options::option(line.text, line.indent, line.number)?;
-                for name in &form.names {
-                    if level.options.iter().any(|other| other.names.contains(name)) {
-                        return Err((line.indent, TableProblem::TwiceOption(name.clone())));
-                    }
+                let before = level.options.len();
+                lines::entry(line, level, self.keep)?;
+                if let Some((added, earlier)) =
+                    level.options.split_last().filter(|(_, earlier)| earlier.len() == before)
+                    && let Some(name) =
+                        added.names.iter().find(|name| earlier.iter().any(|other| other.names.contains(name)))
+                {
+                    let problem = TableProblem::TwiceOption(name.to_string());
+                    level.options.pop();
+                    return Err((line.indent, problem));
                 }
-                level.options.push(form);
             }
         }
         Ok(())
     }
 
-    /// Hands styles down and checks that conditions name options that exist.
-    fn settle(&mut self, level: &mut Level, style: &Style, outer: &mut Vec<String>) {
-        if level.style == Style::Custom(String::new()) {
-            level.style = style.clone();
-        }
+    /// Hands styles down, indexes options and checks that conditions name options that exist.
+    fn settle(&mut self, level: &mut Level, style: &Style, outer: &mut Vec<Text>) {
+        lines::finish(level, style);
         let depth = outer.len();
         outer.extend(level.options.iter().flat_map(|option| option.names.iter().cloned()));
         let conditions = level
@@ -223,7 +157,7 @@ impl<'a> Reader<'a> {
         for atom in conditions.flat_map(|condition| &condition.all).flat_map(|term| &term.any) {
             if let Atom::Option(name) | Atom::Value(name, _) = atom
                 && !outer.contains(name)
-                && !(atom == &Atom::Option(name.clone()) && matches!(name.as_str(), "--help" | "--version"))
+                && !(atom == &Atom::Option(name.clone()) && matches!(name.as_ref(), "--help" | "--version"))
             {
                 missing.push(name.clone());
             }
@@ -232,108 +166,12 @@ impl<'a> Reader<'a> {
         let number = level.options.first().map_or(1, |option| option.line);
         for name in missing {
             let line = Line { number, indent: 0, text: "" };
-            self.report(&line, 0, TableProblem::ConditionOption(name));
+            self.report(&line, 0, TableProblem::ConditionOption(name.into_owned()));
         }
         let style = level.style.clone();
-        for sub in &mut level.subs {
-            self.settle(&mut sub.level, &style, outer);
+        for inner in level.subs.iter_mut().filter_map(|sub| sub.level.read_mut()) {
+            self.settle(inner, &style, outer);
         }
         outer.truncate(depth);
     }
-}
-
-/// Cuts a comment off: `#` at the front, or after two spaces and outside quotes.
-fn without_comment(text: &str) -> &str {
-    if text.starts_with('#') {
-        return "";
-    }
-    let single_quotes = text.starts_with("example ");
-    let mut quote = None;
-    let mut spaces = 0usize;
-    for (at, character) in text.char_indices() {
-        match quote {
-            Some(open) if character == open => quote = None,
-            Some(_) => {}
-            None if character == '"' || (character == '\'' && single_quotes) => quote = Some(character),
-            None if character == '#' && spaces >= 2 => {
-                return text.get(..at).unwrap_or_default().trim_end();
-            }
-            None => {}
-        }
-        spaces = if character == ' ' { spaces + 1 } else { 0 };
-    }
-    text.trim_end()
-}
-
-/// Cuts `KEYWORD [if CONDITION]: BODY`.
-fn conditional<'a>(line: &Line<'a>, keyword: &str) -> Result<(Condition, &'a str, usize), (usize, TableProblem)> {
-    let after = line.text.get(keyword.len()..).unwrap_or_default();
-    let colon = if after.starts_with(':') { Some(0) } else { after.find(": ") }
-        .or_else(|| after.ends_with(':').then(|| after.len() - 1))
-        .ok_or_else(|| (line.indent, TableProblem::Colon(keyword.to_owned())))?;
-    let head = after.get(..colon).unwrap_or_default().trim();
-    let tail = after.get(colon + 1..).unwrap_or_default();
-    let body = tail.trim();
-    let column = line.indent + keyword.len() + colon + 1 + (tail.len() - tail.trim_start().len());
-    let place = line.indent + keyword.len() + 1;
-    let condition = match head.split_once(' ') {
-        None if head.is_empty() => Condition::default(),
-        Some(("if", text)) => conditions::condition(text).map_err(|problem| (place, problem))?,
-        _ => return Err((place, TableProblem::ExpectedIf(head.to_owned()))),
-    };
-    Ok((condition, body, column))
-}
-
-fn slots(body: &str, column: usize) -> Result<Vec<Slot>, (usize, TableProblem)> {
-    let mut found: Vec<Slot> = Vec::new();
-    for token in tokens(body, column, Commas::Literal)? {
-        let (text, repeat) = match token.kind {
-            Kind::Angle(text, None) => (text, Repeat::Once),
-            Kind::Angle(text, Some('*')) => (text, Repeat::Any),
-            Kind::Angle(text, Some('+')) => (text, Repeat::Some),
-            Kind::Angle(text, Some(_)) | Kind::Optional(text) => (text, Repeat::Optional),
-            other => return Err((token.column, TableProblem::NotARole(other.shown()))),
-        };
-        let role = roles::role(text).map_err(|problem| (token.column, problem))?;
-        if found.iter().any(|slot| slot.role.takes_rest()) {
-            return Err((token.column, TableProblem::CommandLast));
-        }
-        let repeats = |repeat| matches!(repeat, Repeat::Any | Repeat::Some);
-        let is_command = role.takes_rest();
-        if repeats(repeat) && !is_command && found.iter().any(|slot| repeats(slot.repeat)) {
-            return Err((token.column, TableProblem::TwoRepeats));
-        }
-        found.push(Slot { role, repeat });
-    }
-    Ok(found)
-}
-
-fn style(text: &str) -> Result<Style, TableProblem> {
-    Ok(match text {
-        "gnu" => Style::Gnu,
-        "posix" => Style::Posix,
-        "long" => Style::Long,
-        "long-first" => Style::LongFirst,
-        "single" => Style::Single,
-        "single-first" => Style::SingleFirst,
-        "tar" => Style::Tar,
-        "none" => Style::None,
-        _ => match text.split_once(' ') {
-            Some(("custom", name)) => Style::Custom(name.trim().to_owned()),
-            _ => return Err(TableProblem::Style(text.to_owned())),
-        },
-    })
-}
-
-fn example(line: &Line<'_>, text: &str, column: usize) -> Result<Example, (usize, TableProblem)> {
-    let arrow = text.rfind(" =>").ok_or((column, TableProblem::Example))?;
-    let command = text.get(..arrow).unwrap_or_default().trim();
-    let after = arrow + " =>".len();
-    let effects_text = text.get(after..).unwrap_or_default();
-    if command.is_empty() || !(effects_text.is_empty() || effects_text.starts_with(' ')) {
-        return Err((column, TableProblem::Example));
-    }
-    let cut = tokens(effects_text, column + after, Commas::Separate)?;
-    let expected = effects::effects(&cut, column + text.len())?;
-    Ok(Example { line: line.number, command: command.to_owned(), expected })
 }

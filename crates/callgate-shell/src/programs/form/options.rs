@@ -4,13 +4,18 @@ use super::effects;
 use super::error::TableProblem;
 use super::roles;
 use super::tokens::{Commas, Kind, tokens};
-use crate::programs::table::{OptionForm, Role, Values};
+use crate::programs::table::{OptionForm, Role, Text, Values};
 
-pub(super) fn option(text: &str, column: usize, line: usize) -> Result<OptionForm, (usize, TableProblem)> {
+pub(super) fn option<'a>(
+    text: &'a str,
+    column: usize,
+    line: usize,
+    keep: fn(&'a str) -> Text,
+) -> Result<OptionForm, (usize, TableProblem)> {
     let cut = tokens(text, column, Commas::Literal)?;
     let arrow = cut.iter().position(|token| token.kind == Kind::Arrow).unwrap_or(cut.len());
     let (front, back) = cut.split_at(arrow);
-    let mut names: Vec<String> = Vec::new();
+    let mut names: Vec<Text> = Vec::new();
     let mut words: Vec<Role> = Vec::new();
     let mut optional: Option<Role> = None;
     let (mut ends, mut tree, mut takes_rest, mut everywhere) = (false, false, false, false);
@@ -28,7 +33,10 @@ pub(super) fn option(text: &str, column: usize, line: usize) -> Result<OptionFor
             Kind::Word(name)
                 if words.is_empty() && optional.is_none() && !(ends || tree || takes_rest || everywhere) =>
             {
-                names.extend(both_forms(name));
+                match both_forms(name) {
+                    Some((with, without)) => names.extend([Text::Owned(with), Text::Owned(without)]),
+                    None => names.push(keep(name)),
+                }
             }
             ref other => return Err(at(TableProblem::NameAfterValue(other.shown()))),
         }
@@ -51,11 +59,7 @@ pub(super) fn option(text: &str, column: usize, line: usize) -> Result<OptionFor
 }
 
 /// `--[no-]color` stands for `--color` and `--no-color`.
-fn both_forms(name: &str) -> Vec<String> {
-    match name.split_once("[no-]") {
-        Some((front, back)) if !back.is_empty() => {
-            vec![format!("{front}{back}"), format!("{front}no-{back}")]
-        }
-        _ => vec![name.to_owned()],
-    }
+fn both_forms(name: &str) -> Option<(String, String)> {
+    let (front, back) = name.split_once("[no-]").filter(|(_, back)| !back.is_empty())?;
+    Some((format!("{front}{back}"), format!("{front}no-{back}")))
 }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::effect::{Action, CodeOrigin, Mark};
-use crate::programs::table::{EffectTarget, RoleKind, Term, Values};
+use crate::programs::table::{EffectTarget, Repeat, RoleKind, Term, Values};
 
 fn table(text: &str) -> Table {
     let (mut tables, errors) = parse(text, "test", 1);

@@ -33,6 +33,12 @@ const ATTRIBUTES: &str = "version version_info platform maxsize byteorder execut
     md5 sha1 sha256 sha512 hexdigest digest uuid4 randint mean median system_alias machine \
     python_version";
 
+/// What of `os` and `os.path` only computes or asks the system about itself. `os` itself is no value here, so that
+/// none of its other functions is reached by another name.
+const SYSTEM: &str = "getcwd getpid getppid cpu_count name sep linesep pathsep getuid geteuid getgid getlogin uname \
+    getloadavg";
+const SYSTEM_PATHS: &str = "join basename dirname splitext split normpath isabs commonprefix commonpath";
+
 pub(super) fn read(code: &str) -> Found {
     let mut reader = Reader { found: Found::default(), bound: BTreeSet::new() };
     if reader.code(code, 0).is_none() {
@@ -86,6 +92,10 @@ impl Reader {
                     listed(ATTRIBUTES, name).then_some(())?;
                 }
                 Token::Name(name) if name == "open" => at += self.open(rest)?,
+                Token::Name(name) if name == "os" => at += system(rest)?,
+                Token::Name(name) if name == "sys" && rest.get(1) == Some(&Token::Name("path".into())) => {
+                    at += search_path(tokens.get(..at.saturating_sub(1)).unwrap_or_default(), rest)?;
+                }
                 Token::Name(name) => {
                     let keyword_argument =
                         rest.first() == Some(&Token::Other('=')) && rest.get(1) != Some(&Token::Other('='));
@@ -155,6 +165,8 @@ impl Reader {
                 Token::Name(module) if listed(MODULES, module) => {
                     self.bound.insert(module.clone());
                 }
+                // Its names are looked at where they stand.
+                Token::Name(module) if module == "os" => {}
                 Token::Other(',') => {}
                 _ => return None,
             }
@@ -290,6 +302,24 @@ impl Reader {
         }
         Some(())
     }
+}
+
+/// `.getcwd`, `.path.join` behind `os`; leaves how many tokens that takes.
+fn system(rest: &[Token]) -> Option<usize> {
+    match rest {
+        [Token::Other('.'), Token::Name(path), Token::Other('.'), Token::Name(function), ..] if path == "path" => {
+            listed(SYSTEM_PATHS, function).then_some(4)
+        }
+        [Token::Other('.'), Token::Name(name), ..] => listed(SYSTEM, name).then_some(2),
+        _ => None,
+    }
+}
+
+/// `.path` behind `sys`, where it is only printed: whoever changes the list says where modules come from.
+fn search_path(before: &[Token], rest: &[Token]) -> Option<usize> {
+    let called = matches!(before, [.., Token::Name(name), Token::Other('(')] if matches!(name.as_str(), "print" | "join" | "len"));
+    let ends = matches!(rest, [Token::Other('.'), Token::Name(_), Token::Other(')'), ..]);
+    (called && ends).then_some(2)
 }
 
 fn is_dangerous(name: &str) -> bool {

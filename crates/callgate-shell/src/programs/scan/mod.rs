@@ -1,6 +1,7 @@
 //! Telling options, their values, operands and subcommands apart, as the real parsers do.
 
 mod options;
+mod short;
 mod uncertain;
 
 #[cfg(test)]
@@ -8,23 +9,28 @@ mod tests;
 
 use crate::programs::matching::matches_glob;
 use crate::programs::paths::literal_prefix;
-use crate::programs::table::{Level, OptionForm, Role, Style};
+use crate::programs::table::{Level, OptionForm, Role, Style, Sub};
 
-use crate::word::Word;
+use crate::word::{PLAIN, Word};
+use short::Short;
+use std::borrow::Cow;
 
 /// How many words of a group path are followed (`gcloud compute instances list`).
 const MAX_GROUPS: usize = 10;
 
+/// How deep subcommands are followed, more than any table is.
+const MAX_LEVELS: usize = 10;
+
 /// What the words of an invocation are.
 pub(in crate::programs) struct Scan<'t> {
     /// The levels, from the program to its innermost subcommand.
-    pub(in crate::programs) levels: Vec<&'t Level>,
+    pub(in crate::programs) levels: Short<&'t Level, MAX_LEVELS>,
     /// The names of the levels.
-    pub(in crate::programs) names: Vec<String>,
+    pub(in crate::programs) names: Short<&'t str, { MAX_LEVELS + MAX_GROUPS }>,
     /// Options and operands in their order.
     pub(in crate::programs) events: Vec<Event<'t>>,
     /// The operands of the innermost level.
-    pub(in crate::programs) operands: Vec<Word>,
+    pub(in crate::programs) operands: Vec<Cow<'t, Word>>,
     /// What was not understood.
     pub(in crate::programs) doubts: Vec<String>,
     /// An option ends the program.
@@ -45,8 +51,8 @@ pub(in crate::programs) struct Given<'t> {
     /// The level that declares it.
     pub(in crate::programs) level: usize,
     /// As it was written.
-    pub(in crate::programs) name: String,
-    pub(in crate::programs) values: Vec<(Word, &'t Role)>,
+    pub(in crate::programs) name: Cow<'t, str>,
+    pub(in crate::programs) values: Vec<(Cow<'t, Word>, &'t Role)>,
     /// All words that follow, if its value is a command.
     pub(in crate::programs) rest: Option<(Vec<Word>, &'t Role)>,
     /// `--flag=false`.
@@ -69,14 +75,25 @@ impl<'t> Scan<'t> {
 }
 
 /// Scans the words behind the program's name.
-pub(in crate::programs) fn scan<'t>(program: &str, level: &'t Level, words: &[Word]) -> Scan<'t> {
+pub(in crate::programs) fn scan<'t>(program: &'t str, level: &'t Level, words: &'t [Word]) -> Scan<'t> {
+    scan_as(&level.style, program, level, words)
+}
+
+/// The same in another style than the table's.
+pub(in crate::programs) fn scan_as<'t>(
+    style: &'t Style,
+    program: &'t str,
+    level: &'t Level,
+    words: &'t [Word],
+) -> Scan<'t> {
     let mut scanner = Scanner {
         words,
+        outer_style: style,
         at: 0,
         options_over: false,
         found: Scan {
-            levels: vec![level],
-            names: vec![program.to_owned()],
+            levels: Short::new(level),
+            names: Short::new(program),
             events: Vec::new(),
             operands: Vec::new(),
             doubts: Vec::new(),
@@ -89,23 +106,33 @@ pub(in crate::programs) fn scan<'t>(program: &str, level: &'t Level, words: &[Wo
     scanner.found
 }
 
+/// Whether a subcommand goes by this name.
+fn is_named(sub: &Sub, text: &str) -> bool {
+    match sub.globs {
+        true => sub.names.iter().any(|name| matches_glob(name, text)),
+        false => sub.names.iter().any(|name| name == text),
+    }
+}
+
 /// Whether a word may stand for any number of words.
 pub(in crate::programs) fn is_many(word: &Word) -> bool {
     match word {
         Word::Known(_) => false,
-        Word::Glob(_) => true,
+        Word::Glob(pattern) => pattern != PLAIN,
         Word::Below { many, .. } | Word::Partly { many, .. } | Word::Unknown { many, .. } => *many,
     }
 }
 
-struct Scanner<'t, 'w> {
-    words: &'w [Word],
+struct Scanner<'t> {
+    words: &'t [Word],
+    /// The style of the outermost level.
+    outer_style: &'t Style,
     at: usize,
     options_over: bool,
     found: Scan<'t>,
 }
 
-impl<'t> Scanner<'t, '_> {
+impl<'t> Scanner<'t> {
     /// A path of groups that leads to no subcommand.
     fn groups_without_end(&mut self) {
         let in_group = self.found.names.len() > self.found.levels.len();
@@ -125,35 +152,38 @@ impl<'t> Scanner<'t, '_> {
                 return;
             }
             if self.options_over || self.style() == &Style::None {
-                self.operand(word.clone());
+                self.operand(Cow::Borrowed(word));
                 continue;
             }
             match word {
-                Word::Known(text) => self.known(text),
-                Word::Partly { prefix, why, many } => self.partly(prefix, why, *many),
+                Word::Known(text) => self.known(word, text),
+                Word::Partly { prefix, why, many } => self.partly(word, prefix, why, *many),
+                Word::Glob(pattern) if self.text_option(&literal_prefix(pattern)) => {}
                 Word::Glob(pattern) => {
                     self.perhaps_names(&literal_prefix(pattern), pattern);
-                    self.operand(word.clone());
+                    self.operand(Cow::Borrowed(word));
                 }
                 Word::Below { directory, .. } => {
                     let prefix = if directory == "." { "" } else { directory };
                     self.perhaps_names(prefix, directory);
-                    self.operand(word.clone());
+                    self.operand(Cow::Borrowed(word));
                 }
                 Word::Unknown { why, .. } => {
                     if self.options_matter() {
                         let why = why.clone();
                         self.doubt(|name| format!("{why} may be an option of {name}"));
                     }
-                    self.operand(word.clone());
+                    self.operand(Cow::Borrowed(word));
                 }
             }
         }
     }
 
     fn style(&self) -> &'t Style {
-        const GNU: &Style = &Style::Gnu;
-        self.found.level().map_or(GNU, |level| &level.style)
+        match &*self.found.levels {
+            [_, .., level] => &level.style,
+            _ => self.outer_style,
+        }
     }
 
     fn doubt(&mut self, say: impl FnOnce(&str) -> String) {
@@ -181,19 +211,18 @@ impl<'t> Scanner<'t, '_> {
         })
     }
 
-    fn operand(&mut self, word: Word) {
+    fn operand(&mut self, word: Cow<'t, Word>) {
         let Some(level) = self.found.level() else {
             return;
         };
         if self.found.operands.is_empty() && !level.subs.is_empty() {
-            if let Some(text) = word.known()
-                && let Some(sub) = level.subs.iter().find(|sub| sub.names.iter().any(|name| matches_glob(name, text)))
+            if let Cow::Borrowed(Word::Known(text)) = word
+                && let Some(sub) = level.subs.iter().find(|sub| is_named(sub, text))
             {
-                self.found.names.push(text.to_owned());
-                if !sub.again {
-                    self.found.levels.push(&sub.level);
+                let named = self.found.names.push(text);
+                if named && !sub.again && self.found.levels.push(&sub.level) {
                     self.options_over = false;
-                } else if self.found.names.len() > MAX_GROUPS {
+                } else if !named || !sub.again || self.found.names.len() > MAX_GROUPS {
                     self.doubt(|program| format!("{program} is nested too deeply"));
                     self.found.lost = true;
                 }
@@ -201,7 +230,7 @@ impl<'t> Scanner<'t, '_> {
             }
             let own = word.known().is_some() && !level.args.is_empty();
             if !own {
-                let shown = match &word {
+                let shown = match word.as_ref() {
                     Word::Known(text) => format!("subcommand {text}"),
                     _ => "the subcommand".to_owned(),
                 };
@@ -210,7 +239,7 @@ impl<'t> Scanner<'t, '_> {
                 return;
             }
         }
-        let ends_options = match &level.style {
+        let ends_options = match self.style() {
             Style::Posix | Style::LongFirst | Style::SingleFirst => true,
             _ => level.args.iter().any(|when| {
                 let at = when.then.iter().position(|slot| slot.role.takes_rest());

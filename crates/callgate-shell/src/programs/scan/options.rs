@@ -3,6 +3,7 @@
 use super::{Event, Given, Scanner, is_many};
 use crate::programs::table::{OptionForm, Role, RoleKind, Style, Values};
 use crate::word::Word;
+use std::borrow::Cow;
 
 /// What `options any` accepts.
 static ANY_OPTION: OptionForm = OptionForm {
@@ -18,28 +19,35 @@ static ANY_OPTION: OptionForm = OptionForm {
 };
 static ANY_VALUE: Role = Role { kind: RoleKind::AnyValue, tree: false, marks: Vec::new(), elsewhere: None };
 
-impl<'t> Scanner<'t, '_> {
-    pub(super) fn exact(&self, name: &str) -> Option<(usize, &'t OptionForm)> {
+impl<'t> Scanner<'t> {
+    /// The option of this name: its level, itself, and the name as the table has it.
+    pub(super) fn exact(&self, name: &str) -> Option<(usize, &'t OptionForm, &'t str)> {
         let last = self.found.levels.len().saturating_sub(1);
-        self.forms().find_map(|(index, form)| {
-            if !form.names.iter().any(|other| other == name) {
-                return None;
-            }
+        self.found.levels.iter().enumerate().rev().find_map(|(index, level)| {
+            let (form, name) = level.index.find(&level.options, name)?;
+            let accepted = index == last || level.everywhere || form.everywhere;
             // Behind a subcommand, only a call for help is certain to be the program's own.
             let foreign = index < last && form.ends && !matches!(name, "--help" | "-h" | "-help" | "-?");
-            (!foreign).then_some((index, form))
+            (accepted && !foreign).then_some((index, form, name))
         })
+    }
+
+    /// The option of one letter.
+    pub(super) fn letter(&self, letter: char) -> Option<(usize, &'t OptionForm, &'t str)> {
+        let mut name = [b'-', 0, 0, 0, 0];
+        let length = letter.encode_utf8(name.get_mut(1..)?).len().saturating_add(1);
+        self.exact(std::str::from_utf8(name.get(..length)?).ok()?)
     }
 
     /// The option whose name, ending in `=` or `*`, is at the front of the word; and the rest.
     pub(super) fn at_front<'x>(&self, text: &'x str) -> Option<(usize, &'t OptionForm, &'x str)> {
         let mut best: Option<(usize, &'t OptionForm, &'x str)> = None;
         for (index, level) in self.active() {
-            for form in level.options.iter().filter(|form| form.fronts) {
+            for form in level.index.fronts(&level.options) {
                 for name in &form.names {
                     let rest = match name.strip_suffix('*') {
                         Some(front) if !front.is_empty() => text.strip_prefix(front),
-                        _ if name.ends_with('=') && name.len() > 1 => text.strip_prefix(name.as_str()),
+                        _ if name.ends_with('=') && name.len() > 1 => text.strip_prefix(name.as_ref()),
                         _ if name.ends_with("NUMBER") => {
                             let front = name.strip_suffix("NUMBER").unwrap_or_default();
                             text.strip_prefix(front)
@@ -58,9 +66,9 @@ impl<'t> Scanner<'t, '_> {
         best
     }
 
-    pub(super) fn known(&mut self, text: &str) {
-        if let Some((level, form)) = self.exact(text) {
-            return self.give(level, form, text, None);
+    pub(super) fn known(&mut self, word: &'t Word, text: &'t str) {
+        if let Some((level, form, name)) = self.exact(text) {
+            return self.give(level, form, name, None);
         }
         if text == "--" {
             self.options_over = true;
@@ -75,11 +83,11 @@ impl<'t> Scanner<'t, '_> {
         } else if let Some((level, form, rest)) = self.at_front(text) {
             self.give_front(level, form, text, rest);
         } else {
-            self.operand(Word::Known(text.to_owned()));
+            self.operand(Cow::Borrowed(word));
         }
     }
 
-    pub(super) fn give_front(&mut self, level: usize, form: &'t OptionForm, text: &str, rest: &str) {
+    pub(super) fn give_front(&mut self, level: usize, form: &'t OptionForm, text: &'t str, rest: &str) {
         let number = form.names.iter().any(|name| name.ends_with("NUMBER"));
         let glued = (!rest.is_empty() && !number || text.ends_with('=')).then(|| Word::Known(rest.to_owned()));
         let glued = glued.filter(|_| form.values != Values::None);
@@ -87,8 +95,10 @@ impl<'t> Scanner<'t, '_> {
     }
 
     /// `-word`, `--word`, `-word=value`.
-    pub(super) fn single(&mut self, text: &str) {
-        let bare = |name: &str| name.strip_prefix("--").or(name.strip_prefix('-')).unwrap_or(name).to_owned();
+    pub(super) fn single(&mut self, text: &'t str) {
+        fn bare(name: &str) -> &str {
+            name.strip_prefix("--").or(name.strip_prefix('-')).unwrap_or(name)
+        }
         let (name, value) = match text.split_once('=') {
             Some((name, value)) => (name, Some(value)),
             None => (text, None),
@@ -103,17 +113,17 @@ impl<'t> Scanner<'t, '_> {
             Some((level, form)) => self.give_with(level, form, name, value),
             None => match self.at_front(text) {
                 Some((level, form, rest)) => self.give_front(level, form, text, rest),
-                None => self.unknown_option(name, value),
+                None => self.unknown_option(name.into(), value),
             },
         }
     }
 
-    pub(super) fn long(&mut self, text: &str) {
+    pub(super) fn long(&mut self, text: &'t str) {
         let (name, value) = match text.split_once('=') {
             Some((name, value)) => (name, Some(value)),
             None => (text, None),
         };
-        if let Some((level, form)) = self.exact(name) {
+        if let Some((level, form, name)) = self.exact(name) {
             return self.give_with(level, form, name, value);
         }
         if let Some((level, form, rest)) = self.at_front(text) {
@@ -141,7 +151,7 @@ impl<'t> Scanner<'t, '_> {
                 Abbreviation::None => {}
             }
         }
-        self.unknown_option(name, value);
+        self.unknown_option(name.into(), value);
     }
 
     pub(super) fn abbreviated(&self, name: &str) -> Abbreviation<'t> {
@@ -168,10 +178,10 @@ impl<'t> Scanner<'t, '_> {
     }
 
     /// `-abc`: flags, the last of which may have its value glued.
-    pub(super) fn short(&mut self, text: &str) {
+    pub(super) fn short(&mut self, text: &'t str) {
         if let Some((name, value)) = text.split_once('=')
             && name.len() > 2
-            && let Some((level, form)) = self.exact(name)
+            && let Some((level, form, name)) = self.exact(name)
         {
             return self.give_with(level, form, name, Some(value));
         }
@@ -180,11 +190,10 @@ impl<'t> Scanner<'t, '_> {
         }
         let body = text.get(1..).unwrap_or_default();
         for (at, letter) in body.char_indices() {
-            let name = format!("-{letter}");
             let rest = body.get(at + letter.len_utf8()..).unwrap_or_default();
-            if let Some((level, form)) = self.exact(&name) {
+            if let Some((level, form, name)) = self.letter(letter) {
                 if form.values == Values::None {
-                    self.give(level, form, &name, None);
+                    self.give(level, form, name, None);
                     continue;
                 }
                 let stripped = match self.style() {
@@ -192,17 +201,17 @@ impl<'t> Scanner<'t, '_> {
                     _ => rest,
                 };
                 let glued = (!rest.is_empty()).then(|| Word::Known(stripped.to_owned()));
-                return self.give(level, form, &name, glued);
+                return self.give(level, form, name, glued);
             }
             if letter.is_ascii_digit()
                 && let Some((level, form, "")) = self.at_front(&format!("-{letter}{rest}")).map(|(l, f, _)| (l, f, ""))
                 && form.names.iter().any(|name| name.ends_with("NUMBER"))
             {
-                return self.give(level, form, &name, None);
+                return self.give(level, form, format!("-{letter}"), None);
             }
             // Where any option is accepted, `-x5` and `-xyz` may be one.
             let glued = (!rest.is_empty()).then_some(rest);
-            self.unknown_option(&name, glued);
+            self.unknown_option(format!("-{letter}").into(), glued);
             return;
         }
     }
@@ -216,33 +225,31 @@ impl<'t> Scanner<'t, '_> {
             return;
         }
         self.at = 1;
-        for letter in text.clone().chars() {
-            let name = format!("-{letter}");
-            match self.exact(&name) {
-                Some((level, form)) => self.give(level, form, &name, None),
-                None => self.unknown_option(&name, None),
+        for letter in text.chars() {
+            match self.letter(letter) {
+                Some((level, form, name)) => self.give(level, form, name, None),
+                None => self.unknown_option(format!("-{letter}").into(), None),
             }
         }
     }
 
-    pub(super) fn unknown_option(&mut self, name: &str, value: Option<&str>) {
-        if self.found.levels.iter().any(|level| level.options_any) && self.any_option(name, value) {
+    pub(super) fn unknown_option(&mut self, name: Cow<'t, str>, value: Option<&str>) {
+        if self.found.levels.iter().any(|level| level.options_any) && self.any_option(&name, value) {
             return;
         }
-        let name = name.to_owned();
         self.doubt(|program| format!("option {name} of {program} is not known"));
     }
 
     /// An option where any is accepted: words up to the next option are its values.
-    pub(super) fn any_option(&mut self, name: &str, value: Option<&str>) -> bool {
+    pub(super) fn any_option(&mut self, name: &Cow<'t, str>, value: Option<&str>) -> bool {
         let Some(level) = self.found.level() else {
             return false;
         };
         let mut given = Given {
             form: &ANY_OPTION,
             level: self.found.levels.len().saturating_sub(1),
-            name: name.to_owned(),
-            values: value.map(|value| (Word::Known(value.to_owned()), &ANY_VALUE)).into_iter().collect(),
+            name: name.clone(),
+            values: value.map(|value| (Cow::Owned(Word::Known(value.to_owned())), &ANY_VALUE)).into_iter().collect(),
             rest: None,
             negated: false,
         };
@@ -257,7 +264,7 @@ impl<'t> Scanner<'t, '_> {
                 return false;
             }
             while let Some(word) = self.words.get(self.at).filter(|word| !is_option(word)) {
-                given.values.push((word.clone(), &ANY_VALUE));
+                given.values.push((Cow::Borrowed(word), &ANY_VALUE));
                 self.at += 1;
             }
         }
@@ -265,7 +272,7 @@ impl<'t> Scanner<'t, '_> {
         true
     }
 
-    pub(super) fn give_with(&mut self, level: usize, form: &'t OptionForm, name: &str, value: Option<&str>) {
+    pub(super) fn give_with(&mut self, level: usize, form: &'t OptionForm, name: &'t str, value: Option<&str>) {
         let Some(value) = value else {
             return self.give(level, form, name, None);
         };
@@ -276,7 +283,7 @@ impl<'t> Scanner<'t, '_> {
         match value.to_ascii_lowercase().as_str() {
             "true" | "1" | "yes" | "on" if switches => self.give(level, form, name, None),
             "false" | "0" | "no" | "off" if switches => {
-                let given = Given { form, level, name: name.to_owned(), values: Vec::new(), rest: None, negated: true };
+                let given = Given { form, level, name: name.into(), values: Vec::new(), rest: None, negated: true };
                 self.found.events.push(Event::Given(given));
             }
             _ => {
@@ -287,12 +294,18 @@ impl<'t> Scanner<'t, '_> {
     }
 
     /// Notes an option and takes its values.
-    pub(super) fn give(&mut self, level: usize, form: &'t OptionForm, name: &str, glued: Option<Word>) {
-        let mut given = Given { form, level, name: name.to_owned(), values: Vec::new(), rest: None, negated: false };
+    pub(super) fn give(
+        &mut self,
+        level: usize,
+        form: &'t OptionForm,
+        name: impl Into<Cow<'t, str>>,
+        glued: Option<Word>,
+    ) {
+        let mut given = Given { form, level, name: name.into(), values: Vec::new(), rest: None, negated: false };
         let mut surplus = Vec::new();
         match &form.values {
             Values::None => {}
-            Values::Optional(role) => given.values.extend(glued.map(|word| (word, role))),
+            Values::Optional(role) => given.values.extend(glued.map(|word| (Cow::Owned(word), role))),
             Values::Words(roles) => {
                 let mut glued = glued;
                 for role in roles {
@@ -308,11 +321,11 @@ impl<'t> Scanner<'t, '_> {
                         continue;
                     }
                     let word = match glued.take() {
-                        Some(word) => word,
+                        Some(word) => Cow::Owned(word),
                         None => match self.words.get(self.at) {
                             Some(word) => {
                                 self.at += 1;
-                                word.clone()
+                                Cow::Borrowed(word)
                             }
                             None => break,
                         },
@@ -331,7 +344,7 @@ impl<'t> Scanner<'t, '_> {
         self.found.events.push(Event::Given(given));
         // A value that may be several words leaves the others as operands, or as options.
         for word in surplus {
-            if !matches!(word, Word::Glob(_)) && self.options_matter() && !self.options_over {
+            if !matches!(word.as_ref(), Word::Glob(_)) && self.options_matter() && !self.options_over {
                 self.doubt(|program| format!("an unquoted value may hold options of {program}"));
             }
             self.operand(word);

@@ -5,15 +5,15 @@ use super::options::Abbreviation;
 use crate::effect::Action;
 use crate::programs::table::{Atom, EffectForm, Level, Role, RoleKind, Style, Values};
 use crate::word::Word;
+use std::borrow::Cow;
 
-impl Scanner<'_, '_> {
+impl<'t> Scanner<'t> {
     /// A word with a known front: an option if that starts like one.
-    pub(super) fn partly(&mut self, prefix: &str, why: &str, many: bool) {
+    pub(super) fn partly(&mut self, word: &'t Word, prefix: &'t str, why: &str, many: bool) {
         let value = |rest: &str| match rest {
             "" => Word::Unknown { why: why.to_owned(), many },
             _ => Word::Partly { prefix: rest.to_owned(), why: why.to_owned(), many },
         };
-        let word = Word::Partly { prefix: prefix.to_owned(), why: why.to_owned(), many };
         let shown = format!("{prefix}{why}");
         if let Some((level, form, rest)) = self.at_front(prefix)
             && form.values != Values::None
@@ -27,10 +27,11 @@ impl Scanner<'_, '_> {
             if may_become && self.options_matter() {
                 self.doubt(|program| format!("{shown} may be an option of {program}"));
             }
-            return self.operand(word);
+            return self.operand(Cow::Borrowed(word));
         }
         if let Some((name, rest)) = prefix.split_once('=') {
-            let found = self.exact(name).or_else(|| match self.abbreviated(name) {
+            let exact = self.exact(name).map(|(level, form, _)| (level, form));
+            let found = exact.or_else(|| match self.abbreviated(name) {
                 Abbreviation::Option(level, form) if self.style() != &Style::Long => Some((level, form)),
                 _ => None,
             });
@@ -40,19 +41,38 @@ impl Scanner<'_, '_> {
         } else if !prefix.starts_with("--") && !matches!(self.style(), Style::Single | Style::SingleFirst) {
             let body = prefix.get(1..).unwrap_or_default();
             for (at, letter) in body.char_indices() {
-                let name = format!("-{letter}");
-                let Some((level, form)) = self.exact(&name) else {
+                let Some((level, form, name)) = self.letter(letter) else {
                     break;
                 };
                 if form.values == Values::None {
-                    self.give(level, form, &name, None);
+                    self.give(level, form, name, None);
                     continue;
                 }
                 let rest = body.get(at + letter.len_utf8()..).unwrap_or_default();
-                return self.give(level, form, &name, Some(value(rest)));
+                return self.give(level, form, name, Some(value(rest)));
             }
         }
         self.doubt(|program| format!("{shown} may be any option of {program}"));
+    }
+
+    /// `--include=*.c` without quotes: whatever files are called so, they are this option with some text.
+    pub(super) fn text_option(&mut self, prefix: &str) -> bool {
+        let Some((name, _)) = prefix.split_once('=').filter(|(name, _)| name.starts_with("--")) else {
+            return false;
+        };
+        let Some((level, form, _)) = self.exact(name) else {
+            return false;
+        };
+        let text = match &form.values {
+            Values::None => false,
+            Values::Optional(role) => role.kind == RoleKind::Text,
+            Values::Words(roles) => matches!(roles.as_slice(), [role] if role.kind == RoleKind::Text),
+        };
+        if text {
+            let value = Word::Unknown { why: "names of files".to_owned(), many: false };
+            self.give(level, form, name.to_owned(), Some(value));
+        }
+        text
     }
 
     /// File names that a program may take for options.

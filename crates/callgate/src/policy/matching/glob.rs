@@ -4,13 +4,12 @@
 //! walks the components once and keeps the set of segments that may come next in the bits of a number, so the work is
 //! the product of the two lengths, whatever the pattern.
 
-use serde::{Deserialize, Serialize};
-
 use super::name::{self, Tokens};
 use super::{Fit, Pool, Span, Text};
+use crate::policy::stored::{Flat, List, flat_struct};
 
 /// Where a glob starts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Anchor {
     /// At `/`.
     Absolute,
@@ -21,7 +20,7 @@ pub(crate) enum Anchor {
 }
 
 /// One component of a glob.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Segment {
     /// `**`.
     Many,
@@ -32,12 +31,55 @@ pub(crate) enum Segment {
 }
 
 /// A compiled glob.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Glob {
     pub anchor: Anchor,
     /// `!`: takes names out again.
     pub negated: bool,
     pub segments: Span,
+}
+flat_struct!(Glob { anchor: Anchor, negated: bool, segments: Span });
+
+impl Flat for Anchor {
+    const SIZE: usize = 1;
+
+    fn put(&self, to: &mut Vec<u8>) {
+        (*self as u8).put(to);
+    }
+
+    fn take(from: &mut &[u8]) -> Option<Self> {
+        Some(match u8::take(from)? {
+            0 => Self::Absolute,
+            1 => Self::Home,
+            2 => Self::Workspace,
+            _ => return None,
+        })
+    }
+}
+
+impl Flat for Segment {
+    const SIZE: usize = 1 + Text::SIZE;
+
+    fn put(&self, to: &mut Vec<u8>) {
+        let (kind, text) = match self {
+            Self::Many => (0_u8, Text::default()),
+            Self::Literal(text) => (1, *text),
+            Self::Pattern(text) => (2, *text),
+        };
+        kind.put(to);
+        text.put(to);
+    }
+
+    fn take(from: &mut &[u8]) -> Option<Self> {
+        let kind = u8::take(from)?;
+        let text = Text::take(from)?;
+        Some(match kind {
+            0 => Self::Many,
+            1 => Self::Literal(text),
+            2 => Self::Pattern(text),
+            _ => return None,
+        })
+    }
 }
 
 /// More segments than this are refused, so that sets of them fit into a number.
@@ -139,7 +181,7 @@ pub(crate) fn compile(
     pattern: &str,
     base: &Base,
     pool: &mut Pool,
-    segments: &mut Vec<Segment>,
+    segments: &mut List<Segment>,
 ) -> Result<Glob, GlobError> {
     let (negated, pattern) = match pattern.strip_prefix('!') {
         Some(rest) => (true, rest),
@@ -189,7 +231,7 @@ pub(crate) fn compile(
     if compiled.len() > MAXIMUM_SEGMENTS {
         return Err(GlobError::TooDeep);
     }
-    Ok(Glob { anchor, negated, segments: Span::append(segments, compiled) })
+    Ok(Glob { anchor, negated, segments: segments.append(compiled) })
 }
 
 /// Quotes what would be special in a pattern.
@@ -462,7 +504,7 @@ mod tests {
     use super::*;
 
     fn relate(glob: &str, path: &str, shell: Option<&str>, tree: bool, floating_counts: bool) -> Relation {
-        let (mut pool, mut segments) = (Pool::default(), Vec::new());
+        let (mut pool, mut segments) = (Pool::default(), List::default());
         let glob = compile(glob, &Base::Workspace, &mut pool, &mut segments).unwrap();
         let prefix: &[Prefix<'_>] = match glob.anchor {
             Anchor::Absolute => &[],
@@ -471,7 +513,7 @@ mod tests {
         };
         let components: Vec<&[u8]> = path.split('/').filter(|name| !name.is_empty()).map(str::as_bytes).collect();
         let names = shell.map(|shell| ShellName::parse(shell).unwrap());
-        Pattern { prefix, segments: glob.segments.of(&segments), pool: &pool }.relate(&Subject {
+        Pattern { prefix, segments: &glob.segments.of(&segments), pool: &pool }.relate(&Subject {
             components: &components,
             following: names.as_deref().map_or(Following::Nothing, Following::Shell),
             tree,
@@ -561,7 +603,7 @@ mod tests {
 
     #[test]
     fn mistakes() {
-        let compile = |text: &str| compile(text, &Base::Workspace, &mut Pool::default(), &mut Vec::new());
+        let compile = |text: &str| compile(text, &Base::Workspace, &mut Pool::default(), &mut List::default());
         assert_eq!(compile("/a/../b"), Err(GlobError::Parent));
         assert_eq!(compile("~bob/x"), Err(GlobError::OtherHome));
         assert_eq!(compile("/a/x**"), Err(GlobError::PartialMany));

@@ -12,7 +12,12 @@ pub(crate) mod table;
 pub(crate) mod tools;
 pub(crate) mod words;
 
+use std::borrow::Cow;
+use std::sync::{Arc, OnceLock};
+
 use serde::{Deserialize, Serialize};
+
+use super::stored::{Flat, Image, List, Section, Writer, flat_struct};
 
 /// Whether a condition holds, from the least to the most certain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,29 +47,74 @@ pub(crate) enum Side {
 }
 
 /// A piece of the text that all rules of a policy share.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Text {
+    /// The chunk it lies in, and where it starts there.
     start: u32,
     length: u32,
 }
+flat_struct!(Text { start: u32, length: u32 });
 
-/// All text of a compiled policy, in one piece.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(crate) struct Pool(String);
+/// All text of a compiled policy, in chunks, each of which is a page where it is stored. A text lies in one chunk.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Pool {
+    chunks: Vec<OnceLock<String>>,
+    /// Where chunks come from that are not read yet.
+    stored: Option<(Arc<Image>, Section)>,
+}
+
+/// So many bits of [`Text::start`] say where in the chunk.
+const OFFSET_BITS: u32 = 12;
 
 impl Pool {
     /// Adds a text. A pool beyond 4 GB gives empty texts; files are limited to far less.
     pub(crate) fn add(&mut self, text: &str) -> Text {
-        let (Ok(start), Ok(length)) = (u32::try_from(self.0.len()), u32::try_from(text.len())) else {
+        let used = self.chunks.last().and_then(OnceLock::get).map_or(usize::MAX, String::len);
+        if used.saturating_add(text.len()) >= 1 << OFFSET_BITS {
+            self.chunks.push(OnceLock::from(String::new()));
+        }
+        let chunk = u32::try_from(self.chunks.len().saturating_sub(1)).ok().filter(|chunk| *chunk < 1 << 20);
+        let (Some(chunk), Ok(length), Some(last)) =
+            (chunk, u32::try_from(text.len()), self.chunks.last_mut().and_then(OnceLock::get_mut))
+        else {
             return Text::default();
         };
-        self.0.push_str(text);
-        Text { start, length }
+        let offset = u32::try_from(last.len()).unwrap_or_default();
+        last.push_str(text);
+        Text { start: chunk << OFFSET_BITS | offset, length }
     }
 
     pub(crate) fn get(&self, text: Text) -> &str {
-        let start = text.start as usize;
-        self.0.get(start..start.saturating_add(text.length as usize)).unwrap_or_default()
+        let number = (text.start >> OFFSET_BITS) as usize;
+        let start = (text.start & ((1 << OFFSET_BITS) - 1)) as usize;
+        let Some(chunk) = self.chunks.get(number) else { return "" };
+        let chunk = chunk.get_or_init(|| self.read(number));
+        chunk.get(start..start.saturating_add(text.length as usize)).unwrap_or_default()
+    }
+
+    fn read(&self, number: usize) -> String {
+        let Some((image, section)) = &self.stored else { return String::new() };
+        String::from_utf8(image.page(section.first as usize, number)).unwrap_or_else(|_| {
+            image.damaged();
+            String::new()
+        })
+    }
+
+    /// Writes all text.
+    pub(crate) fn store(&self, writer: &mut Writer) -> Section {
+        let section =
+            Section { first: writer.next_page(), length: u32::try_from(self.chunks.len()).unwrap_or(u32::MAX) };
+        for number in 0..self.chunks.len() {
+            let chunk = self.chunks.get(number).map(|chunk| chunk.get_or_init(|| self.read(number)).clone());
+            writer.page(chunk.unwrap_or_default().into_bytes());
+        }
+        section
+    }
+
+    /// The text that lies in a section of a file.
+    pub(crate) fn open(image: &Arc<Image>, section: Section) -> Self {
+        let chunks = (0..section.length).map(|_| OnceLock::new()).collect();
+        Self { chunks, stored: Some((Arc::clone(image), section)) }
     }
 }
 
@@ -74,17 +124,25 @@ pub(crate) struct Span {
     start: u32,
     end: u32,
 }
+flat_struct!(Span { start: u32, end: u32 });
 
 impl Span {
-    /// Appends `items` to `list` and says where they are.
-    pub(crate) fn append<T>(list: &mut Vec<T>, items: impl IntoIterator<Item = T>) -> Self {
-        let start = u32::try_from(list.len()).unwrap_or(u32::MAX);
-        list.extend(items);
-        Self { start, end: u32::try_from(list.len()).unwrap_or(u32::MAX) }
+    pub(crate) fn new(start: usize, end: usize) -> Self {
+        let number = |number| u32::try_from(number).unwrap_or(u32::MAX);
+        Self { start: number(start), end: number(end) }
     }
 
-    pub(crate) fn of<T>(self, list: &[T]) -> &[T] {
-        list.get(self.start as usize..self.end as usize).unwrap_or_default()
+    /// The values of the range.
+    pub(crate) fn of<T: Flat>(self, list: &List<T>) -> Cow<'_, [T]> {
+        list.slice(self)
+    }
+
+    pub(crate) fn bounds(self) -> (usize, usize) {
+        (self.start as usize, self.end as usize)
+    }
+
+    pub(crate) fn len(self) -> usize {
+        self.end.saturating_sub(self.start) as usize
     }
 
     pub(crate) fn is_empty(self) -> bool {

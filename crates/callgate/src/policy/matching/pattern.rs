@@ -6,9 +6,9 @@
 use std::sync::OnceLock;
 
 use regex_syntax::hir::literal::Extractor;
-use serde::{Deserialize, Serialize};
 
-use super::{Pool, Text};
+use super::{Pool, Span, Text};
+use crate::policy::stored::List;
 
 /// How far a backtracking pattern may go.
 const BACKTRACK_LIMIT: usize = 100_000;
@@ -16,10 +16,9 @@ const BACKTRACK_LIMIT: usize = 100_000;
 const SIZE_LIMIT: usize = 1 << 20;
 
 /// All patterns of a policy.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Debug, Default)]
 pub(crate) struct Patterns {
-    sources: Vec<Text>,
-    #[serde(skip)]
+    sources: List<Text>,
     compiled: OnceLock<Box<[OnceLock<Compiled>]>>,
 }
 
@@ -117,23 +116,28 @@ impl Compiled {
 }
 
 impl Patterns {
+    /// Patterns with these sources.
+    pub(crate) fn new(sources: List<Text>) -> Self {
+        Self { sources, compiled: OnceLock::new() }
+    }
+
     /// All sources.
-    pub(crate) fn all(&self) -> &[Text] {
+    pub(crate) fn sources(&self) -> &List<Text> {
         &self.sources
     }
 
-    /// The list itself, for adding several at once.
-    pub(crate) fn sources(&mut self) -> &mut Vec<Text> {
-        &mut self.sources
+    /// Adds several at once.
+    pub(crate) fn append(&mut self, sources: Vec<Text>) -> Span {
+        self.sources.append(sources)
     }
 
     /// Searches a text for the pattern of this number.
     pub(crate) fn search(&self, number: usize, pool: &Pool, text: &str) -> Found {
-        let compiled = self.compiled.get_or_init(|| self.sources.iter().map(|_| OnceLock::new()).collect());
+        let compiled = self.compiled.get_or_init(|| (0..self.sources.len()).map(|_| OnceLock::new()).collect());
         let (Some(slot), Some(source)) = (compiled.get(number), self.sources.get(number)) else {
             return Found::Overrun;
         };
-        slot.get_or_init(|| Compiled::new(pool.get(*source))).search(text)
+        slot.get_or_init(|| Compiled::new(pool.get(source))).search(text)
     }
 }
 
@@ -144,7 +148,7 @@ mod tests {
     fn search(source: &str, text: &str) -> Found {
         check(source).unwrap();
         let (mut pool, mut patterns) = (Pool::default(), Patterns::default());
-        patterns.sources().push(pool.add(source));
+        patterns.append(vec![pool.add(source)]);
         patterns.search(0, &pool, text)
     }
 

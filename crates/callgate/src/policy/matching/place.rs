@@ -5,13 +5,15 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::glob::{self, Anchor, Base, Following, Glob, GlobError, Pattern, Prefix, Segment, ShellName, Subject};
-use super::table::Table;
-use super::{Fit, Pool, hash, name};
+use super::table::{Table, TableSections};
+use super::{Fit, Pool, Span, Text, hash, name};
 use crate::path::{Place, Rest, Zone};
+use crate::policy::stored::{Image, List, Section, Writer, flat_struct};
 
 const LITERAL: u8 = 1;
 const FRONT: u8 = 2;
@@ -22,30 +24,53 @@ const INNER: u8 = 4;
 const PIECE: usize = 3;
 
 /// All path globs of a policy.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct PathLists {
-    globs: Vec<Glob>,
-    segments: Vec<Segment>,
+    globs: List<Glob>,
+    segments: List<Segment>,
     /// The list each glob belongs to.
-    owners: Vec<u32>,
+    owners: List<u32>,
+    /// How many lists there are.
     lists: u32,
     named: Table,
-    /// Globs without a usable name.
-    loose: Vec<u32>,
     /// Anchored globs by the fixed part in front, sorted.
-    below: Vec<Below>,
-    /// Anchored globs with a pattern behind the fixed part.
-    wild: Vec<u32>,
-    /// Globs in which a name may stand at any depth.
-    floating: Vec<u32>,
+    below: List<Below>,
+    /// Numbers of globs, which the following are ranges of.
+    numbers: List<u32>,
+    groups: Groups,
 }
 
+/// Globs that are looked at together.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+struct Groups {
+    /// Globs without a usable name.
+    loose: Span,
+    /// Anchored globs with a pattern behind the fixed part.
+    wild: Span,
+    /// Globs in which a name may stand at any depth.
+    floating: Span,
+}
+
+/// Where the parts lie in a file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct PathSections {
+    globs: Section,
+    segments: Section,
+    owners: Section,
+    lists: u32,
+    named: TableSections,
+    below: Section,
+    numbers: Section,
+    groups: Groups,
+}
+
+#[derive(Debug, Clone, Copy)]
 struct Below {
     anchor: Anchor,
-    fixed: String,
+    fixed: Text,
     glob: u32,
 }
+flat_struct!(Below { anchor: Anchor, fixed: Text, glob: u32 });
 
 /// Who and where the caller is: the directories that `~` and `./` stand for.
 pub(crate) struct Surroundings<'a> {
@@ -90,8 +115,8 @@ impl PathLists {
         for pattern in patterns {
             for pattern in glob::expand_braces(pattern)? {
                 let glob = glob::compile(&pattern, base, pool, &mut self.segments)?;
-                self.globs.push(glob);
-                self.owners.push(list);
+                self.globs.append([glob]);
+                self.owners.append([list]);
             }
         }
         self.lists = self.lists.saturating_add(1);
@@ -104,24 +129,26 @@ impl PathLists {
     }
 
     /// Files all globs. Call once, after the last list was added.
-    pub(crate) fn index(&mut self, pool: &Pool) {
-        let keys: Vec<Vec<u64>> = self.globs.iter().map(|glob| keys(glob.segments.of(&self.segments), pool)).collect();
+    pub(crate) fn index(&mut self, pool: &mut Pool) {
+        let keys: Vec<Vec<u64>> = self.globs.iter().map(|glob| keys(&glob.segments.of(&self.segments), pool)).collect();
         let mut counts: HashMap<u64, usize> = HashMap::new();
         for key in keys.iter().flatten() {
             let count = counts.entry(*key).or_default();
             *count = count.saturating_add(1);
         }
         let mut entries = Vec::with_capacity(keys.len());
+        let (mut loose, mut wild, mut floating) = (Vec::new(), Vec::new(), Vec::new());
+        let mut below: Vec<(Anchor, String, u32)> = Vec::new();
         for (number, (glob, keys)) in self.globs.iter().zip(&keys).enumerate() {
             let number = u32::try_from(number).unwrap_or(u32::MAX);
             let segments = glob.segments.of(&self.segments);
             match keys.iter().min_by_key(|key| counts.get(key)) {
                 Some(key) => entries.push((*key, number)),
-                None => self.loose.push(number),
+                None => loose.push(number),
             }
             let last = segments.len().saturating_sub(1);
             if segments.iter().take(last).any(|segment| *segment == Segment::Many) {
-                self.floating.push(number);
+                floating.push(number);
                 for segment in segments.iter().take(last) {
                     if let Segment::Literal(text) = segment {
                         entries.push((hash(INNER, pool.get(*text).as_bytes()), number));
@@ -137,12 +164,50 @@ impl PathLists {
                 })
                 .collect();
             if segments.get(fixed.len()).is_some_and(|segment| *segment != Segment::Many) {
-                self.wild.push(number);
+                wild.push(number);
             }
-            self.below.push(Below { anchor: glob.anchor, fixed: fixed.join("/"), glob: number });
+            below.push((glob.anchor, fixed.join("/"), number));
         }
-        self.below.sort_by(|left, right| (left.anchor, &left.fixed).cmp(&(right.anchor, &right.fixed)));
+        below.sort();
+        self.below.append(below.into_iter().map(|(anchor, fixed, glob)| Below {
+            anchor,
+            fixed: pool.add(&fixed),
+            glob,
+        }));
+        self.groups = Groups {
+            loose: self.numbers.append(loose),
+            wild: self.numbers.append(wild),
+            floating: self.numbers.append(floating),
+        };
         self.named = Table::new(entries);
+    }
+
+    /// Writes all lists.
+    pub(crate) fn store(&self, writer: &mut Writer) -> PathSections {
+        PathSections {
+            globs: self.globs.store(writer),
+            segments: self.segments.store(writer),
+            owners: self.owners.store(writer),
+            lists: self.lists,
+            named: self.named.store(writer),
+            below: self.below.store(writer),
+            numbers: self.numbers.store(writer),
+            groups: self.groups,
+        }
+    }
+
+    /// The lists that lie in a file.
+    pub(crate) fn open(image: &Arc<Image>, sections: PathSections) -> Self {
+        Self {
+            globs: List::open(image, sections.globs),
+            segments: List::open(image, sections.segments),
+            owners: List::open(image, sections.owners),
+            lists: sections.lists,
+            named: Table::open(image, sections.named),
+            below: List::open(image, sections.below),
+            numbers: List::open(image, sections.numbers),
+            groups: sections.groups,
+        }
     }
 
     /// The globs that have to do with a place.
@@ -177,24 +242,24 @@ impl PathLists {
     }
 
     fn look_up(&self, subject: &Subject<'_>, around: &Surroundings<'_>, pool: &Pool) -> Vec<Hit> {
-        let candidates = self.candidates(subject, around);
+        let candidates = self.candidates(subject, around, pool);
         candidates.iter().filter_map(|number| self.hit(*number, subject, around, pool)).collect()
     }
 
     /// The numbers of all globs that may have to do with a subject, in order.
-    fn candidates(&self, subject: &Subject<'_>, around: &Surroundings<'_>) -> Vec<u32> {
-        let mut candidates = self.loose.clone();
+    fn candidates(&self, subject: &Subject<'_>, around: &Surroundings<'_>, pool: &Pool) -> Vec<u32> {
+        let mut candidates = self.groups.loose.of(&self.numbers).into_owned();
         if !self.named.is_empty() {
             for component in subject.components {
-                candidates.extend_from_slice(self.named.get(hash(LITERAL, component)));
+                candidates.extend_from_slice(&self.named.get(hash(LITERAL, component)));
                 if let (Some(front), Some(back)) = (component.get(..PIECE), back(component)) {
-                    candidates.extend_from_slice(self.named.get(hash(FRONT, front)));
-                    candidates.extend_from_slice(self.named.get(hash(BACK, back)));
+                    candidates.extend_from_slice(&self.named.get(hash(FRONT, front)));
+                    candidates.extend_from_slice(&self.named.get(hash(BACK, back)));
                 }
             }
         }
         if subject.tree || !matches!(subject.following, Following::Nothing) {
-            self.search(subject, around, &mut candidates);
+            self.search(subject, around, pool, &mut candidates);
         }
         candidates.sort_unstable();
         candidates.dedup();
@@ -202,12 +267,12 @@ impl PathLists {
     }
 
     /// Adds the globs that may lie below a directory.
-    fn search(&self, subject: &Subject<'_>, around: &Surroundings<'_>, candidates: &mut Vec<u32>) {
-        candidates.extend_from_slice(&self.wild);
+    fn search(&self, subject: &Subject<'_>, around: &Surroundings<'_>, pool: &Pool, candidates: &mut Vec<u32>) {
+        candidates.extend_from_slice(&self.groups.wild.of(&self.numbers));
         if subject.floating_counts || matches!(subject.following, Following::Shell(_)) {
-            candidates.extend_from_slice(&self.floating);
+            candidates.extend_from_slice(&self.groups.floating.of(&self.numbers));
         } else if let (true, Some(last)) = (subject.changes, subject.components.last()) {
-            candidates.extend_from_slice(self.named.get(hash(INNER, last)));
+            candidates.extend_from_slice(&self.named.get(hash(INNER, last)));
         }
         for anchor in [Anchor::Absolute, Anchor::Home, Anchor::Workspace] {
             for prefix in around.prefixes(anchor) {
@@ -218,39 +283,41 @@ impl PathLists {
                 });
                 if agrees {
                     let inside = subject.components.get(length..).unwrap_or_default();
-                    candidates.extend(self.range(anchor, inside));
+                    self.range(anchor, inside, pool, candidates);
                 }
             }
         }
     }
 
     /// Anchored globs whose fixed part lies below `directory`.
-    fn range(&self, anchor: Anchor, directory: &[&[u8]]) -> impl Iterator<Item = u32> {
+    fn range(&self, anchor: Anchor, directory: &[&[u8]], pool: &Pool, candidates: &mut Vec<u32>) {
         let mut fixed = String::new();
         for component in directory {
             fixed.push_str(&String::from_utf8_lossy(component));
             fixed.push('/');
         }
-        let start = self.below.partition_point(|below| (below.anchor, below.fixed.as_str()) < (anchor, fixed.as_str()));
-        self.below
-            .get(start..)
-            .unwrap_or_default()
-            .iter()
-            .take_while(move |below| below.anchor == anchor && below.fixed.starts_with(&fixed))
-            .map(|below| below.glob)
+        let key = |below: &Below| (below.anchor, pool.get(below.fixed));
+        let start = self.below.partition_point(|below| key(below) < (anchor, fixed.as_str()));
+        candidates.extend(
+            (start..self.below.len())
+                .map_while(|number| self.below.get(number))
+                .take_while(|below| below.anchor == anchor && pool.get(below.fixed).starts_with(&fixed))
+                .map(|below| below.glob),
+        );
     }
 
     fn hit(&self, number: u32, subject: &Subject<'_>, around: &Surroundings<'_>, pool: &Pool) -> Option<Hit> {
         let glob = self.globs.get(number as usize)?;
         let mut hit = Hit {
-            list: *self.owners.get(number as usize)?,
+            list: self.owners.get(number as usize)?,
             negated: glob.negated,
             touches: Fit::No,
             covers_own: false,
             covers_any: false,
         };
+        let segments = glob.segments.of(&self.segments);
         for (index, prefix) in around.prefixes(glob.anchor).iter().enumerate() {
-            let relation = Pattern { prefix, segments: glob.segments.of(&self.segments), pool }.relate(subject);
+            let relation = Pattern { prefix, segments: &segments, pool }.relate(subject);
             hit.touches = hit.touches.max(relation.touches);
             hit.covers_any |= relation.covers;
             hit.covers_own |= relation.covers && (index == 0 && around.first_is_own || glob.anchor != Anchor::Home);
@@ -398,10 +465,10 @@ mod tests {
         ) {
             let (mut lists, mut pool) = (PathLists::default(), Pool::default());
             let usable = globs.iter().map(String::as_str).filter(|glob| {
-                glob::compile(glob, &Base::Workspace, &mut Pool::default(), &mut Vec::new()).is_ok()
+                glob::compile(glob, &Base::Workspace, &mut Pool::default(), &mut List::default()).is_ok()
             });
             lists.add(usable, &Base::Workspace, &mut pool).unwrap();
-            lists.index(&pool);
+            lists.index(&mut pool);
             let around = Surroundings::new(Some(Path::new("/home/me")), Some(Path::new("/w")));
             let components = components(Path::new(&path));
             let names = shell.as_deref().and_then(ShellName::parse);
@@ -411,7 +478,7 @@ mod tests {
                 None => Following::Nothing,
             };
             let subject = Subject { components: &components, following, tree, floating_counts, changes };
-            let candidates = lists.candidates(&subject, &around);
+            let candidates = lists.candidates(&subject, &around, &pool);
             for number in 0..lists.len() as u32 {
                 if lists.hit(number, &subject, &around, &pool).is_some() {
                     prop_assert!(candidates.contains(&number), "{:?} {path} {shell:?}", globs);

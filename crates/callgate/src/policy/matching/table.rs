@@ -3,22 +3,49 @@
 //! Two keys with the same hash share an entry. That costs a comparison and nothing else, because whoever looks something
 //! up compares it afterwards.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use super::Span;
+use crate::policy::stored::{Image, List, Section, Writer, flat_struct};
 
-#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Slot {
     hash: u64,
     values: Span,
 }
+flat_struct!(Slot { hash: u64, values: Span });
 
 /// The table. Build it once with [`Table::new`].
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Table {
     /// A power of two, at most half full, so that a search ends.
-    slots: Vec<Slot>,
-    values: Vec<u32>,
+    slots: List<Slot>,
+    values: List<u32>,
+}
+
+/// Where the parts of a table lie in a file.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct TableSections {
+    slots: Section,
+    values: Section,
+}
+
+/// The slot that holds `hash`, or the free one where it would be.
+fn find(hash: u64, length: usize, slot: impl Fn(usize) -> Option<Slot>) -> usize {
+    let mask = length.saturating_sub(1);
+    // The upper bits are the better mixed ones.
+    let mut index = (hash >> 32) as usize & mask;
+    // A table that is not as it was written may be full.
+    for _ in 0..length {
+        match slot(index) {
+            Some(slot) if slot.hash != hash && !slot.values.is_empty() => index = index.wrapping_add(1) & mask,
+            _ => break,
+        }
+    }
+    index
 }
 
 impl Table {
@@ -26,45 +53,39 @@ impl Table {
     pub(crate) fn new(mut entries: Vec<(u64, u32)>) -> Self {
         entries.sort_unstable();
         entries.dedup();
-        let mut table = Self {
-            slots: vec![Slot::default(); entries.len().saturating_mul(2).next_power_of_two().max(2)],
-            values: Vec::with_capacity(entries.len()),
-        };
+        let mut slots = vec![Slot::default(); entries.len().saturating_mul(2).next_power_of_two().max(2)];
+        let mut values = List::default();
         for group in entries.chunk_by(|left, right| left.0 == right.0) {
             let Some((hash, _)) = group.first() else { continue };
-            let values = Span::append(&mut table.values, group.iter().map(|(_, value)| *value));
-            let place = table.find(*hash);
-            if let Some(slot) = table.slots.get_mut(place) {
+            let values = values.append(group.iter().map(|(_, value)| *value));
+            let place = find(*hash, slots.len(), |index| slots.get(index).copied());
+            if let Some(slot) = slots.get_mut(place) {
                 *slot = Slot { hash: *hash, values };
             }
         }
-        table
+        Self { slots: slots.into(), values }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
 
-    /// The slot that holds `hash`, or the free one where it would be.
-    fn find(&self, hash: u64) -> usize {
-        let mask = self.slots.len().saturating_sub(1);
-        // The upper bits are the better mixed ones.
-        let mut index = (hash >> 32) as usize & mask;
-        while let Some(slot) = self.slots.get(index) {
-            if slot.hash == hash || slot.values.is_empty() {
-                break;
-            }
-            index = index.wrapping_add(1) & mask;
+    /// The values of a key.
+    pub(crate) fn get(&self, hash: u64) -> Cow<'_, [u32]> {
+        match self.slots.get(find(hash, self.slots.len(), |index| self.slots.get(index))) {
+            Some(slot) if slot.hash == hash => slot.values.of(&self.values),
+            _ => Cow::Borrowed(&[]),
         }
-        index
     }
 
-    /// The values of a key.
-    pub(crate) fn get(&self, hash: u64) -> &[u32] {
-        match self.slots.get(self.find(hash)) {
-            Some(slot) if slot.hash == hash => slot.values.of(&self.values),
-            _ => &[],
-        }
+    /// Writes the table.
+    pub(crate) fn store(&self, writer: &mut Writer) -> TableSections {
+        TableSections { slots: self.slots.store(writer), values: self.values.store(writer) }
+    }
+
+    /// The table that lies in a file.
+    pub(crate) fn open(image: &Arc<Image>, sections: TableSections) -> Self {
+        Self { slots: List::open(image, sections.slots), values: List::open(image, sections.values) }
     }
 }
 
@@ -77,7 +98,7 @@ mod tests {
         let entries: Vec<(u64, u32)> =
             (0..1000_u32).map(|n| (super::super::hash(1, &(n % 300).to_le_bytes()), n)).collect();
         let table = Table::new(entries);
-        assert_eq!(table.get(super::super::hash(1, &7_u32.to_le_bytes())), [7, 307, 607, 907]);
+        assert_eq!(*table.get(super::super::hash(1, &7_u32.to_le_bytes())), [7, 307, 607, 907]);
         assert!(table.get(super::super::hash(2, &7_u32.to_le_bytes())).is_empty());
         assert!(Table::default().get(5).is_empty());
     }

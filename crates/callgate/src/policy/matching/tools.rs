@@ -1,13 +1,12 @@
 //! Patterns on tools. A tool's identity is its server and its name.
 
-use serde::{Deserialize, Serialize};
-
 use super::{Fit, Pool, Side, Text, name};
 use crate::call::Tool;
 use crate::policy::model::ToolText;
+use crate::policy::stored::Flat;
 
 /// A compiled tool pattern.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ToolPattern {
     /// A tool of the agent itself; `exact` if the name has no wildcards.
     Own { name: Text, exact: bool },
@@ -17,6 +16,38 @@ pub(crate) enum ToolPattern {
     Tag(Text),
     /// The absence of a claim.
     NotTag(Text),
+}
+
+impl Flat for ToolPattern {
+    const SIZE: usize = 2 + 2 * Text::SIZE;
+
+    fn put(&self, to: &mut Vec<u8>) {
+        let nothing = Text::default();
+        let (kind, exact, server, name) = match self {
+            Self::Own { name, exact } => (0_u8, *exact, nothing, *name),
+            Self::Served { server, name, exact } => (1, *exact, *server, *name),
+            Self::Tag(tag) => (2, false, nothing, *tag),
+            Self::NotTag(tag) => (3, false, nothing, *tag),
+        };
+        kind.put(to);
+        exact.put(to);
+        server.put(to);
+        name.put(to);
+    }
+
+    fn take(from: &mut &[u8]) -> Option<Self> {
+        let kind = u8::take(from)?;
+        let exact = bool::take(from)?;
+        let server = Text::take(from)?;
+        let name = Text::take(from)?;
+        Some(match kind {
+            0 => Self::Own { name, exact },
+            1 => Self::Served { server, name, exact },
+            2 => Self::Tag(name),
+            3 => Self::NotTag(name),
+            _ => return None,
+        })
+    }
 }
 
 /// How far a tool pattern reached.

@@ -7,6 +7,7 @@ use callgate_shell::word::Word;
 use super::glob::{GlobError, Segment, expand_braces};
 use super::name::{self, Tokens};
 use super::{Fit, Pool, Side, Span};
+use crate::policy::stored::List;
 
 /// Directories in which a program of a bare name is looked for.
 const SYSTEM_DIRECTORIES: &[&str] =
@@ -15,7 +16,7 @@ const SYSTEM_DIRECTORIES: &[&str] =
 const MAXIMUM_WORDS: usize = 100;
 
 /// Compiles a pattern; braces make several.
-pub(crate) fn compile(pattern: &str, pool: &mut Pool, segments: &mut Vec<Segment>) -> Result<Vec<Span>, GlobError> {
+pub(crate) fn compile(pattern: &str, pool: &mut Pool, segments: &mut List<Segment>) -> Result<Vec<Span>, GlobError> {
     let mut compiled = Vec::new();
     for alternative in expand_braces(pattern)? {
         let mut words = Vec::new();
@@ -34,7 +35,7 @@ pub(crate) fn compile(pattern: &str, pool: &mut Pool, segments: &mut Vec<Segment
         if words.len() > MAXIMUM_WORDS {
             return Err(GlobError::TooDeep);
         }
-        compiled.push(Span::append(segments, words));
+        compiled.push(segments.append(words));
     }
     Ok(compiled)
 }
@@ -245,12 +246,12 @@ mod tests {
     use super::*;
 
     fn check(pattern: &str, words: &[Word], wrappers: &[&str], side: Side) -> Fit {
-        let (mut pool, mut segments) = (Pool::default(), Vec::new());
+        let (mut pool, mut segments) = (Pool::default(), List::default());
         let wrappers: Vec<String> = wrappers.iter().map(|wrapper| (*wrapper).to_owned()).collect();
         compile(pattern, &mut pool, &mut segments)
             .unwrap()
             .into_iter()
-            .map(|span| fit(span.of(&segments), &pool, words, &wrappers, side))
+            .map(|span| fit(&span.of(&segments), &pool, words, &wrappers, side))
             .max()
             .unwrap()
     }

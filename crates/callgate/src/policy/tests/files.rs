@@ -283,15 +283,3 @@ fn a_predicate_that_panics_or_fails_is_a_deny_or_no_match() {
         assert_eq!(decide(make(PermissionResult::Allow)), Ask);
     }
 }
-
-#[test]
-fn the_compiled_form_can_be_stored() {
-    use super::super::compile::Compiled;
-    use super::super::layers::Body;
-    let policy = Policy::bundled("standard").unwrap();
-    let Body::File(chain) = &policy.layers[0].body else { panic!() };
-    let stored = serde_json::to_vec(&chain.compiled).unwrap();
-    let again: Compiled = serde_json::from_slice(&stored).unwrap();
-    assert_eq!(again.rules.len(), chain.compiled.rules.len());
-    assert_eq!(serde_json::to_vec(&again).unwrap(), stored);
-}

@@ -1,11 +1,13 @@
 //! What a policy promises, sentence by sentence.
 
+mod audit;
 mod files;
 mod judging;
 mod layering;
 mod legacy;
 mod mistakes;
 mod paths;
+mod stored;
 
 use std::path::PathBuf;
 

@@ -1,0 +1,296 @@
+//! A strict reader of the one thing that Codex's rule files are made of: calls with named arguments, texts and lists.
+//!
+//! Anything else (assignments, loops, functions, expressions) is handed back as a statement that was not understood.
+
+use super::command::escape_word;
+
+/// A value: a text, or a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Value {
+    Text(String),
+    List(Vec<Value>),
+}
+
+/// A statement of a rule file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Statement {
+    /// `name(key = value, …)`, with its text in one line.
+    Call { name: String, arguments: Vec<(String, Value)>, text: String },
+    /// Something else.
+    Unknown { text: String },
+}
+
+/// How deep lists may be nested.
+const MAXIMUM_DEPTH: usize = 8;
+/// How many tokens a file may have.
+const MAXIMUM_TOKENS: usize = 500_000;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Token {
+    Name(String),
+    Text(String),
+    Symbol(char),
+    Newline,
+    /// A character that no call has.
+    Other,
+}
+
+/// Reads a file. An error means that not even its tokens could be told apart.
+pub(super) fn read(text: &str) -> Result<Vec<Statement>, String> {
+    let tokens = tokens(text)?;
+    let mut statements = Vec::new();
+    let mut rest = tokens.as_slice();
+    while let Some((first, after)) = rest.split_first() {
+        if matches!(first.0, Token::Newline | Token::Symbol(';')) {
+            rest = after;
+            continue;
+        }
+        let (statement, length) = statement(rest, text);
+        statements.push(statement);
+        rest = rest.get(length.max(1)..).unwrap_or_default();
+    }
+    Ok(statements)
+}
+
+type Placed = (Token, usize, usize);
+
+fn tokens(text: &str) -> Result<Vec<Placed>, String> {
+    let mut tokens = Vec::new();
+    let mut rest = text;
+    let mut depth = 0_usize;
+    while let Some(character) = rest.chars().next() {
+        if tokens.len() >= MAXIMUM_TOKENS {
+            return Err(format!("it has more than {MAXIMUM_TOKENS} tokens"));
+        }
+        let start = text.len().saturating_sub(rest.len());
+        let (token, length) = match character {
+            '#' => {
+                rest = rest.find('\n').and_then(|end| rest.get(end..)).unwrap_or_default();
+                continue;
+            }
+            '\n' if depth == 0 => (Token::Newline, 1),
+            character if character.is_whitespace() => {
+                rest = rest.get(character.len_utf8()..).unwrap_or_default();
+                continue;
+            }
+            '"' | '\'' => string(rest, false).ok_or_else(|| unclosed(text, start))?,
+            'r' if rest.starts_with("r\"") || rest.starts_with("r'") => {
+                let (token, length) =
+                    string(rest.get(1..).unwrap_or_default(), true).ok_or_else(|| unclosed(text, start))?;
+                (token, length.saturating_add(1))
+            }
+            character if character.is_alphabetic() || character == '_' => {
+                let length = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
+                (Token::Name(rest.get(..length).unwrap_or_default().to_owned()), length)
+            }
+            '(' | '[' | '{' => {
+                depth = depth.saturating_add(1);
+                (Token::Symbol(character), 1)
+            }
+            ')' | ']' | '}' => {
+                depth = depth.saturating_sub(1);
+                (Token::Symbol(character), 1)
+            }
+            ',' | '=' | ';' => (Token::Symbol(character), 1),
+            other => (Token::Other, other.len_utf8()),
+        };
+        tokens.push((token, start, start.saturating_add(length)));
+        rest = rest.get(length..).unwrap_or_default();
+    }
+    if depth > 0 {
+        return Err("a bracket is not closed".to_owned());
+    }
+    Ok(tokens)
+}
+
+fn unclosed(text: &str, at: usize) -> String {
+    let line = text.get(..at).unwrap_or_default().matches('\n').count().saturating_add(1);
+    format!("the text that starts in line {line} is not closed")
+}
+
+/// A quoted text at the front; `None` if it does not end.
+fn string(rest: &str, raw: bool) -> Option<(Token, usize)> {
+    let quote = rest.chars().next()?;
+    let triple: String = std::iter::repeat_n(quote, 3).collect();
+    let (open, close) = if rest.starts_with(&triple) { (3, triple) } else { (1, quote.to_string()) };
+    let mut text = String::new();
+    let mut body = rest.get(open..)?;
+    loop {
+        if body.starts_with(&close) {
+            let length = rest.len().saturating_sub(body.len()).saturating_add(close.len());
+            return Some((Token::Text(text), length));
+        }
+        let character = body.chars().next()?;
+        body = body.get(character.len_utf8()..)?;
+        match character {
+            '\n' if open == 1 => return None,
+            '\\' => {
+                let escaped = body.chars().next()?;
+                body = body.get(escaped.len_utf8()..)?;
+                match (raw, escaped) {
+                    (true, _) => text.extend(['\\', escaped]),
+                    (false, 'n') => text.push('\n'),
+                    (false, 't') => text.push('\t'),
+                    (false, 'r') => text.push('\r'),
+                    (false, '\n') => {}
+                    (false, '\\' | '"' | '\'') => text.push(escaped),
+                    // An escape of which nobody here knows what it stands for.
+                    (false, _) => return None,
+                }
+            }
+            other => text.push(other),
+        }
+    }
+}
+
+/// One statement and how many tokens it has.
+fn statement(tokens: &[Placed], text: &str) -> (Statement, usize) {
+    let end = tokens
+        .iter()
+        .position(|(token, ..)| matches!(token, Token::Newline | Token::Symbol(';')))
+        .unwrap_or(tokens.len());
+    let line = tokens.get(..end).unwrap_or_default();
+    let from = line.first().map_or(0, |(_, start, _)| *start);
+    let to = line.last().map_or(from, |(.., end)| *end);
+    let shown = text.get(from..to).unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
+    let statement = match call(line) {
+        Some((name, arguments)) => Statement::Call { name, arguments, text: shown },
+        None => Statement::Unknown { text: shown },
+    };
+    (statement, end)
+}
+
+fn call(line: &[Placed]) -> Option<(String, Vec<(String, Value)>)> {
+    let mut cursor = Cursor { rest: line };
+    let Token::Name(name) = cursor.next()? else { return None };
+    cursor.symbol('(')?;
+    let mut arguments: Vec<(String, Value)> = Vec::new();
+    while cursor.symbol(')').is_none() {
+        let Token::Name(key) = cursor.next()? else { return None };
+        cursor.symbol('=')?;
+        if arguments.iter().any(|(known, _)| *known == key) {
+            return None;
+        }
+        arguments.push((key, cursor.value(0)?));
+        if cursor.symbol(',').is_none() && cursor.rest.first().map(|(token, ..)| token) != Some(&Token::Symbol(')')) {
+            return None;
+        }
+    }
+    cursor.rest.is_empty().then_some((name, arguments))
+}
+
+struct Cursor<'a> {
+    rest: &'a [Placed],
+}
+
+impl Cursor<'_> {
+    fn next(&mut self) -> Option<Token> {
+        let ((token, ..), rest) = self.rest.split_first()?;
+        self.rest = rest;
+        Some(token.clone())
+    }
+
+    fn symbol(&mut self, symbol: char) -> Option<()> {
+        let ((token, ..), rest) = self.rest.split_first()?;
+        (*token == Token::Symbol(symbol)).then(|| self.rest = rest)
+    }
+
+    fn value(&mut self, depth: usize) -> Option<Value> {
+        if depth > MAXIMUM_DEPTH {
+            return None;
+        }
+        match self.next()? {
+            Token::Text(text) => Some(Value::Text(text)),
+            Token::Symbol('[') => {
+                let mut items = Vec::new();
+                while self.symbol(']').is_none() {
+                    items.push(self.value(depth.saturating_add(1))?);
+                    if self.symbol(',').is_none()
+                        && self.rest.first().map(|(token, ..)| token) != Some(&Token::Symbol(']'))
+                    {
+                        return None;
+                    }
+                }
+                Some(Value::List(items))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Value {
+    pub(super) fn text(&self) -> Option<&str> {
+        match self {
+            Value::Text(text) => Some(text),
+            Value::List(_) => None,
+        }
+    }
+
+    /// A list of texts.
+    pub(super) fn texts(&self) -> Option<Vec<String>> {
+        match self {
+            Value::Text(_) => None,
+            Value::List(items) => items.iter().map(|item| item.text().map(str::to_owned)).collect(),
+        }
+    }
+}
+
+/// Words with alternatives as a pattern on words.
+pub(super) fn word_pattern(pattern: &[Vec<String>]) -> String {
+    let word = |alternatives: &Vec<String>| match alternatives.as_slice() {
+        [only] => escape_word(only),
+        several => format!("{{{}}}", several.iter().map(|word| escape_word(word)).collect::<Vec<_>>().join(",")),
+    };
+    pattern.iter().map(word).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_and_nothing_else() {
+        let read = read(
+            "# a comment\nprefix_rule(\n  pattern = [\"git\", ['push', \"re#set\"]], # why\n  decision=\"prompt\",\n)\nx = 1\nprefix_rule(pattern=[\"a\"]); prefix_rule([\"b\"])\nfor x in y:\n  f(x)\n",
+        )
+        .unwrap();
+        let calls: Vec<bool> = read.iter().map(|statement| matches!(statement, Statement::Call { .. })).collect();
+        assert_eq!(calls, [true, false, true, false, false, false]);
+        let Statement::Call { name, arguments, text } = &read[0] else { panic!("a call") };
+        assert_eq!(name, "prefix_rule");
+        assert_eq!(arguments[1], ("decision".to_owned(), Value::Text("prompt".to_owned())));
+        assert!(!text.contains('\n'));
+        let Value::List(pattern) = &arguments[0].1 else { panic!("a list") };
+        assert_eq!(pattern[1].texts().unwrap(), ["push", "re#set"]);
+    }
+
+    #[test]
+    fn texts() {
+        for (source, expected) in [
+            (r#"f(a="x\"y")"#, "x\"y"),
+            (r"f(a='x\\y')", "x\\y"),
+            ("f(a='''x\ny''')", "x\ny"),
+            (r#"f(a=r"x\d")"#, "x\\d"),
+        ] {
+            let Statement::Call { arguments, .. } = &read(source).unwrap()[0] else { panic!("{source}") };
+            assert_eq!(arguments[0].1.text(), Some(expected), "{source}");
+        }
+    }
+
+    #[test]
+    fn hostile_files_are_errors_or_unknown_statements() {
+        for source in ["f(a=\"x", "f(a=[", "f('\\q')", &"[".repeat(100_000)] {
+            assert!(read(source).is_err(), "{}", source.chars().take(20).collect::<String>());
+        }
+        let deep = format!("f(a={}{})", "[".repeat(1000), "]".repeat(1000));
+        for source in
+            ["f(a=1)", "f(a=b)", "f(a=\"x\" + \"y\")", "f(a=\"x\", a=\"y\")", "f()()", "f(a=\"x\" \"y\")", &deep]
+        {
+            assert!(
+                matches!(read(source).unwrap()[0], Statement::Unknown { .. }),
+                "{}",
+                source.chars().take(40).collect::<String>()
+            );
+        }
+    }
+}

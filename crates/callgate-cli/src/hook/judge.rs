@@ -1,0 +1,180 @@
+//! Judging a call that an agent is about to make, and noting what it made.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use callgate::approvals::channel::{Elsewhere, Nobody};
+use callgate::approvals::{Answer as Said, Approvals, Approver, AskError, Patience, Question};
+use callgate::policy::{Locations, Policy, PolicyCache};
+use callgate::refusal::Refusal;
+use callgate::report::Report;
+use callgate::{Call, Gate, Verdict};
+use callgate_agents::{After, Agent, Answer, Event, Incoming, Outcome};
+use callgate_audit::{AuditSink, Ended, Log, Sync, Witness};
+use callgate_store::LazyStore;
+
+use super::arguments::{AskWhom, HookArguments};
+use super::deadline::Deadline;
+use super::session::Session;
+use crate::choice;
+
+/// What remains of the hook's time once nobody has answered: enough to settle the question, log it and say so.
+const MARGIN: Duration = Duration::from_millis(500);
+
+/// Judges a call. Whatever goes wrong is a no.
+pub fn judge(
+    arguments: &HookArguments,
+    deadline: &Deadline,
+    incoming: &Incoming,
+    session: &Session,
+    call: &Call,
+) -> Answer {
+    if let Some(interpreter) = &incoming.unseen_input {
+        return Answer::deny(format!(
+            "{interpreter} would go on to take input that no hook sees; give it what it should run as a file or an argument"
+        ));
+    }
+    match permitted(arguments, deadline, incoming, session, call) {
+        Ok(()) => Answer::allow(),
+        Err(No::Refused(refusal)) => Answer::deny(words(&refusal)),
+        Err(No::LeftToTheAgent(refusal)) => Answer::ask(words(&refusal)),
+        Err(No::Trouble(why)) => Answer::deny(why),
+    }
+}
+
+enum No {
+    Refused(Refusal),
+    /// The agent's own prompt shall decide.
+    LeftToTheAgent(Refusal),
+    Trouble(String),
+}
+
+/// What the agent is told: the reason, and what it could do instead.
+fn words(refusal: &Refusal) -> String {
+    let rule = refusal.rule.as_deref().map(|rule| format!(" (rule {rule})")).unwrap_or_default();
+    match &refusal.hint {
+        Some(hint) => format!("{}{rule}; {hint}", refusal.reason),
+        None => format!("{}{rule}", refusal.reason),
+    }
+}
+
+fn permitted(
+    arguments: &HookArguments,
+    deadline: &Deadline,
+    incoming: &Incoming,
+    session: &Session,
+    called: &Call,
+) -> Result<(), No> {
+    let trouble = |why: String| No::Trouble(format!("callgate: {why}"));
+    let workspace = session.workspace.clone().ok_or_else(|| trouble("the project's directory is not known".into()))?;
+    let mut call = called.clone();
+    call.origin.workspace = Some(workspace.clone());
+    call.origin.directory.get_or_insert(workspace.clone());
+    let policy = policy(arguments.policy.as_deref(), &workspace).map_err(|why| trouble(why.to_string()))?;
+    let log = open_log(&policy).map_err(trouble)?;
+    let left = Arc::new(AtomicBool::new(false));
+    let approvals = Approvals::new(Arc::new(LazyStore::of_user()), channel(arguments, incoming, &left));
+    let gate = Gate::builder().policy(policy).approvals(approvals).events(AuditSink::new(log)).build();
+    let patience = Patience::at_most(deadline.left().saturating_sub(MARGIN));
+    match gate.check_with(call, patience) {
+        Verdict::Permitted(permit) => session
+            .judged(incoming, called, Some(permit.id()))
+            .map_err(|error| trouble(format!("the verdict cannot be remembered: {error}"))),
+        Verdict::Refused(refusal) if left.load(Ordering::SeqCst) => {
+            // The agent's user may say yes to it, and then it runs.
+            let _ = session.judged(incoming, called, None);
+            Err(No::LeftToTheAgent(refusal))
+        }
+        Verdict::Refused(refusal) => Err(No::Refused(refusal)),
+    }
+}
+
+/// The policy that was named, or all layers that apply to the project; compiled only if it has changed.
+fn policy(named: Option<&str>, workspace: &std::path::Path) -> Result<Policy, crate::outcome::Trouble> {
+    if let Some(named) = named {
+        return choice::named(named);
+    }
+    let locations = Locations::of(workspace);
+    let Some(cache) = PolicyCache::of_user() else {
+        return Ok(Policy::layered(&locations)?);
+    };
+    let loaded = Policy::layered_from(&cache, &locations)?;
+    if loaded.is_new {
+        // Examples are checked whenever a file is compiled, and it is kept only if they hold.
+        choice::gate(None, workspace)?;
+        loaded.save(&cache);
+    }
+    Ok(loaded.policy)
+}
+
+/// The log. Unless the policy says otherwise, an entry is handed to the operating system and not waited for until it is on the disk:
+/// it outlives this process and the agent, and only a failure of the whole machine can take it, with what the tool did.
+fn open_log(policy: &Policy) -> Result<Log, String> {
+    let mut settings = choice::log_settings(policy).map_err(|trouble| trouble.to_string())?;
+    if policy.audit_settings().sync.is_none() {
+        settings = settings.sync(Sync::Os);
+    }
+    Log::open_briefly(settings).map_err(|error| format!("the audit log: {error}"))
+}
+
+/// Who answers where the policy says ask.
+fn channel(arguments: &HookArguments, incoming: &Incoming, left: &Arc<AtomicBool>) -> Arc<dyn Approver> {
+    let agent: &dyn Agent = arguments.agent;
+    match arguments.ask {
+        AskWhom::Approvers => Arc::new(Elsewhere),
+        AskWhom::Agent | AskWhom::Auto if agent.can_ask(incoming.name) => Arc::new(TheAgent(Arc::clone(left))),
+        _ => Arc::new(Nobody),
+    }
+}
+
+/// Leaves the question to the agent's own prompt.
+struct TheAgent(Arc<AtomicBool>);
+
+impl Approver for TheAgent {
+    fn ask(&self, _: &Question, _: &dyn Fn() -> bool) -> Result<Said, AskError> {
+        self.0.store(true, Ordering::SeqCst);
+        Err(AskError::Unavailable("left to the agent's own prompt".into()))
+    }
+}
+
+/// Notes how a tool ended that ran; and that it had no verdict, if it had none.
+pub fn after(arguments: &HookArguments, incoming: &Incoming, session: &Session, after: &After) -> Result<(), String> {
+    let witness = witness(arguments, session)?;
+    let noted = match session.verdict(incoming, &after.call) {
+        Some(id) => {
+            let mut report = Report::default();
+            if let Some(result) = &after.result {
+                report.result(result.to_string().as_bytes());
+            }
+            let success = match after.outcome {
+                Outcome::Succeeded => Some(true),
+                Outcome::Failed => Some(false),
+                Outcome::Unknown => None,
+            };
+            let id = id.as_deref().or(incoming.call_id.as_deref()).unwrap_or_default();
+            witness.finished(id, &after.call.tool, &incoming.origin, Ended { success, report, ..Ended::default() })
+        }
+        None => {
+            let reason = "no verdict that let it run was given in this session";
+            witness.ran_without_verdict(&after.call, incoming.call_id.as_deref(), reason)
+        }
+    };
+    noted.map(|_| ()).map_err(|error| error.to_string())
+}
+
+/// Notes that a session began or ended.
+pub fn notice(arguments: &HookArguments, incoming: &Incoming, session: &Session) -> Result<(), String> {
+    let noted = match incoming.event {
+        Event::SessionStart => witness(arguments, session)?.session_started(&incoming.origin, None, None),
+        Event::SessionEnd => witness(arguments, session)?.session_ended(&incoming.origin, None),
+        _ => return Ok(()),
+    };
+    noted.map(|_| ()).map_err(|error| error.to_string())
+}
+
+fn witness(arguments: &HookArguments, session: &Session) -> Result<Witness, String> {
+    let workspace = session.workspace.as_deref().ok_or("the project's directory is not known")?;
+    let policy = policy(arguments.policy.as_deref(), workspace).map_err(|trouble| trouble.to_string())?;
+    Ok(Witness::new(open_log(&policy)?))
+}

@@ -1,0 +1,118 @@
+//! `callgate hook AGENT`: one call of an agent's hook, answered in the agent's dialect.
+//!
+//! Most agents take a hook that crashes, hangs or prints something odd for a yes. So whatever happens here ends in an explicit
+//! answer: what is not understood, cannot be read, cannot be logged or takes too long is refused.
+
+mod arguments;
+mod deadline;
+mod judge;
+mod session;
+
+use std::ffi::OsString;
+use std::io::{Read, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
+
+use callgate::json;
+use callgate_agents::install::{Sighting, Surroundings};
+use callgate_agents::{Answer, Event, Incoming, Output, Received};
+
+use arguments::HookArguments;
+use deadline::Deadline;
+
+/// Answers one call of a hook. `words` are those behind `callgate hook`.
+pub fn run(words: &[OsString]) -> ExitCode {
+    // What a panic prints could be taken for an answer.
+    std::panic::set_hook(Box::new(|_| {}));
+    let arguments = match HookArguments::read(words) {
+        Ok(arguments) => arguments,
+        Err(why) => return say(&Output::refusal(&format!("callgate hook: {why}"))),
+    };
+    let agent = arguments.agent;
+    let deadline = Deadline::start(agent, arguments.time());
+    let answered = catch_unwind(AssertUnwindSafe(|| answer(&arguments, &deadline)));
+    let output = answered.unwrap_or_else(|_| agent.refuse(None, "callgate failed while it judged this call"));
+    // Whoever is first speaks; the other one must be silent.
+    if deadline.met() { say(&output) } else { deadline::wait_for_the_end() }
+}
+
+/// Prints an answer. If it cannot be printed, the exit code alone says no.
+fn say(output: &Output) -> ExitCode {
+    let mut stdout = std::io::stdout().lock();
+    let printed = stdout.write_all(output.stdout.as_bytes()).and_then(|()| stdout.flush());
+    if printed.is_err() {
+        let _ = std::io::stderr().write_all(b"callgate could not print its answer\n");
+        return ExitCode::from(2);
+    }
+    let _ = std::io::stderr().write_all(output.stderr.as_bytes());
+    ExitCode::from(output.code)
+}
+
+fn answer(arguments: &HookArguments, deadline: &Deadline) -> Output {
+    let agent = arguments.agent;
+    let payload = match payload() {
+        Ok(payload) => payload,
+        Err(why) => return agent.refuse(None, &why),
+    };
+    let directory = std::env::current_dir().ok();
+    let received = Received {
+        environment: &|name| std::env::var(name).ok(),
+        event: arguments.event.as_deref(),
+        directory: directory.as_deref(),
+        ..Received::of(&payload)
+    };
+    let incoming = match agent.read(&received) {
+        Ok(incoming) => incoming,
+        Err(error) => return agent.refuse(None, &format!("{error}; what callgate does not understand, it refuses")),
+    };
+    deadline.of_event(incoming.name);
+    let answer = react(arguments, deadline, &incoming, directory);
+    agent.write(incoming.name, &answer)
+}
+
+/// All of standard input, up to what a call may be long.
+fn payload() -> Result<Vec<u8>, String> {
+    let mut payload = Vec::new();
+    let limit = u64::try_from(json::MAXIMUM_SIZE).unwrap_or(u64::MAX).saturating_add(1);
+    std::io::stdin()
+        .lock()
+        .take(limit)
+        .read_to_end(&mut payload)
+        .map_err(|error| format!("the hook's payload cannot be read: {error}"))?;
+    Ok(payload)
+}
+
+fn react(
+    arguments: &HookArguments,
+    deadline: &Deadline,
+    incoming: &Incoming,
+    directory: Option<std::path::PathBuf>,
+) -> Answer {
+    let session = match session::Session::open(incoming, directory) {
+        Ok(session) => session,
+        Err(why) if incoming.name.decides() => return Answer::deny(why),
+        Err(_) => return Answer::Silence,
+    };
+    if session.is_new || incoming.event == Event::SessionStart {
+        seen(arguments, incoming);
+    }
+    // What is only noted decides nothing: if it cannot be noted, the agent goes on.
+    let noted = match &incoming.event {
+        Event::Before(call) | Event::Permission(call) => {
+            return judge::judge(arguments, deadline, incoming, &session, call);
+        }
+        Event::After(after) => judge::after(arguments, incoming, &session, after),
+        Event::SessionStart | Event::SessionEnd | Event::Notice => judge::notice(arguments, incoming, &session),
+    };
+    if let Err(why) = noted {
+        eprintln!("callgate: {why}");
+    }
+    Answer::Silence
+}
+
+/// Leaves a trace by which `callgate status` knows that the agent really calls its hook.
+fn seen(arguments: &HookArguments, incoming: &Incoming) {
+    if let (Some(surroundings), Some(session)) = (Surroundings::of_process(), &incoming.origin.session) {
+        let _ = Sighting::note(&surroundings, arguments.agent.name(), session);
+    }
+}

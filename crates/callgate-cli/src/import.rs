@@ -1,0 +1,254 @@
+//! `callgate import`: an agent's own permission rules as a policy.
+
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+use anstyle::{AnsiColor, Style};
+use callgate::show::brief;
+use callgate_agents::import::{Around, Change, Import, Importer, Layer, MAXIMUM_SIZE, Place, Source, import, places};
+use clap::{Args, ValueEnum};
+use serde_json::json;
+
+use crate::outcome::{Outcome, Trouble};
+
+/// How many examples of a kind people are shown.
+const SHOWN: usize = 8;
+/// A directory of rules may have this many files.
+const MAXIMUM_FILES: usize = 1000;
+
+pub const EXAMPLES: &str = "Examples:
+  callgate import claude --dry-run
+  callgate import codex --output ~/.config/callgate/callgate.yaml
+  callgate import gemini --from policies/team.toml --from settings.json
+
+Exit codes: 0 imported · 1 something that was denied would be allowed, and nothing was written · 2 a file could not be used";
+
+/// The arguments of `import`.
+#[derive(Debug, Args)]
+pub struct ImportArguments {
+    /// Whose rules
+    #[arg(value_enum)]
+    pub agent: Agent,
+    /// Read these files instead of those the agent reads
+    #[arg(long, value_name = "FILE")]
+    pub from: Vec<PathBuf>,
+    /// Where to write the policy; a file that is there stays as it is
+    #[arg(long, value_name = "FILE", default_value = "callgate.yaml")]
+    pub output: PathBuf,
+    /// Print the policy instead of writing it
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The agents whose rules can be read.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum Agent {
+    /// Claude Code: `permissions` in its settings
+    Claude,
+    /// Codex: *.rules and config.toml
+    Codex,
+    /// Gemini CLI: policies/*.toml and `tools` in its settings
+    Gemini,
+    /// OpenCode: `permission` in its configuration
+    Opencode,
+}
+
+impl From<Agent> for Importer {
+    fn from(agent: Agent) -> Self {
+        match agent {
+            Agent::Claude => Importer::Claude,
+            Agent::Codex => Importer::Codex,
+            Agent::Gemini => Importer::Gemini,
+            Agent::Opencode => Importer::OpenCode,
+        }
+    }
+}
+
+/// Reads, translates, compares, and writes what holds.
+pub fn run(arguments: &ImportArguments) -> Result<Outcome, Trouble> {
+    let importer = Importer::from(arguments.agent);
+    let project = std::env::current_dir()
+        .map_err(|error| Trouble::new(format!("the current directory is not known: {error}")))?;
+    let home = std::env::home_dir()
+        .filter(|home| home.is_absolute())
+        .ok_or_else(|| Trouble::new("the home directory is not known"))?;
+    let around = Around { home, project };
+    let places = if arguments.from.is_empty() {
+        places(importer, &around, &|name| std::env::var_os(name).map(PathBuf::from))
+    } else {
+        let named =
+            |path: &PathBuf| Place { path: around.project.join(path), files: None, layer: layer(path, &around) };
+        arguments.from.iter().map(named).collect()
+    };
+    let sources = sources(&places, &around, !arguments.from.is_empty())?;
+    if sources.is_empty() {
+        let looked: Vec<String> = places.iter().map(|place| place.path.display().to_string()).collect();
+        return Err(Trouble::new(format!(
+            "{} has no settings here: looked for {}",
+            importer.title(),
+            looked.join(", ")
+        )));
+    }
+    let imported = import(importer, &sources, &around).map_err(|error| Trouble::new(error.to_string()))?;
+    let holds = imported.proof.holds();
+    if holds && !arguments.dry_run {
+        write(&arguments.output, &imported.policy)?;
+    }
+    if arguments.json {
+        let written = (holds && !arguments.dry_run).then(|| arguments.output.display().to_string());
+        let read: Vec<String> = sources.iter().map(|source| source.path.display().to_string()).collect();
+        anstream::println!(
+            "{}",
+            json!({
+                "agent": importer.name(), "read": read, "rules": imported.rules, "holds": holds, "written": written,
+                "policy": imported.policy, "notes": imported.notes, "proof": imported.proof,
+            })
+        );
+    } else {
+        if arguments.dry_run {
+            anstream::println!("{}", imported.policy);
+        }
+        report(importer, &imported, sources.len());
+        if holds && !arguments.dry_run {
+            anstream::println!(
+                "wrote {}; it may only tighten the rules until you say: callgate trust",
+                arguments.output.display()
+            );
+        } else if !holds {
+            anstream::println!("nothing was written");
+        }
+    }
+    Ok(if holds { Outcome::Done } else { Outcome::Found })
+}
+
+/// Whose settings a file that was named holds.
+fn layer(path: &Path, around: &Around) -> Layer {
+    if around.project.join(path).starts_with(&around.project) { Layer::Project } else { Layer::User }
+}
+
+/// Reads what is there. A file that was named must be.
+fn sources(places: &[Place], around: &Around, required: bool) -> Result<Vec<Source>, Trouble> {
+    let mut sources = Vec::new();
+    for place in places {
+        let files = match place.files {
+            None => vec![place.path.clone()],
+            Some(ending) => files_in(&place.path, ending)?,
+        };
+        for path in files {
+            match text(&path) {
+                Ok(text) => sources.push(Source::new(path, place.layer, text, around)),
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound && !required => {}
+                // It may deny something, so it is not passed over.
+                Err(error) => return Err(Trouble::new(format!("cannot read {}: {error}", path.display()))),
+            }
+        }
+    }
+    Ok(sources)
+}
+
+/// The files of a directory with this ending, in order.
+fn files_in(directory: &Path, ending: &str) -> Result<Vec<PathBuf>, Trouble> {
+    let trouble = |error: std::io::Error| Trouble::new(format!("cannot read {}: {error}", directory.display()));
+    let entries = match std::fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(error) if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => {
+            return Ok(Vec::new());
+        }
+        Err(error) => return Err(trouble(error)),
+    };
+    let mut files = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(trouble)?.path();
+        if path.extension().is_some_and(|extension| extension == ending) {
+            files.push(path);
+        }
+        if files.len() > MAXIMUM_FILES {
+            return Err(Trouble::new(format!("{} has more than {MAXIMUM_FILES} files", directory.display())));
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// A file's text, but never more than the limit and never something that is no file.
+fn text(path: &Path) -> std::io::Result<String> {
+    let invalid = |why: String| std::io::Error::new(std::io::ErrorKind::InvalidData, why);
+    // A pipe is refused before it is opened: opening alone may block.
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(invalid("it is no file".to_owned()));
+    }
+    let limit = u64::try_from(MAXIMUM_SIZE).unwrap_or(u64::MAX).saturating_add(1);
+    let mut bytes = Vec::new();
+    std::fs::File::open(path)?.take(limit).read_to_end(&mut bytes)?;
+    if bytes.len() > MAXIMUM_SIZE {
+        return Err(invalid(format!("it is larger than {MAXIMUM_SIZE} bytes")));
+    }
+    String::from_utf8(bytes).map_err(|_| invalid("it is not UTF-8 text".to_owned()))
+}
+
+fn write(path: &Path, policy: &str) -> Result<(), Trouble> {
+    let shown = path.display();
+    let mut file = std::fs::OpenOptions::new().write(true).create_new(true).open(path).map_err(|error| {
+        if error.kind() == std::io::ErrorKind::AlreadyExists {
+            Trouble::new(format!("{shown} is there already and stays as it is; give another name with --output, or look first with --dry-run"))
+        } else {
+            Trouble::new(format!("cannot write {shown}: {error}"))
+        }
+    })?;
+    file.write_all(policy.as_bytes()).map_err(|error| Trouble::new(format!("cannot write {shown}: {error}")))
+}
+
+fn report(importer: Importer, imported: &Import, files: usize) {
+    let proof = &imported.proof;
+    let ending = if files == 1 { "" } else { "s" };
+    anstream::println!("{}: {} rules in {files} file{ending}", importer.title(), imported.rules);
+    if !imported.notes.is_empty() {
+        anstream::println!("\nnot translated exactly ({})", imported.notes.len());
+        for note in &imported.notes {
+            anstream::println!("  {}: {}: {}", brief(&note.origin), note.outcome.words(), brief(&note.why));
+        }
+    }
+    anstream::println!(
+        "\nchecked {} example calls: {} denied and {} asked about by rules before",
+        proof.examples,
+        proof.denied,
+        proof.asked
+    );
+    if proof.left_out > 0 {
+        anstream::println!("  {} more were not tried", proof.left_out);
+    }
+    let (good, bad) = (colour(AnsiColor::Green), colour(AnsiColor::Red));
+    if proof.holds() {
+        anstream::println!("  {good}nothing of that is allowed now{good:#}");
+    } else {
+        anstream::println!("  {bad}denied or asked about before, allowed now ({}){bad:#}", proof.loosened.len());
+        changes(&proof.loosened);
+    }
+    for (title, list) in [
+        ("denied before, asked about now", &proof.softened),
+        ("allowed before, asked about or denied now", &proof.tightened),
+        ("asked about before without a rule, allowed now", &proof.quieter),
+    ] {
+        if !list.is_empty() {
+            anstream::println!("  {title} ({})", list.len());
+            changes(list);
+        }
+    }
+    anstream::println!();
+}
+
+fn changes(list: &[Change]) {
+    for change in list.iter().take(SHOWN) {
+        anstream::println!("    {}", change.shown());
+    }
+    if list.len() > SHOWN {
+        anstream::println!("    … and {} more (--json shows all)", list.len().saturating_sub(SHOWN));
+    }
+}
+
+fn colour(colour: AnsiColor) -> Style {
+    Style::new().fg_color(Some(colour.into())).bold()
+}

@@ -1,0 +1,351 @@
+//! `callgate install` and `callgate uninstall`: callgate in front of coding agents, and away again.
+
+use std::io::{BufRead as _, IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use anstyle::{AnsiColor, Style};
+use callgate::policy::Decision;
+use callgate::show::visible;
+use callgate::{Call, Gate};
+use callgate_agents::install::canary::{Expected, HARMFUL, HARMLESS};
+use callgate_agents::install::{
+    HARD_DENIES, HardDeny, InstallError, Installer, Recipe, Scope, Steps, Surroundings, all, detect, find,
+};
+use clap::Args;
+use serde_json::json;
+
+use crate::choice;
+use crate::outcome::{Outcome, Trouble};
+
+/// For whom.
+#[derive(Debug, Args, Clone, Copy)]
+#[group(multiple = false)]
+pub struct ScopeArguments {
+    /// For this user, in every project [default]
+    #[arg(long)]
+    pub user: bool,
+    /// For this project
+    #[arg(long)]
+    pub project: bool,
+    /// For everybody on this machine, so that users and agents cannot switch it off; needs root
+    #[arg(long)]
+    pub managed: bool,
+}
+
+impl ScopeArguments {
+    fn scope(self) -> Scope {
+        match (self.project, self.managed) {
+            (true, _) => Scope::Project,
+            (_, true) => Scope::Managed,
+            _ => Scope::User,
+        }
+    }
+}
+
+/// The arguments of `install`.
+#[derive(Debug, Args)]
+pub struct InstallArguments {
+    /// claude, codex, gemini, copilot, cursor, opencode, qwen, windsurf, amp, goose [default: say what is there]
+    pub agents: Vec<String>,
+    /// Every agent that is found on this machine
+    #[arg(long, conflicts_with = "agents")]
+    pub all: bool,
+    /// For whom
+    #[command(flatten)]
+    pub scope: ScopeArguments,
+    /// Show what would change, and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Tell Codex that you trust the hook; it skips hooks that nobody has trusted
+    #[arg(long)]
+    pub trust: bool,
+    /// Leave the agents' own permission rules alone
+    #[arg(long)]
+    pub no_rules: bool,
+    /// The callgate program that hooks start [default: this one]
+    #[arg(long, value_name = "PATH")]
+    pub program: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The arguments of `uninstall`.
+#[derive(Debug, Args)]
+pub struct UninstallArguments {
+    /// Which agents
+    #[arg(required_unless_present = "all")]
+    pub agents: Vec<String>,
+    /// Every agent
+    #[arg(long, conflicts_with = "agents")]
+    pub all: bool,
+    /// For whom
+    #[command(flatten)]
+    pub scope: ScopeArguments,
+    /// Show what would change, and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Where things are on this machine.
+pub fn surroundings() -> Result<Surroundings, Trouble> {
+    Surroundings::of_process().ok_or_else(|| Trouble::new("neither a home directory nor a current directory is known"))
+}
+
+/// Installs, or says what could be installed.
+pub fn install(arguments: &InstallArguments) -> Result<Outcome, Trouble> {
+    let surroundings = surroundings()?;
+    let scope = arguments.scope.scope();
+    let program = program(arguments.program.as_deref())?;
+    let directory = surroundings.own_state().join("canary");
+    let gate = choice::gate(None, &directory)?;
+    let mirror = if arguments.no_rules { Vec::new() } else { denied(&gate, &directory) };
+    let mut installer = Installer {
+        surroundings: &surroundings,
+        program: &program,
+        scope,
+        mirror: &mirror,
+        trust: arguments.trust,
+        expected: expected(&gate, &directory),
+    };
+    if arguments.agents.is_empty() && !arguments.all {
+        return offer(&installer, arguments.json);
+    }
+    let recipes = recipes(&arguments.agents, |recipe| detect(recipe, &surroundings).is_some())?;
+    if recipes.is_empty() {
+        return Err(Trouble::new("no agent was found on this machine; name one to install for it anyway"));
+    }
+    if recipes.iter().any(|recipe| recipe.name() == "codex") && scope != Scope::Managed && !installer.trust {
+        installer.trust = !arguments.dry_run && !arguments.json && ask_for_trust(&program);
+    }
+    if let Some(warning) = replaceable(&program, &surroundings) {
+        anstream::eprintln!("callgate: {warning}");
+    }
+    let mut outcome = Outcome::Done;
+    for recipe in recipes {
+        let done = if arguments.dry_run { installer.preview(recipe) } else { installer.install(recipe) };
+        let words = if arguments.dry_run { "would be installed" } else { "installed" };
+        outcome = told(recipe, scope, done, words, arguments.dry_run, arguments.json).unwrap_or(outcome);
+    }
+    Ok(outcome)
+}
+
+/// Takes out what was put in.
+pub fn uninstall(arguments: &UninstallArguments) -> Result<Outcome, Trouble> {
+    let surroundings = surroundings()?;
+    let scope = arguments.scope.scope();
+    let program = program(None)?;
+    let installer = Installer {
+        surroundings: &surroundings,
+        program: &program,
+        scope,
+        mirror: HARD_DENIES,
+        trust: true,
+        expected: Expected::default(),
+    };
+    let mut outcome = Outcome::Done;
+    for recipe in recipes(&arguments.agents, |_| true)? {
+        let done = if arguments.dry_run { installer.preview_removal(recipe) } else { installer.uninstall(recipe) };
+        // Of all agents, only those are worth a word where something was.
+        if arguments.all && done.as_ref().is_ok_and(|steps| !steps.changes()) {
+            continue;
+        }
+        let words = if arguments.dry_run { "would be removed" } else { "removed" };
+        outcome = told(recipe, scope, done, words, arguments.dry_run, arguments.json).unwrap_or(outcome);
+    }
+    Ok(outcome)
+}
+
+/// The agents that were named, or all that are wanted.
+fn recipes(names: &[String], wanted: impl Fn(&dyn Recipe) -> bool) -> Result<Vec<&'static dyn Recipe>, Trouble> {
+    if names.is_empty() {
+        return Ok(all().iter().copied().filter(|recipe| wanted(*recipe)).collect());
+    }
+    names
+        .iter()
+        .map(|name| {
+            find(name).ok_or_else(|| {
+                let known: Vec<&str> = all().iter().map(|recipe| recipe.name()).collect();
+                Trouble::new(format!("there is no agent '{}': write one of {}", visible(name), known.join(", ")))
+            })
+        })
+        .collect()
+}
+
+/// The program that hooks start: absolute, because agents start hooks anywhere.
+fn program(given: Option<&Path>) -> Result<PathBuf, Trouble> {
+    let unknown = |error: std::io::Error| Trouble::new(format!("the callgate program cannot be found: {error}"));
+    let program = match given {
+        Some(path) => std::path::absolute(path).map_err(unknown)?,
+        None => std::env::current_exe().map_err(unknown)?,
+    };
+    if !program.is_file() {
+        return Err(Trouble::new(format!("{} is not a program", program.display())));
+    }
+    if program.to_str().is_none_or(|text| text.contains(['\n', '\r', '\0'])) {
+        return Err(Trouble::new("the path of the callgate program cannot be written into settings"));
+    }
+    Ok(program)
+}
+
+/// Why an agent could put another program in its place.
+fn replaceable(program: &Path, surroundings: &Surroundings) -> Option<String> {
+    let inside = |directory: &Path| program.starts_with(directory);
+    let place = if inside(&surroundings.project) && surroundings.project != surroundings.home {
+        "in this project"
+    } else if inside(&std::env::temp_dir()) {
+        "in the temporary directory"
+    } else {
+        return None;
+    };
+    Some(format!(
+        "{} lies {place}, where an agent may write; install it elsewhere, and then the hooks again",
+        program.display()
+    ))
+}
+
+/// What the policy says of the calls by which hooks are tried out.
+fn expected(gate: &Gate, directory: &Path) -> Expected {
+    let decision = |command: &str| decision(gate, Call::new("Bash", json!({ "command": command })), directory);
+    Expected {
+        harmless_allowed: decision(HARMLESS) == Decision::Allow,
+        harmful_denied: decision(HARMFUL) == Decision::Deny,
+    }
+}
+
+/// What this user's policy really denies of what could be written into the agents' own rules.
+fn denied(gate: &Gate, directory: &Path) -> Vec<HardDeny> {
+    HARD_DENIES.iter().copied().filter(|deny| decision(gate, deny.call(), directory) == Decision::Deny).collect()
+}
+
+fn decision(gate: &Gate, call: Call, directory: &Path) -> Decision {
+    crate::check::decision(&gate.explain(&call.directory(directory).workspace(directory)))
+}
+
+fn ask_for_trust(program: &Path) -> bool {
+    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+        return false;
+    }
+    anstream::eprint!("Codex runs only hooks that you trust. Trust `{} hook codex`? [y/N] ", program.display());
+    drop(std::io::stderr().flush());
+    let mut answer = String::new();
+    std::io::stdin().lock().read_line(&mut answer).is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")
+}
+
+/// What is on this machine, and what would be done.
+fn offer(installer: &Installer<'_>, as_json: bool) -> Result<Outcome, Trouble> {
+    let mut found = Vec::new();
+    for recipe in all() {
+        let Some(by) = detect(*recipe, installer.surroundings) else { continue };
+        let steps = installer.preview(*recipe);
+        let files: Vec<String> = steps
+            .iter()
+            .flat_map(|steps| &steps.files)
+            .filter(|step| step.changes())
+            .map(|step| step.path.display().to_string())
+            .collect();
+        let why_not = steps.as_ref().err().map(ToString::to_string);
+        if as_json {
+            found.push(json!({
+                "agent": recipe.name(),
+                "title": recipe.title(),
+                "found": by,
+                "installed": steps.is_ok() && files.is_empty(),
+                "files": files,
+                "error": why_not,
+            }));
+            continue;
+        }
+        let bold = Style::new().bold();
+        anstream::println!("{bold}{}{bold:#}  ({})", recipe.title(), visible(&by.to_string_lossy()));
+        match why_not {
+            Some(why_not) => anstream::println!("    {}", visible(&why_not)),
+            None if files.is_empty() => anstream::println!("    is installed as it should be"),
+            None => files.iter().for_each(|file| anstream::println!("    would change {}", visible(file))),
+        }
+        found.push(json!(recipe.name()));
+    }
+    if as_json {
+        anstream::println!("{}", json!(found));
+    } else if found.is_empty() {
+        anstream::println!("no agent was found on this machine; `callgate install NAME` installs for one anyway");
+    } else {
+        let names: Vec<&str> = found.iter().filter_map(|name| name.as_str()).collect();
+        anstream::println!("\nnothing was changed; to install: callgate install {}", names.join(" "));
+        anstream::println!("to see every change first: callgate install --all --dry-run");
+    }
+    Ok(Outcome::Done)
+}
+
+/// Says what was done to one agent; an outcome only where it went wrong.
+fn told(
+    recipe: &dyn Recipe,
+    scope: Scope,
+    done: Result<Steps, InstallError>,
+    words: &str,
+    dry_run: bool,
+    as_json: bool,
+) -> Option<Outcome> {
+    if as_json {
+        let told = match &done {
+            Ok(steps) => json!({
+                "agent": recipe.name(),
+                "scope": scope.name(),
+                "changed": steps.changes() && !dry_run,
+                "files": steps.files.iter().filter(|step| step.changes()).map(|step| json!({
+                    "path": step.path,
+                    "diff": step.diff(),
+                })).collect::<Vec<_>>(),
+                "shown": steps.shown,
+                "advice": steps.advice,
+            }),
+            Err(error) => json!({ "agent": recipe.name(), "scope": scope.name(), "error": error.to_string() }),
+        };
+        anstream::println!("{told}");
+        return done.is_err().then_some(Outcome::Found);
+    }
+    let title = recipe.title();
+    let steps = match done {
+        Ok(steps) => steps,
+        Err(error) => {
+            anstream::eprintln!("{title}: {}", visible(&error.to_string()));
+            return Some(Outcome::Found);
+        }
+    };
+    let good = Style::new().fg_color(Some(AnsiColor::Green.into()));
+    let dim = Style::new().dimmed();
+    if !steps.changes() {
+        anstream::println!("{title}: nothing to change");
+    } else if dry_run {
+        steps.files.iter().filter(|step| step.changes()).for_each(|step| print_diff(&step.diff()));
+        anstream::println!("{title}: {words}; nothing was changed");
+    } else {
+        anstream::println!("{title}: {good}{words}{good:#}");
+        for step in steps.files.iter().filter(|step| step.changes()) {
+            anstream::println!("    {}", visible(&step.path.to_string_lossy()));
+        }
+    }
+    if !steps.shown.is_empty() {
+        anstream::println!("    {dim}tried out: {}{dim:#}", steps.shown.join(", "));
+    }
+    for advice in &steps.advice {
+        anstream::println!("    note: {}", visible(advice));
+    }
+    None
+}
+
+fn print_diff(diff: &str) {
+    for line in diff.lines() {
+        let colour = match line.as_bytes().first() {
+            Some(b'+') => Some(AnsiColor::Green),
+            Some(b'-') => Some(AnsiColor::Red),
+            Some(b'@') => Some(AnsiColor::Cyan),
+            _ => None,
+        };
+        let style = Style::new().fg_color(colour.map(Into::into));
+        anstream::println!("{style}{}{style:#}", visible(line));
+    }
+}

@@ -1,0 +1,119 @@
+//! `callgate status`: what is in front of which agent, and whether it is really called.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use anstyle::{AnsiColor, Style};
+use callgate::show::visible;
+use callgate_agents::install::{Report, Scope, State, all, report};
+use callgate_audit::entry::Time;
+use callgate_audit::read::Entries;
+use clap::Args;
+use serde_json::json;
+
+use crate::install::surroundings;
+use crate::outcome::{Outcome, Trouble};
+
+/// The arguments of `status`.
+#[derive(Debug, Args)]
+pub struct StatusArguments {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// How the log calls a tool that ran although nobody was asked.
+const WITHOUT_VERDICT: &str = "ran_without_verdict";
+/// What is older than a week was seen, or does not matter any more.
+const LATELY: u64 = 7 * 24 * 60 * 60 * 1000;
+
+/// Looks at every agent. Something that somebody should look at is an outcome of its own.
+pub fn run(arguments: &StatusArguments) -> Result<Outcome, Trouble> {
+    let surroundings = surroundings()?;
+    let reports: Vec<Report> = all().iter().flat_map(|recipe| report(*recipe, &surroundings)).collect();
+    let without_verdict = without_verdict();
+    let wrong = reports.iter().any(|report| report.state.is_wrong()) || !without_verdict.is_empty();
+    if arguments.json {
+        anstream::println!("{}", json!({ "agents": reports, "ran_without_verdict": without_verdict }));
+    } else {
+        for report in reports.iter().filter(|report| report.state != State::NotFound) {
+            print(report);
+        }
+        let missing: Vec<&str> =
+            reports.iter().filter(|report| report.state == State::NotFound).map(|report| report.title).collect();
+        if !missing.is_empty() {
+            let dim = Style::new().dimmed();
+            anstream::println!("{dim}not found: {}{dim:#}", missing.join(", "));
+        }
+        for (agent, count) in &without_verdict {
+            anstream::println!(
+                "{count} tools of {} ran without a verdict; see callgate audit query --kind {WITHOUT_VERDICT}",
+                visible(agent)
+            );
+        }
+    }
+    Ok(if wrong { Outcome::Found } else { Outcome::Done })
+}
+
+fn print(report: &Report) {
+    let colour = match report.state {
+        State::Active | State::Proven => Some(AnsiColor::Green),
+        State::Skipped | State::Altered => Some(AnsiColor::Red),
+        State::Installed => Some(AnsiColor::Yellow),
+        State::NotInstalled | State::NotFound => None,
+    };
+    let style = Style::new().fg_color(colour.map(Into::into));
+    let mut remarks = Vec::new();
+    if let Some(scope) = report.scope {
+        remarks.push(format!("for {}", for_whom(scope)));
+    }
+    if let Some(seen) = &report.seen {
+        remarks.push(format!("last called {}", when(seen.time)));
+    } else if let Some(proven) = report.proven {
+        remarks.push(format!("tried out {}", when(proven)));
+    }
+    if report.state == State::NotInstalled {
+        remarks.push(format!("callgate install {}", report.agent));
+    }
+    anstream::println!("{:<20} {style}{:<22}{style:#} {}", report.title, report.state.in_words(), remarks.join(", "));
+    for problem in &report.problems {
+        anstream::println!("{:20} {}", "", visible(problem));
+    }
+}
+
+fn for_whom(scope: Scope) -> &'static str {
+    match scope {
+        Scope::User => "this user",
+        Scope::Project => "this project",
+        Scope::Managed => "everybody",
+    }
+}
+
+/// How long ago, roughly.
+fn when(seconds: u64) -> String {
+    let then = UNIX_EPOCH.checked_add(Duration::from_secs(seconds)).unwrap_or(UNIX_EPOCH);
+    match SystemTime::now().duration_since(then) {
+        Ok(ago) if ago.as_secs() < 60 => "just now".to_owned(),
+        Ok(ago) => {
+            let minutes = Duration::from_secs(ago.as_secs().saturating_sub(ago.as_secs() % 60));
+            let shown = humantime::format_duration(minutes).to_string();
+            format!("{} ago", shown.split_whitespace().take(2).collect::<Vec<_>>().join(" "))
+        }
+        Err(_) => "in the future".to_owned(),
+    }
+}
+
+/// How many tools of which agent ran without a verdict lately, as far as the user's log says.
+fn without_verdict() -> BTreeMap<String, u64> {
+    let mut counts = BTreeMap::new();
+    let since = Time::now().milliseconds().saturating_sub(LATELY);
+    let entries = callgate_audit::Settings::of_user().and_then(|settings| Entries::open(&settings.directory));
+    for line in entries.into_iter().flatten().flatten() {
+        let record = line.entry.record;
+        if record.body.kind() == WITHOUT_VERDICT && line.entry.time.milliseconds() >= since {
+            let count: &mut u64 = counts.entry(record.agent.unwrap_or_else(|| "unknown".to_owned())).or_default();
+            *count = count.saturating_add(1);
+        }
+    }
+    counts
+}

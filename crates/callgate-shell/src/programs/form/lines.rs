@@ -1,0 +1,199 @@
+//! The lines of a table, one by one.
+
+use super::error::TableProblem;
+use super::tokens::{Commas, Kind, tokens};
+use super::{conditions, effects, options, roles};
+use crate::programs::index::OptionIndex;
+use crate::programs::table::{Condition, Deferred, Example, Level, Output, Repeat, Slot, Style, Sub, Text, When};
+
+/// A line without its indentation and comment.
+#[derive(Clone, Copy)]
+pub(super) struct Line<'a> {
+    pub(super) number: usize,
+    pub(super) indent: usize,
+    pub(super) text: &'a str,
+}
+
+/// A level that no line has been read of: it has no style yet.
+pub(super) fn empty_level() -> Level {
+    Level { style: Style::Custom(String::new()), ..Level::default() }
+}
+
+/// Completes a level whose lines have been read, inside a level of this style.
+pub(super) fn finish(level: &mut Level, outer: &Style) {
+    if level.style == Style::Custom(String::new()) {
+        level.style = outer.clone();
+    }
+    level.index = OptionIndex::new(level);
+}
+
+/// Reads a line that is neither a subcommand nor an example.
+pub(super) fn entry<'a>(
+    line: &Line<'a>,
+    level: &mut Level,
+    keep: fn(&'a str) -> Text,
+) -> Result<(), (usize, TableProblem)> {
+    let (first, rest) = line.text.split_once(' ').unwrap_or((line.text, ""));
+    let keyword = first.strip_suffix(':').unwrap_or(first);
+    let rest_column = line.indent + first.len() + 1;
+    match keyword {
+        "args" => {
+            let (condition, body, column) = conditional(line, keyword, keep)?;
+            level.args.push(When { condition, then: slots(body, column)? });
+        }
+        "none" | "does" => {
+            let (condition, body, column) = conditional(line, keyword, keep)?;
+            let end = column + body.len();
+            let then = effects::effects(&tokens(body, column, Commas::Separate)?, end)?;
+            let list = if keyword == "none" { &mut level.none } else { &mut level.does };
+            list.push(When { condition, then });
+        }
+        "stdin" => {
+            let (condition, body, column) = conditional(line, keyword, keep)?;
+            let mut slots = slots(body, column)?;
+            match (slots.pop(), slots.pop()) {
+                (Some(slot), None) => level.stdin.push(When { condition, then: slot.role }),
+                _ => return Err((column, TableProblem::NotARole(body.to_owned()))),
+            }
+        }
+        "stdout" => {
+            let (condition, body, column) = conditional(line, keyword, keep)?;
+            let then = match body {
+                "names" => Output::Names,
+                "entries" => Output::Entries,
+                "same" => Output::Same,
+                "directory" => Output::Directory,
+                "program" => Output::Program,
+                "word" => Output::Word,
+                "number" => Output::Number,
+                "numbers" => Output::Numbers,
+                "data" => Output::Data,
+                "fetched" => Output::Fetched,
+                "unknown" => Output::Unknown,
+                _ => return Err((column, TableProblem::Output(body.to_owned()))),
+            };
+            level.stdout.push(When { condition, then });
+        }
+        "tree" => level.tree.push(match rest.trim().split_once(' ') {
+            None if rest.trim().is_empty() => Condition::default(),
+            Some(("if", text)) => {
+                conditions::condition(text.trim_end_matches(':'), keep).map_err(|problem| (rest_column, problem))?
+            }
+            _ => return Err((rest_column, TableProblem::ExpectedIf(rest.to_owned()))),
+        }),
+        "style" => level.style = style(rest.trim()).map_err(|problem| (rest_column, problem))?,
+        "everywhere" if rest.trim().is_empty() => level.everywhere = true,
+        "everywhere" => return Err((rest_column, TableProblem::Trailing(keyword.to_owned()))),
+        "globs" if rest.trim() == "unsafe" => level.globs_unsafe = true,
+        "globs" => return Err((rest_column, TableProblem::Globs)),
+        "options" if rest.trim() == "any" => level.options_any = true,
+        "value" => {
+            let (name, _) = rest.split_once([' ', ':']).unwrap_or((rest, ""));
+            let (condition, body, column) = conditional(line, &format!("value {name}"), keep)?;
+            let mut slots = slots(body, column)?;
+            match (slots.pop(), slots.pop()) {
+                (Some(slot), None) => level.values.push((keep(name), When { condition, then: slot.role })),
+                _ => return Err((column, TableProblem::NotARole(body.to_owned()))),
+            }
+        }
+        "elsewhere" => level.elsewhere = Some(rest.trim().trim_matches('"').to_owned()),
+        _ => level.options.push(options::option(line.text, line.indent, line.number, keep)?),
+    }
+    Ok(())
+}
+
+/// Reads what stands behind `sub`.
+pub(super) fn sub<'a>(text: &'a str, line: usize, keep: fn(&'a str) -> Text) -> Result<Sub, TableProblem> {
+    let (names, description) = text.split_once(':').ok_or_else(|| TableProblem::Colon("sub".to_owned()))?;
+    let mut names: Vec<&str> = names.split_whitespace().collect();
+    let again = names.len() > 1 && names.last() == Some(&"again");
+    if again {
+        names.pop();
+    }
+    Ok(Sub {
+        globs: names.iter().any(|name| name.contains(['*', '?', '['])),
+        names: names.into_iter().map(keep).collect(),
+        again,
+        description: keep(description.trim()),
+        line,
+        level: Deferred::default(),
+    })
+}
+
+/// Cuts `KEYWORD [if CONDITION]: BODY`.
+fn conditional<'a>(
+    line: &Line<'a>,
+    keyword: &str,
+    keep: fn(&'a str) -> Text,
+) -> Result<(Condition, &'a str, usize), (usize, TableProblem)> {
+    let after = line.text.get(keyword.len()..).unwrap_or_default();
+    let colon = if after.starts_with(':') { Some(0) } else { after.find(": ") }
+        .or_else(|| after.ends_with(':').then(|| after.len() - 1))
+        .ok_or_else(|| (line.indent, TableProblem::Colon(keyword.to_owned())))?;
+    let head = after.get(..colon).unwrap_or_default().trim();
+    let tail = after.get(colon + 1..).unwrap_or_default();
+    let body = tail.trim();
+    let column = line.indent + keyword.len() + colon + 1 + (tail.len() - tail.trim_start().len());
+    let place = line.indent + keyword.len() + 1;
+    let condition = match head.split_once(' ') {
+        None if head.is_empty() => Condition::default(),
+        Some(("if", text)) => conditions::condition(text, keep).map_err(|problem| (place, problem))?,
+        _ => return Err((place, TableProblem::ExpectedIf(head.to_owned()))),
+    };
+    Ok((condition, body, column))
+}
+
+fn slots(body: &str, column: usize) -> Result<Vec<Slot>, (usize, TableProblem)> {
+    let mut found: Vec<Slot> = Vec::new();
+    for token in tokens(body, column, Commas::Literal)? {
+        let (text, repeat) = match token.kind {
+            Kind::Angle(text, None) => (text, Repeat::Once),
+            Kind::Angle(text, Some('*')) => (text, Repeat::Any),
+            Kind::Angle(text, Some('+')) => (text, Repeat::Some),
+            Kind::Angle(text, Some(_)) | Kind::Optional(text) => (text, Repeat::Optional),
+            other => return Err((token.column, TableProblem::NotARole(other.shown()))),
+        };
+        let role = roles::role(text).map_err(|problem| (token.column, problem))?;
+        if found.iter().any(|slot| slot.role.takes_rest()) {
+            return Err((token.column, TableProblem::CommandLast));
+        }
+        let repeats = |repeat| matches!(repeat, Repeat::Any | Repeat::Some);
+        let is_command = role.takes_rest();
+        if repeats(repeat) && !is_command && found.iter().any(|slot| repeats(slot.repeat)) {
+            return Err((token.column, TableProblem::TwoRepeats));
+        }
+        found.push(Slot { role, repeat });
+    }
+    Ok(found)
+}
+
+fn style(text: &str) -> Result<Style, TableProblem> {
+    Ok(match text {
+        "gnu" => Style::Gnu,
+        "posix" => Style::Posix,
+        "long" => Style::Long,
+        "long-first" => Style::LongFirst,
+        "single" => Style::Single,
+        "single-first" => Style::SingleFirst,
+        "tar" => Style::Tar,
+        "none" => Style::None,
+        _ => match text.split_once(' ') {
+            Some(("custom", name)) => Style::Custom(name.trim().to_owned()),
+            _ => return Err(TableProblem::Style(text.to_owned())),
+        },
+    })
+}
+
+/// Reads what stands behind `example`.
+pub(super) fn example(line: &Line<'_>, text: &str, column: usize) -> Result<Example, (usize, TableProblem)> {
+    let arrow = text.rfind(" =>").ok_or((column, TableProblem::Example))?;
+    let command = text.get(..arrow).unwrap_or_default().trim();
+    let after = arrow + " =>".len();
+    let effects_text = text.get(after..).unwrap_or_default();
+    if command.is_empty() || !(effects_text.is_empty() || effects_text.starts_with(' ')) {
+        return Err((column, TableProblem::Example));
+    }
+    let cut = tokens(effects_text, column + after, Commas::Separate)?;
+    let expected = effects::effects(&cut, column + text.len())?;
+    Ok(Example { line: line.number, command: command.to_owned(), expected })
+}

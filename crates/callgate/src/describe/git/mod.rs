@@ -1,0 +1,349 @@
+//! Running git in a repository that nobody trusts.
+//!
+//! A repository's own configuration names programs that git runs even when it is only asked to look: a file system monitor,
+//! hooks, a pager, external diffs, text conversions, content filters. [`harden`] gives the words of a git command with
+//! those switched off, and [`examine`] reads the repository's configuration for what cannot be switched off from outside.
+//! Only when `examine` finds nothing is a hardened look silent.
+
+mod index;
+mod settings;
+
+use std::path::{Path, PathBuf};
+
+/// Reads a file of the repository of at most so many bytes: `Ok(None)` if it is not there.
+pub type ReadFile<'a> = &'a dyn Fn(&Path, usize) -> std::io::Result<Option<Vec<u8>>>;
+
+/// Settings given on the command line, which outrank the repository's own.
+const SETTINGS: &[&str] = &[
+    "core.fsmonitor=false",
+    "core.hooksPath=/dev/null",
+    "core.pager=cat",
+    "core.alternateRefsCommand=",
+    "diff.external=",
+    "diff.submodule=short",
+    "interactive.diffFilter=",
+    "log.showSignature=false",
+    "safe.bareRepository=explicit",
+];
+
+/// Subcommands that take `--no-ext-diff` and `--no-textconv`.
+const SHOWS_DIFFERENCES: &[&str] = &[
+    "diff",
+    "log",
+    "show",
+    "whatchanged",
+    "diff-tree",
+    "diff-index",
+    "diff-files",
+    "format-patch",
+    "blame",
+    "annotate",
+];
+
+/// Subcommands that fetch in submodules, too, even in such as the index does not name, unless told not to.
+const FETCHES: &[&str] = &["fetch", "pull"];
+
+/// The words of a git command with everything switched off that the repository could make it run.
+///
+/// `words` starts with `git`; `subcommand` is the place of the subcommand in it.
+pub fn harden(words: &[String], subcommand: usize) -> Vec<String> {
+    let mut hardened =
+        Vec::with_capacity(words.len().saturating_add(SETTINGS.len().saturating_mul(2)).saturating_add(3));
+    for (place, word) in words.iter().enumerate() {
+        if place == subcommand {
+            hardened.push("--no-pager".to_owned());
+            for setting in SETTINGS {
+                hardened.push("-c".to_owned());
+                hardened.push((*setting).to_owned());
+            }
+        }
+        hardened.push(word.clone());
+        if place == subcommand && SHOWS_DIFFERENCES.contains(&word.as_str()) {
+            hardened.push("--no-ext-diff".to_owned());
+            hardened.push("--no-textconv".to_owned());
+        }
+        if place == subcommand && FETCHES.contains(&word.as_str()) {
+            hardened.push("--no-recurse-submodules".to_owned());
+        }
+    }
+    hardened
+}
+
+/// The place of the subcommand among the words of a git command; `None` if these are not the words of one.
+pub fn subcommand(words: &[String]) -> Option<usize> {
+    let mut place = 1_usize;
+    if words.first()?.rsplit('/').next() != Some("git") {
+        return None;
+    }
+    loop {
+        match words.get(place)?.as_str() {
+            "-C" | "-c" | "--git-dir" | "--work-tree" | "--namespace" | "--exec-path" | "--config-env" => {
+                place = place.checked_add(2)?;
+            }
+            option if option.starts_with('-') => place = place.checked_add(1)?,
+            _ => return Some(place),
+        }
+    }
+}
+
+/// How far a git command goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// It only looks.
+    Looks,
+    /// It changes something or connects: editors, credential helpers and ways to other machines come into play.
+    More,
+}
+
+/// A repository that is examined.
+struct Repository<'a> {
+    /// Its work tree.
+    root: &'a Path,
+    /// Its own git directory.
+    folder: &'a Path,
+}
+
+/// A git configuration longer than this is not read, and so not trusted.
+const LONGEST_CONFIGURATION: usize = 256 * 1024;
+
+/// An index longer than this (some 300,000 files) is not read: whether there are submodules is not known then.
+const LONGEST_INDEX: usize = 32 * 1024 * 1024;
+
+/// Submodules of submodules that are followed.
+const DEEPEST: usize = 8;
+
+/// Finds what a repository, or a submodule that git enters, could still make a hardened git run. Empty: nothing.
+///
+/// git looks into submodules by running git there: with the settings of [`harden`], but not with its options.
+///
+/// `directory` is where git starts to look for the repository. A configuration that cannot be read is a finding.
+pub fn examine(directory: &Path, reach: Reach, read: ReadFile<'_>) -> Vec<String> {
+    for root in directory.ancestors() {
+        match git_directory(root, read) {
+            Ok(None) => {}
+            Ok(Some(folder)) => {
+                let mut findings = Vec::new();
+                let repository = Repository { root, folder: &folder };
+                examine_repository(&repository, reach, DEEPEST, read, &mut findings);
+                return findings;
+            }
+            Err(finding) => return vec![finding],
+        }
+    }
+    Vec::new()
+}
+
+fn examine_repository(
+    repository: &Repository<'_>,
+    reach: Reach,
+    deepest: usize,
+    read: ReadFile<'_>,
+    findings: &mut Vec<String>,
+) {
+    let folder = repository.folder;
+    let common = match read(&folder.join("commondir"), LONGEST_CONFIGURATION) {
+        Ok(Some(text)) => folder.join(String::from_utf8_lossy(&text).trim()),
+        Ok(None) => folder.to_owned(),
+        Err(error) => return findings.push(format!("{}: {error}", folder.join("commondir").display())),
+    };
+    for file in [common.join("config"), folder.join("config.worktree")] {
+        examine_file(&file, repository, reach, read, findings);
+    }
+    if !matches!(read(&common.join("objects/info/alternates"), LONGEST_CONFIGURATION), Ok(None)) {
+        findings.push("objects are borrowed from another repository".to_owned());
+    }
+    let gitlinks = match read(&folder.join("index"), LONGEST_INDEX) {
+        Ok(None) => Some(Vec::new()),
+        Ok(Some(bytes)) => index::gitlinks(&bytes),
+        Err(_) => None,
+    };
+    let Some(gitlinks) = gitlinks else {
+        return findings.push(format!("{} is not understood: it may name submodules", folder.join("index").display()));
+    };
+    for path in gitlinks {
+        let root = repository.root.join(path);
+        match git_directory(&root, read) {
+            Ok(None) => {}
+            Ok(Some(_)) if deepest == 0 => findings.push("submodules are nested too deeply".to_owned()),
+            Ok(Some(folder)) => {
+                let nested = Repository { root: &root, folder: &folder };
+                examine_repository(&nested, reach, deepest.saturating_sub(1), read, findings);
+            }
+            Err(finding) => findings.push(finding),
+        }
+    }
+}
+
+/// The git directory of a work tree: `.git`, or where the file `.git` points to.
+fn git_directory(worktree: &Path, read: ReadFile<'_>) -> Result<Option<PathBuf>, String> {
+    let dot_git = worktree.join(".git");
+    if let Ok(Some(_)) = read(&dot_git.join("HEAD"), LONGEST_CONFIGURATION) {
+        return Ok(Some(dot_git));
+    }
+    match read(&dot_git, LONGEST_CONFIGURATION) {
+        Ok(Some(text)) => {
+            let text = String::from_utf8_lossy(&text);
+            match text.trim().strip_prefix("gitdir:") {
+                Some(target) => Ok(Some(worktree.join(target.trim()))),
+                None => Err(format!("{} is not understood", dot_git.display())),
+            }
+        }
+        // A directory without HEAD is no repository; git goes on upwards, and so do we.
+        Ok(None) => Ok(None),
+        Err(error) if error.kind() == std::io::ErrorKind::IsADirectory => Ok(None),
+        Err(error) => Err(format!("{}: {error}", dot_git.display())),
+    }
+}
+
+fn examine_file(
+    file: &Path,
+    repository: &Repository<'_>,
+    reach: Reach,
+    read: ReadFile<'_>,
+    findings: &mut Vec<String>,
+) {
+    match read(file, LONGEST_CONFIGURATION) {
+        Ok(None) => {}
+        Ok(Some(text)) => match std::str::from_utf8(&text) {
+            Ok(text) => match settings::findings(text, repository, reach) {
+                Ok(found) => findings.extend(found.into_iter().map(|name| format!("{} sets {name}", file.display()))),
+                Err(line) => findings.push(format!("{}:{line} is not understood", file.display())),
+            },
+            Err(_) => findings.push(format!("{} is not UTF-8", file.display())),
+        },
+        Err(error) => findings.push(format!("{}: {error}", file.display())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn findings(config: &str) -> Vec<String> {
+        findings_of(config, Reach::Looks)
+    }
+
+    fn findings_of(config: &str, reach: Reach) -> Vec<String> {
+        let files = BTreeMap::from([
+            (PathBuf::from("/w/.git/HEAD"), "ref: refs/heads/main\n".to_owned()),
+            (PathBuf::from("/w/.git/config"), config.to_owned()),
+        ]);
+        examine(Path::new("/w/src"), reach, &|path, _| Ok(files.get(path).map(|text| text.clone().into_bytes())))
+    }
+
+    const ORDINARY: &str = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n[remote \"origin\"]\n\turl = git@example.com:x\n\
+        \tfetch = +refs/heads/*:refs/remotes/origin/*\n[branch \"main\"]\n\tremote = origin\n";
+
+    #[test]
+    fn an_ordinary_repository_is_clean() {
+        assert_eq!(findings(ORDINARY), Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_hardening_overrides_is_no_finding() {
+        assert_eq!(
+            findings("[core]\n\tfsmonitor = ./evil\n\thooksPath = .hooks\n\tpager = ./evil\n"),
+            Vec::<String>::new()
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_overridden_is_found() {
+        for config in [
+            "[filter \"x\"]\n\tclean = ./evil\n",
+            "[filter.x] clean = ./evil\n",
+            "[FILTER \"a\\\"b]\"] process=./evil",
+            "[include]\n\tpath = ../evil\n",
+            "[includeIf \"gitdir:/\"]\n\tpath = ../evil\n",
+            "[gpg]\n\tprogram = ./evil\n",
+            "[gpg \"ssh\"] program = ./evil\n",
+            "[core]\n\tworktree = /\n",
+            "[diff \"x\"]\n\ttextconv = ./evil\n",
+            "[diff \"x\"]\n\tcommand = ./evil\n",
+            "[merge \"x\"]\n\tdriver = ./evil\n",
+            "[lfs \"extension.x\"]\n\tclean = ./evil\n",
+            "[extensions]\n\tpartialClone = origin\n",
+            "[remote \"origin\"] promisor = true\n",
+            "[unheard-of]\n\tkey = 1\n",
+        ] {
+            assert_eq!(findings(config).len(), 1, "{config}");
+        }
+    }
+
+    #[test]
+    fn what_runs_only_beyond_looking_is_found_there() {
+        for config in [
+            "[core]\n\teditor = ./evil\n",
+            "[core]\n\tsshCommand = ./evil\n",
+            "[credential]\n\thelper = !./evil\n",
+            "[remote \"origin\"]\n\tuploadpack = ./evil\n",
+            "[submodule \"x\"]\n\tupdate = !./evil\n",
+            "[mergetool \"x\"]\n\tcmd = ./evil\n",
+        ] {
+            assert_eq!(findings(config), Vec::<String>::new(), "{config}");
+            assert_eq!(findings_of(config, Reach::More).len(), 1, "{config}");
+        }
+        assert_eq!(findings_of(ORDINARY, Reach::More), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_work_tree_may_be_named_if_it_is_the_one() {
+        let found = |worktree: &str| {
+            let files = BTreeMap::from([
+                (PathBuf::from("/w/sub/.git"), "gitdir: ../.git/modules/sub\n".to_owned()),
+                (PathBuf::from("/w/sub/../.git/modules/sub/config"), format!("[core]\n\tworktree = {worktree}\n")),
+            ]);
+            let read = |path: &Path, _| Ok(files.get(path).map(|text| text.clone().into_bytes()));
+            examine(Path::new("/w/sub"), Reach::Looks, &read).len()
+        };
+        assert_eq!(found("../../../sub"), 0);
+        assert_eq!(found("../../../other"), 1);
+        assert_eq!(found("/"), 1);
+    }
+
+    #[test]
+    fn a_value_that_continues_does_not_hide_the_next_key() {
+        assert_eq!(findings("[user]\n\tname = a\\\n[include]\n[filter \"x\"]\n\tclean = y\n").len(), 1);
+    }
+
+    #[test]
+    fn what_is_not_understood_is_a_finding() {
+        for config in ["[core", "key = 1\n", "[core]\n\t= x\n", "[core] a.b = 1\n", "[a \"b]\nx=1\n"] {
+            assert_eq!(findings(config).len(), 1, "{config}");
+        }
+    }
+
+    #[test]
+    fn a_work_tree_elsewhere_is_followed() {
+        let files = BTreeMap::from([
+            (PathBuf::from("/w/.git"), "gitdir: /main/.git/worktrees/w\n".to_owned()),
+            (PathBuf::from("/main/.git/worktrees/w/commondir"), "../..\n".to_owned()),
+            (PathBuf::from("/main/.git/worktrees/w/../../config"), "[filter \"x\"]\nclean=evil\n".to_owned()),
+        ]);
+        let found = examine(Path::new("/w"), Reach::Looks, &|path, _| {
+            Ok(files.get(path).map(|text| text.clone().into_bytes()))
+        });
+        assert_eq!(found.len(), 1);
+    }
+
+    #[test]
+    fn the_subcommand_stands_behind_the_options() {
+        let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(subcommand(&words("git status")), Some(1));
+        assert_eq!(subcommand(&words("/usr/bin/git -C x -c a=b --no-pager log -3")), Some(6));
+        assert_eq!(subcommand(&words("git --version")), None);
+        assert_eq!(subcommand(&words("env git status")), None);
+    }
+
+    #[test]
+    fn hardened_words_keep_their_order() {
+        let words: Vec<String> = ["git", "-C", "x", "log", "-3"].map(str::to_owned).to_vec();
+        let hardened = harden(&words, 3);
+        assert_eq!(hardened.first().map(String::as_str), Some("git"));
+        let log = hardened.iter().position(|word| word == "log").unwrap();
+        assert_eq!(&hardened[log..], ["log", "--no-ext-diff", "--no-textconv", "-3"]);
+        assert!(hardened[..log].windows(2).any(|pair| pair == ["-c", "core.fsmonitor=false"]));
+    }
+}

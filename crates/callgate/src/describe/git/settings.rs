@@ -1,0 +1,274 @@
+//! What a repository's configuration file sets, and which of that can make git run something.
+
+use std::path::{Component, Path, PathBuf};
+
+use super::{Reach, Repository};
+
+/// What a configuration file holds that could make git run something, in words. `Err` with the line that is not understood.
+pub(super) fn findings(text: &str, repository: &Repository<'_>, reach: Reach) -> Result<Vec<String>, usize> {
+    let keys = keys(text)?.into_iter();
+    Ok(keys.filter(|key| !harmless(key, repository, reach)).map(|key| key.name()).collect())
+}
+
+/// One setting: section and key in lower case, the subsection left out, since its name decides nothing.
+#[derive(Debug, PartialEq, Eq)]
+struct Key {
+    section: String,
+    has_subsection: bool,
+    key: String,
+    value: String,
+}
+
+impl Key {
+    fn name(&self) -> String {
+        let middle = if self.has_subsection { ".*" } else { "" };
+        format!("{}{middle}.{}", self.section, self.key)
+    }
+}
+
+/// The settings of a configuration file; `Err` with the line that is not understood.
+fn keys(text: &str) -> Result<Vec<Key>, usize> {
+    let mut found = Vec::new();
+    let mut section: Option<(String, bool)> = None;
+    let mut lines = text.lines().enumerate();
+    while let Some((number, line)) = lines.next() {
+        let mistake = number.saturating_add(1);
+        let mut rest = line.trim_start();
+        if let Some(header) = rest.strip_prefix('[') {
+            let (parsed, after) = section_header(header).ok_or(mistake)?;
+            section = Some(parsed);
+            rest = after.trim_start();
+        }
+        if rest.is_empty() || rest.starts_with('#') || rest.starts_with(';') {
+            continue;
+        }
+        let (section, has_subsection) = section.clone().ok_or(mistake)?;
+        let end =
+            rest.find(|character: char| !character.is_ascii_alphanumeric() && character != '-').unwrap_or(rest.len());
+        let (key, value) = rest.split_at_checked(end).ok_or(mistake)?;
+        let value = value.trim_start();
+        if key.is_empty() || !(value.is_empty() || value.starts_with(['=', '#', ';'])) {
+            return Err(mistake);
+        }
+        let mut value = value.strip_prefix('=').unwrap_or_default().trim().to_owned();
+        while value.ends_with('\\') {
+            value.pop();
+            let (_, continued) = lines.next().ok_or(mistake)?;
+            value.push_str(continued.trim_end());
+        }
+        found.push(Key { section, has_subsection, key: key.to_ascii_lowercase(), value });
+    }
+    Ok(found)
+}
+
+/// `core]`, `remote "origin"]` or `remote.origin]`: the section, whether there is a subsection, and what follows.
+fn section_header(header: &str) -> Option<((String, bool), &str)> {
+    let end =
+        header.find(|character: char| !character.is_ascii_alphanumeric() && character != '-' && character != '.')?;
+    let (name, rest) = header.split_at_checked(end)?;
+    let (section, dotted) = match name.split_once('.') {
+        Some((section, _)) => (section, true),
+        None => (name, false),
+    };
+    let rest = rest.trim_start();
+    if let Some(after) = rest.strip_prefix(']') {
+        return Some(((section.to_ascii_lowercase(), dotted), after));
+    }
+    let mut characters = rest.strip_prefix('"')?.char_indices();
+    while let Some((place, character)) = characters.next() {
+        match character {
+            '\\' => {
+                characters.next();
+            }
+            '"' => {
+                let after = rest.get(place.saturating_add(2)..)?.trim_start().strip_prefix(']')?;
+                return Some(((section.to_ascii_lowercase(), true), after));
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Settings of `core` that run nothing when git looks, or that [`harden`](super::harden) overrides.
+const CORE: &[&str] = &[
+    "abbrev",
+    "alternaterefscommand",
+    "askpass",
+    "attributesfile",
+    "autocrlf",
+    "bare",
+    "bigfilethreshold",
+    "checkroundtripencoding",
+    "checkstat",
+    "commentchar",
+    "commitgraph",
+    "compression",
+    "createobject",
+    "deltabasecachelimit",
+    "editor",
+    "eol",
+    "excludesfile",
+    "filemode",
+    "fsmonitor",
+    "fsyncmethod",
+    "fsync",
+    "hidedotfiles",
+    "hookspath",
+    "ignorecase",
+    "ignorestat",
+    "logallrefupdates",
+    "longpaths",
+    "loosecompression",
+    "maxtreedepth",
+    "multipackindex",
+    "notesref",
+    "packedgitlimit",
+    "packedgitwindowsize",
+    "packedrefstimeout",
+    "pager",
+    "precomposeunicode",
+    "preloadindex",
+    "protecthfs",
+    "protectntfs",
+    "quotepath",
+    "repositoryformatversion",
+    "safecrlf",
+    "sharedrepository",
+    "sparsecheckout",
+    "sparsecheckoutcone",
+    "splitindex",
+    "sshcommand",
+    "symlinks",
+    "trustctime",
+    "untrackedcache",
+    "usereplacerefs",
+    "warnambiguousrefs",
+    "whitespace",
+];
+
+/// Sections none of whose settings make a look run anything.
+const SECTIONS: &[&str] = &[
+    "add",
+    "advice",
+    "alias",
+    "am",
+    "apply",
+    "author",
+    "blame",
+    "branch",
+    "checkout",
+    "clean",
+    "clone",
+    "color",
+    "column",
+    "commit",
+    "commitgraph",
+    "committer",
+    "credential",
+    "feature",
+    "fetch",
+    "format",
+    "fsck",
+    "gc",
+    "github",
+    "gitlab",
+    "grep",
+    "gui",
+    "help",
+    "http",
+    "i18n",
+    "index",
+    "init",
+    "lfs",
+    "log",
+    "maintenance",
+    "merge",
+    "mergetool",
+    "notes",
+    "pack",
+    "pager",
+    "pull",
+    "push",
+    "rebase",
+    "receive",
+    "remote",
+    "rerere",
+    "revert",
+    "safe",
+    "sendemail",
+    "sequence",
+    "stash",
+    "status",
+    "submodule",
+    "svn",
+    "svn-remote",
+    "tag",
+    "transfer",
+    "uploadpack",
+    "url",
+    "user",
+    "versionsort",
+    "vscode-merge-base",
+    "worktree",
+];
+
+/// Whether a setting runs nothing.
+fn harmless(key: &Key, repository: &Repository<'_>, reach: Reach) -> bool {
+    let (section, name, value) = (key.section.as_str(), key.key.as_str(), key.value.trim_matches('"'));
+    if reach == Reach::More && runs_beyond_looking(key, value) {
+        return false;
+    }
+    match (section, name) {
+        ("core", "worktree") => normal(&repository.folder.join(value)) == normal(repository.root),
+        ("core", name) => CORE.contains(&name),
+        // A promisor remote makes git fetch missing objects when it looks, through a program the repository may name.
+        ("remote", "promisor" | "partialclonefilter" | "vcs") => false,
+        ("extensions", name) => {
+            matches!(name, "objectformat" | "worktreeconfig" | "refstorage" | "noop" | "preciousobjects")
+        }
+        // Programs that show differences. Options switch them off for most looks, not for blame, stash, range-diff, status -vv.
+        ("diff", "command" | "textconv") if key.has_subsection => false,
+        // `diff.external` is switched off by a setting.
+        ("diff", _) | ("interactive", "difffilter" | "singlekey") => true,
+        // Merges happen when looking, too: merge-tree, show --remerge-diff.
+        ("merge", "driver") => false,
+        // Content filters run whenever git compares the work tree. The one of Git LFS is known, unless it is extended.
+        ("filter", "clean" | "smudge" | "process") => {
+            matches!(value, "git-lfs clean -- %f" | "git-lfs smudge -- %f" | "git-lfs filter-process")
+        }
+        ("lfs", "clean" | "smudge" | "path" | "args") => false,
+        ("filter", "required") => true,
+        ("gpg", "format" | "mintrustlevel") => true,
+        (section, _) => SECTIONS.contains(&section),
+    }
+}
+
+/// Settings that run something when git changes or connects, and are never looked at otherwise.
+fn runs_beyond_looking(key: &Key, value: &str) -> bool {
+    match (key.section.as_str(), key.key.as_str()) {
+        ("core", "askpass" | "editor" | "sshcommand")
+        | ("sequence", "editor")
+        | ("remote", "uploadpack" | "receivepack")
+        | ("gc", "recentobjectshook") => true,
+        ("credential", "helper") => !value.is_empty(),
+        ("submodule", "update") => value.starts_with('!'),
+        ("sendemail" | "mergetool" | "svn" | "svn-remote" | "gui", _) => true,
+        _ => false,
+    }
+}
+
+/// A path without `.` and `..`, by its text alone.
+fn normal(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                normal.pop();
+            }
+            other => normal.push(other),
+        }
+    }
+    normal
+}
