@@ -342,25 +342,24 @@ mod tests {
 
     #[test]
     fn what_became_of_a_question_is_told_apart() {
-        let decided = |answer, source| ApprovalDecided { answer, source, ..ApprovalDecided::default() };
-        for (answer, source, expected) in [
-            (Some(Answer::Approved), AnswerSource::Asked, Outcome::Approved),
-            (Some(Answer::ApprovedForSession), AnswerSource::Earlier, Outcome::ApprovedForSession),
-            (Some(Answer::Denied), AnswerSource::Asked, Outcome::Denied),
-            (Some(Answer::Abort), AnswerSource::Asked, Outcome::Abort),
-            (Some(Answer::TimedOut), AnswerSource::Asked, Outcome::TimedOut),
-            (None, AnswerSource::Withdrawn, Outcome::Cancelled),
-            (None, AnswerSource::Asked, Outcome::Failed),
+        for (outcome, expected) in [
+            (OutcomeKind::Approved, Outcome::Approved),
+            (OutcomeKind::ApprovedForSession, Outcome::ApprovedForSession),
+            (OutcomeKind::Denied, Outcome::Denied),
+            (OutcomeKind::Abort, Outcome::Abort),
+            (OutcomeKind::TimedOut, Outcome::TimedOut),
+            (OutcomeKind::Cancelled, Outcome::Cancelled),
+            (OutcomeKind::Unanswerable, Outcome::Failed),
         ] {
-            assert_eq!(outcome(&decided(answer, source)), expected);
+            assert_eq!(logged(outcome), expected);
         }
     }
 
     #[test]
     fn an_approval_carries_its_id_who_answered_and_how_long_it_took_and_an_earlier_answer_is_cached() {
-        use callgate::approvals::{Answer, ApprovalDecision, Approvals, AskError, Channel, Question};
+        use callgate::approvals::{Answer, ApprovalDecision, Approvals, Approver, AskError, Question};
         struct Person;
-        impl Channel for Person {
+        impl Approver for Person {
             fn ask(&self, _: &Question, _: &dyn Fn() -> bool) -> Result<Answer, AskError> {
                 Ok(Answer::new(ApprovalDecision::ApprovedForSession)
                     .by("ada")

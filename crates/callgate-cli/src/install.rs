@@ -126,7 +126,11 @@ pub fn install(arguments: &InstallArguments) -> Result<Outcome, Trouble> {
     }
     let mut outcome = Outcome::Done;
     for recipe in recipes {
-        let done = if arguments.dry_run { installer.preview(recipe) } else { installer.install(recipe) };
+        let mut done = if arguments.dry_run { installer.preview(recipe) } else { installer.install(recipe) };
+        if let Ok(steps) = &mut done {
+            let open = within_reach(steps, &gate, &surroundings.project);
+            steps.advice.extend(open);
+        }
         let words = if arguments.dry_run { "would be installed" } else { "installed" };
         outcome = told(recipe, scope, done, words, arguments.dry_run, arguments.json).unwrap_or(outcome);
     }
@@ -223,6 +227,22 @@ fn denied(gate: &Gate, directory: &Path) -> Vec<HardDeny> {
 
 fn decision(gate: &Gate, call: Call, directory: &Path) -> Decision {
     crate::check::decision(&gate.explain(&call.directory(directory).workspace(directory)))
+}
+
+/// Files that hold the hooks and that this user's policy lets agents write.
+fn within_reach(steps: &Steps, gate: &Gate, project: &Path) -> Vec<String> {
+    let writes = |path: &Path| Call::new("Write", json!({ "file_path": path, "content": "" }));
+    steps
+        .files
+        .iter()
+        .filter(|step| decision(gate, writes(&step.path), project) == Decision::Allow)
+        .map(|step| {
+            format!(
+                "your policy lets agents write {}, and so switch callgate off; add a rule that denies it",
+                step.path.display()
+            )
+        })
+        .collect()
 }
 
 fn ask_for_trust(program: &Path) -> bool {

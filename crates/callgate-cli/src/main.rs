@@ -20,6 +20,7 @@ mod shown;
 mod status;
 mod terminal;
 mod trust;
+mod watching;
 
 use std::process::ExitCode;
 
@@ -43,6 +44,8 @@ fn main() -> ExitCode {
         Task::Check(arguments) => check::run(&arguments.call),
         Task::Explain(arguments) => explain::run(&arguments),
         Task::Policy(task) => policy::run(task),
+        // Reached only for its help and for words that it does not know: a hook is read before anything else.
+        Task::Hook { .. } => return hook::run(words.get(1..).unwrap_or_default()),
         Task::Init(arguments) => init::run(&arguments),
         Task::Import(arguments) => import::run(&arguments),
         Task::Trust(arguments) => trust::run(&arguments),

@@ -205,6 +205,32 @@ fn a_grant_is_spent_once_by_whoever_asks() {
 }
 
 #[test]
+fn rules_of_an_agent_become_a_policy_that_is_used() {
+    let world = World::new();
+    std::fs::create_dir(world.project().join(".claude")).expect("a directory");
+    let settings = r#"{"permissions": {"deny": ["Bash(ls *)"], "allow": ["Bash(make:*)", "Bash(echo \"x\")"]}}"#;
+    world.write(".claude/settings.json", settings);
+    let (code, output, error) = world.run(&["import", "claude", "--dry-run"]);
+    assert_eq!(code, 0, "{output}{error}");
+    assert!(output.contains("\"ls **\"    # .claude/settings.json: Bash(ls *)"), "{output}");
+    assert!(output.contains("nothing of that is allowed now") && output.contains("left out"), "{output}");
+    assert!(!world.project().join("callgate.yaml").exists(), "a dry run writes nothing");
+    assert_eq!(world.run(&["import", "claude"]).0, 0);
+    assert_eq!(world.run(&["check", "ls -la"]).0, 11);
+    assert_eq!(world.run(&["check", "make"]).0, 10, "an allow needs trust");
+    assert_eq!(world.run(&["trust"]).0, 0);
+    assert_eq!(world.run(&["check", "make"]).0, 0);
+    assert_eq!(world.run(&["import", "claude"]).0, 2, "a file that is there stays");
+    let (code, output, _) = world.run(&["import", "claude", "--dry-run", "--json"]);
+    let answer: serde_json::Value = serde_json::from_str(&output).expect("JSON");
+    assert_eq!((code, &answer["holds"], &answer["rules"]), (0, &serde_json::json!(true), &serde_json::json!(3)));
+    assert_eq!(world.run(&["import", "codex"]).0, 2, "there are no rules");
+    assert_eq!(world.run(&["import", "claude", "--from", "missing.json"]).0, 2);
+    world.write(".claude/settings.local.json", "{");
+    assert_eq!(world.run(&["import", "claude", "--dry-run"]).0, 2, "a broken file may have denied something");
+}
+
+#[test]
 fn completions_and_the_manual_are_there() {
     let world = World::new();
     assert!(world.run(&["completions", "bash"]).1.contains("callgate"));
@@ -220,7 +246,10 @@ fn the_documents_are_true() {
     let mut shown = 0_usize;
     for document in [
         "README.md",
+        "docs/agents/README.md",
+        "docs/agents/anything-else.md",
         "docs/command-line.md",
+        "docs/install.md",
         "docs/policies.md",
         "docs/policy.md",
         "docs/approvals.md",

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
+use callgate_shell::effect::Action;
 use callgate_shell::word::Word;
 use serde::Serialize;
 use serde_json::Value;
@@ -14,7 +15,7 @@ use crate::call::Call;
 use crate::describe::{Description, git};
 use crate::event::{EventError, EventKind};
 use crate::gate::Recorder;
-use crate::path::Place;
+use crate::path::{Place, Rest};
 use crate::refusal::{Refusal, RefusalKind};
 use crate::report::Report;
 
@@ -63,6 +64,16 @@ impl Plan {
     /// The places it touches, as they were resolved. Open these, not what the input names.
     pub fn places(&self) -> impl Iterator<Item = &Place> {
         self.description.parts.iter().flat_map(|part| &part.effects).filter_map(|effect| effect.place.as_ref())
+    }
+
+    /// The files it may write, as they were resolved, as far as each of them is known.
+    pub fn written(&self) -> impl Iterator<Item = &Path> {
+        let effects = self.description.parts.iter().flat_map(|part| &part.effects);
+        effects
+            .filter(|placed| placed.effect.action == Action::Write)
+            .filter_map(|placed| placed.place.as_ref())
+            .filter(|place| place.rest == Rest::Nothing && !place.tree)
+            .map(|place| place.resolved.as_path())
     }
 
     /// Where a path that the input names really lies, if it was judged.

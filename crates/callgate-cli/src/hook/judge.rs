@@ -1,20 +1,20 @@
 //! Judging a call that an agent is about to make, and noting what it made.
 
+use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use callgate::approvals::channel::{Elsewhere, Nobody};
-use callgate::approvals::{Answer as Said, Approvals, Approver, AskError, Patience, Question};
+use callgate::approvals::{Approvals, Approver, Patience};
 use callgate::policy::{Locations, Policy, PolicyCache};
 use callgate::refusal::Refusal;
 use callgate::report::Report;
 use callgate::{Call, Gate, Verdict};
-use callgate_agents::{After, Agent, Answer, Event, Incoming, Outcome};
+use callgate_agents::{After, Answer, Event, Incoming, Outcome};
 use callgate_audit::{AuditSink, Ended, Log, Sync, Witness};
 use callgate_store::LazyStore;
 
-use super::arguments::{AskWhom, HookArguments};
+use super::arguments::HookArguments;
+use super::asked::{self, Asked};
 use super::deadline::Deadline;
 use super::session::Session;
 use crate::choice;
@@ -37,16 +37,15 @@ pub fn judge(
     }
     match permitted(arguments, deadline, incoming, session, call) {
         Ok(()) => Answer::allow(),
-        Err(No::Refused(refusal)) => Answer::deny(words(&refusal)),
-        Err(No::LeftToTheAgent(refusal)) => Answer::ask(words(&refusal)),
-        Err(No::Trouble(why)) => Answer::deny(why),
+        Err(No::Refused(why) | No::Trouble(why)) => Answer::deny(why),
+        Err(No::LeftToTheAgent(why)) => Answer::ask(why),
     }
 }
 
 enum No {
-    Refused(Refusal),
+    Refused(String),
     /// The agent's own prompt shall decide.
-    LeftToTheAgent(Refusal),
+    LeftToTheAgent(String),
     Trouble(String),
 }
 
@@ -73,25 +72,31 @@ fn permitted(
     call.origin.directory.get_or_insert(workspace.clone());
     let policy = policy(arguments.policy.as_deref(), &workspace).map_err(|why| trouble(why.to_string()))?;
     let log = open_log(&policy).map_err(trouble)?;
-    let left = Arc::new(AtomicBool::new(false));
-    let approvals = Approvals::new(Arc::new(LazyStore::of_user()), channel(arguments, incoming, &left));
+    let asked = Arc::new(Asked::of(arguments, incoming));
+    let approvals = Approvals::new(Arc::new(LazyStore::of_user()), Arc::clone(&asked) as Arc<dyn Approver>);
     let gate = Gate::builder().policy(policy).approvals(approvals).events(AuditSink::new(log)).build();
     let patience = Patience::at_most(deadline.left().saturating_sub(MARGIN));
     match gate.check_with(call, patience) {
-        Verdict::Permitted(permit) => session
-            .judged(incoming, called, Some(permit.id()))
-            .map_err(|error| trouble(format!("the verdict cannot be remembered: {error}"))),
-        Verdict::Refused(refusal) if left.load(Ordering::SeqCst) => {
-            // The agent's user may say yes to it, and then it runs.
-            let _ = session.judged(incoming, called, None);
-            Err(No::LeftToTheAgent(refusal))
+        Verdict::Permitted(permit) => {
+            let written = permit.plan().written().map(Path::to_owned).collect();
+            session
+                .passed(incoming, called, Some(permit.id()), written)
+                .map_err(|error| trouble(format!("the verdict cannot be remembered: {error}")))
         }
-        Verdict::Refused(refusal) => Err(No::Refused(refusal)),
+        Verdict::Refused(refusal) => Err(match asked.question() {
+            Some(question) if asked.left_to_agent() => {
+                // The agent's user may say yes to it, and then it runs.
+                let _ = session.passed(incoming, called, None, Vec::new());
+                No::LeftToTheAgent(asked::words(&question, session))
+            }
+            Some(question) => No::Refused(format!("{}: {}", words(&refusal), asked::words(&question, session))),
+            None => No::Refused(words(&refusal)),
+        }),
     }
 }
 
 /// The policy that was named, or all layers that apply to the project; compiled only if it has changed.
-fn policy(named: Option<&str>, workspace: &std::path::Path) -> Result<Policy, crate::outcome::Trouble> {
+fn policy(named: Option<&str>, workspace: &Path) -> Result<Policy, crate::outcome::Trouble> {
     if let Some(named) = named {
         return choice::named(named);
     }
@@ -116,26 +121,6 @@ fn open_log(policy: &Policy) -> Result<Log, String> {
         settings = settings.sync(Sync::Os);
     }
     Log::open_briefly(settings).map_err(|error| format!("the audit log: {error}"))
-}
-
-/// Who answers where the policy says ask.
-fn channel(arguments: &HookArguments, incoming: &Incoming, left: &Arc<AtomicBool>) -> Arc<dyn Approver> {
-    let agent: &dyn Agent = arguments.agent;
-    match arguments.ask {
-        AskWhom::Approvers => Arc::new(Elsewhere),
-        AskWhom::Agent | AskWhom::Auto if agent.can_ask(incoming.name) => Arc::new(TheAgent(Arc::clone(left))),
-        _ => Arc::new(Nobody),
-    }
-}
-
-/// Leaves the question to the agent's own prompt.
-struct TheAgent(Arc<AtomicBool>);
-
-impl Approver for TheAgent {
-    fn ask(&self, _: &Question, _: &dyn Fn() -> bool) -> Result<Said, AskError> {
-        self.0.store(true, Ordering::SeqCst);
-        Err(AskError::Unavailable("left to the agent's own prompt".into()))
-    }
 }
 
 /// Notes how a tool ended that ran; and that it had no verdict, if it had none.

@@ -4,6 +4,7 @@
 //! answer: what is not understood, cannot be read, cannot be logged or takes too long is refused.
 
 mod arguments;
+mod asked;
 mod deadline;
 mod judge;
 mod session;

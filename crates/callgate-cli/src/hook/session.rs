@@ -16,6 +16,9 @@ use sha2::{Digest, Sha256};
 /// More than this is not remembered: then everything is asked about again that memory would have answered.
 const LONGEST: u64 = 4 << 20;
 
+/// Of one call, so many files are remembered.
+const MOST_WRITTEN: usize = 100;
+
 /// One line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -24,6 +27,8 @@ enum Line {
     Began(PathBuf),
     /// A call that was let pass or left to the agent's user: what it is recognised by, and its id in the log.
     Judged(String, Option<String>),
+    /// A file that a call which was let pass may have written.
+    Wrote(PathBuf),
 }
 
 /// A session.
@@ -56,7 +61,7 @@ impl Session {
         let mut opened = Self { file: Some(file), lines, workspace: None, is_new };
         let began = opened.lines.iter().find_map(|line| match line {
             Line::Began(directory) => Some(directory.clone()),
-            Line::Judged(..) => None,
+            _ => None,
         });
         // A directory that moves is the model's choice. It says where relative paths lead, not what the project is.
         let stays = origin.directory.clone().filter(|_| !incoming.directory_moves);
@@ -70,14 +75,28 @@ impl Session {
     }
 
     fn add(&mut self, line: Line) -> std::io::Result<()> {
-        append(self.file.as_ref(), &line)?;
+        append(self.file.as_ref(), std::slice::from_ref(&line))?;
         self.lines.push(line);
         Ok(())
     }
 
-    /// This call was let pass, or left to the agent's user.
-    pub fn judged(&self, incoming: &Incoming, call: &Call, id: Option<&str>) -> std::io::Result<()> {
-        append(self.file.as_ref(), &Line::Judged(identity(incoming, call), id.map(str::to_owned)))
+    /// This call was let pass with what it writes, or left to the agent's user.
+    pub fn passed(
+        &self,
+        incoming: &Incoming,
+        call: &Call,
+        id: Option<&str>,
+        written: Vec<PathBuf>,
+    ) -> std::io::Result<()> {
+        let judged = Line::Judged(identity(incoming, call), id.map(str::to_owned));
+        let written = written.into_iter().filter(|path| !self.has_written(path)).take(MOST_WRITTEN).map(Line::Wrote);
+        let lines: Vec<Line> = std::iter::once(judged).chain(written).collect();
+        append(self.file.as_ref(), &lines)
+    }
+
+    /// Whether a call of this session may have written this file.
+    pub fn has_written(&self, path: &Path) -> bool {
+        self.lines.iter().any(|line| matches!(line, Line::Wrote(written) if written == path))
     }
 
     /// The verdict that let this call pass: its id in the log, as far as it has one.
@@ -90,10 +109,14 @@ impl Session {
     }
 }
 
-fn append(file: Option<&File>, line: &Line) -> std::io::Result<()> {
+/// Appends lines with one write.
+fn append(file: Option<&File>, lines: &[Line]) -> std::io::Result<()> {
     let Some(mut file) = file else { return Ok(()) };
-    let mut text = serde_json::to_vec(line)?;
-    text.push(b'\n');
+    let mut text = Vec::new();
+    for line in lines {
+        serde_json::to_writer(&mut text, line)?;
+        text.push(b'\n');
+    }
     file.write_all(&text)
 }
 

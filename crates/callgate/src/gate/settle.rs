@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use super::question::demands;
 use super::{Explanation, Gate, Judged, unrecorded};
 use crate::approvals::{
-    Answer, ApprovalDecision, ApprovalId, Asked, How, NoProposal, Outcome, Patience, Proposal, Question, Remembered,
+    ApprovalDecision, ApprovalId, Asked, How, NoProposal, Outcome, Patience, Proposal, Question, Remembered,
     Settlement, narrowest,
 };
 use crate::call::Call;
@@ -242,9 +242,8 @@ fn by(how: &How, outcome: &Outcome) -> String {
         }
         How::DeniedBefore => "denied twice before".into(),
         How::Asked => match outcome {
-            // whoever calls himself `session` or `grant 7` is still somebody who was asked
-            Outcome::Answered(Answer { by: Some(by), .. }) => format!("approver {by}"),
-            Outcome::Answered(_) => "approver".into(),
+            // whoever calls himself `session` or `grant 7` is told apart by the source
+            Outcome::Answered(answer) => answer.by.clone().unwrap_or_else(|| "approver".into()),
             _ => "nobody".into(),
         },
         How::Store(_) => "the store failed".into(),

@@ -2,7 +2,6 @@ use std::future::Future;
 use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context as TaskContext, Poll, Waker};
-use std::time::Instant;
 
 use serde_json::{Value, json};
 
@@ -377,9 +376,8 @@ fn explaining_asks_nobody_and_shows_each_step() {
 }
 
 #[test]
-fn bad_input_is_refused_quickly() {
+fn bad_input_is_refused() {
     let gate = builder().events(Log::default()).approver(|_: &Question| ApprovalDecision::Denied).build();
-    let start = Instant::now();
     let mut deep = json!("x");
     for _ in 0..500 {
         deep = json!([deep]);
@@ -404,5 +402,4 @@ fn bad_input_is_refused_quickly() {
         let refused = refusal(gate.check(case));
         assert!(refused.reason.len() < 2_000, "{shown}: {}", refused.reason.len());
     }
-    assert!(start.elapsed().as_secs() < 60, "{:?}", start.elapsed());
 }

@@ -296,11 +296,9 @@ safety:
     let policy = Policy::from_yaml(recipe, "recipe.yaml").unwrap();
     let gate = Gate::builder().policy(policy).file_system(Fake::new().file("/ws/a.txt")).approvals(approvals).build();
     let run = |argv: &[&str]| gate.check(call("shell_exec", json!({"argv": argv}))).into_result();
-    let begin = std::time::Instant::now();
     assert!(run(&["pytest", "-q"]).is_ok());
     assert_eq!(run(&["make", "install"]).unwrap_err().kind, RefusalKind::Permission);
     assert_eq!(run(&["sudo", "pytest"]).unwrap_err().kind, RefusalKind::Permission);
-    assert!(begin.elapsed() < Duration::from_secs(60));
     assert_eq!(asked.load(Ordering::SeqCst), 2, "what is denied is not asked about");
 }
 

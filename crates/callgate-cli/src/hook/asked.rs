@@ -1,0 +1,87 @@
+//! Who is asked where the policy says ask.
+
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use callgate::approvals::channel::{Elsewhere, Nobody};
+use callgate::approvals::{Answer, Approver, AskError, Question};
+use callgate_agents::Incoming;
+
+use super::arguments::{AskWhom, HookArguments};
+use super::session::Session;
+use crate::watching;
+
+/// Puts a question where it belongs, and remembers it.
+pub struct Asked {
+    whom: Whom,
+    question: Mutex<Option<Question>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Whom {
+    /// The agent's own prompt.
+    Agent,
+    /// Whoever answers with `callgate approvals`.
+    Approvers,
+    Nobody,
+}
+
+impl Asked {
+    /// Who is asked for this event.
+    pub fn of(arguments: &HookArguments, incoming: &Incoming) -> Self {
+        let prompts = arguments.agent.can_ask(incoming.name);
+        let whom = match arguments.ask {
+            AskWhom::Approvers => Whom::Approvers,
+            AskWhom::Agent | AskWhom::Auto if prompts => Whom::Agent,
+            AskWhom::Auto if watching::somebody_watches() => Whom::Approvers,
+            AskWhom::Agent | AskWhom::Auto | AskWhom::Nobody => Whom::Nobody,
+        };
+        Self { whom, question: Mutex::new(None) }
+    }
+
+    /// The question, if there was one.
+    pub fn question(&self) -> Option<Question> {
+        self.question.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Whether the agent's own prompt shall decide.
+    pub fn left_to_agent(&self) -> bool {
+        self.whom == Whom::Agent
+    }
+}
+
+impl Approver for Asked {
+    fn ask(&self, question: &Question, open: &dyn Fn() -> bool) -> Result<Answer, AskError> {
+        *self.question.lock().unwrap_or_else(PoisonError::into_inner) = Some(question.clone());
+        match self.whom {
+            Whom::Agent => Err(AskError::Unavailable("left to the agent's own prompt".into())),
+            Whom::Approvers => Elsewhere.ask(question, open),
+            Whom::Nobody => Nobody.ask(question, open),
+        }
+    }
+}
+
+/// The question for whoever decides, or for the agent: why, what exactly, and what is noteworthy about it.
+pub fn words(question: &Question, session: &Session) -> String {
+    let rule = question.rule.as_deref().map(|rule| format!(" (rule {rule})")).unwrap_or_default();
+    let effects: Vec<String> = question
+        .effects
+        .iter()
+        .filter(|effect| effect.asked)
+        .map(|effect| format!("{} {}", effect.action, effect.target))
+        .collect();
+    let written: Vec<&str> = question
+        .effects
+        .iter()
+        .filter(|effect| effect.action == "run" && session.has_written(Path::new(&effect.target)))
+        .map(|effect| effect.target.as_str())
+        .collect();
+    let mut words = format!("{}{rule}", question.reason);
+    if !effects.is_empty() {
+        words.push_str(&format!(": {}", effects.join(", ")));
+    }
+    if !written.is_empty() {
+        words.push_str(&format!("; written in this session: {}", written.join(", ")));
+    }
+    words
+}

@@ -1,0 +1,120 @@
+//! One call, one decision: through the library, through `check`, and through the hook of every agent.
+
+#![allow(clippy::expect_used, clippy::indexing_slicing, reason = "a test says what is missing by failing")]
+
+mod support;
+
+use std::path::Path;
+
+use callgate::policy::{Decision, Policy};
+use callgate::{Call, Gate};
+use callgate_agents::{Agent, Event, Received};
+use serde_json::{Value, json};
+use support::{Answered, World};
+
+/// Every n-th example of the program tables, so that there are a thousand.
+fn commands() -> Vec<String> {
+    let tables = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs");
+    let mut files: Vec<_> =
+        std::fs::read_dir(tables).expect("the tables").map(|file| file.expect("a file").path()).collect();
+    files.sort();
+    let mut examples = Vec::new();
+    for file in files {
+        let text = std::fs::read_to_string(&file).expect("a table");
+        let lines = text.lines().filter_map(|line| line.trim_start().strip_prefix("example "));
+        examples.extend(lines.map(|line| line.split(" => ").next().unwrap_or(line).trim().to_owned()));
+    }
+    let step = (examples.len() / 1_000).max(1);
+    let chosen: Vec<String> = examples.into_iter().step_by(step).take(1_000).collect();
+    assert_eq!(chosen.len(), 1_000);
+    chosen
+}
+
+fn gate(world: &World) -> Gate {
+    let policy = Policy::bundled("standard").expect("a policy").with_home(world.home());
+    Gate::builder().policy(policy).surroundings(world.surroundings()).build()
+}
+
+fn decision(gate: &Gate, call: &Call) -> Decision {
+    gate.explain(call).map_or(Decision::Deny, |explanation| explanation.ruling().decision)
+}
+
+fn call(world: &World, command: &str) -> Call {
+    Call::new("Bash", json!({ "command": command })).directory(world.project()).workspace(world.project())
+}
+
+/// The call as an agent's hook is told of it.
+fn told(world: &World, agent: &dyn Agent, command: &str) -> (Call, bool) {
+    let payload = support::payload(agent.name(), command, "call-1", &world.project());
+    let variable =
+        |name: &str| world.environment().into_iter().find(|(known, _)| *known == name).map(|(_, value)| value);
+    let directory = world.project();
+    let received = Received { environment: &variable, directory: Some(&directory), ..Received::of(&payload) };
+    let incoming = agent.read(&received).unwrap_or_else(|error| panic!("{} {command}: {error}", agent.name()));
+    let Event::Before(mut call) = incoming.event else { panic!("{} announces calls", agent.name()) };
+    call.origin.workspace = Some(world.project());
+    call.origin.directory.get_or_insert(world.project());
+    (call, incoming.unseen_input.is_some())
+}
+
+#[test]
+fn a_thousand_calls_are_decided_alike_wherever_they_come_from() {
+    let world = World::new();
+    let gate = gate(&world);
+    let commands = commands();
+    let expected: Vec<Decision> = commands.iter().map(|command| decision(&gate, &call(&world, command))).collect();
+    let count = |wanted| expected.iter().filter(|decision| **decision == wanted).count();
+    println!("{} allowed, {} asked, {} denied", count(Decision::Allow), count(Decision::Ask), count(Decision::Deny));
+    assert!(count(Decision::Allow) > 100 && count(Decision::Ask) > 100 && count(Decision::Deny) > 5);
+
+    // `check`
+    let requests: String = commands.iter().map(|command| format!("{}\n", json!({ "command": command }))).collect();
+    let output = support::feed(world.command(&["check", "--jsonl"]), requests.as_bytes());
+    let checked: Vec<Value> = output.stdout.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(checked.len(), commands.len());
+    for ((command, expected), answer) in commands.iter().zip(&expected).zip(&checked) {
+        assert_eq!(answer["decision"], json!(expected), "check: {command}");
+    }
+
+    // every dialect
+    for agent in callgate_agents::all() {
+        for (command, expected) in commands.iter().zip(&expected) {
+            let (call, unseen) = told(&world, *agent, command);
+            // an agent that shows no hook what is typed later is stricter about what would be typed into
+            if !unseen {
+                assert_eq!(decision(&gate, &call), *expected, "{}: {command}", agent.name());
+            }
+        }
+    }
+}
+
+/// The hook processes themselves: every thousandth part of what the other test does in memory, and all of it for one agent.
+#[test]
+fn the_hooks_themselves_say_what_the_library_says() {
+    let world = World::new();
+    let gate = gate(&world);
+    let commands = commands();
+    let agents = callgate_agents::all();
+    std::thread::scope(|scope| {
+        for part in 0..4 {
+            let (world, gate, commands) = (&world, &gate, &commands);
+            scope.spawn(move || {
+                for (number, command) in commands.iter().enumerate().filter(|(number, _)| number % 4 == part) {
+                    let agent = agents[number % agents.len()];
+                    let (call, unseen) = told(world, agent, command);
+                    let bytes = support::payload(agent.name(), command, &format!("call-{number}"), &world.project());
+                    let output = support::feed(world.hook(agent.name(), &[]), &bytes);
+                    let answered = support::answered(agent.name(), &bytes, &output);
+                    let fits = match decision(gate, &call) {
+                        _ if unseen => answered == Answered::Refused,
+                        Decision::Allow => answered == Answered::Allowed,
+                        Decision::Ask => matches!(answered, Answered::Asked | Answered::Refused),
+                        Decision::Deny | Decision::Contain => answered == Answered::Refused,
+                    };
+                    assert!(fits, "{} {command}: {answered:?} {output:?}", agent.name());
+                }
+            });
+        }
+    });
+    world.log_is_whole();
+}
