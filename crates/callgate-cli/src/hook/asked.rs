@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use callgate::approvals::channel::{Elsewhere, Nobody};
-use callgate::approvals::{Answer, AskError, Channel, Question};
+use callgate::approvals::{Answer, Approver, AskError, Question};
 use callgate_agents::Incoming;
 
 use super::arguments::{AskWhom, HookArguments};
@@ -49,7 +49,7 @@ impl Asked {
     }
 }
 
-impl Channel for Asked {
+impl Approver for Asked {
     fn ask(&self, question: &Question, open: &dyn Fn() -> bool) -> Result<Answer, AskError> {
         *self.question.lock().unwrap_or_else(PoisonError::into_inner) = Some(question.clone());
         match self.whom {
