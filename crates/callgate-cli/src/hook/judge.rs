@@ -5,13 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use callgate::approvals::{Approvals, Approver, Patience};
-use callgate::policy::{Locations, Policy, PolicyCache};
+use callgate::describe::git::{self, Hardening};
+use callgate::policy::{Decision, Locations, Policy, PolicyCache};
 use callgate::refusal::Refusal;
 use callgate::report::Report;
 use callgate::{Call, Gate, Verdict};
 use callgate_agents::{After, Answer, Event, Incoming, Outcome};
 use callgate_audit::{AuditSink, Ended, Log, Sync, Witness};
 use callgate_store::LazyStore;
+use serde_json::Value;
 
 use super::arguments::HookArguments;
 use super::asked::{self, Asked};
@@ -36,7 +38,8 @@ pub fn judge(
         ));
     }
     match permitted(arguments, deadline, incoming, session, call) {
-        Ok(()) => Answer::allow(),
+        Ok(None) => Answer::allow(),
+        Ok(Some(rewritten)) => Answer::rewrite(rewritten),
         Err(No::Refused(why) | No::Trouble(why)) => Answer::deny(why),
         Err(No::LeftToTheAgent(why)) => Answer::ask(why),
     }
@@ -64,7 +67,7 @@ fn permitted(
     incoming: &Incoming,
     session: &Session,
     called: &Call,
-) -> Result<(), No> {
+) -> Result<Option<Value>, No> {
     let trouble = |why: String| No::Trouble(format!("callgate: {why}"));
     let workspace = session.workspace.clone().ok_or_else(|| trouble("the project's directory is not known".into()))?;
     let mut call = called.clone();
@@ -74,14 +77,22 @@ fn permitted(
     let log = open_log(&policy).map_err(trouble)?;
     let asked = Arc::new(Asked::of(arguments, incoming));
     let approvals = Approvals::new(Arc::new(LazyStore::of_user()), Arc::clone(&asked) as Arc<dyn Approver>);
-    let gate = Gate::builder().policy(policy).approvals(approvals).events(AuditSink::new(log)).build();
+    // The agent's shell runs the command as it is, unless the agent takes another one.
+    let mut gate = Gate::builder()
+        .policy(policy)
+        .approvals(approvals)
+        .events(AuditSink::new(log))
+        .hardening(Hardening::Missing)
+        .build();
+    let rewritten = rewritten(arguments, incoming, &mut gate, &call);
     let patience = Patience::at_most(deadline.left().saturating_sub(MARGIN));
     match gate.check_with(call, patience) {
         Verdict::Permitted(permit) => {
             let written: Vec<&Path> = permit.plan().written().collect();
             session
                 .passed(incoming, called, Some(permit.id()), &written)
-                .map_err(|error| trouble(format!("the verdict cannot be remembered: {error}")))
+                .map_err(|error| trouble(format!("the verdict cannot be remembered: {error}")))?;
+            Ok(rewritten)
         }
         Verdict::Refused(refusal) => Err(match asked.question() {
             Some(question) if asked.left_to_agent() => {
@@ -93,6 +104,28 @@ fn permitted(
             None => No::Refused(words(&refusal)),
         }),
     }
+}
+
+/// The input with git hardened, if that alone spares a question, and the agent runs what it is given. Then the gate judges the
+/// hardened command.
+fn rewritten(arguments: &HookArguments, incoming: &Incoming, gate: &mut Gate, call: &Call) -> Option<Value> {
+    let command = call.input.get("command")?.as_str()?;
+    if !command.contains("git") || !arguments.agent.can_rewrite(incoming.name) {
+        return None;
+    }
+    let decision = |gate: &Gate| gate.explain(call).map(|explanation| explanation.ruling().decision);
+    if decision(gate) != Ok(Decision::Ask) {
+        return None;
+    }
+    gate.set_hardening(Hardening::Applied);
+    let explanation = gate.explain(call).ok().filter(|explanation| explanation.ruling().decision == Decision::Allow);
+    let hardened = explanation.and_then(|explanation| git::rewritten(explanation.description()));
+    if hardened.is_none() {
+        gate.set_hardening(Hardening::Missing);
+    }
+    let mut input = call.input.clone();
+    *input.get_mut("command")? = hardened?.into();
+    Some(input)
 }
 
 /// The policy that was named, or all layers that apply to the project; compiled only if it has changed.

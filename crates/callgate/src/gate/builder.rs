@@ -9,6 +9,7 @@ use super::{Gate, SandboxSupport};
 use crate::approvals::channel::Nobody;
 use crate::approvals::{Approvals, Approver, AsyncApprover};
 use crate::describe::Registry;
+use crate::describe::git::Hardening;
 use crate::event::EventSink;
 use crate::path::boundary::{Boundary, Surroundings};
 use crate::path::file_system::{FileSystem, RealFileSystem};
@@ -30,6 +31,7 @@ pub struct GateBuilder {
     surroundings: Option<Surroundings>,
     file_system: Arc<dyn FileSystem>,
     sandbox: SandboxSupport,
+    hardening: Hardening,
 }
 
 impl Default for GateBuilder {
@@ -45,6 +47,7 @@ impl Default for GateBuilder {
             surroundings: None,
             file_system: Arc::new(RealFileSystem),
             sandbox: SandboxSupport::Missing,
+            hardening: Hardening::Applied,
         }
     }
 }
@@ -120,6 +123,14 @@ impl GateBuilder {
         self
     }
 
+    /// Whether git runs as the plan's hardened words say. Where it does not, the repository's own settings must be harmless as
+    /// they are for a look to be silent.
+    #[must_use]
+    pub fn hardening(mut self, hardening: Hardening) -> Self {
+        self.hardening = hardening;
+        self
+    }
+
     /// The gate.
     pub fn build(self) -> Gate {
         let boundary = self
@@ -137,6 +148,7 @@ impl GateBuilder {
             surroundings: self.surroundings.unwrap_or_else(Surroundings::of_this_process),
             file_system: self.file_system,
             sandbox: self.sandbox,
+            hardening: self.hardening,
             programs,
             broken,
             settled: Mutex::new(None),

@@ -24,6 +24,7 @@ use settle::Matter;
 
 use crate::approvals::{Approvals, Patience};
 use crate::call::Call;
+use crate::describe::git::Hardening;
 use crate::describe::{Context, Registry};
 use crate::event::{EventError, EventKind, EventSink};
 use crate::json;
@@ -91,6 +92,7 @@ pub struct Gate {
     surroundings: Surroundings,
     file_system: Arc<dyn FileSystem>,
     sandbox: SandboxSupport,
+    hardening: Hardening,
     programs: Option<Arc<Programs>>,
     /// Why the policy cannot be used, if it cannot.
     broken: Option<String>,
@@ -109,6 +111,11 @@ impl Gate {
     /// Puts a gate together.
     pub fn builder() -> GateBuilder {
         GateBuilder::default()
+    }
+
+    /// From now on, git runs as the plan's hardened words say, or it does not.
+    pub fn set_hardening(&mut self, hardening: Hardening) {
+        self.hardening = hardening;
     }
 
     /// What shows nothing secret.
@@ -212,7 +219,7 @@ impl Gate {
             Refusal::new(RefusalKind::Unknown, self.redactor.text(&error.to_string()))
         };
         let mut description = self.registry.describe(call, &context).map_err(failed)?;
-        repositories::examine(&mut description, self.file_system.as_ref());
+        repositories::examine(&mut description, self.hardening, self.file_system.as_ref());
         steps.done("describe");
         let boundary = self.settled(call).apply(&mut description, self.file_system.as_ref());
         steps.done("boundary");
