@@ -190,9 +190,12 @@ impl Draft {
             self.note(&entry.origin, Outcome::WithoutEffect, "it is empty or has a NUL byte; nothing is called so");
         }
         rule.entries = usable;
-        if rule.key == Key::Tools {
-            for entry in &mut rule.entries {
-                entry.pattern = tool_pattern(&entry.pattern);
+        for entry in &mut rule.entries {
+            match rule.key {
+                Key::Tools => entry.pattern = tool_pattern(&entry.pattern),
+                // A command of that name, no set.
+                Key::Commands if entry.pattern.starts_with('@') => entry.pattern.insert(0, '\\'),
+                Key::Commands | Key::CommandPatterns | Key::Paths | Key::Hosts => {}
             }
         }
         if !rule.entries.is_empty() {
