@@ -1,10 +1,12 @@
 //! The narrow interface through which deciding looks at the file system.
 
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Read};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use rustix::fs::OFlags;
 
@@ -39,6 +41,42 @@ pub trait FileSystem: Send + Sync {
     /// writes elsewhere. Where nothing is known of the machine, that holds for names in the well-known directories.
     fn is_shared(&self, path: &Path) -> bool {
         in_well_known_directory(path)
+    }
+}
+
+/// Looks at everything once: for resolving many paths that share their parents.
+pub(super) struct Remembering<'a> {
+    file_system: &'a dyn FileSystem,
+    seen: Mutex<HashMap<PathBuf, Entry>>,
+}
+
+impl<'a> Remembering<'a> {
+    pub(super) fn new(file_system: &'a dyn FileSystem) -> Self {
+        Remembering { file_system, seen: Mutex::default() }
+    }
+}
+
+impl FileSystem for Remembering<'_> {
+    fn look(&self, path: &Path) -> Entry {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(entry) = seen.get(path) {
+            return entry.clone();
+        }
+        let entry = self.file_system.look(path);
+        seen.insert(path.to_owned(), entry.clone());
+        entry
+    }
+
+    fn names(&self, directory: &Path, limit: usize) -> Option<Vec<OsString>> {
+        self.file_system.names(directory, limit)
+    }
+
+    fn read(&self, path: &Path, limit: usize) -> std::io::Result<Option<Vec<u8>>> {
+        self.file_system.read(path, limit)
+    }
+
+    fn is_shared(&self, path: &Path) -> bool {
+        self.file_system.is_shared(path)
     }
 }
 
