@@ -59,6 +59,8 @@ fn test() -> Result<(), Failure> {
     } else {
         run("tests", &mut cargo(&["test", "--workspace", "--all-targets", "--no-fail-fast"]))?;
     }
+    let encrypted = ["test", "-p", "callgate", "--features", "webhook-tls", "--test", "webhook_tls"];
+    run("webhooks with TLS", &mut cargo(&encrypted))?;
     run("optional features", &mut optional(&["test"], &["--lib"]))?;
     run("documentation tests", &mut cargo(&["test", "--workspace", "--doc"]))?;
     fuzz::run_all(10)

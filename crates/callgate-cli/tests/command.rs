@@ -2,69 +2,12 @@
 
 #![allow(clippy::expect_used, clippy::indexing_slicing, reason = "a test says what is missing by failing")]
 
-use std::io::Write;
+mod world;
+
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
-/// The command in an empty home and an empty project.
-struct World {
-    directory: tempfile::TempDir,
-}
-
-impl World {
-    fn new() -> Self {
-        let directory = tempfile::tempdir().expect("a directory");
-        for name in ["home", "project"] {
-            std::fs::create_dir(directory.path().join(name)).expect("a directory");
-        }
-        World { directory }
-    }
-
-    fn project(&self) -> std::path::PathBuf {
-        self.directory.path().join("project")
-    }
-
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_callgate"));
-        command
-            .args(arguments)
-            .current_dir(self.project())
-            .env_clear()
-            .env("HOME", self.directory.path().join("home"))
-            .env("PATH", "/usr/bin:/bin")
-            .stdin(Stdio::null());
-        command
-    }
-
-    fn run(&self, arguments: &[&str]) -> (i32, String, String) {
-        told(self.command(arguments).output().expect("the command starts"))
-    }
-
-    fn with_input(&self, arguments: &[&str], input: &[u8]) -> (i32, String, String) {
-        let mut child = self
-            .command(arguments)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the command starts");
-        let mut stdin = child.stdin.take().expect("a pipe");
-        let input = input.to_vec();
-        let writer = std::thread::spawn(move || drop(stdin.write_all(&input)));
-        let output = child.wait_with_output().expect("the command ends");
-        writer.join().expect("the writer ends");
-        told(output)
-    }
-
-    fn write(&self, name: &str, contents: &str) {
-        std::fs::write(self.project().join(name), contents).expect("a file");
-    }
-}
-
-fn told(output: Output) -> (i32, String, String) {
-    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
-}
+use world::{World, told};
 
 #[test]
 fn exit_codes_tell_allow_ask_deny_and_trouble_apart() {
@@ -309,6 +252,8 @@ fn the_documents_are_true() {
         "docs/install.md",
         "docs/policies.md",
         "docs/policy.md",
+        "docs/approvals.md",
+        "docs/grants.md",
     ] {
         let text = std::fs::read_to_string(root.join(document)).expect(document);
         for (language, block) in blocks(&text) {

@@ -149,7 +149,7 @@ fn claude_denies_first_however_specific_the_allow() {
     let imported = claude_import(&json!({
         "allow": ["Bash(aws s3 ls)", "Bash(git:*)", "Bash(make *)"],
         "ask": ["Bash(git push *)"],
-        "deny": ["Bash(aws *)", "Bash(git push --force:*)", "Read(./secrets/**)", "Read(.env.local)"],
+        "deny": ["Bash(aws *)", "Bash(git push --force:*)", "Read(./secrets/**)", "Read(.env.local)", "Edit(/dist/**)"],
     }));
     for (command, expected) in [
         ("aws s3 ls", Decision::Deny),
@@ -167,6 +167,11 @@ fn claude_denies_first_however_specific_the_allow() {
         ("grep -r x secrets", Decision::Deny),
         ("grep -r x .", Decision::Allow),
         ("cat config/.env.local", Decision::Deny),
+        ("rm -r dist", Decision::Deny),
+        ("touch dist/x", Decision::Deny),
+        ("echo x > dist/a/b", Decision::Deny),
+        ("grep -r x dist", Decision::Allow),
+        ("rm -r target", Decision::Ask),
     ] {
         assert_eq!(run(&imported.policy, command), expected, "{command}");
     }

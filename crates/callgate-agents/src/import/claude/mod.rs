@@ -322,10 +322,11 @@ fn restrict_paths(
 ) {
     let paths = pattern.restricting(around);
     let trees = if paths.trees.is_empty() { paths.exact.clone() } else { paths.trees };
-    let rule = Rule::new(decision, Key::Paths, paths.exact, origin).effects(effects);
-    draft.push(rule.marks(&["!own_files"]).recursive(false));
-    draft
-        .push(Rule::new(decision, Key::Paths, trees, origin).effects(&["read"]).marks(&["!own_files"]).recursive(true));
+    // Names in a tree may be seen.
+    let below: &'static [&'static str] = if effects.contains(&"write") { effects } else { &["read"] };
+    let rule = |globs, effects| Rule::new(decision, Key::Paths, globs, origin).effects(effects).marks(&["!own_files"]);
+    draft.push(rule(paths.exact, effects).recursive(false));
+    draft.push(rule(trees, below).recursive(true));
 }
 
 /// A rule that allows. What cannot be expressed is left out, and asked about.
