@@ -3,6 +3,7 @@
 #![allow(clippy::expect_used, clippy::indexing_slicing, reason = "a test says what is missing by failing")]
 
 use std::fs;
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -119,6 +120,20 @@ fn what_was_altered_is_found() {
     let (code, output, _) = world.run(&["status"]);
     assert_eq!(code, 1);
     assert!(output.contains("altered") && output.contains("`disableAllHooks` is set in"), "{output}");
+}
+
+#[test]
+fn the_first_call_of_the_agent_makes_it_active() {
+    let world = World::new();
+    assert_eq!(world.run(&["install", "claude"]).0, 0);
+    assert_eq!(world.states(), [("claude".to_owned(), "proven".to_owned())]);
+    let mut hook =
+        world.command(&["hook", "claude"]).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().expect("a hook");
+    let project = world.directory.path().join("project");
+    let payload = serde_json::json!({ "session_id": "s", "cwd": project, "hook_event_name": "SessionStart", "source": "startup" });
+    hook.stdin.take().expect("a pipe").write_all(payload.to_string().as_bytes()).expect("written");
+    assert!(hook.wait().expect("it ends").success());
+    assert_eq!(world.states(), [("claude".to_owned(), "active".to_owned())]);
 }
 
 #[test]
