@@ -196,7 +196,10 @@ pub(super) fn find(text: &str) -> Vec<Found> {
         for (word, shape) in words {
             let bit = 1_u128.checked_shl(u32::try_from(*shape).unwrap_or(u32::MAX)).unwrap_or_default();
             if possible & bit == 0
-                && text.as_bytes().get(place..place.saturating_add(word.len())).is_some_and(|here| here.eq_ignore_ascii_case(word))
+                && text
+                    .as_bytes()
+                    .get(place..place.saturating_add(word.len()))
+                    .is_some_and(|here| here.eq_ignore_ascii_case(word))
             {
                 possible |= bit;
             }
@@ -207,7 +210,9 @@ pub(super) fn find(text: &str) -> Vec<Found> {
     }
     let mut found = Vec::new();
     let is_possible = |number: usize| possible >> number & 1 == 1;
-    for (_, (shape, compiled)) in SHAPES.iter().zip(COMPILED.iter()).enumerate().filter(|(number, _)| is_possible(*number)) {
+    for (_, (shape, compiled)) in
+        SHAPES.iter().zip(COMPILED.iter()).enumerate().filter(|(number, _)| is_possible(*number))
+    {
         let Some(regex) = compiled.get_or_init(|| Regex::new(shape.pattern).ok()) else {
             return everything();
         };
@@ -274,6 +279,7 @@ mod tests {
 
     #[test]
     fn every_pattern_compiles_and_has_a_group_and_lower_case_words() {
+        assert!(SHAPES.len() <= 128, "one bit for each");
         for shape in SHAPES {
             let regex = Regex::new(shape.pattern).expect(shape.pattern);
             assert!(regex.captures_len() > 1, "{}", shape.pattern);
