@@ -182,7 +182,8 @@ fn checkpoints_and_tombstones_of_another_key_or_place_are_found() {
         Body::Segment(segment) => segment.log,
         _ => panic!(),
     };
-    let forgeries: Vec<(&str, Box<dyn Fn(&mut Vec<String>)>)> = vec![
+    type Forgery<'a> = Box<dyn Fn(&mut Vec<String>) + 'a>;
+    let forgeries: Vec<(&str, Forgery<'_>)> = vec![
         ("a tombstone signed by another key", Box::new(|lines| lines[7] = tombstone.clone())),
         (
             "the same, made to fit this log",

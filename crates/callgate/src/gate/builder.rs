@@ -125,7 +125,6 @@ impl GateBuilder {
 
     /// Whether git runs as the plan's hardened words say. Where it does not, the repository's own settings must be harmless as
     /// they are for a look to be silent.
-    #[must_use]
     pub fn hardening(mut self, hardening: Hardening) -> Self {
         self.hardening = hardening;
         self

@@ -122,9 +122,7 @@ impl<'a> Judge<'a> {
             let candidates = self.candidates(view);
             (0_u32..)
                 .zip(self.compiled.rules.iter())
-                .filter(|(number, rule)| {
-                    !candidates.contains(number) && !matches!(self.matches(&rule, view), Match::No)
-                })
+                .filter(|(number, rule)| !candidates.contains(number) && !matches!(self.matches(rule, view), Match::No))
                 .map(|(number, _)| number)
                 .collect()
         })

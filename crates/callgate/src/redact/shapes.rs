@@ -160,9 +160,12 @@ const SHAPES: &[Shape] = &[
     ),
 ];
 
+/// A telling word and its shape.
+type Word = (&'static [u8], usize);
+
 /// Telling words by their first byte, each with its shape. Made in a microsecond, because a hook redacts with every call: an
 /// automaton over all words is faster for long texts and takes a thousand times as long to build.
-static WORDS: LazyLock<Vec<Vec<(&[u8], usize)>>> = LazyLock::new(|| {
+static WORDS: LazyLock<Vec<Vec<Word>>> = LazyLock::new(|| {
     let mut by_first = vec![Vec::new(); 256];
     for (shape, word) in
         SHAPES.iter().enumerate().flat_map(|(index, shape)| shape.words.iter().map(move |word| (index, word)))

@@ -156,3 +156,16 @@ proptest::proptest! {
         }
     }
 }
+
+#[test]
+fn a_boundary_exclusion_that_would_do_nothing_is_a_mistake() {
+    for exclusion in ["!/var/log/auth*", "!~/*/private", "!./[ab]"] {
+        let text = format!("boundary: {{roots: [\".\"], readable: [\"/var/log/**\", \"{exclusion}\"]}}");
+        let mistake = Policy::from_yaml(&text, "inline").unwrap_err().to_string();
+        assert!(mistake.contains("takes nothing out"), "{mistake}");
+    }
+    for exclusion in ["!/var/log/private/**", "!/var/log/{auth.log,btmp}", "!~/notes"] {
+        let text = format!("boundary: {{roots: [\".\"], readable: [\"/var/log/**\", \"{exclusion}\"]}}");
+        Policy::from_yaml(&text, "inline").unwrap();
+    }
+}
