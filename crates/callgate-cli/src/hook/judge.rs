@@ -7,7 +7,7 @@ use std::time::Duration;
 use callgate::approvals::{Approvals, Approver, Patience};
 use callgate::describe::git::{self, Hardening};
 use callgate::policy::{Decision, Locations, Policy, PolicyCache};
-use callgate::refusal::Refusal;
+use callgate::refusal::{Refusal, RefusalKind};
 use callgate::report::Report;
 use callgate::{Call, Gate, Verdict};
 use callgate_agents::{After, Answer, Event, Incoming, Outcome};
@@ -32,11 +32,6 @@ pub fn judge(
     session: &Session,
     call: &Call,
 ) -> Answer {
-    if let Some(interpreter) = &incoming.unseen_input {
-        return Answer::deny(format!(
-            "{interpreter} would go on to take input that no hook sees; give it what it should run as a file or an argument"
-        ));
-    }
     match permitted(arguments, deadline, incoming, session, call) {
         Ok(None) => Answer::allow(),
         Ok(Some(rewritten)) => Answer::rewrite(rewritten),
@@ -84,6 +79,14 @@ fn permitted(
         .events(AuditSink::new(log))
         .hardening(Hardening::Missing)
         .build();
+    if let Some(interpreter) = &incoming.unseen_input {
+        let reason = format!("{interpreter} would go on to take input that no hook sees");
+        let refusal = Refusal::new(RefusalKind::Permission, reason);
+        let hint = "give it what it should run as a file or an argument, or its input from /dev/null";
+        if let Verdict::Refused(refusal) = gate.refuse(&call, refusal.hint(hint)) {
+            return Err(No::Refused(words(&refusal)));
+        }
+    }
     let rewritten = rewritten(arguments, incoming, &mut gate, &call);
     let patience = Patience::at_most(deadline.left().saturating_sub(MARGIN));
     match gate.check_with(call, patience) {

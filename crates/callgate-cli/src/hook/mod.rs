@@ -7,6 +7,7 @@ mod arguments;
 mod asked;
 mod deadline;
 mod judge;
+mod servers;
 mod session;
 
 use std::ffi::OsString;
@@ -72,10 +73,12 @@ fn answer(arguments: &HookArguments, deadline: &Deadline) -> Output {
         Err(why) => return agent.refuse(None, &why),
     };
     let directory = std::env::current_dir().ok();
+    let servers = servers::of(agent.name());
     let received = Received {
         environment: &|name| std::env::var(name).ok(),
         event: arguments.event.as_deref(),
         directory: directory.as_deref(),
+        servers: &servers,
         ..Received::of(&payload)
     };
     let incoming = match agent.read(&received) {

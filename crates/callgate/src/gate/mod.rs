@@ -184,6 +184,16 @@ impl Gate {
         self.conclude(&recorder, || self.permit(call, checked?))
     }
 
+    /// Refuses a call for a reason that only the caller knows, such as an agent that would go on typing unseen. It is recorded like
+    /// any other.
+    pub fn refuse(&self, call: &Call, refusal: Refusal) -> Verdict {
+        let recorder = Arc::new(Recorder::new(&call.tool, &call.origin, &self.sinks));
+        self.conclude(&recorder, || {
+            self.record_request(call, &recorder)?;
+            Err(refusal)
+        })
+    }
+
     /// Judges a call as [`Gate::check`] would, but asks nobody, records nothing and permits nothing.
     pub fn explain(&self, call: &Call) -> Result<Explanation, Refusal> {
         self.explain_in(call, Context::of(call, &self.surroundings))
@@ -246,16 +256,22 @@ impl Gate {
         }
     }
 
+    /// Recorded before anything is decided.
+    fn record_request(&self, call: &Call, recorder: &Recorder) -> Result<(), Refusal> {
+        if !recorder.is_heard() {
+            return Ok(());
+        }
+        let input = match json::measure(&call.input) {
+            Ok(()) => self.registry.for_event(call, &self.redactor),
+            Err(error) => Ok(self.redactor.anything(&error.to_string().into())),
+        };
+        let input = input.map_err(|error| Refusal::new(RefusalKind::Unknown, error.to_string()))?;
+        recorder.emit(EventKind::Requested { input }).map_err(unrecorded)
+    }
+
     /// From the call's arrival to what must happen next.
     fn enter(&self, call: &Call, recorder: &Arc<Recorder>) -> Result<Judged, Refusal> {
-        if recorder.is_heard() {
-            let input = match json::measure(&call.input) {
-                Ok(()) => self.registry.for_event(call, &self.redactor),
-                Err(error) => Ok(self.redactor.anything(&error.to_string().into())),
-            };
-            let input = input.map_err(|error| Refusal::new(RefusalKind::Unknown, error.to_string()))?;
-            recorder.emit(EventKind::Requested { input }).map_err(unrecorded)?;
-        }
+        self.record_request(call, recorder)?;
         let explanation = self.explain(call)?;
         if recorder.is_heard() {
             recorder.emit(self.gated(call, &explanation)).map_err(unrecorded)?;
