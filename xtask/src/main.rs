@@ -1,6 +1,7 @@
 //! Set-up, tests, benchmarks and generated files of callgate: `cargo xtask help`.
 
 mod dependencies;
+mod dist;
 mod fuzz;
 mod manuals;
 mod packages;
@@ -15,6 +16,7 @@ const HELP: &str = "cargo xtask TASK
   test       everything CI runs: packages, format, lints, tests, docs, dependencies, a bounded fuzz run
   setup      install the Debian packages that the tests need (as root or with sudo), and unpack manual pages
   check      format, lints, documentation and dependencies, without tests
+  dist       the static binary as it is shipped; prints where it lies
   bench      all benchmarks; each prints its table and ratios
   fuzz [S]   fuzz every target for S seconds (default 30)";
 
@@ -25,6 +27,7 @@ fn main() -> ExitCode {
         "test" => test(),
         "setup" => packages::install().and_then(|()| manuals::unpack()),
         "check" => check(),
+        "dist" => dist::build(),
         "bench" => run("benchmarks", &mut cargo(&["bench", "--workspace"])),
         "fuzz" => match arguments.next().unwrap_or_else(|| "30".to_owned()).parse() {
             Ok(seconds) => fuzz::run_all(seconds),
@@ -56,13 +59,23 @@ fn test() -> Result<(), Failure> {
     } else {
         run("tests", &mut cargo(&["test", "--workspace", "--all-targets", "--no-fail-fast"]))?;
     }
+    let encrypted = ["test", "-p", "callgate", "--features", "webhook-tls", "--test", "webhook_tls"];
+    run("webhooks with TLS", &mut cargo(&encrypted))?;
+    run("optional features", &mut optional(&["test"], &["--lib"]))?;
     run("documentation tests", &mut cargo(&["test", "--workspace", "--doc"]))?;
     fuzz::run_all(10)
+}
+
+/// Something with what the audit log has only when asked for.
+fn optional(before: &[&str], after: &[&str]) -> std::process::Command {
+    let features = ["-p", "callgate-audit", "--features", "tracing,opentelemetry"];
+    cargo(&[before, features.as_slice(), after].concat())
 }
 
 fn check() -> Result<(), Failure> {
     run("format", &mut cargo(&["fmt", "--all", "--check"]))?;
     run("lints", &mut cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
+    run("lints of optional features", &mut optional(&["clippy"], &["--all-targets", "--", "-D", "warnings"]))?;
     let mut documentation = cargo(&["doc", "--workspace", "--no-deps"]);
     documentation.env("RUSTDOCFLAGS", "-D warnings");
     run("documentation", &mut documentation)?;

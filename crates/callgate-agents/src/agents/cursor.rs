@@ -23,7 +23,6 @@ const TAB: EventName = EventName::new("beforeTabFileRead", Before);
 const SUBAGENT: EventName = EventName::new("subagentStart", Before);
 const AFTER_SHELL: EventName = EventName::new("afterShellExecution", After);
 const AFTER_SERVER: EventName = EventName::new("afterMCPExecution", After);
-const AFTER_EDIT: EventName = EventName::new("afterFileEdit", After);
 const AFTER_FAILURE: EventName = EventName::new("postToolUseFailure", After);
 const SUBMIT: EventName = EventName::new("beforeSubmitPrompt", Notice);
 
@@ -38,12 +37,13 @@ static EVENTS: &[EventName] = &[
     AFTER_FAILURE,
     AFTER_SHELL,
     AFTER_SERVER,
-    AFTER_EDIT,
     EventName::new("sessionStart", SessionStart),
     EventName::new("sessionEnd", SessionEnd),
     SUBMIT,
     EventName::new("afterAgentResponse", Notice),
     EventName::new("afterAgentThought", Notice),
+    // `postToolUse` tells of the same, with the id of the call
+    EventName::new("afterFileEdit", Notice),
     EventName::new("afterTabFileEdit", Notice),
     EventName::new("preCompact", Notice),
     EventName::new("stop", Notice),
@@ -157,10 +157,6 @@ fn call(name: EventName, fields: &mut Fields, origin: &Origin, received: &Receiv
     let (tool, input) = match name {
         SHELL | AFTER_SHELL => (Tool::own("Shell"), json!({ "command": fields.text("command")? })),
         FILE | TAB => (Tool::own("Read"), files(fields)?),
-        AFTER_EDIT => {
-            let edits = fields.take("edits").unwrap_or(Value::Null);
-            (Tool::own("Edit"), json!({ "file_path": fields.text("file_path")?, "edits": edits }))
-        }
         SUBAGENT => (Tool::own("Task"), object([("prompt", fields.take("task"))])),
         SERVER | AFTER_SERVER => {
             let tool = fields.text("tool_name")?;

@@ -26,7 +26,7 @@ static EVENTS: &[EventName] = &[
 ];
 
 /// What tells how a call went, and is no part of it.
-static RESULTS: &[&str] = &["mcp_result", "output", "content", "exit_code"];
+static RESULTS: &[&str] = &["mcp_result", "output", "content"];
 
 /// Windsurf.
 #[derive(Debug, Clone, Copy)]
@@ -67,9 +67,8 @@ impl Agent for Windsurf {
                     Some(false) => Outcome::Succeeded,
                     None => Outcome::Unknown,
                 };
-                let mut results = RESULTS.iter().filter_map(|field| details.take(field));
-                let result = results.next();
-                drop(results);
+                let results: Vec<Value> = RESULTS.iter().filter_map(|field| details.take(field)).collect();
+                let result = results.into_iter().next();
                 Event::After(crate::After { call: call(name, details, &origin)?, outcome, result })
             }
             SessionStart => Event::SessionStart,

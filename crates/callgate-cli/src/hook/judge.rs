@@ -2,8 +2,9 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
-use callgate::approvals::{Approvals, Channel};
+use callgate::approvals::{Approvals, Approver, Patience};
 use callgate::policy::{Locations, Policy, PolicyCache};
 use callgate::refusal::Refusal;
 use callgate::report::Report;
@@ -17,6 +18,9 @@ use super::asked::{self, Asked};
 use super::deadline::Deadline;
 use super::session::Session;
 use crate::choice;
+
+/// What remains of the hook's time once nobody has answered: enough to settle the question, log it and say so.
+const MARGIN: Duration = Duration::from_millis(500);
 
 /// Judges a call. Whatever goes wrong is a no.
 pub fn judge(
@@ -69,19 +73,20 @@ fn permitted(
     let policy = policy(arguments.policy.as_deref(), &workspace).map_err(|why| trouble(why.to_string()))?;
     let log = open_log(&policy).map_err(trouble)?;
     let asked = Arc::new(Asked::of(arguments, incoming));
-    let approvals = Approvals::new(Arc::new(LazyStore::of_user()), Arc::clone(&asked) as Arc<dyn Channel>);
+    let approvals = Approvals::new(Arc::new(LazyStore::of_user()), Arc::clone(&asked) as Arc<dyn Approver>);
     let gate = Gate::builder().policy(policy).approvals(approvals).events(AuditSink::new(log)).build();
-    match gate.check(call) {
+    let patience = Patience::at_most(deadline.left().saturating_sub(MARGIN));
+    match gate.check_with(call, patience) {
         Verdict::Permitted(permit) => {
-            let written = permit.plan().written().map(Path::to_owned).collect();
+            let written: Vec<&Path> = permit.plan().written().collect();
             session
-                .passed(incoming, called, Some(permit.id()), written)
+                .passed(incoming, called, Some(permit.id()), &written)
                 .map_err(|error| trouble(format!("the verdict cannot be remembered: {error}")))
         }
         Verdict::Refused(refusal) => Err(match asked.question() {
             Some(question) if asked.left_to_agent() => {
                 // The agent's user may say yes to it, and then it runs.
-                let _ = session.passed(incoming, called, None, Vec::new());
+                let _ = session.passed(incoming, called, None, &[]);
                 No::LeftToTheAgent(asked::words(&question, session))
             }
             Some(question) => No::Refused(format!("{}: {}", words(&refusal), asked::words(&question, session))),
