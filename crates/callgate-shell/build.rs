@@ -91,10 +91,13 @@ fn slots<'a>(names: impl ExactSizeIterator<Item = &'a String>) -> Vec<u16> {
     let mask = slots.len() - 1;
     for (place, name) in (1..).zip(names) {
         let mut at = names::hash(name) & mask;
-        while slots[at] != 0 {
+        while let Some(slot) = slots.get_mut(at) {
+            if *slot == 0 {
+                *slot = place;
+                break;
+            }
             at = (at + 1) & mask;
         }
-        slots[at] = place;
     }
     slots
 }

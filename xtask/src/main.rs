@@ -59,13 +59,23 @@ fn test() -> Result<(), Failure> {
     } else {
         run("tests", &mut cargo(&["test", "--workspace", "--all-targets", "--no-fail-fast"]))?;
     }
+    let encrypted = ["test", "-p", "callgate", "--features", "webhook-tls", "--test", "webhook_tls"];
+    run("webhooks with TLS", &mut cargo(&encrypted))?;
+    run("optional features", &mut optional(&["test"], &["--lib"]))?;
     run("documentation tests", &mut cargo(&["test", "--workspace", "--doc"]))?;
     fuzz::run_all(10)
+}
+
+/// Something with what the audit log has only when asked for.
+fn optional(before: &[&str], after: &[&str]) -> std::process::Command {
+    let features = ["-p", "callgate-audit", "--features", "tracing,opentelemetry"];
+    cargo(&[before, features.as_slice(), after].concat())
 }
 
 fn check() -> Result<(), Failure> {
     run("format", &mut cargo(&["fmt", "--all", "--check"]))?;
     run("lints", &mut cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
+    run("lints of optional features", &mut optional(&["clippy"], &["--all-targets", "--", "-D", "warnings"]))?;
     let mut documentation = cargo(&["doc", "--workspace", "--no-deps"]);
     documentation.env("RUSTDOCFLAGS", "-D warnings");
     run("documentation", &mut documentation)?;

@@ -173,6 +173,54 @@ fn settings_of_every_kind_come_back_byte_for_byte() {
     }
 }
 
+/// Settings as people write them: any layout, comments and trailing commas.
+fn settings() -> impl proptest::strategy::Strategy<Value = String> {
+    use proptest::prelude::*;
+    let gap = || prop_oneof![Just(""), Just(" "), Just("\n  "), Just("\r\n\t"), Just(" /* c */ "), Just(" // c\n")];
+    let value = prop_oneof![
+        Just("null".to_owned()),
+        Just("\"x // y\"".to_owned()),
+        Just("{}".to_owned()),
+        Just("{ \"PreToolUse\": [ ], }".to_owned()),
+        Just("{\n    \"deny\": [\n      \"Read(~/.netrc)\" // n\n    ]\n  }".to_owned()),
+        Just("{\"PreToolUse\":[{\"hooks\":[{\"type\":\"command\",\"command\":\"mine\"}]},]}".to_owned()),
+        Just("{\n\t\t\"SessionEnd\": [\n\t\t\t// none\n\t\t]\n\t}".to_owned()),
+    ];
+    let key = prop_oneof![Just("hooks"), Just("permissions"), Just("model"), Just("env")];
+    let member = (gap(), key, gap(), value, gap());
+    (prop::collection::vec(member, 0..5), any::<bool>(), gap(), any::<bool>()).prop_map(
+        |(members, comma, tail, mark)| {
+            let mut seen = std::collections::BTreeSet::new();
+            let members: Vec<String> = members
+                .into_iter()
+                .filter(|(_, key, ..)| seen.insert(*key))
+                .map(|(a, key, b, value, c)| format!("{a}\"{key}\":{b}{value}{c}"))
+                .collect();
+            let comma = if comma && !members.is_empty() { "," } else { "" };
+            format!("{}{{{}{comma}{tail}}}{tail}", if mark { "\u{feff}" } else { "" }, members.join(","))
+        },
+    )
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn any_settings_come_back_byte_for_byte(text in settings()) {
+        let world = World::new();
+        world.write(".claude/settings.json", &text);
+        match world.install("claude") {
+            Ok(_) => {
+                proptest::prop_assert!(!world.install("claude").expect("again").changes());
+                world.uninstall("claude");
+            }
+            // `"hooks": null` and the like are refused.
+            Err(error) => proptest::prop_assert!(error.to_string().contains("is not a"), "{error}"),
+        }
+        proptest::prop_assert_eq!(world.read(".claude/settings.json"), text);
+    }
+}
+
 #[test]
 fn what_is_installed_for_claude_is_what_was_measured() {
     let world = World::new();

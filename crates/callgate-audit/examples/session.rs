@@ -1,6 +1,6 @@
 //! A gate that writes an audit log: `cargo run -p callgate-audit --example session -- DIRECTORY`.
 
-use callgate::approval::{Answer, ApprovalRequest};
+use callgate::approvals::{ApprovalDecision, Question};
 use callgate::call::Call;
 use callgate::gate::{Gate, Verdict};
 use callgate::policy::Policy;
@@ -11,8 +11,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let directory = std::env::args().nth(1).ok_or("say in which directory the log should lie")?;
     let log = Log::open(Settings::at(directory))?;
     // somebody who says yes to everything but pushes
-    let approver = |request: &ApprovalRequest| {
-        if request.input.to_string().contains("push") { Answer::Denied } else { Answer::Approved }
+    let approver = |question: &Question| {
+        if question.request.to_string().contains("push") {
+            ApprovalDecision::Denied
+        } else {
+            ApprovalDecision::Approved
+        }
     };
     let gate =
         Gate::builder().policy(Policy::bundled("standard")?).approver(approver).events(AuditSink::new(log)).build();

@@ -8,6 +8,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -31,7 +32,7 @@ pub(crate) struct Point {
 /// How far the log goes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Head {
-    pub log: String,
+    pub log: Arc<str>,
     pub generation: u64,
     pub segment: u64,
     pub written: Point,
@@ -42,7 +43,7 @@ pub(crate) struct Head {
     pub checkpoint: u64,
     pub checkpoint_time: u64,
     /// Which start of the machine this was written in; `None` if that cannot be known.
-    pub boot: Option<String>,
+    pub boot: Option<Arc<str>>,
 }
 
 impl Head {
@@ -53,7 +54,8 @@ impl Head {
     }
 
     fn slot(&self, key: &Key) -> Result<Vec<u8>, AuditError> {
-        let mut slot = serde_json::to_vec(self)?;
+        let mut slot = Vec::with_capacity(SLOT);
+        serde_json::to_writer(&mut slot, self)?;
         let seal = key.seal(&slot);
         slot.push(b'\t');
         Hash::from_bytes(seal).write_to(&mut slot);
@@ -198,7 +200,7 @@ mod tests {
     fn head() -> Head {
         let point = Point { length: 10, seq: 2, hash: Hash::of(b"x") };
         Head {
-            log: "a".repeat(32),
+            log: "a".repeat(32).into(),
             generation: 0,
             segment: 1,
             written: point,
@@ -206,7 +208,7 @@ mod tests {
             begun: 5,
             checkpoint: 0,
             checkpoint_time: 5,
-            boot: Some("b".repeat(36)),
+            boot: Some("b".repeat(36).into()),
         }
     }
 

@@ -76,6 +76,9 @@ impl Key {
         if metadata.mode() & 0o077 != 0 {
             return Err(wrong("others may read it; its mode must be 0600"));
         }
+        if metadata.uid() != rustix::process::geteuid().as_raw() {
+            return Err(wrong("it belongs to somebody else"));
+        }
         // One read: a short-lived process pays for every one of them, and a file this small comes whole.
         let mut text = [0_u8; 200];
         let length = file.read(&mut text).at("read", path)?;
@@ -129,13 +132,17 @@ fn keyed(key: &[u8]) -> Hmac<Sha256> {
     }
 }
 
-/// Makes a directory that only its owner may enter. One that exists and lets others write is refused.
+/// Makes a directory that only its owner may enter. One that exists, be it behind a link, and lets others write or belongs to
+/// somebody else is refused.
 pub(crate) fn private_directory(path: &Path) -> Result<(), AuditError> {
+    let ours = |metadata: &fs::Metadata| {
+        metadata.permissions().mode() & 0o022 == 0 && metadata.uid() == rustix::process::geteuid().as_raw()
+    };
     match fs::metadata(path) {
-        Ok(metadata) if metadata.is_dir() && metadata.permissions().mode() & 0o022 == 0 => Ok(()),
+        Ok(metadata) if metadata.is_dir() && ours(&metadata) => Ok(()),
         Ok(_) => Err(AuditError::Key {
             path: path.to_owned(),
-            what: "it is no directory that only its owner may write to".to_owned(),
+            what: "it is no directory that belongs to you and that only you may write to".to_owned(),
         }),
         Err(_) => fs::DirBuilder::new().recursive(true).mode(0o700).create(path).at("create", path),
     }

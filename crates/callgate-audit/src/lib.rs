@@ -47,6 +47,8 @@ pub mod read;
 mod segment;
 mod settings;
 mod sink;
+#[cfg(feature = "tracing")]
+pub mod spans;
 pub mod verify;
 mod witness;
 

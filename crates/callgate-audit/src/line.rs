@@ -4,7 +4,10 @@
 //! torn line can be told from a forged one:
 //! `{"v":1,"seq":17,"prev":"…","time":"…","kind":"…"` and so on.
 
+use std::io;
+
 use serde::Serialize;
+use serde_json::ser::{CharEscape, CompactFormatter, Formatter, Serializer};
 use serde_json::{Value, json};
 
 use crate::entry::{Record, Truncated, VERSION};
@@ -28,8 +31,10 @@ pub(crate) struct Tail(Vec<u8>);
 impl Tail {
     /// Turns a record into JSON, with long texts cut.
     pub(crate) fn of(record: &Record) -> Result<Self, AuditError> {
-        let bytes = serde_json::to_vec(record)?;
-        if bytes.len() <= MAXIMUM_RECORD && !has_long_text(&bytes) {
+        let mut bytes = Vec::with_capacity(1024);
+        let mut measured = Measured::default();
+        record.serialize(&mut Serializer::with_formatter(&mut bytes, &mut measured))?;
+        if bytes.len() <= MAXIMUM_RECORD && !measured.found_long {
             return Ok(Tail(bytes));
         }
         let mut value = serde_json::to_value(record)?;
@@ -137,33 +142,33 @@ impl<'a> Link<'a> {
     }
 }
 
-/// Whether some JSON has a text that may be too long: looks at the distance between quotes. A plain loop, because quotes
-/// are so close to each other that searching for them is no faster, and finding out how this processor searches best costs a
-/// short-lived process more than everything else here.
-fn has_long_text(json: &[u8]) -> bool {
-    if json.len() <= MAXIMUM_CHARACTERS {
-        return false;
+/// Writes compact JSON and notices texts that may be too long, so that nobody has to look for them afterwards.
+#[derive(Debug, Default)]
+struct Measured {
+    length: usize,
+    found_long: bool,
+}
+
+impl Formatter for &mut Measured {
+    fn begin_string<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.length = 0;
+        writer.write_all(b"\"")
     }
-    let mut length = 0_usize;
-    let mut inside = false;
-    let mut escaped = false;
-    for byte in json {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' => escaped = true,
-            b'"' => {
-                inside = !inside;
-                length = 0;
-                continue;
-            }
-            _ => {}
-        }
-        length = length.saturating_add(1);
-        if inside && length > MAXIMUM_CHARACTERS {
-            return true;
-        }
+
+    fn end_string<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.found_long |= self.length > MAXIMUM_CHARACTERS;
+        writer.write_all(b"\"")
     }
-    false
+
+    fn write_string_fragment<W: ?Sized + io::Write>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()> {
+        self.length = self.length.saturating_add(fragment.len());
+        writer.write_all(fragment.as_bytes())
+    }
+
+    fn write_char_escape<W: ?Sized + io::Write>(&mut self, writer: &mut W, escape: CharEscape) -> io::Result<()> {
+        self.length = self.length.saturating_add(1);
+        CompactFormatter.write_char_escape(writer, escape)
+    }
 }
 
 /// Cuts long texts and keys, and notes where.

@@ -36,7 +36,7 @@ pub struct Settings {
     /// Where else checkpoints are sent.
     pub deliveries: Vec<Arc<dyn Delivery>>,
     /// What tells one start of the machine from another; only tests say it themselves.
-    pub(crate) boot: Option<String>,
+    pub(crate) boot: Option<Arc<str>>,
 }
 
 impl Settings {
@@ -121,13 +121,13 @@ impl Settings {
         self.directory.join("lock")
     }
 
-    pub(crate) fn boot(&self) -> Option<String> {
+    pub(crate) fn boot(&self) -> Option<Arc<str>> {
         self.boot.clone().or_else(|| {
             let mut text = [0_u8; 64];
             let length =
                 File::open("/proc/sys/kernel/random/boot_id").and_then(|mut file| file.read(&mut text)).ok()?;
             let id = std::str::from_utf8(text.get(..length)?).ok()?.trim();
-            (!id.is_empty()).then(|| id.to_owned())
+            (!id.is_empty()).then(|| id.into())
         })
     }
 }

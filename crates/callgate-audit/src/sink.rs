@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use callgate::approval::Answer;
+use callgate::approvals::OutcomeKind;
 use callgate::call::Origin;
-use callgate::event::{AnswerSource, ApprovalDecided, Event, EventError, EventKind, EventSink};
+use callgate::event::{AnswerSource, Event, EventError, EventKind, EventSink};
 use callgate::policy::Decision;
 use callgate::redact::Redactor;
 use serde_json::Value;
@@ -119,14 +119,14 @@ impl AuditSink {
             }
             EventKind::ApprovalDecided(decided) => {
                 let asked = calls.get(&event.call).and_then(|call| call.asked);
-                let outcome = outcome(decided);
+                let outcome = logged(decided.outcome);
                 vec![Body::Approval(Approval {
                     tool,
                     approved: matches!(outcome, Outcome::Approved | Outcome::ApprovedForSession),
                     outcome,
                     cached: decided.source == AnswerSource::Earlier,
                     approval: decided.approval.clone(),
-                    by: decided.by.as_deref().map(|by| self.redactor.text(by)),
+                    by: Some(self.redactor.text(&decided.by)),
                     took_ms: asked.map(|asked| event.time.saturating_sub(asked)),
                     reason: decided.reason.as_deref().map(|reason| self.redactor.text(reason)),
                 })]
@@ -202,15 +202,15 @@ impl EventSink for AuditSink {
     }
 }
 
-fn outcome(decided: &ApprovalDecided) -> Outcome {
-    match decided.answer {
-        Some(Answer::Approved) => Outcome::Approved,
-        Some(Answer::ApprovedForSession) => Outcome::ApprovedForSession,
-        Some(Answer::Denied) => Outcome::Denied,
-        Some(Answer::Abort) => Outcome::Abort,
-        Some(Answer::TimedOut) => Outcome::TimedOut,
-        None if decided.source == AnswerSource::Withdrawn => Outcome::Cancelled,
-        None => Outcome::Failed,
+fn logged(outcome: OutcomeKind) -> Outcome {
+    match outcome {
+        OutcomeKind::Approved => Outcome::Approved,
+        OutcomeKind::ApprovedForSession => Outcome::ApprovedForSession,
+        OutcomeKind::Denied => Outcome::Denied,
+        OutcomeKind::Abort => Outcome::Abort,
+        OutcomeKind::TimedOut => Outcome::TimedOut,
+        OutcomeKind::Cancelled => Outcome::Cancelled,
+        OutcomeKind::Unanswerable => Outcome::Failed,
     }
 }
 
@@ -342,25 +342,24 @@ mod tests {
 
     #[test]
     fn what_became_of_a_question_is_told_apart() {
-        let decided = |answer, source| ApprovalDecided { answer, source, ..ApprovalDecided::default() };
-        for (answer, source, expected) in [
-            (Some(Answer::Approved), AnswerSource::Asked, Outcome::Approved),
-            (Some(Answer::ApprovedForSession), AnswerSource::Earlier, Outcome::ApprovedForSession),
-            (Some(Answer::Denied), AnswerSource::Asked, Outcome::Denied),
-            (Some(Answer::Abort), AnswerSource::Asked, Outcome::Abort),
-            (Some(Answer::TimedOut), AnswerSource::Asked, Outcome::TimedOut),
-            (None, AnswerSource::Withdrawn, Outcome::Cancelled),
-            (None, AnswerSource::Asked, Outcome::Failed),
+        for (outcome, expected) in [
+            (OutcomeKind::Approved, Outcome::Approved),
+            (OutcomeKind::ApprovedForSession, Outcome::ApprovedForSession),
+            (OutcomeKind::Denied, Outcome::Denied),
+            (OutcomeKind::Abort, Outcome::Abort),
+            (OutcomeKind::TimedOut, Outcome::TimedOut),
+            (OutcomeKind::Cancelled, Outcome::Cancelled),
+            (OutcomeKind::Unanswerable, Outcome::Failed),
         ] {
-            assert_eq!(outcome(&decided(answer, source)), expected);
+            assert_eq!(logged(outcome), expected);
         }
     }
 
     #[test]
     fn an_approval_carries_its_id_who_answered_and_how_long_it_took_and_an_earlier_answer_is_cached() {
-        use callgate::approvals::{Answer, ApprovalDecision, Approvals, AskError, Channel, Question};
+        use callgate::approvals::{Answer, ApprovalDecision, Approvals, Approver, AskError, Question};
         struct Person;
-        impl Channel for Person {
+        impl Approver for Person {
             fn ask(&self, _: &Question, _: &dyn Fn() -> bool) -> Result<Answer, AskError> {
                 Ok(Answer::new(ApprovalDecision::ApprovedForSession)
                     .by("ada")

@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use callgate::approval::{Answer, ApprovalRequest};
+use callgate::approvals::{ApprovalDecision, Question};
 use callgate::call::Call;
 use callgate::event::{Event, EventError, EventSink};
 use callgate::gate::{Gate, Verdict};
@@ -211,9 +211,9 @@ fn no_secret_leaves_the_gate() {
     let questions = asked.clone();
     let gate = Gate::builder()
         .policy(Policy::bundled("standard").unwrap())
-        .approver(move |request: &ApprovalRequest| {
+        .approver(move |request: &Question| {
             questions.0.lock().unwrap().push_str(&serde_json::to_string(request).unwrap());
-            Answer::Denied
+            ApprovalDecision::Denied
         })
         .events(AuditSink::new(log))
         .events(seen.clone())

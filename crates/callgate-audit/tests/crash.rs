@@ -9,10 +9,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use callgate::call::Call;
+use callgate::gate::Gate;
+use callgate::policy::Policy;
 use callgate_audit::entry::{Body, Record, Started};
 use callgate_audit::read::Entries;
 use callgate_audit::verify::{Options, Report, Status, verify};
-use callgate_audit::{Log, Settings, Sync};
+use callgate_audit::{AuditSink, Log, Settings, Sync};
+use serde_json::json;
 
 const DIRECTORY: &str = "CALLGATE_AUDIT_CRASH_DIRECTORY";
 const NAME: &str = "CALLGATE_AUDIT_CRASH_NAME";
@@ -59,14 +63,44 @@ fn writer() {
     }
 }
 
+/// Not a test of its own either: an agent with a gate in front of its tools, that gets killed. Every tool says itself that it ran.
+#[test]
+fn agent() {
+    let Some(directory) = std::env::var_os(DIRECTORY).map(PathBuf::from) else { return };
+    let name = std::env::var(NAME).unwrap_or_default();
+    println!();
+    for number in 0..2_000 {
+        // as a hook would: a log that is opened for one call
+        let Ok(log) = Log::open_briefly(settings(&directory)) else { continue };
+        let policy = Policy::from_yaml("default: allow", "all").unwrap();
+        let gate = Gate::builder().policy(policy).events(AuditSink::new(log)).build();
+        let call = Call::new("Read", json!({"file_path": "/tmp/x"})).session(&name).directory("/tmp");
+        let Ok(permit) = gate.check(call).into_result() else {
+            println!("error refused");
+            if number > 400 {
+                return;
+            }
+            continue;
+        };
+        let id = permit.id().to_owned();
+        let _ = permit.run(|_| std::io::stdout().write_all(format!("ran {id}\n").as_bytes()));
+    }
+}
+
 fn spawn(command: &mut Command, directory: &Path, name: &str) -> std::process::Child {
     command.env(DIRECTORY, directory).env(NAME, name).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap()
 }
 
-fn this_test() -> Command {
+fn this_test(name: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "writer", "--nocapture", "--test-threads=1"]);
+    command.args(["--exact", name, "--nocapture", "--test-threads=1"]);
     command
+}
+
+/// What has an attempt in the log.
+fn attempted(directory: &Path) -> HashSet<String> {
+    let entries = Entries::open(&settings(directory).directory).unwrap().map(|line| line.unwrap().entry.record);
+    entries.filter(|record| record.body.kind() == "tool_attempt").filter_map(|record| record.call).collect()
 }
 
 /// What a writer said, by its first word.
@@ -99,8 +133,9 @@ fn killed_writers_lose_nothing_that_was_acknowledged() {
     };
     for round in 0..150 {
         // two at once, both killed
-        let mut writers: Vec<_> =
-            (0..2).map(|writer| spawn(&mut this_test(), directory.path(), &format!("{round}-{writer}"))).collect();
+        let mut writers: Vec<_> = (0..2)
+            .map(|writer| spawn(&mut this_test("writer"), directory.path(), &format!("{round}-{writer}")))
+            .collect();
         for writer in &mut writers {
             std::thread::sleep(Duration::from_micros(3_000 + random(20_000)));
             writer.kill().unwrap();
@@ -156,4 +191,59 @@ fn a_full_disk_refuses_and_leaves_a_log_that_goes_on() {
     assert!(acknowledged.iter().all(|call| written.contains(call)));
     // what was refused is not there: nothing ran that is not in the log, and nothing is in the log that was taken back
     assert_eq!(written.len(), acknowledged.len() + 1);
+}
+
+#[test]
+fn no_call_ran_whose_attempt_is_not_in_the_log() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut ran = Vec::new();
+    for round in 0..40_u64 {
+        let mut agents: Vec<_> =
+            (0..2).map(|agent| spawn(&mut this_test("agent"), directory.path(), &format!("{round}-{agent}"))).collect();
+        for agent in &mut agents {
+            let mut output = BufReader::new(agent.stdout.take().unwrap()).lines().map_while(Result::ok);
+            let mut tools = output.by_ref().filter_map(|line| line.strip_prefix("ran ").map(str::to_owned));
+            // some calls in, and then at any moment of the next one
+            ran.extend(tools.by_ref().take(1 + round as usize % 5));
+            std::thread::sleep(Duration::from_micros(97 * (round * 31 % 50)));
+            agent.kill().unwrap();
+            ran.extend(tools);
+            agent.wait().unwrap();
+        }
+    }
+    let attempted = attempted(directory.path());
+    println!("{} calls ran, {} attempts are in the log", ran.len(), attempted.len());
+    assert!(ran.iter().all(|call| attempted.contains(call)));
+    assert!(ran.len() > 100, "{}", ran.len());
+    assert_ne!(check(directory.path()).status, Status::Tampered);
+}
+
+/// A real file system that is really full, where the machine lets us make one.
+#[test]
+fn on_a_file_system_that_is_full_nothing_runs_that_is_not_in_the_log() {
+    let directory = tempfile::tempdir().unwrap();
+    let (small, kept) = (directory.path().join("small"), directory.path().join("kept"));
+    std::fs::create_dir(&small).unwrap();
+    let script = "mount -t tmpfs -o size=400k,mode=700 none \"$1\" || exit 77
+        \"$0\" --exact agent --nocapture --test-threads=1; cp -a \"$1\" \"$2\"";
+    let mut command = Command::new("unshare");
+    command.args(["--user", "--map-root-user", "--mount", "sh", "-c", script]);
+    command.arg(std::env::current_exe().unwrap()).arg(&small).arg(&kept);
+    let Ok(mut agent) =
+        command.env(DIRECTORY, &small).env(NAME, "full").stdout(Stdio::piped()).stderr(Stdio::null()).spawn()
+    else {
+        println!("not tried: there is no unshare");
+        return;
+    };
+    let lines: Vec<String> = BufReader::new(agent.stdout.take().unwrap()).lines().map_while(Result::ok).collect();
+    if agent.wait().unwrap().code() == Some(77) || !kept.exists() {
+        println!("not tried: no file system can be made here");
+        return;
+    }
+    let ran: Vec<&str> = lines.iter().filter_map(|line| line.strip_prefix("ran ")).collect();
+    assert!(lines.iter().any(|line| line == "error refused"), "the file system was never full");
+    assert!(ran.len() > 50, "{}", ran.len());
+    let attempted = attempted(&kept);
+    assert!(ran.iter().all(|call| attempted.contains(*call)));
+    assert_ne!(check(&kept).status, Status::Tampered);
 }

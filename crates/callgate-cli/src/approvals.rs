@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use callgate::approvals::channel::{TerminalApprover, prompt};
-use callgate::approvals::{Answer, ApprovalDecision, ApprovalId, AskError, Channel, Coordinator, Question};
+use callgate::approvals::{Answer, ApprovalDecision, ApprovalId, Approver, AskError, Coordinator, Question};
 use callgate::clock::Timestamp;
+use callgate::policy::Locations;
 use callgate::show::{brief, visible};
 use callgate::store::Store;
 use callgate_store::SqliteStore;
@@ -63,6 +64,9 @@ pub struct ApproveArguments {
     /// And what this proposal covers in this session, by its number in `show`
     #[arg(long, value_name = "NUMBER", conflicts_with = "session")]
     pub proposal: Option<usize>,
+    /// And what this proposal covers always: a rule is written to the user's policy file
+    #[arg(long, value_name = "NUMBER", conflicts_with_all = ["session", "proposal"])]
+    pub always: Option<usize>,
     /// What the agent is told
     #[arg(long)]
     pub reason: Option<String>,
@@ -90,24 +94,18 @@ pub fn run(task: ApprovalsTask) -> Result<Outcome, Trouble> {
         ApprovalsTask::Show(arguments) => show(store.as_ref(), &coordinator, &arguments),
         ApprovalsTask::Approve(arguments) => {
             let question = find(&coordinator, &arguments.id)?;
-            let proposal = match arguments.proposal {
-                Some(number) => {
-                    Some(number.checked_sub(1).filter(|index| *index < question.proposals.len()).ok_or_else(|| {
-                        Trouble::new(format!("the question has {} proposals", question.proposals.len()))
-                    })?)
-                }
-                None => None,
-            };
+            let proposal = arguments.proposal.map(|number| chosen(&question, number)).transpose()?;
+            let forever = arguments.always.map(|number| chosen(&question, number)).transpose()?;
             let decision = if arguments.session || proposal.is_some() {
                 ApprovalDecision::ApprovedForSession
             } else {
                 ApprovalDecision::Approved
             };
-            answer(
-                &coordinator,
-                &question.id,
-                Answer { decision, reason: arguments.reason, by: Some(user()), proposal },
-            )
+            let given = Answer { decision, reason: arguments.reason, by: Some(user()), proposal };
+            let outcome = answer(&coordinator, &question.id, given)?;
+            // only after the yes has counted
+            forever.map(|index| always(&question, index)).transpose()?;
+            Ok(outcome)
         }
         ApprovalsTask::Deny(arguments) => {
             let question = find(&coordinator, &arguments.id)?;
@@ -141,6 +139,25 @@ fn list(coordinator: &Coordinator, json: bool) -> Result<Outcome, Trouble> {
     Ok(Outcome::Done)
 }
 
+/// The place of a proposal, by its number in `show`.
+fn chosen(question: &Question, number: usize) -> Result<usize, Trouble> {
+    let count = question.proposals.len();
+    number.checked_sub(1).filter(|index| *index < count).ok_or_else(|| match &question.no_proposal {
+        Some(why) => Trouble::new(format!("no rule can help: {}", visible(why))),
+        None => Trouble::new(format!("the question has {count} proposals")),
+    })
+}
+
+/// Writes the rule of a proposal. That it lets the call pass, whoever asked has found out.
+fn always(question: &Question, index: usize) -> Result<(), Trouble> {
+    let locations = Locations::of(question.directory.clone().unwrap_or_default());
+    let Some(proposal) = question.proposals.get(index) else { return Ok(()) };
+    let place = crate::always::write(&locations, proposal, None)
+        .map_err(|why| Trouble::new(format!("no rule was written: {}", visible(&why))))?;
+    anstream::println!("a rule was written to {}", visible(&place));
+    Ok(())
+}
+
 /// The one pending question whose id begins so.
 fn find(coordinator: &Coordinator, id: &str) -> Result<Question, Trouble> {
     let pending = coordinator.pending()?;
@@ -163,7 +180,7 @@ fn show(store: &dyn Store, coordinator: &Coordinator, arguments: &ShowArguments)
         anstream::println!("{value}");
         return Ok(Outcome::Done);
     }
-    anstream::println!("{}", prompt(&question, false).trim_end());
+    anstream::println!("{}", prompt(&question, true).trim_end());
     if let Some(key) = &question.key {
         anstream::println!("\nkey: {key}");
     }

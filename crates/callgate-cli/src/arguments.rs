@@ -1,6 +1,7 @@
 //! What can be said on the command line.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -135,6 +136,18 @@ pub struct CheckArguments {
     /// Where the answer is ask, ask: here on the terminal, or in another one through `callgate approvals`
     #[arg(long, conflicts_with = "jsonl")]
     pub ask: bool,
+    /// With --ask: if there is no terminal here, wait for `callgate approvals` in another one
+    #[arg(long, requires = "ask")]
+    pub wait: bool,
+    /// With --ask: how long the answer may take (90s, 10m), whatever policy and environment say
+    #[arg(long, value_name = "TIME", requires = "ask", value_parser = humantime::parse_duration)]
+    pub timeout: Option<Duration>,
+    /// With --ask: the session that the call belongs to
+    #[arg(long, value_name = "SESSION", requires = "ask")]
+    pub session: Option<String>,
+    /// With --ask: the task that the call belongs to; its grants may be spent
+    #[arg(long, value_name = "TASK", requires = "ask")]
+    pub scope: Option<String>,
     /// Read requests from standard input, one JSON object a line, and answer each with one
     #[arg(long, conflicts_with_all = ["command", "tool", "input"])]
     pub jsonl: bool,

@@ -1,6 +1,7 @@
 //! `callgate check`: the verdict first, then the effects, then the rule.
 
 use anstyle::{AnsiColor, Style};
+use callgate::approvals::Patience;
 use callgate::describe::PlacedEffect;
 use callgate::gate::Explanation;
 use callgate::policy::Decision;
@@ -9,8 +10,9 @@ use callgate::show::visible;
 use callgate::{Call, Gate, Verdict};
 use serde_json::{Value, json};
 
-use crate::arguments::CallArguments;
+use crate::arguments::{CallArguments, CheckArguments};
 use crate::outcome::{Outcome, Trouble};
+use crate::terminal::Who;
 use crate::{choice, shown};
 
 /// Judges one call and prints the answer.
@@ -28,11 +30,14 @@ pub fn run(arguments: &CallArguments) -> Result<Outcome, Trouble> {
 }
 
 /// Judges one call as a gate in front of a tool would: whoever can answer is asked, grants are spent.
-pub fn ask(arguments: &CallArguments) -> Result<Outcome, Trouble> {
-    let call = choice::call(arguments)?;
-    let directory = call.origin.directory.clone().unwrap_or_default();
-    let gate = choice::asking_gate(arguments.policy.policy.as_deref(), &directory)?;
-    let (outcome, answer) = match gate.check(call) {
+pub fn ask(arguments: &CheckArguments) -> Result<Outcome, Trouble> {
+    let mut call = choice::call(&arguments.call)?;
+    call.origin.session.clone_from(&arguments.session);
+    call.origin.scope.clone_from(&arguments.scope);
+    let who = if arguments.wait { Who::TerminalOrElsewhere } else { Who::Terminal };
+    let gate = choice::asking_gate(arguments.call.policy.policy.as_deref(), &call, who)?;
+    let patience = arguments.timeout.map(Patience::of).unwrap_or_default();
+    let (outcome, answer) = match gate.check_with(call, patience) {
         Verdict::Permitted(permit) => (Decision::Allow, json!({ "decision": "allow", "id": permit.id() })),
         Verdict::Refused(refusal) => (
             Decision::Deny,
@@ -45,7 +50,7 @@ pub fn ask(arguments: &CallArguments) -> Result<Outcome, Trouble> {
             }),
         ),
     };
-    if arguments.json {
+    if arguments.call.json {
         anstream::println!("{answer}");
     } else {
         let style = style(outcome);

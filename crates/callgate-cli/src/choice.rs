@@ -8,6 +8,7 @@ use callgate::{Call, Gate, json};
 
 use crate::arguments::{CallArguments, PlaceArguments};
 use crate::outcome::Trouble;
+use crate::terminal::Who;
 
 /// The policy with this name or in this file.
 pub fn named(policy: &str) -> Result<Policy, Trouble> {
@@ -48,9 +49,12 @@ pub fn gate(policy_name: Option<&str>, directory: &Path) -> Result<Gate, Trouble
 }
 
 /// The same, with everybody who can answer: grants, the session, the terminal, and `callgate approvals` elsewhere.
-pub fn asking_gate(policy_name: Option<&str>, directory: &Path) -> Result<Gate, Trouble> {
-    let (policy, _) = policy(policy_name, directory)?;
-    let approvals = crate::terminal::run(Locations::of(directory).user)?;
+pub fn asking_gate(policy_name: Option<&str>, call: &Call, who: Who) -> Result<Gate, Trouble> {
+    let directory = call.origin.directory.clone().unwrap_or_default();
+    let (policy, _) = policy(policy_name, &directory)?;
+    // A policy that was named stands alone: a rule in the user's file would not help.
+    let always = policy_name.is_none().then(|| (Locations::of(&directory), call.clone()));
+    let approvals = crate::terminal::approvals(who, always)?;
     // What cannot be logged does not run.
     let settings = log_settings(&policy)?;
     let log = callgate_audit::Log::open(settings).map_err(|error| Trouble::new(format!("the audit log: {error}")))?;

@@ -9,7 +9,7 @@ use callgate::show::visible;
 use callgate::{Call, Gate};
 use callgate_agents::install::canary::{Expected, HARMFUL, HARMLESS};
 use callgate_agents::install::{
-    HARD_DENIES, HardDeny, InstallError, Installer, Recipe, Scope, Steps, Surroundings, all, detect, find,
+    HARD_DENIES, HardDeny, InstallError, Installer, Receipt, Recipe, Scope, Steps, Surroundings, all, detect, find,
 };
 use clap::Args;
 use serde_json::json;
@@ -118,7 +118,12 @@ pub fn install(arguments: &InstallArguments) -> Result<Outcome, Trouble> {
     if recipes.is_empty() {
         return Err(Trouble::new("no agent was found on this machine; name one to install for it anyway"));
     }
-    if recipes.iter().any(|recipe| recipe.name() == "codex") && scope != Scope::Managed && !installer.trust {
+    let trusted = || Receipt::load(&surroundings, "codex", scope).is_some_and(|receipt| receipt.is_trusted());
+    if recipes.iter().any(|recipe| recipe.name() == "codex")
+        && scope != Scope::Managed
+        && !installer.trust
+        && !trusted()
+    {
         installer.trust = !arguments.dry_run && !arguments.json && ask_for_trust(&program);
     }
     if let Some(warning) = replaceable(&program, &surroundings) {
@@ -126,7 +131,11 @@ pub fn install(arguments: &InstallArguments) -> Result<Outcome, Trouble> {
     }
     let mut outcome = Outcome::Done;
     for recipe in recipes {
-        let done = if arguments.dry_run { installer.preview(recipe) } else { installer.install(recipe) };
+        let mut done = if arguments.dry_run { installer.preview(recipe) } else { installer.install(recipe) };
+        if let Ok(steps) = &mut done {
+            let open = within_reach(steps, &gate, &surroundings.project);
+            steps.advice.extend(open);
+        }
         let words = if arguments.dry_run { "would be installed" } else { "installed" };
         outcome = told(recipe, scope, done, words, arguments.dry_run, arguments.json).unwrap_or(outcome);
     }
@@ -223,6 +232,22 @@ fn denied(gate: &Gate, directory: &Path) -> Vec<HardDeny> {
 
 fn decision(gate: &Gate, call: Call, directory: &Path) -> Decision {
     crate::check::decision(&gate.explain(&call.directory(directory).workspace(directory)))
+}
+
+/// Files that hold the hooks and that this user's policy lets agents write.
+fn within_reach(steps: &Steps, gate: &Gate, project: &Path) -> Vec<String> {
+    let writes = |path: &Path| Call::new("Write", json!({ "file_path": path, "content": "" }));
+    steps
+        .files
+        .iter()
+        .filter(|step| decision(gate, writes(&step.path), project) == Decision::Allow)
+        .map(|step| {
+            format!(
+                "your policy lets agents write {}, and so switch callgate off; add a rule that denies it",
+                step.path.display()
+            )
+        })
+        .collect()
 }
 
 fn ask_for_trust(program: &Path) -> bool {

@@ -110,7 +110,7 @@ fn show(store: &dyn Store, arguments: &ShowArguments) -> Result<(), Trouble> {
         match what {
             Remembered::Request(key) => anstream::println!("approved: exactly the request {key}"),
             Remembered::Exec(exec) => {
-                anstream::println!("approved: what is typed into the running program {}", visible(exec))
+                anstream::println!("approved: what is typed into the running program {}", visible(&exec.id))
             }
             Remembered::Rule(proposal) => anstream::println!("approved: {}", visible(&proposal.extent.to_string())),
         }

@@ -107,7 +107,11 @@ fn when(seconds: u64) -> String {
 fn without_verdict() -> BTreeMap<String, u64> {
     let mut counts = BTreeMap::new();
     let since = Time::now().milliseconds().saturating_sub(LATELY);
-    let entries = callgate_audit::Settings::of_user().and_then(|settings| Entries::open(&settings.directory));
+    // the log of whoever's policy applies here
+    let settings = std::env::current_dir()
+        .ok()
+        .and_then(|here| crate::choice::log_settings(&crate::choice::policy(None, &here).ok()?.0).ok());
+    let entries = settings.and_then(|settings| Entries::open(&settings.directory).ok());
     for line in entries.into_iter().flatten().flatten() {
         let record = line.entry.record;
         if record.body.kind() == WITHOUT_VERDICT && line.entry.time.milliseconds() >= since {

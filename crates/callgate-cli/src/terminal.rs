@@ -1,33 +1,42 @@
-//! Asking at the terminal on behalf of the command: the user's store, and "always" written to the user's policy file.
+//! Asking on behalf of the command: at this terminal or in another one, with the user's store.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use callgate::approvals::channel::TerminalApprover;
-use callgate::approvals::{Approvals, Proposal, add_rule};
-use callgate::clock::Timestamp;
-use callgate::policy::Policy;
+use callgate::Call;
+use callgate::approvals::channel::{FirstAnswer, TerminalApprover};
+use callgate::approvals::{Answer, Approvals, Approver, AskError, Question};
+use callgate::policy::Locations;
 use callgate::store::Store;
 use callgate_store::SqliteStore;
 
-use crate::grant::user;
+use crate::always;
 use crate::outcome::Trouble;
 
-/// Approvals that ask at this terminal and keep what is decided in the user's store. With a policy file, "always" is offered.
-pub fn run(policy_file: Option<PathBuf>) -> Result<Approvals, Trouble> {
-    let store: Arc<dyn Store> = Arc::new(SqliteStore::of_user()?);
-    let mut terminal = TerminalApprover::new();
-    if let Some(file) = policy_file {
-        terminal = terminal.always(move |proposal| always(&file, proposal));
-    }
-    Ok(Approvals::new(store, Arc::new(terminal)))
+/// Who answers a question of `callgate check --ask`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Who {
+    /// Whoever sits at this terminal, or answers from another one meanwhile.
+    Terminal,
+    /// The same; and if there is no terminal, it waits for another one.
+    TerminalOrElsewhere,
 }
 
-/// Writes the rule; says where, or why not.
-fn always(file: &Path, proposal: &Proposal) -> Result<String, String> {
-    let now = Timestamp::now();
-    let rule = proposal.rule(&format!("always-{}", now.milliseconds()), now, &user());
-    let shown = file.display().to_string();
-    let check = |text: &str| Policy::from_yaml(text, &shown).map(|_| ()).map_err(|error| error.to_string());
-    add_rule(file, &rule, &check).map(|()| shown.clone()).map_err(|error| error.to_string())
+/// Approvals that ask here and keep what is decided in the user's store. Where the user's policy file counts, "always" is offered.
+pub fn approvals(who: Who, always: Option<(Locations, Call)>) -> Result<Approvals, Trouble> {
+    let store: Arc<dyn Store> = Arc::new(SqliteStore::of_user()?);
+    let mut terminal = TerminalApprover::new();
+    if let Some((locations, call)) = always {
+        terminal = terminal.always(move |proposal| always::write(&locations, proposal, Some(&call)));
+    }
+    let approver: Arc<dyn Approver> = match who {
+        Who::Terminal => Arc::new(terminal),
+        Who::TerminalOrElsewhere => Arc::new(FirstAnswer::new(vec![Arc::new(terminal), Arc::new(elsewhere)])),
+    };
+    Ok(Approvals::new(store, approver))
+}
+
+/// Says how the question can be answered, and leaves it to others.
+fn elsewhere(question: &Question) -> Result<Answer, AskError> {
+    anstream::eprintln!("waiting for: callgate approvals approve|deny {}", question.id);
+    Err(AskError::Closed)
 }

@@ -2,69 +2,12 @@
 
 #![allow(clippy::expect_used, clippy::indexing_slicing, reason = "a test says what is missing by failing")]
 
-use std::io::Write;
+mod world;
+
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
-/// The command in an empty home and an empty project.
-struct World {
-    directory: tempfile::TempDir,
-}
-
-impl World {
-    fn new() -> Self {
-        let directory = tempfile::tempdir().expect("a directory");
-        for name in ["home", "project"] {
-            std::fs::create_dir(directory.path().join(name)).expect("a directory");
-        }
-        World { directory }
-    }
-
-    fn project(&self) -> std::path::PathBuf {
-        self.directory.path().join("project")
-    }
-
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_callgate"));
-        command
-            .args(arguments)
-            .current_dir(self.project())
-            .env_clear()
-            .env("HOME", self.directory.path().join("home"))
-            .env("PATH", "/usr/bin:/bin")
-            .stdin(Stdio::null());
-        command
-    }
-
-    fn run(&self, arguments: &[&str]) -> (i32, String, String) {
-        told(self.command(arguments).output().expect("the command starts"))
-    }
-
-    fn with_input(&self, arguments: &[&str], input: &[u8]) -> (i32, String, String) {
-        let mut child = self
-            .command(arguments)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the command starts");
-        let mut stdin = child.stdin.take().expect("a pipe");
-        let input = input.to_vec();
-        let writer = std::thread::spawn(move || drop(stdin.write_all(&input)));
-        let output = child.wait_with_output().expect("the command ends");
-        writer.join().expect("the writer ends");
-        told(output)
-    }
-
-    fn write(&self, name: &str, contents: &str) {
-        std::fs::write(self.project().join(name), contents).expect("a file");
-    }
-}
-
-fn told(output: Output) -> (i32, String, String) {
-    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
-}
+use world::{World, told};
 
 #[test]
 fn exit_codes_tell_allow_ask_deny_and_trouble_apart() {
@@ -262,6 +205,32 @@ fn a_grant_is_spent_once_by_whoever_asks() {
 }
 
 #[test]
+fn rules_of_an_agent_become_a_policy_that_is_used() {
+    let world = World::new();
+    std::fs::create_dir(world.project().join(".claude")).expect("a directory");
+    let settings = r#"{"permissions": {"deny": ["Bash(ls *)"], "allow": ["Bash(make:*)", "Bash(echo \"x\")"]}}"#;
+    world.write(".claude/settings.json", settings);
+    let (code, output, error) = world.run(&["import", "claude", "--dry-run"]);
+    assert_eq!(code, 0, "{output}{error}");
+    assert!(output.contains("\"ls **\"    # .claude/settings.json: Bash(ls *)"), "{output}");
+    assert!(output.contains("nothing of that is allowed now") && output.contains("left out"), "{output}");
+    assert!(!world.project().join("callgate.yaml").exists(), "a dry run writes nothing");
+    assert_eq!(world.run(&["import", "claude"]).0, 0);
+    assert_eq!(world.run(&["check", "ls -la"]).0, 11);
+    assert_eq!(world.run(&["check", "make"]).0, 10, "an allow needs trust");
+    assert_eq!(world.run(&["trust"]).0, 0);
+    assert_eq!(world.run(&["check", "make"]).0, 0);
+    assert_eq!(world.run(&["import", "claude"]).0, 2, "a file that is there stays");
+    let (code, output, _) = world.run(&["import", "claude", "--dry-run", "--json"]);
+    let answer: serde_json::Value = serde_json::from_str(&output).expect("JSON");
+    assert_eq!((code, &answer["holds"], &answer["rules"]), (0, &serde_json::json!(true), &serde_json::json!(3)));
+    assert_eq!(world.run(&["import", "codex"]).0, 2, "there are no rules");
+    assert_eq!(world.run(&["import", "claude", "--from", "missing.json"]).0, 2);
+    world.write(".claude/settings.local.json", "{");
+    assert_eq!(world.run(&["import", "claude", "--dry-run"]).0, 2, "a broken file may have denied something");
+}
+
+#[test]
 fn completions_and_the_manual_are_there() {
     let world = World::new();
     assert!(world.run(&["completions", "bash"]).1.contains("callgate"));
@@ -275,7 +244,17 @@ fn the_documents_are_true() {
     let world = World::new();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut shown = 0_usize;
-    for document in ["README.md", "docs/command-line.md", "docs/policies.md", "docs/policy.md"] {
+    for document in [
+        "README.md",
+        "docs/agents/README.md",
+        "docs/agents/anything-else.md",
+        "docs/command-line.md",
+        "docs/install.md",
+        "docs/policies.md",
+        "docs/policy.md",
+        "docs/approvals.md",
+        "docs/grants.md",
+    ] {
         let text = std::fs::read_to_string(root.join(document)).expect(document);
         for (language, block) in blocks(&text) {
             match language {

@@ -108,12 +108,17 @@ fn what_is_typed_into_a_shell_is_not_followed() {
     assert_eq!(copilot(&world, "s", Some("b"), "ls").0, Answered::Allowed);
 }
 
+/// What is remembered of the shells of the only session.
+fn memory(world: &World) -> std::path::PathBuf {
+    let sessions = world.home().join(".local/state/callgate/sessions");
+    std::fs::read_dir(sessions).unwrap().next().unwrap().unwrap().path().join("shells")
+}
+
 #[test]
 fn damaged_memory_is_no_memory() {
     let world = World::new();
     assert_eq!(copilot(&world, "s", None, "alias ls='rm -rf'").0, Answered::Allowed);
-    let sessions = world.home().join(".local/state/callgate/sessions");
-    let file = std::fs::read_dir(sessions).unwrap().next().unwrap().unwrap().path();
+    let file = memory(&world);
     let text = std::fs::read_to_string(&file).unwrap();
     let cut = text.trim_end().len() - 10;
     std::fs::write(&file, &text[..cut]).unwrap();
@@ -124,9 +129,7 @@ fn damaged_memory_is_no_memory() {
 fn secrets_are_not_kept() {
     let world = World::new();
     copilot(&world, "s", None, "export NAME=ghp_0123456789abcdefghijklmnopqrstuvwxyz0 MY_PASSWORD=hunter22 KEPT=plain");
-    let sessions = world.home().join(".local/state/callgate/sessions");
-    let file = std::fs::read_dir(sessions).unwrap().next().unwrap().unwrap().path();
-    let text = std::fs::read_to_string(file).unwrap();
+    let text = std::fs::read_to_string(memory(&world)).unwrap();
     assert!(text.contains("plain") && !text.contains("ghp_") && !text.contains("hunter22"), "{text}");
 }
 

@@ -1,6 +1,11 @@
 //! One call, one decision: through the library, through `check`, and through the hook of every agent.
 
-#![allow(clippy::expect_used, clippy::indexing_slicing, reason = "a test says what is missing by failing")]
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test says what is missing by failing"
+)]
 
 mod support;
 

@@ -179,6 +179,8 @@ const NAMES: &[(&str, &str)] = &[
     ("XZ_DEFAULTS", "adds options of xz"),
     ("HG", "names a program that is run"),
     ("HISTFILE", "names a file that the shell writes"),
+    ("HISTFILESIZE", "says how much of the history of commands is kept"),
+    ("HISTSIZE", "says how much of the history of commands is kept"),
     ("IPYTHONDIR", "names where configuration comes from"),
     ("JQ_LIBRARY_PATH", "names code that is loaded"),
     ("JUPYTER_PATH", "names code that is loaded"),

@@ -54,6 +54,7 @@
 //! - `zsh` and `fish` are not read; what bash would reject is `opaque`, but text that both accept is read as bash does.
 //! - Names that a program prints are taken to be one a line: a file name with a line break in it breaks that promise.
 
+mod distinct;
 pub mod effect;
 pub mod environment;
 pub mod evaluate;
@@ -62,6 +63,7 @@ pub mod risk;
 pub mod stream;
 pub mod syntax;
 pub mod word;
+mod work;
 
 pub use evaluate::{Analysis, Context, Doubt, Flags, ShellState, SimpleCommand, analyze, analyze_with_input};
 pub use risk::Risk;

@@ -16,6 +16,8 @@ pub enum Stream {
     Word,
     /// One whole number in digits (`wc -l < file`, `date +%s`).
     Number,
+    /// One whole number in digits, with a dash in front if it is below zero (`date -d yesterday +%s`).
+    Integer,
     /// Whole numbers in digits, any number of them, with blanks or newlines between (`seq 5`, `pgrep sshd`).
     Numbers,
     /// The contents of these files or other local data; harmless as data, not as code.

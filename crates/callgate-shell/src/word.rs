@@ -40,12 +40,20 @@ pub enum Word {
 /// A number that a program printed, as a pattern: nothing else fits. It may be missing, since programs fail.
 pub(crate) const DIGITS: &str = "*([0-9])";
 
+/// The same with a dash in front of what is below zero.
+pub(crate) const INTEGER: &str = "?(-)*([0-9])";
+
+/// Whether what fits a pattern is a number, or nothing.
+pub(crate) fn is_number(pattern: &str) -> bool {
+    matches!(pattern, DIGITS | INTEGER)
+}
+
 /// One plain word that a program printed, between quotes: exactly one word, though it may be empty.
 pub(crate) const PLAIN: &str = "*([!/])";
 
 /// The pattern as names of files: what programs printed may be any of them.
 pub(crate) fn file_pattern(pattern: &str) -> String {
-    pattern.replace(DIGITS, "*").replace(PLAIN, "*")
+    pattern.replace(INTEGER, "*").replace(DIGITS, "*").replace(PLAIN, "*")
 }
 
 impl Word {

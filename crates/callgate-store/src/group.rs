@@ -7,6 +7,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use callgate::store::StoreError;
 use rusqlite::Connection;
@@ -46,8 +47,8 @@ impl fmt::Debug for Group {
 
 impl Group {
     /// Opens the database and starts the thread that owns it.
-    pub(crate) fn start(path: &Path) -> Result<Self, StoreError> {
-        let connection = open::open(path)?;
+    pub(crate) fn start(path: &Path, patience: Duration) -> Result<Self, StoreError> {
+        let connection = open::open(path, patience)?;
         let (jobs, waiting) = mpsc::channel();
         let thread = thread::Builder::new()
             .name("callgate-store".into())

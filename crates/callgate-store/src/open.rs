@@ -12,8 +12,8 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 /// The version of the tables, kept in `user_version`.
 pub(crate) const VERSION: i64 = 1;
-/// How long another process may hold the database.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long another process may hold the database, unless said otherwise.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
 const TABLES: &str = "
 CREATE TABLE grants (
@@ -64,12 +64,12 @@ pub fn default_path() -> Option<PathBuf> {
 }
 
 /// Opens the database, makes it if it is not there, and brings it up to date.
-pub(crate) fn open(path: &Path) -> Result<Connection, StoreError> {
+pub(crate) fn open(path: &Path, patience: Duration) -> Result<Connection, StoreError> {
     prepare_file(path)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
     let real = path.canonicalize().map_err(|error| unavailable(path, &error))?;
     let mut connection = Connection::open_with_flags(&real, flags).map_err(error)?;
-    connection.busy_timeout(PATIENCE).map_err(error)?;
+    connection.busy_timeout(patience).map_err(error)?;
     connection
         .execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA trusted_schema = OFF;")
         .map_err(error)?;

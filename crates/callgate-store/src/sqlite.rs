@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use callgate::approvals::{ApprovalId, Automatic, Outcome, Question, Remembered};
 use callgate::clock::Timestamp;
@@ -27,8 +28,13 @@ pub struct SqliteStore {
 impl SqliteStore {
     /// Opens the store at a path, and makes it if it is not there.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        let group = Group::start(path)?;
-        Ok(SqliteStore { group, reader: Mutex::new(open::open(path)?) })
+        SqliteStore::open_with(path, open::PATIENCE)
+    }
+
+    /// The same for a caller who must answer in time: so long another process may hold the database before it counts as locked.
+    pub fn open_with(path: &Path, patience: Duration) -> Result<Self, StoreError> {
+        let group = Group::start(path, patience)?;
+        Ok(SqliteStore { group, reader: Mutex::new(open::open(path, patience)?) })
     }
 
     fn look<R>(&self, action: impl FnOnce(&Connection) -> Result<R, StoreError>) -> Result<R, StoreError> {

@@ -16,7 +16,7 @@ use crate::open::error;
 type Done<T> = Result<T, StoreError>;
 
 /// How many settled questions are kept for those who ask what became of them.
-const SETTLED_KEPT: i64 = 1000;
+const SETTLED_KEPT: i64 = 200;
 const GRANT: &str = "id, action, target, scope, key, uses, remaining, granted_at, expires, granted_by, reason";
 
 fn corrupt(what: impl ToString) -> StoreError {
@@ -337,19 +337,21 @@ pub(crate) fn sessions(connection: &Connection) -> Done<Vec<String>> {
 
 #[cfg(test)]
 mod tests {
+    use callgate::approvals::Exec;
+
     use super::*;
 
     #[test]
     fn a_full_disk_is_called_so_and_loses_nothing() {
         let directory = tempfile::tempdir().unwrap();
-        let connection = crate::open::open(&directory.path().join("store.sqlite")).unwrap();
+        let connection = crate::open::open(&directory.path().join("store.sqlite"), crate::open::PATIENCE).unwrap();
         grant(&connection, &Terms::for_any("send"), Timestamp::now()).unwrap();
         // SQLite's own limit stands in for the disk's: it ends in the same error
         let limit = |pages: i64| {
             connection.query_row(&format!("PRAGMA max_page_count = {pages}"), [], |row| row.get::<_, i64>(0)).unwrap()
         };
         limit(30);
-        let long = Remembered::Exec("x".repeat(1_000_000));
+        let long = Remembered::Exec(Exec { id: "x".repeat(1_000_000), shell: false });
         assert_eq!(remember(&connection, "s", &long), Err(StoreError::Full));
         assert!(consume(&connection, &Demand::new("send", ["a"]), Timestamp::now()).unwrap().is_some());
         limit(1_000_000);

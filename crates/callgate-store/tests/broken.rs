@@ -11,6 +11,8 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
 
 use callgate::clock::Timestamp;
 use callgate::grant::{Demand, Terms};
@@ -115,4 +117,68 @@ fn a_database_that_is_locked_for_a_moment_is_waited_for() {
     other.execute_batch("COMMIT").unwrap();
     let (spent, store) = waiting.join().unwrap();
     assert_eq!((spent, consume(&store)), (Ok(true), Ok(false)));
+}
+
+#[test]
+fn a_database_that_stays_locked_is_a_refusal_and_the_next_call_works() {
+    let (_directory, path) = place();
+    drop(made(&path));
+    let store = SqliteStore::open_with(&path, Duration::from_millis(100)).unwrap();
+    let other = Connection::open(&path).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    assert_eq!(consume(&store), Err(StoreError::Locked));
+    assert_eq!(store.grants().map(|grants| grants.len()), Ok(1), "who only looks need not wait");
+    other.execute_batch("ROLLBACK").unwrap();
+    assert_eq!((consume(&store), consume(&store)), (Ok(true), Ok(false)));
+}
+
+#[test]
+fn a_question_that_cannot_be_read_is_said_to_be_damaged_and_grants_still_work() {
+    let (_directory, path) = place();
+    let store = made(&path);
+    let other = Connection::open(&path).unwrap();
+    let broken = "INSERT INTO questions (id, question, deadline) VALUES ('0123456789abcdef', '{\"half\": ', 0)";
+    other.execute_batch(broken).unwrap();
+    assert!(matches!(store.pending(), Err(StoreError::Corrupt(_))));
+    let id = "0123456789abcdef".parse().unwrap();
+    assert!(matches!(store.entry(&id), Err(StoreError::Corrupt(_))));
+    assert_eq!(consume(&store), Ok(true));
+}
+
+const FULL: &str = "CALLGATE_TEST_FULL";
+
+/// What a process does whose files may not grow: grants until that fails, and says how often it went well.
+#[test]
+fn granter() {
+    let Some(directory) = std::env::var_os(FULL) else { return };
+    let store = SqliteStore::open(&PathBuf::from(directory).join("store.sqlite")).unwrap();
+    let terms = Terms::for_any("send").because("x".repeat(500));
+    let mut count = 0_usize;
+    let error = loop {
+        match store.grant(&terms, Timestamp::now()) {
+            Ok(_) => count += 1,
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(error, StoreError::Full | StoreError::Failed(_)), "{error:?}");
+    // the process goes on, and what was there can still be looked at
+    assert_eq!(store.grants().unwrap().len(), count);
+    eprintln!("granted {count}");
+}
+
+/// `ulimit` makes the kernel refuse to let a file grow, in the middle of whatever is written.
+#[test]
+fn no_room_is_a_refusal_that_loses_nothing_and_spends_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let test = std::env::current_exe().unwrap();
+    let script = format!("trap '' XFSZ; ulimit -f 128; exec '{}' --exact granter --nocapture", test.display());
+    let output = Command::new("bash").args(["-c", &script]).env(FULL, directory.path()).output().unwrap();
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{told}{}", String::from_utf8_lossy(&output.stdout));
+    let count: usize = told.lines().find_map(|line| line.strip_prefix("granted ")).unwrap().parse().unwrap();
+    assert!(count > 0, "nothing was granted at all: the test shows nothing");
+    let store = SqliteStore::open(&directory.path().join("store.sqlite")).unwrap();
+    assert_eq!(store.grants().unwrap().len(), count, "what was reported is there, what was refused is not");
+    assert_eq!(consume(&store), Ok(true), "with room again, the next call works");
+    assert_eq!(store.grants().unwrap().len(), count - 1);
 }

@@ -14,7 +14,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use callgate::approvals::{
-    Answer, ApprovalDecision, ApprovalId, Automatic, Coordinator, Outcome, Question, Remembered, ResolveError,
+    Answer, ApprovalDecision, ApprovalId, Automatic, Coordinator, Exec, Outcome, Question, Remembered, ResolveError,
 };
 use callgate::clock::Timestamp;
 use callgate::grant::{Allowlist, Demand, Guard, Terms};
@@ -167,7 +167,7 @@ fn a_question_is_settled_once() {
 #[test]
 fn sessions_remember_count_and_forget() {
     for Made { store, .. } in stores() {
-        let (one, other) = (Remembered::Request(key(1)), Remembered::Exec("7".into()));
+        let (one, other) = (Remembered::Request(key(1)), Remembered::Exec(Exec { id: "7".into(), shell: true }));
         for what in [&one, &other, &one] {
             store.remember("s", what).unwrap();
         }

@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::Serialize;
 use thiserror::Error;
 
-use crate::approval::Answer;
+use crate::approvals::OutcomeKind;
 use crate::call::{Origin, Tool};
 use crate::policy::Decision;
 use crate::redact::Redacted;
@@ -80,13 +80,12 @@ pub enum EventKind {
 }
 
 /// What became of a question.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ApprovalDecided {
-    /// The answer; `None` if there was none.
-    pub answer: Option<Answer>,
-    /// Who or what decided: a channel, `session`, `automatic`, `grant 7`, `mode`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub by: Option<String>,
+    /// The answer, or that there was none.
+    pub outcome: OutcomeKind,
+    /// Who or what decided: an approver, `session`, `automatic`, `grant 7`, `mode`.
+    pub by: String,
     /// The approval's id, where somebody was asked under one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approval: Option<String>,
@@ -108,8 +107,6 @@ pub enum AnswerSource {
     Earlier,
     /// A grant, a mode or an automatic answer: nobody was asked.
     Settings,
-    /// The question was withdrawn.
-    Withdrawn,
 }
 
 impl EventKind {

@@ -111,6 +111,8 @@ pub struct KeyedRequest<'a> {
     pub redacted: &'a Value,
     /// The paths it touches, as they were resolved.
     pub paths: Vec<&'a Path>,
+    /// The files it runs as programs, as they were resolved, each with the SHA-256 of its contents in hexadecimal.
+    pub scripts: Vec<(&'a Path, String)>,
     /// The working directory, as it was resolved.
     pub directory: Option<&'a Path>,
     /// How it would be contained: `none`, or the sandbox's own words.
@@ -134,6 +136,7 @@ pub struct KeyedRequest<'a> {
 ///         input: &input,
 ///         texts: &["description"],
 ///         paths: vec![],
+///         scripts: vec![],
 ///         directory: None,
 ///         sandbox: "none",
 ///         shell: None,
@@ -160,6 +163,8 @@ pub fn canonical_document(request: &KeyedRequest<'_>) -> Result<Vec<u8>, KeyErro
     let mut paths: Vec<String> = request.paths.iter().map(path_text).collect();
     paths.sort();
     paths.dedup();
+    let scripts: BTreeMap<String, &String> =
+        request.scripts.iter().map(|(path, digest)| (path_text(path), digest)).collect();
     let mut document = json!({
         "version": VERSION,
         "tool": {"server": request.tool.server, "name": request.tool.name},
@@ -168,6 +173,7 @@ pub fn canonical_document(request: &KeyedRequest<'_>) -> Result<Vec<u8>, KeyErro
         "paths": paths,
         "directory": request.directory.map(path_text),
         "sandbox": request.sandbox,
+        "scripts": scripts,
     });
     if let (Some(shell), Value::Object(fields)) = (request.shell, &mut document) {
         fields.insert("shell".to_owned(), json!(hex(&sha256(&canonical(shell)?))));
@@ -218,6 +224,11 @@ fn sha256(bytes: &[u8]) -> [u8; 32] {
     Sha256::digest(bytes).into()
 }
 
+/// Contents by their digest, as the document names them.
+pub fn digest(contents: &[u8]) -> String {
+    hex(&sha256(contents))
+}
+
 fn hex(bytes: &[u8]) -> String {
     use fmt::Write as _;
     bytes.iter().fold(String::with_capacity(bytes.len().saturating_mul(2)), |mut text, byte| {
@@ -242,6 +253,8 @@ mod tests {
         texts: Vec<String>,
         redacted: Value,
         paths: Vec<String>,
+        #[serde(default)]
+        scripts: BTreeMap<String, String>,
         directory: Option<String>,
         sandbox: String,
         document: String,
@@ -263,6 +276,7 @@ mod tests {
                 texts: &texts,
                 redacted: &vector.redacted,
                 paths: vector.paths.iter().map(Path::new).collect(),
+                scripts: vector.scripts.iter().map(|(path, digest)| (Path::new(path), digest.clone())).collect(),
                 directory: vector.directory.as_deref().map(Path::new),
                 sandbox: &vector.sandbox,
                 shell: None,
@@ -286,6 +300,7 @@ mod tests {
             texts: &["description"],
             redacted: &REDACTED,
             paths: vec![Path::new("/p/a"), Path::new("/p/b")],
+            scripts: vec![(Path::new("/p/run.sh"), "00".into())],
             directory: Some(Path::new("/p")),
             sandbox: "none",
             shell: None,
@@ -307,6 +322,8 @@ mod tests {
             KeyedRequest { input: &words, ..base() },
             KeyedRequest { tool: &tool, ..base() },
             KeyedRequest { paths: vec![Path::new("/p/a")], ..base() },
+            KeyedRequest { scripts: vec![(Path::new("/p/run.sh"), "01".into())], ..base() },
+            KeyedRequest { scripts: vec![], ..base() },
             KeyedRequest { directory: None, ..base() },
             KeyedRequest { directory: Some(Path::new("/q")), ..base() },
             KeyedRequest { sandbox: "restricted", ..base() },

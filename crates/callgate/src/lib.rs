@@ -18,7 +18,7 @@
 //! # The way a call takes
 //!
 //! [`call`] who calls what, read strictly by [`json`] → [`describe`] what it would do, as effects → [`path`] whether these
-//! paths may be touched → [`policy`] allow, contain, ask or deny → [`approval`] somebody is asked → [`permit`] the plan that
+//! paths may be touched → [`policy`] allow, contain, ask or deny → [`approvals`] somebody is asked → [`permit`] the plan that
 //! was judged, ready to run once. [`gate`] is all of it in one place, each step an [`event`], nothing secret in any of
 //! them ([`redact`]).
 //!
@@ -28,7 +28,6 @@
 //! sandbox. A file can be swapped between judging and running, unless whoever runs the call opens the
 //! [resolved paths](permit::Plan::places) and refuses links on the way.
 
-pub mod approval;
 pub mod approvals;
 pub mod call;
 pub mod clock;

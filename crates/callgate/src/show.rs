@@ -5,6 +5,9 @@ use std::fmt::Write as _;
 /// The most that [`brief`] shows of a text.
 const BRIEF: usize = 240;
 
+/// How often a character is shown in a row by [`unpadded`].
+const LONGEST_RUN: usize = 40;
+
 /// Whether a character shows as nothing, or changes how others show.
 fn is_misleading(character: char) -> bool {
     character.is_control()
@@ -34,6 +37,31 @@ pub fn visible(text: &str) -> String {
                 let _ = write!(shown, "\\u{{{:x}}}", u32::from(character));
             }
             character => shown.push(character),
+        }
+    }
+    shown
+}
+
+/// Like [`visible`], with what is repeated over and over counted instead of shown, so that padding pushes nothing out of sight.
+///
+/// ```
+/// let padded = format!("ls{}; rm -rf ~", " ".repeat(5000));
+/// assert_eq!(callgate::show::unpadded(&padded), "ls⟨5000 × \" \"⟩; rm -rf ~");
+/// ```
+pub fn unpadded(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len().min(4096));
+    let mut characters = text.chars().peekable();
+    while let Some(character) = characters.next() {
+        let mut count = 1_usize;
+        while characters.next_if_eq(&character).is_some() {
+            count = count.saturating_add(1);
+        }
+        let one = visible(character.encode_utf8(&mut [0; 4]));
+        if count > LONGEST_RUN {
+            // writing to a string does not fail
+            let _ = write!(shown, "⟨{count} × \"{one}\"⟩");
+        } else {
+            (0..count).for_each(|_| shown.push_str(&one));
         }
     }
     shown

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use callgate::describe::git::{Reach, examine, harden, subcommand};
+use callgate::describe::git::{Examination, Hardening, Reach, examine, harden, subcommand};
 
 /// Settings that name a program. `diff=d merge=d filter=f` stands in the repository's attributes.
 const SETTINGS: &[&str] = &[
@@ -87,12 +87,13 @@ const CHANGES: &[&str] =
 
 struct Scene {
     folder: tempfile::TempDir,
+    hardening: Hardening,
 }
 
 impl Scene {
     /// A repository `work` with a branch `other`, something put aside, a change in the work tree, and a submodule `sub`.
     fn new() -> Scene {
-        let scene = Scene { folder: tempfile::tempdir().expect("a directory") };
+        let scene = Scene { folder: tempfile::tempdir().expect("a directory"), hardening: Hardening::Applied };
         for name in ["library", "work"] {
             let root = scene.path(name);
             std::fs::create_dir(&root).expect("a directory");
@@ -157,14 +158,20 @@ impl Scene {
     }
 
     fn findings(&self, reach: Reach) -> Vec<String> {
-        examine(&self.path("work"), reach, &|path, limit| match std::fs::read(path) {
-            Ok(bytes) if bytes.len() > limit => Err(std::io::ErrorKind::FileTooLarge.into()),
-            Ok(bytes) => Ok(Some(bytes)),
-            Err(error) if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => {
-                Ok(None)
-            }
-            Err(error) => Err(error),
-        })
+        examine(
+            &self.path("work"),
+            Examination { reach, hardening: self.hardening },
+            &|path, limit| match std::fs::read(path) {
+                Ok(bytes) if bytes.len() > limit => Err(std::io::ErrorKind::FileTooLarge.into()),
+                Ok(bytes) => Ok(Some(bytes)),
+                Err(error)
+                    if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) =>
+                {
+                    Ok(None)
+                }
+                Err(error) => Err(error),
+            },
+        )
     }
 
     /// Whether the command makes git run the program that the repository names.
@@ -267,6 +274,27 @@ fn a_submodule_without_findings_runs_nothing() {
     scene.set_what_passes(&scene.path("work/sub"), Reach::More);
     for command in CHANGES {
         assert!(!scene.runs_it(&hardened(command)), "git {command}");
+    }
+}
+
+#[test]
+fn a_look_that_nobody_hardens_runs_nothing_if_there_are_no_findings() {
+    for place in ["work", "work/sub"] {
+        let scene = Scene { hardening: Hardening::Missing, ..Scene::new() };
+        let found = scene.set_what_passes(&scene.path(place), Reach::Looks);
+        for setting in ["core.fsmonitor", "core.hooksPath", "diff.external"] {
+            assert!(found.contains(&setting), "{setting}");
+        }
+        for look in LOOKS {
+            assert!(!scene.runs_it(&words(look)), "git {look} in {place}");
+        }
+        let hook = scene.path("work/.git/hooks/post-index-change");
+        std::fs::create_dir_all(hook.parent().expect("a directory")).expect("it can be made");
+        std::fs::copy(scene.path("evil"), &hook).expect("it can be copied");
+        // a file that is the same and looks newer makes git write the index
+        write(&scene.path("work/b"), "1\n");
+        assert!(scene.runs_it(&words("status")), "the hook runs, or this test shows nothing");
+        assert_eq!(scene.findings(Reach::Looks).len(), 1);
     }
 }
 

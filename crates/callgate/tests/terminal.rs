@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use callgate::approvals::channel::TerminalApprover;
-use callgate::approvals::{ApprovalId, Channel as _, Question};
+use callgate::approvals::{ApprovalId, Approver as _, Question};
 use callgate::clock::Timestamp;
 use serde_json::json;
 

@@ -1,5 +1,5 @@
-//! Against Exim, a real mail server, from Debian's package `exim4-daemon-light`. Exim takes mail only when root starts it: these tests
-//! run as root, or by `sudo` without a password, as installing the package does. They leave nothing running.
+//! Against Exim, a real mail server, from Debian's package `exim4-daemon-light`, run by whoever runs the tests with a
+//! configuration of its own. They leave nothing running.
 
 #![allow(
     clippy::unwrap_used,
@@ -12,7 +12,7 @@
 use std::fs;
 use std::net::TcpListener;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
@@ -30,34 +30,25 @@ fn exim() -> Option<PathBuf> {
     ["/usr/sbin/exim4", "/usr/sbin/exim"].map(PathBuf::from).into_iter().find(|path| path.exists())
 }
 
-fn as_root(program: &Path) -> Command {
-    let user = Command::new("id").arg("-u").output().unwrap().stdout;
-    if user.trim_ascii() == b"0" {
-        return Command::new(program);
-    }
-    let mut command = Command::new("sudo");
-    command.arg("-n").arg(program);
-    command
-}
-
 fn mail() -> Mail {
     let exim = exim().expect("these tests need the Debian package exim4-daemon-light");
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
-    // Started by root, Exim becomes a user of its own, which must be able to write here.
+    let owner = fs::metadata(path).unwrap();
+    // Started by root, Exim becomes a user of its own, which must be able to write here; by anybody else, it stays who it is.
     fs::set_permissions(path, fs::Permissions::from_mode(0o777)).unwrap();
     for name in ["spool", "log", "drafts"] {
         fs::create_dir(path.join(name)).unwrap();
         fs::set_permissions(path.join(name), fs::Permissions::from_mode(0o777)).unwrap();
     }
     let configuration = path.join("exim.conf");
-    fs::write(&configuration, configured(path)).unwrap();
+    fs::write(&configuration, configured(path, (owner.uid(), owner.gid()))).unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     thread::spawn(move || {
         for connection in listener.incoming() {
             let stream = OwnedFd::from(connection.unwrap());
-            let mut server = as_root(&exim)
+            let mut server = Command::new(&exim)
                 .arg("-C")
                 .arg(&configuration)
                 .args(["-bs", "-odf"])
@@ -74,8 +65,12 @@ fn mail() -> Mail {
     Mail { directory, email }
 }
 
-fn configured(directory: &Path) -> String {
+fn configured(directory: &Path, (user, group): (u32, u32)) -> String {
     let directory = directory.display();
+    let owner = match user {
+        0 => String::new(),
+        _ => format!("exim_user = {user}\nexim_group = {group}\ndeliver_drop_privilege = true\n"),
+    };
     format!(
         "primary_hostname = mail.example
 spool_directory = {directory}/spool
@@ -84,7 +79,7 @@ host_lookup =
 rfc1413_query_timeout = 0s
 keep_environment =
 tls_advertise_hosts =
-acl_smtp_rcpt = everybody
+{owner}acl_smtp_rcpt = everybody
 acl_smtp_data = everybody
 begin acl
 everybody:

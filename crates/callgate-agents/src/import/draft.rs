@@ -180,7 +180,24 @@ pub(super) struct Draft {
 }
 
 impl Draft {
-    pub(super) fn push(&mut self, rule: Rule) {
+    pub(super) fn push(&mut self, mut rule: Rule) {
+        // No command, path or name has a NUL byte or is empty, so nothing is lost.
+        let (usable, unusable): (Vec<Entry>, Vec<Entry>) = rule
+            .entries
+            .into_iter()
+            .partition(|entry| !entry.pattern.contains('\0') && !entry.pattern.trim().is_empty());
+        for entry in unusable {
+            self.note(&entry.origin, Outcome::WithoutEffect, "it is empty or has a NUL byte; nothing is called so");
+        }
+        rule.entries = usable;
+        for entry in &mut rule.entries {
+            match rule.key {
+                Key::Tools => entry.pattern = tool_pattern(&entry.pattern),
+                // A command of that name, no set.
+                Key::Commands if entry.pattern.starts_with('@') => entry.pattern.insert(0, '\\'),
+                Key::Commands | Key::CommandPatterns | Key::Paths | Key::Hosts => {}
+            }
+        }
         if !rule.entries.is_empty() {
             self.rules.push(rule);
         }
@@ -215,6 +232,12 @@ impl Draft {
     /// A directory that may be read.
     pub(super) fn readable(&mut self, directory: String, origin: &str) {
         self.readable.push(Entry { pattern: directory, origin: origin.to_owned() });
+    }
+
+    /// Everything but the project and the directories that were opened.
+    pub(super) fn outside(&self) -> Vec<String> {
+        let opened = self.roots.iter().chain(&self.readable).map(|entry| format!("!{}/**", entry.pattern));
+        ["/**".to_owned(), "!./**".to_owned()].into_iter().chain(opened).collect()
     }
 
     pub(super) fn note(&mut self, origin: &str, outcome: Outcome, why: impl Into<String>) {
@@ -320,6 +343,19 @@ impl Draft {
         }
         merged
     }
+}
+
+/// The name of a tool in which only `*` is special.
+fn tool_pattern(name: &str) -> String {
+    let mut pattern = String::with_capacity(name.len());
+    for (index, character) in name.chars().enumerate() {
+        if matches!(character, '?' | '[' | ']' | '\\' | '{' | '}' | ',') || index == 0 && matches!(character, '@' | '!')
+        {
+            pattern.push('\\');
+        }
+        pattern.push(character);
+    }
+    pattern
 }
 
 fn line(text: &mut String, arguments: std::fmt::Arguments<'_>) {

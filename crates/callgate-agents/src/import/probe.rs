@@ -121,6 +121,9 @@ impl Probe {
     }
 }
 
+/// This many samples of a pattern are tried wrapped and among others, too.
+const DRESSED: usize = 2;
+
 /// Commands that agents run all day, and some they should not.
 const COMMANDS: &[&str] = &[
     "ls",
@@ -287,7 +290,9 @@ pub(super) fn served(server: &str, tool: &str) -> Probe {
 
 /// Calls that a pattern on commands is about: fitting and nearly fitting ones, alone, wrapped and among others.
 pub(super) fn of_command(pattern: &TextPattern) -> Vec<Probe> {
-    pattern.samples().iter().flat_map(|sample| around_command(sample)).map(Probe::Shell).collect()
+    let samples = pattern.samples();
+    let dressed = samples.iter().take(DRESSED).flat_map(|sample| around_command(sample));
+    dressed.chain(samples.iter().skip(DRESSED).cloned()).map(Probe::Shell).collect()
 }
 
 /// A command alone, wrapped and among others.

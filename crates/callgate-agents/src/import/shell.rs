@@ -39,6 +39,11 @@ pub(super) fn segments(line: &str) -> Vec<String> {
                 quote = Some(character);
                 add(&mut segments, character);
             }
+            // `2>&1`, `&>log`
+            (None, '&') if segments.last().is_some_and(|last| last.ends_with(['<', '>'])) => {
+                add(&mut segments, character)
+            }
+            (None, '&') if characters.peek() == Some(&'>') => {}
             (None, ';' | '|' | '&' | '\n' | '(' | ')') => segments.push(String::new()),
             (None, _) => add(&mut segments, character),
         }
@@ -154,9 +159,10 @@ pub(super) fn shell_script(segment: &str) -> Option<String> {
     if !matches!(program.as_str(), "bash" | "sh" | "zsh" | "/bin/bash" | "/bin/sh") {
         return None;
     }
-    let flag =
-        arguments.iter().position(|word| word.starts_with('-') && !word.starts_with("--") && word.ends_with('c'))?;
-    arguments.get(flag.saturating_add(1)).cloned()
+    let takes_script = |word: &String| word.starts_with('-') && !word.starts_with("--") && word.contains('c');
+    // Options may follow; the script is the first word that is none.
+    let rest = arguments.get(arguments.iter().position(takes_script)?..)?;
+    rest.iter().find(|word| !word.starts_with('-')).cloned()
 }
 
 #[cfg(test)]
@@ -186,6 +192,7 @@ mod tests {
         assert_eq!(peeled("timeout -s 9 5 rm x", &["timeout"]), Some("rm x"));
         assert_eq!(peeled("rm x", &["timeout"]), None);
         assert_eq!(shell_script("bash -lc 'rm x'").as_deref(), Some("rm x"));
+        assert_eq!(shell_script("bash -c '-x'"), None);
         assert_eq!(words("a 'b c' \"d\\\"e\" f\\ g"), ["a", "b c", "d\"e", "f g"]);
     }
 }

@@ -61,6 +61,11 @@ impl Receipt {
         }
     }
 
+    /// Whether the hook was recorded as trusted, with an agent that wants that.
+    pub fn is_trusted(&self) -> bool {
+        self.scope != Scope::Managed && self.files.iter().any(|file| matches!(file.put, Content::Toml(_)))
+    }
+
     /// Where the receipt is.
     pub fn path(surroundings: &Surroundings, agent: &str, scope: Scope) -> PathBuf {
         match scope {

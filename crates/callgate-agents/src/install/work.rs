@@ -27,6 +27,9 @@ pub enum InstallError {
         /// For whom.
         scope: &'static str,
     },
+    /// Only root installs for everybody.
+    #[error("only root can install for everybody: sudo callgate install --managed")]
+    NeedsRoot,
     /// A file cannot be read or written.
     #[error(transparent)]
     File(#[from] FileError),
@@ -120,9 +123,7 @@ impl Steps {
 impl Installer<'_> {
     /// Trust once given is kept.
     fn request(&self, receipt: Option<&Receipt>) -> Request<'_> {
-        let trusted = receipt.is_some_and(|receipt| {
-            self.scope != Scope::Managed && receipt.files.iter().any(|file| matches!(file.put, Content::Toml(_)))
-        });
+        let trusted = receipt.is_some_and(Receipt::is_trusted);
         Request {
             scope: self.scope,
             program: self.program,
@@ -130,6 +131,11 @@ impl Installer<'_> {
             mirror: self.mirror,
             trust: self.trust || trusted,
         }
+    }
+
+    fn allowed(&self) -> Result<(), InstallError> {
+        let root = rustix::process::geteuid().is_root();
+        if self.scope == Scope::Managed && !root { Err(InstallError::NeedsRoot) } else { Ok(()) }
     }
 
     fn read(&self, path: &Path) -> Result<Found, FileError> {
@@ -240,6 +246,7 @@ impl Installer<'_> {
 
     /// Installs, tries it out, and puts everything back if it does not work.
     pub fn install(&self, recipe: &dyn Recipe) -> Result<Steps, InstallError> {
+        self.allowed()?;
         let mut steps = self.preview(recipe)?;
         let plan = recipe
             .plan(&self.request(None))
@@ -310,6 +317,7 @@ impl Installer<'_> {
 
     /// Takes out exactly what was put in.
     pub fn uninstall(&self, recipe: &dyn Recipe) -> Result<Steps, InstallError> {
+        self.allowed()?;
         let mut steps = self.preview_removal(recipe)?;
         if let Err(error) = self.write(&steps.files, Backups::Ignore) {
             self.put_back(&steps.files);

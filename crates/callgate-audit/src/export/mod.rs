@@ -1,5 +1,7 @@
 //! Handing entries to other systems: JSON, CSV, OCSF and OpenTelemetry logs, one pass, bounded memory.
 
+#[cfg(feature = "opentelemetry")]
+mod collector;
 mod csv;
 mod ocsf;
 mod open_telemetry;
@@ -9,6 +11,9 @@ use std::str::FromStr;
 
 use crate::error::AuditError;
 use crate::read::Line;
+
+#[cfg(feature = "opentelemetry")]
+pub use collector::{Collector, CollectorError};
 
 /// What entries are turned into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,6 +7,9 @@ use serde_json::{Map, Value, json};
 use super::summary;
 use crate::entry::{Body, Entry};
 
+/// As far down nulls are looked for.
+const MAXIMUM_DEPTH: usize = 8;
+
 pub(super) fn event(entry: &Entry) -> Value {
     let record = &entry.record;
     let violation = match &record.body {
@@ -51,22 +54,29 @@ pub(super) fn event(entry: &Entry) -> Value {
             "log_name": "audit",
             "profiles": ["security_control"],
         },
-        "actor": {
-            "app_name": record.agent,
-            "session": record.session.as_ref().map(|session| json!({"uid": session})),
-        },
-        "src_endpoint": {"name": "localhost"},
         "unmapped": {"entry": record, "prev": entry.prev},
     });
+    let actor = json!({
+        // an actor is required, and the log itself is one where no agent is named
+        "app_name": record.agent.as_deref().unwrap_or("callgate"),
+        "session": record.session.as_ref().map(|session| json!({"uid": session})),
+    });
+    let api = json!({"operation": record.body.tool().unwrap_or(record.body.kind())});
     let mut more = Map::new();
-    if violation.is_none() {
-        more.insert("api".into(), json!({"operation": record.body.tool().unwrap_or(record.body.kind())}));
-    }
-    if let Some(violation) = violation {
-        more.insert(
-            "finding_info".into(),
-            json!({"title": violation.reason, "uid": record.call.clone().unwrap_or_else(|| entry.seq.to_string())}),
-        );
+    match violation {
+        None => {
+            more.insert("actor".into(), actor);
+            more.insert("api".into(), api);
+            more.insert("src_endpoint".into(), json!({"name": "localhost"}));
+        }
+        Some(violation) => {
+            let uid = record.call.clone().unwrap_or_else(|| entry.seq.to_string());
+            more.insert("finding_info".into(), json!({"title": violation.reason, "uid": uid}));
+            more.insert("evidences".into(), json!([{"actor": actor, "api": api}]));
+            more.insert("risk_level".into(), json!(severity));
+            more.insert("risk_level_id".into(), json!(severity_id.saturating_sub(1)));
+            more.insert("is_alert".into(), json!(true));
+        }
     }
     match allowed {
         Some(true) => more.extend([
@@ -81,10 +91,28 @@ pub(super) fn event(entry: &Entry) -> Value {
         ]),
         None => more.extend([("action_id".to_owned(), json!(0)), ("status_id".to_owned(), json!(0))]),
     }
+    if violation.is_some() {
+        // of a finding this says how far somebody has got with it: nobody has looked yet
+        more.insert("status_id".into(), json!(1));
+    }
     if let Some(fields) = event.as_object_mut() {
         fields.extend(more);
     }
+    remove_nulls(&mut event, 0);
     event
+}
+
+/// What is not known is left out. Inputs may be nested as deeply as the log takes them, and no deeper.
+fn remove_nulls(value: &mut Value, depth: usize) {
+    let deeper = depth.saturating_add(1);
+    match value {
+        Value::Object(fields) if depth < MAXIMUM_DEPTH => {
+            fields.retain(|_, value| !value.is_null());
+            fields.values_mut().for_each(|value| remove_nulls(value, deeper));
+        }
+        Value::Array(items) if depth < MAXIMUM_DEPTH => items.iter_mut().for_each(|item| remove_nulls(item, deeper)),
+        _ => {}
+    }
 }
 
 fn severity(entry: &Entry) -> (u8, &'static str) {

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use callgate::approval::{Answer, ApprovalRequest};
+use callgate::approvals::{ApprovalDecision, Question};
 use callgate::gate::Gate;
 use callgate::policy::Policy;
 use serde_json::json;
@@ -21,7 +21,7 @@ fn recorded(commands: &[&str]) -> (tempfile::TempDir, Settings) {
     let policy = Policy::from_yaml(BASE, "base").unwrap();
     let gate = Gate::builder()
         .policy(policy)
-        .approver(|_: &ApprovalRequest| Answer::Approved)
+        .approver(|_: &Question| ApprovalDecision::Approved)
         .events(AuditSink::new(log))
         .build();
     for command in commands {

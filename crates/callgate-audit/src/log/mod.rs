@@ -78,6 +78,8 @@ struct Queue {
     waiting: Vec<Waiting>,
     /// Somebody is writing a group; the next one forms meanwhile.
     writing: bool,
+    /// How many wait for their turn. Waking nobody costs as much as waking somebody.
+    sleeping: usize,
 }
 
 /// Entries that wait to be written, and where the answer goes.
@@ -248,6 +250,12 @@ impl Drop for Log {
             let failures = courier.finish(Duration::from_secs(5));
             self.note(failures);
         }
+        if let Ok(mut state) = self.inner.state()
+            && let Some(state) = state.as_mut()
+        {
+            // what is not noted is only thought to be less safe than it is
+            let _ = state.note_synced(&self.inner.context);
+        }
     }
 }
 
@@ -294,7 +302,9 @@ impl Inner {
                 queue.writing = true;
                 break std::mem::take(&mut queue.waiting);
             }
+            queue.sleeping = queue.sleeping.saturating_add(1);
             queue = self.written.wait(queue).map_err(|_| AuditError::Poisoned)?;
+            queue.sleeping = queue.sleeping.saturating_sub(1);
         };
         drop(queue);
         let turn = Turn { inner: self, group };
@@ -325,10 +335,13 @@ impl Drop for Turn<'_> {
             // does nothing where there is an answer
             let _ = waiting.answer.set(Err(AuditError::Poisoned.to_string()));
         }
-        if let Ok(mut queue) = self.inner.queue.lock() {
+        let sleeping = self.inner.queue.lock().map(|mut queue| {
             queue.writing = false;
+            queue.sleeping
+        });
+        if !matches!(sleeping, Ok(0)) {
+            self.inner.written.notify_all();
         }
-        self.inner.written.notify_all();
     }
 }
 

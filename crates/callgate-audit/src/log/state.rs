@@ -26,7 +26,7 @@ use super::{After, Receipt, Waiting};
 pub(super) struct Context {
     pub settings: Settings,
     pub key: Key,
-    pub boot: Option<String>,
+    pub boot: Option<Arc<str>>,
     pub stay: Stay,
 }
 
@@ -63,6 +63,8 @@ pub(super) struct State {
     segment: File,
     last_sync: Instant,
     dirty: bool,
+    /// How far a segment is known to be on the disk, until the head says so.
+    synced: Option<(u64, Point)>,
     /// The lock from opening, until it is used or given back. While it is held, nobody else has written.
     held: Option<Held>,
 }
@@ -95,8 +97,11 @@ struct Lines {
 
 impl Lines {
     fn after(point: Point) -> Self {
-        let time = Time::now();
-        Lines { buffer: Vec::new(), end: point, time, time_text: time.to_string() }
+        Self::at(point, Time::now())
+    }
+
+    fn at(point: Point, time: Time) -> Self {
+        Lines { buffer: Vec::with_capacity(1024), end: point, time, time_text: time.to_string() }
     }
 
     fn push(&mut self, tail: &Tail) {
@@ -126,7 +131,16 @@ impl State {
             None => return Err(damaged(context, "its head is empty")),
         };
         let segment = open_segment(directory, head.segment)?;
-        Ok(State { lock, head_file, head, segment, last_sync: Instant::now(), dirty: false, held: Some(held) })
+        Ok(State {
+            lock,
+            head_file,
+            head,
+            segment,
+            last_sync: Instant::now(),
+            dirty: false,
+            synced: None,
+            held: Some(held),
+        })
     }
 
     /// Gives the lock from opening back.
@@ -156,7 +170,7 @@ impl State {
             path: directory.to_owned(),
             what: format!("no random numbers: {error}"),
         })?;
-        let log = hex::encode(id);
+        let log: Arc<str> = hex::encode(id).into();
         let start = Point { length: 0, seq: 0, hash: Hash::NONE };
         let (segment, end) = begin_segment(context, &log, 1, start, follows)?;
         let now = Time::now().milliseconds();
@@ -174,7 +188,16 @@ impl State {
         let head_file = HeadFile::create(directory, &head, &context.key)?;
         sync_directory(directory)?;
         let lock = Arc::clone(&held.0);
-        Ok(State { lock, head_file, head, segment, last_sync: Instant::now(), dirty: false, held: Some(held) })
+        Ok(State {
+            lock,
+            head_file,
+            head,
+            segment,
+            last_sync: Instant::now(),
+            dirty: false,
+            synced: None,
+            held: Some(held),
+        })
     }
 
     pub(super) fn log_id(&self) -> &str {
@@ -198,10 +221,12 @@ impl State {
         };
         let mut after = After::default();
         let recovered = self.catch_up(context)?;
-        if self.is_full(context) {
+        let mut time = Time::now();
+        if self.is_full(context, time) {
             after = self.rotate(context)?;
+            time = Time::now();
         }
-        let mut lines = Lines::after(self.head.written);
+        let mut lines = Lines::at(self.head.written, time);
         if let Some(recovered) = recovered {
             lines.push(&Tail::of(&Record::new(Body::Recovered(recovered)))?);
         }
@@ -230,7 +255,7 @@ impl State {
             Sync::Os => false,
         };
         if now {
-            self.sync_now(context)?;
+            self.force(context)?;
         }
         Ok((receipts, after))
     }
@@ -264,20 +289,45 @@ impl State {
 
     /// Forces what was written onto the disk and notes in the head that it is there.
     pub(super) fn sync_now(&mut self, context: &Context) -> Result<(), AuditError> {
+        self.force(context)?;
+        self.note_synced(context)
+    }
+
+    /// Forces what was written onto the disk. The next write, or the end of this one, notes it in the head: until then a power
+    /// failure is only thought to have been able to take more than it could.
+    fn force(&mut self, context: &Context) -> Result<(), AuditError> {
         let (segment, point) = (self.head.segment, self.head.written);
-        let path = plain_path(&context.settings.directory, segment);
-        self.segment.sync_data().at("sync", &path)?;
+        self.segment.sync_data().at("sync", &plain_path(&context.settings.directory, segment))?;
         self.last_sync = Instant::now();
         self.dirty = false;
+        self.synced = Some((segment, point));
+        Ok(())
+    }
+
+    /// Notes in the head what is known to be on the disk.
+    pub(super) fn note_synced(&mut self, context: &Context) -> Result<(), AuditError> {
+        if self.synced.is_none() {
+            return Ok(());
+        }
         let _held = Held::take(&self.lock, &context.settings)?;
         self.refresh(context)?;
-        if self.head.segment == segment && self.head.durable.seq < point.seq {
-            let mut next = self.head.clone();
-            next.durable = point;
+        let mut next = self.head.clone();
+        if self.take_synced(&mut next) {
             self.head_file.write(&mut next, &context.key)?;
             self.head = next;
         }
         Ok(())
+    }
+
+    /// Moves what is known to be on the disk into a head, if that does not know it yet.
+    fn take_synced(&mut self, head: &mut Head) -> bool {
+        match self.synced.take() {
+            Some((segment, point)) if segment == head.segment && head.durable.seq < point.seq => {
+                head.durable = point;
+                true
+            }
+            _ => false,
+        }
     }
 
     pub(super) fn sync_if_dirty(&mut self, context: &Context) -> Result<(), AuditError> {
@@ -352,6 +402,7 @@ impl State {
             return Err(error).at("write", &path);
         }
         self.dirty = true;
+        self.take_synced(&mut next);
         next.written = lines.end;
         next.boot = context.boot.clone();
         if let Err(error) = self.head_file.write(&mut next, &context.key) {
@@ -362,8 +413,8 @@ impl State {
         Ok(())
     }
 
-    fn is_full(&self, context: &Context) -> bool {
-        let age = Time::now().milliseconds().saturating_sub(self.head.begun);
+    fn is_full(&self, context: &Context, now: Time) -> bool {
+        let age = now.milliseconds().saturating_sub(self.head.begun);
         self.head.written.length >= context.settings.segment_bytes
             || u128::from(age) >= context.settings.segment_age.as_millis()
     }

@@ -347,3 +347,23 @@ fn a_log_without_its_directory_or_key_is_refused() {
     fs::remove_file(&key).unwrap();
     assert_eq!(Log::open(place.settings()).unwrap_err().kind(), "damaged", "another key does not fit");
 }
+
+#[test]
+fn a_clock_that_goes_back_stops_nothing_and_is_no_tampering() {
+    let place = Place::new();
+    place.log().append(&started(0)).unwrap();
+    let settings = place.settings();
+    let key = Key::open(&settings.key).unwrap();
+    let mut file = HeadFile::open(&settings.directory).unwrap().unwrap();
+    let Some(crate::head::HeadState::Whole(mut head)) = file.changed(&key).unwrap() else { panic!() };
+    // as if everything so far had been written ten days from now
+    let ten_days = 10 * 24 * 60 * 60 * 1000;
+    (head.begun, head.checkpoint_time) = (head.begun + ten_days, head.checkpoint_time + ten_days);
+    file.write(&mut head, &key).unwrap();
+    let log = Log::open(Settings { checkpoint_entries: 10, segment_bytes: 5_000, ..settings }).unwrap();
+    for call in 0..50 {
+        log.append(&started(call)).unwrap();
+    }
+    let report = place.report();
+    assert!(report.is_intact() && report.segments > 1 && report.checkpoints >= 4, "{report:#?}");
+}

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use callgate::approval::{Answer, ApprovalRequest};
+use callgate::approvals::{ApprovalDecision, AskError, Question};
 use callgate::call::Call;
 use callgate::gate::{Gate, Verdict};
 use callgate::policy::{Decision, Policy};
@@ -21,8 +21,12 @@ pub(crate) fn session() -> (tempfile::TempDir, Settings) {
     std::fs::create_dir(&project).unwrap();
     let settings = Settings::at(base.path().join("audit")).sync(Sync::Os);
     let log = Arc::new(Log::open(settings.clone()).unwrap());
-    let yes = |request: &ApprovalRequest| {
-        if request.input.to_string().contains("push") { Answer::TimedOut } else { Answer::Approved }
+    let yes = |question: &Question| {
+        if question.request.to_string().contains("push") {
+            Err(AskError::TimedOut)
+        } else {
+            Ok(ApprovalDecision::Approved)
+        }
     };
     let gate =
         Gate::builder().policy(Policy::bundled("standard").unwrap()).approver(yes).events(AuditSink::new(log)).build();

@@ -206,7 +206,7 @@ impl<'a> Chain<'a> {
     }
 
     fn same_log(&mut self, log: &str, place: Place, report: &mut Report) {
-        let expected = self.head.as_ref().map(|head| head.log.clone()).or_else(|| self.log.clone());
+        let expected = self.head.as_ref().map(|head| &*head.log).or(self.log.as_deref());
         if expected.is_some_and(|expected| expected != log) {
             report.find(FindingKind::SegmentWrong, place, "this belongs to another log");
         }

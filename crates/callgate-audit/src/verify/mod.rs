@@ -35,7 +35,7 @@ pub struct Options {
     /// Checkpoints that were kept elsewhere.
     pub checkpoints: Vec<SignedCheckpoint>,
     /// What tells one start of the machine from another.
-    pub(crate) boot: Option<String>,
+    pub(crate) boot: Option<std::sync::Arc<str>>,
 }
 
 impl Options {

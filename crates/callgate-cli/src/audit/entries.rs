@@ -169,6 +169,9 @@ pub struct ExportArguments {
     /// Into this file instead of standard output
     #[arg(short, long)]
     pub output: Option<PathBuf>,
+    /// To an OpenTelemetry collector instead, such as http://localhost:4318/v1/logs
+    #[arg(long, value_name = "URL", conflicts_with = "output")]
+    pub to: Option<String>,
     /// Which entries
     #[command(flatten)]
     pub filter: FilterArguments,
@@ -350,6 +353,14 @@ fn rule_names(policy: &str) -> Result<Vec<String>, String> {
 pub fn export(arguments: &ExportArguments) -> Result<u8, String> {
     let filter = arguments.filter.filter(true);
     let entries = wanted(&arguments.log, &filter)?;
+    if let Some(collector) = &arguments.to {
+        if arguments.format != Format::OpenTelemetry {
+            return Err("a collector takes --format otel only".to_owned());
+        }
+        let count = export::Collector::new(collector).send(entries).map_err(text)?;
+        line(&format!("{count} entries"))?;
+        return Ok(0);
+    }
     match &arguments.output {
         Some(path) => {
             let file = File::create_new(path).map_err(|error| format!("cannot create {}: {error}", path.display()))?;

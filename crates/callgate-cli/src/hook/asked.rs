@@ -1,10 +1,9 @@
 //! Who is asked where the policy says ask.
 
-use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use callgate::approvals::channel::{Elsewhere, Nobody};
-use callgate::approvals::{Answer, AskError, Channel, Question};
+use callgate::approvals::{Answer, Approver, AskError, Question};
 use callgate_agents::Incoming;
 
 use super::arguments::{AskWhom, HookArguments};
@@ -50,7 +49,7 @@ impl Asked {
     }
 }
 
-impl Channel for Asked {
+impl Approver for Asked {
     fn ask(&self, question: &Question, open: &dyn Fn() -> bool) -> Result<Answer, AskError> {
         *self.question.lock().unwrap_or_else(PoisonError::into_inner) = Some(question.clone());
         match self.whom {
@@ -70,12 +69,8 @@ pub fn words(question: &Question, session: &Session) -> String {
         .filter(|effect| effect.asked)
         .map(|effect| format!("{} {}", effect.action, effect.target))
         .collect();
-    let written: Vec<&str> = question
-        .effects
-        .iter()
-        .filter(|effect| effect.action == "run" && session.has_written(Path::new(&effect.target)))
-        .map(|effect| effect.target.as_str())
-        .collect();
+    let runs = question.effects.iter().filter(|effect| effect.action == "run").map(|effect| effect.target.as_str());
+    let written = session.written(&runs.collect::<Vec<_>>());
     let mut words = format!("{}{rule}", question.reason);
     if !effects.is_empty() {
         words.push_str(&format!(": {}", effects.join(", ")));

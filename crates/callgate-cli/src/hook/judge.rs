@@ -2,15 +2,18 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
-use callgate::approvals::{Approvals, Channel};
-use callgate::policy::{Locations, Policy, PolicyCache};
-use callgate::refusal::Refusal;
+use callgate::approvals::{Approvals, Approver, Patience};
+use callgate::describe::git::{self, Hardening};
+use callgate::policy::{Decision, Locations, Policy, PolicyCache};
+use callgate::refusal::{Refusal, RefusalKind};
 use callgate::report::Report;
 use callgate::{Call, Gate, Verdict};
 use callgate_agents::{After, Answer, Event, Incoming, Outcome};
 use callgate_audit::{AuditSink, Ended, Log, Sync, Witness};
 use callgate_store::LazyStore;
+use serde_json::Value;
 
 use super::arguments::HookArguments;
 use super::asked::{self, Asked};
@@ -18,6 +21,9 @@ use super::deadline::Deadline;
 use super::session::Session;
 use super::shells::{self, KeptShell};
 use crate::choice;
+
+/// What remains of the hook's time once nobody has answered: enough to settle the question, log it and say so.
+const MARGIN: Duration = Duration::from_millis(500);
 
 /// Judges a call. Whatever goes wrong is a no.
 pub fn judge(
@@ -27,13 +33,9 @@ pub fn judge(
     session: &Session,
     call: &Call,
 ) -> Answer {
-    if let Some(interpreter) = &incoming.unseen_input {
-        return Answer::deny(format!(
-            "{interpreter} would go on to take input that no hook sees; give it what it should run as a file or an argument"
-        ));
-    }
     match permitted(arguments, deadline, incoming, session, call) {
-        Ok(()) => Answer::allow(),
+        Ok(None) => Answer::allow(),
+        Ok(Some(rewritten)) => Answer::rewrite(rewritten),
         Err(No::Refused(why) | No::Trouble(why)) => Answer::deny(why),
         Err(No::LeftToTheAgent(why)) => Answer::ask(why),
     }
@@ -61,7 +63,7 @@ fn permitted(
     incoming: &Incoming,
     session: &Session,
     called: &Call,
-) -> Result<(), No> {
+) -> Result<Option<Value>, No> {
     let trouble = |why: String| No::Trouble(format!("callgate: {why}"));
     let workspace = session.workspace.clone().ok_or_else(|| trouble("the project's directory is not known".into()))?;
     let mut call = called.clone();
@@ -70,32 +72,75 @@ fn permitted(
     let policy = policy(arguments.policy.as_deref(), &workspace).map_err(|why| trouble(why.to_string()))?;
     let log = open_log(&policy).map_err(trouble)?;
     let asked = Arc::new(Asked::of(arguments, incoming));
-    let approvals = Approvals::new(Arc::new(LazyStore::of_user()), Arc::clone(&asked) as Arc<dyn Channel>);
-    let gate = Gate::builder().policy(policy).approvals(approvals).events(AuditSink::new(log)).build();
+    let approvals = Approvals::new(Arc::new(LazyStore::of_user()), Arc::clone(&asked) as Arc<dyn Approver>);
+    // The agent's shell runs the command as it is, unless the agent takes another one.
+    let mut gate = Gate::builder()
+        .policy(policy)
+        .approvals(approvals)
+        .events(AuditSink::new(log))
+        .hardening(Hardening::Missing)
+        .build();
+    if let Some(interpreter) = &incoming.unseen_input {
+        let reason = format!("{interpreter} would go on to take input that no hook sees");
+        let refusal = Refusal::new(RefusalKind::Permission, reason);
+        let hint = "give it what it should run as a file or an argument, or its input from /dev/null";
+        if let Verdict::Refused(refusal) = gate.refuse(&call, refusal.hint(hint)) {
+            return Err(No::Refused(words(&refusal)));
+        }
+    }
     let forgetful = |error: std::io::Error| trouble(format!("the verdict cannot be remembered: {error}"));
     let shell = KeptShell::of(incoming, session, &call);
     call.shell = shell.as_ref().map(|shell| Box::new(shell.state.clone()));
     let judged = call.shell.is_some().then(|| call.clone());
-    match gate.check(call) {
+    let rewritten = rewritten(arguments, incoming, &mut gate, &call);
+    let patience = Patience::at_most(deadline.left().saturating_sub(MARGIN));
+    match gate.check_with(call, patience) {
         Verdict::Permitted(permit) => {
-            let written = permit.plan().written().map(Path::to_owned).collect();
-            let state = permit.plan().description().shell.as_deref();
-            let shell = shell.and_then(|shell| shell.after(state, gate.redactor()));
-            session.passed(incoming, called, Some(permit.id()), written, shell).map_err(forgetful)
+            let written: Vec<&Path> = permit.plan().written().collect();
+            session.passed(incoming, called, Some(permit.id()), &written).map_err(forgetful)?;
+            if let Some(shell) = shell {
+                let state = permit.plan().description().shell.as_deref();
+                shell.after(session, state, gate.redactor()).map_err(forgetful)?;
+            }
+            Ok(rewritten)
         }
         Verdict::Refused(refusal) => Err(match asked.question() {
             Some(question) if asked.left_to_agent() => {
                 // The agent's user may say yes to it, and then it runs.
-                let explained = judged.and_then(|call| gate.explain(&call).ok());
-                let state = explained.as_ref().and_then(|explained| explained.description().shell.as_deref());
-                let shell = shell.and_then(|shell| shell.perhaps_after(state, gate.redactor()));
-                session.passed(incoming, called, None, Vec::new(), shell).map_err(forgetful)?;
+                let _ = session.passed(incoming, called, None, &[]);
+                if let (Some(shell), Some(judged)) = (shell, judged) {
+                    let explained = gate.explain(&judged).ok();
+                    let state = explained.as_ref().and_then(|explained| explained.description().shell.as_deref());
+                    shell.perhaps_after(session, state, gate.redactor()).map_err(forgetful)?;
+                }
                 No::LeftToTheAgent(asked::words(&question, session))
             }
             Some(question) => No::Refused(format!("{}: {}", words(&refusal), asked::words(&question, session))),
             None => No::Refused(words(&refusal)),
         }),
     }
+}
+
+/// The input with git hardened, if that alone spares a question, and the agent runs what it is given. Then the gate judges the
+/// hardened command.
+fn rewritten(arguments: &HookArguments, incoming: &Incoming, gate: &mut Gate, call: &Call) -> Option<Value> {
+    let command = call.input.get("command")?.as_str()?;
+    if !command.contains("git") || !arguments.agent.can_rewrite(incoming.name) {
+        return None;
+    }
+    let decision = |gate: &Gate| gate.explain(call).map(|explanation| explanation.ruling().decision);
+    if decision(gate) != Ok(Decision::Ask) {
+        return None;
+    }
+    gate.set_hardening(Hardening::Applied);
+    let explanation = gate.explain(call).ok().filter(|explanation| explanation.ruling().decision == Decision::Allow);
+    let hardened = explanation.and_then(|explanation| git::rewritten(explanation.description()));
+    if hardened.is_none() {
+        gate.set_hardening(Hardening::Missing);
+    }
+    let mut input = call.input.clone();
+    *input.get_mut("command")? = hardened?.into();
+    Some(input)
 }
 
 /// The policy that was named, or all layers that apply to the project; compiled only if it has changed.

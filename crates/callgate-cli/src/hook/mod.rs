@@ -7,6 +7,7 @@ mod arguments;
 mod asked;
 mod deadline;
 mod judge;
+mod servers;
 mod session;
 mod shells;
 
@@ -26,6 +27,10 @@ use deadline::Deadline;
 pub fn run(words: &[OsString]) -> ExitCode {
     // What a panic prints could be taken for an answer.
     std::panic::set_hook(Box::new(|_| {}));
+    // Writing beyond a limit would end the process without an answer.
+    if files_are_limited() {
+        return say(&Output::refusal("callgate cannot work with a limit on the size of files (ulimit -f)"));
+    }
     let arguments = match HookArguments::read(words) {
         Ok(arguments) => arguments,
         Err(why) => return say(&Output::refusal(&format!("callgate hook: {why}"))),
@@ -36,6 +41,18 @@ pub fn run(words: &[OsString]) -> ExitCode {
     let output = answered.unwrap_or_else(|_| agent.refuse(None, "callgate failed while it judged this call"));
     // Whoever is first speaks; the other one must be silent.
     if deadline.met() { say(&output) } else { deadline::wait_for_the_end() }
+}
+
+/// Whether files may only grow to a size that the log could reach, and nothing can be done about it.
+fn files_are_limited() -> bool {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    const ENOUGH: u64 = 1 << 40;
+    let limit = getrlimit(Resource::Fsize);
+    if limit.current.is_none_or(|current| current >= ENOUGH) {
+        return false;
+    }
+    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
+    limit.maximum.is_some_and(|maximum| maximum < ENOUGH) || setrlimit(Resource::Fsize, raised).is_err()
 }
 
 /// Prints an answer. If it cannot be printed, the exit code alone says no.
@@ -57,10 +74,12 @@ fn answer(arguments: &HookArguments, deadline: &Deadline) -> Output {
         Err(why) => return agent.refuse(None, &why),
     };
     let directory = std::env::current_dir().ok();
+    let servers = servers::of(agent.name());
     let received = Received {
         environment: &|name| std::env::var(name).ok(),
         event: arguments.event.as_deref(),
         directory: directory.as_deref(),
+        servers: &servers,
         ..Received::of(&payload)
     };
     let incoming = match agent.read(&received) {

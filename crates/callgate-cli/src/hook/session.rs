@@ -1,8 +1,7 @@
-//! What is remembered of an agent's session from call to call: where it began, what was decided, what was written, and in
-//! which state calls left the shells that the agent keeps.
+//! What is remembered of an agent's session from call to call: where it began, what was let pass, what was written.
 //!
-//! One file a session, in the user's state directory, mode 0600. Hooks run side by side, so lines are only ever appended, each
-//! with one write.
+//! One directory a session, in the user's state directory. Hooks run side by side, so files are only ever appended to, with one
+//! write at a time. Before a tool runs only the beginning is read, so that a long session costs no more than a short one.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{Read, Write};
@@ -10,56 +9,28 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use callgate::call::Call;
-use callgate_agents::Incoming;
-use callgate_shell::ShellState;
-use serde::{Deserialize, Serialize};
+use callgate_agents::{Event, Incoming};
 use sha2::{Digest, Sha256};
 
-/// More than this is not remembered: then everything is asked about again that memory would have answered.
-const LONGEST: u64 = 4 << 20;
+/// Where the session began.
+const BEGAN: &str = "began";
+/// The calls that were let pass: what each is recognised by, and its id in the log.
+const PASSED: &str = "passed";
+/// The files that calls which were let pass may have written, as JSON strings.
+const WRITTEN: &str = "written";
 
+/// In which states calls left the shells that the agent keeps: see `shells.rs`.
+pub(super) const SHELLS: &str = "shells";
+
+/// More than this of a file is not read: what is not remembered is noted or asked about once more.
+const LONGEST: u64 = 16 << 20;
 /// Of one call, so many files are remembered.
 const MOST_WRITTEN: usize = 100;
 
-/// One line.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Line {
-    /// Where the session began. The first such line counts.
-    Began(PathBuf),
-    /// A call that was let pass or left to the agent's user: what it is recognised by, and its id in the log.
-    Judged(String, Option<String>),
-    /// A file that a call which was let pass may have written.
-    Wrote(PathBuf),
-    /// The state in which a call leaves a shell.
-    Shell(ShellLine),
-    /// A call that left a shell in some state did run.
-    Ran(String),
-    /// A line that cannot be read.
-    #[serde(skip)]
-    Torn,
-}
-
-/// The state in which a call leaves a shell.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct ShellLine {
-    /// Which shell.
-    pub shell: String,
-    /// What the call is recognised by.
-    pub call: String,
-    /// The agent would have asked its user; otherwise the call was about to run.
-    pub permission: bool,
-    /// How many such lines of this shell were known: calls that were judged side by side do not know of each other.
-    pub known: usize,
-    pub state: ShellState,
-}
-
 /// A session.
 pub struct Session {
-    file: Option<File>,
-    pub(super) lines: Vec<Line>,
-    /// Whether all that happened in the session is remembered.
-    pub(super) is_complete: bool,
+    /// `None`: the agent names no session, and nothing is remembered.
+    directory: Option<PathBuf>,
     /// The project that the session is about.
     pub workspace: Option<PathBuf>,
     /// Nothing was remembered of it.
@@ -67,127 +38,119 @@ pub struct Session {
 }
 
 impl Session {
-    /// What is remembered of the session that an event belongs to.
-    pub fn open(incoming: &Incoming, directory: Option<PathBuf>) -> Result<Self, String> {
+    /// What is remembered of the session that an event belongs to. `here` is the hook's own working directory.
+    pub fn open(incoming: &Incoming, here: Option<PathBuf>) -> Result<Self, String> {
         let origin = &incoming.origin;
         let Some(session) = origin.session.as_deref() else {
-            let workspace = origin.workspace.clone().or(directory);
-            return Ok(Self { file: None, lines: Vec::new(), is_complete: false, workspace, is_new: false });
+            return Ok(Self { directory: None, workspace: origin.workspace.clone().or(here), is_new: false });
         };
         let trouble =
             |error: std::io::Error| format!("what callgate remembers of this session cannot be used: {error}");
-        let path = path(origin.agent.as_deref().unwrap_or_default(), session)?;
-        let mut file = open(&path).map_err(trouble)?;
-        let mut text = String::new();
-        Read::by_ref(&mut file).take(LONGEST).read_to_string(&mut text).map_err(trouble)?;
-        // A line may have been cut off by a kill.
-        let lines: Vec<Line> = text.lines().map(|line| serde_json::from_str(line).unwrap_or(Line::Torn)).collect();
-        let is_new = lines.iter().all(|line| *line == Line::Torn);
-        let is_complete = u64::try_from(text.len()).is_ok_and(|length| length < LONGEST);
-        let mut opened = Self { file: Some(file), lines, is_complete, workspace: None, is_new };
-        let began = opened.lines.iter().find_map(|line| match line {
-            Line::Began(directory) => Some(directory.clone()),
-            _ => None,
-        });
+        let directory = place(origin.agent.as_deref().unwrap_or_default(), session)?;
+        let began = read(&directory.join(BEGAN)).map_err(trouble)?;
+        // Hooks that began together wrote a line each: the first one counts.
+        let began =
+            began.as_deref().and_then(|text| text.lines().next()).and_then(|line| serde_json::from_str(line).ok());
         // A directory that moves is the model's choice. It says where relative paths lead, not what the project is.
-        let stays = origin.directory.clone().filter(|_| !incoming.directory_moves);
-        let starts = origin.directory.clone().filter(|_| incoming.event == callgate_agents::Event::SessionStart);
-        let workspace = origin.workspace.clone().or(began.clone()).or(stays).or(starts).or(directory);
-        if let (None, Some(workspace)) = (began, &workspace) {
-            opened.add(Line::Began(workspace.clone())).map_err(trouble)?;
+        let stays = || origin.directory.clone().filter(|_| !incoming.directory_moves);
+        let starts = || origin.directory.clone().filter(|_| incoming.event == Event::SessionStart);
+        let workspace = origin.workspace.clone().or(began.clone()).or_else(stays).or_else(starts).or(here);
+        let is_new = began.is_none();
+        if let (true, Some(workspace)) = (is_new, &workspace) {
+            DirBuilder::new().recursive(true).mode(0o700).create(&directory).map_err(trouble)?;
+            append(&directory.join(BEGAN), &line(&workspace.to_string_lossy())).map_err(trouble)?;
         }
-        opened.workspace = workspace;
-        Ok(opened)
+        Ok(Self { directory: Some(directory), workspace, is_new })
     }
 
-    fn add(&mut self, line: Line) -> std::io::Result<()> {
-        append(self.file.as_ref(), std::slice::from_ref(&line))?;
-        self.lines.push(line);
-        Ok(())
+    /// This call was let pass with what it writes, or left to the agent's user.
+    pub fn passed(&self, incoming: &Incoming, call: &Call, id: Option<&str>, written: &[&Path]) -> std::io::Result<()> {
+        let Some(directory) = &self.directory else { return Ok(()) };
+        append(&directory.join(PASSED), &format!("{} {}\n", identity(incoming, call), id.unwrap_or_default()))?;
+        if written.is_empty() {
+            return Ok(());
+        }
+        let lines: String = written.iter().take(MOST_WRITTEN).map(|path| line(&path.to_string_lossy())).collect();
+        append(&directory.join(WRITTEN), &lines)
     }
 
-    /// This call was let pass with what it writes, or left to the agent's user; and this is how it leaves a shell.
-    pub fn passed(
-        &self,
-        incoming: &Incoming,
-        call: &Call,
-        id: Option<&str>,
-        written: Vec<PathBuf>,
-        shell: Option<ShellLine>,
-    ) -> std::io::Result<()> {
-        let judged = Line::Judged(identity(incoming, call), id.map(str::to_owned));
-        let written = written.into_iter().filter(|path| !self.has_written(path)).take(MOST_WRITTEN).map(Line::Wrote);
-        let lines: Vec<Line> = std::iter::once(judged).chain(written).chain(shell.map(Line::Shell)).collect();
-        append(self.file.as_ref(), &lines)
+    /// One of the session's files; `None` if not all of it can be read.
+    pub(super) fn whole(&self, name: &str) -> Option<String> {
+        let text = read(&self.directory.as_ref()?.join(name)).ok()?.unwrap_or_default();
+        u64::try_from(text.len()).is_ok_and(|length| length < LONGEST).then_some(text)
     }
 
-    /// This call, which left a shell in some state, did run.
-    pub(super) fn note_ran(&self, call: String) -> std::io::Result<()> {
-        append(self.file.as_ref(), &[Line::Ran(call)])
-    }
-
-    /// Whether a call of this session may have written this file.
-    pub fn has_written(&self, path: &Path) -> bool {
-        self.lines.iter().any(|line| matches!(line, Line::Wrote(written) if written == path))
+    /// Adds to one of the session's files.
+    pub(super) fn note(&self, name: &str, text: &str) -> std::io::Result<()> {
+        self.directory.as_ref().map_or(Ok(()), |directory| append(&directory.join(name), text))
     }
 
     /// The verdict that let this call pass: its id in the log, as far as it has one.
     pub fn verdict(&self, incoming: &Incoming, call: &Call) -> Option<Option<String>> {
         let identity = identity(incoming, call);
-        self.lines.iter().rev().find_map(|line| match line {
-            Line::Judged(judged, id) if *judged == identity => Some(id.clone()),
-            _ => None,
-        })
+        let passed = self.remembered(PASSED);
+        let mut entries = passed.lines().rev().filter_map(|line| line.split_once(' '));
+        let (_, id) = entries.find(|(passed, _)| *passed == identity)?;
+        Some(Some(id.to_owned()).filter(|id| !id.is_empty()))
+    }
+
+    /// Which of these files calls of this session may have written.
+    pub fn written<'a>(&self, paths: &[&'a str]) -> Vec<&'a str> {
+        if paths.is_empty() {
+            return Vec::new();
+        }
+        let written = self.remembered(WRITTEN);
+        paths.iter().copied().filter(|path| written.lines().any(|known| known == line(path).trim_end())).collect()
+    }
+
+    fn remembered(&self, name: &str) -> String {
+        let text = self.directory.as_ref().and_then(|directory| read(&directory.join(name)).ok().flatten());
+        text.unwrap_or_default()
     }
 }
 
-/// Appends lines with one write.
-fn append(file: Option<&File>, lines: &[Line]) -> std::io::Result<()> {
-    let Some(mut file) = file else { return Ok(()) };
-    let mut text = Vec::new();
-    for line in lines {
-        serde_json::to_writer(&mut text, line)?;
-        text.push(b'\n');
-    }
-    file.write_all(&text)
+/// A text as one line.
+fn line(text: &str) -> String {
+    format!("{}\n", serde_json::Value::from(text))
 }
 
 /// What a call is recognised by afterwards: the agent's own id, or else its tool and input.
 pub(super) fn identity(incoming: &Incoming, call: &Call) -> String {
     match &incoming.call_id {
-        Some(id) => id.clone(),
-        None => {
-            let mut hasher = Sha256::new();
-            hasher.update(call.tool.to_string());
-            hasher.update([0]);
-            hasher.update(call.input.to_string());
-            hexadecimal(&hasher.finalize())
-        }
+        Some(id) => digest(&[id.as_bytes()]),
+        None => digest(&[call.tool.to_string().as_bytes(), call.input.to_string().as_bytes()]),
     }
 }
 
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+fn digest(parts: &[&[u8]]) -> String {
+    let mut hasher = Sha256::new();
+    for part in parts {
+        hasher.update(u64::try_from(part.len()).unwrap_or(u64::MAX).to_le_bytes());
+        hasher.update(part);
+    }
+    hasher.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The file of a session. Its name says nothing of what the agent calls it, so that no name leads elsewhere.
-fn path(agent: &str, session: &str) -> Result<PathBuf, String> {
-    let digest = hexadecimal(&Sha256::digest(format!("{agent}\0{session}")));
+/// The directory of a session. Its name says nothing of what the agent calls it, so that no name leads elsewhere.
+fn place(agent: &str, session: &str) -> Result<PathBuf, String> {
     let state = callgate::directories::state().ok_or("there is no home directory to remember sessions in")?;
-    Ok(state.join("sessions").join(digest))
+    Ok(state.join("sessions").join(digest(&[agent.as_bytes(), session.as_bytes()])))
 }
 
-fn open(path: &Path) -> std::io::Result<File> {
-    let attempt =
-        || OpenOptions::new().read(true).append(true).create(true).mode(0o600).custom_flags(NOFOLLOW).open(path);
-    match attempt() {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            let directory = path.parent().unwrap_or(path);
-            DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-            attempt()
-        }
-        other => other,
-    }
+fn append(path: &Path, text: &str) -> std::io::Result<()> {
+    let mut file = OpenOptions::new().append(true).create(true).mode(0o600).custom_flags(NOFOLLOW).open(path)?;
+    file.write_all(text.as_bytes())
+}
+
+fn read(path: &Path) -> std::io::Result<Option<String>> {
+    let file: File = match OpenOptions::new().read(true).custom_flags(NOFOLLOW).open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let mut text = String::new();
+    file.take(LONGEST).read_to_string(&mut text)?;
+    Ok(Some(text))
 }
 
 const NOFOLLOW: i32 = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();

@@ -7,8 +7,48 @@ use callgate::call::Call;
 use callgate::redact::Redactor;
 use callgate_agents::{Event, Incoming};
 use callgate_shell::ShellState;
+use serde::{Deserialize, Serialize};
 
-use super::session::{Line, Session, ShellLine, identity};
+use super::session::{SHELLS, Session, identity};
+
+/// What is noted, a line each.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Line {
+    /// A call that was let pass, or left to the agent's user, leaves a shell in this state.
+    Left(Left),
+    /// The call that is recognised by this did run.
+    Ran(String),
+    /// A line that cannot be read.
+    #[serde(skip)]
+    Torn,
+}
+
+/// The state in which a call leaves a shell.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Left {
+    shell: String,
+    /// What the call is recognised by.
+    call: String,
+    /// The agent would have asked its user; otherwise the call was about to run.
+    permission: bool,
+    /// How many such lines of this shell were known: calls that were judged side by side do not know of each other.
+    known: usize,
+    state: ShellState,
+}
+
+/// The lines of a session; `None` if there may be others.
+fn lines(session: &Session) -> Option<Vec<Line>> {
+    let text = session.whole(SHELLS)?;
+    // a line may have been cut off by a kill
+    Some(text.lines().map(|line| serde_json::from_str(line).unwrap_or(Line::Torn)).collect())
+}
+
+fn note(session: &Session, line: &Line) -> std::io::Result<()> {
+    let mut text = serde_json::to_string(line)?;
+    text.push('\n');
+    session.note(SHELLS, &text)
+}
 
 /// A shell in which a call would run.
 pub struct KeptShell {
@@ -28,7 +68,7 @@ pub struct KeptShell {
 struct View<'a> {
     state: ShellState,
     known: usize,
-    last: Option<&'a ShellLine>,
+    last: Option<&'a Left>,
     before_last: ShellState,
 }
 
@@ -37,7 +77,7 @@ impl<'a> View<'a> {
         let mut view = View::default();
         for line in lines {
             match line {
-                Line::Shell(line) if line.shell == shell => {
+                Line::Left(line) if line.shell == shell => {
                     view.before_last = view.state.clone();
                     view.state = if line.known == view.known || line.state == view.state {
                         line.state.clone()
@@ -62,16 +102,18 @@ impl KeptShell {
     /// The shell in which a call would run, if it is one that lives on.
     pub fn of(incoming: &Incoming, session: &Session, call: &Call) -> Option<Self> {
         let id = incoming.shell.clone()?;
-        let mut view = View::of(&id, &session.lines);
+        let lines = lines(session);
+        let known = lines.as_deref().unwrap_or_default();
+        let mut view = View::of(&id, known);
         if view.known == 0 && !id.is_empty() {
             // an agent may have given an id to a shell that was asked for without one
-            view = View { known: 0, last: None, ..View::of("", &session.lines) };
+            view = View { known: 0, last: None, ..View::of("", known) };
         }
         let (call_identity, permission) = (identity(incoming, call), matches!(incoming.event, Event::Permission(_)));
         // some agents tell of a call twice: when it is about to run, and when they would ask
         let judged_before = permission && view.last.is_some_and(|line| line.call == call_identity && !line.permission);
         let state = match judged_before {
-            _ if !session.is_complete => ShellState::lost("more happened in this session than is remembered"),
+            _ if lines.is_none() => ShellState::lost("more happened in this session than is remembered"),
             true => view.before_last,
             false => view.state,
         };
@@ -88,37 +130,45 @@ impl KeptShell {
         })
     }
 
-    /// What is to be remembered of the shell after a call that was let pass.
-    pub fn after(self, state: Option<&ShellState>, redactor: &Redactor) -> Option<ShellLine> {
-        let state = self.left_in(state).after_running();
-        self.line(state, redactor)
+    /// Remembers the shell after a call that was let pass.
+    pub fn after(self, session: &Session, state: Option<&ShellState>, redactor: &Redactor) -> std::io::Result<()> {
+        let state = left_in(state).after_running();
+        self.remember(session, state, redactor)
     }
 
     /// The same after a call that the agent's user may still refuse.
-    pub fn perhaps_after(self, state: Option<&ShellState>, redactor: &Redactor) -> Option<ShellLine> {
-        let state = self.state.clone().possibly(self.left_in(state), self.directory.as_deref());
-        self.line(state, redactor)
+    pub fn perhaps_after(
+        self,
+        session: &Session,
+        state: Option<&ShellState>,
+        redactor: &Redactor,
+    ) -> std::io::Result<()> {
+        let state = self.state.clone().possibly(left_in(state), self.directory.as_deref());
+        self.remember(session, state, redactor)
     }
 
-    fn left_in(&self, state: Option<&ShellState>) -> ShellState {
-        state.cloned().unwrap_or_else(|| ShellState::lost("what was typed into it is not followed"))
-    }
-
-    fn line(self, mut state: ShellState, redactor: &Redactor) -> Option<ShellLine> {
+    fn remember(self, session: &Session, mut state: ShellState, redactor: &Redactor) -> std::io::Result<()> {
         state.forget_values(|text| redactor.text(text) != text);
         let nothing_new = self.known == 0 && state.is_fresh(self.directory.as_deref()) || state == self.state;
         if self.judged_before || nothing_new {
-            return None;
+            return Ok(());
         }
-        Some(ShellLine { shell: self.id, call: self.call, permission: self.permission, known: self.known, state })
+        let KeptShell { id, call, permission, known, .. } = self;
+        note(session, &Line::Left(Left { shell: id, call, permission, known, state }))
     }
+}
+
+/// A call that is not followed, such as one that types into the shell, may leave it in any state.
+fn left_in(state: Option<&ShellState>) -> ShellState {
+    state.cloned().unwrap_or_else(|| ShellState::lost("what was typed into it is not followed"))
 }
 
 /// Notes that a call did run, if that changes what is believed of its shell.
 pub fn ran(incoming: &Incoming, session: &Session, call: &Call) -> std::io::Result<()> {
     let Some(shell) = &incoming.shell else { return Ok(()) };
-    let view = View::of(shell, &session.lines);
+    let lines = lines(session).unwrap_or_default();
+    let view = View::of(shell, &lines);
     let identity = identity(incoming, call);
     let waits = view.last.is_some_and(|line| line.call == identity) && view.state.clone().after_running() != view.state;
-    if waits { session.note_ran(identity) } else { Ok(()) }
+    if waits { note(session, &Line::Ran(identity)) } else { Ok(()) }
 }

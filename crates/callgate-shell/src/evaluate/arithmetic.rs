@@ -5,7 +5,7 @@ use super::Evaluator;
 use super::pieces::Piece;
 use super::state::{State, Value};
 use crate::syntax::ast::{Part, Span};
-use crate::word::DIGITS;
+use crate::word::is_number;
 
 /// Longer expressions are not worked out.
 const LONGEST: usize = 2_000;
@@ -28,7 +28,7 @@ impl Evaluator<'_> {
             match piece {
                 Piece::Text { text: more, .. } => text.push_str(more),
                 Piece::Number => text.push(SOME_NUMBER),
-                Piece::Pattern { pattern, .. } if &**pattern == DIGITS => text.push(SOME_NUMBER),
+                Piece::Pattern { pattern, .. } if is_number(pattern) => text.push(SOME_NUMBER),
                 _ => {
                     return self.doubt_value("an expression with unknown parts may run code", span);
                 }
@@ -292,7 +292,7 @@ impl Reader<'_, '_> {
     fn variable(&self, name: &str) -> Result<Number, Unclear> {
         match self.evaluator.lookup(name, self.state) {
             Value::Number => Ok(None),
-            Value::Glob(pattern) if &*pattern == DIGITS => Ok(None),
+            Value::Glob(pattern) if is_number(&pattern) => Ok(None),
             Value::Unset => Ok(Some(0)),
             Value::Text(text) if text.trim().is_empty() => Ok(Some(0)),
             Value::Text(text) => {
@@ -315,8 +315,14 @@ fn step(number: i64, operator: &str) -> Number {
     if operator == "++" { number.checked_add(1) } else { number.checked_sub(1) }
 }
 
-/// `12`, `0x1f`, `017`. Other bases are not worked out.
+/// `12`, `0x1f`, `017`, `2#101`.
 fn literal(text: &str) -> Option<i64> {
+    if let Some((base, digits)) = text.split_once('#') {
+        // Above 36, capital letters are digits of their own.
+        let base: u32 = base.parse().ok().filter(|base| (2..=36).contains(base))?;
+        let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        return plain.then(|| i64::from_str_radix(digits, base).ok()).flatten();
+    }
     if let Some(digits) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         return i64::from_str_radix(digits, 16).ok();
     }

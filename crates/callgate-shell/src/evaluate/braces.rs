@@ -9,6 +9,44 @@ enum Unit {
     Part(Part),
 }
 
+/// How many bytes of expansions are copied into the words that braces make.
+const MOST_COPIED: usize = 1 << 20;
+
+/// The work that may be done.
+struct Budget {
+    /// Units in words.
+    units: usize,
+    /// Units that are looked at for a closing brace.
+    looked_at: usize,
+    /// Bytes of what stands between the braces' own characters.
+    copied: usize,
+}
+
+impl Budget {
+    fn take(from: &mut usize, count: usize) -> Option<()> {
+        crate::work::count(count);
+        *from = from.checked_sub(count)?;
+        Some(())
+    }
+}
+
+/// How much source a unit stands for.
+fn weight(unit: &Unit) -> usize {
+    fn of(part: &Part) -> usize {
+        match part {
+            Part::Literal(text) | Part::Quoted(text) => text.len(),
+            Part::Double(parts) => parts.iter().map(of).fold(0, usize::saturating_add),
+            Part::Parameter(parameter) => parameter.span.len(),
+            Part::Command(body) | Part::Process { body, .. } => body.span.len(),
+            Part::Arithmetic(_, span) | Part::Unclear(_, span) => span.len(),
+        }
+    }
+    match unit {
+        Unit::Character(_) => 0,
+        Unit::Part(part) => of(part),
+    }
+}
+
 /// Whether there is anything to do.
 pub(super) fn has_braces(parts: &[Part]) -> bool {
     parts.iter().any(|part| matches!(part, Part::Literal(text) if text.contains('{')))
@@ -23,7 +61,11 @@ pub(super) fn expand(parts: &[Part], most: usize) -> Option<Vec<Vec<Part>>> {
             other => units.push(Unit::Part(other.clone())),
         }
     }
-    let mut budget = most.saturating_mul(units.len().saturating_add(8)).saturating_mul(4);
+    let mut budget = Budget {
+        units: most.saturating_mul(units.len().saturating_add(8)).saturating_mul(4),
+        looked_at: units.len().saturating_add(64).saturating_mul(64),
+        copied: MOST_COPIED,
+    };
     let words = expand_units(&units, most, &mut budget, 0)?;
     Some(words.into_iter().map(|word| to_parts(&word)).collect())
 }
@@ -48,14 +90,17 @@ fn to_parts(units: &[Unit]) -> Vec<Part> {
     parts
 }
 
-fn expand_units(units: &[Unit], most: usize, budget: &mut usize, depth: usize) -> Option<Vec<Vec<Unit>>> {
-    *budget = budget.checked_sub(units.len().saturating_add(1))?;
+fn expand_units(units: &[Unit], most: usize, budget: &mut Budget, depth: usize) -> Option<Vec<Vec<Unit>>> {
+    Budget::take(&mut budget.units, units.len().saturating_add(1))?;
     if depth > 16 {
         return None;
     }
     let mut from = 0usize;
     while let Some(open) = position(units, from, '{') {
-        let Some((close, commas)) = matching(units, open) else {
+        let found = matching(units, open);
+        let end = found.as_ref().map_or(units.len(), |(close, _)| *close);
+        Budget::take(&mut budget.looked_at, end.saturating_sub(open))?;
+        let Some((close, commas)) = found else {
             from = open.saturating_add(1);
             continue;
         };
@@ -83,10 +128,14 @@ fn expand_units(units: &[Unit], most: usize, budget: &mut usize, depth: usize) -
         if alternatives.len().saturating_mul(backs.len()) > most {
             return None;
         }
+        let heavy = |units: &[Unit]| units.iter().map(weight).fold(0, usize::saturating_add);
+        let front_weight = heavy(front);
         let mut words = Vec::new();
         for middle in &alternatives {
             for back in &backs {
-                *budget = budget.checked_sub(middle.len().saturating_add(back.len()))?;
+                Budget::take(&mut budget.units, middle.len().saturating_add(back.len()))?;
+                let copied = front_weight.saturating_add(heavy(middle)).saturating_add(heavy(back));
+                Budget::take(&mut budget.copied, copied)?;
                 words.push(front.iter().chain(middle).chain(back).cloned().collect());
             }
         }

@@ -3,7 +3,7 @@
 use super::Evaluator;
 use super::state::{State, Value};
 use crate::syntax::ast::{Condition, Span};
-use crate::word::{DIGITS, PLAIN, Word};
+use crate::word::{PLAIN, Word, is_number};
 
 impl Evaluator<'_> {
     /// Looks into a condition: its substitutions run, and its arithmetic may.
@@ -35,7 +35,7 @@ impl Evaluator<'_> {
                                 self.expression(&text, span, state);
                             }
                             Value::Number | Value::Unset => {}
-                            Value::Glob(pattern) if &*pattern == DIGITS => {}
+                            Value::Glob(pattern) if is_number(&pattern) => {}
                             _ => self.doubt("a comparison of numbers may run code", span),
                         }
                     }
@@ -59,7 +59,7 @@ impl Evaluator<'_> {
                     arguments.peek().is_some_and(|word| !plain(word))
                 }
                 Word::Known(_) => false,
-                Word::Glob(pattern) if matches!(pattern.as_str(), DIGITS | PLAIN) => false,
+                Word::Glob(pattern) if is_number(pattern) || pattern == PLAIN => false,
                 // Names that may be `-v` and `a[$(x)]`, unless an operator stands in front.
                 Word::Glob(pattern) => {
                     let first = previous.is_none_or(|word| matches!(word, "!" | "(" | "-a" | "-o"));

@@ -163,7 +163,7 @@ impl Evaluator<'_> {
         if let CommandKind::Simple { assignments, words } = &command.kind {
             return self.simple(assignments, words, command, state, stdin);
         }
-        self.spend(0, &command.span);
+        self.spend(0, 0, &command.span);
         let mut state = state;
         let mut input = stdin.clone();
         let mut away = super::redirections::Output::Kept;

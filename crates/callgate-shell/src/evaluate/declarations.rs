@@ -159,6 +159,9 @@ impl Evaluator<'_> {
                     if name == "PATH" {
                         state.path_changed = true;
                     }
+                    if name == "HISTFILE" {
+                        self.doubt("the history of commands is no longer kept", call.span);
+                    }
                 }
                 Some(name) => {
                     let array = name.split('[').next().unwrap_or("");

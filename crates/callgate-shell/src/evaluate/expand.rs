@@ -7,7 +7,7 @@ use super::state::{State, Value};
 use crate::stream::Stream;
 use crate::syntax::Dialect;
 use crate::syntax::ast::{Part, Span, Substitution, Word as Source};
-use crate::word::{DIGITS, PLAIN, Word};
+use crate::word::{DIGITS, INTEGER, PLAIN, Word};
 use std::rc::Rc;
 
 impl Evaluator<'_> {
@@ -246,6 +246,9 @@ impl Evaluator<'_> {
                 fields.open.pieces.push(Piece::Pattern { pattern, quoted: true });
             }
             Stream::Number => fields.open.pieces.push(Piece::Pattern { pattern: Rc::from(DIGITS), quoted: true }),
+            Stream::Integer if quoted || !fields.splits => {
+                fields.open.pieces.push(Piece::Pattern { pattern: Rc::from(INTEGER), quoted: true });
+            }
             Stream::Numbers if !quoted && fields.splits && self.splitting(state) == Splitting::Blanks => {
                 fields.open.pieces.push(Piece::Pattern { pattern: Rc::from(DIGITS), quoted: true });
             }

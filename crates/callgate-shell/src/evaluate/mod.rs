@@ -23,6 +23,7 @@ pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 
+use crate::distinct::{self, Distinct};
 use crate::effect::{Action, CodeOrigin, Coverage, Effect, Mark, Program, Target};
 use crate::programs::Programs;
 use crate::stream::Stream;
@@ -36,6 +37,10 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::Rc;
+
+/// So many words, or bytes, take as much work as a command.
+const WORDS: usize = 16;
+const BYTES: usize = 4096;
 
 /// What is known about the place where the command would run.
 #[derive(Debug, Clone, Copy)]
@@ -198,6 +203,8 @@ struct Evaluator<'c> {
     input: &'c Stream,
     dialect: Dialect,
     commands: Vec<SimpleCommand>,
+    /// What is among the effects of commands that have many.
+    distinct: BTreeMap<usize, Distinct>,
     doubts: Vec<Doubt>,
     flags: Flags,
     steps: usize,
@@ -239,6 +246,7 @@ impl<'c> Evaluator<'c> {
             input,
             dialect: context.dialect,
             commands: Vec::new(),
+            distinct: BTreeMap::new(),
             doubts: Vec::new(),
             flags: Flags::default(),
             steps: 0,
@@ -266,15 +274,27 @@ impl<'c> Evaluator<'c> {
         self.steps > self.context.limits.steps
     }
 
-    /// Pays for a command and the bytes of its words.
-    fn spend(&mut self, bytes: usize, span: &Span) {
+    /// Pays for a command, its words and their bytes.
+    fn spend(&mut self, words: usize, bytes: usize, span: &Span) {
         let limit = self.context.limits.steps;
         let before = self.exhausted();
-        self.steps = self.steps.saturating_add(1).saturating_add(bytes / 4096);
+        self.steps = self.steps.saturating_add(1).saturating_add(words / WORDS).saturating_add(bytes / BYTES);
         if self.exhausted() && !before {
             self.current = None;
             self.doubt(&format!("more than {limit} commands"), span);
         }
+    }
+
+    /// Pays for words and bytes that are copied beside those of a command; whether they may be.
+    fn charge(&mut self, words: usize, bytes: usize, span: &Span) -> bool {
+        let before = self.exhausted();
+        self.steps = self.steps.saturating_add(words / WORDS).saturating_add(bytes / BYTES);
+        if self.exhausted() && !before {
+            let current = self.current.take();
+            self.doubt("more words than are followed", span);
+            self.current = current;
+        }
+        !self.exhausted()
     }
 
     /// Notes that something is not understood, as an effect of the command at hand.
@@ -288,14 +308,28 @@ impl<'c> Evaluator<'c> {
             self.doubts.push(doubt);
         }
         let effect = opaque(what, "shell");
-        match self.current.and_then(|index| self.commands.get_mut(index)) {
-            Some(command) if !command.effects.contains(&effect) => command.effects.push(effect),
-            Some(_) => {}
+        match self.current.filter(|slot| *slot < self.commands.len()) {
+            Some(slot) => self.push(slot, effect),
             None if again => {}
             None => {
                 let slot = self.reserve(None, span);
                 self.add(slot, effect);
             }
+        }
+    }
+
+    /// Adds an effect to a command that does not have it.
+    fn push(&mut self, slot: usize, effect: Effect) {
+        let Some(command) = self.commands.get_mut(slot) else {
+            return;
+        };
+        let there = if command.effects.len() < distinct::SHORT {
+            command.effects.contains(&effect)
+        } else {
+            self.distinct.entry(slot).or_default().contains(&command.effects, &&effect, |other| other)
+        };
+        if !there {
+            command.effects.push(effect);
         }
     }
 
@@ -324,11 +358,7 @@ impl<'c> Evaluator<'c> {
         if effect.action == Action::Privilege {
             self.flags.privilege = true;
         }
-        if let Some(command) = self.commands.get_mut(slot)
-            && !command.effects.contains(&effect)
-        {
-            command.effects.push(effect);
-        }
+        self.push(slot, effect);
     }
 
     /// Adds effects of which no two are the same.

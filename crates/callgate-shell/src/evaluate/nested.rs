@@ -38,7 +38,10 @@ impl Evaluator<'_> {
         }
         self.children = self.children.saturating_add(1);
         let stdout = match &nested.body {
-            NestedBody::Words(words) => self.nested_words(words, nested, call, stdin, inner),
+            NestedBody::Words(words) if self.charge(words.len(), 0, call.span) => {
+                self.nested_words(words, nested, call, stdin, inner)
+            }
+            NestedBody::Words(_) => Stream::Unknown,
             NestedBody::Shell { source: Word::Known(source), parameters } => {
                 self.dialect = if matches!(name, "sh" | "dash" | "ash") { Dialect::Sh } else { Dialect::Bash };
                 let mut values = parameters.iter().map(Value::of_word);

@@ -17,14 +17,30 @@ const NUMBERS: [&str; 11] =
     ["?", "$", "!", "RANDOM", "SECONDS", "LINENO", "UID", "EUID", "PPID", "BASHPID", "EPOCHSECONDS"];
 
 impl Evaluator<'_> {
+    /// Counts bytes of values that are expanded; whether they are still followed.
+    fn follows(&self, bytes: usize) -> bool {
+        self.expanded.set(self.expanded.get().saturating_add(bytes));
+        self.expanded.get() <= MOST_EXPANDED
+    }
+
+    /// The same for the elements of a list. One may be short, but becomes a word.
+    fn follows_all(&self, values: &[Value]) -> bool {
+        let text = |value: &Value| match value {
+            Value::Text(text) => text.len(),
+            _ => 0,
+        };
+        crate::work::count(values.len().min(MOST_EXPANDED.saturating_sub(self.expanded.get())));
+        self.follows(values.len().saturating_mul(32))
+            && self.follows(values.iter().map(text).fold(0, usize::saturating_add))
+    }
+
     /// The value of a variable or parameter.
     pub fn lookup(&self, name: &str, state: &State) -> Value {
         if let Some(variable) = state.variables.get(name) {
-            if let Value::Text(text) = &variable.value {
-                self.expanded.set(self.expanded.get().saturating_add(text.len()));
-                if self.expanded.get() > MOST_EXPANDED {
-                    return Value::unknown("more text than is followed");
-                }
+            if let Value::Text(text) = &variable.value
+                && !self.follows(text.len())
+            {
+                return Value::unknown("more text than is followed");
             }
             return variable.value.clone();
         }
@@ -75,7 +91,7 @@ impl Evaluator<'_> {
             _ => return self.one_value(parameter, state, quoted, fields),
         };
         let values = match parameter.index {
-            None => state.positional.as_ref().map(|values| values.to_vec()),
+            None => state.positional.as_ref().filter(|values| self.follows_all(values)).map(|values| values.to_vec()),
             Some(_) => self.elements(&parameter.name, state),
         };
         let plain = parameter.operator == Operator::Plain;
@@ -121,7 +137,7 @@ impl Evaluator<'_> {
     fn elements(&self, name: &str, state: &State) -> Option<Vec<Value>> {
         let variable = state.variables.get(name)?;
         match (&variable.elements, &variable.value) {
-            (Some(elements), _) => Some(elements.clone()),
+            (Some(elements), _) => self.follows_all(elements).then(|| elements.clone()),
             (None, value @ Value::Text(_)) => Some(vec![value.clone()]),
             (None, Value::Unset) => Some(Vec::new()),
             _ => None,

@@ -54,7 +54,7 @@ impl Evaluator<'_> {
 
         let (words, arrays) = self.arguments(arguments, &mut state);
         let bytes: usize = words.iter().map(|word| word.known().map_or(0, str::len)).sum();
-        self.spend(bytes, &command.span);
+        self.spend(words.len(), bytes, &command.span);
         let redirected = self.redirect(&command.redirections, &mut state, slot);
         let input = match &redirected.stdin {
             Some(stream) => stream,
@@ -104,6 +104,7 @@ impl Evaluator<'_> {
 
     /// What redirections of a command without output write is lost.
     fn cuts_files(&mut self, slot: usize) {
+        self.distinct.remove(&slot);
         let effects = self.commands.get_mut(slot).map(|entry| entry.effects.iter_mut());
         for effect in effects.into_iter().flatten() {
             if effect.action == Action::Write && effect.marks.contains(&Mark::Redirection) {
@@ -125,6 +126,7 @@ impl Evaluator<'_> {
         let repeated = || old.iter().rev().take(64).any(|command| command.span == new.span && command == new);
         if nothing || repeated() {
             self.commands.pop();
+            self.distinct.remove(&slot);
         }
     }
 
@@ -149,7 +151,7 @@ impl Evaluator<'_> {
                     }
                 }
                 Argument::Word(source) => self.word(source, state, &mut words),
-                Argument::Assignment(assignment) => arrays.push(assignment),
+                Argument::Assignment(assignment) => arrays.push(assignment.as_ref()),
             }
         }
         (words, arrays)
@@ -196,10 +198,10 @@ impl Evaluator<'_> {
         match &assignment.value {
             AssignedValue::Array(sources) => {
                 let elements = self.array_elements(sources, state);
-                let earlier = match (assignment.appends, state.variables.get(name)) {
-                    (true, Some(variable)) => variable.elements.clone(),
-                    (true, None) => None,
-                    (false, _) => Some(Vec::new()),
+                let earlier = match assignment.appends {
+                    true if state.variables.contains_key(name) => state.variable_mut(name).elements.take(),
+                    true => None,
+                    false => Some(Vec::new()),
                 };
                 let elements = earlier.zip(elements).map(|(mut earlier, elements)| {
                     earlier.extend(elements);
@@ -266,7 +268,10 @@ impl Evaluator<'_> {
             (false, _, value) => value,
             (true, Value::Unset, value) => value,
             (true, Value::Text(_), _) if integer => Value::Number,
-            (true, Value::Text(old), Value::Text(new)) => Value::text(&format!("{old}{new}")),
+            (true, Value::Text(old), Value::Text(new)) if self.charge(0, old.len(), span) => {
+                Value::text(&[&*old, &*new].concat())
+            }
+            (true, Value::Text(_), Value::Text(_)) => Value::unknown("added to what was there"),
             (true, Value::Text(old), _) if !old.is_empty() => Value::Prefix(old, Rc::from("added to what was there")),
             (true, _, _) => Value::unknown("added to what was there"),
         };
@@ -311,14 +316,13 @@ impl Evaluator<'_> {
         }
         let variable = state.variable_mut(name);
         variable.value = Value::unknown("an array");
-        let mut elements = variable.elements.take();
-        if let (Some(elements), Some(place), false) = (&mut elements, place, assignment.appends) {
+        if let (Some(mut elements), Some(place), false) = (variable.elements.take(), place, assignment.appends) {
             if place == elements.len() {
                 elements.push(value);
-                variable.elements = Some(elements.clone());
+                variable.elements = Some(elements);
             } else if let Some(element) = elements.get_mut(place) {
                 *element = value;
-                variable.elements = Some(elements.clone());
+                variable.elements = Some(elements);
             }
         }
         Value::unknown("an array")

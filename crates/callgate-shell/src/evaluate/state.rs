@@ -261,17 +261,21 @@ impl State {
         if !Rc::ptr_eq(&self.variables, &other.variables) {
             let unknown = Variable::new(Value::unknown("it depends on what happened before"));
             let mine = Rc::make_mut(&mut self.variables);
+            // Both are sorted: they are walked side by side.
+            let mut theirs = other.variables.iter().peekable();
+            let mut missing = Vec::new();
             for (name, variable) in mine.iter_mut() {
-                let theirs = other.variables.get(name).unwrap_or(&unknown);
-                if variable != theirs {
-                    *variable = variable.join(theirs);
+                crate::work::count(1);
+                while let Some((absent, other)) = theirs.next_if(|(other, _)| *other < name) {
+                    missing.push((Rc::clone(absent), unknown.join(other)));
+                }
+                let other = theirs.next_if(|(other, _)| *other == name).map_or(&unknown, |(_, other)| other);
+                if variable != other {
+                    *variable = variable.join(other);
                 }
             }
-            for (name, variable) in other.variables.iter() {
-                if !mine.contains_key(name) {
-                    mine.insert(Rc::clone(name), unknown.join(variable));
-                }
-            }
+            missing.extend(theirs.map(|(absent, other)| (Rc::clone(absent), unknown.join(other))));
+            mine.extend(missing);
         }
         if self.directories != other.directories {
             let mut directories = self.directories.to_vec();

@@ -188,6 +188,56 @@ fn work_is_bounded() {
     assert!(!with_limits(&long, Limits::default()).commands.is_empty());
 }
 
+/// A kind of command, and how to make one of this size.
+type Shape = (&'static str, fn(usize) -> String);
+
+/// Something for each number, side by side.
+fn each(count: usize, piece: impl Fn(usize) -> String) -> String {
+    (0..count).map(piece).collect()
+}
+
+#[test]
+fn work_grows_with_the_length_and_not_faster() {
+    let limits = Limits { bytes: usize::MAX, nodes: usize::MAX, steps: usize::MAX, ..Limits::default() };
+    let shapes: [Shape; 19] = [
+        ("names", |count| format!("rm {}", each(count, |number| format!("f{number} ")))),
+        ("copies", |count| format!("cp {} d", each(count, |number| format!("f{number} ")))),
+        ("destinations", |count| {
+            format!("cp {} {}", "-t d ".repeat(count), each(count, |number| format!("f{number} ")))
+        }),
+        ("patterns", |count| format!("rm {}", each(count, |number| format!("f{number}* ")))),
+        ("unknown names", |count| format!("rm {}", each(count, |number| format!("f{number}$x ")))),
+        ("unknown options", |count| format!("ls {}", each(count, |number| format!("--o{number} ")))),
+        ("options", |count| format!("sort {} f", "-k1 ".repeat(count))),
+        ("settings", |count| format!("git {} status", "-c user.name=x ".repeat(count))),
+        ("values", |count| format!("tar -c {}", each(count, |number| format!("-f a{number} ")))),
+        ("redirections", |count| format!("ls {}", each(count, |number| format!(">f{number} ")))),
+        ("assignments", |count| each(count, |number| format!("v{number}=1 "))),
+        ("elements", |count| each(count, |number| format!("a[{number}]=1 "))),
+        ("lists", |count| format!("a=({}); echo {}", "x ".repeat(count), "${a[@]} ".repeat(count))),
+        ("arguments", |count| format!("set -- {}; echo {}", "x ".repeat(count), "$@ ".repeat(count))),
+        ("open braces", |count| format!("echo {}", "{".repeat(count))),
+        ("braces", |count| "echo {a,b}{c,d}; ".repeat(count)),
+        ("tests of find", |count| format!("find {} {}", "a ".repeat(count), "-name x ".repeat(count))),
+        ("commands of find", |count| format!("find {} {}", "a ".repeat(count), "-exec ls ; ".repeat(count))),
+        ("branches", |count| format!("{}{}", each(50, |number| format!("v{number}=1; ")), "p || x=1; ".repeat(count))),
+    ];
+    for (name, shape) in shapes {
+        let steps = |count| crate::work::counted(|| drop(with_limits(&shape(count), limits)));
+        let (small, large) = (steps(300), steps(3_000));
+        assert!(large <= small.max(20_000) * 12, "{name}: {small} and {large}");
+    }
+}
+
+#[test]
+fn words_count_as_commands_do() {
+    let limits = Limits { steps: 10, ..Limits::default() };
+    assert!(!partial(&with_limits(&format!("p {}", "a ".repeat(100)), limits)));
+    assert!(partial(&with_limits(&format!("p {}", "a ".repeat(200)), limits)));
+    let appended = format!("x={}; {} p", "a".repeat(20_000), "x+=a; ".repeat(3));
+    assert!(partial(&with_limits(&appended, limits)));
+}
+
 #[test]
 fn deep_nesting_fits_a_small_stack() {
     let shapes = [
@@ -233,6 +283,8 @@ fn numbers_that_programs_print_are_safe_in_arithmetic() {
         ("for i in $(seq 1 10); do p $((i * i)); done", false),
         ("p $(( $(date +%s) - 86400 ))", false),
         ("n=$(wc -l < a); p $((n / 2))", false),
+        ("p $(( $(date -d 2025-12-25 +%s) - $(date +%s) ))", false),
+        ("p $((2#101 + 0x1f))", false),
         ("n=$(nproc); [[ $n -gt 2 ]] && p", false),
         ("[ $(id -u) -eq 0 ] && p", false),
         ("[ \"$(uname)\" = Linux ] && p", false),
@@ -266,6 +318,8 @@ fn builtins_that_are_only_asked_to_print() {
         ("history", false),
         ("history 20", false),
         ("history -r a", true),
+        ("unset HISTFILE", true),
+        ("unset x", false),
         ("hash", false),
         ("hash -p /tmp/x ls", true),
         ("compgen -c", false),

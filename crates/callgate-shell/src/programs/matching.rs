@@ -1,7 +1,7 @@
 //! Globs of tables, and the truth of conditions.
 
 use super::scan::{Given, Scan, is_many};
-use super::table::{Atom, Condition, Level, When};
+use super::table::{Atom, Condition, When};
 use crate::word::Word;
 
 /// What is known of a condition.
@@ -171,13 +171,23 @@ pub(super) fn truth_at(condition: &Condition, scan: &Scan<'_>, here: Option<&Giv
 fn atom_truth(atom: &Atom, scan: &Scan<'_>, here: Option<&Given<'_>>) -> Truth {
     match atom {
         Atom::Option(name) => {
-            let given = given(name, scan).any(|given| !given.negated);
-            if given { Truth::Yes } else { Truth::No }
+            if scan.has(name) {
+                Truth::Yes
+            } else {
+                Truth::No
+            }
         }
         Atom::Value(name, glob) => {
             let mut found = Truth::No;
-            let here = here.filter(|given| given.form.names.contains(name));
-            for given in given(name, scan).filter(|given| here.is_none_or(|here| std::ptr::eq(*given, here))) {
+            let named = |given: &&Given<'_>| given.form.names.contains(name);
+            let here = here.filter(named);
+            let all = if here.is_none() { Some(scan.given()) } else { None };
+            let Some(level) = scan.level_of(name) else {
+                return Truth::No;
+            };
+            let candidates = here.into_iter().chain(all.into_iter().flatten());
+            for given in candidates.filter(|given| given.level == level && named(given)) {
+                crate::work::count(1);
                 match given.values.first().map(|(word, _)| word.as_ref()) {
                     Some(Word::Known(text)) if matches_loosely(glob, text) => return Truth::Yes,
                     Some(Word::Known(_)) => {}
@@ -210,15 +220,6 @@ fn atom_truth(atom: &Atom, scan: &Scan<'_>, here: Option<&Given<'_>>) -> Truth {
             }
         }
     }
-}
-
-/// The times an option was given that the innermost level with such an option declares.
-fn given<'s, 't>(name: &'s str, scan: &'s Scan<'t>) -> impl Iterator<Item = &'s Given<'t>> {
-    let named = move |given: &&Given<'t>| given.form.names.iter().any(|other| other == name);
-    let declares = |level: &&Level| level.index.find(&level.options, name).is_some();
-    // Few options are given, and fewer of them are asked for.
-    let level = if scan.given().any(|given| named(&given)) { scan.levels.iter().rposition(declares) } else { None };
-    scan.given().filter(move |given| Some(given.level) == level && named(given))
 }
 
 #[cfg(test)]

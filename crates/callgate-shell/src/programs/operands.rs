@@ -8,12 +8,26 @@ use std::borrow::Cow;
 /// What the operands of an `args` line are.
 #[derive(Debug, PartialEq, Eq, Default)]
 pub(super) struct Placement<'t> {
-    /// Operands and a role each may have; an operand may be there several times.
-    pub(super) roles: Vec<(usize, &'t Role)>,
+    /// Operands and a role each may have, in the order of the operands; one may be there several times.
+    roles: Vec<(usize, &'t Role)>,
     /// Where a command starts that takes all that follows.
     pub(super) rest: Option<(usize, &'t Role)>,
     /// What is wrong with them.
     pub(super) doubt: Option<&'static str>,
+}
+
+impl<'t> Placement<'t> {
+    /// The roles that an operand may have.
+    pub(super) fn roles(&self, operand: usize) -> impl Iterator<Item = &'t Role> {
+        let from = self.roles.partition_point(|(place, _)| *place < operand);
+        let rest = self.roles.get(from..).unwrap_or_default();
+        rest.iter().take_while(move |(place, _)| *place == operand).map(|(_, role)| *role)
+    }
+
+    /// The operands that may have this role.
+    pub(super) fn operands(&self, role: &Role) -> impl Iterator<Item = usize> {
+        self.roles.iter().filter(move |(_, other)| std::ptr::eq(*other, role)).map(|(place, _)| *place)
+    }
 }
 
 /// Gives operands their roles.
@@ -63,19 +77,28 @@ fn place_uncertain<'t>(slots: &'t [Slot], operands: &[Cow<'_, Word>]) -> Placeme
     if !slots.iter().any(repeats) && slots.iter().any(matters) {
         placement.doubt = Some("there may be more operands than are known");
     }
+    // How many words before and behind stand for exactly one.
+    let singles = operands.iter().filter(|word| !is_many(word)).count();
+    let mut least_before = 0usize;
     for (index, word) in operands.iter().enumerate() {
-        let before = operands.get(..index).unwrap_or_default();
-        let after = operands.get(index + 1..).unwrap_or_default();
-        let least_before = before.iter().filter(|word| !is_many(word)).count();
-        let least_after = after.iter().filter(|word| !is_many(word)).count();
-        if !is_many(word) {
+        crate::work::count(1);
+        let single = !is_many(word);
+        let before = index;
+        let after = operands.len().saturating_sub(index).saturating_sub(1);
+        let least_after = singles.saturating_sub(least_before).saturating_sub(usize::from(single));
+        let sure_before = least_before == before;
+        let sure_after = least_after == after;
+        least_before = least_before.saturating_add(usize::from(single));
+        let least_before = least_before.saturating_sub(usize::from(single));
+        if single {
             let front = slots.get(..=index).unwrap_or_default();
-            if !before.iter().any(|word| is_many(word)) && !front.is_empty() && front.iter().all(certain) {
+            if sure_before && !front.is_empty() && front.iter().all(certain) {
                 placement.roles.extend(front.last().map(|slot| (index, &slot.role)));
                 continue;
             }
-            let back = slots.len().checked_sub(after.len() + 1).and_then(|from| slots.get(from..)).unwrap_or_default();
-            if !after.iter().any(|word| is_many(word)) && !back.is_empty() && back.iter().all(certain) {
+            let back = slots.len().checked_sub(after.saturating_add(1));
+            let back = back.and_then(|from| slots.get(from..)).unwrap_or_default();
+            if sure_after && !back.is_empty() && back.iter().all(certain) {
                 placement.roles.extend(back.first().map(|slot| (index, &slot.role)));
                 continue;
             }
@@ -88,9 +111,8 @@ fn place_uncertain<'t>(slots: &'t [Slot], operands: &[Cow<'_, Word>]) -> Placeme
             // Slots that must be filled leave no room for a word whose place is certain.
             let needed =
                 |slots: &[Slot]| slots.iter().filter(|slot| certain(slot) || slot.repeat == Repeat::Some).count();
-            let fixed = |words: &[Cow<'_, Word>]| !is_many(word) && !words.iter().any(|word| is_many(word));
-            let crowded_left = fixed(before) && needed(slots.get(..place).unwrap_or_default()) > before.len();
-            let crowded_right = fixed(after) && needed(slots.get(place + 1..).unwrap_or_default()) > after.len();
+            let crowded_left = single && sure_before && needed(slots.get(..place).unwrap_or_default()) > before;
+            let crowded_right = single && sure_after && needed(slots.get(place + 1..).unwrap_or_default()) > after;
             if !too_early && !too_late && !crowded_left && !crowded_right {
                 placement.roles.push((index, &slot.role));
             }

@@ -3,7 +3,7 @@
 use super::collect::{Collector, joined};
 use super::custom;
 use super::matching::{Truth, chosen, truth, truth_at};
-use super::operands::{Placement, place};
+use super::operands::place;
 use super::paths;
 use super::scan::{Event, Given, Scan, scan};
 use super::table::{Level, Output, Role, RoleKind, Style, Table};
@@ -136,11 +136,16 @@ pub(super) fn apply(scan: &Scan<'_>, collector: &mut Collector<'_>) -> Stream {
                 };
                 let because = nth_operand(*index);
                 for placement in &placements {
-                    for (_, role) in placement.roles.iter().filter(|(place, _)| place == index) {
-                        match whole_code(placement, role, &scan.operands) {
-                            Some((first, code)) if first == *index => collector.role(&code, role, &because),
-                            Some(_) => {}
-                            None => collector.role(word, role, &because),
+                    for role in placement.roles(*index) {
+                        crate::work::count(1);
+                        match in_one_piece(role) {
+                            true if placement.operands(role).next() == Some(*index) => {
+                                let places = placement.operands(role).filter_map(|place| scan.operands.get(place));
+                                let words: Vec<Word> = places.map(|word| word.as_ref().clone()).collect();
+                                collector.role(&joined(&words), role, &because);
+                            }
+                            true => {}
+                            false => collector.role(word, role, &because),
                         }
                     }
                     if let Some((_, role)) = placement.rest.filter(|(start, _)| start == index) {
@@ -206,13 +211,8 @@ fn value_roles<'t>(scan: &Scan<'t>, given: &Given<'t>, own: &'t Role) -> Vec<&'t
 }
 
 /// Code that comes in several operands, which together are one command (`redis-cli DEL key`).
-fn whole_code(placement: &Placement<'_>, role: &Role, operands: &[Cow<'_, Word>]) -> Option<(usize, Word)> {
-    if !matches!(&role.kind, RoleKind::Code(language) if language == "redis") {
-        return None;
-    }
-    let places = placement.roles.iter().filter(|(_, other)| std::ptr::eq(*other, role)).map(|(place, _)| *place);
-    let words: Vec<Word> = places.clone().filter_map(|place| Some(operands.get(place)?.as_ref().clone())).collect();
-    Some((places.min()?, joined(&words)))
+fn in_one_piece(role: &Role) -> bool {
+    matches!(&role.kind, RoleKind::Code(language) if language == "redis")
 }
 
 /// Options that make operands trees do not make their own values trees.
@@ -251,6 +251,7 @@ fn stdout(output: Option<Output>, collector: &Collector<'_>) -> Stream {
         Some(Output::Program) => Stream::Names(vec!["/usr/bin".to_owned()]),
         Some(Output::Word) => Stream::Word,
         Some(Output::Number) => Stream::Number,
+        Some(Output::Integer) => Stream::Integer,
         Some(Output::Numbers) => Stream::Numbers,
         Some(Output::Fetched) => Stream::Fetched,
         Some(Output::Unknown) => Stream::Unknown,

@@ -364,6 +364,8 @@ pub enum Output {
     Word,
     /// One whole number in digits.
     Number,
+    /// One whole number, which may be below zero.
+    Integer,
     /// Whole numbers in digits, any number of them.
     Numbers,
     /// Local data.

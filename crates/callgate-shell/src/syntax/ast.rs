@@ -148,7 +148,7 @@ pub enum Argument {
     /// A plain word.
     Word(Word),
     /// `declare a=(…)`: the array is no word.
-    Assignment(Assignment),
+    Assignment(Box<Assignment>),
 }
 
 /// `name=value`, `name[index]+=value`, `name=(…)`

@@ -129,7 +129,8 @@ impl Parser<'_> {
             }
             prefixed = true;
         }
-        let mut commands = Vec::new();
+        // Most pipelines have one command, and commands are large.
+        let mut commands = Vec::with_capacity(1);
         self.skip_to_token();
         let bare = matches!(self.peek(), None | Some(b'\n' | b';')) && prefixed;
         if bare {

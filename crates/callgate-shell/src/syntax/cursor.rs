@@ -219,6 +219,9 @@ impl<'s> Parser<'s> {
 
     /// Skips spaces, tabs and line continuations.
     pub fn skip_blanks(&mut self) {
+        if !matches!(self.peek(), Some(b' ' | b'\t' | b'\\')) {
+            return;
+        }
         let bytes = self.rest().as_bytes();
         let mut count = 0usize;
         loop {

@@ -43,7 +43,8 @@ pub struct Limits {
     pub depth: usize,
     /// How many words, expansions and commands may be read.
     pub nodes: usize,
-    /// How many commands may be evaluated, each round of a loop and each call counted.
+    /// How many commands may be evaluated, each round of a loop and each call counted. Sixteen words, or four kilobytes of
+    /// them, count as one more.
     pub steps: usize,
     /// How many words a brace expansion, and how many rounds a loop may be unrolled to.
     pub unrolled: usize,
@@ -51,7 +52,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { bytes: 1 << 20, depth: 60, nodes: 400_000, steps: 4_000, unrolled: 64 }
+        Limits { bytes: 1 << 18, depth: 60, nodes: 100_000, steps: 4_000, unrolled: 64 }
     }
 }
 

@@ -15,6 +15,7 @@ impl Parser<'_> {
         let start = self.position;
         let mut assignments = Vec::new();
         let mut words: Vec<Argument> = Vec::new();
+        let mut declares = false;
         let mut redirections = Vec::new();
         loop {
             self.skip_blanks();
@@ -35,10 +36,14 @@ impl Parser<'_> {
             if words.is_empty() {
                 match self.assignment()? {
                     Some(assignment) => assignments.push(assignment),
-                    None => words.push(Argument::Word(self.word()?)),
+                    None => {
+                        let word = self.word()?;
+                        declares = word.plain().is_some_and(|name| DECLARATIONS.contains(&name));
+                        words.push(Argument::Word(word));
+                    }
                 }
             } else {
-                words.push(self.argument(&words)?);
+                words.push(self.argument(declares)?);
             }
         }
         if assignments.is_empty() && words.is_empty() && redirections.is_empty() {
@@ -55,17 +60,13 @@ impl Parser<'_> {
     }
 
     /// An argument; those of declarations may be arrays.
-    fn argument(&mut self, words: &[Argument]) -> Parsed<Argument> {
-        let declares = match words.first() {
-            Some(Argument::Word(word)) => word.plain().is_some_and(|name| DECLARATIONS.contains(&name)),
-            _ => false,
-        };
+    fn argument(&mut self, declares: bool) -> Parsed<Argument> {
         if declares {
             let length = name_length(self.rest());
             let behind = self.rest().get(length..).unwrap_or("");
             let array = length > 0 && (behind.starts_with("=(") || behind.starts_with("+=("));
             if array && let Some(assignment) = self.assignment()? {
-                return Ok(Argument::Assignment(assignment));
+                return Ok(Argument::Assignment(Box::new(assignment)));
             }
         }
         self.word().map(Argument::Word)
@@ -179,6 +180,9 @@ impl Parser<'_> {
 
     /// The redirection that stands here, if one does.
     pub fn redirection(&mut self) -> Parsed<Option<Redirection>> {
+        if !matches!(self.peek(), Some(b'0'..=b'9' | b'{' | b'<' | b'>' | b'&')) {
+            return Ok(None);
+        }
         let start = self.position;
         let rest = self.rest();
         let (descriptor, length) = match rest.as_bytes().first() {

@@ -33,9 +33,17 @@ pub(super) fn push_text(parts: &mut Vec<Part>, text: &str, quoted: bool) {
     match (parts.last_mut(), quoted) {
         (Some(Part::Literal(last)), false) => last.push_str(text),
         (Some(Part::Quoted(last)), true) => last.push_str(text),
-        (_, false) => parts.push(Part::Literal(text.to_owned())),
-        (_, true) => parts.push(Part::Quoted(text.to_owned())),
+        (_, false) => push_part(parts, Part::Literal(text.to_owned())),
+        (_, true) => push_part(parts, Part::Quoted(text.to_owned())),
     }
+}
+
+/// Adds a part. Most words have just one: room for more is made when it is needed.
+pub(super) fn push_part(parts: &mut Vec<Part>, part: Part) {
+    if parts.capacity() == 0 {
+        parts.reserve_exact(1);
+    }
+    parts.push(part);
 }
 
 impl Parser<'_> {
@@ -85,9 +93,9 @@ impl Parser<'_> {
         match byte {
             b'\\' => self.escape(parts),
             b'\'' => self.single_quotes(parts)?,
-            b'"' => parts.push(self.double_quotes()?),
+            b'"' => push_part(parts, self.double_quotes()?),
             b'$' => self.dollar(parts, false)?,
-            b'`' => parts.push(self.backticks(false)?),
+            b'`' => push_part(parts, self.backticks(false)?),
             _ => {
                 let length = self
                     .rest()

@@ -82,12 +82,11 @@ impl Place<'_> {
                     && level.args.len() == 1
                     && level.subs.is_empty()
         };
-        self.levels.last().is_some_and(|level| {
-            level.style != Style::None
-                && !ENDLESS.contains(&self.name.as_str())
-                && !(matches!(level.style, Style::Custom(_)) && level.options.is_empty())
-                && !opaque(level)
-        })
+        let custom = |level: &Level| matches!(level.style, Style::Custom(_)) && level.options.is_empty();
+        let endless = ENDLESS.contains(&self.name.as_str());
+        self.levels
+            .last()
+            .is_some_and(|level| level.style != Style::None && !endless && !custom(level) && !opaque(level))
     }
 
     /// All options that count here.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::options::{Takes, options_of};
+use super::options::{Stated, Takes, options_of};
 
 /// Programs that print and end on `--help`, whatever else.
 pub const SAFE: &str = "arch b2sum base32 base64 basename basenc cat chgrp chmod chown cksum comm cp csplit cut date dd df dir \
@@ -50,7 +50,7 @@ pub fn output(program: &Path, arguments: &[&str]) -> Option<String> {
 }
 
 /// The options that a line of help is about: `  -k, --key=KEYDEF   sort by a key`.
-pub fn options_of_line(line: &str) -> Vec<(String, Option<Takes>)> {
+pub fn options_of_line(line: &str) -> Vec<Stated> {
     let text = line.trim_start();
     if line.len() - text.len() > 8 || !text.starts_with('-') {
         return Vec::new();
@@ -68,7 +68,7 @@ pub fn options_of_line(line: &str) -> Vec<(String, Option<Takes>)> {
 }
 
 /// The options of git's subcommands, as git's own completion asks for them: name and whether it is followed by `=`.
-pub fn git_options(git: &Path) -> Vec<(String, Vec<(String, Option<Takes>)>)> {
+pub fn git_options(git: &Path) -> Vec<(String, Vec<Stated>)> {
     let commands = output(git, &["--list-cmds=parseopt"]).unwrap_or_default();
     commands
         .split_whitespace()

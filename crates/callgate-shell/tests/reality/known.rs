@@ -27,25 +27,24 @@ const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/reality/known.txt
 
 impl Known {
     /// Reads `known.txt`: a line `PACKAGE VERSION`, below it, indented, the differences.
-    pub fn read() -> Known {
-        Known::parse(&std::fs::read_to_string(FILE).unwrap_or_default())
+    pub fn read() -> Result<Known, String> {
+        Known::parse(&std::fs::read_to_string(FILE).map_err(|error| error.to_string())?)
     }
 
-    fn parse(text: &str) -> Known {
+    fn parse(text: &str) -> Result<Known, String> {
         let mut known: BTreeMap<String, (String, BTreeSet<String>)> = BTreeMap::new();
-        let mut current = None;
+        let mut current = String::new();
         for line in text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#')) {
             if let Some(difference) = line.strip_prefix("  ") {
-                let (_, differences): &mut (String, BTreeSet<String>) =
-                    current.as_ref().and_then(|name| known.get_mut(name)).expect("a package comes first");
+                let (_, differences) = known.get_mut(&current).ok_or("a package comes first")?;
                 differences.insert(difference.to_owned());
             } else {
-                let (name, version) = line.split_once(' ').expect("PACKAGE VERSION");
+                let (name, version) = line.split_once(' ').ok_or("a package has a version")?;
                 known.insert(name.to_owned(), (version.to_owned(), BTreeSet::new()));
-                current = Some(name.to_owned());
+                name.clone_into(&mut current);
             }
         }
-        Known(known)
+        Ok(Known(known))
     }
 
     /// How many differences are accepted.

@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use callgate_shell::programs::Programs;
 use compare::{Place, place};
 use known::{Difference, Known};
-use options::Takes;
+use options::{Stated, Takes};
 use packages::{Package, packages, read_page};
 
 /// What the sources of one package say of each option of each program; where they disagree, the most they say, since pages
@@ -41,7 +41,7 @@ fn tables_know_what_programs_say_of_themselves() {
         sources += read_help(programs, package, &mut claims);
         found.push((package, differences(&claims)));
     }
-    let known = Known::read();
+    let known = Known::read().expect("known.txt has its form");
     if std::env::var_os("CALLGATE_RECORD_REALITY").is_some() {
         known.write(&found).expect("the list can be written");
         return;
@@ -153,7 +153,7 @@ fn claimed<'c, 't>(claims: &'c mut Claims<'t>, place: Place<'t>) -> &'c mut BTre
     &mut claims.entry(place.name.clone()).or_insert_with(|| (place, BTreeMap::new())).1
 }
 
-fn claim(claims: &mut BTreeMap<String, Option<Takes>>, options: impl IntoIterator<Item = (String, Option<Takes>)>) {
+fn claim(claims: &mut BTreeMap<String, Option<Takes>>, options: impl IntoIterator<Item = Stated>) {
     for (name, takes) in options {
         let said = claims.entry(name).or_default();
         *said = (*said).max(takes);

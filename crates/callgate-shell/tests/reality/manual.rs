@@ -3,12 +3,12 @@
 //! This is no formatter. It knows the ways in which pages tag their items: `.TP` and `.IP` of man, `.It` of mdoc, a
 //! paragraph that stands before an indented block (DocBook, AsciiDoc), and headings (podman).
 
-use super::options::{SLANTED, Takes, options_of};
+use super::options::{SLANTED, Stated, Takes, options_of};
 
 /// One item: the options, and the text about them.
 #[derive(Debug)]
 pub struct Item {
-    pub options: Vec<(String, Option<Takes>)>,
+    pub options: Vec<Stated>,
     pub text: String,
 }
 
@@ -198,9 +198,8 @@ fn plain(text: &str) -> String {
             }
             Some('*') => {
                 // The page of patch calls two dashes so.
-                if name(&mut characters) == "=" {
-                    out.push_str("--");
-                }
+                let string = name(&mut characters);
+                out.push_str(if string == "=" { "--" } else { "" });
             }
             Some('F' | 'm' | 'n') => {
                 name(&mut characters);

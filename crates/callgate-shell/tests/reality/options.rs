@@ -13,12 +13,15 @@ pub enum Takes {
     Value,
 }
 
+/// An option, and whether it takes a value: `None` where that is not said.
+pub type Stated = (String, Option<Takes>);
+
 /// Marks the place where a value starts in slanted type, which is how many pages show where a name ends.
 pub const SLANTED: char = '\u{1}';
 
 /// The options that one tag is about, and whether each takes a value: `None` where the tag does not say it of that name.
 /// Empty if the tag is not about options.
-pub fn options_of(tag: &str) -> Vec<(String, Option<Takes>)> {
+pub fn options_of(tag: &str) -> Vec<Stated> {
     let tag = tag.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut shown: Vec<(String, Takes)> = Vec::new();
     let mut rest = tag.trim_start_matches(SLANTED);
@@ -30,7 +33,7 @@ pub fn options_of(tag: &str) -> Vec<(String, Option<Takes>)> {
     }
     let most = shown.iter().map(|(_, takes)| *takes).max();
     let long: BTreeSet<&String> = shown.iter().map(|(name, _)| name).filter(|name| name.starts_with("--")).collect();
-    let mut options: Vec<(String, Option<Takes>)> = Vec::new();
+    let mut options: Vec<Stated> = Vec::new();
     for (name, takes) in &shown {
         let again: Vec<Takes> = shown.iter().filter(|(other, _)| other == name).map(|(_, takes)| *takes).collect();
         let takes = if again.iter().any(|other| other != takes) {
@@ -130,7 +133,8 @@ fn value(text: &str) -> (Takes, &str) {
 #[test]
 fn tags_are_understood() {
     let (nothing, perhaps, value) = (Some(Takes::Nothing), Some(Takes::Perhaps), Some(Takes::Value));
-    let cases: &[(&str, &[(&str, Option<Takes>)])] = &[
+    type Expected<'a> = &'a [(&'a str, Option<Takes>)];
+    let cases: &[(&str, Expected<'_>)] = &[
         ("-k, --key=KEYDEF", &[("-k", value), ("--key", value)]),
         ("--color[=WHEN]", &[("--color", perhaps)]),
         ("-A NUM, --after-context=NUM", &[("-A", value), ("--after-context", value)]),

@@ -1,10 +1,11 @@
 //! "Always": a readable rule, with its date, at the top of the user's policy file.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, Write as _};
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{FlockOperation, flock};
 use thiserror::Error;
 
 /// What a policy file that did not exist begins with.
@@ -83,33 +84,42 @@ fn indented(rule: &str, spaces: usize) -> String {
     rule.lines().map(|line| format!("{}{line}\n", " ".repeat(spaces))).collect()
 }
 
-/// Adds a rule to a policy file, which is made if it is not there. `check` reads the new text and says whether the call would pass
-/// now, or why not; only then the file is replaced, in one step.
-pub fn add_rule(path: &Path, rule: &str, check: &dyn Fn(&str) -> Result<(), String>) -> Result<(), AlwaysError> {
+/// Adds a rule to a policy file, which is made if it is not there. Before the file is replaced, in one step, `check` is given the
+/// new one, which lies beside it: it reads it as the other would be read and says whether the call would pass now, or why not.
+/// Of several who add rules at the same time, each waits for the other.
+pub fn add_rule(path: &Path, rule: &str, check: &dyn Fn(&Path) -> Result<(), String>) -> Result<(), AlwaysError> {
     let failed = |error: io::Error| AlwaysError::File { path: path.to_owned(), error };
     // Through a link, so that a policy kept elsewhere stays linked.
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let directory = target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    fs::create_dir_all(directory).map_err(failed)?;
+    let directory = File::open(directory).map_err(failed)?;
+    flock(&directory, FlockOperation::LockExclusive).map_err(|error| failed(error.into()))?;
     let (text, mode) = match fs::read_to_string(&target) {
         Ok(text) => (text, fs::metadata(&target).map_err(failed)?.permissions().mode()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => (NEW_FILE.to_owned(), 0o600),
         Err(error) => return Err(failed(error)),
     };
     let text = insert_rule(&text, rule).ok_or_else(|| AlwaysError::Form(path.to_owned()))?;
-    check(&text).map_err(AlwaysError::Useless)?;
-    let directory = target.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(directory).map_err(failed)?;
-    let beside = target.with_extension(format!("new-{}", std::process::id()));
+    let beside = Beside(target.with_extension(format!("new-{}", std::process::id())));
     let write = || {
-        let mut file = fs::OpenOptions::new().write(true).create_new(true).open(&beside)?;
+        let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside.0)?;
         file.set_permissions(fs::Permissions::from_mode(mode & 0o777))?;
         file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&beside, &target)?;
-        fs::File::open(directory)?.sync_all()
+        file.sync_all()
     };
-    write().map_err(|error| {
-        // Whatever is left of the attempt is of no use.
-        let _ = fs::remove_file(&beside);
-        failed(error)
-    })
+    write().map_err(failed)?;
+    check(&beside.0).map_err(AlwaysError::Useless)?;
+    fs::rename(&beside.0, &target).map_err(failed)?;
+    directory.sync_all().map_err(failed)
+}
+
+/// A file that is of no use unless it replaces another.
+struct Beside(PathBuf);
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        // gone already if it has replaced the other
+        let _ = fs::remove_file(&self.0);
+    }
 }

@@ -1,13 +1,13 @@
 //! Questions that wait, and their answers, each given once.
 
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
-use super::{Answer, ApprovalId, AskError, Channel, Outcome, Question};
+use super::approver::ask_guarded;
+use super::{Answer, ApprovalId, Approver, AskError, Outcome, Question};
 use crate::clock::Timestamp;
 use crate::monitor::{Monitor, Monitors, Standard};
 use crate::store::{Settling, Store, StoreError};
@@ -61,39 +61,47 @@ impl Coordinator {
         Coordinator::with_primitives(store)
     }
 
-    /// Puts a question to a channel and to everyone who looks into the store; the first answer counts. Blocks until there
+    /// Puts a question to an approver and to everyone who looks into the store; the first answer counts. Blocks until there
     /// is one or the time is over.
-    ///
-    /// The channel is asked in a thread of its own, so that neither a channel that hangs nor one that panics holds up the caller.
-    pub fn ask(&self, question: &Question, channel: &Arc<dyn Channel>) -> Result<Outcome, StoreError> {
+    pub fn ask(&self, question: &Question, approver: &Arc<dyn Approver>) -> Result<Outcome, StoreError> {
         let begin = Instant::now();
-        let time = question.asked_at.until(question.deadline);
+        self.put(question, approver)?;
+        self.wait(&question.id, question.time().saturating_sub(begin.elapsed()))
+    }
+
+    /// Puts a question, without waiting for the answer.
+    ///
+    /// The approver is asked in a thread of its own, so that neither one that hangs nor one that panics holds up the caller.
+    pub fn put(&self, question: &Question, approver: &Arc<dyn Approver>) -> Result<(), StoreError> {
         self.open(question)?;
         let asking = {
-            let (coordinator, channel, question) = (self.clone(), Arc::clone(channel), question.clone());
-            move || coordinator.put(&question, channel.as_ref())
+            let (coordinator, approver, question) = (self.clone(), Arc::clone(approver), question.clone());
+            move || coordinator.ask_here(&question, approver.as_ref())
         };
         let thread = std::thread::Builder::new().name("callgate-approver".into()).spawn(asking);
         if let Err(error) = thread {
             let outcome = Outcome::Unanswerable(format!("nobody could be asked: {error}"));
             self.settle(&question.id, &outcome)?;
         }
-        self.wait(&question.id, time.saturating_sub(begin.elapsed()))
+        Ok(())
     }
 
-    /// Asks a channel and settles the question with what it says.
-    fn put(&self, question: &Question, channel: &dyn Channel) {
+    /// Asks an approver and settles the question with what it says.
+    fn ask_here(&self, question: &Question, approver: &dyn Approver) {
         let open = || matches!(self.store.entry(&question.id), Ok(Some(entry)) if entry.outcome.is_none());
-        let answered = catch_unwind(AssertUnwindSafe(|| channel.ask(question, &open)));
-        let outcome = match answered {
-            Ok(Ok(answer)) => Outcome::Answered(answer),
-            // Nobody has said anything: the question stays open for others until its time is over.
-            Ok(Err(AskError::Closed | AskError::TimedOut)) => return,
-            Ok(Err(error)) => Outcome::Unanswerable(error.to_string()),
-            Err(_) => Outcome::Unanswerable("the approver failed".into()),
+        self.take(&question.id, ask_guarded(approver, question, &open));
+    }
+
+    /// Takes what an approver says. If it cannot be settled, whoever waits finds nothing and refuses when the time is over.
+    pub(super) fn take(&self, id: &ApprovalId, said: Result<Answer, AskError>) {
+        let outcome = match said {
+            Ok(answer) => Outcome::Answered(answer),
+            // Somebody else answers: the question stays open until its time is over.
+            Err(AskError::Closed) => return,
+            Err(AskError::TimedOut) => Outcome::TimedOut,
+            Err(error) => Outcome::Unanswerable(error.to_string()),
         };
-        // If it cannot be settled, whoever waits finds nothing and refuses when the time is over.
-        let _ = self.settle(&question.id, &outcome);
+        let _ = self.settle(id, &outcome);
     }
 }
 

@@ -1,8 +1,12 @@
 //! One question from ask to answer: what is known already, and else somebody is asked.
 
 use std::sync::Arc;
+use std::time::Instant;
 
-use super::{ApprovalDecision, Channel, Coordinator, Mode, Outcome, Proposal, Question, Remembered};
+use super::{
+    ApprovalDecision, Approver, AsyncApprover, Automatic, Coordinator, Exec, MAXIMUM_QUESTION, Mode, Outcome, Proposal,
+    Question, Remembered,
+};
 use crate::clock::Timestamp;
 use crate::grant::{Demand, GrantId};
 use crate::store::{MemoryStore, Store, StoreError};
@@ -39,6 +43,10 @@ pub struct Settlement {
 }
 
 impl Settlement {
+    pub(super) fn unanswerable(why: &str) -> Self {
+        Settlement { outcome: Outcome::Unanswerable(why.to_owned()), how: How::Asked }
+    }
+
     fn of_error(error: StoreError) -> Self {
         Settlement { outcome: Outcome::Unanswerable(error.to_string()), how: How::Store(error) }
     }
@@ -52,17 +60,35 @@ impl Settlement {
 pub struct Approvals {
     store: Arc<dyn Store>,
     coordinator: Coordinator,
-    channel: Arc<dyn Channel>,
+    asks: Asks,
     mode: Mode,
 }
 
+/// Who is asked.
+#[derive(Clone)]
+pub(super) enum Asks {
+    /// One that waits.
+    Waiting(Arc<dyn Approver>),
+    /// One that is awaited.
+    Awaited(Arc<dyn AsyncApprover>),
+}
+
 impl Approvals {
-    /// Asks through a channel, keeps what is decided in a store.
-    pub fn new(store: Arc<dyn Store>, channel: Arc<dyn Channel>) -> Self {
-        Approvals { coordinator: Coordinator::new(Arc::clone(&store)), store, channel, mode: Mode::default() }
+    /// Asks an approver, keeps what is decided in a store.
+    pub fn new(store: Arc<dyn Store>, approver: Arc<dyn Approver>) -> Self {
+        Approvals::asking(store, Asks::Waiting(approver))
     }
 
-    /// Asks through a channel; what is decided lives and dies with this process.
+    /// The same with an approver that is awaited, for [`Gate::check_async`](crate::gate::Gate::check_async).
+    pub fn awaiting(store: Arc<dyn Store>, approver: Arc<dyn AsyncApprover>) -> Self {
+        Approvals::asking(store, Asks::Awaited(approver))
+    }
+
+    fn asking(store: Arc<dyn Store>, asks: Asks) -> Self {
+        Approvals { coordinator: Coordinator::new(Arc::clone(&store)), store, asks, mode: Mode::default() }
+    }
+
+    /// Asks an approver; what is decided lives and dies with this process.
     ///
     /// ```
     /// use callgate::approvals::{Approvals, RuleBasedApprovalProvider};
@@ -74,7 +100,7 @@ impl Approvals {
     /// # drop(gate);
     /// # Ok::<(), callgate::policy::PolicyError>(())
     /// ```
-    pub fn in_memory(channel: impl Channel + 'static) -> Self {
+    pub fn in_memory(channel: impl Approver + 'static) -> Self {
         Approvals::new(Arc::new(MemoryStore::new()), Arc::new(channel))
     }
 
@@ -106,11 +132,11 @@ impl Approvals {
 
     /// Asks again about everything in a session, blanket and single tools alike.
     pub fn disable_auto_approve(&self, session: &str) -> Result<(), StoreError> {
-        self.store.set_automatic(session, &super::Automatic::default())
+        self.store.set_automatic(session, &Automatic::default())
     }
 
     /// What a session answers by itself.
-    pub fn auto_approve_status(&self, session: &str) -> Result<super::Automatic, StoreError> {
+    pub fn auto_approve_status(&self, session: &str) -> Result<Automatic, StoreError> {
         self.store.automatic(session)
     }
 
@@ -130,9 +156,39 @@ impl Approvals {
         self.look_up(question, demands, covered).unwrap_or_else(|error| Some(Settlement::of_error(error)))
     }
 
-    /// Puts a question to the channel and remembers what is decided.
+    /// Puts a question to the approver, waits, and remembers what is decided.
     pub fn ask(&self, question: &Question) -> Settlement {
-        self.put(question).unwrap_or_else(Settlement::of_error)
+        match &self.asks {
+            Asks::Waiting(approver) => self
+                .put(question, approver)
+                .and_then(|asked| self.wait(question, asked))
+                .unwrap_or_else(|refused| refused),
+            Asks::Awaited(_) => {
+                Settlement::unanswerable("nobody can be asked: the approver is asynchronous, the check is not")
+            }
+        }
+    }
+
+    pub(super) fn asks(&self) -> &Asks {
+        &self.asks
+    }
+
+    /// From here on the question can be answered. When that was.
+    pub(super) fn put(&self, question: &Question, approver: &Arc<dyn Approver>) -> Result<Instant, Settlement> {
+        let begin = Instant::now();
+        if serde_json::to_vec(question).map_or(true, |text| text.len() > MAXIMUM_QUESTION) {
+            return Err(Settlement::unanswerable("the request is too large for anybody to judge it"));
+        }
+        self.coordinator.put(question, approver).map_err(Settlement::of_error)?;
+        Ok(begin)
+    }
+
+    /// Waits for the answer to a question that was asked then.
+    pub(super) fn wait(&self, question: &Question, asked: Instant) -> Result<Settlement, Settlement> {
+        let left = question.time().saturating_sub(asked.elapsed());
+        let outcome = self.coordinator.wait(&question.id, left).map_err(Settlement::of_error)?;
+        self.remember(question, &outcome).map_err(Settlement::of_error)?;
+        Ok(Settlement { outcome, how: How::Asked })
     }
 
     fn look_up(
@@ -174,31 +230,38 @@ impl Approvals {
         Ok(None)
     }
 
-    fn put(&self, question: &Question) -> Result<Settlement, StoreError> {
-        let outcome = self.coordinator.ask(question, &self.channel)?;
-        if let (Outcome::Answered(answer), Some(session)) = (&outcome, &question.session) {
-            match answer.decision {
-                ApprovalDecision::ApprovedForSession => {
-                    let proposal: Option<Proposal> =
-                        answer.proposal.and_then(|index| question.proposals.get(index)).cloned();
-                    let what = proposal.map(Remembered::Rule).or(question.key.map(Remembered::Request));
-                    if let Some(what) = what {
-                        self.store.remember(session, &what)?;
-                    }
+    /// What an answer means for the rest of the session. What cannot be remembered is not reported as decided.
+    fn remember(&self, question: &Question, outcome: &Outcome) -> Result<(), StoreError> {
+        let (Outcome::Answered(answer), Some(session)) = (outcome, &question.session) else { return Ok(()) };
+        match answer.decision {
+            ApprovalDecision::ApprovedForSession => {
+                let proposal: Option<Proposal> =
+                    answer.proposal.and_then(|index| question.proposals.get(index)).cloned();
+                match proposal.map(Remembered::Rule).or(question.key.map(Remembered::Request)) {
+                    Some(what) => self.store.remember(session, &what),
+                    None => Ok(()),
                 }
-                ApprovalDecision::Denied => {
-                    if let Some(key) = &question.key {
-                        self.store.add_denial(session, key)?;
-                    }
-                }
-                ApprovalDecision::Approved | ApprovalDecision::Abort => {}
             }
+            ApprovalDecision::Denied => match &question.key {
+                Some(key) => self.store.add_denial(session, key).map(|_| ()),
+                None => Ok(()),
+            },
+            ApprovalDecision::Approved | ApprovalDecision::Abort => Ok(()),
         }
-        Ok(Settlement { outcome, how: How::Asked })
     }
 
-    /// Remembers that a running program was approved, so that what is typed into it later is not asked about again.
-    pub fn cover_exec(&self, session: &str, exec: &str) -> Result<(), StoreError> {
-        self.store.remember(session, &Remembered::Exec(exec.to_owned()))
+    /// Remembers a program that was started with a permit. How far that covers what is typed into it later, the policy says.
+    pub fn cover_exec(&self, session: &str, exec: Exec) -> Result<(), StoreError> {
+        self.store.remember(session, &Remembered::Exec(exec))
+    }
+
+    /// Whether what is typed into a running program are commands: every program that went by this id is a shell.
+    pub fn is_shell(&self, session: &str, id: &str) -> Result<bool, StoreError> {
+        let remembered = self.store.remembered(session)?;
+        let mut running = remembered.iter().filter_map(|what| match what {
+            Remembered::Exec(exec) if exec.id == id => Some(exec.shell),
+            _ => None,
+        });
+        Ok(running.next() == Some(true) && running.all(|shell| shell))
     }
 }

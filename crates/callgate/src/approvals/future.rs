@@ -4,7 +4,10 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use super::{ApprovalId, Approvals, How, Outcome, Question, Settlement};
+use super::approver::Guarded;
+use super::channel::Elsewhere;
+use super::desk::Asks;
+use super::{ApprovalId, Approvals, Approver, Question, Settlement};
 
 #[derive(Default)]
 struct Slot {
@@ -17,22 +20,38 @@ pub struct Settling {
     approvals: Approvals,
     id: ApprovalId,
     slot: Arc<Mutex<Slot>>,
+    /// What an approver that is awaited will say; `None` once it has said it, or if another one is asked.
+    asking: Option<Guarded>,
     done: bool,
 }
 
 impl Approvals {
-    /// Puts a question to the channel and waits in a thread of its own.
+    /// Puts a question to the approver. A thread of its own waits, for the approver or for whoever else answers.
     pub fn ask_async(&self, question: Question) -> Settling {
         let slot = Arc::new(Mutex::new(Slot::default()));
-        let settling =
-            Settling { approvals: self.clone(), id: question.id.clone(), slot: Arc::clone(&slot), done: false };
-        let (approvals, there) = (self.clone(), Arc::clone(&slot));
-        let asking = move || deliver(&there, approvals.ask(&question));
-        if let Err(error) = std::thread::Builder::new().name("callgate-waiter".into()).spawn(asking) {
-            let outcome = Outcome::Unanswerable(format!("nobody could be asked: {error}"));
-            deliver(&slot, Settlement { outcome, how: How::Asked });
+        let (waited_for, asking): (Arc<dyn Approver>, _) = match self.asks() {
+            Asks::Waiting(approver) => (Arc::clone(approver), None),
+            Asks::Awaited(approver) => {
+                let (approver, question) = (Arc::clone(approver), question.clone());
+                let answer = async move { approver.ask(&question).await };
+                (Arc::new(Elsewhere), Some(Guarded(Box::pin(answer))))
+            }
+        };
+        let id = question.id.clone();
+        // Asked before anybody is awaited, so that an answer finds the question.
+        match self.put(&question, &waited_for) {
+            Ok(asked) => {
+                let (approvals, there) = (self.clone(), Arc::clone(&slot));
+                let waiting = move || {
+                    deliver(&there, approvals.wait(&question, asked).unwrap_or_else(|refused| refused));
+                };
+                if let Err(error) = std::thread::Builder::new().name("callgate-waiter".into()).spawn(waiting) {
+                    deliver(&slot, Settlement::unanswerable(&format!("nobody could be asked: {error}")));
+                }
+            }
+            Err(refused) => deliver(&slot, refused),
         }
-        settling
+        Settling { approvals: self.clone(), id, slot, asking, done: false }
     }
 }
 
@@ -51,6 +70,13 @@ impl Future for Settling {
     type Output = Settlement;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Settlement> {
+        if let Some(asking) = &mut self.asking
+            && let Poll::Ready(said) = Pin::new(asking).poll(context)
+        {
+            self.asking = None;
+            // The thread that waits sees it and delivers, as it does for every other answer.
+            self.approvals.coordinator().take(&self.id, said);
+        }
         let slot = Arc::clone(&self.slot);
         let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
         match slot.settlement.take() {

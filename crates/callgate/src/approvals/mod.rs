@@ -1,12 +1,21 @@
 //! When the policy says ask: who answers, how long that may take, and what need not be asked again.
 //!
-//! [`Approvals`] is the whole of it: it looks whether the question is answered already (by the mode, by the session, by a
-//! grant) and otherwise puts it to a [`Channel`] and, at the same time, into the [`Store`](crate::store::Store), where a second terminal or a
-//! server can answer it too. Whoever is first counts; nobody means no.
+//! In the order of a question's life:
+//!
+//! | | |
+//! |---|---|
+//! | a [`Question`] | what is asked: a view of the call without secrets, with the rules that would have let it pass ([`Proposal`]) |
+//! | [`Approvals`] | whether it is answered already: by the mode, by what the session approved or answers by itself, by a grant |
+//! | the [`Coordinator`] | else it waits in the [`Store`](crate::store::Store), where a second terminal or a server can answer it, for as long as [`timeout`] says |
+//! | an [`Approver`] | and is put to whoever answers: a person through some [`channel`], [rules](RuleBasedApprovalProvider), a function |
+//! | an [`Answer`] | whoever is first counts; nobody means no. An [`Outcome`] is an answer, or that there was none |
+//! | what remains | the session remembers ([`Remembered`]), or a rule is written ([`add_rule`]) |
 //!
 //! Nothing here is looked at unless the ruling is ask, so nothing here overturns a deny or the boundary.
 
 mod always;
+mod answer;
+mod approver;
 pub mod channel;
 mod coordinator;
 mod desk;
@@ -18,16 +27,16 @@ mod session;
 pub mod timeout;
 
 pub use always::{AlwaysError, add_rule, insert_rule};
-pub use channel::{AskError, Channel};
+pub use answer::{Answer, ApprovalDecision, Outcome, OutcomeKind};
+pub use approver::{AnswerFuture, Approver, AskError, AsyncApprover, IntoAnswer};
 pub use coordinator::{Coordinator, ResolveError};
 pub use desk::{Approvals, How, Settlement};
 pub use future::Settling;
 pub use proposal::{Asked, Extent, NoProposal, Proposal, candidates, narrowest};
-pub use question::{
-    Answer, ApprovalDecision, ApprovalId, NoApprovalId, Outcome, Question, QuestionCommand, QuestionEffect,
-};
+pub use question::{ApprovalId, MAXIMUM_QUESTION, NoApprovalId, Question, QuestionCommand, QuestionEffect};
 pub use rules::{ApprovalRule, RuleBasedApprovalProvider, RulesError};
-pub use session::{Automatic, Mode, Remembered};
+pub use session::{Automatic, Exec, Mode, Remembered};
+pub use timeout::Patience;
 
 #[cfg(test)]
 mod tests;

@@ -111,6 +111,12 @@ pub enum NoProposal {
     /// Nothing in it can be named by a rule.
     #[error("nothing in this call can be named by a rule")]
     Nothing,
+    /// The boundary asks, and no rule speaks for it.
+    #[error("the call leaves the boundary, which rules do not open: add the directory to `boundary`")]
+    Boundary,
+    /// Every rule would write a secret down.
+    #[error("a rule for this call would write a secret into the policy file")]
+    Secret,
     /// Rules were found, but none of them would have let the call pass.
     #[error("no rule that was tried would have let this call pass: something stricter stands before it")]
     WouldNotPass,
@@ -145,7 +151,12 @@ impl<'a> Asked<'a> {
 pub fn candidates(asked: &Asked<'_>) -> Result<Vec<Proposal>, NoProposal> {
     let parts = asked.parts();
     let [part] = parts.as_slice() else {
-        return Err(if parts.is_empty() { NoProposal::Nothing } else { NoProposal::Several });
+        let wrapped = parts.iter().any(|part| !part.wrappers.is_empty());
+        return Err(match parts.len() {
+            0 => NoProposal::Nothing,
+            _ if wrapped => NoProposal::Wrapped,
+            _ => NoProposal::Several,
+        });
     };
     let mut extents: Vec<Extent> = Vec::new();
     let mut refused = NoProposal::Nothing;
@@ -237,40 +248,14 @@ fn places(effects: &[&PlacedEffect]) -> Vec<Extent> {
 }
 
 impl Proposal {
-    /// Whether it covers every effect of a call that must be asked about.
-    pub fn covers(&self, asked: &Asked<'_>) -> bool {
-        let (parts, effects) = (asked.parts(), asked.effects());
-        if effects.is_empty() || effects.len() != asked.effects.len() {
-            return false;
-        }
-        let words = |fits: &dyn Fn(&[String]) -> bool| {
-            parts.iter().all(|part| known_words(part).is_ok_and(|words| !words.is_empty() && fits(&words)))
-        };
-        let places_below = |actions: &[Action], fits: &dyn Fn(&Path) -> bool| {
-            effects.iter().all(|placed| {
-                actions.contains(&placed.effect.action)
-                    && placed.place.as_ref().is_some_and(|place| {
-                        !place.traversal && !matches!(place.zone, Zone::Unresolved(_)) && fits(&place.resolved)
-                    })
-            })
-        };
+    /// Every text of the call that the rule would hold.
+    pub fn texts(&self) -> Vec<String> {
         match &self.extent {
-            Extent::Words(expected) => words(&|words| words == expected),
-            Extent::Subcommand(program, subcommand) => {
-                words(&|words| matches!(words, [first, second, ..] if first == program && second == subcommand))
-            }
-            Extent::Host { actions, host } => effects.iter().all(|placed| {
-                actions.contains(&placed.effect.action)
-                    && matches!(&placed.effect.target, Target::Host(other) if other.name.as_ref() == Some(host))
-            }),
-            Extent::File { actions, path } => {
-                places_below(actions, &|place| place == path)
-                    && effects.iter().all(|placed| {
-                        placed.place.as_ref().is_some_and(|place| !place.tree && place.rest == Rest::Nothing)
-                    })
-            }
-            Extent::Directory { actions, path } => places_below(actions, &|place| place.starts_with(path)),
-            Extent::Tool(tool) => asked.tool.to_string() == *tool && parts.iter().all(|part| part.words.is_empty()),
+            Extent::Words(words) => words.iter().cloned().chain([words.join(" ")]).collect(),
+            Extent::Subcommand(program, subcommand) => vec![program.clone(), subcommand.clone()],
+            Extent::Host { host, .. } => vec![host.clone()],
+            Extent::File { path, .. } | Extent::Directory { path, .. } => vec![path.to_string_lossy().into_owned()],
+            Extent::Tool(tool) => vec![tool.clone()],
         }
     }
 
@@ -297,7 +282,8 @@ impl Proposal {
             Extent::Tool(tool) => format!("tools: [{}]\n", quoted(tool)),
         };
         let reason = quoted(&format!("always allowed by {by} on {}", now.day()));
-        let mut lines = format!("name: {}\n{conditions}action: allow\nreason: {reason}\n", quoted(name));
+        let mut lines =
+            format!("name: {}\n{conditions}action: allow\ninstead_of: ask\nreason: {reason}\n", quoted(name));
         lines.truncate(lines.trim_end().len());
         let mut indented = String::new();
         for (index, line) in lines.lines().enumerate() {

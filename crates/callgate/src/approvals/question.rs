@@ -1,8 +1,9 @@
-//! What is asked, and what comes back.
+//! What is asked.
 
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -98,6 +99,9 @@ pub struct Question {
     /// Rules that would have let this call pass, the narrowest first.
     #[serde(default)]
     pub proposals: Vec<Proposal>,
+    /// Why there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub no_proposal: Option<String>,
     /// When it was asked.
     pub asked_at: Timestamp,
     /// From when it is too late to answer.
@@ -128,115 +132,15 @@ pub struct QuestionEffect {
     pub asked: bool,
 }
 
-/// What an approver says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ApprovalDecision {
-    /// Yes, this once.
-    Approved,
-    /// Yes, and the same again in this session.
-    ApprovedForSession,
-    /// No.
-    Denied,
-    /// No, and stop the whole run.
-    Abort,
-}
-
-impl ApprovalDecision {
-    /// Whether the call may run.
-    pub fn is_yes(self) -> bool {
-        matches!(self, ApprovalDecision::Approved | ApprovalDecision::ApprovedForSession)
-    }
-}
-
-impl fmt::Display for ApprovalDecision {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            ApprovalDecision::Approved => "approved",
-            ApprovalDecision::ApprovedForSession => "approved_for_session",
-            ApprovalDecision::Denied => "denied",
-            ApprovalDecision::Abort => "abort",
-        })
-    }
-}
-
-/// An approver's answer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Answer {
-    /// Yes or no.
-    pub decision: ApprovalDecision,
-    /// What the person said; reaches the agent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-    /// Who answered.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub by: Option<String>,
-    /// Which of the question's proposals is remembered for the session instead of the exact request, from 0.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub proposal: Option<usize>,
-}
-
-impl Answer {
-    /// A bare decision.
-    pub fn new(decision: ApprovalDecision) -> Self {
-        Answer { decision, reason: None, by: None, proposal: None }
-    }
-
-    /// With a reason.
-    #[must_use]
-    pub fn because(mut self, reason: impl Into<String>) -> Self {
-        self.reason = Some(reason.into());
-        self
-    }
-
-    /// By somebody.
-    #[must_use]
-    pub fn by(mut self, who: impl Into<String>) -> Self {
-        self.by = Some(who.into());
-        self
-    }
-}
-
-/// What became of a question.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Outcome {
-    /// It was answered.
-    Answered(Answer),
-    /// Nobody answered in time. Silence means no.
-    TimedOut,
-    /// It was taken back before anybody answered.
-    Cancelled,
-    /// There was nobody to ask, or the answer made no sense.
-    Unanswerable(String),
-}
-
-impl Outcome {
-    /// Whether the call may run.
-    pub fn is_yes(&self) -> bool {
-        matches!(self, Outcome::Answered(answer) if answer.decision.is_yes())
-    }
-}
-
-impl From<ApprovalDecision> for Outcome {
-    fn from(decision: ApprovalDecision) -> Self {
-        Outcome::Answered(Answer::new(decision))
-    }
-}
-
-impl fmt::Display for Outcome {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Outcome::Answered(answer) => fmt::Display::fmt(&answer.decision, formatter),
-            Outcome::TimedOut => formatter.write_str("timed_out"),
-            Outcome::Cancelled => formatter.write_str("cancelled"),
-            Outcome::Unanswerable(_) => formatter.write_str("unanswerable"),
-        }
-    }
-}
+/// The most bytes of JSON that a question may have: what nobody can read is not asked.
+pub const MAXIMUM_QUESTION: usize = 1024 * 1024;
 
 impl Question {
+    /// How long it waits altogether.
+    pub fn time(&self) -> Duration {
+        self.asked_at.until(self.deadline)
+    }
+
     /// Whether an answer can be remembered for exactly this request.
     pub fn can_be_remembered(&self) -> bool {
         self.session.is_some() && self.key.is_some()

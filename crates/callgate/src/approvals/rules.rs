@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use thiserror::Error;
 
-use super::{Answer, ApprovalDecision, AskError, Channel, Question};
+use super::{Answer, ApprovalDecision, Approver, AskError, Question};
 
 type Condition = Box<dyn Fn(&Question) -> Result<bool, Box<dyn Error>> + Send + Sync>;
 
@@ -150,7 +150,7 @@ impl RuleBasedApprovalProvider {
     }
 }
 
-impl Channel for RuleBasedApprovalProvider {
+impl Approver for RuleBasedApprovalProvider {
     fn ask(&self, question: &Question, _: &dyn Fn() -> bool) -> Result<Answer, AskError> {
         Ok(self.decide(question))
     }

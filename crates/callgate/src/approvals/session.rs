@@ -13,10 +13,19 @@ use crate::key::ApprovalKey;
 pub enum Remembered {
     /// Exactly this request.
     Request(ApprovalKey),
-    /// Whatever is typed into this running program.
-    Exec(String),
+    /// What is typed into this running program, as far as the policy lets it.
+    Exec(Exec),
     /// Whatever this rule covers.
     Rule(Proposal),
+}
+
+/// A program that runs and takes input: started with a permit, typed into later.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Exec {
+    /// What the tool that started it calls it.
+    pub id: String,
+    /// Whether it is a shell, so that what is typed are commands.
+    pub shell: bool,
 }
 
 /// What a session answers by itself instead of asking. Never overturns a deny or the boundary: it is only looked at where somebody would be asked.

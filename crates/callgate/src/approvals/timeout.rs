@@ -1,4 +1,7 @@
 //! How long a question waits.
+//!
+//! The closest word counts: what the caller says for this call ([`Patience`]), else the environment variable, else the policy, else
+//! [`DEFAULT`]. A caller who is himself waited for caps all of them. Nothing waits longer than [`LONGEST`].
 
 use std::time::Duration;
 
@@ -11,22 +14,47 @@ pub const DEFAULT: Duration = Duration::from_secs(300);
 /// The longest that a question may wait: a week.
 pub const LONGEST: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
+/// How long the caller of one check can wait for an answer.
+///
+/// ```
+/// use std::time::Duration;
+/// use callgate::approvals::Patience;
+///
+/// let long = Patience::of(Duration::from_secs(3600)); // instead of what policy and environment say
+/// let hook = Patience::at_most(Duration::from_secs(55)); // or less, if they say less
+/// # drop((long, hook));
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Patience {
+    of: Option<Duration>,
+    at_most: Option<Duration>,
+}
+
+impl Patience {
+    /// That long, whatever environment and policy say.
+    pub fn of(duration: Duration) -> Self {
+        Patience { of: Some(duration), at_most: None }
+    }
+
+    /// As long as environment and policy say, but no longer than that: for a caller who must answer in time.
+    pub fn at_most(duration: Duration) -> Self {
+        Patience { of: None, at_most: Some(duration) }
+    }
+
+    /// How long a question waits.
+    ///
+    /// A variable that makes no sense is an error, not the default: whoever set it wanted something.
+    pub fn timeout(self, variable: Option<&str>, policy: Option<Duration>) -> Result<Duration, BadTimeout> {
+        let variable = variable.map(seconds).transpose()?;
+        let wanted = self.of.or(variable).or(policy).unwrap_or(DEFAULT);
+        Ok(wanted.min(self.at_most.unwrap_or(LONGEST)).min(LONGEST))
+    }
+}
+
 /// A value of [`VARIABLE`] that says no time.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{VARIABLE} is no number of seconds between 0 and {}", LONGEST.as_secs())]
 pub struct BadTimeout;
-
-/// How long to wait: what the call says, else the environment variable, else the policy, else [`DEFAULT`]; never longer than [`LONGEST`].
-///
-/// A variable that makes no sense is an error, not the default: whoever set it wanted something.
-pub fn timeout(
-    call: Option<Duration>,
-    variable: Option<&str>,
-    policy: Option<Duration>,
-) -> Result<Duration, BadTimeout> {
-    let variable = variable.map(seconds).transpose()?;
-    Ok(call.or(variable).or(policy).unwrap_or(DEFAULT).min(LONGEST))
-}
 
 fn seconds(text: &str) -> Result<Duration, BadTimeout> {
     let seconds: f64 = text.trim().parse().map_err(|_| BadTimeout)?;
@@ -40,18 +68,31 @@ mod tests {
     #[test]
     fn the_closest_word_counts() {
         let second = Duration::from_secs;
-        assert_eq!(timeout(None, None, None), Ok(second(300)));
-        assert_eq!(timeout(None, None, Some(second(60))), Ok(second(60)));
-        assert_eq!(timeout(None, Some("5"), Some(second(60))), Ok(second(5)));
-        assert_eq!(timeout(Some(second(1)), Some("5"), Some(second(60))), Ok(second(1)));
-        assert_eq!(timeout(None, Some("0.5"), None), Ok(Duration::from_millis(500)));
-        assert_eq!(timeout(Some(Duration::MAX), None, None), Ok(LONGEST));
+        let nobody = Patience::default();
+        let cases = [
+            (nobody, None, None, 300),
+            (nobody, None, Some(60), 60),
+            (nobody, Some("5"), Some(60), 5),
+            (nobody, Some("90"), Some(60), 90),
+            (Patience::of(second(1)), Some("5"), Some(60), 1),
+            (Patience::of(second(900)), Some("5"), Some(60), 900),
+            (Patience::of(Duration::MAX), None, None, LONGEST.as_secs()),
+            (Patience::at_most(second(55)), None, None, 55),
+            (Patience::at_most(second(55)), Some("5"), None, 5),
+            (Patience::at_most(second(55)), None, Some(60), 55),
+            (Patience::at_most(Duration::MAX), None, None, 300),
+        ];
+        for (patience, variable, policy, expected) in cases {
+            let timeout = patience.timeout(variable, policy.map(second));
+            assert_eq!(timeout, Ok(second(expected)), "{patience:?} {variable:?} {policy:?}");
+        }
+        assert_eq!(nobody.timeout(Some("0.5"), None), Ok(Duration::from_millis(500)));
     }
 
     #[test]
     fn a_variable_that_makes_no_sense_is_an_error() {
         for text in ["", "five", "-1", "NaN", "inf", "1e300", "5s"] {
-            assert_eq!(timeout(None, Some(text), None), Err(BadTimeout), "{text}");
+            assert_eq!(Patience::of(DEFAULT).timeout(Some(text), None), Err(BadTimeout), "{text}");
         }
     }
 }

@@ -12,7 +12,7 @@ use super::parameters::{self, Caution, WrongType, texts};
 use super::patch;
 use super::role::{Access, Parameter, Role, Shape, ToolEntry};
 use super::tools::TOOLS;
-use super::{Context, DescribeError, Description, Descriptor, Part, shell, uri};
+use super::{Context, DescribeError, Description, Descriptor, Part, TypedInput, shell, uri};
 use crate::call::Call;
 use crate::redact::{Redacted, Redactor, Shown};
 
@@ -62,6 +62,18 @@ impl Descriptor for BuiltIn {
         Ok(Description { shell: left, ..description(self.entry.category, all) })
     }
 
+    fn typed_input(&self, call: &Call) -> Option<TypedInput> {
+        let Value::Object(fields) = &call.input else { return None };
+        let reader = Reader { entry: self.entry, fields, workspace: None };
+        let text = reader.only(Role::Keys)?.as_str()?.to_owned();
+        let exec = match reader.only(Role::Running)? {
+            Value::String(exec) => exec.clone(),
+            Value::Number(number) => number.to_string(),
+            _ => return None,
+        };
+        Some(TypedInput { exec, text })
+    }
+
     fn for_approval(&self, call: &Call, redactor: &Redactor) -> Redacted {
         redactor.input(&call.input, &|name| self.entry.role(name).map_or(Shown::Text, Role::shown))
     }
@@ -105,6 +117,13 @@ impl<'a> Reader<'a> {
             .iter()
             .filter_map(|name| self.fields.get(*name).map(|value| (*name, value)))
             .filter(|(_, value)| !value.is_null())
+    }
+
+    /// The one value of a role; `None` if there are several.
+    fn only(&self, role: Role) -> Option<&'a Value> {
+        let parameters = self.entry.parameters.iter().filter(|parameter| parameter.role == role);
+        let mut given = parameters.flat_map(|parameter| self.values(parameter));
+        given.next().filter(|_| given.next().is_none()).map(|(_, value)| value)
     }
 
     /// The working directory, if one is given: `Some(None)` if it is not understood.
@@ -264,7 +283,7 @@ impl<'a> Reader<'a> {
                 let mut found = Vec::new();
                 parameters::unknown(collector, "", value, Caution::KnownTool, &mut found);
             }
-            Role::Directory | Role::Content | Role::Text | Role::Exclude => {}
+            Role::Directory | Role::Content | Role::Text | Role::Exclude | Role::Running => {}
         }
         Ok(())
     }

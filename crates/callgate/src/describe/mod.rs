@@ -7,6 +7,7 @@
 mod built_in;
 mod collect;
 pub mod git;
+mod input;
 mod parameters;
 mod patch;
 mod registry;
@@ -34,6 +35,7 @@ use crate::redact::{Redacted, Redactor};
 use crate::risk::Risk;
 
 pub use built_in::built_in_tools;
+pub use input::{TypedInput, is_interactive_shell};
 pub use registry::Registry;
 pub use typed::typed_into;
 pub use unknown::UnknownTool;
@@ -77,6 +79,11 @@ pub trait Descriptor: Send + Sync {
     /// What events and logs hold of the input.
     fn for_event(&self, call: &Call, redactor: &Redactor) -> Redacted {
         self.for_approval(call, redactor)
+    }
+
+    /// What the call types into a program that runs already, if it does that and nothing else.
+    fn typed_input(&self, _call: &Call) -> Option<TypedInput> {
+        None
     }
 
     /// How risky a call is, given what it would do.

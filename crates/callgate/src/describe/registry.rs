@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, LazyLock};
 
 use super::unknown::UnknownTool;
-use super::{Context, DescribeError, Description, Descriptor, built_in};
+use super::{Context, DescribeError, Description, Descriptor, TypedInput, built_in};
 use crate::call::{Call, Tool};
 use crate::policy::{Annotations, Claims};
 use crate::redact::{Redacted, Redactor};
@@ -105,6 +105,11 @@ impl Registry {
     pub fn for_event(&self, call: &Call, redactor: &Redactor) -> Result<Redacted, DescribeError> {
         let descriptor = self.descriptor(&call.tool);
         guarded(|| descriptor.for_event(call, redactor))
+    }
+
+    /// What a call types into a program that runs already. A descriptor that panics knows of nothing.
+    pub fn typed_input(&self, call: &Call) -> Option<TypedInput> {
+        guarded(|| self.descriptor(&call.tool).typed_input(call)).ok().flatten()
     }
 
     /// How risky a call is.

@@ -33,6 +33,8 @@ pub(super) enum Role {
     Sandbox,
     /// Typed into a running program.
     Keys,
+    /// Which running program.
+    Running,
     /// A URL to fetch.
     Url,
     /// Text in which URLs to fetch stand.

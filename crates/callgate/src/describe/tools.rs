@@ -8,7 +8,7 @@ use callgate_shell::effect::{Action, CodeOrigin};
 use super::role::{Access, Role, Shape, ToolEntry, may, must, tool};
 use Role::{
     Base, BundlePath, Command, CommandOrWords, Content, Directory, Environment, Exclude, Keys, Patch, Path, Pattern,
-    Query, Resource, Sandbox, ShellName, Text, Url, UrlsInText, Words,
+    Query, Resource, Running, Sandbox, ShellName, Text, Url, UrlsInText, Words,
 };
 use Shape::{Editor, Globs, Opaque, Plain, Runs, Search, Shell, Writes};
 
@@ -123,7 +123,7 @@ pub(super) const TOOLS: &[ToolEntry] = &[
         &["write_stdin", "write_bash", "write_shell"],
         "shell_input",
         Plain,
-        &[must(&["chars", "input", "text"], Keys), may(&["session_id", "sessionId", "shellId"], Text)],
+        &[must(&["chars", "input", "text"], Keys), may(&["session_id", "sessionId", "shellId"], Running)],
     ),
     tool(
         &[

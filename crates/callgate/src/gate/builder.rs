@@ -6,14 +6,16 @@ use std::sync::{Arc, Mutex};
 use callgate_shell::programs::Programs;
 
 use super::{Gate, SandboxSupport};
-use crate::approval::{Approver, AsyncApprover, Channel};
-use crate::approvals::Approvals;
+use crate::approvals::channel::Nobody;
+use crate::approvals::{Approvals, Approver, AsyncApprover};
 use crate::describe::Registry;
+use crate::describe::git::Hardening;
 use crate::event::EventSink;
 use crate::path::boundary::{Boundary, Surroundings};
 use crate::path::file_system::{FileSystem, RealFileSystem};
 use crate::policy::Policy;
 use crate::redact::Redactor;
+use crate::store::MemoryStore;
 
 /// Puts a gate together. What is not said is at its strictest: no policy denies everything, no approver refuses every
 /// question, no sandbox refuses what must be contained.
@@ -22,14 +24,14 @@ pub struct GateBuilder {
     policy: Option<Policy>,
     boundary: Option<Boundary>,
     registry: Registry,
-    approver: Option<Channel>,
     approvals: Option<Approvals>,
-    fallback: Option<Channel>,
+    fallback: Option<Approvals>,
     sinks: Vec<Arc<dyn EventSink>>,
     secrets: HashSet<String>,
     surroundings: Option<Surroundings>,
     file_system: Arc<dyn FileSystem>,
     sandbox: SandboxSupport,
+    hardening: Hardening,
 }
 
 impl Default for GateBuilder {
@@ -38,7 +40,6 @@ impl Default for GateBuilder {
             policy: None,
             boundary: None,
             registry: Registry::default(),
-            approver: None,
             approvals: None,
             fallback: None,
             sinks: Vec::new(),
@@ -46,6 +47,7 @@ impl Default for GateBuilder {
             surroundings: None,
             file_system: Arc::new(RealFileSystem),
             sandbox: SandboxSupport::Missing,
+            hardening: Hardening::Applied,
         }
     }
 }
@@ -69,27 +71,25 @@ impl GateBuilder {
         self
     }
 
-    /// Who is asked, unless the policy has a handler of its own.
-    pub fn approver(mut self, approver: impl Approver + 'static) -> Self {
-        self.approver = Some(Channel::Sync(Arc::new(approver)));
-        self
+    /// Who is asked, unless the policy has a handler of its own. What is decided lives and dies with the gate.
+    pub fn approver(self, approver: impl Approver + 'static) -> Self {
+        self.approvals(Approvals::in_memory(approver))
     }
 
-    /// Questions with sessions, grants, automatic answers and a store, in place of a single approver.
+    /// The same, for [`Gate::check_async`].
+    pub fn async_approver(self, approver: impl AsyncApprover + 'static) -> Self {
+        self.approvals(Approvals::awaiting(Arc::new(MemoryStore::new()), Arc::new(approver)))
+    }
+
+    /// Who is asked, with a store that outlives the gate and is shared with others: grants, sessions, answers from elsewhere.
     pub fn approvals(mut self, approvals: Approvals) -> Self {
         self.approvals = Some(approvals);
         self
     }
 
-    /// The same, for [`Gate::check_async`].
-    pub fn async_approver(mut self, approver: impl AsyncApprover + 'static) -> Self {
-        self.approver = Some(Channel::Async(Arc::new(approver)));
-        self
-    }
-
     /// Who is asked if there is no other approver.
     pub fn fallback(mut self, approver: impl Approver + 'static) -> Self {
-        self.fallback = Some(Channel::Sync(Arc::new(approver)));
+        self.fallback = Some(Approvals::in_memory(approver));
         self
     }
 
@@ -123,6 +123,13 @@ impl GateBuilder {
         self
     }
 
+    /// Whether git runs as the plan's hardened words say. Where it does not, the repository's own settings must be harmless as
+    /// they are for a look to be silent.
+    pub fn hardening(mut self, hardening: Hardening) -> Self {
+        self.hardening = hardening;
+        self
+    }
+
     /// The gate.
     pub fn build(self) -> Gate {
         let boundary = self
@@ -134,13 +141,13 @@ impl GateBuilder {
             policy: self.policy,
             boundary,
             registry: self.registry,
-            approver: self.approver.or(self.fallback),
-            approvals: self.approvals,
+            approvals: self.approvals.or(self.fallback).unwrap_or_else(|| Approvals::in_memory(Nobody)),
             sinks: self.sinks.into(),
             redactor: Redactor::knowing(self.secrets),
             surroundings: self.surroundings.unwrap_or_else(Surroundings::of_this_process),
             file_system: self.file_system,
             sandbox: self.sandbox,
+            hardening: self.hardening,
             programs,
             broken,
             settled: Mutex::new(None),

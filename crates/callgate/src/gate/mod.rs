@@ -5,6 +5,7 @@
 mod builder;
 mod examples;
 mod explain;
+mod question;
 mod recorder;
 pub(crate) mod repositories;
 mod settle;
@@ -12,7 +13,6 @@ mod settle;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use callgate_shell::programs::Programs;
 
@@ -20,18 +20,19 @@ pub use builder::GateBuilder;
 use explain::Steps;
 pub use explain::{ExplainedEffect, Explanation, Step};
 pub(crate) use recorder::Recorder;
+use settle::Matter;
 
-use crate::approval::{Answer, ApprovalError, ApprovalRequest, Channel};
-use crate::approvals::Approvals;
+use crate::approvals::{Approvals, Patience};
 use crate::call::Call;
+use crate::describe::git::Hardening;
 use crate::describe::{Context, Registry};
-use crate::event::{ApprovalDecided, EventError, EventKind, EventSink};
+use crate::event::{EventError, EventKind, EventSink};
 use crate::json;
 use crate::path::boundary::{Boundary, Settled, Surroundings};
 use crate::path::file_system::{Entry, FileSystem};
 use crate::path::resolve::resolve;
 use crate::permit::{Containment, Permit, Plan};
-use crate::policy::{Decision, PermissionHandler, PermissionRequest, PermissionResult, Policy, Request, Ruling};
+use crate::policy::{Decision, Policy, Request, Ruling};
 use crate::redact::Redactor;
 use crate::refusal::{Refusal, RefusalKind};
 
@@ -86,13 +87,13 @@ pub struct Gate {
     policy: Option<Policy>,
     boundary: Boundary,
     registry: Registry,
-    approver: Option<Channel>,
-    approvals: Option<Approvals>,
+    approvals: Approvals,
     sinks: Arc<[Arc<dyn EventSink>]>,
     redactor: Redactor,
     surroundings: Surroundings,
     file_system: Arc<dyn FileSystem>,
     sandbox: SandboxSupport,
+    hardening: Hardening,
     programs: Option<Arc<Programs>>,
     /// Why the policy cannot be used, if it cannot.
     broken: Option<String>,
@@ -100,23 +101,22 @@ pub struct Gate {
     settled: Mutex<Option<(Option<PathBuf>, Arc<Settled>)>>,
 }
 
-/// What comes after judging.
-enum Next {
-    Permit,
-    Ask(Box<ApprovalRequest>),
-}
-
 /// A call that was judged and not refused.
 struct Judged {
     explanation: Explanation,
+    containment: Containment,
     recorder: Arc<Recorder>,
-    next: Next,
 }
 
 impl Gate {
     /// Puts a gate together.
     pub fn builder() -> GateBuilder {
         GateBuilder::default()
+    }
+
+    /// From now on, git runs as the plan's hardened words say, or it does not.
+    pub fn set_hardening(&mut self, hardening: Hardening) {
+        self.hardening = hardening;
     }
 
     /// What shows nothing secret.
@@ -131,69 +131,88 @@ impl Gate {
 
     /// Decides about a call. Waits for an approver if one must be asked.
     pub fn check(&self, call: Call) -> Verdict {
+        self.check_with(call, Patience::default())
+    }
+
+    /// The same for a caller who says how long the answer may take.
+    ///
+    /// ```
+    /// # use callgate::{Call, Gate, approvals::Patience};
+    /// # use std::time::Duration;
+    /// # let gate = Gate::builder().build();
+    /// # let call = Call::new("Read", serde_json::json!({}));
+    /// let verdict = gate.check_with(call, Patience::at_most(Duration::from_secs(55)));
+    /// # drop(verdict);
+    /// ```
+    pub fn check_with(&self, call: Call, patience: Patience) -> Verdict {
         let recorder = Arc::new(Recorder::new(&call.tool, &call.origin, &self.sinks));
         self.conclude(&recorder, || {
             let judged = self.enter(&call, &recorder)?;
-            if let Next::Ask(request) = &judged.next {
-                match (self.policy_handler(), &self.approvals) {
-                    (Some(handler), _) => {
-                        self.asking(request, &recorder)?;
-                        let answer = ask_handler(handler.as_ref(), &call, request, &self.registry);
-                        self.heed(answer, request, &recorder)?;
-                    }
-                    (None, Some(approvals)) => self.settle(approvals, &call, &judged, request)?,
-                    (None, None) => {
-                        self.asking(request, &recorder)?;
-                        self.heed(self.channel()?.ask(request), request, &recorder)?;
-                    }
+            match self.settle(&call, &judged, patience)? {
+                Matter::Permitted => {}
+                Matter::Settled(settlement) => self.heed(settlement, None, &judged)?,
+                Matter::Open(question) => {
+                    let settlement = self.approvals.ask(&question);
+                    self.heed(settlement, Some(question.id), &judged)?;
                 }
             }
             self.permit(call, judged)
         })
     }
 
-    /// Decides about a call without holding up a thread while an approver is asked.
+    /// Decides about a call without holding up a thread while an approver is asked. Dropped before its time, it takes the
+    /// question back.
     pub async fn check_async(&self, call: Call) -> Verdict {
-        let recorder = Arc::new(Recorder::new(&call.tool, &call.origin, &self.sinks));
-        let judged = match self.enter(&call, &recorder) {
-            Ok(judged) => judged,
-            Err(refusal) => return self.conclude(&recorder, || Err(refusal)),
-        };
-        if let Next::Ask(request) = &judged.next
-            && let Err(refusal) = self.ask_async(&call, &judged, request, &recorder).await
-        {
-            return self.conclude(&recorder, || Err(refusal));
-        }
-        self.conclude(&recorder, || self.permit(call, judged))
+        self.check_async_with(call, Patience::default()).await
     }
 
-    async fn ask_async(
-        &self,
-        call: &Call,
-        judged: &Judged,
-        request: &ApprovalRequest,
-        recorder: &Recorder,
-    ) -> Result<(), Refusal> {
-        if let Some(handler) = self.policy_handler() {
-            self.asking(request, recorder)?;
-            return self.heed(ask_handler(handler.as_ref(), call, request, &self.registry), request, recorder);
+    /// The same for a caller who says how long the answer may take.
+    pub async fn check_async_with(&self, call: Call, patience: Patience) -> Verdict {
+        let recorder = Arc::new(Recorder::new(&call.tool, &call.origin, &self.sinks));
+        let checked = async {
+            let judged = self.enter(&call, &recorder)?;
+            match self.settle(&call, &judged, patience)? {
+                Matter::Permitted => {}
+                Matter::Settled(settlement) => self.heed(settlement, None, &judged)?,
+                Matter::Open(question) => {
+                    let asked = Some(question.id.clone());
+                    self.heed(self.approvals.ask_async(*question).await, asked, &judged)?;
+                }
+            }
+            Ok(judged)
         }
-        if let Some(approvals) = &self.approvals {
-            return self.settle_async(approvals, call, judged, request).await;
-        }
-        self.asking(request, recorder)?;
-        let answer = self.channel()?.ask_async(request).await;
-        self.heed(answer, request, recorder)
+        .await;
+        self.conclude(&recorder, || self.permit(call, checked?))
+    }
+
+    /// Refuses a call for a reason that only the caller knows, such as an agent that would go on typing unseen. It is recorded like
+    /// any other.
+    pub fn refuse(&self, call: &Call, refusal: Refusal) -> Verdict {
+        let recorder = Arc::new(Recorder::new(&call.tool, &call.origin, &self.sinks));
+        self.conclude(&recorder, || {
+            self.record_request(call, &recorder)?;
+            Err(refusal)
+        })
     }
 
     /// Judges a call as [`Gate::check`] would, but asks nobody, records nothing and permits nothing.
     pub fn explain(&self, call: &Call) -> Result<Explanation, Refusal> {
-        catch_unwind(AssertUnwindSafe(|| self.judge(call)))
+        self.explain_in(call, Context::of(call, &self.surroundings))
+    }
+
+    /// The same for a command whose working directory nobody knows: what it says relative to that is in doubt.
+    fn explain_anywhere(&self, call: &Call) -> Result<Explanation, Refusal> {
+        let context = Context { directory: None, ..Context::of(call, &self.surroundings) };
+        self.explain_in(call, context)
+    }
+
+    fn explain_in(&self, call: &Call, context: Context) -> Result<Explanation, Refusal> {
+        catch_unwind(AssertUnwindSafe(|| self.judge(call, context)))
             .unwrap_or_else(|_| Err(Refusal::new(RefusalKind::Unknown, "judging the call failed")))
     }
 
     /// Describe, boundary, policy.
-    fn judge(&self, call: &Call) -> Result<Explanation, Refusal> {
+    fn judge(&self, call: &Call, mut context: Context) -> Result<Explanation, Refusal> {
         json::measure(&call.input).map_err(|error| Refusal::new(RefusalKind::Validation, error.to_string()))?;
         let Some(policy) = &self.policy else {
             return Err(Refusal::new(
@@ -206,13 +225,12 @@ impl Gate {
             return Err(Refusal::new(RefusalKind::Permission, format!("the policy cannot be used: {why}")));
         }
         let mut steps = Steps::begin();
-        let mut context = Context::of(call, &self.surroundings);
         context.programs.clone_from(&self.programs);
         let failed = |error: crate::describe::DescribeError| {
             Refusal::new(RefusalKind::Unknown, self.redactor.text(&error.to_string()))
         };
         let mut description = self.registry.describe(call, &context).map_err(failed)?;
-        repositories::examine(&mut description, self.file_system.as_ref());
+        repositories::examine(&mut description, self.hardening, self.file_system.as_ref());
         if let Some(shell) = &mut description.shell {
             shell.settle_directory(|directory| can_enter(self.file_system.as_ref(), Path::new(directory)));
         }
@@ -242,27 +260,33 @@ impl Gate {
         }
     }
 
+    /// Recorded before anything is decided.
+    fn record_request(&self, call: &Call, recorder: &Recorder) -> Result<(), Refusal> {
+        if !recorder.is_heard() {
+            return Ok(());
+        }
+        let input = match json::measure(&call.input) {
+            Ok(()) => self.registry.for_event(call, &self.redactor),
+            Err(error) => Ok(self.redactor.anything(&error.to_string().into())),
+        };
+        let input = input.map_err(|error| Refusal::new(RefusalKind::Unknown, error.to_string()))?;
+        recorder.emit(EventKind::Requested { input }).map_err(unrecorded)
+    }
+
     /// From the call's arrival to what must happen next.
     fn enter(&self, call: &Call, recorder: &Arc<Recorder>) -> Result<Judged, Refusal> {
-        if recorder.is_heard() {
-            let input = match json::measure(&call.input) {
-                Ok(()) => self.registry.for_event(call, &self.redactor),
-                Err(error) => Ok(self.redactor.anything(&error.to_string().into())),
-            };
-            let input = input.map_err(|error| Refusal::new(RefusalKind::Unknown, error.to_string()))?;
-            recorder.emit(EventKind::Requested { input }).map_err(unrecorded)?;
-        }
+        self.record_request(call, recorder)?;
         let explanation = self.explain(call)?;
         if recorder.is_heard() {
             recorder.emit(self.gated(call, &explanation)).map_err(unrecorded)?;
         }
         let ruling = explanation.ruling();
-        let next = match ruling.decision {
-            Decision::Deny => return Err(self.denied(ruling)),
-            Decision::Ask => Next::Ask(Box::new(self.question(call, &explanation, recorder)?)),
-            Decision::Allow | Decision::Contain => Next::Permit,
-        };
-        Ok(Judged { explanation, recorder: Arc::clone(recorder), next })
+        if ruling.decision == Decision::Deny {
+            return Err(self.denied(ruling));
+        }
+        // before anybody is asked and any grant is spent
+        let containment = self.containment(&explanation)?;
+        Ok(Judged { explanation, containment, recorder: Arc::clone(recorder) })
     }
 
     fn gated(&self, call: &Call, explanation: &Explanation) -> EventKind {
@@ -296,78 +320,26 @@ impl Gate {
         Refusal::new(RefusalKind::Permission, self.redactor.text(&ruling.reason)).hint(hint).rule(ruling.rule.clone())
     }
 
-    fn question(
-        &self,
-        call: &Call,
-        explanation: &Explanation,
-        recorder: &Recorder,
-    ) -> Result<ApprovalRequest, Refusal> {
-        let failed = |error: crate::describe::DescribeError| Refusal::new(RefusalKind::Unknown, error.to_string());
-        let timeout = self.policy.as_ref().and_then(|policy| policy.timeouts().approval_ms);
-        Ok(ApprovalRequest {
-            id: recorder.id().to_owned(),
-            tool: call.tool.clone(),
-            origin: call.origin.clone(),
-            input: self.registry.for_approval(call, &self.redactor).map_err(failed)?,
-            effects: explanation.effects(&self.redactor).into_iter().map(|effect| effect.effect).collect(),
-            rule: explanation.ruling().rule.clone(),
-            reason: self.redactor.text(&explanation.ruling().reason),
-            risk: explanation.risk(),
-            timeout: timeout.map(Duration::from_millis),
-        })
-    }
-
-    /// Recorded before anybody sees the question.
-    fn asking(&self, request: &ApprovalRequest, recorder: &Recorder) -> Result<(), Refusal> {
-        let timeout = request.timeout.map(|timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX));
-        let kind = EventKind::ApprovalRequested { reason: request.reason.clone(), approval: None, timeout };
-        recorder.emit(kind).map_err(unrecorded)
-    }
-
-    fn policy_handler(&self) -> Option<Arc<dyn PermissionHandler>> {
-        self.policy.as_ref().and_then(Policy::handler)
-    }
-
-    fn channel(&self) -> Result<&Channel, Refusal> {
-        self.approver.as_ref().ok_or_else(|| {
-            Refusal::new(RefusalKind::HumanRequired, "somebody must be asked, and nobody can be")
-                .hint("ask a person to allow this, or find a way that does not need it")
-        })
-    }
-
-    /// Only an explicit yes goes on.
-    fn heed(
-        &self,
-        answer: Result<Answer, ApprovalError>,
-        request: &ApprovalRequest,
-        recorder: &Recorder,
-    ) -> Result<(), Refusal> {
-        let decided = ApprovalDecided { answer: answer.as_ref().ok().copied(), ..ApprovalDecided::default() };
-        recorder.emit(EventKind::ApprovalDecided(decided)).map_err(unrecorded)?;
-        let (kind, reason) = match answer {
-            Ok(Answer::Approved | Answer::ApprovedForSession) => return Ok(()),
-            Ok(Answer::Denied) => (RefusalKind::Permission, format!("the approver said no: {}", request.reason)),
-            Ok(Answer::Abort) => (RefusalKind::Cancelled, "the approver stopped the run".to_owned()),
-            Ok(Answer::TimedOut) => (RefusalKind::Timeout, "nobody answered in time".to_owned()),
-            Err(error) => (RefusalKind::HumanRequired, self.redactor.text(&error.to_string())),
-        };
-        Err(Refusal::new(kind, reason).rule(request.rule.clone()))
-    }
-
-    fn permit(&self, call: Call, judged: Judged) -> Result<Permit, Refusal> {
-        let Judged { explanation, recorder, .. } = judged;
+    /// Whether the call must be contained; a refusal if nobody can.
+    fn containment(&self, explanation: &Explanation) -> Result<Containment, Refusal> {
         // an approval lifts what was asked about, not the containment of the rest
         let contains = |ruling: &Ruling| ruling.decision == Decision::Contain;
         let contained = contains(&explanation.ruling)
             || explanation.judgement.effects.iter().any(|(_, _, ruling)| contains(ruling));
-        if contained && self.sandbox == SandboxSupport::Missing {
-            return Err(Refusal::new(
+        match (contained, self.sandbox) {
+            (false, _) => Ok(Containment::Free),
+            (true, SandboxSupport::Available) => Ok(Containment::Required),
+            (true, SandboxSupport::Missing) => Err(Refusal::new(
                 RefusalKind::SandboxDenied,
                 "this call may only run inside a sandbox, and there is none",
             )
-            .rule(explanation.ruling.rule));
+            .rule(explanation.ruling.rule.clone())),
         }
-        let containment = if contained { Containment::Required } else { Containment::Free };
+    }
+
+    fn permit(&self, call: Call, judged: Judged) -> Result<Permit, Refusal> {
+        let Judged { explanation, containment, recorder } = judged;
+        let contained = containment == Containment::Required;
         recorder.emit(EventKind::Allowed { contained }).map_err(unrecorded)?;
         Ok(Permit::new(Plan::new(call, explanation.description, containment), recorder))
     }
@@ -394,28 +366,6 @@ fn stricter<'a>(boundary: Option<&'a Ruling>, policy: &'a Ruling) -> &'a Ruling 
         Some(boundary) if boundary.decision > policy.decision => boundary,
         Some(boundary) if boundary.decision == policy.decision && policy.rule.is_none() => boundary,
         _ => policy,
-    }
-}
-
-/// The policy's own handler, which is code and sees the arguments themselves.
-fn ask_handler(
-    handler: &dyn PermissionHandler,
-    call: &Call,
-    request: &ApprovalRequest,
-    registry: &Registry,
-) -> Result<Answer, ApprovalError> {
-    let question = PermissionRequest {
-        tool: call.tool.clone(),
-        parameters: call.input.clone(),
-        reason: request.reason.clone(),
-        rule_name: request.rule.clone().unwrap_or_default(),
-        claims: registry.claims(&call.tool).clone(),
-    };
-    match catch_unwind(AssertUnwindSafe(|| handler.handle(&question))) {
-        Ok(PermissionResult::Allow) => Ok(Answer::Approved),
-        Ok(PermissionResult::Deny) => Ok(Answer::Denied),
-        Ok(PermissionResult::Ask) => Err(ApprovalError::Failed("the handler asks in turn".to_owned())),
-        Err(_) => Err(ApprovalError::Failed("it panicked".to_owned())),
     }
 }
 

@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 use callgate_shell::effect::{Action, CodeOrigin, Coverage, Effect, Mark, Target};
 use callgate_shell::word::Word;
 
-use crate::describe::git::{self, Reach};
+use crate::describe::git::{self, Examination, Hardening, Reach};
 use crate::describe::{Description, Part, PlacedEffect};
 use crate::path::file_system::FileSystem;
 
 /// What the tables call git's own reading of the repository's configuration.
 pub(crate) const LOOKS: &str = "git-config";
 
-/// Adds a doubt to every part that runs git where the repository's configuration holds more than hardening switches off.
-pub(super) fn examine(description: &mut Description, file_system: &dyn FileSystem) {
+/// Adds a doubt to every part that runs git where the repository's configuration holds more than is switched off.
+pub(super) fn examine(description: &mut Description, hardening: Hardening, file_system: &dyn FileSystem) {
     let mut doubted = false;
     for part in &mut description.parts {
         if part.elsewhere.is_some() || !runs_git(part) {
@@ -21,7 +21,8 @@ pub(super) fn examine(description: &mut Description, file_system: &dyn FileSyste
         }
         let findings = match directory(part) {
             Some(directory) => {
-                git::examine(&directory, reach(part), &|path: &Path, limit| file_system.read(path, limit))
+                let examination = Examination { reach: reach(part), hardening };
+                git::examine(&directory, examination, &|path: &Path, limit| file_system.read(path, limit))
             }
             None => vec!["the directory that git runs in is not known".to_owned()],
         };

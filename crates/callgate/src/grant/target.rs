@@ -16,6 +16,8 @@ use unicode_normalization::UnicodeNormalization;
 /// 2. upper and lower case are folded (Unicode full case folding, so `Straße` and `STRASSE` meet);
 /// 3. the result is composed (Unicode NFC, so `é` and `e` + accent meet).
 ///
+/// What begins with `/` is a path and stays as it is: `/p/README` and `/p/readme` are two files.
+///
 /// Compatibility forms are **not** unified (no NFKC) and look-alikes stay apart: `ｅ` (full width), `е` (Cyrillic) and `e`
 /// are three letters, and a zero-width character makes another target. What is not surely the same is not the same.
 ///
@@ -48,8 +50,11 @@ impl Target {
     }
 }
 
-/// Trimmed, case-folded, composed.
+/// Trimmed, case-folded, composed; a path as it is.
 fn normal_form(text: &str) -> Cow<'_, str> {
+    if text.starts_with('/') {
+        return Cow::Borrowed(text);
+    }
     let text = text.trim();
     if text.is_ascii() {
         return if text.bytes().any(|byte| byte.is_ascii_uppercase()) {
@@ -184,6 +189,9 @@ mod tests {
             ("file", "\u{fb01}le\u{0}"),
             ("i", "\u{131}"),
             ("a@x.com", "a@x.com, evil@y.com"),
+            ("/p/README", "/p/readme"),
+            ("/p/a", "/p/a "),
+            ("/p/caf\u{e9}", "/p/cafe\u{301}"),
         ];
         for (one, other) in cases {
             assert_ne!(Target::new(one), Target::new(other), "{one} {other}");

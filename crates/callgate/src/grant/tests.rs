@@ -190,6 +190,46 @@ mod scopes {
     }
 }
 
+/// What people stumble over, each as it is meant.
+mod troubleshooting {
+    use super::*;
+
+    #[test]
+    fn everything_is_allowed_because_there_is_no_list() {
+        assert!(Allowlist::from(None::<Vec<&str>>).permits(CUSTOMER));
+        assert!(!Allowlist::of(["other@x.com".into()]).permits(CUSTOMER), "an explicit list is the remedy");
+    }
+
+    #[test]
+    fn everything_is_denied_because_the_list_is_empty() {
+        assert!(!Allowlist::from(Some(Vec::<&str>::new())).permits(CUSTOMER));
+        assert!(Allowlist::from(Some(vec![CUSTOMER])).permits(CUSTOMER));
+    }
+
+    #[test]
+    fn consume_is_false_right_after_grant_because_the_scopes_differ() {
+        let gate = ConfirmationGate::new();
+        gate.grant_in(CUSTOMER, "task-A");
+        assert!(!gate.consume(CUSTOMER));
+        assert!(gate.consume_in(CUSTOMER, "task-A"), "the same scope is the remedy");
+    }
+
+    #[test]
+    fn a_grant_works_only_once_because_it_is_one_shot() {
+        let gate = ConfirmationGate::new();
+        for _ in 0..2 {
+            gate.grant(CUSTOMER);
+        }
+        assert_eq!((0..5).filter(|_| gate.consume(CUSTOMER)).count(), 2, "one grant for each action is the remedy");
+    }
+
+    #[test]
+    fn the_gate_seems_to_do_nothing_because_it_is_disabled() {
+        assert!(ConfirmationGate::disabled().consume(CUSTOMER));
+        assert!(!ConfirmationGate::new().consume(CUSTOMER));
+    }
+}
+
 mod beyond_one_use {
     use super::*;
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::braces;
-use super::file_system::FileSystem;
+use super::file_system::{FileSystem, Remembering};
 use super::resolve::{fold, resolve};
 pub use super::settled::{BoundaryRuling, Settled};
 use crate::call::Origin;
@@ -214,6 +214,7 @@ impl Boundary {
 
     /// Resolves the directories for calls of one origin. A directory that cannot be resolved is left out.
     pub fn settle(&self, origin: &Origin, surroundings: &Surroundings, file_system: &dyn FileSystem) -> Settled {
+        let file_system: &dyn FileSystem = &Remembering::new(file_system);
         let areas = |roots: &[Root]| {
             roots
                 .iter()

@@ -1,8 +1,14 @@
 //! The narrow interface through which deciding looks at the file system.
 
+use std::collections::HashMap;
 use std::ffi::OsString;
+use std::fs::OpenOptions;
 use std::io::{ErrorKind, Read};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use rustix::fs::OFlags;
 
 /// What stands at a path, links not followed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,14 +33,50 @@ pub trait FileSystem: Send + Sync {
     /// The names in a directory; `None` if it cannot be read or has more than `limit`.
     fn names(&self, directory: &Path, limit: usize) -> Option<Vec<OsString>>;
 
-    /// The contents of a file of at most `limit` bytes; `None` if there is none. Only for configuration that decides what
-    /// a program runs.
+    /// The contents of a regular file of at most `limit` bytes; `None` if there is none. Only for what decides what runs:
+    /// configuration, and scripts, which approvals are bound to.
     fn read(&self, path: &Path, limit: usize) -> std::io::Result<Option<Vec<u8>>>;
 
     /// Whether somebody else may have put, or may yet put, a link or a file of theirs at this path, so that writing to it
     /// writes elsewhere. Where nothing is known of the machine, that holds for names in the well-known directories.
     fn is_shared(&self, path: &Path) -> bool {
         in_well_known_directory(path)
+    }
+}
+
+/// Looks at everything once: for resolving many paths that share their parents.
+pub(super) struct Remembering<'a> {
+    file_system: &'a dyn FileSystem,
+    seen: Mutex<HashMap<PathBuf, Entry>>,
+}
+
+impl<'a> Remembering<'a> {
+    pub(super) fn new(file_system: &'a dyn FileSystem) -> Self {
+        Remembering { file_system, seen: Mutex::default() }
+    }
+}
+
+impl FileSystem for Remembering<'_> {
+    fn look(&self, path: &Path) -> Entry {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(entry) = seen.get(path) {
+            return entry.clone();
+        }
+        let entry = self.file_system.look(path);
+        seen.insert(path.to_owned(), entry.clone());
+        entry
+    }
+
+    fn names(&self, directory: &Path, limit: usize) -> Option<Vec<OsString>> {
+        self.file_system.names(directory, limit)
+    }
+
+    fn read(&self, path: &Path, limit: usize) -> std::io::Result<Option<Vec<u8>>> {
+        self.file_system.read(path, limit)
+    }
+
+    fn is_shared(&self, path: &Path) -> bool {
+        self.file_system.is_shared(path)
     }
 }
 
@@ -119,11 +161,16 @@ impl FileSystem for RealFileSystem {
     }
 
     fn read(&self, path: &Path, limit: usize) -> std::io::Result<Option<Vec<u8>>> {
-        let file = match std::fs::File::open(path) {
+        // A pipe or a device at that place must not make the gate wait.
+        let nonblocking = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or(0);
+        let file = match OpenOptions::new().read(true).custom_flags(nonblocking).open(path) {
             Ok(file) => file,
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(None),
             Err(error) => return Err(error),
         };
+        if !file.metadata()?.is_file() {
+            return Err(std::io::Error::new(ErrorKind::InvalidInput, "it is no regular file"));
+        }
         let mut contents = Vec::new();
         let most = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
         file.take(most).read_to_end(&mut contents)?;
@@ -131,6 +178,22 @@ impl FileSystem for RealFileSystem {
             return Err(std::io::Error::new(ErrorKind::FileTooLarge, "the file is too long"));
         }
         Ok(Some(contents))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pipe_or_a_device_makes_nobody_wait() {
+        let directory = tempfile::tempdir().unwrap();
+        let pipe = directory.path().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        for path in [pipe.as_path(), Path::new("/dev/zero"), directory.path()] {
+            assert!(RealFileSystem.read(path, 100).is_err(), "{}", path.display());
+        }
+        assert_eq!(RealFileSystem.read(&directory.path().join("missing"), 100).unwrap(), None);
     }
 }
 

@@ -47,6 +47,7 @@ fn look_with(boundary: &Boundary, action: Action, names: Names, tree: bool) -> S
         category: "test".into(),
         parts: vec![Part { effects: vec![PlacedEffect { effect, place: None }], ..Part::default() }],
         coverage: Coverage::Complete,
+        shell: None,
     };
     let settled = boundary.settle(&origin(), &surroundings(), &file_system());
     let rulings = settled.apply(&mut description, &file_system());
@@ -232,6 +233,7 @@ fn paths_on_another_machine_are_left_to_the_policy() {
         category: "shell".into(),
         parts: vec![Part { effects: vec![PlacedEffect { effect, place: None }], ..Part::default() }],
         coverage: Coverage::Complete,
+        shell: None,
     };
     let settled = boundary().settle(&origin(), &surroundings(), &file_system());
     assert_eq!(settled.apply(&mut description, &file_system()), Vec::new());
@@ -327,6 +329,7 @@ fn what_everybody_writes_to_is_marked() {
             category: "test".into(),
             parts: vec![Part { effects: vec![PlacedEffect { effect, place: None }], ..Part::default() }],
             coverage: Coverage::Complete,
+            shell: None,
         };
         let file_system = Fake::new().directory("/tmp/mine").directory("/home/ada/ws");
         boundary().settle(&origin(), &surroundings(), &file_system).apply(&mut description, &file_system);

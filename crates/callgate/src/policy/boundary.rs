@@ -87,5 +87,16 @@ pub(crate) fn paths(chain: &[Arc<Source>], file: usize, texts: &Texts) -> Result
         _ => None,
     };
     let patterns = Expansion::boundary(chain, file, texts, BUILT_IN_SETS)?;
+    // A boundary is made of directories. What names none adds nothing, but must not silently fail to take something out.
+    let unusable = patterns.iter().filter_map(|pattern| pattern.strip_prefix('!')).find(|pattern| {
+        let directory = pattern.strip_suffix("/**").unwrap_or(pattern);
+        directory.bytes().any(|byte| matches!(byte, b'*' | b'?' | b'['))
+    });
+    if let (Some(unusable), Some(first)) = (unusable, texts.first()) {
+        let position = texts.iter().find(|text| text.value.contains(unusable)).unwrap_or(first).position;
+        let mistake =
+            Mistake::new(position, format!("`!{unusable}` takes nothing out of a boundary: it names no directory"));
+        return Err((file, mistake.help("write the names out, or deny them with a rule")));
+    }
     Ok(patterns.into_iter().map(|pattern| BoundaryPath { pattern, relative_to: relative_to.clone() }).collect())
 }

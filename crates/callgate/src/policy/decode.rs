@@ -7,7 +7,7 @@ use super::audit;
 use super::keys::{self, Key, nearest};
 use super::legacy;
 use super::mistake::{Mistake, Position};
-use super::model::{At, BoundaryText, Example, File, RuleText, Texts, ToolText, ZoneText};
+use super::model::{At, BoundaryText, Example, ExecInput, File, RuleText, Texts, ToolText, ZoneText};
 use super::yaml::{Node, Value};
 use crate::approvals::RuleBasedApprovalProvider;
 
@@ -193,7 +193,7 @@ impl Decoder {
                 "sets" => file.sets = self.sets(node),
                 "programs" => file.programs = self.text(node),
                 "trust" => self.trust(node, &mut file),
-                "approvals" => file.approvals = self.approvals(node),
+                "approvals" => self.approvals(node, &mut file),
                 "rules" => file.rules = self.rules(node),
                 "audit" => file.audit = audit::decode(self, node),
                 "settings" => self.settings(node, &mut file),
@@ -266,15 +266,39 @@ impl Decoder {
         sets
     }
 
-    fn approvals(&mut self, node: &Node) -> Option<serde_json::Value> {
-        let section = node.to_json();
-        match RuleBasedApprovalProvider::from_section(&section) {
-            Ok(_) => Some(section),
-            Err(error) => {
-                self.mistake(Mistake::new(node.position, error.to_string()));
-                None
+    fn approvals(&mut self, node: &Node, file: &mut File) {
+        const EXEC_INPUT: [ExecInput; 3] = [ExecInput::Covered, ExecInput::Judged, ExecInput::Asked];
+        let mut provider = serde_json::Map::new();
+        for (key, node) in self.section(node, keys::APPROVALS, "`approvals`") {
+            match key {
+                "timeout_seconds" => file.timeouts.approval_ms = self.seconds(node),
+                "exec_input" => {
+                    let index = self.word(node, keys::EXEC_INPUT, "`exec_input`");
+                    file.exec_input = index.and_then(|index| EXEC_INPUT.get(index).copied());
+                }
+                _ => {
+                    provider.insert(key.to_owned(), node.to_json());
+                }
             }
         }
+        if provider.is_empty() {
+            return;
+        }
+        let section = provider.into();
+        match RuleBasedApprovalProvider::from_section(&section) {
+            Ok(_) => file.approvals = Some(section),
+            Err(error) => self.mistake(Mistake::new(node.position, error.to_string())),
+        }
+    }
+
+    /// A number of seconds, in milliseconds.
+    fn seconds(&mut self, node: &Node) -> Option<u64> {
+        let seconds = self.number(node)?;
+        let milliseconds = seconds.checked_mul(1000);
+        if milliseconds.is_none() {
+            self.expected(node, "fewer seconds");
+        }
+        milliseconds
     }
 
     fn trust(&mut self, node: &Node, file: &mut File) {
@@ -298,7 +322,7 @@ impl Decoder {
             match key.text() {
                 Some("default_action") => file.default = self.decision(value, "`default_action`"),
                 Some("approval_timeout_seconds") => {
-                    file.timeouts.approval_ms = self.number(value).and_then(|seconds| seconds.checked_mul(1000));
+                    file.timeouts.approval_ms = self.seconds(value);
                 }
                 Some(other) => file.unused.push(At { value: format!("settings.{other}"), position: key.position }),
                 None => self.expected(key, "a key"),
@@ -329,6 +353,7 @@ impl Decoder {
         }
         let mut rule = RuleText::new(node.position, Decision::Deny);
         let mut has_action = false;
+        let mut instead_of = None;
         for (key, node) in self.section(node, keys::RULE, "a rule") {
             match key {
                 "name" => rule.name = self.text(node),
@@ -351,6 +376,7 @@ impl Decoder {
                     has_action = true;
                     rule.action = self.decision(node, "`action`").unwrap_or(Decision::Deny);
                 }
+                "instead_of" => instead_of = self.word(node, keys::INSTEAD_OF, "`instead_of`").map(|_| node.position),
                 "reason" => rule.reason = self.text(node).map(|text| text.value),
                 "description" => rule.description = self.text(node).map(|text| text.value),
                 "risk_level" => {
@@ -367,6 +393,15 @@ impl Decoder {
             self.mistake(
                 Mistake::new(node.position, "a rule without `action`")
                     .help("add `action: allow`, `ask`, `deny` or `contain`"),
+            );
+        }
+        rule.instead_of_ask = instead_of.is_some();
+        if let Some(position) = instead_of
+            && rule.action >= Decision::Ask
+        {
+            self.mistake(
+                Mistake::new(position, "a rule that stands in for a question answers it")
+                    .help("use `action: allow` or `contain`, or leave `instead_of` out"),
             );
         }
         if let Some(flag) = rule.traversal

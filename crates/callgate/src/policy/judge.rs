@@ -101,6 +101,20 @@ impl<'a> Judge<'a> {
         self.with_view(subject, |view| self.first_match(view))
     }
 
+    /// What stands in for a question about an effect.
+    pub(crate) fn instead_of_ask(&self, subject: &Subject<'_>) -> Option<Outcome> {
+        self.with_view(subject, |view| {
+            self.candidates(view).into_iter().find_map(|number| {
+                let rule = self.compiled.rules.get(number as usize).filter(|rule| rule.instead_of_ask)?;
+                matches!(self.matches(&rule, view), Match::Yes).then_some(Outcome {
+                    decision: rule.decision,
+                    rule: Some(number),
+                    why: Why::Rule,
+                })
+            })
+        })
+    }
+
     /// The rules that match and that the index would not have found: none, if it is right.
     #[cfg(test)]
     pub(crate) fn missed(&self, subject: &Subject<'_>) -> Vec<u32> {
@@ -108,9 +122,7 @@ impl<'a> Judge<'a> {
             let candidates = self.candidates(view);
             (0_u32..)
                 .zip(self.compiled.rules.iter())
-                .filter(|(number, rule)| {
-                    !candidates.contains(number) && !matches!(self.matches(&rule, view), Match::No)
-                })
+                .filter(|(number, rule)| !candidates.contains(number) && !matches!(self.matches(rule, view), Match::No))
                 .map(|(number, _)| number)
                 .collect()
         })
@@ -137,7 +149,9 @@ impl<'a> Judge<'a> {
     fn first_match(&self, view: &View<'_>) -> Outcome {
         let mut doubt: Option<Outcome> = None;
         for number in self.candidates(view) {
-            let Some(rule) = self.compiled.rules.get(number as usize) else { continue };
+            let Some(rule) = self.compiled.rules.get(number as usize).filter(|rule| !rule.instead_of_ask) else {
+                continue;
+            };
             match self.matches(&rule, view) {
                 Match::No => {}
                 Match::Overrun => {

@@ -53,6 +53,9 @@ pub(crate) const RISKS: &[&str] = &["low", "medium", "high", "critical"];
 pub(crate) const OUTSIDE: &[&str] = &["deny", "ask"];
 pub(crate) const LIST_OUTSIDE: &[&str] = &["silent", "ask", "deny"];
 pub(crate) const MODES: &[&str] = &["ask", "allow", "deny"];
+pub(crate) const INSTEAD_OF: &[&str] = &["ask"];
+pub(crate) const EXEC_INPUT: &[&str] = &["covered", "judged", "asked"];
+pub(crate) const APPROVAL_DECISIONS: &[&str] = &["approved", "approved_for_session", "denied", "abort"];
 pub(crate) const SANDBOX_POLICIES: &[&str] = &["none", "restricted"];
 
 pub(crate) const BOUNDARY: &[Key] = &[
@@ -89,11 +92,31 @@ pub(crate) const RULE: &[Key] = &[
     key("path_patterns", Shape::Texts, "regular expressions on paths"),
     key("when", Shape::Text, "an expression (CEL) over call, input, origin and effects"),
     key("action", Shape::OneOf(ACTIONS), "what the rule decides; require_approval is ask"),
+    key(
+        "instead_of",
+        Shape::OneOf(INSTEAD_OF),
+        "the rule is tried only where all others together say this, wherever it stands: it never overturns a deny",
+    ),
     key("reason", Shape::Text, "why, for whoever is refused or asked"),
     key("description", Shape::Text, "what the rule is about"),
     key("risk_level", Shape::OneOf(RISKS), "how bad it would be"),
     key("matches", Shape::Examples, "examples for which this rule decides at least one effect"),
     key("misses", Shape::Examples, "examples for which this rule decides nothing"),
+];
+
+pub(crate) const APPROVALS: &[Key] = &[
+    key("timeout_seconds", Shape::Number, "how long a question waits for its answer; 300 unless said otherwise"),
+    key(
+        "exec_input",
+        Shape::OneOf(EXEC_INPUT),
+        "what is typed into a program that was started with a permit: covered by that, judged as a command, or asked",
+    ),
+    key("rules", Shape::Anything, "answers without a person, in order: tools, commands, decision, reason"),
+    key(
+        "default",
+        Shape::OneOf(APPROVAL_DECISIONS),
+        "the answer where none of these rules matches; denied unless said otherwise",
+    ),
 ];
 
 pub(crate) const EXAMPLE: &[Key] = &[
@@ -158,8 +181,8 @@ pub(crate) const FILE: &[Key] = &[
     key("rules", Shape::Rules, "the rules; the first that matches decides"),
     key(
         "approvals",
-        Shape::Anything,
-        "answers by rules where somebody would be asked: rules (tools, commands, decision, reason) and default",
+        Shape::Section(APPROVALS),
+        "how long a question waits, what is not asked again, and who answers without being asked",
     ),
     key("audit", Shape::Section(AUDIT), "where the audit log lies and how it is kept; not in a project's file"),
     key("settings", Shape::Anything, "settings of an earlier format: default_action"),

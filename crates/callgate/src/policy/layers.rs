@@ -5,6 +5,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use callgate_shell::effect::{Action, Coverage, Effect};
 use callgate_shell::word::Word;
@@ -14,7 +15,7 @@ use super::audit::AuditSettings;
 use super::boundary::BoundarySettings;
 use super::builder::{PermissionHandler, PermissionPolicy};
 use super::judge::{Judge, Outcome, Subject, Why};
-use super::model::Timeouts;
+use super::model::{ExecInput, Timeouts};
 use super::source::{Chain, hexadecimal};
 use super::{Classification, Decision, Judgement, Request, Ruling};
 use crate::approvals::RuleBasedApprovalProvider;
@@ -138,6 +139,21 @@ impl Policy {
         }
     }
 
+    /// How long a question waits, if a file says so.
+    pub fn approval_timeout(&self) -> Option<Duration> {
+        self.timeouts().approval_ms.map(Duration::from_millis)
+    }
+
+    /// How far a running program covers what is typed into it. The strictest layer counts; one that may only tighten does no more.
+    pub fn exec_input(&self) -> ExecInput {
+        let of = |wanted: Trust| {
+            let chains = self.chains().filter(move |(trust, _)| *trust == wanted);
+            chains.filter_map(|(_, chain)| chain.settings.exec_input)
+        };
+        let trusted = of(Trust::Trusted).max().unwrap_or_default();
+        of(Trust::MayOnlyTighten).max().map_or(trusted, |tightened| tightened.max(trusted))
+    }
+
     /// Who answers where somebody would be asked, if a file has rules for that: those of the first file that may loosen. Files that
     /// may only tighten have no say in it.
     pub fn approval_rules(&self) -> Option<RuleBasedApprovalProvider> {
@@ -180,13 +196,28 @@ impl Policy {
     }
 
     /// Judges a call: every effect by the first rule that matches it, the call by the strictest of these rulings.
+    ///
+    /// Where all layers together say ask, the rules `instead_of: ask` of the trusted ones are tried.
     pub fn judge(&self, request: &Request<'_>) -> Judgement {
+        self.judge_layers(request, self.layers.iter().collect())
+    }
+
+    /// The same as if a trusted file below all others had one more rule.
+    pub(crate) fn judge_with(&self, request: &Request<'_>, rule: &Policy) -> Judgement {
+        // a layer that has nothing but rules `instead_of: ask` says nothing by itself
+        self.judge_layers(request, self.layers.iter().chain(&rule.layers).collect())
+    }
+
+    fn judge_layers(&self, request: &Request<'_>, layers: Vec<&Layer>) -> Judgement {
         let judges: Vec<LayerJudge<'_>> =
-            self.layers.iter().map(|layer| LayerJudge::new(layer, *request, self.home.as_deref())).collect();
+            layers.iter().map(|layer| LayerJudge::new(layer, *request, self.home.as_deref())).collect();
         let mut strictest: Option<Ruled> = None;
         let mut effects = Vec::new();
         for (subject, place) in subjects(request) {
-            let ruled = combine(&judges, &subject);
+            let mut ruled = combine(&judges, &subject);
+            if ruled.outcome.decision == Decision::Ask {
+                ruled = instead_of_ask(&judges, &subject).unwrap_or(ruled);
+            }
             if let Some((part, effect)) = place {
                 effects.push((part, effect, self.ruling(&judges, &ruled)));
             }
@@ -385,6 +416,17 @@ fn combine(judges: &[LayerJudge<'_>], subject: &Subject<'_>) -> Ruled {
         }
     }
     result.map_or(Ruled::NOBODY, |(ruled, _)| ruled)
+}
+
+/// What a trusted layer says instead of the question that all together came to.
+fn instead_of_ask(judges: &[LayerJudge<'_>], subject: &Subject<'_>) -> Option<Ruled> {
+    let trusted = judges.iter().enumerate().filter(|(_, judge)| judge.trust == Trust::Trusted);
+    trusted
+        .filter_map(|(layer, judge)| match &judge.body {
+            JudgeBody::File { judge, .. } => judge.instead_of_ask(subject).map(|outcome| Ruled { layer, outcome }),
+            JudgeBody::Built(_) => None,
+        })
+        .next()
 }
 
 pub(crate) type PlacedSubject<'a> = (Subject<'a>, Option<(usize, usize)>);

@@ -247,7 +247,10 @@ impl Lint<'_> {
     fn shadows(&mut self, file: &File) {
         let shapes: Vec<Shape<'_>> = file.rules.iter().map(Shape::new).collect();
         for (number, later) in shapes.iter().enumerate() {
-            let Some(earlier) = shapes.iter().take(number).find(|earlier| earlier.holds_all_of(later)) else {
+            // rules that stand in for a question come after all others, whatever the order
+            let before = |earlier: &&Shape<'_>| earlier.rule.instead_of_ask == later.rule.instead_of_ask;
+            let mut before = shapes.iter().take(number).filter(before);
+            let Some(earlier) = before.find(|earlier| earlier.holds_all_of(later)) else {
                 continue;
             };
             let name = earlier.rule.name.as_ref().map_or("", |name| name.value.as_str());

@@ -118,7 +118,7 @@ impl Policy {
 
     /// The same, and which files it was made of.
     pub fn layered_with_files(locations: &Locations) -> Result<(Self, Vec<FoundFile>), PolicyError> {
-        Self::layered_by(locations, |start| Chain::load(start))
+        Self::layered_by(locations, Chain::load)
     }
 
     /// The same from a cache, as far as what lies there can be used; what had to be compiled is stored only by

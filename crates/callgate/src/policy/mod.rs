@@ -41,7 +41,7 @@ pub use layers::{LayerKind, Policy};
 pub use lint::{Finding, Severity};
 pub use load::{CachedPolicy, FILE_NAME, FoundFile, Locations, MANAGED_FILE};
 pub use mistake::{Mistake, Mistakes, PolicyError, Position};
-pub use model::{Example, Timeouts};
+pub use model::{Example, ExecInput, Timeouts};
 pub use schema::schema;
 pub use trust::TrustStore;
 

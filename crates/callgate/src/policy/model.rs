@@ -28,8 +28,9 @@ pub(crate) struct File {
     pub trusted_servers: Texts,
     pub rules: Vec<RuleText>,
     pub timeouts: Timeouts,
-    /// The `approvals:` section, checked.
+    /// Who answers without being asked: `rules` and `default` of the `approvals:` section, checked.
     pub approvals: Option<Value>,
+    pub exec_input: Option<ExecInput>,
     pub audit: AuditText,
     pub sandbox: Option<bool>,
     /// Keys of earlier formats that are read and not used.
@@ -43,6 +44,19 @@ pub struct Timeouts {
     pub approval_ms: Option<u64>,
     /// Milliseconds for anything else a person is asked.
     pub human_ms: Option<u64>,
+}
+
+/// How far a program that was started with a permit covers what is typed into it later. From the most lenient to the strictest.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ExecInput {
+    /// Wholly: nobody is asked again.
+    Covered,
+    /// What is typed into a shell is judged as the command that it is; anything else is asked about.
+    Judged,
+    /// Not at all.
+    #[default]
+    Asked,
 }
 
 /// The `boundary:` section.
@@ -75,6 +89,8 @@ pub(crate) struct RuleText {
     pub path_patterns: Texts,
     pub when: Option<At<String>>,
     pub action: Decision,
+    /// Tried only where everything else says ask.
+    pub instead_of_ask: bool,
     pub reason: Option<String>,
     pub description: Option<String>,
     pub risk_level: Option<String>,
@@ -108,6 +124,7 @@ impl RuleText {
             path_patterns: Vec::new(),
             when: None,
             action,
+            instead_of_ask: false,
             reason: None,
             description: None,
             risk_level: None,

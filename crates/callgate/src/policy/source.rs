@@ -15,7 +15,7 @@ use super::decode;
 use super::keys::nearest;
 use super::matching::glob::Base;
 use super::mistake::{Mistake, Mistakes, PolicyError};
-use super::model::{At, Timeouts};
+use super::model::{At, ExecInput, Timeouts};
 use super::stored::Image;
 use super::yaml::{self, Limits};
 
@@ -58,6 +58,8 @@ pub(crate) struct Settings {
     pub timeouts: Timeouts,
     /// The `approvals:` section of the first file that has one, checked.
     pub approvals: Option<serde_json::Value>,
+    /// How far a running program covers what is typed into it, if a file says so.
+    pub exec_input: Option<ExecInput>,
     /// What the files say about the log, the extending one first.
     #[serde(default)]
     pub audit: AuditSettings,
@@ -82,6 +84,7 @@ impl Settings {
                 human_ms: shortest(|timeouts| timeouts.human_ms),
             },
             approvals: each().find_map(|file| file.approvals.clone()),
+            exec_input: each().find_map(|file| file.exec_input),
             audit: each().fold(AuditSettings::default(), |audit, file| audit.or(&file.audit.settings)),
             sandbox: each().any(|file| file.sandbox == Some(true)),
             programs: sources

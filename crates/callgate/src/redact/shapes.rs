@@ -160,9 +160,12 @@ const SHAPES: &[Shape] = &[
     ),
 ];
 
+/// A telling word and its shape.
+type Word = (&'static [u8], usize);
+
 /// Telling words by their first byte, each with its shape. Made in a microsecond, because a hook redacts with every call: an
 /// automaton over all words is faster for long texts and takes a thousand times as long to build.
-static WORDS: LazyLock<Vec<Vec<(&[u8], usize)>>> = LazyLock::new(|| {
+static WORDS: LazyLock<Vec<Vec<Word>>> = LazyLock::new(|| {
     let mut by_first = vec![Vec::new(); 256];
     for (shape, word) in
         SHAPES.iter().enumerate().flat_map(|(index, shape)| shape.words.iter().map(move |word| (index, word)))
@@ -189,17 +192,30 @@ pub(super) struct Found {
 /// All secrets in a text, in no particular order. Where the tables themselves are broken, the whole text is one.
 pub(super) fn find(text: &str) -> Vec<Found> {
     let everything = || vec![Found { range: 0..text.len(), what: "text" }];
-    let mut possible = vec![false; SHAPES.len()];
+    // One bit for each shape; a test sees to it that they suffice.
+    let mut possible = 0_u128;
     for (place, byte) in text.bytes().enumerate() {
         let Some(words) = WORDS.get(usize::from(byte.to_ascii_lowercase())) else { continue };
         for (word, shape) in words {
-            let Some(seen) = possible.get_mut(*shape).filter(|seen| !**seen) else { continue };
-            let here = text.as_bytes().get(place..place.saturating_add(word.len()));
-            *seen = here.is_some_and(|here| here.eq_ignore_ascii_case(word));
+            let bit = 1_u128.checked_shl(u32::try_from(*shape).unwrap_or(u32::MAX)).unwrap_or_default();
+            if possible & bit == 0
+                && text
+                    .as_bytes()
+                    .get(place..place.saturating_add(word.len()))
+                    .is_some_and(|here| here.eq_ignore_ascii_case(word))
+            {
+                possible |= bit;
+            }
         }
     }
+    if possible == 0 {
+        return Vec::new();
+    }
     let mut found = Vec::new();
-    for ((shape, compiled), _) in SHAPES.iter().zip(COMPILED.iter()).zip(possible).filter(|(_, possible)| *possible) {
+    let is_possible = |number: usize| possible >> number & 1 == 1;
+    for (_, (shape, compiled)) in
+        SHAPES.iter().zip(COMPILED.iter()).enumerate().filter(|(number, _)| is_possible(*number))
+    {
         let Some(regex) = compiled.get_or_init(|| Regex::new(shape.pattern).ok()) else {
             return everything();
         };
@@ -266,6 +282,7 @@ mod tests {
 
     #[test]
     fn every_pattern_compiles_and_has_a_group_and_lower_case_words() {
+        assert!(SHAPES.len() <= 128, "one bit for each");
         for shape in SHAPES {
             let regex = Regex::new(shape.pattern).expect(shape.pattern);
             assert!(regex.captures_len() > 1, "{}", shape.pattern);

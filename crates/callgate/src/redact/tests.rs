@@ -1,5 +1,3 @@
-use std::time::{Duration, Instant};
-
 use super::*;
 
 fn shown(text: &str) -> String {
@@ -136,19 +134,18 @@ fn a_digest_is_the_known_one() {
 
 #[test]
 fn work_is_bounded() {
-    let start = Instant::now();
+    let long = shown(&"a".repeat(10_000_000));
+    assert!(long.starts_with("[10000000 bytes, sha256 "), "what is too long is not searched");
     for text in [
-        "a".repeat(10_000_000),
         "token=".repeat(40_000),
         "password: ".repeat(25_000),
         "://".repeat(80_000),
         "-----BEGIN PRIVATE KEY-----".repeat(9_000),
         format!("{}{}", "key_".repeat(60_000), "="),
     ] {
-        shown(&text);
+        let found = shapes::find(&text).len();
+        assert!(found <= text.len() / 2, "{found} secrets in {} bytes", text.len());
     }
-    // generous: debug builds on a busy machine
-    assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
     let mut deep = json!("x");
     for _ in 0..2_000 {
         deep = Value::Array(vec![deep]);

@@ -11,7 +11,7 @@ use crate::key::ApprovalKey;
 use crate::monitor::{Monitor, Monitors, Standard};
 
 /// Settled questions that are kept for those who ask what became of them.
-const SETTLED_KEPT: usize = 1000;
+const SETTLED_KEPT: usize = 200;
 
 #[derive(Default)]
 struct Session {

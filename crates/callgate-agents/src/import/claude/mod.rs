@@ -14,7 +14,7 @@ use super::source::Node;
 use super::{Around, ImportError, Layer, Reading, Source, families};
 use model::ClaudeModel;
 
-const TOOLS: ToolNames = ToolNames {
+pub(super) const TOOLS: ToolNames = ToolNames {
     shell: ("Bash", "command"),
     read: Some(("Read", "file_path")),
     write: Some(("Write", "file_path")),
@@ -322,10 +322,11 @@ fn restrict_paths(
 ) {
     let paths = pattern.restricting(around);
     let trees = if paths.trees.is_empty() { paths.exact.clone() } else { paths.trees };
-    let rule = Rule::new(decision, Key::Paths, paths.exact, origin).effects(effects);
-    draft.push(rule.marks(&["!own_files"]).recursive(false));
-    draft
-        .push(Rule::new(decision, Key::Paths, trees, origin).effects(&["read"]).marks(&["!own_files"]).recursive(true));
+    // Names in a tree may be seen.
+    let below: &'static [&'static str] = if effects.contains(&"write") { effects } else { &["read"] };
+    let rule = |globs, effects| Rule::new(decision, Key::Paths, globs, origin).effects(effects).marks(&["!own_files"]);
+    draft.push(rule(paths.exact, effects).recursive(false));
+    draft.push(rule(trees, below).recursive(true));
 }
 
 /// A rule that allows. What cannot be expressed is left out, and asked about.
@@ -389,6 +390,9 @@ fn permit_path(draft: &mut Draft, tool: &str, pattern: &PathPattern, origin: &st
                 "standard lets the project be read and edited, except credentials and what runs later",
             );
         }
+        (Some(_), Some((directory, false))) if is_too_wide(&directory, around) => {
+            draft.note(origin, Outcome::LeftOut, "this is nearly everything; open the directories that are needed");
+        }
         (Some(Access::Edit), Some((directory, false))) => draft.root(directory, origin),
         (Some(Access::Read), Some((directory, false))) => draft.readable(directory, origin),
         (Some(_), None) => {
@@ -401,18 +405,26 @@ fn permit_path(draft: &mut Draft, tool: &str, pattern: &PathPattern, origin: &st
     }
 }
 
+/// Whether a directory holds the home directory or the whole project.
+fn is_too_wide(directory: &str, around: &Around) -> bool {
+    let directory = path_of(directory, around);
+    directory == around.home || around.home.starts_with(&directory) || around.project.starts_with(&directory)
+}
+
 fn default_mode(draft: &mut Draft, mode: &str, origin: &str) {
     match mode {
         "default" => {}
         "acceptEdits" => draft.note(origin, Outcome::Covered, "standard lets ordinary files of the project be edited"),
         "dontAsk" => {
+            // What it runs without asking goes on to the bundled policy, everything else ends here.
+            let quiet = model::READ_ONLY.join("|");
+            let when = format!("!input.command.matches('^ *({quiet})( [^;&|<>`$()]*)?$')");
             draft.guard_commands(NO_ASSIGNMENTS);
+            let shells = families::SHELL.iter().copied();
+            draft.push(Rule::new(Decision::Deny, Key::Tools, shells, origin).when(Some(when)));
             draft.push(Rule::new(Decision::Deny, Key::Tools, ["*"], origin).effects(CHANGES));
-            draft.note(
-                origin,
-                Outcome::Narrower,
-                "what no rule allows is denied; starting code of the project is asked about, which nobody may answer",
-            );
+            let outside = draft.outside();
+            draft.push(Rule::new(Decision::Deny, Key::Paths, outside, origin).tools(families::FILES));
         }
         "bypassPermissions" | "auto" => {
             draft.note(
@@ -455,8 +467,8 @@ fn probes(permission: &Permission, around: &Around) -> Vec<Probe> {
 
 /// The path that a word of a command names.
 fn path_of(word: &str, around: &Around) -> PathBuf {
-    match word.strip_prefix("~/") {
-        Some(rest) => around.home.join(rest),
+    match word.strip_prefix('~') {
+        Some(rest) => around.home.join(rest.trim_start_matches('/')),
         None => around.project.join(Path::new(word)),
     }
 }

@@ -9,7 +9,7 @@ use crate::import::{Around, probe::Probe, shell};
 /// Programs in front of a command that it looks behind.
 const WRAPPERS: &[&str] = &["timeout", "time", "nice", "nohup", "stdbuf"];
 /// Commands it runs without asking.
-const READ_ONLY: &[&str] = &[
+pub(super) const READ_ONLY: &[&str] = &[
     "ls",
     "cat",
     "head",

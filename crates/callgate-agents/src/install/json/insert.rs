@@ -33,7 +33,8 @@ fn put(document: &Document<'_>, path: &[String], item: &Item<'_>, position: Posi
         // An empty file, or one of comments alone.
         let node = wrapped(path, item);
         let newline = if document.text.is_empty() || document.text.ends_with('\n') { "" } else { style.newline };
-        let written = format!("{}{newline}{}{}", document.text, node.lines(style.newline, &style.unit), style.newline);
+        let written =
+            format!("{}{newline}{}{}", document.text, node.over_lines(style.newline, &style.unit), style.newline);
         return Ok(Inserted { text: written, created: Some(Vec::new()) });
     };
     let mut found = root;
@@ -137,10 +138,14 @@ impl Style {
                     let line = format!("{}{indent}", self.newline);
                     self.append(text, last.end, &line, item, &mut splices);
                 }
-                (None, Position::First) => splices.insert(first.start, format!("{},{}", on_one_line(item), self.gap())),
-                (None, Position::Last) => splices.insert(last.end, format!(",{}{}", self.gap(), on_one_line(item))),
+                (None, Position::First) => {
+                    splices.insert(first.start, format!("{},{}", self.on_one_line(item), self.gap()))
+                }
+                (None, Position::Last) => {
+                    splices.insert(last.end, format!(",{}{}", self.gap(), self.on_one_line(item)))
+                }
             },
-            _ if self.compact => splices.insert(container.inside(), on_one_line(item)),
+            _ if self.compact => splices.insert(container.inside(), self.on_one_line(item)),
             _ => {
                 let outer = format!("{}{}", self.newline, line_indentation(text, container.range.start));
                 let line = format!("{outer}{}", self.unit);
@@ -181,16 +186,16 @@ impl Style {
 
     fn over_lines(&self, item: &Item<'_>, line: &str) -> String {
         match item {
-            Item::Element(node) => node.lines(line, &self.unit),
-            Item::Member(key, node) => format!("{}: {}", quoted(key), node.lines(line, &self.unit)),
+            Item::Element(node) => node.over_lines(line, &self.unit),
+            Item::Member(key, node) => format!("{}: {}", quoted(key), node.over_lines(line, &self.unit)),
         }
     }
-}
 
-fn on_one_line(item: &Item<'_>) -> String {
-    match item {
-        Item::Element(node) => node.compact(),
-        Item::Member(key, node) => format!("{}:{}", quoted(key), node.compact()),
+    fn on_one_line(&self, item: &Item<'_>) -> String {
+        match item {
+            Item::Element(node) => node.on_one_line(!self.compact),
+            Item::Member(key, node) => format!("{}:{}{}", quoted(key), self.gap(), node.on_one_line(!self.compact)),
+        }
     }
 }
 

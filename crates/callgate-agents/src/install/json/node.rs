@@ -33,52 +33,42 @@ impl Node {
         self.clone().into()
     }
 
-    /// On one line, as minified files have it.
-    pub(super) fn compact(&self) -> String {
-        self.value_text(&mut |_| String::new(), 0, ":", ",")
+    /// On one line: without blanks as minified files have it, or with them as people write it.
+    pub(super) fn on_one_line(&self, blanks: bool) -> String {
+        let (colon, comma, edge) = if blanks { (": ", ", ", " ") } else { (":", ",", "") };
+        let joined = |parts: Vec<String>| parts.join(comma);
+        match self {
+            Node::Plain(value) => value.to_string(),
+            Node::Words(words) => format!("[{}]", joined(words.iter().map(|word| quoted(word)).collect())),
+            Node::List(elements) => {
+                format!("[{}]", joined(elements.iter().map(|element| element.on_one_line(blanks)).collect()))
+            }
+            Node::Object(members) => {
+                let member =
+                    |(key, value): &(String, Node)| format!("{}{colon}{}", quoted(key), value.on_one_line(blanks));
+                format!("{{{edge}{}{edge}}}", joined(members.iter().map(member).collect()))
+            }
+        }
     }
 
     /// Over several lines. `line` is the line break with the indentation of the first line, `unit` one step more.
-    pub(super) fn lines(&self, line: &str, unit: &str) -> String {
-        self.value_text(&mut |depth| format!("{line}{}", unit.repeat(depth)), 0, ": ", ",")
-    }
-
-    fn value_text(&self, line: &mut dyn FnMut(usize) -> String, depth: usize, colon: &str, comma: &str) -> String {
-        let inner = depth.saturating_add(1);
+    pub(super) fn over_lines(&self, line: &str, unit: &str) -> String {
+        let inner = format!("{line}{unit}");
         let (open, close, parts): (char, char, Vec<String>) = match self {
-            Node::Plain(value) => return value.to_string(),
-            Node::Words(words) => {
-                let gap = if colon == ":" { "," } else { ", " };
-                let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
-                return format!("[{}]", words.join(gap));
-            }
+            Node::Plain(_) | Node::Words(_) => return self.on_one_line(true),
             Node::List(elements) => {
-                ('[', ']', elements.iter().map(|element| element.value_text(line, inner, colon, comma)).collect())
+                ('[', ']', elements.iter().map(|element| element.over_lines(&inner, unit)).collect())
             }
-            Node::Object(members) => (
-                '{',
-                '}',
-                members
-                    .iter()
-                    .map(|(key, value)| {
-                        format!("{}{colon}{}", quoted(key), value.value_text(line, inner, colon, comma))
-                    })
-                    .collect(),
-            ),
+            Node::Object(members) => {
+                let member =
+                    |(key, value): &(String, Node)| format!("{}: {}", quoted(key), value.over_lines(&inner, unit));
+                ('{', '}', members.iter().map(member).collect())
+            }
         };
-        let mut text = String::from(open);
-        for (index, part) in parts.iter().enumerate() {
-            if index > 0 {
-                text.push_str(comma);
-            }
-            text.push_str(&line(inner));
-            text.push_str(part);
+        if parts.is_empty() {
+            return format!("{open}{close}");
         }
-        if !parts.is_empty() {
-            text.push_str(&line(depth));
-        }
-        text.push(close);
-        text
+        format!("{open}{inner}{}{line}{close}", parts.join(&format!(",{inner}")))
     }
 }
 
@@ -150,13 +140,13 @@ mod tests {
     fn members_are_written_in_their_order_compactly_or_over_lines() {
         let node =
             Node::object([("type", "command".into()), ("args", Node::List(vec!["a\"b".into(), Node::List(vec![])]))]);
-        assert_eq!(node.compact(), r#"{"type":"command","args":["a\"b",[]]}"#);
+        assert_eq!(node.on_one_line(false), r#"{"type":"command","args":["a\"b",[]]}"#);
+        assert_eq!(node.on_one_line(true), r#"{ "type": "command", "args": ["a\"b", []] }"#);
         assert_eq!(
-            node.lines("\n  ", "\t"),
+            node.over_lines("\n  ", "\t"),
             "{\n  \t\"type\": \"command\",\n  \t\"args\": [\n  \t\t\"a\\\"b\",\n  \t\t[]\n  \t]\n  }"
         );
         assert_eq!(node, Node::from(node.value()));
-        let words = Node::Words(vec!["a".into(), "b".into()]);
-        assert_eq!((words.compact().as_str(), words.lines("\n", " ").as_str()), (r#"["a","b"]"#, r#"["a", "b"]"#));
+        assert_eq!(Node::Words(vec!["a".into(), "b".into()]).over_lines("\n", " "), r#"["a", "b"]"#);
     }
 }

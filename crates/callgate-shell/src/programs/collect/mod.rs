@@ -2,6 +2,7 @@
 
 mod words;
 
+use crate::distinct::Distinct;
 use crate::effect::{Action, CodeOrigin, Effect, Host, Mark, Names, PathTarget, Program, Target};
 use crate::programs::host::{self, Place};
 use crate::programs::languages;
@@ -20,6 +21,7 @@ pub(in crate::programs) struct Collector<'a> {
     /// The program and its subcommands, for reasons.
     pub(in crate::programs) program: Cow<'a, str>,
     pub(in crate::programs) effects: Vec<Effect>,
+    distinct: Distinct,
     pub(in crate::programs) nested: Vec<Nested>,
     /// The working directory, which `<dir>` changes.
     pub(in crate::programs) directory: Option<Cow<'a, str>>,
@@ -61,6 +63,7 @@ impl<'a> Collector<'a> {
         Collector {
             program: Cow::Borrowed(program),
             effects: Vec::new(),
+            distinct: Distinct::default(),
             nested: Vec::new(),
             directory: directory.map(Cow::Borrowed),
             directory_changed: false,
@@ -87,7 +90,8 @@ impl<'a> Collector<'a> {
         let mut marks = marks.to_vec();
         marks.sort_unstable();
         marks.dedup();
-        if !self.effects.iter().any(|other| other.action == action && other.target == target && other.marks == marks) {
+        let key = (action, &target, marks.as_slice());
+        if !self.distinct.contains(&self.effects, &key, |other| (other.action, &other.target, other.marks.as_slice())) {
             let because = [&self.program, ": ", because].concat();
             self.effects.push(Effect { action, target, marks, because });
         }

@@ -8,6 +8,9 @@ use crate::stream::Stream;
 use crate::word::Word;
 use std::borrow::Cow;
 
+/// How many copies are followed, if there are several destinations.
+const MAX_COPIES: usize = 1_000;
+
 impl Collector<'_> {
     pub(in crate::programs) fn run_file(&mut self, word: &Word, because: &str) {
         match word {
@@ -185,6 +188,11 @@ impl Collector<'_> {
     /// A destination that is a directory gets the sources inside.
     pub(in crate::programs) fn finish_destinations(&mut self) {
         let sources = std::mem::take(&mut self.sources);
+        let known = self.destinations.iter().filter(|(destination, _)| destination.known().is_some()).count();
+        if sources.len().saturating_mul(known) > MAX_COPIES.max(sources.len()) {
+            let why = format!("{} copies to more places than are followed", self.program);
+            return self.opaque(&why, IF_DIRECTORY);
+        }
         for (destination, marks) in std::mem::take(&mut self.destinations) {
             let Word::Known(folder) = &destination else {
                 continue;

@@ -11,6 +11,9 @@ use crate::programs::{Nested, NestedBody};
 use crate::stream::Stream;
 use crate::word::Word;
 
+/// How many pairs of a starting point and a test or command are looked at, beyond the first test.
+const MAX_PAIRS: usize = 5_000;
+
 pub(super) fn read(table: &Table, words: &[Word], collector: &mut Collector<'_>) -> Stream {
     let mut at = 0;
     let mut starts: Vec<Word> = Vec::new();
@@ -51,7 +54,8 @@ pub(super) fn read(table: &Table, words: &[Word], collector: &mut Collector<'_>)
     for start in &starts {
         collector.path(Action::List, start, true, &[], "starting point");
     }
-    let mut expression = Expression { table, starts: &starts, collector, prints_names: true };
+    let mut expression =
+        Expression { table, starts: &starts, collector, prints_names: true, deletes: false, left: MAX_PAIRS };
     expression.read(words.get(at..).unwrap_or_default());
     if expression.prints_names { names_below(&starts, false) } else { Stream::Unknown }
 }
@@ -69,6 +73,9 @@ struct Expression<'e, 'a, 'c> {
     starts: &'e [Word],
     collector: &'c mut Collector<'a>,
     prints_names: bool,
+    deletes: bool,
+    /// How many more pairs of a starting point and a test or command are looked at.
+    left: usize,
 }
 
 impl<'e> Expression<'e, '_, '_> {
@@ -90,7 +97,10 @@ impl<'e> Expression<'e, '_, '_> {
                 }
                 // BSD knows `-depth 2` as a test beside the flag.
                 "-depth" if words.get(at).is_some_and(is_depth) => at += 1,
+                // Once more deletes nothing more.
+                "-delete" if self.deletes => {}
                 "-delete" => {
+                    self.deletes = true;
                     for start in self.starts {
                         self.collector.path(Action::Delete, start, true, &[], name);
                     }
@@ -147,9 +157,27 @@ impl<'e> Expression<'e, '_, '_> {
         roles.len()
     }
 
+    /// Pays for something that is done for each starting point; whether that may be.
+    fn pay(&mut self) -> bool {
+        match self.left.checked_sub(self.starts.len()) {
+            Some(left) => {
+                crate::work::count(self.starts.len());
+                self.left = left;
+                true
+            }
+            None => {
+                self.collector.opaque("more starting points and tests of find than are followed", "expression");
+                false
+            }
+        }
+    }
+
     /// Whoever looks for one certain name wants that file: a policy may care which.
     fn looks_for(&mut self, wanted: &str, name: &str) {
         if wanted.is_empty() || wanted.contains(['*', '?', '[', '\\', '/']) {
+            return;
+        }
+        if !self.pay() {
             return;
         }
         for start in self.starts.iter().filter_map(Word::known) {
@@ -160,7 +188,7 @@ impl<'e> Expression<'e, '_, '_> {
 
     /// A command for each name, once for every starting point.
     fn run(&mut self, command: &[Word], in_directory: bool) {
-        if command.is_empty() {
+        if command.is_empty() || !self.pay() {
             return;
         }
         for start in self.starts {

@@ -137,6 +137,7 @@ fn items(stream: &Stream, separator: Separator) -> Vec<Word> {
         }
         Stream::Word
         | Stream::Number
+        | Stream::Integer
         | Stream::Numbers
         | Stream::Data
         | Stream::Environment

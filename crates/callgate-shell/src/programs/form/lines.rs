@@ -66,6 +66,7 @@ pub(super) fn entry<'a>(
                 "program" => Output::Program,
                 "word" => Output::Word,
                 "number" => Output::Number,
+                "integer" => Output::Integer,
                 "numbers" => Output::Numbers,
                 "data" => Output::Data,
                 "fetched" => Output::Fetched,

@@ -5,7 +5,8 @@ use super::{Found, listed};
 
 const WORDS: &str = "print printf say if unless else elsif and or not next last chomp chop lc uc lcfirst \
     ucfirst length substr index join split reverse sort keys values exists defined delete push \
-    pop shift scalar my our for foreach while BEGIN END eq ne lt gt eof";
+    pop shift scalar my our for foreach while BEGIN END eq ne lt gt le ge cmp eof time localtime gmtime int abs \
+    sqrt sprintf hex oct ord chr rand map grep sin cos exp log undef each ref";
 
 pub(super) fn read(code: &str) -> Found {
     let mut found = Found::default();
@@ -69,7 +70,11 @@ fn harmless(code: &str) -> Option<()> {
             // `<FILE>`, `<$x>`, `<>` read files.
             '<' => {
                 cursor.next();
-                cursor.take_if('=');
+                // `<=>` compares.
+                if cursor.take_if('=') && cursor.take_if('>') {
+                    value = false;
+                    continue;
+                }
                 if !matches!(cursor.peek(), Some(' ' | '0'..='9')) {
                     return None;
                 }

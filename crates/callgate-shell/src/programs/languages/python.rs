@@ -31,7 +31,7 @@ const ATTRIBUTES: &str = "version version_info platform maxsize byteorder execut
     sqrt pi e floor ceil log log2 log10 exp sin cos tan pow gcd factorial isclose hypot match \
     search findall sub fullmatch finditer compile group groups IGNORECASE b64encode b64decode \
     md5 sha1 sha256 sha512 hexdigest digest uuid4 randint mean median system_alias machine \
-    python_version";
+    python_version ascii_letters ascii_lowercase ascii_uppercase digits hexdigits punctuation whitespace printable";
 
 /// What of `os` and `os.path` only computes or asks the system about itself. `os` itself is no value here, so that
 /// none of its other functions is reached by another name.

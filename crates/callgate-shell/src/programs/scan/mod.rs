@@ -7,6 +7,7 @@ mod uncertain;
 #[cfg(test)]
 mod tests;
 
+use crate::distinct::Distinct;
 use crate::programs::matching::matches_glob;
 use crate::programs::paths::literal_prefix;
 use crate::programs::table::{Level, OptionForm, Role, Style, Sub};
@@ -17,6 +18,9 @@ use std::borrow::Cow;
 
 /// How many words of a group path are followed (`gcloud compute instances list`).
 const MAX_GROUPS: usize = 10;
+
+/// How many options are followed.
+const MAX_GIVEN: usize = 2_000;
 
 /// How deep subcommands are followed, more than any table is.
 const MAX_LEVELS: usize = 10;
@@ -29,6 +33,8 @@ pub(in crate::programs) struct Scan<'t> {
     pub(in crate::programs) names: Short<&'t str, { MAX_LEVELS + MAX_GROUPS }>,
     /// Options and operands in their order.
     pub(in crate::programs) events: Vec<Event<'t>>,
+    /// Each option that was given, with its level, and whether it was given otherwise than as `--flag=false`.
+    forms: Vec<(usize, &'t OptionForm, bool)>,
     /// The operands of the innermost level.
     pub(in crate::programs) operands: Vec<Cow<'t, Word>>,
     /// What was not understood.
@@ -65,6 +71,32 @@ impl<'t> Scan<'t> {
         self.levels.last().copied()
     }
 
+    /// Notes an option that was given.
+    fn note(&mut self, given: Given<'t>) {
+        match self.forms.iter_mut().find(|(level, form, _)| *level == given.level && std::ptr::eq(*form, given.form)) {
+            Some((_, _, positive)) => *positive |= !given.negated,
+            None => self.forms.push((given.level, given.form, !given.negated)),
+        }
+        self.events.push(Event::Given(given));
+    }
+
+    /// The level whose option of this name counts: the innermost that has one, if it was given at all.
+    pub(in crate::programs) fn level_of(&self, name: &str) -> Option<usize> {
+        // Few options are given, and fewer of them are asked for.
+        let given = self.forms.iter().any(|(_, form, _)| form.names.iter().any(|other| other == name));
+        let declares = |level: &&Level| level.index.find(&level.options, name).is_some();
+        if given { self.levels.iter().rposition(declares) } else { None }
+    }
+
+    /// Whether an option was given and not switched off.
+    pub(in crate::programs) fn has(&self, name: &str) -> bool {
+        let named = |form: &OptionForm| form.names.iter().any(|other| other == name);
+        match self.level_of(name) {
+            Some(wanted) => self.forms.iter().any(|(level, form, on)| *level == wanted && *on && named(form)),
+            None => false,
+        }
+    }
+
     /// The options that were given.
     pub(in crate::programs) fn given(&self) -> impl Iterator<Item = &Given<'t>> {
         self.events.iter().filter_map(|event| match event {
@@ -89,12 +121,14 @@ pub(in crate::programs) fn scan_as<'t>(
     let mut scanner = Scanner {
         words,
         outer_style: style,
+        distinct: Distinct::default(),
         at: 0,
         options_over: false,
         found: Scan {
             levels: Short::new(level),
             names: Short::new(program),
             events: Vec::new(),
+            forms: Vec::new(),
             operands: Vec::new(),
             doubts: Vec::new(),
             ended: false,
@@ -127,6 +161,7 @@ struct Scanner<'t> {
     words: &'t [Word],
     /// The style of the outermost level.
     outer_style: &'t Style,
+    distinct: Distinct,
     at: usize,
     options_over: bool,
     found: Scan<'t>,
@@ -149,6 +184,11 @@ impl<'t> Scanner<'t> {
         while let Some(word) = self.words.get(self.at) {
             self.at += 1;
             if self.found.lost {
+                return;
+            }
+            if self.found.events.len().saturating_sub(self.found.operands.len()) > MAX_GIVEN {
+                self.doubt(|program| format!("{program} has more options than are followed"));
+                self.found.lost = true;
                 return;
             }
             if self.options_over || self.style() == &Style::None {
@@ -188,7 +228,7 @@ impl<'t> Scanner<'t> {
 
     fn doubt(&mut self, say: impl FnOnce(&str) -> String) {
         let doubt = say(&self.found.names.join(" "));
-        if !self.found.doubts.contains(&doubt) {
+        if !self.distinct.contains(&self.found.doubts, &doubt.as_str(), String::as_str) {
             self.found.doubts.push(doubt);
         }
     }

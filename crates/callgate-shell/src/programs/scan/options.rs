@@ -1,6 +1,6 @@
 //! Options and their values, style by style.
 
-use super::{Event, Given, Scanner, is_many};
+use super::{Given, Scanner, is_many};
 use crate::programs::table::{OptionForm, Role, RoleKind, Style, Values};
 use crate::word::Word;
 use std::borrow::Cow;
@@ -241,14 +241,14 @@ impl<'t> Scanner<'t> {
     }
 
     /// An option where any is accepted: words up to the next option are its values.
-    pub(super) fn any_option(&mut self, name: &Cow<'t, str>, value: Option<&str>) -> bool {
+    pub(super) fn any_option(&mut self, name: &str, value: Option<&str>) -> bool {
         let Some(level) = self.found.level() else {
             return false;
         };
         let mut given = Given {
             form: &ANY_OPTION,
             level: self.found.levels.len().saturating_sub(1),
-            name: name.clone(),
+            name: Cow::Owned(name.to_owned()),
             values: value.map(|value| (Cow::Owned(Word::Known(value.to_owned())), &ANY_VALUE)).into_iter().collect(),
             rest: None,
             negated: false,
@@ -268,7 +268,7 @@ impl<'t> Scanner<'t> {
                 self.at += 1;
             }
         }
-        self.found.events.push(Event::Given(given));
+        self.found.note(given);
         true
     }
 
@@ -284,7 +284,7 @@ impl<'t> Scanner<'t> {
             "true" | "1" | "yes" | "on" if switches => self.give(level, form, name, None),
             "false" | "0" | "no" | "off" if switches => {
                 let given = Given { form, level, name: name.into(), values: Vec::new(), rest: None, negated: true };
-                self.found.events.push(Event::Given(given));
+                self.found.note(given);
             }
             _ => {
                 let name = name.to_owned();
@@ -341,7 +341,7 @@ impl<'t> Scanner<'t> {
             self.end();
         }
         self.options_over |= form.rest;
-        self.found.events.push(Event::Given(given));
+        self.found.note(given);
         // A value that may be several words leaves the others as operands, or as options.
         for word in surplus {
             if !matches!(word.as_ref(), Word::Glob(_)) && self.options_matter() && !self.options_over {

@@ -1,13 +1,13 @@
 //! Several ways to ask as one.
 
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-use super::{AskError, Channel, time_left};
+use super::{Approver, AskError, time_left};
+use crate::approvals::approver::ask_guarded;
 use crate::approvals::{Answer, ApprovalDecision, Question};
 
 /// How often it is looked whether a question still matters.
@@ -15,24 +15,24 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// Asks all at once; the first answer counts, be it yes or no. One that cannot ask anybody is passed over, but a broken answer is a refusal.
 pub struct FirstAnswer {
-    channels: Vec<Arc<dyn Channel>>,
+    channels: Vec<Arc<dyn Approver>>,
 }
 
 /// Asks all at once; only if every one of them says yes it is yes, and only for as long as all of them say.
 pub struct AllAgree {
-    channels: Vec<Arc<dyn Channel>>,
+    channels: Vec<Arc<dyn Approver>>,
 }
 
 impl FirstAnswer {
     /// Of these.
-    pub fn new(channels: Vec<Arc<dyn Channel>>) -> Self {
+    pub fn new(channels: Vec<Arc<dyn Approver>>) -> Self {
         FirstAnswer { channels }
     }
 }
 
 impl AllAgree {
     /// Of these. Nobody agrees to nothing: without any, it is a refusal.
-    pub fn new(channels: Vec<Arc<dyn Channel>>) -> Self {
+    pub fn new(channels: Vec<Arc<dyn Approver>>) -> Self {
         AllAgree { channels }
     }
 }
@@ -53,7 +53,7 @@ type Reply = Result<Answer, AskError>;
 
 /// Asks every channel in a thread of its own and hands the replies to `next` as they come, until that has seen enough.
 fn ask_all(
-    channels: &[Arc<dyn Channel>],
+    channels: &[Arc<dyn Approver>],
     question: &Question,
     open: &dyn Fn() -> bool,
     mut next: impl FnMut(Reply) -> Option<Reply>,
@@ -65,9 +65,7 @@ fn ask_all(
         let (channel, question) = (Arc::clone(channel), question.clone());
         let (sender, still_wanted) = (sender.clone(), Arc::clone(&wanted));
         let asking = move || {
-            let reply =
-                catch_unwind(AssertUnwindSafe(|| channel.ask(&question, &|| still_wanted.load(Ordering::Acquire))))
-                    .unwrap_or_else(|_| Err(AskError::Unusable("the approver failed".into())));
+            let reply = ask_guarded(channel.as_ref(), &question, &|| still_wanted.load(Ordering::Acquire));
             // nobody listens any more: the answer came too late
             let _ = sender.send(reply);
         };
@@ -107,7 +105,7 @@ fn ask_all(
     result
 }
 
-impl Channel for FirstAnswer {
+impl Approver for FirstAnswer {
     fn ask(&self, question: &Question, open: &dyn Fn() -> bool) -> Reply {
         let mut last = AskError::Unavailable("there is no approver".into());
         let answered = ask_all(&self.channels, question, open, |reply| match reply {
@@ -124,7 +122,7 @@ impl Channel for FirstAnswer {
     }
 }
 
-impl Channel for AllAgree {
+impl Approver for AllAgree {
     fn ask(&self, question: &Question, open: &dyn Fn() -> bool) -> Reply {
         let mut agreed: Vec<Answer> = Vec::new();
         let ended = ask_all(&self.channels, question, open, |reply| match reply {

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::{AskError, Channel, MAXIMUM_REPLY, read_reply, time_left};
+use super::{Approver, AskError, MAXIMUM_REPLY, read_reply, time_left};
 use crate::approvals::{Answer, Question};
 
 /// How often it is looked whether the command has finished or the question is settled elsewhere.
@@ -45,7 +45,7 @@ impl Drop for Running {
     }
 }
 
-impl Channel for CommandApprover {
+impl Approver for CommandApprover {
     fn ask(&self, question: &Question, open: &dyn Fn() -> bool) -> Result<Answer, AskError> {
         let unavailable = |error: std::io::Error| AskError::Unavailable(format!("the approver command: {error}"));
         let mut input = serde_json::to_vec(question).map_err(|error| AskError::Unusable(error.to_string()))?;

@@ -9,9 +9,9 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{QueueSelector, tcflush, tcgetpgrp};
 
-use super::{AskError, Channel, time_left};
+use super::{Approver, AskError, time_left};
 use crate::approvals::{Answer, ApprovalDecision, Proposal, Question, QuestionEffect};
-use crate::show::visible;
+use crate::show::{unpadded, visible};
 
 /// How often it is looked whether the question is settled elsewhere.
 const LOOK: Duration = Duration::from_millis(200);
@@ -103,7 +103,10 @@ impl TerminalApprover {
             "n" | "no" => Ok(answer(ApprovalDecision::Denied)),
             "q" | "quit" => Ok(answer(ApprovalDecision::Abort)),
             other => {
-                let unclear = "please type one of the letters above".to_owned();
+                let unclear = match (&question.no_proposal, other.starts_with(['a', 's'])) {
+                    (Some(why), true) => format!("no rule can help: {}", visible(why)),
+                    _ => "please type one of the letters above".to_owned(),
+                };
                 if let Some((index, _)) = other.strip_prefix('s').and_then(proposal)
                     && question.session.is_some()
                 {
@@ -123,7 +126,7 @@ impl TerminalApprover {
     }
 }
 
-impl Channel for TerminalApprover {
+impl Approver for TerminalApprover {
     fn ask(&self, question: &Question, open: &dyn Fn() -> bool) -> Result<Answer, AskError> {
         self.ask_on(&mut ControllingTerminal::open()?, question, open)
     }
@@ -144,11 +147,11 @@ pub fn prompt(question: &Question, always: bool) -> String {
         Some(fields) => {
             for (name, value) in fields {
                 let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-                let _ = writeln!(text, "    {}: {}", visible(name), visible(&value));
+                let _ = writeln!(text, "    {}: {}", unpadded(name), unpadded(&value));
             }
         }
         None => {
-            let _ = writeln!(text, "    {}", visible(&question.request.to_string()));
+            let _ = writeln!(text, "    {}", unpadded(&question.request.to_string()));
         }
     }
     if !question.effects.is_empty() {
@@ -157,7 +160,7 @@ pub fn prompt(question: &Question, always: bool) -> String {
             effect_line(&mut text, effect);
         }
     }
-    let _ = writeln!(text, "\nWhy: {}", visible(&question.reason));
+    let _ = writeln!(text, "\nWhy: {}", unpadded(&question.reason));
     if let Some(rule) = &question.rule {
         let place = question.place.as_deref().map(|place| format!(" ({})", visible(place))).unwrap_or_default();
         let _ = writeln!(text, "Rule: {}{place}", visible(rule));
@@ -172,6 +175,9 @@ pub fn prompt(question: &Question, always: bool) -> String {
     if always {
         proposals(&mut text, question, "a", "yes, and always (a rule is written)");
     }
+    if let Some(why) = &question.no_proposal {
+        let _ = writeln!(text, "  (nothing broader is offered: {})", visible(why));
+    }
     text.push_str("  n   no; what you type behind it is told to the agent\n  q   no, and stop the run\n");
     text
 }
@@ -180,7 +186,7 @@ fn effect_line(text: &mut String, effect: &QuestionEffect) {
     let asked = if effect.asked { '*' } else { ' ' };
     let marks: Vec<String> = effect.marks.iter().map(|mark| visible(mark)).collect();
     let marks = if marks.is_empty() { String::new() } else { format!("  [{}]", marks.join(", ")) };
-    let _ = writeln!(text, "  {asked} {:<9} {}{marks}", visible(&effect.action), visible(&effect.target));
+    let _ = writeln!(text, "  {asked} {:<9} {}{marks}", visible(&effect.action), unpadded(&effect.target));
 }
 
 fn proposals(text: &mut String, question: &Question, letter: &str, lead: &str) {
@@ -188,8 +194,8 @@ fn proposals(text: &mut String, question: &Question, letter: &str, lead: &str) {
         let _ = writeln!(
             text,
             "  {letter}{number}  {lead}: {}\n      this also covers {}",
-            visible(&proposal.extent.to_string()),
-            visible(&proposal.extent.also_covers())
+            unpadded(&proposal.extent.to_string()),
+            unpadded(&proposal.extent.also_covers())
         );
     }
 }

@@ -13,7 +13,7 @@ use thiserror::Error;
 use ureq::Agent;
 use ureq::http::Uri;
 
-use super::{AskError, Channel, MAXIMUM_REPLY, read_reply, time_left};
+use super::{Approver, AskError, MAXIMUM_REPLY, read_reply, time_left};
 use crate::approvals::{Answer, Question};
 use crate::clock::Timestamp;
 
@@ -32,6 +32,12 @@ pub enum WebhookError {
     /// No address that can be asked.
     #[error("a webhook's address is http://… on this machine or https://…")]
     Address,
+    /// An encrypted address, and nobody who could encrypt.
+    #[error("this callgate was built without TLS (feature `webhook-tls`)")]
+    NoTls,
+    /// No certificates of authorities.
+    #[error("the certificates of the webhook's authority cannot be read")]
+    Authority,
     /// Too short.
     #[error("a webhook's secret has at least {SHORTEST_SECRET} bytes")]
     Secret,
@@ -41,6 +47,9 @@ pub enum WebhookError {
 pub struct WebhookApprover {
     address: String,
     secret: Vec<u8>,
+    /// Whom an encrypted service is believed by.
+    #[cfg(feature = "webhook-tls")]
+    tls: ureq::tls::TlsConfig,
 }
 
 impl fmt::Debug for WebhookApprover {
@@ -64,10 +73,35 @@ impl WebhookApprover {
         if !fits {
             return Err(WebhookError::Address);
         }
+        if uri.scheme_str() == Some("https") && !cfg!(feature = "webhook-tls") {
+            return Err(WebhookError::NoTls);
+        }
         if secret.len() < SHORTEST_SECRET {
             return Err(WebhookError::Secret);
         }
-        Ok(WebhookApprover { address: address.to_owned(), secret: secret.to_owned() })
+        Ok(WebhookApprover {
+            address: address.to_owned(),
+            secret: secret.to_owned(),
+            #[cfg(feature = "webhook-tls")]
+            tls: ureq::tls::TlsConfig::default(),
+        })
+    }
+
+    /// Believes the service only by these certificates (PEM), instead of those of the public authorities.
+    #[cfg(feature = "webhook-tls")]
+    pub fn authority(mut self, certificates: &[u8]) -> Result<Self, WebhookError> {
+        let mut authorities = Vec::new();
+        for item in ureq::tls::parse_pem(certificates) {
+            match item {
+                Ok(ureq::tls::PemItem::Certificate(certificate)) => authorities.push(certificate),
+                _ => return Err(WebhookError::Authority),
+            }
+        }
+        if authorities.is_empty() {
+            return Err(WebhookError::Authority);
+        }
+        self.tls = ureq::tls::TlsConfig::builder().root_certs(authorities.into()).build();
+        Ok(self)
     }
 }
 
@@ -92,19 +126,20 @@ fn is_signed(secret: &[u8], timestamp: Timestamp, id: &str, body: &[u8], header:
     code(secret, "answer", timestamp, id, body).is_some_and(|code| code.verify_slice(key.as_bytes()).is_ok())
 }
 
-impl Channel for WebhookApprover {
+impl Approver for WebhookApprover {
     fn ask(&self, question: &Question, _: &dyn Fn() -> bool) -> Result<Answer, AskError> {
         let body = serde_json::to_vec(question).map_err(|error| AskError::Unusable(error.to_string()))?;
         let now = Timestamp::now();
         let signed = signature(&self.secret, "request", now, question.id.as_str(), &body)
             .ok_or_else(|| AskError::Unavailable("the webhook's secret cannot be used".into()))?;
-        let agent: Agent = Agent::config_builder()
+        let settings = Agent::config_builder()
             .timeout_global(Some(time_left(question).max(SHORTEST_WAIT)))
             .max_redirects(0)
             .http_status_as_error(false)
-            .proxy(None)
-            .build()
-            .into();
+            .proxy(None);
+        #[cfg(feature = "webhook-tls")]
+        let settings = settings.tls_config(self.tls.clone());
+        let agent: Agent = settings.build().into();
         let sent = agent
             .post(&self.address)
             .header("Content-Type", "application/json")

@@ -188,6 +188,36 @@ mod webhook {
     }
 
     #[test]
+    fn an_answer_that_trickles_in_ends_with_the_question() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n").unwrap();
+            while stream.write_all(b" ").is_ok() {
+                thread::sleep(Duration::from_millis(10));
+            }
+        });
+        let approver = WebhookApprover::new(&address, SECRET).unwrap();
+        assert_eq!(approver.ask(&question_for(Duration::from_millis(200)), OPEN), Err(AskError::TimedOut));
+    }
+
+    #[test]
+    fn an_answer_that_is_absurd_is_a_refusal_however_well_it_is_signed() {
+        let long = format!("{YES}{}", " ".repeat(MAXIMUM_REPLY));
+        for body in
+            ["", "yes", "[]", r#"{"decision":"ask"}"#, r#"{"decision":"approved","id":"0000000000000000"}"#, &long]
+        {
+            let body = body.to_owned();
+            let address = serve(move |at, id, _| {
+                let signed = signature(SECRET, "answer", at, id, body.as_bytes());
+                response("200 OK", &body, signed.as_deref())
+            });
+            assert!(matches!(ask(&address), Err(AskError::Unusable(_))));
+        }
+    }
+
+    #[test]
     fn a_service_that_is_not_there_or_hangs_is_a_refusal() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
@@ -199,7 +229,7 @@ mod webhook {
 
     #[test]
     fn unencrypted_addresses_are_for_this_machine_only_and_secrets_are_long() {
-        let good = ["http://127.0.0.1:8/x", "http://localhost:8", "http://[::1]:8/", "https://approve.example.com/x"];
+        let good = ["http://127.0.0.1:8/x", "http://localhost:8", "http://[::1]:8/"];
         let bad = ["http://example.com/", "http://127.0.0.1.example.com", "ftp://127.0.0.1", "approve", "", "https://"];
         for address in good {
             assert!(WebhookApprover::new(address, SECRET).is_ok(), "{address}");
@@ -208,6 +238,8 @@ mod webhook {
             assert_eq!(WebhookApprover::new(address, SECRET).err(), Some(WebhookError::Address), "{address}");
         }
         assert_eq!(WebhookApprover::new(good[0], b"short").err(), Some(WebhookError::Secret));
+        let encrypted = WebhookApprover::new("https://approve.example.com/x", SECRET).err();
+        assert_eq!(encrypted, (!cfg!(feature = "webhook-tls")).then_some(WebhookError::NoTls));
     }
 }
 
@@ -216,14 +248,14 @@ mod chain {
 
     type Said = Option<ApprovalDecision>;
 
-    fn channels(says: &[Said]) -> Vec<Arc<dyn Channel>> {
-        says.iter().map(|said| -> Arc<dyn Channel> { Always::saying(said.map(Answer::new)) }).collect()
+    fn channels(says: &[Said]) -> Vec<Arc<dyn Approver>> {
+        says.iter().map(|said| -> Arc<dyn Approver> { Always::saying(said.map(Answer::new)) }).collect()
     }
 
     /// Waits until nobody wants its answer any more.
     struct Slow;
 
-    impl Channel for Slow {
+    impl Approver for Slow {
         fn ask(&self, _: &Question, open: &dyn Fn() -> bool) -> Result<Answer, AskError> {
             while open() {
                 thread::sleep(Duration::from_millis(5));
@@ -270,12 +302,12 @@ mod chain {
     #[test]
     fn an_unusable_answer_in_a_chain_is_a_refusal() {
         struct Nonsense;
-        impl Channel for Nonsense {
+        impl Approver for Nonsense {
             fn ask(&self, _: &Question, _: &dyn Fn() -> bool) -> Result<Answer, AskError> {
                 Err(AskError::Unusable("nonsense".into()))
             }
         }
-        let mut both: Vec<Arc<dyn Channel>> = vec![Arc::new(Slow), Arc::new(Nonsense)];
+        let mut both: Vec<Arc<dyn Approver>> = vec![Arc::new(Slow), Arc::new(Nonsense)];
         assert!(matches!(FirstAnswer::new(both.clone()).ask(&question(), OPEN), Err(AskError::Unusable(_))));
         both.extend(channels(&[YES]));
         assert!(matches!(AllAgree::new(both).ask(&question(), OPEN), Err(AskError::Unusable(_))));
@@ -283,7 +315,7 @@ mod chain {
 
     #[test]
     fn a_slow_chain_ends_with_the_question() {
-        let slow: Vec<Arc<dyn Channel>> = vec![Arc::new(Slow)];
+        let slow: Vec<Arc<dyn Approver>> = vec![Arc::new(Slow)];
         let question = question_for(Duration::from_millis(80));
         assert_eq!(AllAgree::new(slow.clone()).ask(&question, OPEN), Err(AskError::TimedOut));
         assert_eq!(FirstAnswer::new(slow).ask(&self::question(), &|| false), Err(AskError::Closed));

@@ -12,7 +12,7 @@ fn coordinator() -> Coordinator {
     Coordinator::new(Arc::new(MemoryStore::new()))
 }
 
-fn elsewhere() -> Arc<dyn Channel> {
+fn elsewhere() -> Arc<dyn Approver> {
     Arc::new(Elsewhere)
 }
 
@@ -81,6 +81,34 @@ fn an_answer_that_comes_too_late_is_none() {
 }
 
 #[test]
+fn a_clock_that_jumps_neither_prolongs_the_wait_nor_lets_a_late_answer_count() {
+    let coordinator = coordinator();
+    let hour = Duration::from_secs(3600);
+    // set back by an hour after the question was asked: its deadline seems far away
+    let ahead = Timestamp::now().after(hour);
+    let question = Question { asked_at: ahead, deadline: ahead.after(Duration::from_millis(50)), ..question() };
+    assert_eq!(coordinator.ask(&question, &elsewhere()), Ok(Outcome::TimedOut));
+    assert!(coordinator.resolve(&question.id, Answer::new(ApprovalDecision::Approved)).is_err());
+    // set forward: the deadline seems past, and who answers now is told so
+    let past = Timestamp::from_milliseconds(Timestamp::now().milliseconds() - 3_600_000);
+    let question = Question { asked_at: past, deadline: past.after(Duration::from_secs(60)), ..self::question() };
+    coordinator.open(&question).unwrap();
+    assert!(coordinator.resolve(&question.id, Answer::new(ApprovalDecision::Approved)).is_err());
+    assert_eq!(coordinator.wait(&question.id, hour), Ok(Outcome::TimedOut));
+}
+
+#[test]
+fn an_answer_for_one_question_settles_no_other() {
+    let coordinator = coordinator();
+    let (one, other) = (question(), question());
+    coordinator.open(&one).unwrap();
+    coordinator.open(&other).unwrap();
+    coordinator.resolve(&one.id, Answer::new(ApprovalDecision::Approved)).unwrap();
+    assert_eq!(coordinator.pending().unwrap(), std::slice::from_ref(&other));
+    assert_eq!(coordinator.wait(&other.id, Duration::ZERO), Ok(Outcome::TimedOut));
+}
+
+#[test]
 fn a_cancelled_question_is_a_no_and_cannot_be_answered() {
     let coordinator = coordinator();
     let question = question();
@@ -93,15 +121,15 @@ fn a_cancelled_question_is_a_no_and_cannot_be_answered() {
 #[test]
 fn an_approver_that_panics_or_is_not_there_is_a_no_and_the_next_question_works() {
     struct Panics;
-    impl Channel for Panics {
+    impl Approver for Panics {
         fn ask(&self, _: &Question, _: &dyn Fn() -> bool) -> Result<Answer, AskError> {
             panic!("on purpose")
         }
     }
     let coordinator = coordinator();
-    let panics: Arc<dyn Channel> = Arc::new(Panics);
-    let nobody: Arc<dyn Channel> = Always::saying(None);
-    let yes: Arc<dyn Channel> = Always::saying(Answer::new(ApprovalDecision::Approved));
+    let panics: Arc<dyn Approver> = Arc::new(Panics);
+    let nobody: Arc<dyn Approver> = Always::saying(None);
+    let yes: Arc<dyn Approver> = Always::saying(Answer::new(ApprovalDecision::Approved));
     assert!(matches!(coordinator.ask(&question(), &panics), Ok(Outcome::Unanswerable(_))));
     assert!(matches!(coordinator.ask(&question(), &nobody), Ok(Outcome::Unanswerable(_))));
     assert_eq!(coordinator.ask(&question(), &yes), Ok(ApprovalDecision::Approved.into()));
@@ -110,7 +138,7 @@ fn an_approver_that_panics_or_is_not_there_is_a_no_and_the_next_question_works()
 #[test]
 fn an_approver_that_hangs_does_not_hold_up_the_caller() {
     struct Hangs;
-    impl Channel for Hangs {
+    impl Approver for Hangs {
         fn ask(&self, _: &Question, open: &dyn Fn() -> bool) -> Result<Answer, AskError> {
             while open() {
                 thread::sleep(Duration::from_millis(5));
@@ -118,7 +146,7 @@ fn an_approver_that_hangs_does_not_hold_up_the_caller() {
             Ok(Answer::new(ApprovalDecision::Approved))
         }
     }
-    let hangs: Arc<dyn Channel> = Arc::new(Hangs);
+    let hangs: Arc<dyn Approver> = Arc::new(Hangs);
     let coordinator = coordinator();
     let question = question_for(Duration::from_millis(50));
     assert_eq!(coordinator.ask(&question, &hangs), Ok(Outcome::TimedOut));

@@ -129,10 +129,11 @@ fn a_grant_answers_once_and_is_spent_only_where_somebody_would_be_asked() {
 #[test]
 fn an_approved_exec_session_covers_its_later_input_if_the_policy_says_so() {
     let setting = setting(ApprovalDecision::Denied);
-    setting.approvals.cover_exec("s-1", "7").unwrap();
+    let exec = Exec { id: "7".into(), shell: false };
+    setting.approvals.cover_exec("s-1", exec.clone()).unwrap();
     let typed = |covers: bool| {
         let question = Question { tool: "write_stdin".into(), key: None, ..question() };
-        setting.approvals.settle(&question, &[], &|what| covers && *what == Remembered::Exec("7".into())).how
+        setting.approvals.settle(&question, &[], &|what| covers && *what == Remembered::Exec(exec.clone())).how
     };
     assert_eq!(typed(true), How::Session);
     assert_eq!(typed(false), How::Asked);
@@ -212,7 +213,7 @@ impl Store for Broken {
 
 #[test]
 fn a_store_that_cannot_be_used_is_a_refusal_with_its_reason() {
-    let yes: Arc<dyn Channel> = Always::saying(Answer::new(ApprovalDecision::Approved));
+    let yes: Arc<dyn Approver> = Always::saying(Answer::new(ApprovalDecision::Approved));
     let approvals = Approvals::new(Arc::new(Broken), yes);
     let settlement = approvals.settle(&question(), &[], &|_| false);
     assert_eq!(settlement.how, How::Store(StoreError::ReadOnly));

@@ -42,6 +42,7 @@ pub(super) fn question_for(time: Duration) -> Question {
         place: Some("standard.yaml:83".into()),
         reason: "this runs code of the project".into(),
         proposals: vec![],
+        no_proposal: None,
         asked_at: now,
         deadline: now.after(time),
     }
@@ -64,7 +65,7 @@ impl Always {
     }
 }
 
-impl Channel for Always {
+impl Approver for Always {
     fn ask(&self, _: &Question, _: &dyn Fn() -> bool) -> Result<Answer, AskError> {
         self.asked.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
         self.answer.clone().ok_or(AskError::Unavailable("nobody is there".into()))

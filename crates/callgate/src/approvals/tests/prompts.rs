@@ -69,8 +69,11 @@ fn the_prompt_says_what_why_and_by_which_rule() {
 fn nothing_is_hidden_by_length_or_by_characters() {
     let padded = format!("ls{}; rm -rf ~ \u{202e}\u{200b}\u{1b}[2K\r# ok", " ".repeat(20_000));
     let text = prompt(&Question { request: json!({ "command": padded }), ..question() }, false);
-    assert!(text.contains("; rm -rf ~ \\u{202e}\\u{200b}\\u{1b}[2K\\r# ok"));
-    assert!(text.len() > 20_000);
+    assert!(text.contains("ls⟨20000 × \" \"⟩; rm -rf ~ \\u{202e}\\u{200b}\\u{1b}[2K\\r# ok"), "{text}");
+    assert!(text.lines().all(|line| line.len() < 200), "nothing is pushed out of sight");
+    let varied: String = (0..5000).map(|number| format!("{number};")).collect();
+    let text = prompt(&Question { request: json!({ "command": varied }), ..question() }, false);
+    assert!(text.contains(&varied), "nothing is cut short");
     assert!(text.chars().all(|character| character == '\n' || !character.is_control()));
 }
 

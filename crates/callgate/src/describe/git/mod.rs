@@ -10,6 +10,10 @@ mod settings;
 
 use std::path::{Path, PathBuf};
 
+use callgate_shell::effect::Mark;
+
+use super::{Description, PlacedEffect};
+
 /// Reads a file of the repository of at most so many bytes: `Ok(None)` if it is not there.
 pub type ReadFile<'a> = &'a dyn Fn(&Path, usize) -> std::io::Result<Option<Vec<u8>>>;
 
@@ -86,6 +90,20 @@ pub fn subcommand(words: &[String]) -> Option<usize> {
     }
 }
 
+/// The hardened form of a shell call that is nothing but one git command, as text for a shell; `None` for every other call.
+pub fn rewritten(description: &Description) -> Option<String> {
+    let [part] = description.parts.as_slice() else { return None };
+    let plain = |placed: &PlacedEffect| {
+        !placed.effect.marks.contains(&Mark::Redirection) && !placed.effect.marks.contains(&Mark::Environment)
+    };
+    if !part.wrappers.is_empty() || part.elsewhere.is_some() || !part.effects.iter().all(plain) {
+        return None;
+    }
+    let words: Vec<String> = part.words.iter().map(|word| word.known().map(str::to_owned)).collect::<Option<_>>()?;
+    let hardened = harden(&words, subcommand(&words)?);
+    Some(hardened.iter().map(|word| format!("'{}'", word.replace('\'', "'\\''"))).collect::<Vec<_>>().join(" "))
+}
+
 /// How far a git command goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
@@ -93,6 +111,25 @@ pub enum Reach {
     Looks,
     /// It changes something or connects: editors, credential helpers and ways to other machines come into play.
     More,
+}
+
+/// Whether what runs git can be relied upon to run it as [`harden`] says.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Hardening {
+    /// It runs the plan's hardened words.
+    #[default]
+    Applied,
+    /// It runs the words as they are: a shell of an agent, which only asks whether it may.
+    Missing,
+}
+
+/// What is asked about a repository.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Examination {
+    /// How far the command goes.
+    pub reach: Reach,
+    /// How it will run.
+    pub hardening: Hardening,
 }
 
 /// A repository that is examined.
@@ -112,19 +149,19 @@ const LONGEST_INDEX: usize = 32 * 1024 * 1024;
 /// Submodules of submodules that are followed.
 const DEEPEST: usize = 8;
 
-/// Finds what a repository, or a submodule that git enters, could still make a hardened git run. Empty: nothing.
+/// Finds what a repository, or a submodule that git enters, could still make git run. Empty: nothing.
 ///
 /// git looks into submodules by running git there: with the settings of [`harden`], but not with its options.
 ///
 /// `directory` is where git starts to look for the repository. A configuration that cannot be read is a finding.
-pub fn examine(directory: &Path, reach: Reach, read: ReadFile<'_>) -> Vec<String> {
+pub fn examine(directory: &Path, examination: Examination, read: ReadFile<'_>) -> Vec<String> {
     for root in directory.ancestors() {
         match git_directory(root, read) {
             Ok(None) => {}
             Ok(Some(folder)) => {
                 let mut findings = Vec::new();
                 let repository = Repository { root, folder: &folder };
-                examine_repository(&repository, reach, DEEPEST, read, &mut findings);
+                examine_repository(&repository, examination, DEEPEST, read, &mut findings);
                 return findings;
             }
             Err(finding) => return vec![finding],
@@ -135,7 +172,7 @@ pub fn examine(directory: &Path, reach: Reach, read: ReadFile<'_>) -> Vec<String
 
 fn examine_repository(
     repository: &Repository<'_>,
-    reach: Reach,
+    examination: Examination,
     deepest: usize,
     read: ReadFile<'_>,
     findings: &mut Vec<String>,
@@ -147,7 +184,12 @@ fn examine_repository(
         Err(error) => return findings.push(format!("{}: {error}", folder.join("commondir").display())),
     };
     for file in [common.join("config"), folder.join("config.worktree")] {
-        examine_file(&file, repository, reach, read, findings);
+        examine_file(&file, repository, examination, read, findings);
+    }
+    // The one hook that runs when git looks: status and diff write the index anew.
+    let hook = common.join("hooks/post-index-change");
+    if examination.hardening == Hardening::Missing && !matches!(read(&hook, LONGEST_CONFIGURATION), Ok(None)) {
+        findings.push(format!("{} runs", hook.display()));
     }
     if !matches!(read(&common.join("objects/info/alternates"), LONGEST_CONFIGURATION), Ok(None)) {
         findings.push("objects are borrowed from another repository".to_owned());
@@ -167,7 +209,7 @@ fn examine_repository(
             Ok(Some(_)) if deepest == 0 => findings.push("submodules are nested too deeply".to_owned()),
             Ok(Some(folder)) => {
                 let nested = Repository { root: &root, folder: &folder };
-                examine_repository(&nested, reach, deepest.saturating_sub(1), read, findings);
+                examine_repository(&nested, examination, deepest.saturating_sub(1), read, findings);
             }
             Err(finding) => findings.push(finding),
         }
@@ -198,14 +240,14 @@ fn git_directory(worktree: &Path, read: ReadFile<'_>) -> Result<Option<PathBuf>,
 fn examine_file(
     file: &Path,
     repository: &Repository<'_>,
-    reach: Reach,
+    examination: Examination,
     read: ReadFile<'_>,
     findings: &mut Vec<String>,
 ) {
     match read(file, LONGEST_CONFIGURATION) {
         Ok(None) => {}
         Ok(Some(text)) => match std::str::from_utf8(&text) {
-            Ok(text) => match settings::findings(text, repository, reach) {
+            Ok(text) => match settings::findings(text, repository, examination) {
                 Ok(found) => findings.extend(found.into_iter().map(|name| format!("{} sets {name}", file.display()))),
                 Err(line) => findings.push(format!("{}:{line} is not understood", file.display())),
             },
@@ -226,13 +268,18 @@ mod tests {
     }
 
     fn findings_of(config: &str, reach: Reach) -> Vec<String> {
+        examined(config, Examination { reach, hardening: Hardening::Applied })
+    }
+
+    fn examined(config: &str, examination: Examination) -> Vec<String> {
         let files = BTreeMap::from([
             (PathBuf::from("/w/.git/HEAD"), "ref: refs/heads/main\n".to_owned()),
             (PathBuf::from("/w/.git/config"), config.to_owned()),
         ]);
-        examine(Path::new("/w/src"), reach, &|path, _| Ok(files.get(path).map(|text| text.clone().into_bytes())))
+        examine(Path::new("/w/src"), examination, &|path, _| Ok(files.get(path).map(|text| text.clone().into_bytes())))
     }
 
+    const LOOKS: Examination = Examination { reach: Reach::Looks, hardening: Hardening::Applied };
     const ORDINARY: &str = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n[remote \"origin\"]\n\turl = git@example.com:x\n\
         \tfetch = +refs/heads/*:refs/remotes/origin/*\n[branch \"main\"]\n\tremote = origin\n";
 
@@ -247,6 +294,27 @@ mod tests {
             findings("[core]\n\tfsmonitor = ./evil\n\thooksPath = .hooks\n\tpager = ./evil\n"),
             Vec::<String>::new()
         );
+    }
+
+    #[test]
+    fn what_nobody_switches_off_is_a_finding() {
+        let missing = Examination { reach: Reach::Looks, hardening: Hardening::Missing };
+        for config in [
+            "[core]\nfsmonitor = ./x",
+            "[core]\nhooksPath = hooks",
+            "[core]\npager = ./x",
+            "[core]\nalternateRefsCommand = ./x",
+            "[diff]\nexternal = ./x",
+            "[interactive]\ndiffFilter = ./x",
+            "[log]\nshowSignature = true",
+            "[pager]\nlog = ./x",
+        ] {
+            assert_eq!(findings(config), Vec::<String>::new(), "{config}");
+            assert_eq!(examined(config, missing).len(), 1, "{config}");
+        }
+        for config in [ORDINARY, "[core]\nfsmonitor = true", "[core]\nfsmonitor = false"] {
+            assert_eq!(examined(config, missing), Vec::<String>::new(), "{config}");
+        }
     }
 
     #[test]
@@ -296,7 +364,7 @@ mod tests {
                 (PathBuf::from("/w/sub/../.git/modules/sub/config"), format!("[core]\n\tworktree = {worktree}\n")),
             ]);
             let read = |path: &Path, _| Ok(files.get(path).map(|text| text.clone().into_bytes()));
-            examine(Path::new("/w/sub"), Reach::Looks, &read).len()
+            examine(Path::new("/w/sub"), LOOKS, &read).len()
         };
         assert_eq!(found("../../../sub"), 0);
         assert_eq!(found("../../../other"), 1);
@@ -322,9 +390,8 @@ mod tests {
             (PathBuf::from("/main/.git/worktrees/w/commondir"), "../..\n".to_owned()),
             (PathBuf::from("/main/.git/worktrees/w/../../config"), "[filter \"x\"]\nclean=evil\n".to_owned()),
         ]);
-        let found = examine(Path::new("/w"), Reach::Looks, &|path, _| {
-            Ok(files.get(path).map(|text| text.clone().into_bytes()))
-        });
+        let found =
+            examine(Path::new("/w"), LOOKS, &|path, _| Ok(files.get(path).map(|text| text.clone().into_bytes())));
         assert_eq!(found.len(), 1);
     }
 

@@ -2,12 +2,16 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use super::{Reach, Repository};
+use super::{Examination, Hardening, Reach, Repository};
 
 /// What a configuration file holds that could make git run something, in words. `Err` with the line that is not understood.
-pub(super) fn findings(text: &str, repository: &Repository<'_>, reach: Reach) -> Result<Vec<String>, usize> {
+pub(super) fn findings(
+    text: &str,
+    repository: &Repository<'_>,
+    examination: Examination,
+) -> Result<Vec<String>, usize> {
     let keys = keys(text)?.into_iter();
-    Ok(keys.filter(|key| !harmless(key, repository, reach)).map(|key| key.name()).collect())
+    Ok(keys.filter(|key| !harmless(key, repository, examination)).map(|key| key.name()).collect())
 }
 
 /// One setting: section and key in lower case, the subsection left out, since its name decides nothing.
@@ -214,9 +218,11 @@ const SECTIONS: &[&str] = &[
 ];
 
 /// Whether a setting runs nothing.
-fn harmless(key: &Key, repository: &Repository<'_>, reach: Reach) -> bool {
+fn harmless(key: &Key, repository: &Repository<'_>, examination: Examination) -> bool {
     let (section, name, value) = (key.section.as_str(), key.key.as_str(), key.value.trim_matches('"'));
-    if reach == Reach::More && runs_beyond_looking(key, value) {
+    if examination.reach == Reach::More && runs_beyond_looking(key, value)
+        || examination.hardening == Hardening::Missing && runs_unless_hardened(key, value)
+    {
         return false;
     }
     match (section, name) {
@@ -241,6 +247,20 @@ fn harmless(key: &Key, repository: &Repository<'_>, reach: Reach) -> bool {
         ("filter", "required") => true,
         ("gpg", "format" | "mintrustlevel") => true,
         (section, _) => SECTIONS.contains(&section),
+    }
+}
+
+/// Settings that run something when git looks, and that [`super::harden`] switches off.
+fn runs_unless_hardened(key: &Key, value: &str) -> bool {
+    match (key.section.as_str(), key.key.as_str()) {
+        // git's own monitor, or none
+        ("core", "fsmonitor") => !matches!(value, "true" | "false" | "1" | "0" | ""),
+        ("core", "hookspath" | "pager" | "alternaterefscommand")
+        | ("diff", "external")
+        | ("interactive", "difffilter")
+        | ("log", "showsignature")
+        | ("pager", _) => true,
+        _ => false,
     }
 }
 

@@ -158,13 +158,20 @@ impl Span {
 /// A hash that stays the same between versions and machines, because compiled policies are stored.
 pub(crate) fn hash(family: u8, bytes: &[u8]) -> u64 {
     let mut state = (0xcbf2_9ce4_8422_2325_u64 ^ u64::from(family)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    for chunk in bytes.chunks(8) {
-        let mut word = [0_u8; 8];
-        for (to, from) in word.iter_mut().zip(chunk) {
-            *to = *from;
-        }
+    let mut mix = |word: [u8; 8]| {
         state = (state ^ u64::from_le_bytes(word)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         state ^= state >> 29;
+    };
+    let (words, rest) = bytes.as_chunks::<8>();
+    for word in words {
+        mix(*word);
+    }
+    if !rest.is_empty() {
+        let mut word = [0_u8; 8];
+        for (to, from) in word.iter_mut().zip(rest) {
+            *to = *from;
+        }
+        mix(word);
     }
     (state ^ bytes.len() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }

@@ -1,5 +1,10 @@
 //! The whole way with approvals: sessions, grants, automatic answers, and what they can never do.
 
+mod attacks;
+mod instead_of_ask;
+mod patience;
+mod typed_input;
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -8,13 +13,14 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::approvals::{
-    Answer, ApprovalDecision, ApprovalRule, Approvals, AskError, Channel, Extent, Mode, Question,
+    Answer, ApprovalDecision, ApprovalRule, Approvals, Approver, AskError, Extent, Mode, Question,
     RuleBasedApprovalProvider,
 };
 use crate::clock::Timestamp;
 use crate::event::Event;
 use crate::grant::{Terms, in_scope};
 use crate::path::file_system::fake::Fake;
+use crate::policy::ExecInput;
 use crate::store::{MemoryStore, Store};
 
 const POLICY: &str = r#"
@@ -39,7 +45,7 @@ struct Person {
     asked: Arc<Mutex<Vec<Question>>>,
 }
 
-impl Channel for Person {
+impl Approver for Person {
     fn ask(&self, question: &Question, _: &dyn Fn() -> bool) -> Result<Answer, AskError> {
         self.asked.lock().unwrap().push(question.clone());
         Ok(self.says.lock().unwrap().clone())
@@ -290,11 +296,9 @@ safety:
     let policy = Policy::from_yaml(recipe, "recipe.yaml").unwrap();
     let gate = Gate::builder().policy(policy).file_system(Fake::new().file("/ws/a.txt")).approvals(approvals).build();
     let run = |argv: &[&str]| gate.check(call("shell_exec", json!({"argv": argv}))).into_result();
-    let begin = std::time::Instant::now();
     assert!(run(&["pytest", "-q"]).is_ok());
     assert_eq!(run(&["make", "install"]).unwrap_err().kind, RefusalKind::Permission);
     assert_eq!(run(&["sudo", "pytest"]).unwrap_err().kind, RefusalKind::Permission);
-    assert!(begin.elapsed() < Duration::from_secs(60));
     assert_eq!(asked.load(Ordering::SeqCst), 2, "what is denied is not asked about");
 }
 
@@ -322,6 +326,13 @@ approvals:
         "pytest > out",
         "LD_PRELOAD=x pytest",
         "PATH=x pytest",
+        "PATH=x; pytest",
+        "export PATH=x; pytest",
+        "pytest() { make; }; pytest",
+        "alias pytest=make; pytest",
+        ". ./x; pytest",
+        "cd /srv && pytest",
+        "./pytest",
         "sudo pytest",
         "pytest $(make)",
         "make",
@@ -331,4 +342,19 @@ approvals:
     assert!(gate.check(call("write_stdin", json!({"session_id": 1, "chars": "x"}))).is_permitted());
     let mistake = file.replace("decision: approved}", "decision: yes}");
     assert!(Policy::from_yaml(&mistake, "callgate.yaml").is_err());
+}
+
+/// The gate of [`setting`] under another policy.
+fn under(policy: &str, person: &Person, store: &Arc<MemoryStore>) -> Gate {
+    let policy = Policy::from_yaml(policy, "test.yaml").unwrap().with_home("/home/ada");
+    Gate::builder()
+        .policy(policy)
+        .file_system(Fake::new().file("/ws/a.txt").file("/ws/.env"))
+        .surroundings(Surroundings { home: Some("/home/ada".into()), temporary: vec![] })
+        .approvals(Approvals::new(store.clone(), Arc::new(person.clone())))
+        .build()
+}
+
+fn person(decision: ApprovalDecision) -> Person {
+    Person { says: Arc::new(Mutex::new(Answer::new(decision))), asked: Arc::default() }
 }

@@ -1,0 +1,155 @@
+//! What comes back: an answer, or that there was none.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// What an approver says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ApprovalDecision {
+    /// Yes, this once.
+    Approved,
+    /// Yes, and the same again in this session.
+    ApprovedForSession,
+    /// No.
+    Denied,
+    /// No, and stop the whole run.
+    Abort,
+}
+
+impl ApprovalDecision {
+    /// Whether the call may run.
+    pub fn is_yes(self) -> bool {
+        matches!(self, ApprovalDecision::Approved | ApprovalDecision::ApprovedForSession)
+    }
+}
+
+impl fmt::Display for ApprovalDecision {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&Outcome::from(*self), formatter)
+    }
+}
+
+/// An approver's answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Answer {
+    /// Yes or no.
+    pub decision: ApprovalDecision,
+    /// What the person said; reaches the agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Who answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// Which of the question's proposals is remembered for the session instead of the exact request, from 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proposal: Option<usize>,
+}
+
+impl Answer {
+    /// A bare decision.
+    pub fn new(decision: ApprovalDecision) -> Self {
+        Answer { decision, reason: None, by: None, proposal: None }
+    }
+
+    /// With a reason.
+    #[must_use]
+    pub fn because(mut self, reason: impl Into<String>) -> Self {
+        self.reason = Some(reason.into());
+        self
+    }
+
+    /// By somebody.
+    #[must_use]
+    pub fn by(mut self, who: impl Into<String>) -> Self {
+        self.by = Some(who.into());
+        self
+    }
+}
+
+/// What became of a question.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// It was answered.
+    Answered(Answer),
+    /// Nobody answered in time. Silence means no.
+    TimedOut,
+    /// It was taken back before anybody answered.
+    Cancelled,
+    /// There was nobody to ask, or the answer made no sense.
+    Unanswerable(String),
+}
+
+impl Outcome {
+    /// Whether the call may run.
+    pub fn is_yes(&self) -> bool {
+        matches!(self, Outcome::Answered(answer) if answer.decision.is_yes())
+    }
+}
+
+impl From<ApprovalDecision> for Outcome {
+    fn from(decision: ApprovalDecision) -> Self {
+        Outcome::Answered(Answer::new(decision))
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.kind().as_str())
+    }
+}
+
+impl Outcome {
+    /// Without what people wrote.
+    pub fn kind(&self) -> OutcomeKind {
+        match self {
+            Outcome::Answered(answer) => match answer.decision {
+                ApprovalDecision::Approved => OutcomeKind::Approved,
+                ApprovalDecision::ApprovedForSession => OutcomeKind::ApprovedForSession,
+                ApprovalDecision::Denied => OutcomeKind::Denied,
+                ApprovalDecision::Abort => OutcomeKind::Abort,
+            },
+            Outcome::TimedOut => OutcomeKind::TimedOut,
+            Outcome::Cancelled => OutcomeKind::Cancelled,
+            Outcome::Unanswerable(_) => OutcomeKind::Unanswerable,
+        }
+    }
+}
+
+/// What became of a question, in one word, as events and messages name it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OutcomeKind {
+    /// Yes, this once.
+    Approved,
+    /// Yes, and the same again in this session.
+    ApprovedForSession,
+    /// No.
+    Denied,
+    /// No, and stop the whole run.
+    Abort,
+    /// Nobody answered in time.
+    TimedOut,
+    /// It was taken back before anybody answered.
+    Cancelled,
+    /// There was nobody to ask, or the answer made no sense.
+    Unanswerable,
+}
+
+impl OutcomeKind {
+    /// The stable name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            OutcomeKind::Approved => "approved",
+            OutcomeKind::ApprovedForSession => "approved_for_session",
+            OutcomeKind::Denied => "denied",
+            OutcomeKind::Abort => "abort",
+            OutcomeKind::TimedOut => "timed_out",
+            OutcomeKind::Cancelled => "cancelled",
+            OutcomeKind::Unanswerable => "unanswerable",
+        }
+    }
+}
