@@ -1,6 +1,11 @@
 //! Agents that keep a shell: what one call leaves in it counts for the next, through the hook itself.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests may panic like tests")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "helpers of tests may panic like tests"
+)]
 
 mod support;
 
@@ -47,8 +52,10 @@ fn what_a_call_leaves_in_a_shell_counts_for_the_next() {
             ("cd src && ls", allowed),
             ("cd ../src && ls", allowed),
             ("cat ../README.md", allowed),
-            ("cd / && ls", asked),
-            ("cat README.md", asked),
+            ("touch x", allowed),
+            ("cd / && ls", allowed),
+            ("touch x", asked),
+            ("cat etc/shadow", Answered::Refused),
         ],
         // from wherever it is now, that leads out of the project
         &[("cd src", allowed), ("cat ../README.md", allowed), ("cat ../../home/.ssh/id_rsa", Answered::Refused)],
