@@ -16,7 +16,7 @@ use super::session::{SHELLS, Session, identity};
 #[serde(rename_all = "snake_case")]
 enum Line {
     /// A call that was let pass, or left to the agent's user, leaves a shell in this state.
-    Left(Left),
+    Left(Box<Left>),
     /// The call that is recognised by this did run.
     Ran(String),
     /// A line that cannot be read.
@@ -154,7 +154,7 @@ impl KeptShell {
             return Ok(());
         }
         let KeptShell { id, call, permission, known, .. } = self;
-        note(session, &Line::Left(Left { shell: id, call, permission, known, state }))
+        note(session, &Line::Left(Box::new(Left { shell: id, call, permission, known, state })))
     }
 }
 
