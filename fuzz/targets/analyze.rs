@@ -16,6 +16,7 @@ fuzz_target!(|source: &str| {
         programs: Programs::bundled(),
         dialect: Dialect::Bash,
         limits: Limits::default(),
+        state: None,
     };
     let _ = analyze(source, &context);
 });

@@ -115,7 +115,7 @@ fn options(fields: &mut Fields) -> Result<Vec<(OptionKind, String)>, PayloadErro
 const MAXIMUM_OPTIONS: usize = 64;
 
 fn named(tool: &str, input: Value, origin: Origin) -> Call {
-    Call { tool: Tool::own(tool), input, origin }
+    Call::new(Tool::own(tool), input).origin(origin)
 }
 
 /// A command that is given as such.
@@ -132,7 +132,7 @@ fn of_tool_call(mut tool_call: Fields, origin: Origin) -> Result<(Call, Option<S
     let kind = tool_call.optional_text("kind")?.unwrap_or_else(|| "other".to_owned());
     let input = tool_call.optional_object("rawInput")?;
     let call = match (tool_call.optional_text("name")?.filter(|name| !name.is_empty()), input) {
-        (Some(name), Some(input)) => Call { tool: Tool::parse(&name), input: input.into_value(), origin },
+        (Some(name), Some(input)) => Call::new(Tool::parse(&name), input.into_value()).origin(origin),
         (None, Some(input)) if kind == "execute" => of_execution(input, origin)?,
         (_, input) => {
             // what the agent says of it, for people and for the paths in it

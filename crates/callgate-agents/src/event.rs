@@ -68,6 +68,9 @@ pub struct Incoming {
     /// The interpreter that would go on to take input which this agent shows to no hook. Allowing the call would allow all
     /// that is typed later.
     pub unseen_input: Option<String>,
+    /// The shell that the agent keeps from call to call and in which this call runs, or into which it types; `None` if the
+    /// call gets a shell of its own. Agents with one shell only call it by the empty name.
+    pub shell: Option<String>,
 }
 
 impl Incoming {
@@ -83,6 +86,7 @@ impl Incoming {
             subagent: None,
             server_source: None,
             unseen_input: None,
+            shell: None,
         }
     }
 

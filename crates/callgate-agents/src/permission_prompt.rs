@@ -39,7 +39,7 @@ pub fn read(arguments: Value) -> Result<Prompt, PayloadError> {
     let input = fields.object("input")?.into_value();
     let origin = Origin { agent: Some("claude".to_owned()), ..Origin::default() };
     let call_id = fields.optional_text("tool_use_id")?.filter(|id| !id.is_empty());
-    Ok(Prompt { call: Call { tool, input, origin }, call_id })
+    Ok(Prompt { call: Call::new(tool, input).origin(origin), call_id })
 }
 
 /// The result of the tool's call: there is nobody else to ask here, so everything but an allow is a no.

@@ -61,7 +61,7 @@ fn event_of(name: EventName, fields: &mut Fields, origin: &Origin) -> Result<Eve
     let mut call = || -> Result<Call, PayloadError> {
         let tool = Tool::parse(&fields.text("tool_name")?);
         let input = fields.object("tool_input")?.into_value();
-        Ok(Call { tool, input, origin: origin.clone() })
+        Ok(Call::new(tool, input).origin(origin.clone()))
     };
     Ok(match name.kind {
         EventKind::Before => Event::Before(call()?),

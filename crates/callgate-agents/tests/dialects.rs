@@ -61,6 +61,7 @@ fn understood(incoming: &Incoming) -> Value {
         "subagent": incoming.subagent,
         "server_source": incoming.server_source,
         "unseen_input": incoming.unseen_input,
+        "shell": incoming.shell,
         "outcome": outcome,
         "result": result,
     });

@@ -95,8 +95,10 @@ fn library_allows(gate: &Gate, agent: &dyn Agent, payload: &[u8], world: &World)
     match incoming.event {
         Event::Before(call) | Event::Permission(call) => {
             let mut call: Call = call;
-            // the sessions have begun in the project, unless the agent says otherwise
-            let workspace = incoming.origin.workspace.clone().unwrap_or_else(|| world.project());
+            // The sessions have begun in the project, unless the agent says otherwise; only this one's begin with each call.
+            let begins = agent.name() == "copilot" && !incoming.directory_moves;
+            let stays = call.origin.directory.clone().filter(|_| begins);
+            let workspace = incoming.origin.workspace.clone().or(stays).unwrap_or_else(|| world.project());
             call.origin.directory.get_or_insert_with(|| workspace.clone());
             call.origin.workspace = Some(workspace);
             gate.explain(&call)

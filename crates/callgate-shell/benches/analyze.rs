@@ -131,5 +131,6 @@ fn context(variables: &BTreeMap<String, String>) -> Context<'_> {
         programs: Programs::bundled(),
         dialect: Dialect::Bash,
         limits: Limits::default(),
+        state: None,
     }
 }

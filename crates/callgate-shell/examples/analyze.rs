@@ -13,6 +13,7 @@ fn main() {
         programs: Programs::bundled(),
         dialect: Dialect::Bash,
         limits: Limits::default(),
+        state: None,
     };
     let analysis = analyze(&source, &context);
     for command in &analysis.commands {

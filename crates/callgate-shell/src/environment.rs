@@ -5,6 +5,8 @@
 
 /// Variables that make programs run other code, by exact name, and what they do.
 const NAMES: &[(&str, &str)] = &[
+    ("BASH_ALIASES", "defines aliases"),
+    ("BASH_CMDS", "says where programs are found"),
     ("BASH_ENV", "names a file that every bash runs first"),
     ("BASH_FUNC", "defines functions"),
     ("BASHOPTS", "sets shell options"),

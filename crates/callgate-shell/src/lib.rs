@@ -19,6 +19,7 @@
 //!     programs: Programs::bundled(),
 //!     dialect: Dialect::Bash,
 //!     limits: Limits::default(),
+//!     state: None,
 //! };
 //!
 //! // Quotes, braces and variables are gone before a table is asked.
@@ -47,7 +48,9 @@
 //! - It believes its context: a wrong working directory, home or environment gives wrong paths.
 //! - It believes its tables: a program that does more than its table says does so unnoticed.
 //! - It does not look at files. What a script, a Makefile or a link stands for is for others to find out.
-//! - Functions and aliases that the shell had before, and start-up files it reads, are not known here.
+//! - Functions and aliases that the shell has from start-up files are not known here; those of earlier commands only if
+//!   [`Context::state`] says them.
+//! - A command that is stopped half-way leaves another state than [`Analysis::state`] says.
 //! - `zsh` and `fish` are not read; what bash would reject is `opaque`, but text that both accept is read as bash does.
 //! - Names that a program prints are taken to be one a line: a file name with a line break in it breaks that promise.
 
@@ -62,6 +65,6 @@ pub mod syntax;
 pub mod word;
 mod work;
 
-pub use evaluate::{Analysis, Context, Doubt, Flags, SimpleCommand, analyze, analyze_with_input};
+pub use evaluate::{Analysis, Context, Doubt, Flags, ShellState, SimpleCommand, analyze, analyze_with_input};
 pub use risk::Risk;
 pub use syntax::{Dialect, Limits};

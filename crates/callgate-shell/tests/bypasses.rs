@@ -58,6 +58,7 @@ fn analysis(source: &str) -> Analysis {
         programs: Programs::bundled(),
         dialect: Dialect::Bash,
         limits: Limits::default(),
+        state: None,
     };
     analyze(source, &context)
 }

@@ -56,8 +56,14 @@ fn scene(name: &'static str, tool: &str, input: Value, part: Part) -> Scene {
                 workspace: Some(workspace.into()),
                 ..Origin::default()
             },
+            shell: None,
         },
-        description: Description { category: "shell".to_owned(), parts: vec![part], coverage: Coverage::Complete },
+        description: Description {
+            category: "shell".to_owned(),
+            parts: vec![part],
+            coverage: Coverage::Complete,
+            shell: None,
+        },
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use callgate_shell::ShellState;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -133,12 +134,16 @@ pub struct Call {
     pub input: Value,
     /// From whom.
     pub origin: Origin,
+    /// The state of the shell that the caller keeps from call to call, if this call runs in one. Never what the model says:
+    /// it is what [`Description::shell`](crate::describe::Description::shell) gave back for the call before.
+    #[serde(skip)]
+    pub shell: Option<Box<ShellState>>,
 }
 
 impl Call {
     /// A call of a tool with its input, from nowhere in particular.
     pub fn new(tool: impl Into<Tool>, input: Value) -> Self {
-        Call { tool: tool.into(), input, origin: Origin::default() }
+        Call { tool: tool.into(), input, origin: Origin::default(), shell: None }
     }
 
     /// The same with an input that is still text, read strictly (see [`json`]).
@@ -150,6 +155,13 @@ impl Call {
     #[must_use]
     pub fn origin(mut self, origin: Origin) -> Self {
         self.origin = origin;
+        self
+    }
+
+    /// In a shell that lives on after the call and is in this state now.
+    #[must_use]
+    pub fn shell(mut self, state: ShellState) -> Self {
+        self.shell = Some(Box::new(state));
         self
     }
 

@@ -117,6 +117,8 @@ pub struct KeyedRequest<'a> {
     pub directory: Option<&'a Path>,
     /// How it would be contained: `none`, or the sandbox's own words.
     pub sandbox: &'a str,
+    /// What a shell that lives on makes of the call, where it is not as it was started: all that the call would do in it.
+    pub shell: Option<&'a Value>,
 }
 
 /// The key of a request.
@@ -137,6 +139,7 @@ pub struct KeyedRequest<'a> {
 ///         scripts: vec![],
 ///         directory: None,
 ///         sandbox: "none",
+///         shell: None,
 ///     })
 /// };
 /// let first = key(json!({"command": "make", "timeout": 5, "description": "Build it"}))?;
@@ -162,7 +165,7 @@ pub fn canonical_document(request: &KeyedRequest<'_>) -> Result<Vec<u8>, KeyErro
     paths.dedup();
     let scripts: BTreeMap<String, &String> =
         request.scripts.iter().map(|(path, digest)| (path_text(path), digest)).collect();
-    let document = json!({
+    let mut document = json!({
         "version": VERSION,
         "tool": {"server": request.tool.server, "name": request.tool.name},
         "request": redacted,
@@ -172,6 +175,9 @@ pub fn canonical_document(request: &KeyedRequest<'_>) -> Result<Vec<u8>, KeyErro
         "sandbox": request.sandbox,
         "scripts": scripts,
     });
+    if let (Some(shell), Value::Object(fields)) = (request.shell, &mut document) {
+        fields.insert("shell".to_owned(), json!(hex(&sha256(&canonical(shell)?))));
+    }
     canonical(&document)
 }
 
@@ -273,6 +279,7 @@ mod tests {
                 scripts: vector.scripts.iter().map(|(path, digest)| (Path::new(path), digest.clone())).collect(),
                 directory: vector.directory.as_deref().map(Path::new),
                 sandbox: &vector.sandbox,
+                shell: None,
             };
             let document = String::from_utf8(canonical_document(&request).unwrap()).unwrap();
             assert_eq!(document, vector.document, "{}", vector.name);
@@ -296,6 +303,7 @@ mod tests {
             scripts: vec![(Path::new("/p/run.sh"), "00".into())],
             directory: Some(Path::new("/p")),
             sandbox: "none",
+            shell: None,
         }
     }
 
@@ -320,6 +328,7 @@ mod tests {
             KeyedRequest { directory: Some(Path::new("/q")), ..base() },
             KeyedRequest { sandbox: "restricted", ..base() },
             KeyedRequest { texts: &[], ..base() },
+            KeyedRequest { shell: Some(&value), ..base() },
         ];
         for request in changed {
             assert_ne!(key_of(&request), before, "{request:?}");

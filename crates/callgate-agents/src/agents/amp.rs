@@ -43,7 +43,7 @@ impl Agent for Amp {
             directory,
             ..Origin::default()
         };
-        let call = Call { tool: Tool::parse(&tool), input, origin: origin.clone() };
+        let call = Call::new(Tool::parse(&tool), input).origin(origin.clone());
         Ok(Incoming::new(name, Event::Before(call), origin))
     }
 

@@ -86,6 +86,7 @@ impl Agent for Copilot {
         {
             incoming.set_tool(run_together(&tool.name, received));
         }
+        incoming.shell = incoming.call().and_then(shell);
         Ok(incoming)
     }
 
@@ -183,6 +184,13 @@ impl Copilot {
     }
 }
 
+/// Copilot keeps its shells, each under an id that the model chooses. Where it chooses none, the calls are taken to share one.
+fn shell(call: &Call) -> Option<String> {
+    let shells = call.tool.server.is_none() && matches!(call.tool.name.as_str(), "bash" | "Bash" | "write_bash");
+    let id = || ["sessionId", "shellId"].iter().find_map(|name| call.input.get(name)?.as_str());
+    shells.then(|| id().unwrap_or_default().to_owned())
+}
+
 /// Which event has these fields.
 fn by_fields(fields: &Fields) -> Result<EventName, PayloadError> {
     const TELLING: &[(&[&str], EventName)] = &[
@@ -215,5 +223,5 @@ fn call(fields: &mut Fields, origin: &Origin) -> Result<Call, PayloadError> {
         Some(_) => return Err(PayloadError::WrongType { field, expected: "an object" }),
         None => return Err(PayloadError::Missing { field }),
     };
-    Ok(Call { tool: Tool::parse(&tool), input, origin: origin.clone() })
+    Ok(Call::new(Tool::parse(&tool), input).origin(origin.clone()))
 }

@@ -103,6 +103,8 @@ impl Agent for Cursor {
         };
         let mut incoming = Incoming::new(name, event, origin);
         incoming.directory_moves = moves;
+        // what one command leaves in the shell is there for the next; `preToolUse` tells of the same command before
+        incoming.shell = (name == SHELL || name == AFTER_SHELL).then(String::new);
         incoming.call_id = fields.optional_text("tool_use_id")?;
         Ok(incoming)
     }
@@ -176,7 +178,7 @@ fn call(name: EventName, fields: &mut Fields, origin: &Origin, received: &Receiv
             (tool, input(fields)?)
         }
     };
-    Ok(Call { tool, input, origin: origin.clone() })
+    Ok(Call::new(tool, input).origin(origin.clone()))
 }
 
 /// The arguments, which for a server's tool are JSON in a text.

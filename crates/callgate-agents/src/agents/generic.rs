@@ -66,7 +66,7 @@ impl Agent for Generic {
                 Some(server) => Tool::of_server(server, tool),
                 None => Tool::parse(&tool),
             };
-            Ok(Call { tool, input: fields.object("input")?.into_value(), origin: origin.clone() })
+            Ok(Call::new(tool, fields.object("input")?.into_value()).origin(origin.clone()))
         };
         let event = match name.kind {
             Before => Event::Before(call()?),
@@ -83,6 +83,7 @@ impl Agent for Generic {
         incoming.call_id = fields.optional_text("call_id")?;
         incoming.mode = fields.optional_text("mode")?;
         incoming.subagent = fields.optional_text("subagent")?;
+        incoming.shell = fields.optional_text("shell")?;
         Ok(incoming)
     }
 

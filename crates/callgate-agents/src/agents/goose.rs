@@ -57,7 +57,7 @@ impl Agent for Goose {
         let mut call = || -> Result<Call, PayloadError> {
             let tool = tool_of(&fields.text("tool_name")?);
             let input = fields.optional_object("tool_input")?.unwrap_or_else(Fields::empty).into_value();
-            Ok(Call { tool, input, origin: origin.clone() })
+            Ok(Call::new(tool, input).origin(origin.clone()))
         };
         let event = match name.kind {
             Before => Event::Before(call()?),

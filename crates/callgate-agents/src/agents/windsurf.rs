@@ -118,5 +118,5 @@ fn call(name: EventName, mut details: Fields, origin: &Origin) -> Result<Call, P
             (Tool::own(step), details.into_value())
         }
     };
-    Ok(Call { tool, input, origin: origin.clone() })
+    Ok(Call::new(tool, input).origin(origin.clone()))
 }

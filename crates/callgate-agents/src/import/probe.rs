@@ -95,7 +95,7 @@ impl ToolNames {
             Probe::Tool(name) => Tool::own(name),
             _ => Tool::own(self.name(probe)?),
         };
-        let call = Call { tool, input: self.input(probe)?, origin: callgate::call::Origin::default() };
+        let call = Call::new(tool, self.input(probe)?);
         Some(call.directory(&around.project).workspace(&around.project))
     }
 }

@@ -19,6 +19,7 @@ use super::arguments::HookArguments;
 use super::asked::{self, Asked};
 use super::deadline::Deadline;
 use super::session::Session;
+use super::shells::{self, KeptShell};
 use crate::choice;
 
 /// What remains of the hook's time once nobody has answered: enough to settle the question, log it and say so.
@@ -87,20 +88,31 @@ fn permitted(
             return Err(No::Refused(words(&refusal)));
         }
     }
+    let forgetful = |error: std::io::Error| trouble(format!("the verdict cannot be remembered: {error}"));
+    let shell = KeptShell::of(incoming, session, &call);
+    call.shell = shell.as_ref().map(|shell| Box::new(shell.state.clone()));
+    let judged = call.shell.is_some().then(|| call.clone());
     let rewritten = rewritten(arguments, incoming, &mut gate, &call);
     let patience = Patience::at_most(deadline.left().saturating_sub(MARGIN));
     match gate.check_with(call, patience) {
         Verdict::Permitted(permit) => {
             let written: Vec<&Path> = permit.plan().written().collect();
-            session
-                .passed(incoming, called, Some(permit.id()), &written)
-                .map_err(|error| trouble(format!("the verdict cannot be remembered: {error}")))?;
+            session.passed(incoming, called, Some(permit.id()), &written).map_err(forgetful)?;
+            if let Some(shell) = shell {
+                let state = permit.plan().description().shell.as_deref();
+                shell.after(session, state, gate.redactor()).map_err(forgetful)?;
+            }
             Ok(rewritten)
         }
         Verdict::Refused(refusal) => Err(match asked.question() {
             Some(question) if asked.left_to_agent() => {
                 // The agent's user may say yes to it, and then it runs.
                 let _ = session.passed(incoming, called, None, &[]);
+                if let (Some(shell), Some(judged)) = (shell, judged) {
+                    let explained = gate.explain(&judged).ok();
+                    let state = explained.as_ref().and_then(|explained| explained.description().shell.as_deref());
+                    shell.perhaps_after(session, state, gate.redactor()).map_err(forgetful)?;
+                }
                 No::LeftToTheAgent(asked::words(&question, session))
             }
             Some(question) => No::Refused(format!("{}: {}", words(&refusal), asked::words(&question, session))),
@@ -161,6 +173,7 @@ fn open_log(policy: &Policy) -> Result<Log, String> {
 
 /// Notes how a tool ended that ran; and that it had no verdict, if it had none.
 pub fn after(arguments: &HookArguments, incoming: &Incoming, session: &Session, after: &After) -> Result<(), String> {
+    shells::ran(incoming, session, &after.call).map_err(|error| error.to_string())?;
     let witness = witness(arguments, session)?;
     let noted = match session.verdict(incoming, &after.call) {
         Some(id) => {

@@ -9,6 +9,7 @@ mod deadline;
 mod judge;
 mod servers;
 mod session;
+mod shells;
 
 use std::ffi::OsString;
 use std::io::{Read, Write};

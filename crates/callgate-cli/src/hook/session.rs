@@ -19,6 +19,9 @@ const PASSED: &str = "passed";
 /// The files that calls which were let pass may have written, as JSON strings.
 const WRITTEN: &str = "written";
 
+/// In which states calls left the shells that the agent keeps: see `shells.rs`.
+pub(super) const SHELLS: &str = "shells";
+
 /// More than this of a file is not read: what is not remembered is noted or asked about once more.
 const LONGEST: u64 = 16 << 20;
 /// Of one call, so many files are remembered.
@@ -71,6 +74,17 @@ impl Session {
         append(&directory.join(WRITTEN), &lines)
     }
 
+    /// One of the session's files; `None` if not all of it can be read.
+    pub(super) fn whole(&self, name: &str) -> Option<String> {
+        let text = read(&self.directory.as_ref()?.join(name)).ok()?.unwrap_or_default();
+        u64::try_from(text.len()).is_ok_and(|length| length < LONGEST).then_some(text)
+    }
+
+    /// Adds to one of the session's files.
+    pub(super) fn note(&self, name: &str, text: &str) -> std::io::Result<()> {
+        self.directory.as_ref().map_or(Ok(()), |directory| append(&directory.join(name), text))
+    }
+
     /// The verdict that let this call pass: its id in the log, as far as it has one.
     pub fn verdict(&self, incoming: &Incoming, call: &Call) -> Option<Option<String>> {
         let identity = identity(incoming, call);
@@ -101,7 +115,7 @@ fn line(text: &str) -> String {
 }
 
 /// What a call is recognised by afterwards: the agent's own id, or else its tool and input.
-fn identity(incoming: &Incoming, call: &Call) -> String {
+pub(super) fn identity(incoming: &Incoming, call: &Call) -> String {
     match &incoming.call_id {
         Some(id) => digest(&[id.as_bytes()]),
         None => digest(&[call.tool.to_string().as_bytes(), call.input.to_string().as_bytes()]),

@@ -137,7 +137,8 @@ fn event(_agent: &str) -> &'static [&'static str] {
     &[]
 }
 
-/// The payload with which an agent announces a shell command.
+/// The payload with which an agent announces a shell command. Agents that keep a shell begin a session for each call: what
+/// one call leaves there would change what is decided of the next.
 pub fn payload(agent: &str, command: &str, id: &str, directory: &Path) -> Vec<u8> {
     let input = json!({ "command": command });
     let session = "session";
@@ -151,10 +152,10 @@ pub fn payload(agent: &str, command: &str, id: &str, directory: &Path) -> Vec<u8
             "permission_mode": "yolo", "tool_name": "run_shell_command", "tool_input": input, "tool_use_id": id})
         }
         "copilot" => {
-            json!({"sessionId": session, "timestamp": 1_794_768_607_435_u64, "cwd": directory, "toolName": "bash",
+            json!({"sessionId": id, "timestamp": 1_794_768_607_435_u64, "cwd": directory, "toolName": "bash",
             "toolArgs": {"command": command, "description": "x"}})
         }
-        "cursor" => json!({"conversation_id": session, "generation_id": "g", "hook_event_name": "beforeShellExecution",
+        "cursor" => json!({"conversation_id": id, "generation_id": "g", "hook_event_name": "beforeShellExecution",
             "workspace_roots": [directory], "command": command, "cwd": directory}),
         "opencode" => {
             json!({"hook_event_name": "PreToolUse", "client": "opencode", "session_id": session, "cwd": directory,

@@ -11,6 +11,12 @@ use std::rc::Rc;
 /// Builtins that may run code or change the shell in ways that are not followed.
 const NOT_FOLLOWED: [&str; 8] = ["enable", "bind", "complete", "compgen", "compopt", "history", "fc", "hash"];
 
+/// Words of the language itself. An alias of that name is expanded before they are recognised.
+const KEYWORDS: [&str; 22] = [
+    "!", "[[", "]]", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if", "in",
+    "select", "then", "time", "until", "while", "{", "}",
+];
+
 /// What a builtin did, or the state back because the name is not one.
 pub(super) enum Handled {
     Done(Ends, Stream),
@@ -68,7 +74,10 @@ impl Evaluator<'_> {
                             let text = text.to_owned();
                             self.expression(&text, call.span, &mut state);
                         }
-                        None => self.doubt("an expression with unknown parts may run code", call.span),
+                        None => {
+                            self.doubt("an expression with unknown parts may run code", call.span);
+                            state.forget_variables("an expression may have changed it");
+                        }
                     }
                 }
             }
@@ -77,6 +86,9 @@ impl Evaluator<'_> {
                     match word.known() {
                         Some(text) => {
                             if let Some((alias, _)) = text.split_once('=') {
+                                if KEYWORDS.contains(&alias) {
+                                    self.doubt("an alias that changes how commands are read", call.span);
+                                }
                                 Rc::make_mut(&mut state.aliases).insert(alias.to_owned());
                             }
                         }
@@ -108,13 +120,14 @@ impl Evaluator<'_> {
         self.add(call.slot, run(name, CodeOrigin::Known, "builtin"));
     }
 
-    fn runs_something(&mut self, name: &str, call: &Call, mut state: State) -> Handled {
+    fn runs_something(&mut self, name: &str, call: &Call, state: State) -> Handled {
         self.note(name, call);
         let rest = call.words.get(1..).unwrap_or(&[]);
         match name {
             "eval" => self.eval(rest, call, state).into(),
             "source" | "." => {
                 self.run_file(name, rest, call, &state);
+                self.loses_track("a file was run in it");
                 Handled::Done(Ends::Either(self.forgotten(state)), Stream::Unknown)
             }
             "exec" => self.exec(rest, call, state).into(),
@@ -135,7 +148,6 @@ impl Evaluator<'_> {
                     return Handled::Done(Ends::Either(state), Stream::Data);
                 }
                 // `declare` behind `command` no longer assigns without splitting; the words are expanded already.
-                state.aliases = Rc::default();
                 let inner = Call { words: command, by: By::NoFunction, ..*call };
                 let (ends, stdout) = self.rerun(name, &inner, state);
                 Handled::Done(ends, if name == "builtin" { Stream::Unknown } else { stdout })
@@ -167,9 +179,16 @@ impl Evaluator<'_> {
             state.path_changed |= name == "PATH";
         }
         let (parent, current) = (self.parent.replace(call.slot), self.current.take());
-        let result = self.source(&texts.join(" "), call.span, state, call.stdin);
+        let (ends, stdout) = self.source(&texts.join(" "), call.span, state, call.stdin);
         (self.parent, self.current) = (parent, current);
-        result
+        // What stood in front of `eval` is gone again, or not, as the shell is one or the other.
+        let forget = |mut state: State| {
+            for (name, _) in call.assignments {
+                state.set(name, super::state::Value::unknown("it was set for `eval`"));
+            }
+            state
+        };
+        (ends.map(forget), stdout)
     }
 
     fn run_file(&mut self, name: &str, words: &[Word], call: &Call, state: &State) {
@@ -210,6 +229,7 @@ impl Evaluator<'_> {
             state.input_changed = true;
             return (Ends::Either(state), Stream::Text(String::new()));
         }
+        self.may_have_ended |= self.children == 0;
         let inner = Call { words: rest, by: By::Program, ..*call };
         let (_, stdout) = self.rerun("exec", &inner, state);
         (Ends::never(), stdout)
@@ -231,6 +251,9 @@ impl Evaluator<'_> {
                     let name = name.strip_prefix("SIG").unwrap_or(&name);
                     matches!(name, "DEBUG" | "RETURN" | "ERR" | "CHLD" | "USR1" | "USR2")
                 };
+                if signals.iter().any(|word| !matches!(word.known(), Some("EXIT" | "0"))) {
+                    self.loses_track("a trap may run in it at any time");
+                }
                 if signals.iter().any(between) {
                     self.doubt("a trap that runs between commands", call.span);
                 }
@@ -250,7 +273,10 @@ impl Evaluator<'_> {
         let count =
             call.words.get(1).and_then(Word::known).and_then(|number| number.parse::<usize>().ok()).unwrap_or(1).max(1);
         let taken = match name {
-            "exit" => true,
+            "exit" => {
+                self.may_have_ended |= self.children == 0;
+                true
+            }
             "return" => match self.returns.last_mut() {
                 Some(returned) => {
                     *returned = join(returned.take(), Some(state.clone()));

@@ -70,11 +70,13 @@ impl Evaluator<'_> {
             };
             if item.background {
                 self.flags.background = true;
-                let (_, output) = self.item(item, state.clone(), &Stream::Text(String::new()));
+                let nothing = Stream::Text(String::new());
+                let (_, output) = self.in_child(|evaluator| evaluator.item(item, state.clone(), &nothing));
                 stdout = together(stdout, uncertain(output), false);
                 ends = Ends::Either(state);
                 continue;
             }
+            self.may_have_ended |= state.options.exits_on_error && self.children == 0;
             let strict = state.options.exits_on_error && item.rest.is_empty() && !item.first.negated;
             let (after, output) = self.item(item, state, stdin);
             stdout = together(stdout, output, true);
@@ -132,7 +134,7 @@ impl Evaluator<'_> {
                 self.flags.pipe = true;
                 let mut stream = stdin.clone();
                 for command in several {
-                    let (_, output) = self.command(command, state.clone(), &stream);
+                    let (_, output) = self.in_child(|evaluator| evaluator.command(command, state.clone(), &stream));
                     stream = match output {
                         Stream::Text(_) | Stream::Names(_) if command.pipes_errors => Stream::Data,
                         other => other,
@@ -152,7 +154,7 @@ impl Evaluator<'_> {
         self.flags.subshell = true;
         let loops = std::mem::take(&mut self.loops);
         let returns = std::mem::take(&mut self.returns);
-        let (_, stdout) = self.list(script, state, stdin);
+        let (_, stdout) = self.in_child(|evaluator| evaluator.list(script, state, stdin));
         (self.loops, self.returns) = (loops, returns);
         stdout
     }
@@ -218,7 +220,7 @@ impl Evaluator<'_> {
             }
             CommandKind::Coprocess { name, body } => {
                 self.flags.background = true;
-                self.command(body, state.clone(), &Stream::Unknown);
+                self.in_child(|evaluator| evaluator.command(body, state.clone(), &Stream::Unknown));
                 state.set(name, Value::unknown("descriptors of a coprocess"));
                 (Ends::Either(state), Stream::Unknown)
             }

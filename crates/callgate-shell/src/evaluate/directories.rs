@@ -3,6 +3,7 @@
 use super::Evaluator;
 use super::simple::Call;
 use super::state::{Ends, State, Value};
+use crate::effect::{Action, CodeOrigin, Effect, Target};
 use crate::stream::Stream;
 use crate::word::Word;
 use std::rc::Rc;
@@ -71,8 +72,27 @@ impl Evaluator<'_> {
         if pushes {
             arrived.stack.push(Rc::clone(&state.directories));
         }
+        let certain = self.is_taken_to_succeed(&target);
         arrived.go(target);
-        (Ends::Split(Some(arrived), Some(state)), Stream::Text(String::new()))
+        (Ends::Split(Some(arrived), (!certain).then_some(state)), Stream::Text(String::new()))
+    }
+
+    /// Whether going to these directories is taken to succeed. Where something before it may have changed which directories
+    /// there are, it is not.
+    fn is_taken_to_succeed(&mut self, target: &[Option<Rc<str>>]) -> bool {
+        let Some(entered) = &mut self.entered else {
+            return false;
+        };
+        let changes = |effect: &Effect| match effect.action {
+            Action::Run => !matches!(&effect.target, Target::Program(program) if program.origin == CodeOrigin::Known),
+            Action::List | Action::Read | Action::Connect => false,
+            Action::Write | Action::Delete | Action::Send | Action::Privilege | Action::Opaque => true,
+        };
+        if target.contains(&None) || self.commands.iter().flat_map(|command| &command.effects).any(changes) {
+            return false;
+        }
+        entered.extend(target.iter().flatten().map(|directory| directory.to_string()));
+        true
     }
 
     fn destinations(&self, path: &str, physical: bool, state: &State) -> Option<Vec<Option<Rc<str>>>> {

@@ -296,7 +296,7 @@ pub(super) enum Splitting {
 pub(super) struct Fields {
     done: Vec<Field>,
     pub open: Field,
-    splits: bool,
+    pub splits: bool,
 }
 
 impl Fields {

@@ -15,6 +15,7 @@ mod patterns;
 mod pieces;
 mod programs;
 mod redirections;
+mod shell_state;
 mod simple;
 mod state;
 #[cfg(test)]
@@ -30,6 +31,7 @@ use crate::syntax::ast::{Command, Span};
 use crate::syntax::{Dialect, Limits, parse};
 use crate::word::Word;
 use serde::Serialize;
+pub use shell_state::ShellState;
 use state::State;
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -55,6 +57,8 @@ pub struct Context<'a> {
     pub dialect: Dialect,
     /// How much work is done before giving up.
     pub limits: Limits,
+    /// The state of the shell, if it lives on after the command; `None`: it is started for this command and ends with it.
+    pub state: Option<&'a ShellState>,
 }
 
 /// What a command would do.
@@ -68,6 +72,9 @@ pub struct Analysis {
     pub doubts: Vec<Doubt>,
     /// How the command is built.
     pub flags: Flags,
+    /// What the command leaves in a shell that lives on; `None` if it does not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<ShellState>,
 }
 
 impl Analysis {
@@ -143,6 +150,7 @@ pub struct Flags {
 ///     programs: Programs::bundled(),
 ///     dialect: Dialect::Bash,
 ///     limits: Limits::default(),
+///     state: None,
 /// };
 /// let analysis = analyze("x=cp; $x a 'b c'", &context);
 /// let words: Vec<_> = analysis.commands.last().unwrap().words.iter().map(|word| word.known()).collect();
@@ -157,13 +165,35 @@ pub fn analyze(source: &str, context: &Context) -> Analysis {
 pub fn analyze_with_input(source: &str, context: &Context, input: &Stream) -> Analysis {
     let mut evaluator = Evaluator::new(context, input);
     let reading = parse(source, context.dialect, context.limits);
-    let state = State::new(context.directory);
-    evaluator.list(&reading.script, state, input);
+    let state = match context.state {
+        Some(before) => evaluator.begin(before, source),
+        None => State::new(context.directory),
+    };
+    let input_changed = state.input_changed;
+    let (ends, _) = evaluator.list(&reading.script, state, input);
     if let Some(mistake) = reading.mistake {
         evaluator.doubt(&mistake.what, &mistake.span);
     }
+    let after = context.state.map(|before| {
+        let end = ends.merged();
+        let uncertain = end.as_ref().is_some_and(|end| end.directory().is_none());
+        let after = evaluator.leave_shell(before, end, input_changed, source);
+        if uncertain { expected(after, before, source, context, input) } else { after }
+    });
     evaluator.run_traps();
-    evaluator.finish()
+    evaluator.finish(after)
+}
+
+/// Adds where the shell would be if every `cd` succeeded. What that walk finds beside is not looked at: a `cd` may fail.
+fn expected(after: ShellState, before: &ShellState, source: &str, context: &Context, input: &Stream) -> ShellState {
+    let mut evaluator = Evaluator::new(context, input);
+    evaluator.entered = Some(Vec::new());
+    let reading = parse(source, context.dialect, context.limits);
+    let (ends, _) = evaluator.list(&reading.script, before.restored(context.directory), input);
+    match (ends.merged(), evaluator.entered) {
+        (Some(end), Some(entered)) if !evaluator.may_have_ended => after.expecting(end, entered),
+        _ => after,
+    }
 }
 
 /// Walks scripts and collects what runs.
@@ -197,6 +227,14 @@ struct Evaluator<'c> {
     locals: Vec<Vec<(String, Option<state::Variable>)>>,
     /// Code for `trap`, with the place it was set.
     traps: Vec<(String, Span)>,
+    /// How many shells that end earlier than the first one are around what is being walked.
+    children: usize,
+    /// Why the first shell may have been changed in ways that are not followed.
+    lost: Option<String>,
+    /// The first shell may have ended on the way.
+    may_have_ended: bool,
+    /// The directories that `cd` goes to, if it is taken to succeed.
+    entered: Option<Vec<String>>,
     /// Every function ever defined.
     functions: BTreeMap<String, Vec<Rc<Command>>>,
 }
@@ -223,6 +261,10 @@ impl<'c> Evaluator<'c> {
             calls: Vec::new(),
             locals: Vec::new(),
             traps: Vec::new(),
+            children: 0,
+            lost: None,
+            may_have_ended: false,
+            entered: None,
             functions: BTreeMap::new(),
         }
     }
@@ -257,6 +299,9 @@ impl<'c> Evaluator<'c> {
 
     /// Notes that something is not understood, as an effect of the command at hand.
     fn doubt(&mut self, what: &str, span: &Span) {
+        if self.children == 0 {
+            self.loses_track(what);
+        }
         let doubt = Doubt { what: what.to_owned(), span: span.clone() };
         let again = self.doubts.len() < 1000 && self.doubts.contains(&doubt);
         if !again && self.doubts.len() < 1000 {
@@ -331,7 +376,55 @@ impl<'c> Evaluator<'c> {
         }
     }
 
-    fn finish(self) -> Analysis {
+    /// What is done may change the first shell in ways that are not followed.
+    fn loses_track(&mut self, why: &str) {
+        if self.children == 0 && self.lost.is_none() {
+            self.lost = Some(why.to_owned());
+        }
+    }
+
+    /// Walks something in a shell of its own.
+    fn in_child<T>(&mut self, walk: impl FnOnce(&mut Self) -> T) -> T {
+        self.children = self.children.saturating_add(1);
+        let result = walk(self);
+        self.children = self.children.saturating_sub(1);
+        result
+    }
+
+    /// The state to start with in a shell that was there before.
+    fn begin(&mut self, before: &ShellState, source: &str) -> State {
+        if let Some(why) = before.why_lost() {
+            let what = format!("an earlier call may have changed anything in this shell ({why})");
+            self.in_child(|evaluator| evaluator.doubt(&what, &(0..source.len())));
+        }
+        before.restored(self.context.directory)
+    }
+
+    /// The state in which a shell that lives on is left.
+    fn leave_shell(
+        &mut self,
+        before: &ShellState,
+        end: Option<State>,
+        input_changed: bool,
+        source: &str,
+    ) -> ShellState {
+        let whole = 0..source.len();
+        if before.runs_functions_later() && !self.functions.is_empty() {
+            self.doubt("what was set earlier may run a function that is defined here", &whole);
+        }
+        let fresh = || State::new(self.context.directory);
+        let end = match end {
+            Some(end) if self.may_have_ended => end.join(fresh()),
+            Some(end) => end,
+            None => fresh(),
+        };
+        if end.input_changed && !input_changed {
+            self.doubt("the shell would go on to read its commands from elsewhere", &whole);
+        }
+        ShellState::after(before, end, !self.traps.is_empty(), self.lost.take())
+    }
+
+    fn finish(self, state: Option<ShellState>) -> Analysis {
         let opaque = |command: &SimpleCommand| command.effects.iter().any(|effect| effect.action == Action::Opaque);
         let partial = !self.doubts.is_empty() || self.commands.iter().any(opaque);
         Analysis {
@@ -339,6 +432,7 @@ impl<'c> Evaluator<'c> {
             coverage: if partial { Coverage::Partial } else { Coverage::Complete },
             doubts: self.doubts,
             flags: self.flags,
+            state,
         }
     }
 }

@@ -36,6 +36,7 @@ impl Evaluator<'_> {
         if nested.elsewhere.is_some() {
             self.elsewhere.clone_from(&nested.elsewhere);
         }
+        self.children = self.children.saturating_add(1);
         let stdout = match &nested.body {
             NestedBody::Words(words) if self.charge(words.len(), 0, call.span) => {
                 self.nested_words(words, nested, call, stdin, inner)
@@ -62,6 +63,7 @@ impl Evaluator<'_> {
                 Stream::Unknown
             }
         };
+        self.children = self.children.saturating_sub(1);
         self.depth = self.depth.saturating_sub(1);
         self.wrappers.pop();
         (self.parent, self.current, self.elsewhere, self.dialect) = saved;

@@ -87,7 +87,7 @@ impl Evaluator<'_> {
         }
         let each = match (&parameter.index, parameter.name.as_str()) {
             (Some(Index::Each), _) | (None, "@") => true,
-            (Some(Index::Joined), _) | (None, "*") => !quoted,
+            (Some(Index::Joined), _) | (None, "*") => !quoted && fields.splits,
             _ => return self.one_value(parameter, state, quoted, fields),
         };
         let values = match parameter.index {

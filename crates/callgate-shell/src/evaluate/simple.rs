@@ -219,7 +219,13 @@ impl Evaluator<'_> {
             AssignedValue::Word(source) => {
                 let value = self.assigned_text(&source.parts, state).value();
                 match &assignment.index {
-                    Some(index) => self.assign_element(name, index, value, assignment, state),
+                    Some(index) => {
+                        // The first element of `PATH` is `PATH`.
+                        self.environment_effect(name, None, slot);
+                        state.swayed |= influence(name, None).is_some();
+                        state.path_changed |= name == "PATH";
+                        self.assign_element(name, index, value, assignment, state)
+                    }
                     None => self.assign_value(name, value, assignment.appends, slot, &assignment.span, state),
                 }
             }
@@ -279,6 +285,9 @@ impl Evaluator<'_> {
             _ => None,
         };
         self.environment_effect(name, known, slot);
+        if state.variables.get(name).is_some_and(|variable| variable.fixed) {
+            self.loses_track("assigning to what is read-only stops a command half-way");
+        }
         if name == "PATH" {
             state.path_changed = true;
         }

@@ -376,6 +376,13 @@ impl Ends {
         }
     }
 
+    pub fn map(self, mut change: impl FnMut(State) -> State) -> Ends {
+        match self {
+            Ends::Either(state) => Ends::Either(change(state)),
+            Ends::Split(success, failure) => Ends::Split(success.map(&mut change), failure.map(change)),
+        }
+    }
+
     pub fn negated(self) -> Ends {
         match self {
             Ends::Split(success, failure) => Ends::Split(failure, success),

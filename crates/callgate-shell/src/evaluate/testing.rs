@@ -21,6 +21,7 @@ pub(crate) fn with_limits(source: &str, limits: Limits) -> Analysis {
         programs: &programs,
         dialect: Dialect::Bash,
         limits,
+        state: None,
     };
     analyze(source, &context)
 }

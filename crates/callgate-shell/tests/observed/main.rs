@@ -164,6 +164,7 @@ fn everything_observed_was_predicted_or_the_coverage_said_partial() {
                 programs: Programs::bundled(),
                 dialect: Dialect::Bash,
                 limits: Limits::default(),
+                state: None,
             },
         );
         run += 1;

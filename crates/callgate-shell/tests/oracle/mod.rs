@@ -156,6 +156,7 @@ pub fn analysis(script: &str, directory: &str) -> Analysis {
         programs: &programs,
         dialect: Dialect::Bash,
         limits: Limits::default(),
+        state: None,
     };
     analyze(script, &context)
 }

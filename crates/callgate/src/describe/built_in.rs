@@ -54,11 +54,12 @@ impl Descriptor for BuiltIn {
                 Vec::new()
             }
         };
+        let left = collector.left_shell();
         let mut all = parts;
         if all.is_empty() || !collector.is_empty() {
             all.push(collector.into_part());
         }
-        Ok(description(self.entry.category, all))
+        Ok(Description { shell: left, ..description(self.entry.category, all) })
     }
 
     fn typed_input(&self, call: &Call) -> Option<TypedInput> {

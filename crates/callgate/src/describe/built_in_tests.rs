@@ -7,7 +7,7 @@ use super::super::Registry;
 use super::*;
 
 fn describe(tool: &str, input: Value) -> Description {
-    let context = Context { directory: Some("/ws".into()), home: Some("/home/ada".into()), programs: None };
+    let context = Context { directory: Some("/ws".into()), home: Some("/home/ada".into()), ..Context::default() };
     Registry::default().describe(&Call::new(tool, input), &context).expect("a description")
 }
 

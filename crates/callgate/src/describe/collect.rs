@@ -1,11 +1,12 @@
 //! Effects as they are gathered from the parameters of a call.
 
+use std::cell::RefCell;
 use std::path::Path;
 
 use callgate_shell::effect::{Action, CodeOrigin, Coverage, Effect, Host, Names, PathTarget, Program, Target};
 
-use callgate_shell::Dialect;
 use callgate_shell::programs::Programs;
+use callgate_shell::{Dialect, ShellState};
 
 use super::role::Access;
 use super::uri::{self, Destination};
@@ -25,6 +26,10 @@ pub(super) struct Collector<'a> {
     pub directory: Option<String>,
     /// Which shell reads commands.
     pub dialect: Dialect,
+    /// The state of the shell that lives on, if there is one.
+    pub shell: Option<&'a ShellState>,
+    /// The state in which commands leave it.
+    left: RefCell<Option<ShellState>>,
     home: Option<&'a str>,
     programs: &'a Programs,
     effects: Vec<Effect>,
@@ -36,11 +41,27 @@ impl<'a> Collector<'a> {
         Collector {
             directory: context.directory.clone(),
             dialect: Dialect::Bash,
+            shell: context.shell.as_deref(),
+            left: RefCell::default(),
             home: context.home.as_deref(),
             programs: context.programs.as_deref().unwrap_or_else(|| Programs::bundled()),
             effects: Vec::new(),
             overflowed: false,
         }
+    }
+
+    /// A command leaves the shell that lives on in this state. Of several commands nobody knows which comes last.
+    pub(super) fn leave_shell(&self, state: Option<ShellState>) {
+        let mut left = self.left.borrow_mut();
+        *left = match *left {
+            None => state,
+            Some(_) => Some(ShellState::lost("several commands were given at once")),
+        };
+    }
+
+    /// The state in which the commands leave the shell that lives on.
+    pub(super) fn left_shell(&self) -> Option<Box<ShellState>> {
+        self.left.take().map(Box::new)
     }
 
     pub(super) fn home(&self) -> Option<&'a str> {
@@ -259,5 +280,6 @@ pub(super) fn description(category: &str, parts: Vec<Part>) -> Description {
         category: category.to_owned(),
         parts,
         coverage: if partial { Coverage::Partial } else { Coverage::Complete },
+        shell: None,
     }
 }

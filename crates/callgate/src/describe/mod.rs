@@ -21,6 +21,7 @@ pub mod words;
 
 use std::sync::Arc;
 
+use callgate_shell::ShellState;
 use callgate_shell::effect::{Coverage, Effect};
 use callgate_shell::programs::Programs;
 use callgate_shell::word::Word;
@@ -111,6 +112,8 @@ pub struct Context {
     pub home: Option<String>,
     /// What programs do; those that are compiled in if not said.
     pub programs: Option<Arc<Programs>>,
+    /// The state of the shell that the caller keeps, if the call runs in one.
+    pub shell: Option<Box<ShellState>>,
 }
 
 impl Context {
@@ -119,7 +122,12 @@ impl Context {
         let origin = &call.origin;
         let directory = origin.directory.as_ref().or(origin.workspace.as_ref());
         let text = |path: &std::path::PathBuf| path.is_absolute().then(|| path.to_str().map(str::to_owned)).flatten();
-        Context { directory: directory.and_then(text), home: surroundings.home.as_ref().and_then(text), programs: None }
+        Context {
+            directory: directory.and_then(text),
+            home: surroundings.home.as_ref().and_then(text),
+            programs: None,
+            shell: call.shell.clone(),
+        }
     }
 }
 
@@ -140,6 +148,9 @@ pub struct Description {
     pub parts: Vec<Part>,
     /// Whether the effects are all there are.
     pub coverage: Coverage,
+    /// The state in which a shell that lives on is left; `None` if there is none, or if nothing can be said of it.
+    #[serde(skip)]
+    pub shell: Option<Box<ShellState>>,
 }
 
 /// One simple command, or the whole of a call that is no shell command.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use callgate_shell::effect::{Action, Coverage};
-use callgate_shell::{Dialect, Limits, SimpleCommand};
+use callgate_shell::{Analysis, Dialect, Limits, ShellState, SimpleCommand};
 
 use super::Part;
 use super::collect::{Collector, opaque, placed};
@@ -56,8 +56,31 @@ fn unknown(why: &str) -> Part {
     Part { effects: placed(vec![opaque(why)]), ..Part::default() }
 }
 
-/// The one place where the analysis of shell commands is called.
+/// More parts than this are not compared one by one.
+const MOST_COMPARED: usize = 256;
+
+/// What a command would do; in a shell that lives on, what it would do there and in one that has just been started. So what is
+/// believed of the shell can make a call look worse, and never better.
 fn analyze(source: &str, collector: &Collector<'_>) -> Vec<Part> {
+    let Some(before) = collector.shell else {
+        return parts(analysis(source, collector, None));
+    };
+    let mut kept = analysis(source, collector, Some(before));
+    collector.leave_shell(kept.state.take());
+    let mut all = parts(kept);
+    if !before.is_fresh(collector.directory.as_deref()) {
+        let compared = all.len().min(MOST_COMPARED);
+        for part in parts(analysis(source, collector, None)) {
+            if all.iter().take(compared).all(|known| *known != part) {
+                all.push(part);
+            }
+        }
+    }
+    all
+}
+
+/// The one place where the analysis of shell commands is called.
+fn analysis(source: &str, collector: &Collector<'_>, state: Option<&ShellState>) -> Analysis {
     static NO_VARIABLES: BTreeMap<String, String> = BTreeMap::new();
     let context = callgate_shell::Context {
         directory: collector.directory.as_deref(),
@@ -66,8 +89,12 @@ fn analyze(source: &str, collector: &Collector<'_>) -> Vec<Part> {
         programs: collector.programs(),
         dialect: collector.dialect,
         limits: Limits::default(),
+        state,
     };
-    let analysis = callgate_shell::analyze(source, &context);
+    callgate_shell::analyze(source, &context)
+}
+
+fn parts(analysis: Analysis) -> Vec<Part> {
     let opaque_effects = analysis.effects().filter(|effect| effect.action == Action::Opaque).count();
     let doubt = analysis.doubts.first().map(|doubt| doubt.what.clone());
     let mut parts: Vec<Part> = analysis.commands.into_iter().map(part_of).collect();
@@ -100,6 +127,38 @@ mod tests {
         assert_eq!(quote("a b"), "'a b'");
         assert_eq!(quote("it's"), r"'it'\''s'");
         assert_eq!(quote("$(x)"), "'$(x)'");
+    }
+
+    #[test]
+    fn what_is_believed_of_a_shell_makes_no_call_look_better() {
+        use crate::call::Call;
+        use crate::describe::{Context, Description, Registry};
+
+        let describe = |command: &str, shell: Option<ShellState>| -> Description {
+            let call = Call::new("Bash", serde_json::json!({ "command": command }));
+            let context = Context {
+                directory: Some("/ws".into()),
+                home: Some("/home/ada".into()),
+                shell: shell.map(Box::new),
+                ..Context::default()
+            };
+            Registry::default().describe(&call, &context).unwrap()
+        };
+        let earlier =
+            ["true", "x=a", "cd /tmp || exit", "cd sub", "PATH=.", "alias ls=rm", "source x", "rm() { :; }", "set -f"];
+        let later = ["ls", "cat $x", "rm -rf y", "cat *", "cd ..; cat z", "x=b; cat \"$x\"", "unset -f rm; rm y", "$x"];
+        for first in earlier {
+            let state = describe(first, Some(ShellState::default())).shell.unwrap();
+            for second in later {
+                let fresh = describe(second, None);
+                let kept = describe(second, Some((*state).clone()));
+                assert!(kept.shell.is_some(), "{second}");
+                let lost: Vec<&Part> = fresh.parts.iter().filter(|part| !kept.parts.contains(part)).collect();
+                assert!(lost.is_empty(), "`{second}` after `{first}` lacks {lost:?}");
+            }
+        }
+        // Without a shell that lives on there is nothing to say of it.
+        assert_eq!(describe("cd sub", None).shell, None);
     }
 
     #[test]

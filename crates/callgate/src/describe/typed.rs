@@ -98,6 +98,7 @@ fn analysis(command: &str, input: &Stream) -> Analysis {
         programs: Programs::bundled(),
         dialect: Dialect::Bash,
         limits: Limits::default(),
+        state: None,
     };
     analyze_with_input(command, &context, input)
 }

@@ -11,7 +11,7 @@ pub(crate) mod repositories;
 mod settle;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use callgate_shell::programs::Programs;
@@ -29,7 +29,8 @@ use crate::describe::{Context, Registry};
 use crate::event::{EventError, EventKind, EventSink};
 use crate::json;
 use crate::path::boundary::{Boundary, Settled, Surroundings};
-use crate::path::file_system::FileSystem;
+use crate::path::file_system::{Entry, FileSystem};
+use crate::path::resolve::resolve;
 use crate::permit::{Containment, Permit, Plan};
 use crate::policy::{Decision, Policy, Request, Ruling};
 use crate::redact::Redactor;
@@ -230,6 +231,9 @@ impl Gate {
         };
         let mut description = self.registry.describe(call, &context).map_err(failed)?;
         repositories::examine(&mut description, self.hardening, self.file_system.as_ref());
+        if let Some(shell) = &mut description.shell {
+            shell.settle_directory(|directory| can_enter(self.file_system.as_ref(), Path::new(directory)));
+        }
         steps.done("describe");
         let boundary = self.settled(call).apply(&mut description, self.file_system.as_ref());
         steps.done("boundary");
@@ -349,6 +353,11 @@ impl Gate {
             }
         }
     }
+}
+
+/// Whether a shell can go to a directory: whoever finds its `.` may search it.
+fn can_enter(file_system: &dyn FileSystem, directory: &Path) -> bool {
+    resolve(file_system, directory).is_ok_and(|resolved| file_system.look(&resolved.join(".")) == Entry::Directory)
 }
 
 /// The stricter of what boundary and policy say; where they agree, whoever has a rule for it.

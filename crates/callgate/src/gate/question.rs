@@ -47,6 +47,9 @@ impl Gate {
         let parts = &explanation.description.parts;
         let places = parts.iter().flat_map(|part| &part.effects).filter_map(|placed| placed.place.as_ref());
         let scripts = self.scripts(explanation, directory);
+        // what was approved in one state of a shell is not approved in another
+        let changed = call.shell.as_ref().filter(|shell| !shell.is_fresh(directory.and_then(Path::to_str)));
+        let shell = changed.map(|_| serde_json::to_value(parts).unwrap_or_default());
         let key = scripts.as_ref().and_then(|scripts| {
             let request = KeyedRequest {
                 tool: &call.tool,
@@ -57,6 +60,7 @@ impl Gate {
                 scripts: scripts.iter().map(|(path, digest)| (path.as_path(), digest.clone())).collect(),
                 directory: resolved.as_deref().or(directory),
                 sandbox: if contained { "required" } else { "none" },
+                shell: shell.as_ref(),
             };
             approval_key(&request).ok()
         });

@@ -95,6 +95,7 @@ impl Gate {
             tool: crate::call::Tool::own("Bash"),
             input: serde_json::json!({ "command": typed.text }),
             origin: call.origin.clone(),
+            shell: call.shell.clone(),
         };
         let explanation = self.explain_anywhere(&command)?;
         match explanation.ruling().decision {

@@ -47,6 +47,7 @@ fn look_with(boundary: &Boundary, action: Action, names: Names, tree: bool) -> S
         category: "test".into(),
         parts: vec![Part { effects: vec![PlacedEffect { effect, place: None }], ..Part::default() }],
         coverage: Coverage::Complete,
+        shell: None,
     };
     let settled = boundary.settle(&origin(), &surroundings(), &file_system());
     let rulings = settled.apply(&mut description, &file_system());
@@ -232,6 +233,7 @@ fn paths_on_another_machine_are_left_to_the_policy() {
         category: "shell".into(),
         parts: vec![Part { effects: vec![PlacedEffect { effect, place: None }], ..Part::default() }],
         coverage: Coverage::Complete,
+        shell: None,
     };
     let settled = boundary().settle(&origin(), &surroundings(), &file_system());
     assert_eq!(settled.apply(&mut description, &file_system()), Vec::new());
@@ -261,7 +263,8 @@ fn the_patterns_of_a_command_stand_for_the_names_that_are_there() {
     };
     let part = |effects: Vec<PlacedEffect>| Part { words: vec![Word::Known("cat".into())], effects, ..Part::default() };
     let places = |parts: Vec<Part>| -> Vec<(PathBuf, Rest)> {
-        let mut description = Description { category: "shell".into(), parts, coverage: Coverage::Complete };
+        let mut description =
+            Description { category: "shell".into(), parts, coverage: Coverage::Complete, shell: None };
         boundary().settle(&origin(), &surroundings(), &file_system()).apply(&mut description, &file_system());
         let effects = description.parts.iter().flat_map(|part| &part.effects);
         effects.filter_map(|placed| placed.place.clone()).map(|place| (place.resolved, place.rest)).collect()
@@ -294,7 +297,8 @@ fn what_an_earlier_command_may_have_turned_into_a_link_is_not_known() {
         ..Part::default()
     };
     let decisions = |parts: Vec<Part>| -> Vec<(usize, Decision)> {
-        let mut description = Description { category: "shell".into(), parts, coverage: Coverage::Complete };
+        let mut description =
+            Description { category: "shell".into(), parts, coverage: Coverage::Complete, shell: None };
         let rulings =
             boundary().settle(&origin(), &surroundings(), &file_system()).apply(&mut description, &file_system());
         rulings.into_iter().map(|ruling| (ruling.part, ruling.ruling.decision)).collect()
@@ -325,6 +329,7 @@ fn what_everybody_writes_to_is_marked() {
             category: "test".into(),
             parts: vec![Part { effects: vec![PlacedEffect { effect, place: None }], ..Part::default() }],
             coverage: Coverage::Complete,
+            shell: None,
         };
         let file_system = Fake::new().directory("/tmp/mine").directory("/home/ada/ws");
         boundary().settle(&origin(), &surroundings(), &file_system).apply(&mut description, &file_system);
