@@ -24,6 +24,7 @@ const PACKAGES: &[&str] = &[
     "jq",
     "mawk",
     "man-db",
+    "nodejs",
     "openssl",
     "procps",
     "psmisc",

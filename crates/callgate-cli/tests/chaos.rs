@@ -95,8 +95,12 @@ fn library_allows(gate: &Gate, agent: &dyn Agent, payload: &[u8], world: &World)
     match incoming.event {
         Event::Before(call) | Event::Permission(call) => {
             let mut call: Call = call;
-            call.origin.workspace = Some(world.project());
-            call.origin.directory.get_or_insert(world.project());
+            // The sessions have begun in the project, unless the agent says otherwise; only this one's begin with each call.
+            let begins = agent.name() == "copilot" && !incoming.directory_moves;
+            let stays = call.origin.directory.clone().filter(|_| begins);
+            let workspace = incoming.origin.workspace.clone().or(stays).unwrap_or_else(|| world.project());
+            call.origin.directory.get_or_insert_with(|| workspace.clone());
+            call.origin.workspace = Some(workspace);
             gate.explain(&call)
                 .is_ok_and(|explanation| explanation.ruling().decision == callgate::policy::Decision::Allow)
         }
@@ -110,6 +114,9 @@ fn ten_thousand_damaged_calls_are_all_answered_and_none_is_wrongly_allowed() {
     let world = World::new();
     let policy = Policy::bundled("standard").expect("a policy").with_home(world.home());
     let gate = Gate::builder().policy(policy).surroundings(world.surroundings()).build();
+    for agent in callgate_agents::all() {
+        support::feed(world.hook(agent.name(), &[]), &payload(*agent, "ls", 0, &world));
+    }
     let next = AtomicUsize::new(0);
     let counts: [AtomicUsize; 2] = Default::default();
     std::thread::scope(|scope| {
@@ -150,7 +157,7 @@ fn ten_thousand_damaged_calls_are_all_answered_and_none_is_wrongly_allowed() {
     });
     let [allowed, refused] = counts.map(AtomicUsize::into_inner);
     println!("{allowed} allowed, {refused} refused or left to a person, 0 without an answer");
-    assert!(allowed > 1_000 && refused > 4_000, "{allowed} {refused}");
+    assert!(allowed > 500 && refused > 4_000, "{allowed} {refused}");
     world.log_is_whole();
 }
 

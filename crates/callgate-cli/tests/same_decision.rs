@@ -27,7 +27,8 @@ fn commands() -> Vec<String> {
     for file in files {
         let text = std::fs::read_to_string(&file).expect("a table");
         let lines = text.lines().filter_map(|line| line.trim_start().strip_prefix("example "));
-        examples.extend(lines.map(|line| line.split(" => ").next().unwrap_or(line).trim().to_owned()));
+        let command = |line: &str| line.split(" => ").next().unwrap_or(line).trim_end_matches(" =>").trim().to_owned();
+        examples.extend(lines.map(command));
     }
     let step = (examples.len() / 1_000).max(1);
     let chosen: Vec<String> = examples.into_iter().step_by(step).take(1_000).collect();

@@ -141,29 +141,38 @@ fn event(_agent: &str) -> &'static [&'static str] {
 /// one call leaves there would change what is decided of the next.
 pub fn payload(agent: &str, command: &str, id: &str, directory: &Path) -> Vec<u8> {
     let input = json!({ "command": command });
+    let session = "session";
     let shaped = match agent {
         "gemini" => {
-            json!({"session_id": "s", "transcript_path": "/t", "cwd": directory, "hook_event_name": "BeforeTool",
+            json!({"session_id": session, "transcript_path": "/t", "cwd": directory, "hook_event_name": "BeforeTool",
             "timestamp": "2026-11-15T10:00:00Z", "tool_name": "run_shell_command", "tool_input": input})
         }
-        "qwen" => json!({"session_id": "s", "transcript_path": "/t", "cwd": directory, "hook_event_name": "PreToolUse",
-            "permission_mode": "yolo", "tool_name": "run_shell_command", "tool_input": input, "tool_use_id": id}),
-        "copilot" => json!({"sessionId": id, "timestamp": 1_794_768_607_435_u64, "cwd": directory, "toolName": "bash",
-            "toolArgs": {"command": command, "description": "x"}}),
+        "qwen" => {
+            json!({"session_id": session, "transcript_path": "/t", "cwd": directory, "hook_event_name": "PreToolUse",
+            "permission_mode": "yolo", "tool_name": "run_shell_command", "tool_input": input, "tool_use_id": id})
+        }
+        "copilot" => {
+            json!({"sessionId": id, "timestamp": 1_794_768_607_435_u64, "cwd": directory, "toolName": "bash",
+            "toolArgs": {"command": command, "description": "x"}})
+        }
         "cursor" => json!({"conversation_id": id, "generation_id": "g", "hook_event_name": "beforeShellExecution",
             "workspace_roots": [directory], "command": command, "cwd": directory}),
         "opencode" => {
-            json!({"hook_event_name": "PreToolUse", "client": "opencode", "session_id": "s", "cwd": directory,
+            json!({"hook_event_name": "PreToolUse", "client": "opencode", "session_id": session, "cwd": directory,
             "tool_name": "bash", "tool_input": input, "tool_use_id": id})
         }
-        "windsurf" => json!({"agent_action_name": "pre_run_command", "trajectory_id": "s", "execution_id": id,
+        "windsurf" => json!({"agent_action_name": "pre_run_command", "trajectory_id": session, "execution_id": id,
             "timestamp": "2026-11-15T10:00:00Z", "tool_info": {"command_line": command, "cwd": directory}}),
         "amp" => json!({ "cmd": command }),
+        "generic" => {
+            json!({"version": 1, "event": "before", "agent": "x", "session": session, "call_id": id, "directory": directory,
+            "workspace": directory, "tool": "Bash", "input": input})
+        }
         "goose" => {
-            json!({"event": "PreToolUse", "session_id": "s", "tool_name": "developer__shell", "tool_input": input,
+            json!({"event": "PreToolUse", "session_id": session, "tool_name": "developer__shell", "tool_input": input,
             "working_dir": directory})
         }
-        _ => json!({"session_id": "s", "transcript_path": "/t", "cwd": directory, "hook_event_name": "PreToolUse",
+        _ => json!({"session_id": session, "transcript_path": "/t", "cwd": directory, "hook_event_name": "PreToolUse",
             "permission_mode": "default", "tool_name": "Bash", "tool_input": input, "tool_use_id": id}),
     };
     shaped.to_string().into_bytes()
@@ -185,6 +194,7 @@ pub fn answered(agent: &str, _payload: &[u8], told: &Told) -> Answered {
     match told.code {
         0 => {}
         1 if agent == "amp" => return Answered::Asked,
+        3 if agent == "generic" && reason => return Answered::Asked,
         // without a reason some agents go on
         2 if reason => return Answered::Refused,
         _ => return Answered::Nothing,
