@@ -8,6 +8,7 @@ use super::braces;
 use super::file_system::{FileSystem, Remembering};
 use super::resolve::{fold, resolve};
 pub use super::settled::{BoundaryRuling, Settled};
+use super::settled::{Readable, areas};
 use crate::call::Origin;
 use crate::policy::{BoundaryPath, BoundarySettings, Decision};
 
@@ -214,18 +215,13 @@ impl Boundary {
 
     /// Resolves the directories for calls of one origin. A directory that cannot be resolved is left out.
     pub fn settle(&self, origin: &Origin, surroundings: &Surroundings, file_system: &dyn FileSystem) -> Settled {
-        let file_system: &dyn FileSystem = &Remembering::new(file_system);
-        let areas = |roots: &[Root]| {
-            roots
-                .iter()
-                .flat_map(|root| root.directories(origin, surroundings))
-                .filter_map(|(path, excluded)| Area::of(&path, excluded, file_system))
-                .collect()
+        let named = |roots: &[Root]| -> Vec<(PathBuf, bool)> {
+            roots.iter().flat_map(|root| root.directories(origin, surroundings)).collect()
         };
         let resolved = |path: Option<&PathBuf>| path.and_then(|path| resolve(file_system, path).ok());
         Settled {
-            roots: areas(&self.roots),
-            readable: areas(&self.readable),
+            roots: areas(&named(&self.roots), &Remembering::new(file_system)),
+            readable: Readable::new(named(&self.readable)),
             outside: self.outside,
             list_outside: self.list_outside,
             whole: [resolved(surroundings.home.as_ref()), resolved(workspace_of(origin))]
@@ -246,7 +242,7 @@ pub(super) struct Area {
 }
 
 impl Area {
-    fn of(path: &Path, excluded: bool, file_system: &dyn FileSystem) -> Option<Self> {
+    pub(super) fn of(path: &Path, excluded: bool, file_system: &dyn FileSystem) -> Option<Self> {
         let named = fold(path);
         let resolved = match resolve(file_system, path) {
             Ok(resolved) => resolved,

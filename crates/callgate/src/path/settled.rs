@@ -1,13 +1,14 @@
 //! The boundary at work: where every path of a call lies, and what must not pass silently.
 
 use std::path::{Component, Path, PathBuf};
+use std::sync::OnceLock;
 
 use callgate_shell::effect::{Action, Mark, Names, PathTarget, Target};
 use callgate_shell::word::Word;
 
 use super::boundary::{Area, ListOutside, Outside, RULE};
 use super::expand::expand_patterns;
-use super::file_system::FileSystem;
+use super::file_system::{FileSystem, Remembering};
 use super::pattern::Pattern;
 use super::resolve::{ResolveError, fold, has_parent, resolve};
 use super::{Place, Rest, Zone};
@@ -19,11 +20,35 @@ use crate::show::brief;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settled {
     pub(super) roots: Vec<Area>,
-    pub(super) readable: Vec<Area>,
+    pub(super) readable: Readable,
     pub(super) outside: Outside,
     pub(super) list_outside: ListOutside,
     /// Home and workspace: a tree that contains one of them is never inside.
     pub(super) whole: Vec<PathBuf>,
+}
+
+/// What may only be read. Usually a long list of the machine's own directories, and most calls stay within the roots, so it is
+/// resolved when it is first asked for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Readable {
+    /// Paths as they are named, and whether they are taken out of those before them.
+    pub named: Vec<(PathBuf, bool)>,
+    resolved: OnceLock<Vec<Area>>,
+}
+
+impl Readable {
+    pub fn new(named: Vec<(PathBuf, bool)>) -> Self {
+        Readable { named, resolved: OnceLock::new() }
+    }
+
+    fn areas(&self, file_system: &dyn FileSystem) -> &[Area] {
+        self.resolved.get_or_init(|| areas(&self.named, &Remembering::new(file_system)))
+    }
+}
+
+/// Resolves directories. One that cannot be resolved is left out.
+pub(super) fn areas(named: &[(PathBuf, bool)], file_system: &dyn FileSystem) -> Vec<Area> {
+    named.iter().filter_map(|(path, excluded)| Area::of(path, *excluded, file_system)).collect()
 }
 
 /// What the boundary says of one effect.
@@ -122,8 +147,8 @@ impl Settled {
             let checked = if pattern.may_go_up() {
                 Err(ResolveError::Ambiguous("the pattern can match `..`"))
             } else {
-                let zone = self.zone(&resolved, false);
-                let inside = |path: &Path| zone == Zone::Outside || self.zone(path, false) == zone;
+                let zone = self.zone(&resolved, false, file_system);
+                let inside = |path: &Path| zone == Zone::Outside || self.zone(path, false, file_system) == zone;
                 pattern.check_links(file_system, &resolved, action != Action::List, &inside)
             };
             if let Err(error) = checked {
@@ -131,7 +156,7 @@ impl Settled {
             }
         }
         let deep = target.tree || rest != Rest::Nothing;
-        let zone = self.zone(&resolved, deep);
+        let zone = self.zone(&resolved, deep, file_system);
         let traversal = zone != Zone::Root && !is_within(&self.roots, &resolved) && self.starts_inside(&raw);
         Placed { place: Place { named: fold(&raw), resolved, rest, tree: target.tree, zone, traversal }, failure: None }
     }
@@ -169,7 +194,7 @@ impl Settled {
         inside(&folded)
     }
 
-    fn zone(&self, resolved: &Path, deep: bool) -> Zone {
+    fn zone(&self, resolved: &Path, deep: bool, file_system: &dyn FileSystem) -> Zone {
         let contains = |inner: &PathBuf| deep && inner != resolved && inner.starts_with(resolved);
         if is_within(&self.roots, resolved) {
             if self.whole.iter().any(contains) {
@@ -177,9 +202,10 @@ impl Settled {
             }
             return Zone::Root;
         }
-        if is_within(&self.readable, resolved) {
+        let readable = self.readable.areas(file_system);
+        if is_within(readable, resolved) {
             let around_a_root = self.roots.iter().any(|root| contains(&root.resolved))
-                || self.readable.iter().any(|area| area.excluded && contains(&area.resolved));
+                || readable.iter().any(|area| area.excluded && contains(&area.resolved));
             if around_a_root || self.whole.iter().any(contains) {
                 return Zone::Outside;
             }
@@ -191,7 +217,7 @@ impl Settled {
     /// The root that a path lies in, whether it exists or not.
     pub fn root_around(&self, path: &Path, file_system: &dyn FileSystem) -> Option<PathBuf> {
         let resolved = resolve(file_system, path).unwrap_or_else(|_| fold(path));
-        let inside = self.zone(&resolved, false) == Zone::Root;
+        let inside = self.zone(&resolved, false, file_system) == Zone::Root;
         let around = |area: &&Area| !area.excluded && resolved.starts_with(&area.resolved);
         self.roots.iter().filter(|_| inside).find(around).map(|area| area.resolved.clone())
     }

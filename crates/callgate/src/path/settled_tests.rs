@@ -218,7 +218,7 @@ fn braces_and_exceptions_in_a_boundary() {
 #[test]
 fn without_a_directory_there_is_no_workspace_root() {
     let settled = Boundary::default().settle(&Origin::default(), &Surroundings::default(), &file_system());
-    assert_eq!(settled.zone(Path::new("/home/ada/ws/x"), false), Zone::Outside);
+    assert_eq!(settled.zone(Path::new("/home/ada/ws/x"), false, &file_system()), Zone::Outside);
 }
 
 #[test]
