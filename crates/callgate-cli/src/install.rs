@@ -21,7 +21,7 @@ use crate::outcome::{Outcome, Trouble};
 #[derive(Debug, Args, Clone, Copy)]
 #[group(multiple = false)]
 pub struct ScopeArguments {
-    /// For this user, in every project [default]
+    /// For this user, in every project (the default)
     #[arg(long)]
     pub user: bool,
     /// For this project
