@@ -1,7 +1,7 @@
 //! Turning the permission rules that an agent already has into a policy, never looser than they were.
 //!
-//! Each agent is one file: it reads its own settings, writes them as a [`draft`] of a policy, and brings a small model of how
-//! that agent decides. The [`proof`] judges example calls by both and compares: a call that was denied must not be allowed.
+//! Each agent is one file: it reads its own settings, writes them as a `draft` of a policy, and brings a small model of how
+//! that agent decides. The `proof` judges example calls by both and compares: a call that was denied must not be allowed.
 //!
 //! ```
 //! use callgate_agents::import::{Around, Importer, Layer, Source, import};
