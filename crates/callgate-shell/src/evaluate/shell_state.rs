@@ -33,7 +33,7 @@ const DEEPEST: usize = 16;
 ///     limits: Limits::default(),
 ///     state: Some(&before),
 /// };
-/// let after = analyze("cd /src && export NAME=value && ls() { rm -rf .; }", &context).state.unwrap();
+/// let after = analyze("export NAME=value; ls() { rm -rf .; }", &context).state.unwrap();
 /// assert_eq!(after.variable("NAME"), Some("value"));
 /// let later = Context { state: Some(&after), ..context };
 /// assert_eq!(analyze("ls", &later).coverage, Coverage::Partial);
