@@ -107,12 +107,7 @@ const SHAPES: &[Shape] = &[
     shape("authorization", &["authorization"], r#"(?i)authorization["']?\s*[:=]\s*["']?([^"'\r\n]+)"#, IsValue),
     shape("bearer token", &["bearer"], r"(?i)\bbearer\s+([A-Za-z0-9._~+/=\-]{8,})", IsValue),
     shape("cookie", &["cookie"], r#"(?i)\b(?:set-)?cookie\s*:\s*([^"'\r\n]+)"#, IsValue),
-    shape(
-        "password in a URL",
-        &["://"],
-        r#"://[^\s:/@"'<>]*:([^\s/@"'<>]+)@|://([^\s:/@"'<>]{16,})@"#,
-        IsValue,
-    ),
+    shape("password in a URL", &["://"], r#"://[^\s:/@"'<>]*:([^\s/@"'<>]+)@|://([^\s:/@"'<>]{16,})@"#, IsValue),
     shape(
         "signature in a URL",
         &["sig=", "signature=", "token=", "code=", "key="],
@@ -138,7 +133,12 @@ const SHAPES: &[Shape] = &[
         IsValue,
     ),
     shape("password", &["sshpass"], r#"\bsshpass\s+-p\s*["']?([^\s"']+)"#, IsValue),
-    shape("password", &["mysql", "mariadb"], r#"\b(?:mysql|mariadb)[0-9A-Za-z_\-]*\b[^|;&\n]*?\s-p["']?([^\s"']+)"#, IsValue),
+    shape(
+        "password",
+        &["mysql", "mariadb"],
+        r#"\b(?:mysql|mariadb)[0-9A-Za-z_\-]*\b[^|;&\n]*?\s-p["']?([^\s"']+)"#,
+        IsValue,
+    ),
     shape("password", &["login"], r#"\blogin\b[^|;&\n]*?\s-p\s*["']?([^\s"']+)"#, IsValue),
     shape("password", &["redis-cli"], r#"\bredis-cli\b[^|;&\n]*?\s-a\s*["']?([^\s"']+)"#, IsValue),
     shape("password", &["ldap"], r#"\bldap[a-z]+\b[^|;&\n]*?\s-w\s*["']?([^\s"']+)"#, IsValue),
