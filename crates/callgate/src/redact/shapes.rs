@@ -256,10 +256,8 @@ pub(super) struct Found {
     pub what: &'static str,
 }
 
-/// All secrets in a text, in no particular order. Where the tables themselves are broken, the whole text is one.
-pub(super) fn find(text: &str) -> Vec<Found> {
-    let everything = || vec![Found { range: 0..text.len(), what: "text" }];
-    // One bit for each shape; a test sees to it that they suffice.
+/// Which shapes a text may have, by their telling words: one bit for each, and a test sees to it that they suffice.
+fn possible(text: &str) -> u128 {
     let mut possible = 0_u128;
     let bytes = text.as_bytes();
     let pairs = bytes.iter().zip(bytes.iter().skip(1)).enumerate();
@@ -271,6 +269,13 @@ pub(super) fn find(text: &str) -> Vec<Found> {
             }
         }
     }
+    possible
+}
+
+/// All secrets in a text, in no particular order. Where the tables themselves are broken, the whole text is one.
+pub(super) fn find(text: &str) -> Vec<Found> {
+    let everything = || vec![Found { range: 0..text.len(), what: "text" }];
+    let possible = possible(text);
     if possible == 0 {
         return Vec::new();
     }
@@ -364,6 +369,39 @@ mod tests {
                 let begins = WORDS.beginning(word.as_bytes()[0], word.as_bytes()[1]);
                 assert!(begins.iter().any(|(one, _)| one == &word.as_bytes()), "{word}");
             }
+        }
+    }
+
+    #[test]
+    fn telling_words_are_found_wherever_they_stand_and_however_they_are_written() {
+        let naive = |text: &str| {
+            let lower = text.to_ascii_lowercase();
+            let has = |shape: &Shape| shape.words.iter().any(|word| lower.contains(word));
+            SHAPES.iter().enumerate().filter(|(_, shape)| has(shape)).fold(0, |all, (number, _)| all | 1_u128 << number)
+        };
+        let words = SHAPES.iter().flat_map(|shape| shape.words);
+        for word in words {
+            let mixed: String = word
+                .chars()
+                .enumerate()
+                .map(|(place, letter)| if place % 2 == 0 { letter.to_ascii_uppercase() } else { letter })
+                .collect();
+            for text in [
+                (*word).to_owned(),
+                word.to_uppercase(),
+                mixed.clone(),
+                format!("é{word}"),
+                format!("{word}é"),
+                format!("x{word}x{mixed}"),
+                word.chars().skip(1).collect(),
+                word.chars().take(word.len() - 1).collect(),
+                format!("{}{word}", &word[..1]),
+            ] {
+                assert_eq!(possible(&text), naive(&text), "{text}");
+            }
+        }
+        for text in ["", "a", "é", "ls -la src", "\u{0}\u{7f}"] {
+            assert_eq!(possible(text), naive(text), "{text:?}");
         }
     }
 }

@@ -33,6 +33,10 @@ pub(super) fn entry<'a>(
     level: &mut Level,
     keep: fn(&'a str) -> Text,
 ) -> Result<(), (usize, TableProblem)> {
+    if line.text.starts_with('-') {
+        level.options.push(options::option(line.text, line.indent, line.number, keep)?);
+        return Ok(());
+    }
     let (first, rest) = line.text.split_once(' ').unwrap_or((line.text, ""));
     let keyword = first.strip_suffix(':').unwrap_or(first);
     let rest_column = line.indent + first.len() + 1;
