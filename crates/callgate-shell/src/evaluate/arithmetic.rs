@@ -306,6 +306,8 @@ impl Reader<'_, '_> {
                     None => Err(Unclear("a variable in an expression holds text, which may run code")),
                 }
             }
+            // Nothing in the script gave it this value: it comes from whoever started the shell.
+            Value::Unknown(_) if self.evaluator.is_inherited(name, self.state) => Ok(None),
             _ => Err(Unclear("a variable in an expression is not known and may run code")),
         }
     }

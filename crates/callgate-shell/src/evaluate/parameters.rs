@@ -78,6 +78,11 @@ impl Evaluator<'_> {
         }
     }
 
+    /// Whether the value of a variable, if it has one, is that of the environment the shell was started in.
+    pub fn is_inherited(&self, name: &str, state: &State) -> bool {
+        !state.variables.contains_key(name) && !state.anything_set && self.elsewhere.is_none()
+    }
+
     pub fn parameter(&mut self, parameter: &Parameter, state: &mut State, quoted: bool, fields: &mut Fields) {
         if is_secret(&parameter.name) && !parameter.length && !state.variables.contains_key(&*parameter.name) {
             self.doubt(&format!("the value of ${} looks like a secret", parameter.name), &parameter.span);

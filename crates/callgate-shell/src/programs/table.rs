@@ -356,6 +356,8 @@ pub enum Output {
     Entries,
     /// A selection of the lines that came in, if there is no file operand.
     Same,
+    /// The whole paths of the listed operands, with links followed.
+    Resolved,
     /// The working directory.
     Directory,
     /// The path of an installed program.

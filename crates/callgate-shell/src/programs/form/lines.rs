@@ -62,6 +62,7 @@ pub(super) fn entry<'a>(
                 "names" => Output::Names,
                 "entries" => Output::Entries,
                 "same" => Output::Same,
+                "resolved" => Output::Resolved,
                 "directory" => Output::Directory,
                 "program" => Output::Program,
                 "word" => Output::Word,

@@ -52,6 +52,10 @@ impl<'t> Scanner<'t> {
                 return self.give(level, form, name, Some(value(rest)));
             }
         }
+        if !many && !self.options_matter() {
+            self.found.unseen_options = true;
+            return;
+        }
         self.doubt(|program| format!("{shown} may be any option of {program}"));
     }
 
