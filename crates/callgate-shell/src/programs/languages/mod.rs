@@ -4,6 +4,7 @@
 
 mod awk;
 mod cursor;
+mod fzf;
 mod jq;
 mod mongo;
 mod perl;
@@ -123,6 +124,7 @@ fn read_text(language: &str, text: &str) -> Found {
         "ruby" => script::ruby(text),
         "php" => script::php(text),
         "vim" => vim::read(text),
+        "fzf" => fzf::read(text),
         _ => {
             let mut found = Found::default();
             found.doubt(format!("{language} code is not read"));

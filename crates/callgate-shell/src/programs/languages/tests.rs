@@ -386,6 +386,27 @@ fn python_one_liners() {
 }
 
 #[test]
+fn key_bindings_of_fzf() {
+    check(
+        "fzf",
+        &[
+            ("ctrl-a:select-all,ctrl-d:deselect-all", ""),
+            ("enter:accept+abort", ""),
+            ("x:change-prompt(a, b> )+put(x),y:up", ""),
+            ("x:execute(rm a)+reload(ls),y:up", "shell rm a, shell ls"),
+            ("x:execute-silent~rm a~", "shell rm a"),
+            ("x:reload:rm a,y:up", "shell rm a,y:up"),
+            ("x:transform(echo {1})", "shell echo \"$callgate_chosen_line\""),
+            ("x:execute(echo {+})", "doubt"),
+            ("x:execute(echo \"{}\")", "doubt"),
+            ("x:frobnicate(rm a)", "doubt"),
+            ("x:execute(rm a", "doubt"),
+            ("accept", "doubt"),
+        ],
+    );
+}
+
+#[test]
 fn perl_one_liners() {
     check(
         "perl",
