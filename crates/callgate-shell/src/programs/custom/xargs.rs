@@ -18,6 +18,14 @@ pub(super) fn read(table: &Table, words: &[Word], collector: &mut Collector<'_>)
         return Stream::Data;
     }
     let given = |name: &str| scanned.given().find(|given| given.form.names.iter().any(|other| other == name));
+    if let Some((name, _)) = given("--process-slot-var").and_then(|given| given.values.first()) {
+        // A number for each process that runs at the same time.
+        let assignment = match name.as_ref() {
+            Word::Known(name) => Word::Known(format!("{name}=0")),
+            other => other.clone(),
+        };
+        collector.assign(&assignment, "--process-slot-var");
+    }
     let mut command: Vec<Word> = scanned.operands.iter().map(|word| word.as_ref().clone()).collect();
     if command.is_empty() {
         command.push(Word::Known("echo".to_owned()));
@@ -132,12 +140,9 @@ fn items(stream: &Stream, separator: Separator) -> Vec<Word> {
             if found.len() > MAX_LINES { unknown() } else { found.into_iter().map(Word::Known).collect() }
         }
         Stream::Number | Stream::Numbers => vec![Word::Glob(DIGITS.to_owned())],
-        Stream::Word
-        | Stream::Integer
-        | Stream::Data
-        | Stream::Environment
-        | Stream::Fetched
-        | Stream::Unknown => unknown(),
+        Stream::Word | Stream::Integer | Stream::Data | Stream::Environment | Stream::Fetched | Stream::Unknown => {
+            unknown()
+        }
     }
 }
 

@@ -75,7 +75,9 @@ fn action<'t>(text: &'t str, found: &mut Found) -> Option<&'t str> {
                 _ => return None,
             };
             let body = rest.get(open.len_utf8()..)?;
-            let ends = |at: &usize| matches!(body.get(at.saturating_add(1)..).and_then(|rest| rest.chars().next()), None | Some('+' | ','));
+            let ends = |at: &usize| {
+                matches!(body.get(at.saturating_add(1)..).and_then(|rest| rest.chars().next()), None | Some('+' | ','))
+            };
             let end = body.match_indices(close).map(|(at, _)| at).find(ends)?;
             (body.get(..end)?, body.get(end.checked_add(1)?..)?)
         }

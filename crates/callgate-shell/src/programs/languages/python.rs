@@ -184,7 +184,8 @@ impl Reader {
                 self.bound.insert(name.clone());
                 return Some(end);
             }
-            if let [Token::Name(outer), Token::Other('.'), Token::Name(inner), Token::Name(import), Token::Name(name)] = words
+            if let [Token::Name(outer), Token::Other('.'), Token::Name(inner), Token::Name(import), Token::Name(name)] =
+                words
                 && (outer.as_str(), inner.as_str(), import.as_str()) == ("importlib", "metadata", "import")
                 && name == "version"
             {
@@ -396,7 +397,10 @@ impl Reader {
                 return None;
             }
             // The version of whatever it is.
-            if code.strip_suffix(".__version__").is_some_and(|name| name.bytes().all(|byte| byte.is_ascii_alphanumeric())) {
+            if code
+                .strip_suffix(".__version__")
+                .is_some_and(|name| name.bytes().all(|byte| byte.is_ascii_alphanumeric()))
+            {
                 rest = body.get(end + 1..)?;
                 continue;
             }
