@@ -225,7 +225,7 @@ impl Evaluator<'_> {
     }
 
     /// What a substitution leaves in a word.
-    fn output(&mut self, output: Stream, state: &State, quoted: bool, fields: &mut Fields) {
+    pub(super) fn output(&mut self, output: Stream, state: &State, quoted: bool, fields: &mut Fields) {
         match output {
             Stream::Text(text) => {
                 let value = Value::text(text.trim_end_matches('\n'));

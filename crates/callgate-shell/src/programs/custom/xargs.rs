@@ -18,6 +18,11 @@ pub(super) fn read(table: &Table, words: &[Word], collector: &mut Collector<'_>)
         return Stream::Data;
     }
     let given = |name: &str| scanned.given().find(|given| given.form.names.iter().any(|other| other == name));
+    let zero = |given: &&Given<'_>| matches!(given.values.first(), Some((word, _)) if word.known() == Some("0"));
+    let ends = matches!(collector.stdin, Stream::Unconnected | Stream::Text(_) | Stream::Names(_));
+    if !ends && given("-P").filter(zero).is_some() {
+        collector.opaque("as many processes at once as there are words, of which there may be no end", "-P");
+    }
     if let Some((name, _)) = given("--process-slot-var").and_then(|given| given.values.first()) {
         // A number for each process that runs at the same time.
         let assignment = match name.as_ref() {
