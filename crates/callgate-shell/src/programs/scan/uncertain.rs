@@ -61,6 +61,25 @@ impl<'t> Scanner<'t> {
 
     /// `--include=*.c` without quotes: whatever files are called so, they are this option with some text.
     pub(super) fn text_option(&mut self, prefix: &str) -> bool {
+        // `-DNAME*`, where the table has `-D*`.
+        if let Some((level, form, _)) = self.at_front(prefix)
+            && form.names.iter().all(|name| name.starts_with('-') && !name.ends_with("NUMBER"))
+            && (&form.effects, form.ends, form.tree, form.rest) == (&Vec::new(), false, false, false)
+        {
+            let value = match &form.values {
+                Values::None => Some(None),
+                Values::Optional(role) if role.kind == RoleKind::Text => Some(Some("names of files")),
+                Values::Words(roles) if matches!(roles.as_slice(), [role] if role.kind == RoleKind::Text) => {
+                    Some(Some("names of files"))
+                }
+                _ => None,
+            };
+            if let Some(value) = value {
+                let value = value.map(|why| Word::Unknown { why: why.to_owned(), many: false });
+                self.give(level, form, prefix.to_owned(), value);
+                return true;
+            }
+        }
         let Some((name, _)) = prefix.split_once('=').filter(|(name, _)| name.starts_with("--")) else {
             return false;
         };
