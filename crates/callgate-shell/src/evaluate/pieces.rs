@@ -136,7 +136,11 @@ impl Field {
 
     /// Text around numbers that are not known, `/proc/$$/status`: a pattern that only numbers fit.
     fn with_numbers(&self, globs: bool) -> Option<Word> {
-        let text_first = matches!(self.pieces.first(), Some(Piece::Text { text, .. }) if !text.starts_with('-'));
+        let text_first = match self.pieces.as_slice() {
+            [Piece::Text { text, .. }, ..] => !text.starts_with('-'),
+            [Piece::Number, Piece::Text { .. }, ..] => true,
+            _ => false,
+        };
         let plain = |piece: &Piece| matches!(piece, Piece::Text { .. } | Piece::Pattern { .. } | Piece::Number);
         if !text_first || !self.pieces.iter().all(plain) {
             return None;

@@ -8,7 +8,7 @@ use super::{Found, listed};
 /// Modules from which nothing leads to files, programs or the network by the attributes below.
 const MODULES: &str = "sys json math platform string datetime time re random statistics textwrap base64 hashlib \
     itertools functools collections decimal fractions uuid calendar struct unicodedata pprint \
-    html cmath typing csv ast tomllib operator bisect heapq difflib binascii zlib ipaddress keyword enum colorsys";
+    html cmath typing csv ast glob tomllib operator bisect heapq difflib binascii zlib ipaddress keyword enum colorsys";
 
 /// Packages that many have installed: of these only the version is shown, and what `PACKAGE_PARTS` names.
 const PACKAGES: &str = "numpy pandas scipy sklearn torch torchvision torchaudio tensorflow keras jax transformers datasets \
@@ -16,11 +16,11 @@ const PACKAGES: &str = "numpy pandas scipy sklearn torch torchvision torchaudio 
     seaborn plotly bokeh PIL cv2 skimage django flask fastapi starlette uvicorn pydantic sqlalchemy alembic requests \
     httpx aiohttp urllib3 bs4 lxml yaml toml jinja2 click typer rich tqdm pytest mypy black ruff setuptools pip wheel \
     poetry boto3 botocore openai anthropic langchain redis celery psycopg2 pymongo grpc google cryptography attrs attr \
-    streamlit gradio spacy nltk gensim pygments markdown docutils sphinx IPython jupyter notebook twisted tornado gevent";
+    streamlit gradio spacy nltk gensim pygments markdown docutils sphinx IPython jupyter notebook twisted tornado gevent sqlite3 ssl";
 
 /// What may stand behind the name of a package, and leads nowhere else.
 const PACKAGE_PARTS: &str = "__version__ VERSION version get_version safe_load safe_load_all safe_dump is_available \
-    device_count get_device_name";
+    device_count get_device_name sqlite_version OPENSSL_VERSION";
 
 const KEYWORDS: &str = "for in if else elif and or not is None True False while break continue pass try except \
     finally as with lambda return assert del raise import from yield";
@@ -44,7 +44,7 @@ const ATTRIBUTES: &str = "version version_info platform maxsize byteorder execut
     search findall sub fullmatch finditer compile group groups IGNORECASE b64encode b64decode \
     md5 sha1 sha256 sha512 hexdigest digest uuid4 randint mean median system_alias machine \
     python_version reader DictReader fieldnames line_num parse walk iter_child_nodes literal_eval unified_diff \
-    get_close_matches SequenceMatcher ratio crc32 adler32 hexlify unhexlify ip_address ip_network num_addresses \
+    glob iglob get_close_matches SequenceMatcher ratio crc32 adler32 hexlify unhexlify ip_address ip_network num_addresses \
     ascii_letters ascii_lowercase ascii_uppercase digits hexdigits punctuation whitespace printable";
 
 /// What of `os` and `os.path` only computes or asks the system about itself. `os` itself is no value here, so that
@@ -300,6 +300,21 @@ impl Reader {
             }
             [Token::Other('.'), Token::Name(path), Token::Other('.'), Token::Name(function), ..] if path == "path" => {
                 listed(SYSTEM_PATHS, function).then_some(4)
+            }
+            [
+                Token::Other('.'),
+                Token::Name(name),
+                Token::Other('('),
+                Token::Text(directory),
+                Token::Other(')'),
+                ..,
+            ] if name == "listdir" => {
+                self.found.reads.push(directory.clone());
+                Some(5)
+            }
+            [Token::Other('.'), Token::Name(name), Token::Other('('), Token::Other(')'), ..] if name == "listdir" => {
+                self.found.reads.push(".".to_owned());
+                Some(4)
             }
             [Token::Other('.'), Token::Name(name), ..] => listed(SYSTEM, name).then_some(2),
             _ => None,

@@ -4,7 +4,7 @@ use super::Scanner;
 use super::options::Abbreviation;
 use crate::effect::Action;
 use crate::programs::table::{Atom, EffectForm, Level, Role, RoleKind, Style, Values};
-use crate::word::Word;
+use crate::word::{DIGITS, INTEGER, Word, with_some_numbers};
 use std::borrow::Cow;
 
 impl<'t> Scanner<'t> {
@@ -96,6 +96,19 @@ impl<'t> Scanner<'t> {
             self.give(level, form, name.to_owned(), Some(value));
         }
         text
+    }
+
+    /// Whether a word starts with a number, which the program does not take for an option even if it is below zero.
+    pub(super) fn starts_with_number(&self, pattern: &str) -> bool {
+        let is_number = pattern.starts_with(DIGITS) || pattern.starts_with(INTEGER);
+        let takes_numbers = |name: &str| {
+            let body = name.trim_start_matches('-');
+            body.starts_with("NUMBER") || body.starts_with(|first: char| first.is_ascii_digit())
+        };
+        let text = with_some_numbers(pattern);
+        is_number
+            && text.is_some_and(|text| text.get(1..).is_some_and(|rest| !rest.starts_with('-')))
+            && !self.forms().any(|(_, form)| form.names.iter().any(|name| takes_numbers(name)))
     }
 
     /// File names that a program may take for options.
