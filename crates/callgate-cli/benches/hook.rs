@@ -1,10 +1,11 @@
-//! What a hook costs: whole processes, as an agent starts them, against `/bin/true` in the same run.
+//! What a hook costs: whole processes against `/bin/true` in the same run, both with the payload as a file on standard input and
+//! nobody who reads what they print.
 //!
 //! `CALLGATE_BENCH_BINARY` names another build of the command, such as the static one of `cargo xtask dist`.
 
 #![allow(clippy::expect_used, clippy::print_stdout, reason = "a benchmark says what is missing by failing")]
 
-use std::io::Write;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -35,7 +36,8 @@ fn main() {
     // once each, so that policies are compiled and sessions have begun; twice for files that were too new
     for home in &homes {
         for _ in 0..2 {
-            let said = home.hook(&binary, payload(home).as_bytes());
+            std::fs::write(home.payload(), payload(home)).expect("a payload");
+            let said = home.hook(&binary);
             assert!(said.contains("allow"), "{}: {said}", home.name);
             std::thread::sleep(Duration::from_millis(2_100));
         }
@@ -43,10 +45,9 @@ fn main() {
     let mut truth = Vec::new();
     let mut times: Vec<Vec<Duration>> = vec![Vec::new(); homes.len()];
     for _ in 0..rounds {
-        truth.push(timed(|| drop(Command::new("/bin/true").status())));
+        truth.push(timed(|| homes.first().expect("a home").start(Path::new("/bin/true"))));
         for (home, times) in homes.iter().zip(&mut times) {
-            let payload = payload(home);
-            times.push(timed(|| drop(home.hook(&binary, payload.as_bytes()))));
+            times.push(timed(|| home.start(&binary)));
         }
     }
     let base = Summary::of(truth);
@@ -105,19 +106,31 @@ impl Home {
         Home { name, directory, project }
     }
 
-    fn hook(&self, binary: &Path, payload: &[u8]) -> String {
-        let mut child = Command::new(binary)
+    fn payload(&self) -> PathBuf {
+        self.directory.join("payload")
+    }
+
+    fn command(&self, binary: &Path) -> Command {
+        let mut command = Command::new(binary);
+        command
             .args(["hook", "claude"])
             .env_clear()
             .env("HOME", &self.directory)
             .current_dir(&self.project)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the hook starts");
-        child.stdin.take().expect("a pipe").write_all(payload).expect("the hook reads");
-        let output = child.wait_with_output().expect("the hook ends");
+            .stdin(File::open(self.payload()).expect("the payload"));
+        command
+    }
+
+    /// What the hook says.
+    fn hook(&self, binary: &Path) -> String {
+        let output = self.command(binary).output().expect("the hook runs");
         String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// From its start to its end.
+    fn start(&self, binary: &Path) {
+        let ended = self.command(binary).stdout(Stdio::null()).status().expect("it runs");
+        assert!(ended.success(), "{}", self.name);
     }
 }
 

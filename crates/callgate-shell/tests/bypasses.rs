@@ -78,7 +78,7 @@ fn asked_about(effect: &Effect) -> bool {
         (Action::Write, Target::Path(path)) => guarded(&path.names, path.tree, Action::Write),
         (Action::Run, Target::Program(program)) => match program.origin {
             CodeOrigin::Known | CodeOrigin::Defined => false,
-            CodeOrigin::Project => program.name != "git-config",
+            CodeOrigin::Project => !matches!(program.name.as_str(), "git-config" | "python-path"),
             _ => true,
         },
         (Action::Connect, Target::Host(host)) => !host

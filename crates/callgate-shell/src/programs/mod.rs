@@ -23,6 +23,7 @@ pub mod table;
 
 pub use check::{Finding, check};
 pub use form::{TableError, TableProblem};
+pub use languages::python_may_import;
 pub use store::Programs;
 
 use crate::effect::Effect;

@@ -5,6 +5,7 @@
 mod builder;
 mod examples;
 mod explain;
+mod modules;
 mod question;
 mod recorder;
 pub(crate) mod repositories;
@@ -231,6 +232,7 @@ impl Gate {
         };
         let mut description = self.registry.describe(call, &context).map_err(failed)?;
         repositories::examine(&mut description, self.hardening, self.file_system.as_ref());
+        modules::examine(&mut description, self.file_system.as_ref());
         if let Some(shell) = &mut description.shell {
             shell.settle_directory(|directory| can_enter(self.file_system.as_ref(), Path::new(directory)));
         }

@@ -93,7 +93,6 @@ pub(super) fn entry<'a>(
         "globs" if rest.trim() == "unsafe" => level.globs_unsafe = true,
         "globs" => return Err((rest_column, TableProblem::Globs)),
         "options" if rest.trim() == "any" => level.options_any = true,
-        "options" if rest.trim() == "harmless" => level.options_harmless = true,
         "value" => {
             let (name, _) = rest.split_once([' ', ':']).unwrap_or((rest, ""));
             let (condition, body, column) = conditional(line, &format!("value {name}"), keep)?;

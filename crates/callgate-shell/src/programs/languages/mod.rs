@@ -17,6 +17,8 @@ mod sql_functions;
 mod sql_shells;
 mod vim;
 
+pub use python::may_be_imported as python_may_import;
+
 #[cfg(test)]
 mod tests;
 

@@ -18,6 +18,16 @@ const PACKAGES: &str = "numpy pandas scipy sklearn torch torchvision torchaudio 
     poetry boto3 botocore openai anthropic langchain redis celery psycopg2 pymongo grpc google cryptography attrs attr \
     streamlit gradio spacy nltk gensim pygments markdown docutils sphinx IPython jupyter notebook twisted tornado gevent sqlite3 ssl";
 
+/// What comes with Python, beside what begins with an underscore. Those that `MODULES` names import others of them.
+const STANDARD: &str = "abc aifc annotationlib argparse array ast asynchat asyncio asyncore atexit audioop base64 bdb binascii bisect builtins     bz2 cProfile calendar cgi cgitb chunk cmath cmd code codecs codeop collections colorsys compileall compression     concurrent configparser contextlib contextvars copy copyreg crypt csv ctypes curses dataclasses datetime dbm decimal     difflib dis distutils doctest email encodings ensurepip enum errno faulthandler fcntl filecmp fileinput fnmatch     fractions ftplib functools gc genericpath getopt getpass gettext glob graphlib grp gzip hashlib heapq hmac html http     imaplib imghdr imp importlib inspect io ipaddress itertools json keyword linecache locale logging lzma mailbox mailcap     marshal math mimetypes mmap modulefinder msilib msvcrt multiprocessing netrc nis nntplib nt ntpath nturl2path numbers     opcode operator optparse os ossaudiodev pathlib pdb pickle pickletools pipes pkgutil platform plistlib poplib posix     posixpath pprint profile pstats pty pwd py_compile pyclbr pydoc pydoc_data pyexpat queue quopri random re readline     reprlib resource rlcompleter runpy sched secrets select selectors shelve shlex shutil signal site smtpd smtplib sndhdr     socket socketserver spwd sqlite3 sre_compile sre_constants sre_parse ssl stat statistics string stringprep struct     subprocess sunau symtable sys sysconfig syslog tabnanny tarfile telnetlib tempfile termios textwrap threading time     timeit tkinter token tokenize tomllib trace traceback tracemalloc tty turtle types typing unicodedata unittest urllib     uu uuid venv warnings wave weakref webbrowser winreg winsound wsgiref xdrlib xml xmlrpc zipapp zipfile zipimport zlib     zoneinfo";
+
+/// Whether code that is known to be harmless may import a module of this name, be it because another one does. A file of that name in
+/// the directory where Python starts would run in its place.
+pub fn may_be_imported(name: &str) -> bool {
+    let private = name.starts_with('_') && !name.starts_with("__");
+    private || listed(STANDARD, name) || listed(PACKAGES, name)
+}
+
 /// What may stand behind the name of a package, and leads nowhere else.
 const PACKAGE_PARTS: &str = "__version__ VERSION version get_version safe_load safe_load_all safe_dump is_available \
     device_count get_device_name sqlite_version OPENSSL_VERSION";
