@@ -82,6 +82,13 @@ impl Evaluator<'_> {
         if is_secret(&parameter.name) && !parameter.length && !state.variables.contains_key(&*parameter.name) {
             self.doubt(&format!("the value of ${} looks like a secret", parameter.name), &parameter.span);
         }
+        if parameter.indirect
+            && let Value::Text(name) = self.lookup(&parameter.name, state)
+            && is_secret(&name)
+            && !state.variables.contains_key(&*name)
+        {
+            self.doubt(&format!("the value of ${name} looks like a secret"), &parameter.span);
+        }
         if parameter.operator == Operator::Names {
             return unknown_list(fields, "names of variables");
         }

@@ -2,6 +2,7 @@
 
 use super::placeholder::{holds, replaced};
 use crate::effect::Action;
+use crate::environment::looks_for_secrets;
 use crate::programs::collect::Collector;
 use crate::programs::paths;
 use crate::programs::read::names_below;
@@ -174,6 +175,13 @@ impl<'e> Expression<'e, '_, '_> {
 
     /// Whoever looks for one certain name wants that file: a policy may care which.
     fn looks_for(&mut self, wanted: &str, name: &str) {
+        if wanted.contains('*') && aims_at_secrets(wanted) {
+            // What the wildcard stands for may be nothing, or anything: `.env*`, `*.pem`.
+            for filling in ["", "x"] {
+                self.looks_for(&wanted.replace('*', filling), name);
+            }
+            return;
+        }
         if wanted.is_empty() || wanted.contains(['*', '?', '[', '\\', '/']) {
             return;
         }
@@ -232,4 +240,10 @@ fn command_end(words: &[Word]) -> usize {
         }
     }
     words.len()
+}
+
+/// Whether a pattern for names may be meant for files with secrets in them; a policy says which names those are.
+fn aims_at_secrets(pattern: &str) -> bool {
+    const PARTS: [&str; 10] = [".env", "id_", ".pem", ".p12", ".pfx", ".kdb", ".jks", ".ppk", ".ovpn", ".key"];
+    looks_for_secrets(pattern) || PARTS.iter().any(|part| pattern.contains(part))
 }
