@@ -169,7 +169,9 @@ fn shows_passwords(statement: &[Token]) -> bool {
         name(schema).as_deref() == Some("MYSQL")
             && matches!(name(table).as_deref(), Some("USER" | "GLOBAL_PRIV" | "PASSWORD_HISTORY"))
     };
-    statement.iter().any(listed) || statement.windows(3).any(mysql_users)
+    let everything = statement.contains(&Token::Other('*'))
+        || statement.iter().any(|token| name(token).is_some_and(|name| name.contains("PASSWORD")));
+    statement.iter().any(listed) || everything && statement.windows(3).any(mysql_users)
 }
 
 /// Adds what one statement does.
