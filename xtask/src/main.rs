@@ -4,6 +4,7 @@ mod dependencies;
 mod dist;
 mod fuzz;
 mod manuals;
+mod order;
 mod packages;
 mod step;
 

@@ -1,7 +1,8 @@
 //! How long it takes to understand a command: `cargo bench -p callgate-shell`.
 //!
 //! Every line is also given as a ratio to the first, which was measured in the same run. The second table is about the
-//! first command of a fresh process, which has to read the tables it needs: what a hook pays each time.
+//! first command of a fresh process, which has to read the tables it needs: what a hook pays each time. A word behind `--` picks the
+//! cases whose names have it: `cargo bench -p callgate-shell --bench analyze -- loop`.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -89,16 +90,18 @@ fn main() {
         ("10,000 levels", &nested),
         ("1 MB, which is too long", &too_long),
     ];
+    let picked = std::env::args().skip(1).find(|argument| !argument.starts_with('-')).unwrap_or_default();
+    let cases = || cases.into_iter().filter(|(name, _)| name.contains(&picked));
     println!("{:<28} {:>10} {:>12} {:>10}", "command", "bytes", "time", "ratio");
     let mut base = None;
-    for (name, source) in cases {
+    for (name, source) in cases() {
         let time = measure(source);
         let first = *base.get_or_insert(time);
         let ratio = time.as_secs_f64() / first.as_secs_f64().max(f64::MIN_POSITIVE);
         println!("{name:<28} {:>10} {:>9.1} µs {ratio:>9.1}×", source.len(), time.as_secs_f64() * 1e6);
     }
     println!("\n{:<28} {:>10} {:>12}", "first in a process", "bytes", "time");
-    for (name, source) in cases.into_iter().take(6) {
+    for (name, source) in cases().take(6) {
         match (0..40).filter_map(|_| cold(source)).min() {
             Some(time) => println!("{name:<28} {:>10} {:>9.1} µs", source.len(), time.as_secs_f64() * 1e6),
             None => println!("{name:<28} {:>10} {:>12}", source.len(), "failed"),

@@ -38,7 +38,7 @@ impl From<[u8; 32]> for ApprovalKey {
 
 impl fmt::Display for ApprovalKey {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
+        formatter.write_str(&hex::encode(self.0))
     }
 }
 
@@ -176,7 +176,7 @@ pub fn canonical_document(request: &KeyedRequest<'_>) -> Result<Vec<u8>, KeyErro
         "scripts": scripts,
     });
     if let (Some(shell), Value::Object(fields)) = (request.shell, &mut document) {
-        fields.insert("shell".to_owned(), json!(hex(&sha256(&canonical(shell)?))));
+        fields.insert("shell".to_owned(), json!(hex::encode(sha256(&canonical(shell)?))));
     }
     canonical(&document)
 }
@@ -187,10 +187,10 @@ fn digests(input: &Value) -> Result<Value, KeyError> {
     match input {
         Value::Object(fields) => {
             let digests: Result<BTreeMap<&String, String>, KeyError> =
-                fields.iter().map(|(name, value)| Ok((name, hex(&sha256(&canonical(value)?))))).collect();
+                fields.iter().map(|(name, value)| Ok((name, hex::encode(sha256(&canonical(value)?))))).collect();
             Ok(json!(digests?))
         }
-        other => Ok(json!(hex(&sha256(&canonical(other)?)))),
+        other => Ok(json!(hex::encode(sha256(&canonical(other)?)))),
     }
 }
 
@@ -212,7 +212,7 @@ fn path_text(path: impl AsRef<Path>) -> String {
     let path = path.as_ref();
     match path.to_str() {
         Some(text) => text.to_owned(),
-        None => format!("bytes:{}", hex(path.as_os_str().as_encoded_bytes())),
+        None => format!("bytes:{}", hex::encode(path.as_os_str().as_encoded_bytes())),
     }
 }
 
@@ -226,16 +226,7 @@ fn sha256(bytes: &[u8]) -> [u8; 32] {
 
 /// Contents by their digest, as the document names them.
 pub fn digest(contents: &[u8]) -> String {
-    hex(&sha256(contents))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    use fmt::Write as _;
-    bytes.iter().fold(String::with_capacity(bytes.len().saturating_mul(2)), |mut text, byte| {
-        // writing to a string does not fail
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    hex::encode(sha256(contents))
 }
 
 #[cfg(test)]

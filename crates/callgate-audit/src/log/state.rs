@@ -3,7 +3,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -56,11 +56,10 @@ impl Context {
 
 #[derive(Debug)]
 pub(super) struct State {
-    /// Locked by whoever writes, across processes.
-    lock: Arc<File>,
+    lock: Arc<Lock>,
     head_file: HeadFile,
     head: Head,
-    segment: File,
+    segment: OpenSegment,
     last_sync: Instant,
     dirty: bool,
     /// How far a segment is known to be on the disk, until the head says so.
@@ -69,13 +68,20 @@ pub(super) struct State {
     held: Option<Held>,
 }
 
+/// Locked by whoever writes, across processes.
+#[derive(Debug)]
+struct Lock {
+    file: File,
+    path: PathBuf,
+}
+
 /// The lock, held until dropped.
 #[derive(Debug)]
-struct Held(Arc<File>);
+struct Held(Arc<Lock>);
 
 impl Held {
-    fn take(lock: &Arc<File>, settings: &Settings) -> Result<Self, AuditError> {
-        lock.lock().at("lock", &settings.lock_path())?;
+    fn take(lock: &Arc<Lock>) -> Result<Self, AuditError> {
+        lock.file.lock().at("lock", &lock.path)?;
         Ok(Held(Arc::clone(lock)))
     }
 }
@@ -83,7 +89,26 @@ impl Held {
 impl Drop for Held {
     fn drop(&mut self) {
         // closing the file would unlock it as well
-        let _ = self.0.unlock();
+        let _ = self.0.file.unlock();
+    }
+}
+
+/// The segment that is written to, with its path at hand for errors.
+#[derive(Debug)]
+struct OpenSegment {
+    file: File,
+    path: PathBuf,
+}
+
+impl OpenSegment {
+    fn open(directory: &Path, number: u64) -> Result<Self, AuditError> {
+        let path = plain_path(directory, number);
+        let file = OpenOptions::new().append(true).open(&path).at("open", &path)?;
+        Ok(OpenSegment { file, path })
+    }
+
+    fn sync(&self) -> Result<(), AuditError> {
+        self.file.sync_data().at("sync", &self.path)
     }
 }
 
@@ -118,10 +143,10 @@ impl State {
         let settings = &context.settings;
         let directory = settings.directory.as_path();
         let path = settings.lock_path();
-        let lock =
+        let file =
             OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path).at("open", &path)?;
-        let lock = Arc::new(lock);
-        let held = Held::take(&lock, settings)?;
+        let lock = Arc::new(Lock { file, path });
+        let held = Held::take(&lock)?;
         let Some(mut head_file) = HeadFile::open(directory)? else {
             return Self::create(context, held, follows);
         };
@@ -130,7 +155,7 @@ impl State {
             // nothing is known yet, so the file always differs
             None => return Err(damaged(context, "its head is empty")),
         };
-        let segment = open_segment(directory, head.segment)?;
+        let segment = OpenSegment::open(directory, head.segment)?;
         Ok(State {
             lock,
             head_file,
@@ -214,7 +239,7 @@ impl State {
             // opened a moment ago: the head is as it was read
             Some(held) => held,
             None => {
-                let held = Held::take(&self.lock, &context.settings)?;
+                let held = Held::take(&self.lock)?;
                 self.refresh(context)?;
                 held
             }
@@ -255,13 +280,17 @@ impl State {
             Sync::Os => false,
         };
         if now {
-            self.force(context)?;
+            self.force()?;
+        }
+        if context.stay == Stay::Brief {
+            // there may be no next write
+            self.note_synced(context)?;
         }
         Ok((receipts, after))
     }
 
     pub(super) fn checkpoint_now(&mut self, context: &Context) -> Result<(SignedCheckpoint, After), AuditError> {
-        let held = Held::take(&self.lock, &context.settings)?;
+        let held = Held::take(&self.lock)?;
         self.refresh(context)?;
         let recovered = self.catch_up(context)?;
         let mut lines = Lines::after(self.head.written);
@@ -277,7 +306,7 @@ impl State {
     }
 
     pub(super) fn rotate_now(&mut self, context: &Context) -> Result<After, AuditError> {
-        let _held = Held::take(&self.lock, &context.settings)?;
+        let _held = Held::take(&self.lock)?;
         self.refresh(context)?;
         if let Some(recovered) = self.catch_up(context)? {
             let mut lines = Lines::after(self.head.written);
@@ -289,15 +318,15 @@ impl State {
 
     /// Forces what was written onto the disk and notes in the head that it is there.
     pub(super) fn sync_now(&mut self, context: &Context) -> Result<(), AuditError> {
-        self.force(context)?;
+        self.force()?;
         self.note_synced(context)
     }
 
     /// Forces what was written onto the disk. The next write, or the end of this one, notes it in the head: until then a power
     /// failure is only thought to have been able to take more than it could.
-    fn force(&mut self, context: &Context) -> Result<(), AuditError> {
+    fn force(&mut self) -> Result<(), AuditError> {
         let (segment, point) = (self.head.segment, self.head.written);
-        self.segment.sync_data().at("sync", &plain_path(&context.settings.directory, segment))?;
+        self.segment.sync()?;
         self.last_sync = Instant::now();
         self.dirty = false;
         self.synced = Some((segment, point));
@@ -309,7 +338,7 @@ impl State {
         if self.synced.is_none() {
             return Ok(());
         }
-        let _held = Held::take(&self.lock, &context.settings)?;
+        let _held = Held::take(&self.lock)?;
         self.refresh(context)?;
         let mut next = self.head.clone();
         if self.take_synced(&mut next) {
@@ -342,7 +371,7 @@ impl State {
             return Err(damaged(context, "another log has taken its place"));
         }
         if head.segment != self.head.segment {
-            self.segment = open_segment(&context.settings.directory, head.segment)?;
+            self.segment = OpenSegment::open(&context.settings.directory, head.segment)?;
         }
         self.head = head;
         Ok(())
@@ -350,9 +379,9 @@ impl State {
 
     /// Brings a refreshed head and the segment together: takes over what a killed writer left, and refuses what none leaves.
     fn catch_up(&mut self, context: &Context) -> Result<Option<Recovered>, AuditError> {
-        let path = plain_path(&context.settings.directory, self.head.segment);
+        let OpenSegment { file, path } = &mut self.segment;
         // cheaper than asking for all metadata, and where a file is appended to does not depend on it
-        let length = self.segment.seek(SeekFrom::End(0)).at("read", &path)?;
+        let length = file.seek(SeekFrom::End(0)).at("read", path)?;
         let same_boot = self.head.same_boot(context.boot.as_deref());
         let Head { written, durable, .. } = self.head;
         if same_boot && length == written.length {
@@ -362,7 +391,7 @@ impl State {
         if length < from.length {
             return Err(damaged(context, "its end was cut off"));
         }
-        let found = tail::follow(&path, from, length, written)?;
+        let found = tail::follow(path, from, length, written)?;
         if found.matches == Some(false) {
             return Err(damaged(context, "its last entries were changed"));
         }
@@ -374,7 +403,7 @@ impl State {
             Rest::Torn { bytes, sha256 } | Rest::Foreign { bytes, sha256 } => (bytes, Some(sha256)),
         };
         if cut_bytes > 0 {
-            self.segment.set_len(found.reached.length).at("write", &path)?;
+            file.set_len(found.reached.length).at("write", path)?;
         }
         self.head.written = found.reached;
         if !same_boot {
@@ -393,13 +422,13 @@ impl State {
 
     /// Appends lines to the segment and moves the head. What was written only in part is taken back.
     fn commit(&mut self, context: &Context, lines: &Lines, mut next: Head) -> Result<(), AuditError> {
-        let path = plain_path(&context.settings.directory, self.head.segment);
         let before = self.head.written.length;
-        if let Err(error) = self.segment.write_all(&lines.buffer) {
+        let OpenSegment { file, path } = &mut self.segment;
+        if let Err(error) = file.write_all(&lines.buffer) {
             // If this fails too, the next writer finds a torn line and cuts it.
-            let _ = self.segment.set_len(before);
+            let _ = file.set_len(before);
             self.head_file.forget();
-            return Err(error).at("write", &path);
+            return Err(error).at("write", path);
         }
         self.dirty = true;
         self.take_synced(&mut next);
@@ -421,12 +450,11 @@ impl State {
 
     /// Ends the segment with a checkpoint and begins the next one. Whoever calls holds the lock.
     fn rotate(&mut self, context: &Context) -> Result<After, AuditError> {
-        let directory = context.settings.directory.as_path();
         let mut lines = Lines::after(self.head.written);
         let mut next = self.head.clone();
         let checkpoint = add_checkpoint(context, &mut lines, &mut next)?;
         self.commit(context, &lines, next)?;
-        self.segment.sync_data().at("sync", &plain_path(directory, self.head.segment))?;
+        self.segment.sync()?;
 
         let number = self.head.segment.saturating_add(1);
         let start = Point { length: 0, ..self.head.written };
@@ -459,11 +487,6 @@ fn accept(context: &Context, found: HeadState) -> Result<Head, AuditError> {
     }
 }
 
-fn open_segment(directory: &Path, number: u64) -> Result<File, AuditError> {
-    let path = plain_path(directory, number);
-    OpenOptions::new().append(true).open(&path).at("open", &path)
-}
-
 /// Makes the file of a segment with its first entry, on the disk. The head does not know of it yet, so whatever a killed
 /// writer left under that name was never acknowledged.
 fn begin_segment(
@@ -472,7 +495,7 @@ fn begin_segment(
     number: u64,
     start: Point,
     follows: Option<String>,
-) -> Result<(File, Point), AuditError> {
+) -> Result<(OpenSegment, Point), AuditError> {
     let directory = context.settings.directory.as_path();
     let path = plain_path(directory, number);
     let body = Segment {
@@ -489,7 +512,7 @@ fn begin_segment(
     file.write_all(&lines.buffer).at("write", &path)?;
     file.sync_data().at("sync", &path)?;
     sync_directory(directory)?;
-    Ok((file, lines.end))
+    Ok((OpenSegment { file, path }, lines.end))
 }
 
 fn add_checkpoint(context: &Context, lines: &mut Lines, head: &mut Head) -> Result<SignedCheckpoint, AuditError> {

@@ -1,5 +1,6 @@
 //! Judging a call that an agent is about to make, and noting what it made.
 
+use std::mem::ManuallyDrop;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -74,12 +75,14 @@ fn permitted(
     let asked = Arc::new(Asked::of(arguments, incoming));
     let approvals = Approvals::new(Arc::new(LazyStore::of_user()), Arc::clone(&asked) as Arc<dyn Approver>);
     // The agent's shell runs the command as it is, unless the agent takes another one.
-    let mut gate = Gate::builder()
+    let gate = Gate::builder()
         .policy(policy)
         .approvals(approvals)
         .events(AuditSink::new(log))
         .hardening(Hardening::Missing)
         .build();
+    // The process ends with its answer, and what it holds is given back by that.
+    let mut gate = ManuallyDrop::new(gate);
     if let Some(interpreter) = &incoming.unseen_input {
         let reason = format!("{interpreter} would go on to take input that no hook sees");
         let refusal = Refusal::new(RefusalKind::Permission, reason);

@@ -128,7 +128,9 @@ fn digest(parts: &[&[u8]]) -> String {
         hasher.update(u64::try_from(part.len()).unwrap_or(u64::MAX).to_le_bytes());
         hasher.update(part);
     }
-    hasher.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    let mut digest = hex::encode(hasher.finalize());
+    digest.truncate(32);
+    digest
 }
 
 /// The directory of a session. Its name says nothing of what the agent calls it, so that no name leads elsewhere.

@@ -304,7 +304,7 @@ impl Evaluator<'_> {
                 match self.loops.get_mut(place) {
                     Some(leaving) => {
                         let kept = if name == "break" { &mut leaving.broken } else { &mut leaving.continued };
-                        *kept = join(kept.take(), Some(state.clone()));
+                        *kept = join(kept.take().map(|state| *state), Some(state.clone())).map(Box::new);
                         true
                     }
                     None => false,

@@ -12,11 +12,11 @@ const ROUNDS: usize = 4;
 /// Why a loop that nothing ends is not understood: it may start processes or fill the disk for ever.
 const ENDLESS: &str = "a loop without end";
 
-/// The states with which a loop is left early.
+/// The states with which a loop is left early. Most loops are not, so they lie elsewhere.
 #[derive(Debug, Default)]
 pub(super) struct Leaving {
-    pub broken: Option<State>,
-    pub continued: Option<State>,
+    pub broken: Option<Box<State>>,
+    pub continued: Option<Box<State>>,
 }
 
 impl Evaluator<'_> {
@@ -24,11 +24,11 @@ impl Evaluator<'_> {
     fn round(&mut self, body: &Script, state: State, stdin: &Stream) -> Option<State> {
         let (ends, _) = self.list(body, state, stdin);
         let continued = self.loops.last_mut().and_then(|leaving| leaving.continued.take());
-        join(ends.merged(), continued)
+        join(ends.merged(), continued.map(|state| *state))
     }
 
     fn leave(&mut self) -> Option<State> {
-        self.loops.pop().and_then(|leaving| leaving.broken)
+        self.loops.pop().and_then(|leaving| leaving.broken).map(|state| *state)
     }
 
     /// Walks rounds until the state in front of the loop covers every round. `step` walks one round and returns

@@ -1,8 +1,5 @@
 //! Describes the tools of the table in `tools.rs`.
 
-use std::collections::HashMap;
-use std::sync::LazyLock;
-
 use callgate_shell::effect::Action;
 use callgate_shell::environment::influence;
 use serde_json::{Map, Value};
@@ -16,38 +13,29 @@ use super::{Context, DescribeError, Description, Descriptor, Part, TypedInput, s
 use crate::call::Call;
 use crate::redact::{Redacted, Redactor, Shown};
 
-static BY_NAME: LazyLock<HashMap<&'static str, BuiltIn>> = LazyLock::new(|| {
-    TOOLS.iter().flat_map(|entry| entry.names.iter().map(move |name| (*name, BuiltIn { entry }))).collect()
-});
-
 /// The descriptor of one of the agents' own tools.
 pub(super) fn find(name: &str) -> Option<&'static dyn Descriptor> {
-    BY_NAME.get(name).map(|tool| tool as &dyn Descriptor)
+    let entry = TOOLS.iter().find(|entry| entry.names.contains(&name))?;
+    Some(entry)
 }
 
 /// The names of all tools that are built in, sorted.
 pub fn built_in_tools() -> Vec<&'static str> {
-    let mut names: Vec<_> = BY_NAME.keys().copied().collect();
+    let mut names: Vec<_> = TOOLS.iter().flat_map(|entry| entry.names).copied().collect();
     names.sort_unstable();
     names
 }
 
-/// A tool that is described by its entry in the table.
-#[derive(Debug)]
-struct BuiltIn {
-    entry: &'static ToolEntry,
-}
-
-impl Descriptor for BuiltIn {
+impl Descriptor for ToolEntry {
     fn category(&self) -> &str {
-        self.entry.category
+        self.category
     }
 
     fn describe(&self, call: &Call, context: &Context) -> Result<Description, DescribeError> {
         let mut collector = Collector::new(context);
         let parts = match &call.input {
             Value::Object(fields) => {
-                Reader { entry: self.entry, fields, workspace: context.directory.as_deref() }.read(&mut collector)
+                Reader { entry: self, fields, workspace: context.directory.as_deref() }.read(&mut collector)
             }
             _ => {
                 collector.opaque("the input is no object");
@@ -59,12 +47,12 @@ impl Descriptor for BuiltIn {
         if all.is_empty() || !collector.is_empty() {
             all.push(collector.into_part());
         }
-        Ok(Description { shell: left, ..description(self.entry.category, all) })
+        Ok(Description { shell: left, ..description(self.category, all) })
     }
 
     fn typed_input(&self, call: &Call) -> Option<TypedInput> {
         let Value::Object(fields) = &call.input else { return None };
-        let reader = Reader { entry: self.entry, fields, workspace: None };
+        let reader = Reader { entry: self, fields, workspace: None };
         let text = reader.only(Role::Keys)?.as_str()?.to_owned();
         let exec = match reader.only(Role::Running)? {
             Value::String(exec) => exec.clone(),
@@ -75,7 +63,7 @@ impl Descriptor for BuiltIn {
     }
 
     fn for_approval(&self, call: &Call, redactor: &Redactor) -> Redacted {
-        redactor.input(&call.input, &|name| self.entry.role(name).map_or(Shown::Text, Role::shown))
+        redactor.input(&call.input, &|name| self.role(name).map_or(Shown::Text, Role::shown))
     }
 }
 

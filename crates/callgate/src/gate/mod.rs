@@ -267,7 +267,7 @@ impl Gate {
         }
         let input = match json::measure(&call.input) {
             Ok(()) => self.registry.for_event(call, &self.redactor),
-            Err(error) => Ok(self.redactor.anything(&error.to_string().into())),
+            Err(error) => Ok(self.redactor.owned(error.to_string().into())),
         };
         let input = input.map_err(|error| Refusal::new(RefusalKind::Unknown, error.to_string()))?;
         recorder.emit(EventKind::Requested { input }).map_err(unrecorded)
@@ -293,7 +293,7 @@ impl Gate {
         let ruling = explanation.ruling();
         // these types have no keys that JSON could not hold
         let shown =
-            |value: Result<serde_json::Value, serde_json::Error>| self.redactor.anything(&value.unwrap_or_default());
+            |value: Result<serde_json::Value, serde_json::Error>| self.redactor.owned(value.unwrap_or_default());
         let judged = crate::event::Judged {
             rule_place: ruling.place.clone(),
             policy: self.policy.as_ref().map(|policy| policy.version().to_owned()),

@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::braces;
-use super::file_system::{FileSystem, Remembering};
+use super::file_system::FileSystem;
 use super::resolve::{fold, resolve};
+pub use super::roots::{PLANS, RelativeTo, Root, Roots, TEMPORARY};
 pub use super::settled::{BoundaryRuling, Settled};
 use super::settled::{Readable, areas};
 use crate::call::Origin;
-use crate::policy::{BoundaryPath, BoundarySettings, Decision};
+use crate::policy::{BoundarySettings, Decision};
 
 /// The name under which the boundary rules.
 pub const RULE: &str = "boundary";
@@ -19,34 +19,13 @@ pub const RULE: &str = "boundary";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Boundary {
     /// May be read and written.
-    pub roots: Vec<Root>,
+    pub roots: Roots,
     /// May only be read.
-    pub readable: Vec<Root>,
+    pub readable: Roots,
     /// What happens elsewhere.
     pub outside: Outside,
     /// What happens when only names are listed elsewhere.
     pub list_outside: ListOutside,
-}
-
-/// One directory (or file) of a boundary.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Root {
-    /// Absolute, starting with `~`, or relative; or one of the machine's own sets, [`TEMPORARY`] and [`PLANS`].
-    ///
-    /// Braces stand for several, a trailing `/**` means the same as none, and `!` in front takes out again what an earlier
-    /// one took in. Other patterns are no directory and are left out.
-    pub path: String,
-    /// What a relative path is relative to.
-    pub relative_to: RelativeTo,
-}
-
-/// What the relative paths of a boundary are relative to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RelativeTo {
-    /// The call's workspace, or its working directory if there is none.
-    Call,
-    /// A directory, such as that of the policy file.
-    Directory(PathBuf),
 }
 
 /// What happens to paths outside the boundary.
@@ -87,107 +66,33 @@ pub struct Surroundings {
 impl Surroundings {
     /// As this process finds them.
     pub fn of_this_process() -> Self {
-        Surroundings {
-            home: std::env::home_dir().filter(|home| home.is_absolute()),
-            temporary: [std::env::temp_dir(), "/tmp".into(), "/var/tmp".into()]
-                .into_iter()
-                .filter(|directory| directory.is_absolute())
-                .collect(),
+        let mut temporary = vec![PathBuf::from("/tmp"), PathBuf::from("/var/tmp")];
+        let own = std::env::temp_dir();
+        if own.is_absolute() && !temporary.contains(&own) {
+            temporary.push(own);
         }
+        Surroundings { home: std::env::home_dir().filter(|home| home.is_absolute()), temporary }
     }
 }
-
-/// Stands for the machine's directories for temporary files.
-pub const TEMPORARY: &str = "@temporary";
-/// Stands for the folders in which coding agents keep their own plans.
-pub const PLANS: &str = "@plans";
-
-/// Where coding agents keep their own plans.
-const PLAN_FOLDERS: [&str; 2] = ["~/.claude/plans", "~/.cursor/plans"];
 
 impl Default for Boundary {
     /// The workspace, the directory for temporary files and the agents' plan folders; everything else is refused.
     fn default() -> Self {
-        Boundary { roots: [".", TEMPORARY, PLANS].map(Root::of_call).into(), ..Boundary::none() }
+        Boundary { roots: Vec::from([".", TEMPORARY, PLANS].map(Root::of_call)).into(), ..Boundary::none() }
     }
 }
 
-impl Root {
-    /// A path that, if relative, is relative to the call's workspace.
-    pub fn of_call(path: impl Into<String>) -> Self {
-        Root { path: path.into(), relative_to: RelativeTo::Call }
-    }
-
-    /// A path that, if relative, is relative to a directory.
-    pub fn of_directory(path: impl Into<String>, directory: impl Into<PathBuf>) -> Self {
-        Root { path: path.into(), relative_to: RelativeTo::Directory(directory.into()) }
-    }
-
-    /// The directories it stands for, as far as they are known; `true` for those taken out.
-    fn directories(&self, origin: &Origin, surroundings: &Surroundings) -> Vec<(PathBuf, bool)> {
-        let (text, excluded) = match self.path.strip_prefix('!') {
-            Some(rest) => (rest, true),
-            None => (self.path.as_str(), false),
-        };
-        let directories: Vec<PathBuf> = match text {
-            TEMPORARY => surroundings.temporary.clone(),
-            PLANS => PLAN_FOLDERS.iter().filter_map(|folder| self.absolute(folder, origin, surroundings)).collect(),
-            text => braces::expand(text)
-                .unwrap_or_default()
-                .iter()
-                .filter_map(|text| self.absolute(text, origin, surroundings))
-                .collect(),
-        };
-        directories.into_iter().map(|path| (path, excluded)).collect()
-    }
-
-    fn absolute(&self, text: &str, origin: &Origin, surroundings: &Surroundings) -> Option<PathBuf> {
-        let text = match text.strip_suffix("/**") {
-            Some("") => "/",
-            Some(front) => front,
-            None => text,
-        };
-        if text == "~" {
-            return surroundings.home.clone();
-        }
-        if let Some(rest) = text.strip_prefix("~/") {
-            return Some(surroundings.home.as_ref()?.join(rest));
-        }
-        // `~other` is somebody whose home is not known here
-        if text.is_empty() || text.starts_with('~') || text.contains(['*', '?', '[']) {
-            return None;
-        }
-        let base = match &self.relative_to {
-            RelativeTo::Directory(directory) => Some(directory),
-            RelativeTo::Call => workspace_of(origin),
-        };
-        match base {
-            Some(base) => Some(base.join(text)),
-            None => Path::new(text).is_absolute().then(|| text.into()),
-        }
-    }
-}
-
-fn workspace_of(origin: &Origin) -> Option<&PathBuf> {
-    origin.workspace.as_ref().or(origin.directory.as_ref())
+fn workspace_of(origin: &Origin) -> Option<&Path> {
+    origin.workspace.as_deref().or(origin.directory.as_deref())
 }
 
 impl From<&BoundarySettings> for Boundary {
     /// What a policy says; where it says nothing, the default.
     fn from(settings: &BoundarySettings) -> Self {
-        let roots = |paths: &Vec<BoundaryPath>| -> Vec<Root> {
-            paths
-                .iter()
-                .map(|path| Root {
-                    path: path.pattern.clone(),
-                    relative_to: path.relative_to.clone().map_or(RelativeTo::Call, RelativeTo::Directory),
-                })
-                .collect()
-        };
         let default = Boundary::default();
         Boundary {
-            roots: settings.roots.as_ref().map_or(default.roots, roots),
-            readable: settings.readable.as_ref().map_or(default.readable, roots),
+            roots: settings.roots.clone().unwrap_or(default.roots),
+            readable: settings.readable.clone().unwrap_or(default.readable),
             outside: match settings.outside {
                 Some(Decision::Ask) => Outside::Ask,
                 _ => Outside::Deny,
@@ -206,8 +111,8 @@ impl Boundary {
     /// No directory at all.
     pub fn none() -> Self {
         Boundary {
-            roots: Vec::new(),
-            readable: Vec::new(),
+            roots: Roots::default(),
+            readable: Roots::default(),
             outside: Outside::Deny,
             list_outside: ListOutside::AsOutside,
         }
@@ -215,16 +120,13 @@ impl Boundary {
 
     /// Resolves the directories for calls of one origin. A directory that cannot be resolved is left out.
     pub fn settle(&self, origin: &Origin, surroundings: &Surroundings, file_system: &dyn FileSystem) -> Settled {
-        let named = |roots: &[Root]| -> Vec<(PathBuf, bool)> {
-            roots.iter().flat_map(|root| root.directories(origin, surroundings)).collect()
-        };
-        let resolved = |path: Option<&PathBuf>| path.and_then(|path| resolve(file_system, path).ok());
+        let resolved = |path: Option<&Path>| path.and_then(|path| resolve(file_system, path).ok());
         Settled {
-            roots: areas(&named(&self.roots), &Remembering::new(file_system)),
-            readable: Readable::new(named(&self.readable)),
+            roots: areas(&self.roots, workspace_of(origin), surroundings, file_system),
+            readable: Readable::new(self.readable.clone(), workspace_of(origin), surroundings),
             outside: self.outside,
             list_outside: self.list_outside,
-            whole: [resolved(surroundings.home.as_ref()), resolved(workspace_of(origin))]
+            whole: [resolved(surroundings.home.as_deref()), resolved(workspace_of(origin))]
                 .into_iter()
                 .flatten()
                 .collect(),

@@ -6,6 +6,7 @@ mod expand;
 pub mod file_system;
 mod pattern;
 pub mod resolve;
+mod roots;
 mod settled;
 
 use std::path::PathBuf;

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use callgate_shell::effect::{Action, Mark, Names, PathTarget, Target};
 use callgate_shell::word::Word;
 
-use super::boundary::{Area, ListOutside, Outside, RULE};
+use super::boundary::{Area, ListOutside, Outside, RULE, Roots, Surroundings};
 use super::expand::expand_patterns;
 use super::file_system::{FileSystem, Remembering};
 use super::pattern::Pattern;
@@ -28,27 +28,43 @@ pub struct Settled {
 }
 
 /// What may only be read. Usually a long list of the machine's own directories, and most calls stay within the roots, so it is
-/// resolved when it is first asked for.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// looked at when it is first asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Readable {
-    /// Paths as they are named, and whether they are taken out of those before them.
-    pub named: Vec<(PathBuf, bool)>,
+    roots: Roots,
+    workspace: Option<PathBuf>,
+    surroundings: Surroundings,
     resolved: OnceLock<Vec<Area>>,
 }
 
 impl Readable {
-    pub fn new(named: Vec<(PathBuf, bool)>) -> Self {
-        Readable { named, resolved: OnceLock::new() }
+    pub fn new(roots: Roots, workspace: Option<&Path>, surroundings: &Surroundings) -> Self {
+        Readable {
+            roots,
+            workspace: workspace.map(Path::to_owned),
+            surroundings: surroundings.clone(),
+            resolved: OnceLock::new(),
+        }
     }
 
     fn areas(&self, file_system: &dyn FileSystem) -> &[Area] {
-        self.resolved.get_or_init(|| areas(&self.named, &Remembering::new(file_system)))
+        self.resolved.get_or_init(|| areas(&self.roots, self.workspace.as_deref(), &self.surroundings, file_system))
     }
 }
 
 /// Resolves directories. One that cannot be resolved is left out.
-pub(super) fn areas(named: &[(PathBuf, bool)], file_system: &dyn FileSystem) -> Vec<Area> {
-    named.iter().filter_map(|(path, excluded)| Area::of(path, *excluded, file_system)).collect()
+pub(super) fn areas(
+    roots: &Roots,
+    workspace: Option<&Path>,
+    surroundings: &Surroundings,
+    file_system: &dyn FileSystem,
+) -> Vec<Area> {
+    let file_system = Remembering::new(file_system);
+    roots
+        .iter()
+        .flat_map(|root| root.directories(workspace, surroundings))
+        .filter_map(|(path, excluded)| Area::of(&path, excluded, &file_system))
+        .collect()
 }
 
 /// What the boundary says of one effect.

@@ -31,7 +31,7 @@ fn origin() -> Origin {
 }
 
 fn boundary() -> Boundary {
-    Boundary { readable: vec![Root::of_call("/usr/**"), Root::of_call("/home")], ..Boundary::default() }
+    Boundary { readable: vec![Root::of_call("/usr/**"), Root::of_call("/home")].into(), ..Boundary::default() }
 }
 
 struct Seen {
@@ -174,7 +174,7 @@ fn a_tree_around_home_or_a_root_is_outside() {
     assert_eq!(tree("/home/ada"), Zone::Outside);
     assert_eq!(tree("/"), Zone::Outside);
     assert_eq!(tree("/usr"), Zone::Readable);
-    let wide = Boundary { roots: vec![Root::of_call("/home")], ..Boundary::none() };
+    let wide = Boundary { roots: vec![Root::of_call("/home")].into(), ..Boundary::none() };
     let zone = |path: &str, tree: bool| look_with(&wide, Action::Delete, exact(path), tree).place.zone;
     assert_eq!(zone("/home/ada", true), Zone::Outside);
     assert_eq!(zone("/home/ada", false), Zone::Root);
@@ -184,7 +184,7 @@ fn a_tree_around_home_or_a_root_is_outside() {
 #[test]
 fn roots_are_relative_to_the_policy_file_or_the_call() {
     let boundary = Boundary {
-        roots: vec![Root::of_directory("data", "/srv/policy"), Root::of_call("src/**")],
+        roots: vec![Root::of_directory("data", "/srv/policy"), Root::of_call("src/**")].into(),
         ..Boundary::none()
     };
     let zone = |path: &str| look_with(&boundary, Action::Write, Names::Exact(path.into()), false).place.zone;
@@ -202,7 +202,8 @@ fn braces_and_exceptions_in_a_boundary() {
             Root::of_call("!/usr/secret/**"),
             Root::of_call("/usr/secret/public"),
             Root::of_call("/srv/*"),
-        ],
+        ]
+        .into(),
         ..Boundary::none()
     };
     let zone = |path: &str| look_with(&boundary, Action::Read, Names::Exact(path.into()), false).place.zone;

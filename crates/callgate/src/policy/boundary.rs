@@ -11,6 +11,7 @@ use super::layers::{Body, Layer, Trust};
 use super::matching::glob::Base;
 use super::mistake::Mistake;
 use super::model::Texts;
+use crate::path::boundary::{RelativeTo, Root, Roots};
 
 /// Sets that are not lists of a file: whoever resolves paths knows what they stand for.
 pub const BUILT_IN_SETS: &[&str] = &["@temporary", "@plans"];
@@ -19,22 +20,13 @@ pub const BUILT_IN_SETS: &[&str] = &["@temporary", "@plans"];
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BoundarySettings {
     /// What may be read and written.
-    pub roots: Option<Vec<BoundaryPath>>,
+    pub roots: Option<Roots>,
     /// What may only be read.
-    pub readable: Option<Vec<BoundaryPath>>,
+    pub readable: Option<Roots>,
     /// What happens outside: deny or ask.
     pub outside: Option<Decision>,
     /// What happens when only names are seen outside: allow (silent), ask or deny.
     pub list_outside: Option<Decision>,
-}
-
-/// One entry of a boundary list.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BoundaryPath {
-    /// `/usr/**`, `~/notes`, `.`, one of [`BUILT_IN_SETS`], or any of these behind `!`, which takes it out again. Later ones win.
-    pub pattern: String,
-    /// The directory a relative pattern starts from; `None`: the workspace of the call.
-    pub relative_to: Option<PathBuf>,
 }
 
 impl BoundarySettings {
@@ -81,10 +73,10 @@ impl BoundarySettings {
 }
 
 /// Reads one list of the boundary.
-pub(crate) fn paths(chain: &[Arc<Source>], file: usize, texts: &Texts) -> Result<Vec<BoundaryPath>, (usize, Mistake)> {
+pub(crate) fn paths(chain: &[Arc<Source>], file: usize, texts: &Texts) -> Result<Roots, (usize, Mistake)> {
     let relative_to = match chain.get(file).map(|source| &source.base) {
-        Some(Base::Directory(directory)) => Some(PathBuf::from(directory)),
-        _ => None,
+        Some(Base::Directory(directory)) => RelativeTo::Directory(PathBuf::from(directory)),
+        _ => RelativeTo::Call,
     };
     let patterns = Expansion::boundary(chain, file, texts, BUILT_IN_SETS)?;
     // A boundary is made of directories. What names none adds nothing, but must not silently fail to take something out.
@@ -98,5 +90,6 @@ pub(crate) fn paths(chain: &[Arc<Source>], file: usize, texts: &Texts) -> Result
             Mistake::new(position, format!("`!{unusable}` takes nothing out of a boundary: it names no directory"));
         return Err((file, mistake.help("write the names out, or deny them with a rule")));
     }
-    Ok(patterns.into_iter().map(|pattern| BoundaryPath { pattern, relative_to: relative_to.clone() }).collect())
+    let root = |path| Root { path, relative_to: relative_to.clone() };
+    Ok(patterns.into_iter().map(root).collect::<Vec<_>>().into())
 }

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::compile::{Compiled, Sections};
-use super::source::{Chain, Relative, Settings, Start, hexadecimal, read_text};
+use super::source::{Chain, Relative, Settings, Start, read_text};
 use super::stored::{Image, Writer};
 
 /// Which compiler made it.
@@ -112,7 +112,7 @@ impl PolicyCache {
     }
 
     fn path(&self, key: &str) -> PathBuf {
-        let digest = hexadecimal(&Sha256::digest(key.as_bytes()));
+        let digest = hex::encode(Sha256::digest(key.as_bytes()));
         self.directory.join(format!("{}.policy", digest.get(..32).unwrap_or_default()))
     }
 
@@ -128,8 +128,8 @@ impl PolicyCache {
         if !metadata.is_file() || !is_ours(&metadata) || metadata.mode() & 0o077 != 0 {
             return None;
         }
-        let (image, head) = Image::open(file)?;
-        let head: Head = serde_json::from_slice(&head).ok()?;
+        let image = Image::open(file)?;
+        let head: Head = serde_json::from_slice(image.head()).ok()?;
         if head.build != BUILD || head.key != key || !head.sources.iter().all(unchanged) {
             return None;
         }
@@ -163,7 +163,7 @@ impl PolicyCache {
         self.tidy();
         let mut random = [0; 8];
         getrandom::fill(&mut random).map_err(std::io::Error::other)?;
-        let temporary = self.directory.join(format!("{}.new", hexadecimal(&random)));
+        let temporary = self.directory.join(format!("{}.new", hex::encode(random)));
         let written = OpenOptions::new()
             .write(true)
             .create_new(true)
@@ -231,5 +231,5 @@ fn unchanged(source: &Stamped) -> bool {
 
 fn digest(text: &str) -> String {
     // As the file is read: a byte order mark is no part of the text.
-    hexadecimal(&Sha256::digest(text.strip_prefix('\u{feff}').unwrap_or(text).as_bytes()))
+    hex::encode(Sha256::digest(text.strip_prefix('\u{feff}').unwrap_or(text).as_bytes()))
 }

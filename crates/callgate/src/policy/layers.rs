@@ -16,7 +16,7 @@ use super::boundary::BoundarySettings;
 use super::builder::{PermissionHandler, PermissionPolicy};
 use super::judge::{Judge, Outcome, Subject, Why};
 use super::model::{ExecInput, Timeouts};
-use super::source::{Chain, hexadecimal};
+use super::source::Chain;
 use super::{Classification, Decision, Judgement, Request, Ruling};
 use crate::approvals::RuleBasedApprovalProvider;
 
@@ -92,7 +92,7 @@ impl Policy {
                 Body::Built(policy) => hasher.update(policy.version()),
             }
         }
-        let version = hexadecimal(&hasher.finalize());
+        let version = hex::encode(hasher.finalize());
         let boundary = BoundarySettings::of_layers(&layers);
         let audit = AuditSettings::of_layers(&layers);
         Self { layers, home: std::env::home_dir(), boundary, audit, version }

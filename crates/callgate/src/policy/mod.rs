@@ -31,7 +31,7 @@ mod when;
 mod yaml;
 
 pub use audit::{AuditSettings, NoSync, Sync, expand_home};
-pub use boundary::{BUILT_IN_SETS, BoundaryPath, BoundarySettings};
+pub use boundary::{BUILT_IN_SETS, BoundarySettings};
 pub use builder::{
     IntoMatch, PermissionHandler, PermissionPolicy, PermissionRequest, PermissionResult, PermissionRule,
 };

@@ -162,12 +162,7 @@ fn hash<'a>(files: impl Iterator<Item = &'a Loaded>) -> String {
         hasher.update((file.text.len() as u64).to_le_bytes());
         hasher.update(&file.text);
     }
-    hexadecimal(&hasher.finalize())
-}
-
-/// Bytes as text.
-pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(hasher.finalize())
 }
 
 /// The mistakes of the first file that has any: those of the next are best read after they are gone.

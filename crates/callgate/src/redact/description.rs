@@ -16,9 +16,9 @@ impl Redactor {
     pub fn description(&self, description: &Description) -> Redacted {
         // the types have no keys that JSON could not hold
         let value = serde_json::to_value(description).unwrap_or_default();
-        let shown = self.anything(&value);
+        let shown = self.owned(value);
         match self.of_words(description) {
-            Some(words) => words.anything(shown.as_value()),
+            Some(words) => words.owned(shown.0),
             None => shown,
         }
     }
@@ -32,8 +32,12 @@ impl Redactor {
     /// The words that are secret together, and the values behind `name=` in them.
     fn secret_words<'a>(&self, words: &'a [Word]) -> Vec<&'a str> {
         let texts: Vec<&str> = words.iter().filter_map(text).collect();
+        let vanished = self.vanished(&texts);
+        if vanished.is_empty() {
+            return Vec::new();
+        }
         let shown = self.text(&texts.join(" "));
-        self.vanished(&texts)
+        vanished
             .into_iter()
             .flat_map(|word| {
                 // the part behind `name=`, or behind a flag that it is glued to, is the secret itself
@@ -48,11 +52,7 @@ impl Redactor {
     /// Which of some words are not there any more once they are redacted as one text: a header that was split at its
     /// spaces, a value whose flag stands before it.
     pub(super) fn vanished<'a>(&self, words: &[&'a str]) -> Vec<&'a str> {
-        let together = words.join(" ");
-        let shown = self.text(&together);
-        if shown == together {
-            return Vec::new();
-        }
+        let Some(shown) = self.changed(&words.join(" ")) else { return Vec::new() };
         // so many words are not looked up one by one
         let too_many = words.len() > MAXIMUM_WORDS;
         let gone = |word: &&str| word.len() >= MINIMUM_SECRET && (too_many || !shown.contains(word));

@@ -12,7 +12,7 @@ use std::fmt;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 /// The longest text that is looked through; a longer one is shown by size and digest only.
@@ -70,9 +70,10 @@ impl Redactor {
             .map(|secret| secret.as_ref().to_owned())
             .filter(|secret| secret.len() >= MINIMUM_SECRET)
             .collect();
-        let known =
-            AhoCorasick::builder().match_kind(MatchKind::Standard).build(&secrets).ok().filter(|_| !secrets.is_empty());
-        Redactor { known }
+        if secrets.is_empty() {
+            return Redactor::default();
+        }
+        Redactor { known: AhoCorasick::builder().match_kind(MatchKind::Standard).build(&secrets).ok() }
     }
 
     /// The text with everything that looks like a credential replaced by `[redacted: what]`.
@@ -87,8 +88,13 @@ impl Redactor {
     /// );
     /// ```
     pub fn text(&self, text: &str) -> String {
+        self.changed(text).unwrap_or_else(|| text.to_owned())
+    }
+
+    /// The text without its secrets; `None` if it has none.
+    fn changed(&self, text: &str) -> Option<String> {
         if text.len() > MAXIMUM_TEXT {
-            return format!("[{} bytes, sha256 {}]", text.len(), sha256(text.as_bytes()));
+            return Some(format!("[{} bytes, sha256 {}]", text.len(), sha256(text.as_bytes())));
         }
         let mut found = shapes::find(text);
         if let Some(known) = &self.known {
@@ -97,7 +103,7 @@ impl Redactor {
             );
         }
         if found.is_empty() {
-            return text.to_owned();
+            return None;
         }
         found.sort_by_key(|found| (found.range.start, found.range.end));
         let mut shown = String::with_capacity(text.len());
@@ -112,116 +118,132 @@ impl Redactor {
             end = end.max(range.end);
         }
         shown.push_str(text.get(end..).unwrap_or_default());
-        shown
+        Some(shown)
     }
 
     /// An input with each of its fields shown as `shown` says for its name.
     pub fn input(&self, input: &Value, shown: &dyn Fn(&str) -> Shown) -> Redacted {
-        Redacted(match input {
-            Value::Object(fields) => Value::Object(
-                fields
-                    .iter()
-                    .map(|(name, value)| {
-                        let value = match shown(name) {
-                            Shown::Text => self.field(name, value, 0),
-                            Shown::Digest => digests(value, 0),
-                            Shown::Keys => keys(value),
-                        };
-                        (self.text(name), value)
-                    })
-                    .collect(),
-            ),
-            other => self.value(other, 0),
-        })
+        let Value::Object(fields) = input else { return self.anything(input) };
+        let field = |(name, value): (&String, &Value)| {
+            let mut value = value.clone();
+            match shown(name) {
+                Shown::Text => self.field(name, &mut value, 0),
+                Shown::Digest => value = digests(&value, 0),
+                Shown::Keys => value = keys(&value),
+            }
+            (self.text(name), value)
+        };
+        Redacted(Value::Object(fields.iter().map(field).collect()))
     }
 
     /// Any value: looked through by field name and by shape.
     pub fn anything(&self, value: &Value) -> Redacted {
-        Redacted(self.value(value, 0))
+        self.owned(value.clone())
     }
 
-    fn value(&self, value: &Value, depth: usize) -> Value {
+    /// The same for a value that nobody else needs.
+    pub fn owned(&self, mut value: Value) -> Redacted {
+        self.value(&mut value, 0);
+        Redacted(value)
+    }
+
+    fn value(&self, value: &mut Value, depth: usize) {
         if depth >= MAXIMUM_DEPTH {
-            return json!("[nested too deeply]");
+            *value = json!("[nested too deeply]");
+            return;
         }
         let deeper = depth.saturating_add(1);
         match value {
-            Value::String(text) => Value::String(self.text(text)),
-            Value::Array(items) => Value::Array(self.items(items, deeper)),
-            Value::Object(fields) => Value::Object(
-                fields
-                    .iter()
-                    .map(|(name, value)| (self.text(name), self.field(name, value, deeper)))
-                    .collect::<Map<_, _>>(),
-            ),
-            Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
+            Value::String(text) => {
+                if let Some(shown) = self.changed(text) {
+                    *text = shown;
+                }
+            }
+            Value::Array(items) => self.items(items, deeper),
+            Value::Object(fields) => {
+                for (name, value) in fields.iter_mut() {
+                    self.field(name, value, deeper);
+                }
+                let renamed: Vec<(String, String)> =
+                    fields.keys().filter_map(|name| Some((name.clone(), self.changed(name)?))).collect();
+                for (name, shown) in renamed {
+                    if let Some(value) = fields.remove(&name) {
+                        fields.insert(shown, value);
+                    }
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
 
     /// The items of a list; what follows a flag such as `--password` is its value.
-    fn items(&self, items: &[Value], depth: usize) -> Vec<Value> {
+    fn items(&self, items: &mut [Value], depth: usize) {
         let texts: Vec<&str> = items.iter().filter_map(Value::as_str).collect();
-        let vanished: HashSet<&str> = self.vanished(&texts).into_iter().collect();
+        let vanished: HashSet<String> = self.vanished(&texts).into_iter().map(str::to_owned).collect();
         let mut after_flag = false;
-        items
-            .iter()
-            .map(|item| {
-                let hide = std::mem::take(&mut after_flag);
-                match item {
-                    Value::String(_) if hide => json!("[redacted: value of a flag]"),
-                    Value::String(text) if vanished.contains(text.as_str()) => json!("[redacted: argument]"),
-                    Value::String(text) => {
-                        after_flag = text.starts_with('-') && !text.contains('=') && is_telling(text);
-                        self.value(item, depth)
-                    }
-                    other => self.value(other, depth),
+        for item in items {
+            let hide = std::mem::take(&mut after_flag);
+            match item {
+                Value::String(_) if hide => *item = json!("[redacted: value of a flag]"),
+                Value::String(text) if vanished.contains(text.as_str()) => *item = json!("[redacted: argument]"),
+                Value::String(text) => {
+                    after_flag = text.starts_with('-') && !text.contains('=') && is_telling(text);
+                    self.value(item, depth);
                 }
-            })
-            .collect()
+                other => self.value(other, depth),
+            }
+        }
     }
 
-    fn field(&self, name: &str, value: &Value, depth: usize) -> Value {
-        match name.to_ascii_lowercase().as_str() {
-            "env" | "environment" | "env_vars" | "environment_variables" => return keys(value),
-            "stdin" | "patch" | "diff" => return digests(value, depth),
-            _ => {}
-        }
-        match value {
+    fn field(&self, name: &str, value: &mut Value, depth: usize) {
+        const ENVIRONMENTS: [&str; 4] = ["env", "environment", "env_vars", "environment_variables"];
+        const CONTENTS: [&str; 3] = ["stdin", "patch", "diff"];
+        let is_one_of = |names: &[&str]| names.iter().any(|one| name.eq_ignore_ascii_case(one));
+        let hidden = match value {
+            _ if is_one_of(&ENVIRONMENTS) => Some(keys(value)),
+            _ if is_one_of(&CONTENTS) => Some(digests(value, depth)),
             Value::String(text) if !text.is_empty() && is_telling(name) => {
-                json!("[redacted: field of that name]")
+                Some(json!("[redacted: field of that name]"))
             }
             Value::Array(items) if is_telling(name) && items.iter().any(Value::is_string) => {
-                json!("[redacted: field of that name]")
+                Some(json!("[redacted: field of that name]"))
             }
-            other => self.value(other, depth),
+            _ => None,
+        };
+        match hidden {
+            Some(hidden) => *value = hidden,
+            None => self.value(value, depth),
         }
     }
 }
 
 /// Whether a name says that its value is a secret.
 fn is_telling(name: &str) -> bool {
-    const ANYWHERE: [&str; 12] = [
-        "password",
-        "passwd",
-        "passphrase",
-        "secret",
-        "apikey",
-        "accesskey",
-        "privatekey",
-        "authorization",
-        "credential",
-        "clientsecret",
-        "cookie",
-        "signingkey",
+    const ANYWHERE: [&[u8]; 11] = [
+        b"password",
+        b"passwd",
+        b"passphrase",
+        b"secret",
+        b"apikey",
+        b"accesskey",
+        b"privatekey",
+        b"authorization",
+        b"credential",
+        b"cookie",
+        b"signingkey",
     ];
-    const AT_THE_END: [&str; 4] = ["token", "pwd", "otp", "pin"];
-    let plain: String = name
-        .chars()
-        .filter(char::is_ascii_alphanumeric)
-        .map(|character| character.to_ascii_lowercase())
-        .take(200)
-        .collect();
-    ANYWHERE.iter().any(|word| plain.contains(word)) || AT_THE_END.iter().any(|word| plain.ends_with(word))
+    const AT_THE_END: [&[u8]; 4] = [b"token", b"pwd", b"otp", b"pin"];
+    const LONGEST: usize = 200;
+    let mut letters = [0_u8; LONGEST];
+    let mut length = 0_usize;
+    for (place, byte) in letters.iter_mut().zip(name.bytes().filter(u8::is_ascii_alphanumeric)) {
+        *place = byte.to_ascii_lowercase();
+        length = length.saturating_add(1);
+    }
+    let plain = letters.get(..length).unwrap_or_default();
+    let starts_one =
+        |start: usize| plain.get(start..).is_some_and(|rest| ANYWHERE.iter().any(|word| rest.starts_with(word)));
+    AT_THE_END.iter().any(|word| plain.ends_with(word)) || (0..length).any(starts_one)
 }
 
 /// Size and SHA-256 of a text, in place of the text.
@@ -230,12 +252,7 @@ pub fn digest(text: &str) -> Value {
 }
 
 pub(crate) fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().fold(String::with_capacity(64), |mut text, byte| {
-        use fmt::Write as _;
-        // writing to a string does not fail
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    hex::encode(Sha256::digest(bytes))
 }
 
 /// Every text in a value by size and digest.

@@ -160,22 +160,85 @@ const SHAPES: &[Shape] = &[
     ),
 ];
 
-/// A telling word and its shape.
-type Word = (&'static [u8], usize);
-
-/// Telling words by their first byte, each with its shape. Made in a microsecond, because a hook redacts with every call: an
-/// automaton over all words is faster for long texts and takes a thousand times as long to build.
-static WORDS: LazyLock<Vec<Vec<Word>>> = LazyLock::new(|| {
-    let mut by_first = vec![Vec::new(); 256];
-    for (shape, word) in
-        SHAPES.iter().enumerate().flat_map(|(index, shape)| shape.words.iter().map(move |word| (index, word)))
-    {
-        if let Some(words) = word.bytes().next().and_then(|first| by_first.get_mut(usize::from(first))) {
-            words.push((word.as_bytes(), shape));
-        }
+/// How many telling words there are.
+#[allow(clippy::indexing_slicing, reason = "done while compiling, which a mistake ends")]
+const WORD_COUNT: usize = {
+    let (mut count, mut shape) = (0, 0);
+    while shape < SHAPES.len() {
+        count += SHAPES[shape].words.len();
+        shape += 1;
     }
-    by_first
-});
+    assert!(count < 256, "one byte counts them");
+    count
+};
+
+/// Telling words, those with the same first byte together, each with the number of its shape.
+///
+/// Made when callgate is compiled, because a hook redacts with every call: an automaton over all words is faster for long texts
+/// and takes longer to build than a hook has time.
+static WORDS: Words = Words::new();
+
+struct Words {
+    sorted: [(&'static [u8], u8); WORD_COUNT],
+    /// Where the words that begin with a byte start.
+    starts: [u8; 257],
+    /// Which two bytes may begin a word: a bit each, some of them shared.
+    pairs: [u64; PAIR_WORDS],
+}
+
+const PAIR_WORDS: usize = 32;
+
+/// The bit of two bytes, in lower case: its word and its mask.
+const fn pair(first: u8, second: u8) -> (usize, u64) {
+    let number = (first as usize).wrapping_mul(37) ^ (second as usize).wrapping_mul(101);
+    (number / 64 % PAIR_WORDS, 1 << (number % 64))
+}
+
+#[allow(
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    clippy::cast_possible_truncation,
+    reason = "done while compiling, which a mistake ends"
+)]
+impl Words {
+    const fn new() -> Self {
+        let mut words = Words { sorted: [(b"", 0); WORD_COUNT], starts: [0; 257], pairs: [0; PAIR_WORDS] };
+        let (mut first, mut next) = (0_usize, 0_usize);
+        while first < 256 {
+            words.starts[first] = next as u8;
+            let mut shape = 0;
+            while shape < SHAPES.len() {
+                let mut number = 0;
+                while number < SHAPES[shape].words.len() {
+                    let word = SHAPES[shape].words[number].as_bytes();
+                    if word[0] as usize == first {
+                        words.sorted[next] = (word, shape as u8);
+                        let (place, mask) = pair(word[0], word[1]);
+                        words.pairs[place] |= mask;
+                        next += 1;
+                    }
+                    number += 1;
+                }
+                shape += 1;
+            }
+            first += 1;
+        }
+        words.starts[256] = next as u8;
+        words
+    }
+}
+
+impl Words {
+    /// Which words may begin with two bytes, in lower case.
+    fn beginning(&self, first: u8, second: u8) -> &[(&'static [u8], u8)] {
+        let (place, mask) = pair(first, second);
+        if self.pairs.get(place).is_none_or(|bits| bits & mask == 0) {
+            return &[];
+        }
+        let start = |byte: usize| self.starts.get(byte).copied().map_or(0, usize::from);
+        self.sorted.get(start(first.into())..start(usize::from(first).saturating_add(1))).unwrap_or_default()
+    }
+}
 
 static COMPILED: LazyLock<Vec<OnceLock<Option<Regex>>>> =
     LazyLock::new(|| SHAPES.iter().map(|_| OnceLock::new()).collect());
@@ -194,17 +257,13 @@ pub(super) fn find(text: &str) -> Vec<Found> {
     let everything = || vec![Found { range: 0..text.len(), what: "text" }];
     // One bit for each shape; a test sees to it that they suffice.
     let mut possible = 0_u128;
-    for (place, byte) in text.bytes().enumerate() {
-        let Some(words) = WORDS.get(usize::from(byte.to_ascii_lowercase())) else { continue };
-        for (word, shape) in words {
-            let bit = 1_u128.checked_shl(u32::try_from(*shape).unwrap_or(u32::MAX)).unwrap_or_default();
-            if possible & bit == 0
-                && text
-                    .as_bytes()
-                    .get(place..place.saturating_add(word.len()))
-                    .is_some_and(|here| here.eq_ignore_ascii_case(word))
-            {
-                possible |= bit;
+    let bytes = text.as_bytes();
+    let pairs = bytes.iter().zip(bytes.iter().skip(1)).enumerate();
+    for (place, (first, second)) in pairs {
+        for (word, shape) in WORDS.beginning(first.to_ascii_lowercase(), second.to_ascii_lowercase()) {
+            let here = bytes.get(place..place.saturating_add(word.len()));
+            if here.is_some_and(|here| here.eq_ignore_ascii_case(word)) {
+                possible |= 1_u128.checked_shl((*shape).into()).unwrap_or_default();
             }
         }
     }
@@ -289,6 +348,8 @@ mod tests {
             assert!(!shape.words.is_empty());
             for word in shape.words {
                 assert_eq!(*word, word.to_lowercase());
+                let begins = WORDS.beginning(word.as_bytes()[0], word.as_bytes()[1]);
+                assert!(begins.iter().any(|(one, _)| one == &word.as_bytes()), "{word}");
             }
         }
     }

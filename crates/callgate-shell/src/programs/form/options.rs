@@ -12,6 +12,9 @@ pub(super) fn option<'a>(
     line: usize,
     keep: fn(&'a str) -> Text,
 ) -> Result<OptionForm, (usize, TableProblem)> {
+    if let Some(names) = flag(text, keep) {
+        return Ok(form(names, line));
+    }
     let cut = tokens(text, column, Commas::Literal)?;
     let arrow = cut.iter().position(|token| token.kind == Kind::Arrow).unwrap_or(cut.len());
     let (front, back) = cut.split_at(arrow);
@@ -54,8 +57,30 @@ pub(super) fn option<'a>(
         Some((_, rest)) => effects::effects(rest, column + text.len())?,
         None => Vec::new(),
     };
-    let fronts = names.iter().any(|name| name.ends_with(['*', '=']) || name.ends_with("NUMBER"));
-    Ok(OptionForm { names, fronts, values, ends, tree, rest: takes_rest, everywhere, effects, line })
+    Ok(OptionForm { values, ends, tree, rest: takes_rest, everywhere, effects, ..form(names, line) })
+}
+
+/// An option of which nothing but its names is known.
+fn form(names: Vec<Text>, line: usize) -> OptionForm {
+    OptionForm {
+        fronts: names.iter().any(|name| name.ends_with(['*', '=']) || name.ends_with("NUMBER")),
+        names,
+        values: Values::None,
+        ends: false,
+        tree: false,
+        rest: false,
+        everywhere: false,
+        effects: Vec::new(),
+        line,
+    }
+}
+
+/// The names of an option that is nothing but names. Most are, and a table is read whenever a hook needs it.
+fn flag<'a>(text: &'a str, keep: fn(&'a str) -> Text) -> Option<Vec<Text>> {
+    let plain = |byte: u8| !matches!(byte, b'<' | b'>' | b'[' | b'"');
+    let names = || text.split(' ').filter(|name| !name.is_empty());
+    let is_name = |name: &str| !matches!(name, "ends" | "tree" | "rest" | "everywhere");
+    (text.bytes().all(plain) && names().next().is_some() && names().all(is_name)).then(|| names().map(keep).collect())
 }
 
 /// `--[no-]color` stands for `--color` and `--no-color`.

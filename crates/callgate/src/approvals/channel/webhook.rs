@@ -108,8 +108,7 @@ impl WebhookApprover {
 /// The signature of a `request` or an `answer`, as the header carries it. For services that answer.
 pub fn signature(secret: &[u8], direction: &str, timestamp: Timestamp, id: &str, body: &[u8]) -> Option<String> {
     let code = code(secret, direction, timestamp, id, body)?.finalize().into_bytes();
-    let digits: String = code.iter().map(|byte| format!("{byte:02x}")).collect();
-    Some(format!("v1={digits}"))
+    Some(format!("v1={}", hex::encode(code)))
 }
 
 fn code(secret: &[u8], direction: &str, timestamp: Timestamp, id: &str, body: &[u8]) -> Option<Hmac<Sha256>> {

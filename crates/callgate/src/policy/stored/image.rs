@@ -23,7 +23,7 @@ const FRONT: usize = MAGIC.len() + 8 + SUM;
 /// A head or table beyond this is not one of ours.
 const MAXIMUM_HEAD: usize = 64 << 20;
 /// So much is read at once: most policies' head and page table.
-const FIRST_READ: usize = 32 << 10;
+const FIRST_READ: usize = 12 << 10;
 
 /// Where a list lies: its first page, and how many values it has.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,9 +36,12 @@ pub(crate) struct Section {
 #[derive(Debug)]
 pub(crate) struct Image {
     file: File,
-    /// What was read with the head.
+    /// The beginning of the file: its front, head and page table, and what was read with them.
     front: Vec<u8>,
-    table: Vec<u8>,
+    /// Where in it the page table begins.
+    table: usize,
+    /// Where that ends.
+    end: usize,
     damaged: AtomicBool,
 }
 
@@ -89,30 +92,32 @@ impl Writer {
 }
 
 impl Image {
-    /// Opens a file and checks its head, which is returned too. `None` if it is not one of ours, or not whole.
-    pub(crate) fn open(file: File) -> Option<(Self, Vec<u8>)> {
+    /// Opens a file and checks its head. `None` if it is not one of ours, or not whole.
+    pub(crate) fn open(file: File) -> Option<Self> {
         let mut front = vec![0; FIRST_READ];
         let read = file.read_at(&mut front, 0).ok()?;
         front.truncate(read);
         let mut rest = front.strip_prefix(MAGIC)?;
-        let head_length = number(&mut rest)?;
-        let table_length = number(&mut rest)?.checked_mul(ENTRY)?;
+        let table = FRONT.checked_add(number(&mut rest)?)?;
+        let end = table.checked_add(number(&mut rest)?.checked_mul(ENTRY)?).filter(|end| *end <= MAXIMUM_HEAD)?;
         let (expected, _) = rest.split_first_chunk::<SUM>()?;
         let expected = *expected;
-        let total = head_length.checked_add(table_length).filter(|total| *total <= MAXIMUM_HEAD)?;
-        let mut head = match front.get(FRONT..FRONT.checked_add(total)?) {
-            Some(both) => both.to_vec(),
-            None => {
-                let mut both = vec![0; total];
-                file.read_exact_at(&mut both, FRONT as u64).ok()?;
-                both
-            }
-        };
-        if sum(&head) != expected {
-            return None;
+        if front.len() < end {
+            front.resize(end, 0);
+            file.read_exact_at(&mut front, 0).ok()?;
         }
-        let table = head.split_off(head_length);
-        Some((Self { file, front, table, damaged: AtomicBool::new(false) }, head))
+        (sum(front.get(FRONT..end)?) == expected).then_some(Self {
+            file,
+            front,
+            table,
+            end,
+            damaged: AtomicBool::new(false),
+        })
+    }
+
+    /// What stands before the pages.
+    pub(crate) fn head(&self) -> &[u8] {
+        self.front.get(FRONT..self.table).unwrap_or_default()
     }
 
     /// The bytes of page `number` of a section; none if they are not as they were written.
@@ -125,7 +130,8 @@ impl Image {
 
     fn read(&self, page: usize) -> Option<Vec<u8>> {
         let start = page.checked_mul(ENTRY)?;
-        let mut entry = self.table.get(start..start.checked_add(ENTRY)?)?;
+        let table = self.front.get(self.table..self.end)?;
+        let mut entry = table.get(start..start.checked_add(ENTRY)?)?;
         let offset = number(&mut entry)?;
         let length = number(&mut entry)?;
         let bytes = match self.front.get(offset..offset.checked_add(length)?) {

@@ -133,7 +133,8 @@ fn the_boundary_is_read_with_sets_expanded() {
         "sets: {here: ['./{a,b}', '!~/x']}\nboundary: {roots: ['.', '@here', '@temporary'], outside: ask, list_outside: silent}\n",
     );
     let settings = policy.boundary_settings();
-    let roots: Vec<&str> = settings.roots.iter().flatten().map(|root| root.pattern.as_str()).collect();
+    let roots: Vec<&str> =
+        settings.roots.iter().flat_map(|roots| roots.iter()).map(|root| root.path.as_str()).collect();
     assert_eq!(roots, [".", "./a", "./b", "!~/x", "@temporary"]);
     assert_eq!(settings.readable, None);
     assert_eq!((settings.outside, settings.list_outside), (Some(Ask), Some(Allow)));

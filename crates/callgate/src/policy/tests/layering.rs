@@ -151,7 +151,7 @@ fn an_untrusted_project_cannot_widen_the_boundary() {
     machine.write("project/callgate.yaml", "boundary: {roots: ['/'], readable: ['/'], outside: deny}\n");
     let policy = Policy::layered(&machine.locations()).unwrap();
     let settings = policy.boundary_settings();
-    assert_eq!(settings.roots.as_ref().unwrap()[0].pattern, ".");
+    assert_eq!(settings.roots.as_ref().unwrap()[0].path, ".");
     assert_eq!((settings.readable.as_ref(), settings.outside), (None, Some(Deny)));
 }
 
