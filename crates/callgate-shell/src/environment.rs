@@ -577,7 +577,7 @@ pub(crate) fn looks_for_secrets(word: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::influence;
+    use super::{influence, is_secret, looks_for_secrets};
 
     #[test]
     fn what_changes_what_runs() {
@@ -589,6 +589,24 @@ mod tests {
         {
             assert!(influence(name, None).is_none(), "{name}");
         }
+    }
+
+    #[test]
+    fn commands_and_archives_that_single_programs_take_from_a_variable() {
+        for name in ["GREP", "TAPE", "BORG_RSH", "RESTIC_PASSWORD_COMMAND", "CDPATH", "ACK_PAGER", "LESSECHO"] {
+            assert!(influence(name, Some("x")).is_some(), "{name}");
+        }
+    }
+
+    #[test]
+    fn names_of_secrets() {
+        for name in ["GITHUB_TOKEN", "DB_PASS", "API_KEY", "DATABASE_URL", "SENTRY_DSN"] {
+            assert!(is_secret(name), "{name}");
+        }
+        for name in ["PWD", "OLDPWD", "HOME", "PATH", "SSH_PUBLIC_KEY", "BASE_URL"] {
+            assert!(!is_secret(name), "{name}");
+        }
+        assert!(looks_for_secrets("^AWS_") && looks_for_secrets("pass") && !looks_for_secrets("LANG"));
     }
 
     #[test]
