@@ -60,6 +60,7 @@ pub mod environment;
 pub mod evaluate;
 pub mod programs;
 pub mod risk;
+mod secret_names;
 pub mod stream;
 pub mod syntax;
 pub mod word;

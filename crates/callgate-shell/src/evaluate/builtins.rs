@@ -4,7 +4,7 @@ use super::simple::{By, Call, DECLARATIONS};
 use super::state::{Ends, State, join};
 use super::{Evaluator, opaque, run};
 use crate::effect::{Action, CodeOrigin, Effect, Names, PathTarget, Target};
-use crate::environment::is_secret;
+use crate::secret_names::is_secret;
 use crate::stream::Stream;
 use crate::word::Word;
 use std::rc::Rc;

@@ -5,7 +5,7 @@ use super::expand::Fields;
 use super::patterns::{self, Step};
 use super::pieces::Piece;
 use super::state::{State, Value};
-use crate::environment::is_secret;
+use crate::secret_names::is_secret;
 use crate::syntax::ast::{Index, Operator, Parameter, Part, TestKind};
 use std::rc::Rc;
 

@@ -2,13 +2,13 @@
 
 use super::placeholder::{holds, replaced};
 use crate::effect::Action;
-use crate::environment::looks_for_secrets;
 use crate::programs::collect::Collector;
 use crate::programs::paths;
 use crate::programs::read::names_below;
 use crate::programs::scan::is_many;
 use crate::programs::table::{OptionForm, RoleKind, Table, Values};
 use crate::programs::{Nested, NestedBody};
+use crate::secret_names::looks_for_secrets;
 use crate::stream::Stream;
 use crate::word::Word;
 
