@@ -1,6 +1,6 @@
 //! What a hook runs: the functions that real calls go through, found by letting them go through it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -23,13 +23,13 @@ const CALLS: [(&str, &str); 12] = [
     ("WebFetch", r#"{"url":"https://example.com","prompt":"what is this?"}"#),
 ];
 
-/// Writes the names of the functions that hooks of this binary run to a file, one on each line.
+/// Writes the names of the functions that hooks of this binary run to a file, one on each line, those first that most of them run.
 pub fn write(binary: &Path, output: &Path) -> Result<PathBuf, Failure> {
     let place = absolute(&output.join("order"))?;
     let project = place.join("project/src");
     std::fs::create_dir_all(&project).map_err(|error| trouble("make", &project, &error))?;
     let binary = absolute(binary)?;
-    let mut names = BTreeSet::new();
+    let mut calls: BTreeMap<String, usize> = BTreeMap::new();
     for (number, (tool, input)) in CALLS.iter().enumerate() {
         // The first time the policy is compiled, which happens once; after that it is read as it is with every call.
         for again in 0..2 {
@@ -37,16 +37,18 @@ pub fn write(binary: &Path, output: &Path) -> Result<PathBuf, Failure> {
             profiled(&binary, &place, &profile, tool, input)?;
             if number > 0 || again > 0 {
                 let text = std::fs::read_to_string(&profile).map_err(|error| trouble("read", &profile, &error))?;
-                names.extend(text.lines().filter_map(function).map(str::to_owned));
+                let names: BTreeSet<&str> = text.lines().filter_map(function).collect();
+                for name in names {
+                    let count = calls.entry(name.to_owned()).or_default();
+                    *count = count.saturating_add(1);
+                }
             }
         }
     }
     let list = place.join("functions");
-    let mut text = String::new();
-    for name in &names {
-        text.push_str(name);
-        text.push('\n');
-    }
+    let mut names: Vec<(&String, &usize)> = calls.iter().collect();
+    names.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+    let text: String = names.iter().map(|(name, _)| format!("{name}\n")).collect();
     std::fs::write(&list, text).map_err(|error| trouble("write", &list, &error))?;
     eprintln!("xtask: hooks run {} functions", names.len());
     Ok(list)

@@ -37,6 +37,7 @@ mod event;
 mod fields;
 pub mod import;
 pub mod install;
+mod jsonc;
 pub mod permission_prompt;
 mod tool_events;
 

@@ -2,10 +2,15 @@
 //!
 //! Codex, Gemini CLI, Qwen Code and others send the same fields with other event and tool names.
 
+use std::path::PathBuf;
+
 use callgate::call::{Call, Origin, Tool};
 
-use crate::fields::Fields;
+use crate::fields::{Fields, absolute};
 use crate::{After, Event, EventKind, EventName, Incoming, Outcome, PayloadError, Received};
+
+/// The event of a tool that failed. What went wrong stands in `error`.
+pub(crate) const FAILURE: &str = "PostToolUseFailure";
 
 /// Finds an event in an agent's table by the name that the payload, or else the hook's command line, gives it.
 pub(crate) fn event_named(
@@ -68,8 +73,11 @@ fn event_of(name: EventName, fields: &mut Fields, origin: &Origin) -> Result<Eve
         EventKind::Permission => Event::Permission(call()?),
         EventKind::After => {
             let call = call()?;
-            let result = fields.take("tool_response");
-            Event::After(After { call, outcome: Outcome::Succeeded, result })
+            let (outcome, result) = match name.name {
+                FAILURE => (Outcome::Failed, fields.take("error")),
+                _ => (Outcome::Succeeded, fields.take("tool_response")),
+            };
+            Event::After(After { call, outcome, result })
         }
         EventKind::SessionStart => Event::SessionStart,
         EventKind::SessionEnd => Event::SessionEnd,
@@ -89,9 +97,16 @@ pub(crate) fn run_together(name: &str, received: &Received<'_>) -> Tool {
     }
 }
 
+impl Received<'_> {
+    /// The absolute directory that the agent names in a variable of the hook's environment.
+    pub(crate) fn directory_in(&self, variable: &str) -> Option<PathBuf> {
+        (self.environment)(variable).as_deref().and_then(absolute)
+    }
+}
+
 impl Incoming {
     /// Says which project it is about, to the event's call too.
-    pub(crate) fn set_workspace(&mut self, workspace: Option<std::path::PathBuf>) {
+    pub(crate) fn set_workspace(&mut self, workspace: Option<PathBuf>) {
         if let Some(call) = self.call_mut() {
             call.origin.workspace.clone_from(&workspace);
         }

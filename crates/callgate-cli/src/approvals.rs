@@ -9,7 +9,7 @@ use callgate::approvals::{Answer, ApprovalDecision, ApprovalId, Approver, AskErr
 use callgate::clock::Timestamp;
 use callgate::policy::Locations;
 use callgate::show::{brief, visible};
-use callgate::store::Store;
+use callgate::store::{Store, Unreadable};
 use callgate_store::SqliteStore;
 use clap::{Args, Subcommand};
 
@@ -101,7 +101,7 @@ pub fn run(task: ApprovalsTask) -> Result<Outcome, Trouble> {
             } else {
                 ApprovalDecision::Approved
             };
-            let given = Answer { decision, reason: arguments.reason, by: Some(user()), proposal };
+            let given = Answer { reason: arguments.reason, by: Some(user()), proposal, ..Answer::new(decision) };
             let outcome = answer(&coordinator, &question.id, given)?;
             // only after the yes has counted
             forever.map(|index| always(&question, index)).transpose()?;
@@ -113,7 +113,7 @@ pub fn run(task: ApprovalsTask) -> Result<Outcome, Trouble> {
             answer(
                 &coordinator,
                 &question.id,
-                Answer { decision, reason: arguments.reason, by: Some(user()), proposal: None },
+                Answer { reason: arguments.reason, by: Some(user()), ..Answer::new(decision) },
             )
         }
         ApprovalsTask::Watch => watch(store.as_ref(), &coordinator),
@@ -122,12 +122,17 @@ pub fn run(task: ApprovalsTask) -> Result<Outcome, Trouble> {
 
 fn list(coordinator: &Coordinator, json: bool) -> Result<Outcome, Trouble> {
     let pending = coordinator.pending()?;
+    let unreadable = coordinator.unreadable()?;
+    for question in &unreadable {
+        anstream::eprintln!("callgate: {}", cannot_be_read(question));
+    }
+    let outcome = if unreadable.is_empty() { Outcome::Done } else { Outcome::Found };
     if json {
         let text = serde_json::to_string(&pending).map_err(|error| Trouble::new(error.to_string()))?;
         anstream::println!("{text}");
-        return Ok(Outcome::Done);
+        return Ok(outcome);
     }
-    if pending.is_empty() {
+    if pending.is_empty() && unreadable.is_empty() {
         anstream::println!("no questions wait for an answer");
     }
     let now = Timestamp::now();
@@ -136,7 +141,15 @@ fn list(coordinator: &Coordinator, json: bool) -> Result<Outcome, Trouble> {
         let request = brief(&question.request.to_string());
         anstream::println!("{}  {} {request}  ({left} left)", question.id, visible(&question.tool));
     }
-    Ok(Outcome::Done)
+    Ok(outcome)
+}
+
+fn cannot_be_read(question: &Unreadable) -> String {
+    format!(
+        "the question {} cannot be read, and is refused when its time is over: {}",
+        visible(&question.id),
+        visible(&question.why)
+    )
 }
 
 /// The place of a proposal, by its number in `show`.
@@ -165,7 +178,14 @@ fn find(coordinator: &Coordinator, id: &str) -> Result<Question, Trouble> {
     match (fitting.next(), fitting.next()) {
         (Some(only), None) => Ok(only),
         (Some(_), Some(_)) => Err(Trouble::new(format!("several questions begin with {}", visible(id)))),
-        (None, _) => Err(Trouble::new(format!("no question {} waits for an answer", visible(id)))),
+        (None, _) => {
+            let unreadable = coordinator.unreadable()?;
+            let named = unreadable.iter().find(|question| !id.is_empty() && question.id.starts_with(id));
+            Err(Trouble::new(match named {
+                Some(question) => cannot_be_read(question),
+                None => format!("no question {} waits for an answer", visible(id)),
+            }))
+        }
     }
 }
 

@@ -79,7 +79,8 @@ fn lint(policies: &[(String, Policy)], as_json: bool) -> Result<Outcome, Trouble
             anstream::println!("{}\n", finding.rendered());
         }
         let names: Vec<&str> = policies.iter().map(|(name, _)| name.as_str()).collect();
-        anstream::println!("{}: {} findings", names.join(", "), findings.len());
+        let plural = if findings.len() == 1 { "" } else { "s" };
+        anstream::println!("{}: {} finding{plural}", names.join(", "), findings.len());
     }
     Ok(if bad { Outcome::Found } else { Outcome::Done })
 }
@@ -88,14 +89,17 @@ fn test(policies: Vec<(String, Policy)>, as_json: bool) -> Result<Outcome, Troub
     let mut outcome = Outcome::Done;
     let mut results = Vec::new();
     for (name, policy) in policies {
+        // a policy of several layers is one to whoever reads this
+        let (mut held, mut failures) = (0_usize, false);
         for checked in Gate::builder().policy(policy).build().check_examples() {
             let (count, failed) = (checked.checked, checked.failed.clone());
             if !failed.is_empty() {
                 outcome = Outcome::Found;
+                failures = true;
             }
             if !as_json {
                 match checked.into_result() {
-                    Ok(count) => anstream::println!("{name}: {count} examples hold"),
+                    Ok(count) => held = held.saturating_add(count),
                     Err(mistakes) => anstream::println!(
                         "{}\n\n{name}: {} of {count} examples do not hold",
                         mistakes.coloured(),
@@ -104,6 +108,9 @@ fn test(policies: Vec<(String, Policy)>, as_json: bool) -> Result<Outcome, Troub
                 }
             }
             results.push(json!({ "policy": name, "checked": count, "failed": failed }));
+        }
+        if !as_json && !failures {
+            anstream::println!("{name}: {held} examples hold");
         }
     }
     if as_json {

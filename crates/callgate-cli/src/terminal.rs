@@ -6,6 +6,7 @@ use callgate::Call;
 use callgate::approvals::channel::{FirstAnswer, TerminalApprover};
 use callgate::approvals::{Answer, Approvals, Approver, AskError, Question};
 use callgate::policy::Locations;
+use callgate::show::visible;
 use callgate::store::Store;
 use callgate_store::SqliteStore;
 
@@ -25,14 +26,19 @@ pub enum Who {
 pub fn approvals(who: Who, always: Option<(Locations, Call)>) -> Result<Approvals, Trouble> {
     let store: Arc<dyn Store> = Arc::new(SqliteStore::of_user()?);
     let mut terminal = TerminalApprover::new();
-    if let Some((locations, call)) = always {
-        terminal = terminal.always(move |proposal| always::write(&locations, proposal, Some(&call)));
+    if let Some((locations, call)) = always.clone() {
+        terminal = terminal.always(move |proposal| always::try_out(&locations, proposal, Some(&call)));
     }
     let approver: Arc<dyn Approver> = match who {
         Who::Terminal => Arc::new(terminal),
         Who::TerminalOrElsewhere => Arc::new(FirstAnswer::new(vec![Arc::new(terminal), Arc::new(elsewhere)])),
     };
-    Ok(Approvals::new(store, approver))
+    let approvals = Approvals::new(store, approver);
+    let Some((locations, call)) = always else { return Ok(approvals) };
+    Ok(approvals.always(move |proposal| match always::write(&locations, proposal, Some(&call)) {
+        Ok(place) => anstream::eprintln!("a rule was written to {}", visible(&place)),
+        Err(why) => anstream::eprintln!("no rule was written: {}", visible(&why)),
+    }))
 }
 
 /// Says how the question can be answered, and leaves it to others.

@@ -356,6 +356,28 @@ fn always_writes_a_dated_rule_that_lets_the_call_pass_and_nothing_that_was_denie
 }
 
 #[test]
+fn a_question_that_cannot_be_read_is_named_and_hides_no_other() {
+    let world = World::new();
+    let asking = Asking::new(&world, &["git push origin main"]);
+    let question = pending(&world).remove(0);
+    let store = world.home().join(".local/share/callgate/store.sqlite");
+    let connection = rusqlite::Connection::open(&store).expect("a store");
+    let add = "INSERT INTO questions (id, question, deadline) VALUES ('00damaged', 'not \u{202e}JSON', 9000000000000)";
+    connection.execute(add, []).expect("a row");
+    let (code, output, error) = world.run(&["approvals", "list"]);
+    assert!(output.contains(id(&question)), "{output}");
+    assert_eq!(code, 1, "{error}");
+    let said = "callgate: the question 00damaged cannot be read, and is refused when its time is over: expected ident";
+    assert!(error.starts_with(said) && error.lines().count() == 1, "{error}");
+    let (code, output, _) = world.run(&["approvals", "list", "--json"]);
+    assert_eq!((code, serde_json::from_str::<Vec<Value>>(&output).expect("JSON").len()), (1, 1));
+    let (code, _, error) = world.run(&["approvals", "approve", "00dam"]);
+    assert!(code == 2 && error.contains("the question 00damaged cannot be read"), "{error}");
+    assert_eq!(world.run(&["approvals", "approve", id(&question)]).0, 0);
+    assert_eq!(asking.ended().0, 0);
+}
+
+#[test]
 fn always_from_a_second_terminal_writes_the_rule_after_the_yes_has_counted() {
     let world = World::new();
     let asking = Asking::new(&world, &["git push origin main"]);

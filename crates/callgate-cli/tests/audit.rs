@@ -181,42 +181,12 @@ fn stats_count_prompts_answers_and_rules() {
     assert!(!silent.split("never decided").nth(1).expect("a list").contains("no-secrets"), "{silent}");
 }
 
-/// Attributes of every OCSF 1.3 event, with the profile `security_control`.
-const OCSF: &str = "action action_id activity_id activity_name category_name category_uid class_name class_uid disposition \
-                    disposition_id message metadata severity severity_id status status_id time type_name type_uid unmapped";
-/// What API Activity (6003) adds, and what of that it requires.
-const API_ACTIVITY: &str = "actor api src_endpoint";
-/// What Detection Finding (2004) adds.
-const DETECTION_FINDING: &str = "evidences finding_info risk_level risk_level_id is_alert";
-
 #[test]
 fn export_speaks_ocsf() {
     let world = World::new();
     let text = world.shown(&["audit", "export", "--format", "ocsf"]);
     let events = lines(&text);
     assert_eq!(events.len(), 27);
-    for event in &events {
-        let number = |name: &str| event[name].as_u64().expect(name);
-        let own = match number("class_uid") {
-            6003 => API_ACTIVITY,
-            2004 => DETECTION_FINDING,
-            other => panic!("class {other}"),
-        };
-        let known: Vec<&str> = OCSF.split(' ').chain(own.split(' ')).collect();
-        for (name, value) in event.as_object().expect("an object") {
-            assert!(known.contains(&name.as_str()), "{name} is no attribute of {}", event["class_name"]);
-            assert!(!value.is_null(), "{name}: an attribute that is not known is left out");
-        }
-        assert_eq!(number("type_uid"), number("class_uid") * 100 + number("activity_id"));
-        assert!(event["metadata"]["version"].is_string() && event["metadata"]["product"]["name"].is_string());
-        if number("class_uid") == 6003 {
-            assert!(event["api"]["operation"].is_string() && event["src_endpoint"]["name"].is_string());
-            assert!(!event["actor"].as_object().expect("an actor").is_empty());
-        } else {
-            assert!(event["finding_info"]["uid"].is_string() && event["finding_info"]["title"].is_string());
-            assert_eq!(number("status_id"), 1, "a finding is new");
-        }
-    }
     let violation = events.iter().find(|event| event["class_uid"] == 2004).expect("a finding");
     insta::assert_json_snapshot!("ocsf_finding", violation);
 }
@@ -230,45 +200,10 @@ fn export_speaks_otlp() {
     assert_eq!(logs["resource"]["attributes"][0]["key"], "service.name");
     let records = logs["scopeLogs"][0]["logRecords"].as_array().expect("records");
     assert_eq!(records.len(), 27);
-    for record in records {
-        for (name, value) in record.as_object().expect("an object") {
-            let fits = match name.as_str() {
-                // 64-bit numbers are texts in OTLP's JSON
-                "timeUnixNano" | "observedTimeUnixNano" => {
-                    value.as_str().is_some_and(|text| text.parse::<u64>().is_ok())
-                }
-                "severityNumber" => value.as_u64().is_some_and(|number| (1..=24).contains(&number)),
-                "severityText" | "eventName" => value.is_string(),
-                "body" => is_any_value(value),
-                "attributes" => value.as_array().expect("a list").iter().all(is_attribute),
-                other => panic!("{other} is no field of a log record"),
-            };
-            assert!(fits, "{name}: {value}");
-        }
-    }
     let (code, text) = world.run(&["audit", "export", "-o", "../entries.jsonl"]);
     assert_eq!((code, text.as_str()), (0, "27 entries\n"));
     let (code, text) = world.run(&["audit", "export", "-o", "../entries.jsonl"]);
     assert!(code != 0 && text.contains("cannot create"), "nothing is overwritten: {text}");
-}
-
-fn is_attribute(attribute: &Value) -> bool {
-    attribute["key"].is_string() && is_any_value(&attribute["value"])
-}
-
-/// OTLP's AnyValue: at most one of these fields.
-fn is_any_value(value: &Value) -> bool {
-    let fields = value.as_object().expect("an object");
-    fields.len() <= 1
-        && fields.iter().all(|(name, value)| match name.as_str() {
-            "stringValue" => value.is_string(),
-            "boolValue" => value.is_boolean(),
-            "intValue" => value.as_str().is_some_and(|text| text.parse::<i64>().is_ok()),
-            "doubleValue" => value.is_number(),
-            "arrayValue" => value["values"].as_array().expect("a list").iter().all(is_any_value),
-            "kvlistValue" => value["values"].as_array().expect("a list").iter().all(is_attribute),
-            other => panic!("{other} is no kind of value"),
-        })
 }
 
 #[test]

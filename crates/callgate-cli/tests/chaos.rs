@@ -10,7 +10,7 @@
 mod support;
 
 use std::fs::File;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -213,23 +213,25 @@ fn what_cannot_be_logged_is_refused_until_it_can() {
 #[test]
 fn a_hook_that_nobody_feeds_refuses_before_the_agent_loses_patience() {
     let world = World::new();
-    for agent in callgate_agents::all() {
-        let mut command = world.hook(agent.name(), &["--timeout", "1"]);
-        let child = command
-            .stdin(std::process::Stdio::piped())
-            .stdout(std::process::Stdio::piped())
-            .stderr(std::process::Stdio::piped())
-            .spawn()
-            .expect("the hook starts");
-        let output = {
+    // all of them at once: each waits for its clock
+    let waiting: Vec<_> = callgate_agents::all()
+        .iter()
+        .map(|agent| {
+            let mut child = world
+                .hook(agent.name(), &["--timeout", "1"])
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .expect("the hook starts");
             // standard input stays open
-            let mut child = child;
             let stdin = child.stdin.take();
-            let output = child.wait_with_output().expect("the hook ends");
-            drop(stdin);
-            output
-        };
-        let output = support::told(output);
+            (agent, child, stdin)
+        })
+        .collect();
+    for (agent, child, stdin) in waiting {
+        let output = support::told(child.wait_with_output().expect("the hook ends"));
+        drop(stdin);
         assert_eq!(support::answered(agent.name(), b"", &output), Answered::Refused, "{} {output:?}", agent.name());
     }
 }

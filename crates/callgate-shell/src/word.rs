@@ -56,6 +56,31 @@ pub(crate) fn file_pattern(pattern: &str) -> String {
     pattern.replace(INTEGER, "*").replace(DIGITS, "*").replace(PLAIN, "*")
 }
 
+/// Text in which only numbers are not known, with some number in their place; `None`: the pattern is another one.
+pub(crate) fn with_some_numbers(pattern: &str) -> Option<String> {
+    let mut text = String::new();
+    let mut rest = pattern;
+    while let Some(first) = rest.chars().next() {
+        if let Some(after) = rest.strip_prefix(INTEGER).or_else(|| rest.strip_prefix(DIGITS)) {
+            text.push('1');
+            rest = after;
+            continue;
+        }
+        let (character, after) = match first {
+            '\\' => {
+                let mut escaped = rest.chars();
+                escaped.next();
+                (escaped.next()?, escaped.as_str())
+            }
+            '*' | '?' | '[' | '(' | ')' | '|' => return None,
+            _ => (first, rest.get(first.len_utf8()..)?),
+        };
+        text.push(character);
+        rest = after;
+    }
+    Some(text)
+}
+
 impl Word {
     /// The text, if it is certain.
     pub fn known(&self) -> Option<&str> {

@@ -7,7 +7,7 @@ use callgate::approvals::{ApprovalId, Automatic, Outcome, Question, Remembered};
 use callgate::clock::Timestamp;
 use callgate::grant::{Demand, Grant, GrantId, Terms};
 use callgate::key::ApprovalKey;
-use callgate::store::{Entry, Settling, Store, StoreError};
+use callgate::store::{Entry, Settling, Store, StoreError, Unreadable};
 
 use crate::SqliteStore;
 
@@ -59,6 +59,7 @@ pass_on! {
     fn settle(&self, id: &ApprovalId, outcome: &Outcome) -> Result<Settling, StoreError>;
     fn entry(&self, id: &ApprovalId) -> Result<Option<Entry>, StoreError>;
     fn pending(&self) -> Result<Vec<Question>, StoreError>;
+    fn unreadable(&self, now: Timestamp) -> Result<Vec<Unreadable>, StoreError>;
     fn remembered(&self, session: &str) -> Result<Vec<Remembered>, StoreError>;
     fn remember(&self, session: &str, what: &Remembered) -> Result<(), StoreError>;
     fn denials(&self, session: &str, key: &ApprovalKey) -> Result<u32, StoreError>;

@@ -8,7 +8,7 @@ use callgate::approvals::{ApprovalId, Automatic, Outcome, Question, Remembered};
 use callgate::clock::Timestamp;
 use callgate::grant::{Demand, Grant, GrantId, Terms};
 use callgate::key::ApprovalKey;
-use callgate::store::{Entry, Settling, Store, StoreError};
+use callgate::store::{Entry, Settling, Store, StoreError, Unreadable};
 use rusqlite::Connection;
 
 use crate::group::Group;
@@ -84,6 +84,10 @@ impl Store for SqliteStore {
 
     fn pending(&self) -> Result<Vec<Question>, StoreError> {
         self.look(statements::pending)
+    }
+
+    fn unreadable(&self, now: Timestamp) -> Result<Vec<Unreadable>, StoreError> {
+        self.look(|connection| statements::unreadable(connection, now))
     }
 
     fn remembered(&self, session: &str) -> Result<Vec<Remembered>, StoreError> {

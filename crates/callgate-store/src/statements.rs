@@ -6,7 +6,7 @@ use callgate::approvals::{ApprovalId, Outcome, Question, Remembered};
 use callgate::clock::Timestamp;
 use callgate::grant::{Demand, Grant, GrantId, Reach, Scope, Target, Terms};
 use callgate::key::ApprovalKey;
-use callgate::store::{Entry, Settling, StoreError};
+use callgate::store::{Entry, Settling, StoreError, Unreadable};
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -258,10 +258,23 @@ pub(crate) fn entry(connection: &Connection, id: &ApprovalId) -> Done<Option<Ent
 }
 
 pub(crate) fn pending(connection: &Connection) -> Done<Vec<Question>> {
-    texts(connection, "SELECT question FROM questions WHERE outcome IS NULL ORDER BY number", &[])?
-        .iter()
-        .map(|text| from_json(text))
-        .collect()
+    let waiting = texts(connection, "SELECT question FROM questions WHERE outcome IS NULL ORDER BY number", &[])?;
+    // One that cannot be read must not hide the others; `unreadable` names it.
+    Ok(waiting.iter().filter_map(|text| from_json(text).ok()).collect())
+}
+
+pub(crate) fn unreadable(connection: &Connection, now: Timestamp) -> Done<Vec<Unreadable>> {
+    let sql = "SELECT id, question FROM questions WHERE outcome IS NULL AND deadline > ?1 ORDER BY number";
+    let mut statement = connection.prepare_cached(sql).map_err(error)?;
+    let rows = statement.query_map([now.milliseconds()], |row| Ok((row.get(0)?, row.get(1)?))).map_err(error)?;
+    let mut found = Vec::new();
+    for row in rows {
+        let (id, text): (String, String) = row.map_err(error)?;
+        if let Err(problem) = serde_json::from_str::<Question>(&text) {
+            found.push(Unreadable { id, why: problem.to_string() });
+        }
+    }
+    Ok(found)
 }
 
 fn texts(connection: &Connection, sql: &str, parameters: &[&dyn rusqlite::ToSql]) -> Done<Vec<String>> {

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use callgate::approvals::{ApprovalId, Question};
 use callgate::clock::Timestamp;
 use callgate::grant::{Demand, Terms};
 use callgate::store::{Store, StoreError};
@@ -30,6 +31,16 @@ fn made(path: &Path) -> SqliteStore {
     let store = SqliteStore::open(path).unwrap();
     store.grant(&Terms::for_any("send"), Timestamp::now()).unwrap();
     store
+}
+
+fn question(tool: &str) -> Question {
+    let now = Timestamp::now();
+    serde_json::from_value(serde_json::json!({
+        "id": ApprovalId::random().unwrap(), "tool": tool, "key": null, "session": "s", "agent": null, "scope": null,
+        "directory": "/p", "request": {"command": "make"}, "effects": [], "risk_level": "low", "rule": null, "place": null,
+        "reason": "why", "asked_at": now, "deadline": now.after(Duration::from_secs(60)),
+    }))
+    .unwrap()
 }
 
 fn consume(store: &SqliteStore) -> Result<bool, StoreError> {
@@ -132,19 +143,6 @@ fn a_database_that_stays_locked_is_a_refusal_and_the_next_call_works() {
     assert_eq!((consume(&store), consume(&store)), (Ok(true), Ok(false)));
 }
 
-#[test]
-fn a_question_that_cannot_be_read_is_said_to_be_damaged_and_grants_still_work() {
-    let (_directory, path) = place();
-    let store = made(&path);
-    let other = Connection::open(&path).unwrap();
-    let broken = "INSERT INTO questions (id, question, deadline) VALUES ('0123456789abcdef', '{\"half\": ', 0)";
-    other.execute_batch(broken).unwrap();
-    assert!(matches!(store.pending(), Err(StoreError::Corrupt(_))));
-    let id = "0123456789abcdef".parse().unwrap();
-    assert!(matches!(store.entry(&id), Err(StoreError::Corrupt(_))));
-    assert_eq!(consume(&store), Ok(true));
-}
-
 const FULL: &str = "CALLGATE_TEST_FULL";
 
 /// What a process does whose files may not grow: grants until that fails, and says how often it went well.
@@ -181,4 +179,25 @@ fn no_room_is_a_refusal_that_loses_nothing_and_spends_nothing() {
     assert_eq!(store.grants().unwrap().len(), count, "what was reported is there, what was refused is not");
     assert_eq!(consume(&store), Ok(true), "with room again, the next call works");
     assert_eq!(store.grants().unwrap().len(), count - 1);
+}
+
+#[test]
+fn a_question_that_cannot_be_read_is_said_to_be_damaged_and_hides_no_other() {
+    let (_directory, path) = place();
+    let store = made(&path);
+    let put = |tool: &str| {
+        let question = question(tool);
+        store.open(&question).unwrap();
+        question
+    };
+    let [first, damaged, last] = ["first", "damaged", "last"].map(put);
+    let change = "UPDATE questions SET question = '{\"from\": \"the future\"}' WHERE id = ?1";
+    Connection::open(&path).unwrap().execute(change, [damaged.id.as_str()]).unwrap();
+    assert_eq!(store.pending().unwrap(), [first, last]);
+    let [named] = &store.unreadable(Timestamp::now()).unwrap()[..] else { panic!("one") };
+    assert_eq!(named.id, damaged.id.as_str());
+    assert!(!named.why.is_empty());
+    assert!(store.unreadable(damaged.deadline).unwrap().is_empty(), "nobody waits for it any more");
+    assert!(matches!(store.entry(&damaged.id), Err(StoreError::Corrupt(_))));
+    assert_eq!(consume(&store), Ok(true), "grants still work");
 }

@@ -9,10 +9,8 @@ use serde_json::{Value, json};
 
 use crate::answer::object;
 use crate::event::EventKind::{After, Before, Notice, Permission, SessionEnd, SessionStart};
-use crate::fields::absolute;
-use crate::{Agent, EventName, Incoming, Outcome, Output, PayloadError, Received, Verdict, tool_events};
-
-const FAILURE: &str = "PostToolUseFailure";
+use crate::tool_events::{self, FAILURE};
+use crate::{Agent, EventName, Incoming, Output, PayloadError, Received, Verdict};
 
 static EVENTS: &[EventName] = &[
     EventName::new("PreToolUse", Before),
@@ -65,11 +63,7 @@ impl Agent for Claude {
         let (mut incoming, mut fields) = tool_events::read(self.name(), EVENTS, received)?;
         // `cwd` follows `cd` from call to call
         incoming.directory_moves = true;
-        incoming.set_workspace((received.environment)("CLAUDE_PROJECT_DIR").as_deref().and_then(absolute));
-        if incoming.name.name == FAILURE {
-            incoming.set_outcome(Outcome::Failed);
-            incoming.set_result(fields.take("error"));
-        }
+        incoming.set_workspace(received.directory_in("CLAUDE_PROJECT_DIR"));
         if let Some(mut server) = fields.optional_object("mcp_server")? {
             let name = server.text("name")?;
             incoming.server_source = server.optional_text("source")?;

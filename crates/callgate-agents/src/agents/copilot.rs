@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::claude;
 use crate::answer::object;
 use crate::event::EventKind::{After, Before, Notice, Permission, SessionEnd, SessionStart};
-use crate::fields::{Fields, absolute};
+use crate::fields::Fields;
 use crate::tool_events::{self, run_together};
 use crate::{Agent, Event, EventName, Incoming, Outcome, Output, PayloadError, Received, Verdict};
 
@@ -42,7 +42,7 @@ static EVENTS: &[EventName] = &[
     EventName::new("PreToolUse", Before),
     EventName::new("PermissionRequest", Permission),
     EventName::new("PostToolUse", After),
-    EventName::new("PostToolUseFailure", After),
+    EventName::new(tool_events::FAILURE, After),
     EventName::new("SessionStart", SessionStart),
     EventName::new("SessionEnd", SessionEnd),
     EventName::new("ErrorOccurred", Notice),
@@ -77,7 +77,7 @@ impl Agent for Copilot {
         } else {
             self.camel_case(fields, received)?
         };
-        let project = (received.environment)("COPILOT_PROJECT_DIR").as_deref().and_then(absolute);
+        let project = received.directory_in("COPILOT_PROJECT_DIR");
         incoming.set_workspace(project.or_else(|| incoming.origin.directory.clone()));
         // servers' tools are `server-tool`; none of Copilot's own has a dash
         if let Some(tool) = incoming.call().map(|call| call.tool.clone())
@@ -143,10 +143,8 @@ fn is_pascal_case(event: EventName) -> bool {
 impl Copilot {
     fn snake_case(&self, fields: Fields, received: &Received<'_>) -> Result<Incoming, PayloadError> {
         let (mut incoming, mut rest) = tool_events::read_fields(self.name(), EVENTS, fields, received)?;
-        if incoming.name.kind == After {
-            let failed = incoming.name.name == "PostToolUseFailure";
-            incoming.set_outcome(if failed { Outcome::Failed } else { Outcome::Succeeded });
-            incoming.set_result(rest.take(if failed { "error" } else { "tool_result" }));
+        if incoming.name.name != tool_events::FAILURE {
+            incoming.set_result(rest.take("tool_result"));
         }
         Ok(incoming)
     }

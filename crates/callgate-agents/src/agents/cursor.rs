@@ -150,7 +150,7 @@ fn workspace(fields: &mut Fields, received: &Received<'_>) -> Result<Option<Path
             let first = roots.first().and_then(Value::as_str).and_then(absolute);
             first.map(Some).ok_or(wrong)
         }
-        None | Some(Value::Array(_)) => Ok((received.environment)("CURSOR_PROJECT_DIR").as_deref().and_then(absolute)),
+        None | Some(Value::Array(_)) => Ok(received.directory_in("CURSOR_PROJECT_DIR")),
         Some(_) => Err(wrong),
     }
 }

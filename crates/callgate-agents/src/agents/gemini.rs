@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 
 use crate::answer::object;
 use crate::event::EventKind::{After, Before, Notice, SessionEnd, SessionStart};
-use crate::fields::absolute;
 use crate::{Agent, Event, EventName, Incoming, Outcome, Output, PayloadError, Received, Verdict, tool_events};
 
 static EVENTS: &[EventName] = &[
@@ -46,7 +45,7 @@ impl Agent for Gemini {
 
     fn read(&self, received: &Received<'_>) -> Result<Incoming, PayloadError> {
         let (mut incoming, mut fields) = tool_events::read(self.name(), EVENTS, received)?;
-        let project = (received.environment)("GEMINI_PROJECT_DIR").as_deref().and_then(absolute);
+        let project = received.directory_in("GEMINI_PROJECT_DIR");
         incoming.set_workspace(project.or_else(|| incoming.origin.directory.clone()));
         if let Some(mut server) = fields.optional_object("mcp_context")? {
             incoming.set_tool(Tool::of_server(server.text("server_name")?, server.text("tool_name")?));

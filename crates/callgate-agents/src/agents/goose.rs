@@ -11,12 +11,10 @@ use crate::event::EventKind::{After, Before, Notice, Permission, SessionEnd, Ses
 use crate::fields::Fields;
 use crate::{Agent, Event, EventName, Incoming, Outcome, Output, PayloadError, Received, Verdict, tool_events};
 
-const FAILURE: &str = "PostToolUseFailure";
-
 static EVENTS: &[EventName] = &[
     EventName::new("PreToolUse", Before),
     EventName::new("PostToolUse", After),
-    EventName::new(FAILURE, After),
+    EventName::new(tool_events::FAILURE, After),
     EventName::new("SessionStart", SessionStart),
     EventName::new("SessionEnd", SessionEnd),
     // these tell of a call that `PreToolUse` decides
@@ -64,7 +62,7 @@ impl Agent for Goose {
             Permission => Event::Permission(call()?),
             After => {
                 let call = call()?;
-                let outcome = if name.name == FAILURE { Outcome::Failed } else { Outcome::Succeeded };
+                let outcome = if name.name == tool_events::FAILURE { Outcome::Failed } else { Outcome::Succeeded };
                 Event::After(crate::After { call, outcome, result: fields.take("tool_output") })
             }
             SessionStart => Event::SessionStart,

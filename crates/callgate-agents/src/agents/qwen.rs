@@ -6,10 +6,8 @@ use std::time::Duration;
 
 use super::claude;
 use crate::event::EventKind::{After, Before, Notice, Permission, SessionEnd, SessionStart};
-use crate::fields::absolute;
-use crate::{Agent, EventName, Incoming, Outcome, Output, PayloadError, Received, Verdict, tool_events};
-
-const FAILURE: &str = "PostToolUseFailure";
+use crate::tool_events::{self, FAILURE};
+use crate::{Agent, EventName, Incoming, Output, PayloadError, Received, Verdict};
 
 static EVENTS: &[EventName] = &[
     EventName::new("PreToolUse", Before),
@@ -44,13 +42,9 @@ impl Agent for Qwen {
     }
 
     fn read(&self, received: &Received<'_>) -> Result<Incoming, PayloadError> {
-        let (mut incoming, mut fields) = tool_events::read(self.name(), EVENTS, received)?;
-        let project = (received.environment)("QWEN_PROJECT_DIR").as_deref().and_then(absolute);
+        let (mut incoming, _) = tool_events::read(self.name(), EVENTS, received)?;
+        let project = received.directory_in("QWEN_PROJECT_DIR");
         incoming.set_workspace(project.or_else(|| incoming.origin.directory.clone()));
-        if incoming.name.name == FAILURE {
-            incoming.set_outcome(Outcome::Failed);
-            incoming.set_result(fields.take("error"));
-        }
         Ok(incoming)
     }
 

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use jsonc_parser::ast;
-use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use toml_edit::{Document, Item, TableLike};
 
 use super::{Around, ImportError};
+use crate::jsonc;
 
 /// A settings file may be this long.
 pub const MAXIMUM_SIZE: usize = 4 * 1024 * 1024;
@@ -81,22 +81,9 @@ impl Source {
         if text.trim().is_empty() {
             return Ok(Node::Table(Vec::new()));
         }
-        let options = ParseOptions {
-            allow_comments: true,
-            allow_trailing_commas: true,
-            allow_loose_object_property_names: false,
-            allow_missing_commas: false,
-            allow_single_quoted_strings: false,
-            allow_hexadecimal_numbers: false,
-            allow_unary_plus_numbers: false,
-            allow_bare_decimal_point_numbers: false,
-            allow_non_finite_numbers: false,
-            allow_extended_string_escapes: false,
-        };
-        let parsed = parse_to_ast(text, &CollectOptions::default(), &options)
-            .map_err(|error| self.unusable(format!("it is no JSON: {error}")))?;
+        let parsed = jsonc::parse(text).map_err(|error| self.unusable(format!("it is no JSON: {error}")))?;
         let mut reader = Reader { left: MAXIMUM_VALUES };
-        match parsed.value {
+        match parsed {
             Some(value) => reader.json(&value, 0).map_err(|why| self.unusable(why)),
             None => Ok(Node::Table(Vec::new())),
         }

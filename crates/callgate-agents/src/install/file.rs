@@ -167,8 +167,33 @@ fn look_at_directories(path: &Path, owner: Owner, below: &Path) -> Result<(), Fi
     Ok(())
 }
 
+/// Whether what is written must outlive the machine's going down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lasting {
+    /// It is on the disk when this is done.
+    Synced,
+    /// It is left to the operating system: a hook does not wait for the disk because of a trace.
+    Left,
+}
+
 /// Replaces a file as a whole: a kill at any moment leaves the old one or the new one. It must still be as it was `found`.
 pub fn write(path: &Path, text: &str, found: &Found, owner: Owner, executable: bool) -> Result<(), FileError> {
+    replace(path, text, found, owner, executable, Lasting::Synced)
+}
+
+/// As [`write`], for what may get lost when the machine goes down: does not wait for the disk.
+pub fn write_trace(path: &Path, text: &str, found: &Found) -> Result<(), FileError> {
+    replace(path, text, found, Owner::User, false, Lasting::Left)
+}
+
+fn replace(
+    path: &Path,
+    text: &str,
+    found: &Found,
+    owner: Owner,
+    executable: bool,
+    lasting: Lasting,
+) -> Result<(), FileError> {
     let directory = path.parent().ok_or_else(|| refused(path, "has no directory"))?;
     make_directory(directory, owner)?;
     let execute = if executable { (found.mode & 0o444) >> 2 } else { 0 };
@@ -177,7 +202,10 @@ pub fn write(path: &Path, text: &str, found: &Found, owner: Owner, executable: b
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
         file.write_all(text.as_bytes())?;
         file.set_permissions(fs::Permissions::from_mode(found.mode | execute))?;
-        file.sync_all()
+        match lasting {
+            Lasting::Synced => file.sync_all(),
+            Lasting::Left => Ok(()),
+        }
     })();
     let moved = written.map_err(system(path)).and_then(|()| {
         let now = fs::symlink_metadata(path).ok().map(|metadata| stamp(&metadata));
@@ -190,7 +218,10 @@ pub fn write(path: &Path, text: &str, found: &Found, owner: Owner, executable: b
         drop(fs::remove_file(&beside));
     }
     moved?;
-    sync_directory(directory)
+    match lasting {
+        Lasting::Synced => sync_directory(directory),
+        Lasting::Left => Ok(()),
+    }
 }
 
 /// Removes a file that is still as it was `found`, and the directories that it leaves empty, up to `below`.

@@ -70,7 +70,7 @@ impl Sighting {
         }
         let sighting = Sighting { time, version: VERSION.to_owned(), session: session.to_owned(), count };
         let text = serde_json::to_string(&sighting).unwrap_or_default();
-        match file::write(&path, &text, &found, Owner::User, false) {
+        match file::write_trace(&path, &text, &found) {
             // Another hook of the same agent noted it at the same moment.
             Err(FileError::Changed(_)) => Ok(()),
             other => other,

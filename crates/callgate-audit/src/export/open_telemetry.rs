@@ -1,4 +1,5 @@
-//! Log records of OpenTelemetry in the JSON form of OTLP.
+//! Log records of OpenTelemetry in the JSON form of OTLP 1: `ExportLogsServiceRequest` of opentelemetry-proto, with names in lowerCamelCase,
+//! numbers of 64 bits as text and enumerations as numbers. Records belong to no trace, so `traceId` and `spanId` are left out.
 
 use serde_json::{Value, json};
 
@@ -9,7 +10,7 @@ use crate::entry::{Body, Entry};
 pub(super) fn request(records: Vec<Value>) -> Value {
     json!({"resourceLogs": [{
         "resource": {"attributes": [text("service.name", "callgate"), text("service.version", env!("CARGO_PKG_VERSION"))]},
-        "scopeLogs": [{"scope": {"name": "callgate.audit"}, "logRecords": records}],
+        "scopeLogs": [{"scope": {"name": "callgate.audit", "version": env!("CARGO_PKG_VERSION")}, "logRecords": records}],
     }]})
 }
 
@@ -56,8 +57,11 @@ fn any(value: &Value) -> Value {
     match value {
         Value::Null => json!({}),
         Value::Bool(value) => json!({"boolValue": value}),
-        Value::Number(number) if number.is_f64() => json!({"doubleValue": number}),
-        Value::Number(number) => json!({"intValue": number.to_string()}),
+        Value::Number(number) => match number.as_i64() {
+            Some(whole) => json!({"intValue": whole.to_string()}),
+            // also what is too large for a signed number of 64 bits
+            None => json!({"doubleValue": number.as_f64()}),
+        },
         Value::String(text) => json!({"stringValue": text}),
         Value::Array(items) => json!({"arrayValue": {"values": items.iter().map(any).collect::<Vec<_>>()}}),
         Value::Object(fields) => {

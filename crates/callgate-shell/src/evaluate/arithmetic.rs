@@ -2,9 +2,10 @@
 //! value that is not known to be a number is a doubt.
 
 use super::Evaluator;
+use super::expand::is_name;
 use super::pieces::Piece;
 use super::state::{State, Value};
-use crate::syntax::ast::{Part, Span};
+use crate::syntax::ast::{Operator, Part, Span};
 use crate::word::is_number;
 
 /// Longer expressions are not worked out.
@@ -22,8 +23,17 @@ struct Unclear(&'static str);
 impl Evaluator<'_> {
     /// Evaluates an expression: a number, or unknown with a doubt.
     pub fn arithmetic(&mut self, parts: &[Part], span: &Span, state: &mut State) -> Value {
-        let field = self.single(parts, state);
         let mut text = String::new();
+        let inherited: Vec<Part>;
+        let mut parts = parts;
+        if parts.iter().any(|part| self.is_inherited_number(part, state)) {
+            // Whoever started the shell says what it is: not code.
+            let number = Part::Quoted(SOME_NUMBER.to_string());
+            let known = |part: &Part| if self.is_inherited_number(part, state) { number.clone() } else { part.clone() };
+            inherited = parts.iter().map(known).collect();
+            parts = &inherited;
+        }
+        let field = self.single(parts, state);
         for piece in &field.pieces {
             match piece {
                 Piece::Text { text: more, .. } => text.push_str(more),
@@ -35,6 +45,21 @@ impl Evaluator<'_> {
             }
         }
         self.expression(&text, span, state)
+    }
+
+    /// Whether a part is a variable, as it is, of the environment that the shell was started in.
+    fn is_inherited_number(&self, part: &Part, state: &State) -> bool {
+        let Part::Parameter(parameter) = part else {
+            return false;
+        };
+        let plain = parameter.operator == Operator::Plain
+            && parameter.index.is_none()
+            && !parameter.indirect
+            && !parameter.length
+            && is_name(&parameter.name);
+        plain
+            && self.is_inherited(&parameter.name, state)
+            && matches!(self.lookup(&parameter.name, state), Value::Unknown(_))
     }
 
     /// Evaluates the text of an expression.
@@ -306,6 +331,8 @@ impl Reader<'_, '_> {
                     None => Err(Unclear("a variable in an expression holds text, which may run code")),
                 }
             }
+            // Nothing in the script gave it this value: it comes from whoever started the shell.
+            Value::Unknown(_) if self.evaluator.is_inherited(name, self.state) => Ok(None),
             _ => Err(Unclear("a variable in an expression is not known and may run code")),
         }
     }

@@ -225,18 +225,18 @@ impl Evaluator<'_> {
     }
 
     /// What a substitution leaves in a word.
-    fn output(&mut self, output: Stream, state: &State, quoted: bool, fields: &mut Fields) {
+    pub(super) fn output(&mut self, output: Stream, state: &State, quoted: bool, fields: &mut Fields) {
         match output {
             Stream::Text(text) => {
                 let value = Value::text(text.trim_end_matches('\n'));
                 fields.push(&value, quoted, self.splitting(state));
             }
-            Stream::Names(directories) => match directories.as_slice() {
-                [directory] => {
-                    let directory = Rc::from(directory.as_str());
+            Stream::Names(directories) => match common(&directories) {
+                Some(directory) => {
+                    let directory = Rc::from(directory);
                     fields.open.pieces.push(Piece::Below { directory, many: !quoted });
                 }
-                _ => {
+                None => {
                     let why = Rc::from("names from several directories");
                     fields.open.pieces.push(Piece::Unknown { why, many: !quoted });
                 }
@@ -274,6 +274,24 @@ impl Evaluator<'_> {
         self.doubt(why, span);
         Value::unknown(why)
     }
+}
+
+/// A directory that all of these are at or below: one of them that is named as the others begin, or the one they start from.
+fn common(directories: &[String]) -> Option<&str> {
+    let first = directories.iter().min_by_key(|directory| directory.len())?;
+    let is_below = |name: &String| {
+        let rest = name.strip_prefix(first.trim_end_matches('/'));
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/')) && !climbs(name)
+    };
+    if directories.len() == 1 || directories.iter().all(is_below) {
+        return Some(first);
+    }
+    let starts_here = |name: &String| !name.starts_with(['/', '~', '-']) && !climbs(name);
+    directories.iter().all(starts_here).then_some(".")
+}
+
+fn climbs(path: &str) -> bool {
+    path.split('/').any(|component| component == "..")
 }
 
 /// Whether text is the name of a variable.

@@ -6,6 +6,7 @@ use super::patterns::{self, Step};
 use super::pieces::Piece;
 use super::state::{State, Value};
 use crate::secret_names::is_secret;
+use crate::stream::Stream;
 use crate::syntax::ast::{Index, Operator, Parameter, Part, TestKind};
 use std::rc::Rc;
 
@@ -15,6 +16,9 @@ const MOST_EXPANDED: usize = 1 << 22;
 /// Variables that the shell itself makes whole numbers.
 const NUMBERS: [&str; 11] =
     ["?", "$", "!", "RANDOM", "SECONDS", "LINENO", "UID", "EUID", "PPID", "BASHPID", "EPOCHSECONDS"];
+
+/// Variables that the system sets to one plain word.
+const WORDS: [&str; 6] = ["USER", "LOGNAME", "HOSTNAME", "OSTYPE", "HOSTTYPE", "MACHTYPE"];
 
 impl Evaluator<'_> {
     /// Counts bytes of values that are expanded; whether they are still followed.
@@ -78,6 +82,11 @@ impl Evaluator<'_> {
         }
     }
 
+    /// Whether the value of a variable, if it has one, is that of the environment the shell was started in.
+    pub fn is_inherited(&self, name: &str, state: &State) -> bool {
+        !state.variables.contains_key(name) && !state.anything_set && self.elsewhere.is_none()
+    }
+
     pub fn parameter(&mut self, parameter: &Parameter, state: &mut State, quoted: bool, fields: &mut Fields) {
         if is_secret(&parameter.name) && !parameter.length && !state.variables.contains_key(&*parameter.name) {
             self.doubt(&format!("the value of ${} looks like a secret", parameter.name), &parameter.span);
@@ -91,6 +100,9 @@ impl Evaluator<'_> {
         }
         if parameter.operator == Operator::Names {
             return unknown_list(fields, "names of variables");
+        }
+        if self.is_plain_word(parameter, state) {
+            return self.output(Stream::Word, state, quoted, fields);
         }
         let each = match (&parameter.index, parameter.name.as_str()) {
             (Some(Index::Each), _) | (None, "@") => true,
@@ -118,6 +130,15 @@ impl Evaluator<'_> {
                 unknown_list(fields, "a list that is not known");
             }
         }
+    }
+
+    /// Names of users and machines that the system gives: they hold no blanks or slashes and start with no dash.
+    fn is_plain_word(&self, parameter: &Parameter, state: &State) -> bool {
+        let plain = parameter.operator == Operator::Plain
+            && parameter.index.is_none()
+            && !parameter.length
+            && !parameter.indirect;
+        plain && WORDS.contains(&parameter.name.as_str()) && self.is_inherited(&parameter.name, state)
     }
 
     fn list_of(&mut self, values: &[Value], each: bool, state: &State, quoted: bool, fields: &mut Fields) {

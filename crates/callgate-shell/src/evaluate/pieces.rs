@@ -1,7 +1,7 @@
 //! Half-expanded words: text, quoted or not, and what is unknown between.
 
 use super::state::Value;
-use crate::word::Word;
+use crate::word::{INTEGER, Word};
 use std::borrow::Cow;
 use std::rc::Rc;
 
@@ -90,7 +90,7 @@ impl Field {
         if self.pieces.iter().all(|piece| matches!(piece, Piece::Text { .. } | Piece::Pattern { .. })) {
             return self.text_or_pattern(globs);
         }
-        if let Some(word) = self.below() {
+        if let Some(word) = self.with_numbers(globs).or_else(|| self.below()) {
             return word;
         }
         let mut prefix = String::new();
@@ -132,6 +132,24 @@ impl Field {
         }
         let why = reason.map_or_else(String::new, |why| why.to_string());
         if prefix.is_empty() { Word::Unknown { why, many } } else { Word::Partly { prefix, why, many } }
+    }
+
+    /// Text around numbers that are not known, `/proc/$$/status`: a pattern that only numbers fit.
+    fn with_numbers(&self, globs: bool) -> Option<Word> {
+        let text_first = match self.pieces.as_slice() {
+            [Piece::Text { text, .. }, ..] => !text.starts_with('-'),
+            [Piece::Number, Piece::Text { .. }, ..] => true,
+            _ => false,
+        };
+        let plain = |piece: &Piece| matches!(piece, Piece::Text { .. } | Piece::Pattern { .. } | Piece::Number);
+        if !text_first || !self.pieces.iter().all(plain) {
+            return None;
+        }
+        let pieces = self.pieces.iter().map(|piece| match piece {
+            Piece::Number => Piece::Pattern { pattern: Rc::from(INTEGER), quoted: true },
+            other => other.clone(),
+        });
+        Some(Field { pieces: pieces.collect(), quoted: self.quoted }.text_or_pattern(globs))
     }
 
     /// A path below a directory stays below it with more text behind, unless that climbs.

@@ -99,7 +99,7 @@ pub(super) fn apply(scan: &Scan<'_>, collector: &mut Collector<'_>) -> Stream {
         || scan.given().any(|given| given.form.tree && !given.negated);
 
     let output = output(level, scan);
-    collector.keeps_listed |= matches!(output, Some(Output::Names | Output::Entries));
+    collector.keeps_listed |= matches!(output, Some(Output::Names | Output::Entries | Output::Resolved));
     collector.copies |= scan.levels.iter().any(|level| level.index.copies);
     let placements: Vec<_> = chosen(&level.args, scan).map(|slots| place(slots, &scan.operands)).collect();
     if placements.is_empty() && !scan.operands.is_empty() {
@@ -226,6 +226,7 @@ fn with_own_tree(collector: &mut Collector<'_>, role: &Role, act: impl FnOnce(&m
 fn output(level: &Level, scan: &Scan<'_>) -> Option<Output> {
     let mut outputs = chosen(&level.stdout, scan);
     match (outputs.next(), outputs.next()) {
+        (Some(_), None) if scan.unseen_options => Some(Output::Unknown),
         (first, None) => first.copied(),
         (_, Some(_)) => Some(Output::Unknown),
     }
@@ -237,6 +238,10 @@ fn stdout(output: Option<Output>, collector: &Collector<'_>) -> Stream {
         None => Stream::Data,
         Some(Output::Names) => names_below(&collector.listed, false),
         Some(Output::Entries) => names_below(&collector.listed, true),
+        Some(Output::Resolved) => match names_below(&collector.listed, false) {
+            Stream::Names(names) => resolved(collector.directory.as_deref(), &names),
+            other => other,
+        },
         Some(Output::Same) if !collector.has_listed => match collector.stdin {
             Stream::Text(_) => Stream::Unknown,
             // Whatever a person might type.
@@ -256,6 +261,12 @@ fn stdout(output: Option<Output>, collector: &Collector<'_>) -> Stream {
         Some(Output::Fetched) => Stream::Fetched,
         Some(Output::Unknown) => Stream::Unknown,
     }
+}
+
+/// The whole paths of names, wherever they are used later.
+fn resolved(directory: Option<&str>, names: &[String]) -> Stream {
+    let names: Vec<String> = names.iter().map(|name| paths::absolute(directory, name)).collect();
+    if names.iter().all(|name| name.starts_with('/')) { Stream::Names(names) } else { Stream::Unknown }
 }
 
 /// A stream of names at or below these words.

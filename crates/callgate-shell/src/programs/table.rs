@@ -66,6 +66,8 @@ pub struct Level {
     pub globs_unsafe: bool,
     /// An option that no line names is accepted, here and below; its values are text.
     pub options_any: bool,
+    /// An option that no line names does no harm in any implementation, if it is not refused.
+    pub options_harmless: bool,
     /// What the value of an option is under a condition; the first that holds.
     pub values: Vec<(Text, When<Role>)>,
     /// What it wraps runs on another machine or in a container.
@@ -356,6 +358,8 @@ pub enum Output {
     Entries,
     /// A selection of the lines that came in, if there is no file operand.
     Same,
+    /// The whole paths of the listed operands, with links followed.
+    Resolved,
     /// The working directory.
     Directory,
     /// The path of an installed program.

@@ -103,6 +103,7 @@ fn explained(seen: &Seen, analysis: &Analysis, directory: &Path) -> bool {
             path.is_dir()
                 || predicted(analysis, &[Action::Read, Action::Run], path)
                 || predicted(analysis, &[Action::Write], path)
+                || shows_facts(analysis) && predicted(analysis, &[Action::List], path)
         }
         Seen::List(path) => {
             path.is_dir() || predicted(analysis, &[Action::List, Action::Read, Action::Write, Action::Delete], path)
@@ -117,6 +118,16 @@ fn explained(seen: &Seen, analysis: &Analysis, directory: &Path) -> bool {
         Seen::Run(path) => !path.starts_with(directory) || effects(analysis).any(|effect| effect.action == Action::Run),
         Seen::Connect(_) => effects(analysis).any(|effect| matches!(effect.action, Action::Connect | Action::Send)),
     }
+}
+
+/// Whether a program reads files of which it shows nothing but how much, of which kind, or a digest: for a policy that is a
+/// look at the file, as `stat` is.
+fn shows_facts(analysis: &Analysis) -> bool {
+    const PROGRAMS: [&str; 9] = ["wc", "file", "sum", "cksum", "md5sum", "sha1sum", "sha256sum", "sha512sum", "b2sum"];
+    let name = |command: &callgate_shell::SimpleCommand| {
+        command.words.first().and_then(|word| word.known()).map(str::to_owned)
+    };
+    analysis.commands.iter().filter_map(name).any(|name| PROGRAMS.contains(&name.as_str()))
 }
 
 /// A name that was not there before and is not there afterwards, beside something that was to be written, or in a

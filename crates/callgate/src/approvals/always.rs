@@ -84,10 +84,38 @@ fn indented(rule: &str, spaces: usize) -> String {
     rule.lines().map(|line| format!("{}{line}\n", " ".repeat(spaces))).collect()
 }
 
+/// Whether a file with a rule more says that the call would pass, or why not.
+type Check<'a> = &'a dyn Fn(&Path) -> Result<(), String>;
+
 /// Adds a rule to a policy file, which is made if it is not there. Before the file is replaced, in one step, `check` is given the
 /// new one, which lies beside it: it reads it as the other would be read and says whether the call would pass now, or why not.
 /// Of several who add rules at the same time, each waits for the other.
-pub fn add_rule(path: &Path, rule: &str, check: &dyn Fn(&Path) -> Result<(), String>) -> Result<(), AlwaysError> {
+pub fn add_rule(path: &Path, rule: &str, check: Check<'_>) -> Result<(), AlwaysError> {
+    prepare(path, rule, check)?.replace(path)
+}
+
+/// Whether [`add_rule`] would add the rule. The file stays as it is.
+pub fn try_rule(path: &Path, rule: &str, check: Check<'_>) -> Result<(), AlwaysError> {
+    prepare(path, rule, check).map(drop)
+}
+
+/// A file with the rule, checked, beside the one that it shall replace.
+struct Prepared {
+    beside: Beside,
+    target: PathBuf,
+    /// Locked: whoever adds another rule waits.
+    directory: File,
+}
+
+impl Prepared {
+    fn replace(self, path: &Path) -> Result<(), AlwaysError> {
+        let failed = |error: io::Error| AlwaysError::File { path: path.to_owned(), error };
+        fs::rename(&self.beside.0, &self.target).map_err(failed)?;
+        self.directory.sync_all().map_err(failed)
+    }
+}
+
+fn prepare(path: &Path, rule: &str, check: Check<'_>) -> Result<Prepared, AlwaysError> {
     let failed = |error: io::Error| AlwaysError::File { path: path.to_owned(), error };
     // Through a link, so that a policy kept elsewhere stays linked.
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
@@ -110,8 +138,7 @@ pub fn add_rule(path: &Path, rule: &str, check: &dyn Fn(&Path) -> Result<(), Str
     };
     write().map_err(failed)?;
     check(&beside.0).map_err(AlwaysError::Useless)?;
-    fs::rename(&beside.0, &target).map_err(failed)?;
-    directory.sync_all().map_err(failed)
+    Ok(Prepared { beside, target, directory })
 }
 
 /// A file that is of no use unless it replaces another.

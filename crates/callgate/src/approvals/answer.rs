@@ -46,12 +46,16 @@ pub struct Answer {
     /// Which of the question's proposals is remembered for the session instead of the exact request, from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proposal: Option<usize>,
+    /// Which of the question's proposals shall become a rule, from 0. Whoever asked writes it once this yes is recorded; an answer that came
+    /// from outside as JSON cannot say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub always: Option<usize>,
 }
 
 impl Answer {
     /// A bare decision.
     pub fn new(decision: ApprovalDecision) -> Self {
-        Answer { decision, reason: None, by: None, proposal: None }
+        Answer { decision, reason: None, by: None, proposal: None, always: None }
     }
 
     /// With a reason.

@@ -10,7 +10,7 @@ use super::approver::ask_guarded;
 use super::{Answer, ApprovalId, Approver, AskError, Outcome, Question};
 use crate::clock::Timestamp;
 use crate::monitor::{Monitor, Monitors, Standard};
-use crate::store::{Settling, Store, StoreError};
+use crate::store::{Settling, Store, StoreError, Unreadable};
 
 /// How often the store is looked at for an answer that another process gave.
 const LOOK: Duration = Duration::from_millis(100);
@@ -162,10 +162,15 @@ impl<M: Monitors> Coordinator<M> {
         }
     }
 
-    /// The questions that can still be answered, the oldest first.
+    /// The questions that can still be answered, the oldest first. One that cannot be read is none of them ([`unreadable`](Self::unreadable)).
     pub fn pending(&self) -> Result<Vec<Question>, StoreError> {
         let now = Timestamp::now();
         Ok(self.store.pending()?.into_iter().filter(|question| now < question.deadline).collect())
+    }
+
+    /// The questions that wait and that nobody can read, and so nobody can answer.
+    pub fn unreadable(&self) -> Result<Vec<Unreadable>, StoreError> {
+        self.store.unreadable(Timestamp::now())
     }
 
     fn settle(&self, id: &ApprovalId, outcome: &Outcome) -> Result<Settling, StoreError> {

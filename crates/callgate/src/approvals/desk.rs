@@ -62,7 +62,11 @@ pub struct Approvals {
     coordinator: Coordinator,
     asks: Asks,
     mode: Mode,
+    always: Option<Arc<Always>>,
 }
+
+/// Makes a proposal a rule.
+type Always = dyn Fn(&Proposal) + Send + Sync;
 
 /// Who is asked.
 #[derive(Clone)]
@@ -85,7 +89,13 @@ impl Approvals {
     }
 
     fn asking(store: Arc<dyn Store>, asks: Asks) -> Self {
-        Approvals { coordinator: Coordinator::new(Arc::clone(&store)), store, asks, mode: Mode::default() }
+        Approvals {
+            coordinator: Coordinator::new(Arc::clone(&store)),
+            store,
+            asks,
+            mode: Mode::default(),
+            always: None,
+        }
     }
 
     /// Asks an approver; what is decided lives and dies with this process.
@@ -109,6 +119,25 @@ impl Approvals {
     pub fn mode(mut self, mode: Mode) -> Self {
         self.mode = mode;
         self
+    }
+
+    /// Writes the rule of a proposal when somebody says "always". Called after the yes has been recorded, so that there is no rule to which
+    /// nobody is known to have agreed, wherever a process ends. Whether it went well, the function itself must tell.
+    #[must_use]
+    pub fn always(mut self, write: impl Fn(&Proposal) + Send + Sync + 'static) -> Self {
+        self.always = Some(Arc::new(write));
+        self
+    }
+
+    /// The yes to a question is recorded: if it was meant for ever, its rule is written now.
+    pub(crate) fn recorded(&self, question: &Question, outcome: &Outcome) {
+        let Outcome::Answered(answer) = outcome else { return };
+        if answer.decision.is_yes()
+            && let (Some(write), Some(index)) = (&self.always, answer.always)
+            && let Some(proposal) = question.proposals.get(index)
+        {
+            write(proposal);
+        }
     }
 
     /// The coordinator, for those who answer by id.

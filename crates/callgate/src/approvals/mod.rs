@@ -26,7 +26,7 @@ mod rules;
 mod session;
 pub mod timeout;
 
-pub use always::{AlwaysError, add_rule, insert_rule};
+pub use always::{AlwaysError, add_rule, insert_rule, try_rule};
 pub use answer::{Answer, ApprovalDecision, Outcome, OutcomeKind};
 pub use approver::{AnswerFuture, Approver, AskError, AsyncApprover, IntoAnswer};
 pub use coordinator::{Coordinator, ResolveError};

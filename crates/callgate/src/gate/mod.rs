@@ -153,7 +153,7 @@ impl Gate {
                 Matter::Settled(settlement) => self.heed(settlement, None, &judged)?,
                 Matter::Open(question) => {
                     let settlement = self.approvals.ask(&question);
-                    self.heed(settlement, Some(question.id), &judged)?;
+                    self.heed(settlement, Some(&question), &judged)?;
                 }
             }
             self.permit(call, judged)
@@ -175,8 +175,8 @@ impl Gate {
                 Matter::Permitted => {}
                 Matter::Settled(settlement) => self.heed(settlement, None, &judged)?,
                 Matter::Open(question) => {
-                    let asked = Some(question.id.clone());
-                    self.heed(self.approvals.ask_async(*question).await, asked, &judged)?;
+                    let asked = question.clone();
+                    self.heed(self.approvals.ask_async(*question).await, Some(&asked), &judged)?;
                 }
             }
             Ok(judged)

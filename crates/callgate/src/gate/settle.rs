@@ -8,8 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use super::question::demands;
 use super::{Explanation, Gate, Judged, unrecorded};
 use crate::approvals::{
-    ApprovalDecision, ApprovalId, Asked, How, NoProposal, Outcome, Patience, Proposal, Question, Remembered,
-    Settlement, narrowest,
+    ApprovalDecision, Asked, How, NoProposal, Outcome, Patience, Proposal, Question, Remembered, Settlement, narrowest,
 };
 use crate::call::Call;
 use crate::clock::Timestamp;
@@ -168,7 +167,7 @@ impl Gate {
     pub(super) fn heed(
         &self,
         settlement: Settlement,
-        asked: Option<ApprovalId>,
+        asked: Option<&Question>,
         judged: &Judged,
     ) -> Result<(), Refusal> {
         let Settlement { outcome, how } = settlement;
@@ -180,14 +179,19 @@ impl Gate {
         let decided = ApprovalDecided {
             outcome: outcome.kind(),
             by: self.redactor.text(&by(&how, &outcome)),
-            approval: asked.map(String::from),
+            approval: asked.map(|question| question.id.to_string()),
             source: source(&how),
             reason: said.map(|said| self.redactor.text(said)),
         };
         judged.recorder.emit(EventKind::ApprovalDecided(decided)).map_err(unrecorded)?;
         let ruling = judged.explanation.ruling();
         let (kind, reason, hint) = match (&outcome, &how) {
-            (outcome, _) if outcome.is_yes() => return Ok(()),
+            (outcome, _) if outcome.is_yes() => {
+                if let Some(question) = asked {
+                    self.approvals.recorded(question, outcome);
+                }
+                return Ok(());
+            }
             (_, How::DeniedBefore) => (
                 RefusalKind::Permission,
                 "this request was denied twice in this session and is not asked about again".to_owned(),

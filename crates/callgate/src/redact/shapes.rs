@@ -2,6 +2,10 @@
 //!
 //! A shape is only looked for where one of its telling words stands, and its pattern is only compiled then. In a pattern, the
 //! groups are the secret; what stands around them stays readable.
+//!
+//! A hook compiles what it needs with every call, so patterns are small: `\w` has hundreds of ranges, and a few dozen repetitions of it
+//! take longer than everything else a hook does. Letters of other scripts are therefore all of `\u{80}-\u{10FFFF}`, and `-i` where they
+//! stand, because finding their other case takes as long.
 
 use std::ops::Range;
 use std::sync::{LazyLock, OnceLock};
@@ -49,13 +53,13 @@ const SHAPES: &[Shape] = &[
     shape(
         "AWS secret",
         &["aws"],
-        r#"(?i)aws[\w .-]{0,24}(?:secret|key)[\w .-]{0,24}["']?\s*[=:,]?\s*["']?([A-Za-z0-9/+]{40})(?:[^A-Za-z0-9/+]|$)"#,
+        r#"(?i)aws(?-i:[0-9A-Za-z_ .\-\u{80}-\u{10FFFF}]){0,24}(?:secret|key)(?-i:[0-9A-Za-z_ .\-\u{80}-\u{10FFFF}]){0,24}["']?\s*[=:,]?\s*["']?([A-Za-z0-9/+]{40})(?:[^A-Za-z0-9/+]|$)"#,
         Always,
     ),
     shape(
         "GitHub token",
         &["ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"],
-        r"(gh[pousr]_[A-Za-z0-9]{20,255}|github_pat_[A-Za-z0-9_]{20,255})",
+        r"(gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,})",
         Always,
     ),
     shape(
@@ -103,12 +107,7 @@ const SHAPES: &[Shape] = &[
     shape("authorization", &["authorization"], r#"(?i)authorization["']?\s*[:=]\s*["']?([^"'\r\n]+)"#, IsValue),
     shape("bearer token", &["bearer"], r"(?i)\bbearer\s+([A-Za-z0-9._~+/=\-]{8,})", IsValue),
     shape("cookie", &["cookie"], r#"(?i)\b(?:set-)?cookie\s*:\s*([^"'\r\n]+)"#, IsValue),
-    shape(
-        "password in a URL",
-        &["://"],
-        r#"://[^\s:/@"'<>]{0,200}:([^\s/@"'<>]{1,500})@|://([^\s:/@"'<>]{16,500})@"#,
-        IsValue,
-    ),
+    shape("password in a URL", &["://"], r#"://[^\s:/@"'<>]*:([^\s/@"'<>]+)@|://([^\s:/@"'<>]{16,})@"#, IsValue),
     shape(
         "signature in a URL",
         &["sig=", "signature=", "token=", "code=", "key="],
@@ -124,7 +123,7 @@ const SHAPES: &[Shape] = &[
     shape(
         "value of that name",
         &["passw", "pwd", "passphrase", "secret", "token", "key", "credential"],
-        r#"(?i)\b[\w.\-]{0,60}?(?:password|passwd|passphrase|pwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|auth[_-]?key|signing[_-]?key|encryption[_-]?key|secret[_-]?key|credential)(?:s|[0-9]{1,3}|[_\-][\w\-]{1,40})?\\?["']?\s*(?:=>|:=|=|:)\s*(?:\\?"((?:[^"\\]|\\[^"])+)|'([^']+)|([^\s"'&;,|(){}\[\]<>\\]+))"#,
+        r#"(?i)(?:password|passwd|passphrase|pwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|auth[_-]?key|signing[_-]?key|encryption[_-]?key|secret[_-]?key|credential)(?:s|[0-9]{1,3}|[_\-](?-i:[0-9A-Za-z_\-\u{80}-\u{10FFFF}]){1,40})?\\?["']?\s*(?:=>|:=|=|:)\s*(?:\\?"((?:[^"\\]|\\[^"])+)|'([^']+)|([^\s"'&;,|(){}\[\]<>\\]+))"#,
         IsValue,
     ),
     shape(
@@ -134,7 +133,12 @@ const SHAPES: &[Shape] = &[
         IsValue,
     ),
     shape("password", &["sshpass"], r#"\bsshpass\s+-p\s*["']?([^\s"']+)"#, IsValue),
-    shape("password", &["mysql", "mariadb"], r#"\b(?:mysql|mariadb)[\w\-]*\b[^|;&\n]*?\s-p["']?([^\s"']+)"#, IsValue),
+    shape(
+        "password",
+        &["mysql", "mariadb"],
+        r#"\b(?:mysql|mariadb)[0-9A-Za-z_\-]*\b[^|;&\n]*?\s-p["']?([^\s"']+)"#,
+        IsValue,
+    ),
     shape("password", &["login"], r#"\blogin\b[^|;&\n]*?\s-p\s*["']?([^\s"']+)"#, IsValue),
     shape("password", &["redis-cli"], r#"\bredis-cli\b[^|;&\n]*?\s-a\s*["']?([^\s"']+)"#, IsValue),
     shape("password", &["ldap"], r#"\bldap[a-z]+\b[^|;&\n]*?\s-w\s*["']?([^\s"']+)"#, IsValue),
@@ -155,7 +159,7 @@ const SHAPES: &[Shape] = &[
     shape(
         "random value",
         &["key", "auth", "session", "salt", "signature", "cert", "nonce", "hash"],
-        r#"(?i)\b[\w.\-]{0,60}?(?:key|auth|session|salt|signature|cert|nonce|hash)[\w\-]{0,20}\\?["']?\s*[=:]\s*\\?["']?([A-Za-z0-9+/_=\-]{20,})"#,
+        r#"(?i)(?:key|auth|session|salt|signature|cert|nonce|hash)(?-i:[0-9A-Za-z_\-\u{80}-\u{10FFFF}]){0,20}\\?["']?\s*[=:]\s*\\?["']?([A-Za-z0-9+/_=\-]{20,})"#,
         IsRandom,
     ),
 ];
@@ -252,10 +256,8 @@ pub(super) struct Found {
     pub what: &'static str,
 }
 
-/// All secrets in a text, in no particular order. Where the tables themselves are broken, the whole text is one.
-pub(super) fn find(text: &str) -> Vec<Found> {
-    let everything = || vec![Found { range: 0..text.len(), what: "text" }];
-    // One bit for each shape; a test sees to it that they suffice.
+/// Which shapes a text may have, by their telling words: one bit for each, and a test sees to it that they suffice.
+fn possible(text: &str) -> u128 {
     let mut possible = 0_u128;
     let bytes = text.as_bytes();
     let pairs = bytes.iter().zip(bytes.iter().skip(1)).enumerate();
@@ -267,6 +269,13 @@ pub(super) fn find(text: &str) -> Vec<Found> {
             }
         }
     }
+    possible
+}
+
+/// All secrets in a text, in no particular order. Where the tables themselves are broken, the whole text is one.
+pub(super) fn find(text: &str) -> Vec<Found> {
+    let everything = || vec![Found { range: 0..text.len(), what: "text" }];
+    let possible = possible(text);
     if possible == 0 {
         return Vec::new();
     }
@@ -340,6 +349,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn every_pattern_is_small_because_a_hook_compiles_it_with_every_call() {
+        for shape in SHAPES {
+            let compiled = regex::RegexBuilder::new(shape.pattern).size_limit(96 * 1024).build();
+            assert!(compiled.is_ok(), "{}", shape.pattern);
+            assert!(!shape.pattern.contains(r"\w"), "{}", shape.pattern);
+        }
+    }
+
+    #[test]
     fn every_pattern_compiles_and_has_a_group_and_lower_case_words() {
         assert!(SHAPES.len() <= 128, "one bit for each");
         for shape in SHAPES {
@@ -351,6 +369,39 @@ mod tests {
                 let begins = WORDS.beginning(word.as_bytes()[0], word.as_bytes()[1]);
                 assert!(begins.iter().any(|(one, _)| one == &word.as_bytes()), "{word}");
             }
+        }
+    }
+
+    #[test]
+    fn telling_words_are_found_wherever_they_stand_and_however_they_are_written() {
+        let naive = |text: &str| {
+            let lower = text.to_ascii_lowercase();
+            let has = |shape: &Shape| shape.words.iter().any(|word| lower.contains(word));
+            SHAPES.iter().enumerate().filter(|(_, shape)| has(shape)).fold(0, |all, (number, _)| all | 1_u128 << number)
+        };
+        let words = SHAPES.iter().flat_map(|shape| shape.words);
+        for word in words {
+            let mixed: String = word
+                .chars()
+                .enumerate()
+                .map(|(place, letter)| if place % 2 == 0 { letter.to_ascii_uppercase() } else { letter })
+                .collect();
+            for text in [
+                (*word).to_owned(),
+                word.to_uppercase(),
+                mixed.clone(),
+                format!("é{word}"),
+                format!("{word}é"),
+                format!("x{word}x{mixed}"),
+                word.chars().skip(1).collect(),
+                word.chars().take(word.len() - 1).collect(),
+                format!("{}{word}", &word[..1]),
+            ] {
+                assert_eq!(possible(&text), naive(&text), "{text}");
+            }
+        }
+        for text in ["", "a", "é", "ls -la src", "\u{0}\u{7f}"] {
+            assert_eq!(possible(text), naive(text), "{text:?}");
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
-use super::{Entry, Settling, Store, StoreError};
+use super::{Entry, Settling, Store, StoreError, Unreadable};
 use crate::approvals::{ApprovalId, Automatic, Outcome, Question, Remembered};
 use crate::clock::Timestamp;
 use crate::grant::{Demand, Grant, GrantId, Ledger, Terms};
@@ -142,6 +142,10 @@ impl<M: Monitors> Store for MemoryStore<M> {
             let waiting = state.questions.values().filter(|entry| entry.outcome.is_none());
             waiting.map(|entry| entry.question.clone()).collect()
         })
+    }
+
+    fn unreadable(&self, _: Timestamp) -> Result<Vec<Unreadable>, StoreError> {
+        Ok(Vec::new())
     }
 
     fn remembered(&self, session: &str) -> Result<Vec<Remembered>, StoreError> {

@@ -69,6 +69,16 @@ pub struct Entry {
     pub outcome: Option<Outcome>,
 }
 
+/// A question that waits and cannot be read: damaged, or put by another version of callgate. Nobody can answer it, and whoever waits for it
+/// is refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unreadable {
+    /// The id that it was put with.
+    pub id: String,
+    /// What is wrong with it.
+    pub why: String,
+}
+
 /// Keeps grants, questions and sessions' decisions.
 pub trait Store: Send + Sync {
     /// Adds a grant.
@@ -86,8 +96,10 @@ pub trait Store: Send + Sync {
     fn settle(&self, id: &ApprovalId, outcome: &Outcome) -> Result<Settling, StoreError>;
     /// A question and what became of it.
     fn entry(&self, id: &ApprovalId) -> Result<Option<Entry>, StoreError>;
-    /// The questions that wait, the oldest first.
+    /// The questions that wait and can be read, the oldest first.
     fn pending(&self) -> Result<Vec<Question>, StoreError>;
+    /// The questions that wait and cannot be read, unless their time is over.
+    fn unreadable(&self, now: Timestamp) -> Result<Vec<Unreadable>, StoreError>;
 
     /// What a session was told to remember, the oldest first.
     fn remembered(&self, session: &str) -> Result<Vec<Remembered>, StoreError>;

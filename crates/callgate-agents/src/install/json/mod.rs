@@ -1,7 +1,7 @@
 //! JSON with comments, edited in place: only the inserted or removed text changes, every other byte stays.
 //!
-//! The grammar is `jsonc-parser`'s; it gives the places. What is done there is ours, because its own editing reformats
-//! what surrounds an insertion, and then taking out what was put in does not lead back to the same bytes.
+//! `jsonc` gives the places. What is done there is ours, because `jsonc-parser`'s own editing reformats what surrounds an insertion, and
+//! then taking out what was put in does not lead back to the same bytes.
 
 mod insert;
 mod node;
@@ -17,22 +17,16 @@ mod tests;
 
 use jsonc_parser::ast;
 use jsonc_parser::common::{Range, Ranged};
-use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use serde_json::Value;
+
+use crate::jsonc;
 
 /// Why a file cannot be edited.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JsonError {
     /// It is not JSON, not even with comments and trailing commas.
-    #[error("line {line}, column {column}: {what}")]
-    Broken {
-        /// Counted from one.
-        line: usize,
-        /// Counted from one.
-        column: usize,
-        /// What is wrong.
-        what: String,
-    },
+    #[error(transparent)]
+    Broken(#[from] jsonc::Broken),
     /// Something else is where a list or an object is needed.
     #[error("line {line}, column {column}: `{path}` is not {expected}")]
     Shape {
@@ -86,26 +80,9 @@ pub struct Document<'t> {
 }
 
 impl<'t> Document<'t> {
-    /// Reads a text, which may be empty. Comments and trailing commas are fine, everything else is as in JSON.
+    /// Reads a text, which may be empty.
     pub fn parse(text: &'t str) -> Result<Self, JsonError> {
-        let options = ParseOptions {
-            allow_comments: true,
-            allow_trailing_commas: true,
-            allow_loose_object_property_names: false,
-            allow_missing_commas: false,
-            allow_single_quoted_strings: false,
-            allow_hexadecimal_numbers: false,
-            allow_unary_plus_numbers: false,
-            allow_bare_decimal_point_numbers: false,
-            allow_non_finite_numbers: false,
-            allow_extended_string_escapes: false,
-        };
-        let parsed = parse_to_ast(text, &CollectOptions::default(), &options).map_err(|error| JsonError::Broken {
-            line: error.line_display(),
-            column: error.column_display(),
-            what: error.kind().to_string(),
-        })?;
-        Ok(Document { text, root: parsed.value })
+        Ok(Document { text, root: jsonc::parse(text)? })
     }
 
     /// What the text says.

@@ -61,6 +61,18 @@ pub(super) fn read(table: &Table, words: &[Word], collector: &mut Collector<'_>)
     if expression.prints_names { names_below(&starts, false) } else { Stream::Unknown }
 }
 
+/// Whether no `find` knows such a word, so that it complains before it looks at anything: a word without a dash
+/// ("paths must precede expression"), parentheses with something at them, a letter of its own, a number, or
+/// characters that no test or action has in its name.
+fn is_refused(name: &str) -> bool {
+    let Some(body) = name.strip_prefix('-') else {
+        return !matches!(name, "(" | ")" | "!" | ",");
+    };
+    let is_named = body.starts_with(|first: char| first.is_ascii_alphabetic())
+        && body.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
+    !is_named || body.len() == 1
+}
+
 /// A number, perhaps with a sign.
 fn is_depth(word: &Word) -> bool {
     word.known().is_some_and(|text| {
@@ -82,11 +94,18 @@ struct Expression<'e, 'a, 'c> {
 impl<'e> Expression<'e, '_, '_> {
     fn read(&mut self, words: &[Word]) {
         let mut at = 0;
+        // An action was meant, though find refuses it as it stands: whoever wrote that wants to hear of it.
+        let mut mistyped = false;
         while let Some(word) = words.get(at) {
             at += 1;
-            let Word::Known(name) = word else {
-                self.collector.opaque("a part of the expression of find is not known", "expression");
-                continue;
+            let name = match word {
+                Word::Known(name) => name,
+                // Names of files that start like none of its own words: see `is_refused`.
+                Word::Glob(pattern) if pattern.starts_with(|first: char| first.is_ascii_alphanumeric()) => continue,
+                _ => {
+                    self.collector.opaque("a part of the expression of find is not known", "expression");
+                    continue;
+                }
             };
             match name.as_str() {
                 "-exec" | "-execdir" | "-ok" | "-okdir" => {
@@ -112,8 +131,9 @@ impl<'e> Expression<'e, '_, '_> {
                 }
                 _ => match self.form(name) {
                     Some(form) => at = at.saturating_add(self.apply(form, name, words.get(at..).unwrap_or_default())),
-                    // find says "paths must precede expression" and does nothing at all.
-                    None if !name.starts_with(['-', '(', ')', '!', ',']) => {}
+                    None if is_refused(name) && !(mistyped && name.starts_with('-')) => {
+                        mistyped |= name.contains("exec") || name.contains("delete");
+                    }
                     None => {
                         let why = format!("option {name} of find is not known");
                         self.collector.opaque(&why, "expression");

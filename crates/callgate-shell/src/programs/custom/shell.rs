@@ -1,6 +1,7 @@
 //! Shells: `-c` with its source, script files, and code on standard input.
 
 use super::placeholder::is_plain;
+use crate::effect::Action;
 use crate::programs::NestedBody;
 use crate::programs::collect::Collector;
 use crate::programs::table::{OptionForm, Role, RoleKind, Table, Values};
@@ -14,6 +15,10 @@ struct Call {
     ends: bool,
     command: bool,
     from_stdin: bool,
+    /// `-n`: the source is only checked…
+    checks: bool,
+    /// …unless somebody types at the shell, or another option takes that back.
+    runs_anyway: bool,
     operands: Vec<Word>,
 }
 
@@ -24,6 +29,12 @@ pub(super) fn read(table: &Table, words: &[Word], collector: &mut Collector<'_>)
         return Stream::Data;
     }
     let mut operands = call.operands.into_iter().peekable();
+    if call.checks && !call.runs_anyway {
+        if let Some(script) = operands.next_if(|_| !call.command && !call.from_stdin) {
+            collector.path(Action::Read, &script, false, &[], "script");
+        }
+        return Stream::Data;
+    }
     if call.command {
         if let Some(source) = operands.next() {
             collector.shell(source, operands.collect(), &SHELL, None);
@@ -76,7 +87,14 @@ pub(super) fn other(table: &Table, words: &[Word], collector: &mut Collector<'_>
 
 /// Shells read options until the first operand; `-c` only says that this is source.
 fn options(table: &Table, words: &[Word], collector: &mut Collector<'_>) -> Call {
-    let mut call = Call { ends: false, command: false, from_stdin: false, operands: Vec::new() };
+    let mut call = Call {
+        ends: false,
+        command: false,
+        from_stdin: false,
+        checks: false,
+        runs_anyway: false,
+        operands: Vec::new(),
+    };
     let mut at = 0;
     while let Some(word) = words.get(at) {
         let Word::Known(text) = word else {
@@ -113,6 +131,8 @@ fn options(table: &Table, words: &[Word], collector: &mut Collector<'_>) -> Call
             match bare.as_str() {
                 "-c" => call.command = true,
                 "-s" => call.from_stdin = true,
+                "-n" => call.checks = true,
+                "-i" | "+n" | "+o" => call.runs_anyway = true,
                 _ => {}
             }
             let Some(form) = form(table, &bare) else {

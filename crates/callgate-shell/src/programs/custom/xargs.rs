@@ -6,7 +6,7 @@ use crate::programs::collect::Collector;
 use crate::programs::scan::Given;
 use crate::programs::table::{Style, Table};
 use crate::stream::Stream;
-use crate::word::Word;
+use crate::word::{DIGITS, Word};
 
 /// How many lines of known text are followed one by one.
 const MAX_LINES: usize = 100;
@@ -19,8 +19,17 @@ pub(super) fn read(table: &Table, words: &[Word], collector: &mut Collector<'_>)
     }
     let given = |name: &str| scanned.given().find(|given| given.form.names.iter().any(|other| other == name));
     let zero = |given: &&Given<'_>| matches!(given.values.first(), Some((word, _)) if word.known() == Some("0"));
-    if given("-P").filter(zero).is_some() {
-        collector.opaque("as many processes at once as there are words", "-P");
+    let ends = matches!(collector.stdin, Stream::Unconnected | Stream::Text(_) | Stream::Names(_));
+    if !ends && given("-P").filter(zero).is_some() {
+        collector.opaque("as many processes at once as there are words, of which there may be no end", "-P");
+    }
+    if let Some((name, _)) = given("--process-slot-var").and_then(|given| given.values.first()) {
+        // A number for each process that runs at the same time.
+        let assignment = match name.as_ref() {
+            Word::Known(name) => Word::Known(format!("{name}=0")),
+            other => other.clone(),
+        };
+        collector.assign(&assignment, "--process-slot-var");
     }
     let mut command: Vec<Word> = scanned.operands.iter().map(|word| word.as_ref().clone()).collect();
     if command.is_empty() {
@@ -135,14 +144,10 @@ fn items(stream: &Stream, separator: Separator) -> Vec<Word> {
             };
             if found.len() > MAX_LINES { unknown() } else { found.into_iter().map(Word::Known).collect() }
         }
-        Stream::Word
-        | Stream::Number
-        | Stream::Integer
-        | Stream::Numbers
-        | Stream::Data
-        | Stream::Environment
-        | Stream::Fetched
-        | Stream::Unknown => unknown(),
+        Stream::Number | Stream::Numbers => vec![Word::Glob(DIGITS.to_owned())],
+        Stream::Word | Stream::Integer | Stream::Data | Stream::Environment | Stream::Fetched | Stream::Unknown => {
+            unknown()
+        }
     }
 }
 

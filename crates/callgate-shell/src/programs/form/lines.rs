@@ -33,6 +33,10 @@ pub(super) fn entry<'a>(
     level: &mut Level,
     keep: fn(&'a str) -> Text,
 ) -> Result<(), (usize, TableProblem)> {
+    if line.text.starts_with('-') {
+        level.options.push(options::option(line.text, line.indent, line.number, keep)?);
+        return Ok(());
+    }
     let (first, rest) = line.text.split_once(' ').unwrap_or((line.text, ""));
     let keyword = first.strip_suffix(':').unwrap_or(first);
     let rest_column = line.indent + first.len() + 1;
@@ -62,6 +66,7 @@ pub(super) fn entry<'a>(
                 "names" => Output::Names,
                 "entries" => Output::Entries,
                 "same" => Output::Same,
+                "resolved" => Output::Resolved,
                 "directory" => Output::Directory,
                 "program" => Output::Program,
                 "word" => Output::Word,
@@ -88,6 +93,7 @@ pub(super) fn entry<'a>(
         "globs" if rest.trim() == "unsafe" => level.globs_unsafe = true,
         "globs" => return Err((rest_column, TableProblem::Globs)),
         "options" if rest.trim() == "any" => level.options_any = true,
+        "options" if rest.trim() == "harmless" => level.options_harmless = true,
         "value" => {
             let (name, _) = rest.split_once([' ', ':']).unwrap_or((rest, ""));
             let (condition, body, column) = conditional(line, &format!("value {name}"), keep)?;

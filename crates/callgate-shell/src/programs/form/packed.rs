@@ -18,9 +18,16 @@ pub(in crate::programs) fn packed_table(text: &'static str, origin: &str, line: 
     })
 }
 
+/// There is room for so many options before any is read.
+const MANY: usize = 128;
+
 /// Reads the packed lines of a level inside one of style `outer`.
 pub(in crate::programs) fn packed_level(text: &'static str, outer: &Style) -> Level {
     let mut level = lines::empty_level();
+    // nearly every line is an option, unless there are subcommands
+    if !text.starts_with("sub@") {
+        level.options.reserve(text.bytes().filter(|byte| *byte == b'\n').count().min(MANY));
+    }
     let mut rest = text;
     let mut sound = true;
     while let Some((line, after)) = rest.split_once('\n') {

@@ -4,6 +4,7 @@
 
 mod awk;
 mod cursor;
+mod fzf;
 mod jq;
 mod mongo;
 mod perl;
@@ -23,7 +24,8 @@ use super::collect::Collector;
 use super::table::{Role, RoleKind};
 use crate::effect::{Action, CodeOrigin, Host, Mark, Target};
 use crate::stream::Stream;
-use crate::word::Word;
+use crate::word::{Word, with_some_numbers};
+use std::borrow::Cow;
 
 /// Longer code is not read.
 const MAX_CODE: usize = 256 * 1024;
@@ -57,8 +59,14 @@ impl Found {
 /// Reads code in a language. What is not understood is opaque.
 pub(super) fn read(collector: &mut Collector<'_>, language: &str, code: &Word, because: &str) {
     let mut found = Found::default();
-    match code.known().filter(|text| text.len() <= MAX_CODE) {
-        Some(text) => found = read_text(language, text),
+    let text = match code {
+        Word::Known(text) => Some(Cow::Borrowed(text.as_str())),
+        // Which number stands there makes no difference to what else the code says.
+        Word::Glob(pattern) if matches!(language, "sed" | "awk" | "jq") => with_some_numbers(pattern).map(Cow::Owned),
+        _ => None,
+    };
+    match text.filter(|text| text.len() <= MAX_CODE) {
+        Some(text) => found = read_text(language, &text),
         None => found.doubt(format!("{language} code is not known")),
     }
     let service = match language {
@@ -123,6 +131,7 @@ fn read_text(language: &str, text: &str) -> Found {
         "ruby" => script::ruby(text),
         "php" => script::php(text),
         "vim" => vim::read(text),
+        "fzf" => fzf::read(text),
         _ => {
             let mut found = Found::default();
             found.doubt(format!("{language} code is not read"));

@@ -8,7 +8,19 @@ use super::{Found, listed};
 /// Modules from which nothing leads to files, programs or the network by the attributes below.
 const MODULES: &str = "sys json math platform string datetime time re random statistics textwrap base64 hashlib \
     itertools functools collections decimal fractions uuid calendar struct unicodedata pprint \
-    html cmath typing";
+    html cmath typing csv ast glob tomllib operator bisect heapq difflib binascii zlib ipaddress keyword enum colorsys";
+
+/// Packages that many have installed: of these only the version is shown, and what `PACKAGE_PARTS` names.
+const PACKAGES: &str = "numpy pandas scipy sklearn torch torchvision torchaudio tensorflow keras jax transformers datasets \
+    tokenizers accelerate peft onnx onnxruntime xgboost lightgbm polars pyarrow dask numba sympy networkx matplotlib \
+    seaborn plotly bokeh PIL cv2 skimage django flask fastapi starlette uvicorn pydantic sqlalchemy alembic requests \
+    httpx aiohttp urllib3 bs4 lxml yaml toml jinja2 click typer rich tqdm pytest mypy black ruff setuptools pip wheel \
+    poetry boto3 botocore openai anthropic langchain redis celery psycopg2 pymongo grpc google cryptography attrs attr \
+    streamlit gradio spacy nltk gensim pygments markdown docutils sphinx IPython jupyter notebook twisted tornado gevent sqlite3 ssl";
+
+/// What may stand behind the name of a package, and leads nowhere else.
+const PACKAGE_PARTS: &str = "__version__ VERSION version get_version safe_load safe_load_all safe_dump is_available \
+    device_count get_device_name sqlite_version OPENSSL_VERSION";
 
 const KEYWORDS: &str = "for in if else elif and or not is None True False while break continue pass try except \
     finally as with lambda return assert del raise import from yield";
@@ -31,16 +43,22 @@ const ATTRIBUTES: &str = "version version_info platform maxsize byteorder execut
     sqrt pi e floor ceil log log2 log10 exp sin cos tan pow gcd factorial isclose hypot match \
     search findall sub fullmatch finditer compile group groups IGNORECASE b64encode b64decode \
     md5 sha1 sha256 sha512 hexdigest digest uuid4 randint mean median system_alias machine \
-    python_version ascii_letters ascii_lowercase ascii_uppercase digits hexdigits punctuation whitespace printable";
+    python_version reader DictReader fieldnames line_num parse walk iter_child_nodes literal_eval unified_diff \
+    glob iglob get_close_matches SequenceMatcher ratio crc32 adler32 hexlify unhexlify ip_address ip_network num_addresses \
+    ascii_letters ascii_lowercase ascii_uppercase digits hexdigits punctuation whitespace printable";
 
 /// What of `os` and `os.path` only computes or asks the system about itself. `os` itself is no value here, so that
 /// none of its other functions is reached by another name.
 const SYSTEM: &str = "getcwd getpid getppid cpu_count name sep linesep pathsep getuid geteuid getgid getlogin uname \
     getloadavg";
+/// What of `os.path` looks at a file that is named.
+const SYSTEM_LOOKS: &str = "exists isfile isdir islink getsize getmtime";
+/// What a `Path` of a file that is named may be asked.
+const PATH_LOOKS: &str = "read_text read_bytes exists is_file is_dir is_symlink stat";
 const SYSTEM_PATHS: &str = "join basename dirname splitext split normpath isabs commonprefix commonpath";
 
 pub(super) fn read(code: &str) -> Found {
-    let mut reader = Reader { found: Found::default(), bound: BTreeSet::new() };
+    let mut reader = Reader { found: Found::default(), bound: BTreeSet::new(), packages: BTreeSet::new() };
     if reader.code(code, 0).is_none() {
         reader.found = Found::default();
         reader.found.doubt("python code is not known to be harmless");
@@ -52,6 +70,8 @@ struct Reader {
     found: Found,
     /// Names that the code itself has bound.
     bound: BTreeSet<String>,
+    /// Names of packages of which little may be used.
+    packages: BTreeSet<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,6 +90,7 @@ impl Reader {
         }
         let tokens = self.tokens(code, depth)?;
         self.bind(&tokens);
+        self.note_packages(&tokens);
         let mut at = 0;
         let mut statement_start = true;
         while let Some(token) = tokens.get(at) {
@@ -92,7 +113,9 @@ impl Reader {
                     listed(ATTRIBUTES, name).then_some(())?;
                 }
                 Token::Name(name) if name == "open" => at += self.open(rest)?,
-                Token::Name(name) if name == "os" => at += system(rest)?,
+                Token::Name(name) if name == "os" => at += self.system(rest)?,
+                Token::Name(name) if name == "Path" && self.bound.contains(name) => at += self.path(rest)?,
+                Token::Name(name) if self.packages.contains(name) => at += package(rest)?,
                 Token::Name(name) if name == "sys" && rest.get(1) == Some(&Token::Name("path".into())) => {
                     at += search_path(tokens.get(..at.saturating_sub(1)).unwrap_or_default(), rest)?;
                 }
@@ -137,12 +160,38 @@ impl Reader {
         }
     }
 
+    /// Names under which packages are imported anywhere: a loop may come to one of them again.
+    fn note_packages(&mut self, tokens: &[Token]) {
+        for window in tokens.windows(3) {
+            if let [Token::Name(package), Token::Name(keyword), Token::Name(name)] = window
+                && keyword == "as"
+                && (listed(PACKAGES, package) || package == "metadata")
+            {
+                self.packages.insert(name.clone());
+            }
+        }
+    }
+
     /// `import a, b`, `from a import b`; leaves how many tokens that takes.
     fn import(&mut self, keyword: &str, rest: &[Token]) -> Option<usize> {
         let end =
             rest.iter().position(|token| matches!(token, Token::Newline | Token::Other(';'))).unwrap_or(rest.len());
         let words = rest.get(..end)?;
         if keyword == "from" {
+            if let [Token::Name(module), Token::Name(import), Token::Name(name)] = words
+                && (module.as_str(), import.as_str(), name.as_str()) == ("pathlib", "import", "Path")
+            {
+                self.bound.insert(name.clone());
+                return Some(end);
+            }
+            if let [Token::Name(outer), Token::Other('.'), Token::Name(inner), Token::Name(import), Token::Name(name)] =
+                words
+                && (outer.as_str(), inner.as_str(), import.as_str()) == ("importlib", "metadata", "import")
+                && name == "version"
+            {
+                self.bound.insert(name.clone());
+                return Some(end);
+            }
             let [Token::Name(module), Token::Name(import), names @ ..] = words else {
                 return None;
             };
@@ -160,10 +209,34 @@ impl Reader {
             }
             return Some(end);
         }
+        match words {
+            // The names behind it are on the list of attributes, or not known.
+            [Token::Name(outer), Token::Other('.'), Token::Name(inner), alias @ ..]
+                if outer == "importlib" && inner == "metadata" =>
+            {
+                let name = match alias {
+                    [] => outer,
+                    [Token::Name(keyword), Token::Name(name)] if keyword == "as" && !is_dangerous(name) => name,
+                    _ => return None,
+                };
+                self.packages.insert(name.clone());
+                return Some(end);
+            }
+            [Token::Name(package), Token::Name(keyword), Token::Name(name)]
+                if keyword == "as" && listed(PACKAGES, package) && !is_dangerous(name) =>
+            {
+                self.packages.insert(name.clone());
+                return Some(end);
+            }
+            _ => {}
+        }
         for word in words {
             match word {
                 Token::Name(module) if listed(MODULES, module) => {
                     self.bound.insert(module.clone());
+                }
+                Token::Name(package) if listed(PACKAGES, package) => {
+                    self.packages.insert(package.clone());
                 }
                 // Its names are looked at where they stand.
                 Token::Name(module) if module == "os" => {}
@@ -207,6 +280,65 @@ impl Reader {
             self.found.writes.push(path.clone());
         }
         Some(end.saturating_add(1))
+    }
+
+    /// `.getcwd`, `.path.join`, `.path.exists('file')` behind `os`; leaves how many tokens that takes.
+    fn system(&mut self, rest: &[Token]) -> Option<usize> {
+        match rest {
+            [
+                Token::Other('.'),
+                Token::Name(path),
+                Token::Other('.'),
+                Token::Name(function),
+                Token::Other('('),
+                Token::Text(name),
+                Token::Other(')'),
+                ..,
+            ] if path == "path" && listed(SYSTEM_LOOKS, function) => {
+                self.found.reads.push(name.clone());
+                Some(7)
+            }
+            [Token::Other('.'), Token::Name(path), Token::Other('.'), Token::Name(function), ..] if path == "path" => {
+                listed(SYSTEM_PATHS, function).then_some(4)
+            }
+            [
+                Token::Other('.'),
+                Token::Name(name),
+                Token::Other('('),
+                Token::Text(directory),
+                Token::Other(')'),
+                ..,
+            ] if name == "listdir" => {
+                self.found.reads.push(directory.clone());
+                Some(5)
+            }
+            [Token::Other('.'), Token::Name(name), Token::Other('('), Token::Other(')'), ..] if name == "listdir" => {
+                self.found.reads.push(".".to_owned());
+                Some(4)
+            }
+            [Token::Other('.'), Token::Name(name), ..] => listed(SYSTEM, name).then_some(2),
+            _ => None,
+        }
+    }
+
+    /// `('file').read_text()` behind `Path`; leaves how many tokens that takes.
+    fn path(&mut self, rest: &[Token]) -> Option<usize> {
+        match rest {
+            [
+                Token::Other('('),
+                Token::Text(name),
+                Token::Other(')'),
+                Token::Other('.'),
+                Token::Name(function),
+                Token::Other('('),
+                Token::Other(')'),
+                ..,
+            ] if listed(PATH_LOOKS, function) => {
+                self.found.reads.push(name.clone());
+                Some(7)
+            }
+            _ => None,
+        }
     }
 
     fn tokens(&mut self, code: &str, depth: usize) -> Option<Vec<Token>> {
@@ -279,6 +411,14 @@ impl Reader {
             if code.contains(['{', '\\']) {
                 return None;
             }
+            // The version of whatever it is.
+            if code
+                .strip_suffix(".__version__")
+                .is_some_and(|name| name.bytes().all(|byte| byte.is_ascii_alphanumeric()))
+            {
+                rest = body.get(end + 1..)?;
+                continue;
+            }
             // Names are bound by the code around, which is read later: they are checked there.
             for name in code.split(|character: char| !(character.is_ascii_alphanumeric() || character == '_')) {
                 let harmless = !name.starts_with("__") && !is_dangerous(name);
@@ -304,13 +444,15 @@ impl Reader {
     }
 }
 
-/// `.getcwd`, `.path.join` behind `os`; leaves how many tokens that takes.
-fn system(rest: &[Token]) -> Option<usize> {
+/// `.__version__`, `.cuda.is_available` behind a package; leaves how many tokens that takes.
+fn package(rest: &[Token]) -> Option<usize> {
     match rest {
-        [Token::Other('.'), Token::Name(path), Token::Other('.'), Token::Name(function), ..] if path == "path" => {
-            listed(SYSTEM_PATHS, function).then_some(4)
+        [Token::Other('.'), Token::Name(part), Token::Other('.'), Token::Name(name), ..]
+            if matches!(part.as_str(), "cuda" | "version" | "metadata") =>
+        {
+            listed(PACKAGE_PARTS, name).then_some(4)
         }
-        [Token::Other('.'), Token::Name(name), ..] => listed(SYSTEM, name).then_some(2),
+        [Token::Other('.'), Token::Name(name), ..] => listed(PACKAGE_PARTS, name).then_some(2),
         _ => None,
     }
 }

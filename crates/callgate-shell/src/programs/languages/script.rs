@@ -37,13 +37,16 @@ const NODE: Language = Language {
     name: "node",
     names: "console JSON Math Object Array String Number Boolean Date parseInt parseFloat isNaN \
         process true false null undefined NaN Infinity new typeof const let var if else for of \
-        in return BigInt Set Map",
+        in return BigInt Set Map os path",
     attributes: "log error table parse stringify keys values entries length map filter forEach join \
         split slice sort reverse includes indexOf toString toFixed toUpperCase toLowerCase \
         trim padStart padEnd repeat replace concat push pop reduce find some every isArray \
         from floor ceil round max min random PI sqrt pow abs now toISOString getTime \
         getFullYear version versions node platform arch name scripts dependencies \
-        devDependencies main type workspaces has get size add set",
+        devDependencies main type workspaces has get size add set cpus totalmem freemem hostname \
+        release EOL basename dirname extname relative sep normalize isAbsolute flat flatMap at \
+        startsWith endsWith match matchAll fromEntries assign sign trunc log2 log10 MAX_SAFE_INTEGER \
+        toLocaleString getMonth getDate getDay getHours toJSON charCodeAt codePointAt fill",
     plain_quotes: &['\'', '"'],
     code_quotes: &[('`', "${")],
     variables: Variables::Declared,
@@ -132,6 +135,12 @@ fn harmless(code: &str, language: &Language, found: &mut Found) -> Option<()> {
                     before = ')';
                     continue;
                 }
+                // The name of a member: `{name: value}`.
+                if language.name == "node" && matches!(before, '{' | ',') && follows(&cursor, ":") {
+                    (!listed(NEVER_DECLARED, &name)).then_some(())?;
+                    before = 'n';
+                    continue;
+                }
                 let behind_dot = before == '.' && language.name != "php";
                 let declares = match language.variables {
                     Variables::Declared => before == 'd' || follows(&cursor, "=>"),
@@ -204,7 +213,13 @@ fn required(cursor: &mut Cursor, found: &mut Found) -> Option<()> {
         found.reads.push(module);
         return cursor.take_if(')').then_some(());
     }
-    if !matches!(module.as_str(), "fs" | "node:fs") || !cursor.take_if(')') {
+    if !cursor.take_if(')') {
+        return None;
+    }
+    if matches!(module.as_str(), "os" | "node:os" | "path" | "node:path") {
+        return cursor.starts_with(".").then_some(());
+    }
+    if !matches!(module.as_str(), "fs" | "node:fs") {
         return None;
     }
     let method = ".readFileSync";

@@ -212,7 +212,9 @@ pub(super) fn judge(statement: &[Token], dialect: Dialect, found: &mut Found) {
         "SHOW" | "USE" | "BEGIN" | "START" | "COMMIT" | "END" | "ROLLBACK" | "SAVEPOINT" | "RELEASE" | "CHECKPOINT"
         | "DETACH" | "HELP" | "STATUS" | "SUMMARIZE" | "GO" => {
             // Some databases need no semicolon, and have blocks of code between these words.
-            changes_inside(statement, found);
+            // `SHOW CREATE TABLE t` shows how it was made.
+            let shows = matches!(statement, [Token::Word(show), Token::Word(create), ..] if show == "SHOW" && create == "CREATE");
+            changes_inside(if shows { statement.get(2..).unwrap_or_default() } else { statement }, found);
             if statement.len() > 6 {
                 found.doubt("an SQL statement is not understood");
             }

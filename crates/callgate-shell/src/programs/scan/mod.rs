@@ -39,6 +39,8 @@ pub(in crate::programs) struct Scan<'t> {
     pub(in crate::programs) operands: Vec<Cow<'t, Word>>,
     /// What was not understood.
     pub(in crate::programs) doubts: Vec<String>,
+    /// Options may have been given that are not seen; none of them does any harm, but what comes out may differ.
+    pub(in crate::programs) unseen_options: bool,
     /// An option ends the program.
     pub(in crate::programs) ended: bool,
     /// The subcommand is not known, so nothing behind it is.
@@ -131,6 +133,7 @@ pub(in crate::programs) fn scan_as<'t>(
             forms: Vec::new(),
             operands: Vec::new(),
             doubts: Vec::new(),
+            unseen_options: false,
             ended: false,
             lost: false,
         },
@@ -199,6 +202,7 @@ impl<'t> Scanner<'t> {
                 Word::Known(text) => self.known(word, text),
                 Word::Partly { prefix, why, many } => self.partly(word, prefix, why, *many),
                 Word::Glob(pattern) if self.text_option(&literal_prefix(pattern)) => {}
+                Word::Glob(pattern) if self.starts_with_number(pattern) => self.operand(Cow::Borrowed(word)),
                 Word::Glob(pattern) => {
                     self.perhaps_names(&literal_prefix(pattern), pattern);
                     self.operand(Cow::Borrowed(word));

@@ -237,6 +237,10 @@ impl<'t> Scanner<'t> {
         if self.found.levels.iter().any(|level| level.options_any) && self.any_option(&name, value) {
             return;
         }
+        if self.found.level().is_some_and(|level| level.options_harmless) {
+            self.found.unseen_options = true;
+            return;
+        }
         self.doubt(|program| format!("option {name} of {program} is not known"));
     }
 

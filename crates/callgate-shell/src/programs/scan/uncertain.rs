@@ -4,7 +4,7 @@ use super::Scanner;
 use super::options::Abbreviation;
 use crate::effect::Action;
 use crate::programs::table::{Atom, EffectForm, Level, Role, RoleKind, Style, Values};
-use crate::word::Word;
+use crate::word::{DIGITS, INTEGER, Word, with_some_numbers};
 use std::borrow::Cow;
 
 impl<'t> Scanner<'t> {
@@ -52,11 +52,34 @@ impl<'t> Scanner<'t> {
                 return self.give(level, form, name, Some(value(rest)));
             }
         }
+        if !many && !self.options_matter() {
+            self.found.unseen_options = true;
+            return;
+        }
         self.doubt(|program| format!("{shown} may be any option of {program}"));
     }
 
     /// `--include=*.c` without quotes: whatever files are called so, they are this option with some text.
     pub(super) fn text_option(&mut self, prefix: &str) -> bool {
+        // `-DNAME*`, where the table has `-D*`.
+        if let Some((level, form, _)) = self.at_front(prefix)
+            && form.names.iter().all(|name| name.starts_with('-') && !name.ends_with("NUMBER"))
+            && (&form.effects, form.ends, form.tree, form.rest) == (&Vec::new(), false, false, false)
+        {
+            let value = match &form.values {
+                Values::None => Some(None),
+                Values::Optional(role) if role.kind == RoleKind::Text => Some(Some("names of files")),
+                Values::Words(roles) if matches!(roles.as_slice(), [role] if role.kind == RoleKind::Text) => {
+                    Some(Some("names of files"))
+                }
+                _ => None,
+            };
+            if let Some(value) = value {
+                let value = value.map(|why| Word::Unknown { why: why.to_owned(), many: false });
+                self.give(level, form, prefix.to_owned(), value);
+                return true;
+            }
+        }
         let Some((name, _)) = prefix.split_once('=').filter(|(name, _)| name.starts_with("--")) else {
             return false;
         };
@@ -73,6 +96,19 @@ impl<'t> Scanner<'t> {
             self.give(level, form, name.to_owned(), Some(value));
         }
         text
+    }
+
+    /// Whether a word starts with a number, which the program does not take for an option even if it is below zero.
+    pub(super) fn starts_with_number(&self, pattern: &str) -> bool {
+        let is_number = pattern.starts_with(DIGITS) || pattern.starts_with(INTEGER);
+        let takes_numbers = |name: &str| {
+            let body = name.trim_start_matches('-');
+            body.starts_with("NUMBER") || body.starts_with(|first: char| first.is_ascii_digit())
+        };
+        let text = with_some_numbers(pattern);
+        is_number
+            && text.is_some_and(|text| text.get(1..).is_some_and(|rest| !rest.starts_with('-')))
+            && !self.forms().any(|(_, form)| form.names.iter().any(|name| takes_numbers(name)))
     }
 
     /// File names that a program may take for options.

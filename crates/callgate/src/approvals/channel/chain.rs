@@ -142,12 +142,15 @@ impl Approver for AllAgree {
         let same = agreed.windows(2).all(|pair| matches!(pair, [one, other] if one.proposal == other.proposal));
         let decision =
             if for_session && same { ApprovalDecision::ApprovedForSession } else { ApprovalDecision::Approved };
+        let always = agreed.first().and_then(|answer| answer.always);
+        let all_always = agreed.iter().all(|answer| answer.always == always);
         let joined = |texts: Vec<String>| (!texts.is_empty()).then(|| texts.join("; "));
         Ok(Answer {
             decision,
             reason: joined(agreed.iter().filter_map(|answer| answer.reason.clone()).collect()),
             by: joined(agreed.iter().filter_map(|answer| answer.by.clone()).collect()),
             proposal: agreed.first().and_then(|answer| answer.proposal).filter(|_| for_session && same),
+            always: always.filter(|_| all_always),
         })
     }
 }

@@ -25,6 +25,9 @@ pub fn read_reply(text: &[u8], question: &Question) -> Result<Answer, AskError> 
     {
         return Err(unusable("it answers another question".into()));
     }
+    if fields.contains_key("always") {
+        return Err(unusable("it cannot say `always`".into()));
+    }
     let answer: Answer = serde_json::from_value(value).map_err(|error| unusable(error.to_string()))?;
     match answer.proposal {
         Some(index) if index >= question.proposals.len() => Err(unusable("there is no such proposal".into())),

@@ -48,10 +48,11 @@ impl TerminalApprover {
         TerminalApprover::default()
     }
 
-    /// Offers "always" too. The function writes the rule and says where, or why no rule can help.
+    /// Offers "always" too. The function says where the rule would be written, or why no rule can help. Here nothing is written: that is
+    /// for whoever asked, once the yes is recorded ([`Approvals::always`](crate::approvals::Approvals::always)).
     #[must_use]
-    pub fn always(mut self, write: impl Fn(&Proposal) -> Result<String, String> + Send + Sync + 'static) -> Self {
-        self.always = Some(Arc::new(write));
+    pub fn always(mut self, place: impl Fn(&Proposal) -> Result<String, String> + Send + Sync + 'static) -> Self {
+        self.always = Some(Arc::new(place));
         self
     }
 
@@ -91,8 +92,7 @@ impl TerminalApprover {
         let line = line.trim();
         let (choice, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         let reason = Some(rest.trim().to_owned()).filter(|reason| !reason.is_empty());
-        let answer =
-            |decision| Answer { decision, reason: reason.clone(), by: Some("terminal".into()), proposal: None };
+        let answer = |decision| Answer { reason: reason.clone(), by: Some("terminal".into()), ..Answer::new(decision) };
         let proposal = |number: &str| {
             let index = number.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
             index.and_then(|index| question.proposals.get(index).map(|proposal| (index, proposal)))
@@ -113,12 +113,13 @@ impl TerminalApprover {
                     let decision = ApprovalDecision::ApprovedForSession;
                     return Ok(Answer { proposal: Some(index), ..answer(decision) });
                 }
-                let (Some(always), Some((_, proposal))) = (&self.always, other.strip_prefix('a').and_then(proposal))
+                let (Some(always), Some((index, proposal))) =
+                    (&self.always, other.strip_prefix('a').and_then(proposal))
                 else {
                     return Err(unclear);
                 };
                 let place = always(proposal).map_err(|why| format!("no rule was written: {}", visible(&why)))?;
-                let mut answer = answer(ApprovalDecision::Approved);
+                let mut answer = Answer { always: Some(index), ..answer(ApprovalDecision::Approved) };
                 answer.reason.get_or_insert(format!("always, by a rule in {place}"));
                 Ok(answer)
             }

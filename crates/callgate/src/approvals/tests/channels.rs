@@ -42,6 +42,8 @@ fn a_reply_is_a_clear_answer_or_none() {
         r#"{"decision": "approved", "reason": 7}"#,
         r#"{"decision": "approved", "id": "0000000000000000"}"#,
         r#"{"decision": "approved_for_session", "proposal": 0}"#,
+        r#"{"decision": "approved", "always": 0}"#,
+        r#"{"decision": "approved", "always": null}"#,
     ];
     for text in absurd {
         assert_eq!(decision(text), None, "{text}");

@@ -185,6 +185,9 @@ impl Store for Broken {
     fn pending(&self) -> Result<Vec<Question>, StoreError> {
         Err(StoreError::ReadOnly)
     }
+    fn unreadable(&self, _: Timestamp) -> Result<Vec<crate::store::Unreadable>, StoreError> {
+        Err(StoreError::ReadOnly)
+    }
     fn remembered(&self, _: &str) -> Result<Vec<Remembered>, StoreError> {
         Ok(vec![])
     }

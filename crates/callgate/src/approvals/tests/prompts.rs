@@ -110,14 +110,14 @@ fn session_is_only_offered_where_it_can_be_remembered() {
 }
 
 #[test]
-fn always_writes_a_rule_or_says_why_not() {
+fn always_is_said_where_a_rule_can_help_and_else_why_not() {
     let proposal = Proposal { extent: Extent::Tool("x".into()) };
     let question = Question { proposals: vec![proposal], ..question() };
     let writes = TerminalApprover::new().always(|_| Ok("callgate.yaml".into()));
     let answer = typed(&writes, &question, &["a1"]).0.unwrap();
     assert_eq!(
-        (answer.decision, answer.reason.as_deref()),
-        (ApprovalDecision::Approved, Some("always, by a rule in callgate.yaml"))
+        (answer.decision, answer.always, answer.reason.as_deref()),
+        (ApprovalDecision::Approved, Some(0), Some("always, by a rule in callgate.yaml"))
     );
     let refuses = TerminalApprover::new().always(|_| Err("a deny stands before it".into()));
     let (answer, shown) = typed(&refuses, &question, &["a1", "n"]);

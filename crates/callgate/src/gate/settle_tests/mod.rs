@@ -1,5 +1,6 @@
 //! The whole way with approvals: sessions, grants, automatic answers, and what they can never do.
 
+mod always;
 mod attacks;
 mod instead_of_ask;
 mod patience;

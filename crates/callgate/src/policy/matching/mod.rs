@@ -8,6 +8,7 @@ pub(crate) mod hosts;
 pub(crate) mod name;
 pub(crate) mod pattern;
 pub(crate) mod place;
+pub(crate) mod relate;
 pub(crate) mod table;
 pub(crate) mod tools;
 pub(crate) mod words;

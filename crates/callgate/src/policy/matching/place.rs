@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::glob::{self, Anchor, Base, Following, Glob, GlobError, Pattern, Prefix, Segment, ShellName, Subject};
+use super::glob::{self, Anchor, Base, Glob, GlobError, Segment};
+use super::relate::{Following, Pattern, Prefix, ShellName, Subject};
 use super::table::{Table, TableSections};
 use super::{Fit, Pool, Span, Text, hash, name};
 use crate::path::{Place, Rest, Zone};

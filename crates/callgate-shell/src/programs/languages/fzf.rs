@@ -1,0 +1,113 @@
+//! Key bindings of fzf: `key:action+action(argument),…`, of which some actions run commands.
+
+use super::Found;
+
+/// Actions whose argument is a command.
+const COMMANDS: [&str; 8] =
+    ["execute", "execute-silent", "execute-multi", "become", "reload", "reload-sync", "preview", "change-preview"];
+
+/// Actions whose argument is only shown, searched for, or the name of a key.
+const TEXTS: [&str; 12] = [
+    "print",
+    "put",
+    "pos",
+    "search",
+    "rebind",
+    "unbind",
+    "toggle-bind",
+    "trigger",
+    "show-preview",
+    "offset-up",
+    "offset-down",
+    "jump",
+];
+
+/// What stands for something chosen, as one shell word of which nothing is known.
+const CHOSEN: &str = "\"$callgate_chosen_line\"";
+
+pub(super) fn read(text: &str) -> Found {
+    let mut found = Found::default();
+    let mut rest = text;
+    while !rest.is_empty() {
+        match binding(rest, &mut found) {
+            Some(after) => rest = after,
+            None => {
+                found.doubt("keys that may run commands");
+                break;
+            }
+        }
+    }
+    found
+}
+
+/// One key with its actions; what is left behind them.
+fn binding<'t>(text: &'t str, found: &mut Found) -> Option<&'t str> {
+    // A key may be a colon or a comma itself.
+    let key_end = text.char_indices().skip(1).find(|(_, character)| *character == ':').map(|(at, _)| at)?;
+    let mut rest = text.get(key_end.checked_add(1)?..)?;
+    loop {
+        rest = action(rest, found)?;
+        match rest.chars().next() {
+            None => return Some(""),
+            Some('+') => rest = rest.get(1..)?,
+            Some(',') => return rest.get(1..),
+            Some(_) => return None,
+        }
+    }
+}
+
+fn action<'t>(text: &'t str, found: &mut Found) -> Option<&'t str> {
+    let is_name = |character: char| character.is_ascii_lowercase() || character.is_ascii_digit() || character == '-';
+    let (name, rest) = text.split_at(text.find(|character| !is_name(character)).unwrap_or(text.len()));
+    if name.is_empty() {
+        return None;
+    }
+    let (argument, rest) = match rest.chars().next() {
+        None | Some('+' | ',') => return Some(rest),
+        Some(':') => (rest.get(1..)?, ""),
+        Some(open) => {
+            let close = match open {
+                '(' => ')',
+                '[' => ']',
+                '{' => '}',
+                '<' => '>',
+                other if other.is_ascii_punctuation() => other,
+                _ => return None,
+            };
+            let body = rest.get(open.len_utf8()..)?;
+            let ends = |at: &usize| {
+                matches!(body.get(at.saturating_add(1)..).and_then(|rest| rest.chars().next()), None | Some('+' | ','))
+            };
+            let end = body.match_indices(close).map(|(at, _)| at).find(ends)?;
+            (body.get(..end)?, body.get(end.checked_add(1)?..)?)
+        }
+    };
+    if COMMANDS.contains(&name) || name.starts_with("transform") || name.starts_with("bg-transform") {
+        found.shell.push(command(argument)?);
+    } else if !(TEXTS.contains(&name) || name.starts_with("change-")) {
+        return None;
+    }
+    Some(rest)
+}
+
+/// A command with what is chosen put in. fzf quotes that itself, so quotes around it would open it again.
+fn command(argument: &str) -> Option<String> {
+    if !argument.contains('{') {
+        return Some(argument.to_owned());
+    }
+    if argument.contains(['\'', '"', '`', '$']) {
+        return None;
+    }
+    let mut command = String::new();
+    let mut rest = argument;
+    while let Some((before, after)) = rest.split_once('{') {
+        let (inside, after) = after.split_once('}')?;
+        // Braces of the shell hold blanks or commas; `{+}` may be many words, `{f}` is a file.
+        inside.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'q' | b'n' | b'.' | b'-')).then_some(())?;
+        command.push_str(before);
+        command.push_str(CHOSEN);
+        rest = after;
+    }
+    command.push_str(rest);
+    Some(command)
+}
