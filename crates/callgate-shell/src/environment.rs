@@ -221,6 +221,7 @@ const NAMES: &[(&str, &str)] = &[
     ("SSL_CERT_FILE", "says whom connections trust"),
     ("SSL_CERT_DIR", "says whom connections trust"),
     ("CURL_CA_BUNDLE", "says whom connections trust"),
+    ("REQUESTS_CA_BUNDLE", "says whom connections trust"),
     ("TCLLIBPATH", "names code that is loaded"),
     ("TERMCAP", "names data that is loaded"),
     ("TERMINFO_DIRS", "names data that is loaded"),
@@ -232,6 +233,43 @@ const NAMES: &[(&str, &str)] = &[
     ("LIBMYSQL_PLUGINS", "names code that is loaded"),
     ("LIBMYSQL_PLUGIN_DIR", "names code that is loaded"),
     ("XDG_DATA_DIRS", "names data that is loaded"),
+    ("ACKRC", "names a file with options of ack"),
+    ("ACK_PAGER", "names a program that is run"),
+    ("ACK_PAGER_COLOR", "names a program that is run"),
+    ("BORG_PASSCOMMAND", "is a command that borg runs"),
+    ("BORG_REMOTE_PATH", "names a program that is run"),
+    ("BORG_RSH", "is a command that borg runs"),
+    ("CDPATH", "says where `cd` goes"),
+    ("GREP", "names a program that is run"),
+    ("HTTPIE_CONFIG_DIR", "names where configuration comes from"),
+    ("LESSECHO", "names a program that is run"),
+    ("PSQL_HISTORY", "names a file that is written"),
+    ("SQLITE_HISTORY", "names a file that is written"),
+    ("MYSQL_HISTFILE", "names a file that is written"),
+    ("NODE_REPL_HISTORY", "names a file that is written"),
+    ("REDISCLI_HISTFILE", "names a file that is written"),
+    ("REDISCLI_RCFILE", "names where configuration comes from"),
+    ("RESTIC_PASSWORD_COMMAND", "is a command that restic runs"),
+    ("RESTIC_PASSWORD_FILE", "names a file that is read"),
+    ("RESTIC_REPOSITORY", "says where copies are kept"),
+    ("TAPE", "names the archive of tar, which may be on another machine"),
+    ("PINENTRY_USER_DATA", "changes how passwords are asked for"),
+    ("PASSWORD_STORE_DIR", "names where passwords are kept"),
+    ("PASSWORD_STORE_ENABLE_EXTENSIONS", "lets programs run"),
+    ("PASSWORD_STORE_EXTENSIONS_DIR", "names code that is loaded"),
+    ("SOPS_EDITOR", "names a program that is run"),
+    ("VIRTUALENVWRAPPER_HOOK_DIR", "names programs that are run"),
+    ("WATCHMAN_CONFIG_FILE", "names where configuration comes from"),
+    ("XAUTHORITY", "names a file that is read"),
+    ("XINITRC", "names a file that is run"),
+    ("PKG_CONFIG", "names a program that is run"),
+    ("PKG_CONFIG_PATH", "names files that say what is compiled in"),
+    ("NIX_PATH", "names code that is loaded"),
+    ("NIX_CONFIG", "changes what nix runs"),
+    ("NIX_REMOTE", "says where things are built"),
+    ("TMUX_TMPDIR", "says which sessions are used"),
+    ("STARSHIP_CONFIG", "names commands that are run"),
+    ("ZELLIJ_CONFIG_DIR", "names where configuration comes from"),
     ("XDG_DATA_HOME", "names data that is loaded"),
 ];
 
@@ -489,36 +527,6 @@ pub fn influence(name: &str, value: Option<&str>) -> Option<&'static str> {
     exact.or_else(family).map(|(_, what)| *what)
 }
 
-/// Whether a variable of the environment holds a secret, going by its name: `GITHUB_TOKEN`, `AWS_SECRET_ACCESS_KEY`.
-pub(crate) fn is_secret(name: &str) -> bool {
-    if name.bytes().any(|byte| byte.is_ascii_lowercase()) {
-        return false;
-    }
-    let mut parts = name.split('_').peekable();
-    let several = name.contains('_');
-    parts.any(|part| {
-        matches!(
-            part,
-            "TOKEN"
-                | "SECRET"
-                | "SECRETS"
-                | "PASSWORD"
-                | "PASSWD"
-                | "PASSPHRASE"
-                | "CREDENTIAL"
-                | "CREDENTIALS"
-                | "APIKEY"
-                | "PAT"
-        )
-    }) || several && name.ends_with("_KEY") && !name.ends_with("PUBLIC_KEY") && !name.ends_with("HOST_KEY")
-}
-
-/// Words that people search an environment for when they look for secrets.
-pub(crate) fn looks_for_secrets(word: &str) -> bool {
-    let word = word.to_ascii_lowercase();
-    ["key", "token", "secret", "passw", "passphrase", "credential", "auth"].iter().any(|part| word.contains(part))
-}
-
 #[cfg(test)]
 mod tests {
     use super::influence;
@@ -532,6 +540,13 @@ mod tests {
             ["FOO", "LANG", "LC_ALL", "TZ", "NO_COLOR", "CI", "TERM", "RUST_LOG", "NODE_ENV", "GIT_AUTHOR_NAME", "IFS"]
         {
             assert!(influence(name, None).is_none(), "{name}");
+        }
+    }
+
+    #[test]
+    fn commands_and_archives_that_single_programs_take_from_a_variable() {
+        for name in ["GREP", "TAPE", "BORG_RSH", "RESTIC_PASSWORD_COMMAND", "CDPATH", "ACK_PAGER", "LESSECHO"] {
+            assert!(influence(name, Some("x")).is_some(), "{name}");
         }
     }
 

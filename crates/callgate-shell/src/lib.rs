@@ -26,7 +26,7 @@
 //! let analysis = analyze("f=notes; {cp,~/.ssh/id_rsa} \"$f\"", &context);
 //! let copied = analysis.commands.last().unwrap();
 //! assert_eq!(copied.words[1].known(), Some("/home/me/.ssh/id_rsa"));
-//! assert_eq!(copied.effects[1].action, Action::Read);
+//! assert!(copied.effects.iter().any(|effect| effect.action == Action::Read));
 //!
 //! // What is not certain is said.
 //! let analysis = analyze("cp a b; $(cat todo)", &context);
@@ -60,6 +60,7 @@ pub mod environment;
 pub mod evaluate;
 pub mod programs;
 pub mod risk;
+mod secret_names;
 pub mod stream;
 pub mod syntax;
 pub mod word;

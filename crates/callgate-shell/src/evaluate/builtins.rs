@@ -1,9 +1,10 @@
 //! The shell's own commands.
 
-use super::simple::{By, Call};
+use super::simple::{By, Call, DECLARATIONS};
 use super::state::{Ends, State, join};
 use super::{Evaluator, opaque, run};
 use crate::effect::{Action, CodeOrigin, Effect, Names, PathTarget, Target};
+use crate::secret_names::is_secret;
 use crate::stream::Stream;
 use crate::word::Word;
 use std::rc::Rc;
@@ -85,7 +86,8 @@ impl Evaluator<'_> {
                 for word in call.words.iter().skip(1) {
                     match word.known() {
                         Some(text) => {
-                            if let Some((alias, _)) = text.split_once('=') {
+                            if let Some((alias, meaning)) = text.split_once('=') {
+                                self.alias_meaning(meaning, call, &state);
                                 if KEYWORDS.contains(&alias) {
                                     self.doubt("an alias that changes how commands are read", call.span);
                                 }
@@ -105,6 +107,12 @@ impl Evaluator<'_> {
             _ => return Handled::NotOurs(state),
         }
         self.note(name, call);
+        if DECLARATIONS.contains(&name) && call.words.iter().any(|word| word.known() == Some("-p")) {
+            let shown = call.words.iter().skip(1).filter_map(Word::known);
+            if let Some(secret) = shown.into_iter().find(|name| is_secret(name)) {
+                self.doubt(&format!("the value of ${secret} looks like a secret"), call.span);
+            }
+        }
         let prints = matches!(name, "declare" | "typeset" | "export" | "readonly" | "set" | "alias" | "shopt");
         let dumps = matches!(name, "declare" | "typeset" | "export" | "set") && call.words.len() <= 2;
         let output = match (prints, dumps) {
@@ -118,6 +126,13 @@ impl Evaluator<'_> {
     /// Says that a builtin runs.
     fn note(&mut self, name: &str, call: &Call) {
         self.add(call.slot, run(name, CodeOrigin::Known, "builtin"));
+    }
+
+    /// What an alias stands for runs when its name is typed: it is walked once, as it stands.
+    fn alias_meaning(&mut self, meaning: &str, call: &Call, state: &State) {
+        let (parent, current) = (self.parent.replace(call.slot), self.current.take());
+        self.in_child(|evaluator| evaluator.source(meaning, call.span, state.clone(), &Stream::Unconnected));
+        (self.parent, self.current) = (parent, current);
     }
 
     fn runs_something(&mut self, name: &str, call: &Call, state: State) -> Handled {

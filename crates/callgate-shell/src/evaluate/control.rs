@@ -3,7 +3,7 @@
 use super::Evaluator;
 use super::state::{Ends, State, Value, join};
 use crate::stream::Stream;
-use crate::syntax::ast::{Arm, Command, CommandKind, Connector, Item, Pipeline, Script, Word};
+use crate::syntax::ast::{Argument, Arm, Command, CommandKind, Connector, Item, Pipeline, Script, Word};
 use std::rc::Rc;
 
 /// Joins what two commands print, one after the other.
@@ -34,6 +34,20 @@ fn uncertain(stream: Stream) -> Stream {
     match stream {
         Stream::Text(text) if !text.is_empty() => Stream::Data,
         other => other,
+    }
+}
+
+/// Whether a command starts a shell by its plain name.
+pub(super) fn is_shell(command: &Command) -> bool {
+    let CommandKind::Simple { words, .. } = &command.kind else {
+        return false;
+    };
+    match words.first() {
+        Some(Argument::Word(word)) => word
+            .plain()
+            .and_then(|name| name.rsplit('/').next())
+            .is_some_and(|name| matches!(name, "sh" | "bash" | "dash" | "zsh" | "ksh" | "ash" | "mksh" | "fish")),
+        _ => false,
     }
 }
 
@@ -129,11 +143,19 @@ impl Evaluator<'_> {
         }
         let (ends, stdout) = match pipeline.commands.as_slice() {
             [] => (Ends::Either(state), Stream::Text(String::new())),
-            [only] => self.command(only, state, stdin),
+            [only] => {
+                if pipeline.negated && is_shell(only) {
+                    self.doubt("a shell of which only the failure counts", &only.span);
+                }
+                self.command(only, state, stdin)
+            }
             several => {
                 self.flags.pipe = true;
                 let mut stream = stdin.clone();
-                for command in several {
+                for (place, command) in several.iter().enumerate() {
+                    if place > 0 && is_shell(command) && matches!(&stream, Stream::Text(text) if !text.is_empty()) {
+                        self.doubt("text is piped into a shell", &command.span);
+                    }
                     let (_, output) = self.in_child(|evaluator| evaluator.command(command, state.clone(), &stream));
                     stream = match output {
                         Stream::Text(_) | Stream::Names(_) if command.pipes_errors => Stream::Data,
@@ -220,6 +242,9 @@ impl Evaluator<'_> {
             }
             CommandKind::Coprocess { name, body } => {
                 self.flags.background = true;
+                if is_shell(body) {
+                    self.doubt("a shell that is talked to through its descriptors", &body.span);
+                }
                 self.in_child(|evaluator| evaluator.command(body, state.clone(), &Stream::Unknown));
                 state.set(name, Value::unknown("descriptors of a coprocess"));
                 (Ends::Either(state), Stream::Unknown)

@@ -9,6 +9,7 @@ mod declarations;
 mod directories;
 mod expand;
 mod loops;
+mod losses;
 mod nested;
 mod parameters;
 mod patterns;
@@ -34,7 +35,7 @@ use serde::Serialize;
 pub use shell_state::ShellState;
 use state::State;
 use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -181,6 +182,9 @@ pub fn analyze_with_input(source: &str, context: &Context, input: &Stream) -> An
         if uncertain { expected(after, before, source, context, input) } else { after }
     });
     evaluator.run_traps();
+    if context.state.is_none() {
+        evaluator.walk_uncalled_functions();
+    }
     evaluator.finish(after)
 }
 
@@ -235,6 +239,8 @@ struct Evaluator<'c> {
     may_have_ended: bool,
     /// The directories that `cd` goes to, if it is taken to succeed.
     entered: Option<Vec<String>>,
+    /// The functions that were called.
+    called: BTreeSet<String>,
     /// Every function ever defined.
     functions: BTreeMap<String, Vec<Rc<Command>>>,
 }
@@ -265,6 +271,7 @@ impl<'c> Evaluator<'c> {
             lost: None,
             may_have_ended: false,
             entered: None,
+            called: BTreeSet::new(),
             functions: BTreeMap::new(),
         }
     }

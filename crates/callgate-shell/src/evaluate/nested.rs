@@ -160,6 +160,7 @@ impl Evaluator<'_> {
             state.set(name, Value::of_word(word));
             state.path_changed |= name == "PATH";
         }
+        self.called.insert(name.to_owned());
         self.calls.push(name.to_owned());
         self.returns.push(None);
         self.locals.push(hidden);
@@ -188,6 +189,31 @@ impl Evaluator<'_> {
             other => other,
         };
         (Ends::of(after), stdout)
+    }
+
+    /// Walks functions that nothing here calls: somebody defines them to be called, with words that are not known.
+    /// A shell that lives on remembers them instead, and judges the call.
+    pub fn walk_uncalled_functions(&mut self) {
+        let functions: Vec<(String, Vec<Rc<Command>>)> = self
+            .functions
+            .iter()
+            .filter(|(name, _)| !self.called.contains(*name))
+            .map(|(name, bodies)| (name.clone(), bodies.clone()))
+            .collect();
+        for (name, bodies) in functions {
+            for body in bodies {
+                let mut state = State::new(self.context.directory);
+                state.forget_variables("a function is called later");
+                state.positional = None;
+                self.calls.push(name.clone());
+                self.returns.push(None);
+                self.locals.push(Vec::new());
+                self.in_child(|evaluator| evaluator.command(&body, state, &Stream::Unknown));
+                self.locals.pop();
+                self.returns.pop();
+                self.calls.pop();
+            }
+        }
     }
 
     /// Walks the code of traps: it runs at some later time, in some later state.

@@ -5,7 +5,7 @@ use super::expand::Fields;
 use super::patterns::{self, Step};
 use super::pieces::Piece;
 use super::state::{State, Value};
-use crate::environment::is_secret;
+use crate::secret_names::is_secret;
 use crate::stream::Stream;
 use crate::syntax::ast::{Index, Operator, Parameter, Part, TestKind};
 use std::rc::Rc;
@@ -90,6 +90,13 @@ impl Evaluator<'_> {
     pub fn parameter(&mut self, parameter: &Parameter, state: &mut State, quoted: bool, fields: &mut Fields) {
         if is_secret(&parameter.name) && !parameter.length && !state.variables.contains_key(&*parameter.name) {
             self.doubt(&format!("the value of ${} looks like a secret", parameter.name), &parameter.span);
+        }
+        if parameter.indirect
+            && let Value::Text(name) = self.lookup(&parameter.name, state)
+            && is_secret(&name)
+            && !state.variables.contains_key(&*name)
+        {
+            self.doubt(&format!("the value of ${name} looks like a secret"), &parameter.span);
         }
         if parameter.operator == Operator::Names {
             return unknown_list(fields, "names of variables");

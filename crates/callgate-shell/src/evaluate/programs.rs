@@ -1,11 +1,12 @@
 //! Programs: finding out which one a word names, and asking its table.
 
+use super::losses::copies_nothing;
 use super::simple::Call;
 use super::state::{Ends, State};
 use super::{Evaluator, opaque, run};
-use crate::effect::{CodeOrigin, Mark};
-use crate::environment::looks_for_secrets;
+use crate::effect::{Action, CodeOrigin, Effect, Mark};
 use crate::programs::{Invocation, Nested, NestedBody};
+use crate::secret_names::looks_for_secrets;
 use crate::stream::Stream;
 use crate::word::Word;
 use std::borrow::Cow;
@@ -62,6 +63,15 @@ fn is_loader(base: &str) -> bool {
     base == "ld.so" || base.starts_with("ld-") && base.contains(".so")
 }
 
+/// `ps e`, `ps auxe`, `ps -E`. An unknown word may be a number as well as letters, and is taken for one.
+fn shows_environments(words: &[Word]) -> bool {
+    let letters = |word: &str| word.bytes().all(|byte| byte.is_ascii_alphabetic());
+    let bundle = words.get(1).and_then(Word::known).is_some_and(|word| letters(word) && word.contains('e'));
+    bundle
+        || words.iter().skip(2).any(|word| word.known() == Some("e"))
+        || words.iter().any(|word| word.known() == Some("-E"))
+}
+
 impl Evaluator<'_> {
     /// A program in each of the directories this may be.
     pub fn program(&mut self, name: &str, call: &Call, state: State) -> (Ends, Stream) {
@@ -96,6 +106,12 @@ impl Evaluator<'_> {
             && let Some(first) = words.to_mut().first_mut()
         {
             *first = Word::Known(bare.to_string());
+        }
+        if bare == "ps" && shows_environments(call.words) {
+            self.add(call.slot, opaque("the environment of other processes is shown", "ps"));
+        }
+        if copies_nothing(call.words, call.stdin) {
+            self.add(call.slot, opaque("what is in the file is lost", "nothing is copied over it"));
         }
         let mut stdout: Option<Stream> = None;
         let mut first_effects = Vec::new();
@@ -136,6 +152,12 @@ impl Evaluator<'_> {
                 && call.words.iter().skip(1).filter_map(Word::known).any(looks_for_secrets)
             {
                 self.add(slot, opaque("this looks for secrets in the environment", "standard input"));
+            }
+            let keeps = |effect: &Effect| matches!(effect.action, Action::Write | Action::Send | Action::Connect);
+            if matches!(call.stdin, Stream::Environment)
+                && self.commands.get(slot).is_some_and(|entry| entry.effects.iter().any(keeps))
+            {
+                self.add(slot, opaque("the environment, with the secrets in it, goes somewhere", "standard input"));
             }
             let mut output = match bare.as_ref() {
                 "env" | "printenv" if reading.nested.is_empty() => Stream::Environment,

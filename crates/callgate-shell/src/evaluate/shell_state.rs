@@ -4,7 +4,7 @@
 //! the shell would run for such a name is then not what a table says, and is not understood.
 
 use super::state::{Directories, Options, State, Value, Variable};
-use crate::environment::is_secret;
+use crate::secret_names::is_secret;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;

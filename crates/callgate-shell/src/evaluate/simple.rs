@@ -1,12 +1,13 @@
 //! Simple commands: their words, assignments and redirections, and who runs them.
 
 use super::builtins::Handled;
+use super::losses::{copies_a_device, never_ends, prints_nothing};
 use super::state::{Ends, State, Value};
 use super::{Evaluator, opaque, run};
 use crate::effect::{Action, CodeOrigin, Effect, Mark};
 use crate::environment::influence;
 use crate::stream::Stream;
-use crate::syntax::ast::{Argument, AssignedValue, Assignment, Command, Part, Span, Word as Source};
+use crate::syntax::ast::{Argument, AssignedValue, Assignment, Command, Part, RedirectionKind, Span, Word as Source};
 use crate::word::Word;
 use std::rc::Rc;
 
@@ -52,6 +53,20 @@ impl Evaluator<'_> {
         let slot = self.reserve(state.directory(), &command.span);
         let outer = self.current.replace(slot);
 
+        if let Some(Argument::Word(name)) = arguments.first()
+            && self.alternatives(name).is_some()
+        {
+            self.doubt("the name of the program comes out of braces", &command.span);
+        }
+        if super::control::is_shell(command)
+            && command.redirections.iter().any(|other| match &other.kind {
+                RedirectionKind::HereString(_) => true,
+                RedirectionKind::Read(source) => matches!(source.parts.as_slice(), [Part::Process { .. }]),
+                _ => false,
+            })
+        {
+            self.doubt("text is handed to a shell", &command.span);
+        }
         let (words, arrays) = self.arguments(arguments, &mut state);
         let bytes: usize = words.iter().map(|word| word.known().map_or(0, str::len)).sum();
         self.spend(words.len(), bytes, &command.span);
@@ -61,12 +76,6 @@ impl Evaluator<'_> {
             None if state.input_changed => &Stream::Unknown,
             None => stdin,
         };
-        // Nothing is written into the file: it is cut to nothing.
-        if matches!(words.as_slice(), [])
-            || matches!(words.as_slice(), [Word::Known(name)] if name == ":" || name == "true")
-        {
-            self.cuts_files(slot);
-        }
         let result = if words.is_empty() && arguments.is_empty() {
             self.assign_all(assignments, slot, &mut state);
             let reads = !command.redirections.is_empty();
@@ -88,6 +97,15 @@ impl Evaluator<'_> {
             }
             outcome
         };
+        // Nothing is written into the file: it is cut to nothing.
+        if prints_nothing(&words, &result.1) {
+            self.cuts_files(slot);
+        }
+        if result.1 == Stream::Environment
+            && self.commands.get(slot).is_some_and(|entry| entry.effects.iter().any(writes_by_redirection))
+        {
+            self.doubt("the environment, with the secrets in it, is written to a file", &command.span);
+        }
         if let Some(entry) = self.commands.get_mut(slot) {
             entry.words = words;
         }
@@ -378,41 +396,6 @@ impl Evaluator<'_> {
     pub fn forgotten(&self, mut state: State) -> State {
         state.forget_variables("something not understood may have changed it");
         state
-    }
-}
-
-/// Devices that can be read for ever.
-const ENDLESS_DEVICES: [&str; 4] = ["/dev/zero", "/dev/urandom", "/dev/random", "/dev/full"];
-
-/// Whether a program copies something that has no end.
-fn never_ends(words: &[Word]) -> bool {
-    const COPY: [&str; 14] =
-        ["cat", "tac", "nl", "rev", "tr", "pv", "base64", "base32", "gzip", "xz", "bzip2", "zstd", "strings", "tee"];
-    let names = |wanted: &[&str]| {
-        let mut texts = words.iter().filter_map(Word::known);
-        texts.any(|text| wanted.contains(&text))
-    };
-    match words.first().and_then(Word::known).and_then(|name| name.rsplit('/').next()) {
-        Some("yes") => true,
-        Some("seq") => names(&["inf", "infinity", "Inf"]),
-        Some("nohup" | "nice" | "setsid" | "stdbuf") => never_ends(words.get(1..).unwrap_or(&[])),
-        Some(name) if COPY.contains(&name) => names(&ENDLESS_DEVICES),
-        _ => false,
-    }
-}
-
-/// `dd if=/dev/zero of=x` without a count, `cp /dev/zero x`.
-fn copies_a_device(words: &[Word]) -> bool {
-    let texts = || words.iter().skip(1).filter_map(Word::known);
-    let device = |text: &str| ENDLESS_DEVICES.contains(&text);
-    match words.first().and_then(Word::known) {
-        Some("dd") => {
-            texts().any(|text| text.strip_prefix("if=").is_some_and(device))
-                && texts().any(|text| text.starts_with("of="))
-                && !texts().any(|text| text.starts_with("count="))
-        }
-        Some("cp" | "install" | "rsync") => texts().any(device),
-        _ => false,
     }
 }
 

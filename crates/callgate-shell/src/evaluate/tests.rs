@@ -350,3 +350,75 @@ fn a_word_between_quotes_is_one_word() {
     assert_eq!(effects("today=$(date +%F); grep \"$today\" log"), ["read /work/log"]);
     assert!(effects("cat .env$(wc -l < a)").contains(&"read glob /work/.env*".to_owned()));
 }
+
+#[test]
+fn shells_that_are_started_in_odd_ways() {
+    let cases = [
+        ("sh -c date", false),
+        ("! sh -c date", true),
+        ("! grep -q a b", false),
+        ("coproc sh -c date", true),
+        ("echo date | sh", true),
+        ("printf date | /bin/bash -s", true),
+        ("sh <<< date", true),
+        ("bash < <(echo date)", true),
+        ("bash <<'E'\ndate\nE", false),
+        ("{sh,-c,date}", true),
+        ("{,sh,-c,date}", true),
+        ("echo {a,b}", false),
+    ];
+    for (source, unclear) in cases {
+        assert_eq!(partial(&analysis(source)), unclear, "{source}");
+    }
+}
+
+#[test]
+fn what_a_name_will_stand_for_is_looked_at_when_it_is_defined() {
+    assert!(effects("alias x='cat /etc/shadow'").contains(&"read /etc/shadow".to_owned()));
+    assert!(effects("alias ll='ls -l /a'").contains(&"list /a".to_owned()));
+    assert!(effects("ls() { cat /etc/shadow; }").contains(&"read /etc/shadow".to_owned()));
+    assert!(partial(&analysis("f() { cat \"$1\"; }")));
+    assert_eq!(effects("f() { cat \"$1\"; }; f a"), ["read /work/a"]);
+    assert!(partial(&analysis("CDPATH=/ cd etc; cat shadow")));
+}
+
+#[test]
+fn files_that_are_emptied() {
+    for source in [": > a", "true > a", "> a", "cat /dev/null > a", "echo -n > a", "printf '' > a"] {
+        assert_eq!(effects(source), ["delete /work/a"], "{source}");
+    }
+    for source in ["cp /dev/null a", "tee a < /dev/null", "dd if=/dev/null of=a", "find . -exec cp /dev/null {} \\;"] {
+        assert!(partial(&analysis(source)), "{source}");
+    }
+    assert_eq!(effects("echo > a"), ["write /work/a"]);
+    assert_eq!(effects("exec > a"), ["write /work/a"]);
+}
+
+#[test]
+fn the_environment_holds_secrets() {
+    let cases = [
+        ("env", false),
+        ("env | sort", false),
+        ("env | grep LANG", false),
+        ("env | grep -i pass", true),
+        ("env | grep AWS", true),
+        ("env > a", true),
+        ("env | tee a", true),
+        ("export -p > a", true),
+        ("declare -p API_KEY", true),
+        ("declare -p x", false),
+        ("x=API_KEY; echo ${!x}", true),
+        ("echo $DATABASE_URL", true),
+        ("echo $DB_PASS $PWD", true),
+        ("echo $PWD $OLDPWD", false),
+        ("ps auxe", true),
+        ("ps -E", true),
+        ("ps aux", false),
+        ("ps -ef", false),
+        ("ps -p $pid", false),
+        ("ps -C node -u peter", false),
+    ];
+    for (source, unclear) in cases {
+        assert_eq!(partial(&analysis(source)), unclear, "{source}");
+    }
+}

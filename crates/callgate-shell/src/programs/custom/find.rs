@@ -8,6 +8,7 @@ use crate::programs::read::names_below;
 use crate::programs::scan::is_many;
 use crate::programs::table::{OptionForm, RoleKind, Table, Values};
 use crate::programs::{Nested, NestedBody};
+use crate::secret_names::looks_for_secrets;
 use crate::stream::Stream;
 use crate::word::Word;
 
@@ -194,6 +195,13 @@ impl<'e> Expression<'e, '_, '_> {
 
     /// Whoever looks for one certain name wants that file: a policy may care which.
     fn looks_for(&mut self, wanted: &str, name: &str) {
+        if wanted.contains('*') && aims_at_secrets(wanted) {
+            // What the wildcard stands for may be nothing, or anything: `.env*`, `*.pem`.
+            for filling in ["", "x"] {
+                self.looks_for(&wanted.replace('*', filling), name);
+            }
+            return;
+        }
         if wanted.is_empty() || wanted.contains(['*', '?', '[', '\\', '/']) {
             return;
         }
@@ -252,4 +260,10 @@ fn command_end(words: &[Word]) -> usize {
         }
     }
     words.len()
+}
+
+/// Whether a pattern for names may be meant for files with secrets in them; a policy says which names those are.
+fn aims_at_secrets(pattern: &str) -> bool {
+    const PARTS: [&str; 10] = [".env", "id_", ".pem", ".p12", ".pfx", ".kdb", ".jks", ".ppk", ".ovpn", ".key"];
+    looks_for_secrets(pattern) || PARTS.iter().any(|part| pattern.contains(part))
 }

@@ -67,7 +67,8 @@ fn expression(line: &str, found: &mut Found) -> Option<()> {
                     } else if !listed(READS, &name) {
                         return None;
                     }
-                } else if before == '.' && matches!(name.as_str(), "constructor" | "prototype")
+                // `db.system.users` holds the hashes of passwords.
+                } else if before == '.' && matches!(name.as_str(), "constructor" | "prototype" | "system")
                     || !is_key && before != '.' && !listed(NAMES, &name)
                 {
                     return None;
@@ -106,6 +107,8 @@ fn expression(line: &str, found: &mut Found) -> Option<()> {
 fn operator(name: &str, found: &mut Found) -> Option<()> {
     match name {
         "$out" | "$merge" => found.destroys = true,
+        // Hashes of passwords.
+        "showCredentials" => return None,
         "$function" | "$where" | "$accumulator" | "mapReduce" | "mapreduce" | "eval" | "$eval" => {
             return None;
         }

@@ -23,6 +23,14 @@ const DESTROYS: &str = "DEL UNLINK GETDEL FLUSHALL FLUSHDB HDEL LPOP RPOP BLPOP 
     ZREM ZPOPMIN ZPOPMAX BZPOPMIN BZPOPMAX ZMPOP ZREMRANGEBYSCORE ZREMRANGEBYRANK \
     ZREMRANGEBYLEX XDEL XTRIM RENAME RENAMENX MOVE SWAPDB SHUTDOWN";
 
+/// Whether a setting, or a pattern that may mean several, is among those that hold passwords.
+fn holds_password(setting: &str) -> bool {
+    const SETTINGS: [&str; 4] = ["REQUIREPASS", "MASTERAUTH", "MASTERUSER", "TLS-KEY-FILE-PASS"];
+    let front = setting.split(['*', '?', '[']).next().unwrap_or_default();
+    SETTINGS.iter().any(|name| *name == setting || front.len() < setting.len() && name.starts_with(front))
+        || setting.contains("PASS")
+}
+
 pub(super) fn read(code: &str) -> Found {
     let mut found = Found::default();
     for line in code.lines() {
@@ -32,6 +40,15 @@ pub(super) fn read(code: &str) -> Found {
         let command =
             if first.bytes().all(|byte| byte.is_ascii_digit()) { words.next().unwrap_or_default() } else { first };
         let second = words.next().unwrap_or_default();
+        let shows_passwords = match (command.as_str(), second.as_str()) {
+            ("CONFIG", "GET") => words.next().is_none_or(|setting| holds_password(&setting)),
+            ("ACL", "LIST" | "GETUSER") => true,
+            _ => false,
+        };
+        if shows_passwords {
+            found.doubt("passwords of the server are shown");
+            continue;
+        }
         let looks = match command.as_str() {
             "CONFIG" | "CLIENT" | "SLOWLOG" | "MEMORY" | "LATENCY" | "COMMAND" | "CLUSTER" | "PUBSUB" | "MODULE"
             | "ACL" => matches!(

@@ -156,6 +156,24 @@ fn dollar_quoted(cursor: &mut Cursor) -> Option<String> {
     Some(text)
 }
 
+/// Whether a statement names a table or a column in which databases keep the passwords of their users.
+fn shows_passwords(statement: &[Token]) -> bool {
+    const NAMES: [&str; 5] = ["PG_SHADOW", "PG_AUTHID", "PG_USER_MAPPING", "ROLPASSWORD", "AUTHENTICATION_STRING"];
+    let name = |token: &Token| match token {
+        Token::Word(word) | Token::Name(word) => Some(word.to_uppercase()),
+        _ => None,
+    };
+    let listed = |token: &Token| name(token).is_some_and(|name| NAMES.contains(&name.as_str()));
+    let mysql_users = |three: &[Token]| {
+        let [schema, Token::Other('.'), table] = three else { return false };
+        name(schema).as_deref() == Some("MYSQL")
+            && matches!(name(table).as_deref(), Some("USER" | "GLOBAL_PRIV" | "PASSWORD_HISTORY"))
+    };
+    let everything = statement.contains(&Token::Other('*'))
+        || statement.iter().any(|token| name(token).is_some_and(|name| name.contains("PASSWORD")));
+    statement.iter().any(listed) || everything && statement.windows(3).any(mysql_users)
+}
+
 /// Adds what one statement does.
 pub(super) fn judge(statement: &[Token], dialect: Dialect, found: &mut Found) {
     let local = matches!(dialect, Dialect::Sqlite | Dialect::Duckdb);
@@ -171,6 +189,9 @@ pub(super) fn judge(statement: &[Token], dialect: Dialect, found: &mut Found) {
         return found.doubt("an SQL statement is not understood");
     };
     functions(statement, found);
+    if shows_passwords(statement) {
+        found.doubt("hashes of passwords are looked at");
+    }
     if dialect == Dialect::Duckdb
         && after_word(statement, &["FROM", "JOIN"]).any(|token| matches!(token, Token::Text(_) | Token::Name(_)))
     {

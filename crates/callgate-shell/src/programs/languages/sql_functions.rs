@@ -42,7 +42,7 @@ const LOOKS_ABOUT_DATABASE: &str = "VERSION SQLITE_VERSION CURRENT_DATABASE CURR
     PG_TYPEOF PG_POSTMASTER_START_TIME PG_ENCODING_TO_CHAR PG_SLEEP";
 
 /// Names, and fronts of names, of functions that leave the database.
-const REACHES: [&str; 42] = [
+const REACHES: [&str; 43] = [
     "PG_READ",
     "PG_LS",
     "PG_STAT_FILE",
@@ -85,6 +85,8 @@ const REACHES: [&str; 42] = [
     "ODBC",
     "JDBC",
     "UTL_",
+    // An environment variable of the program.
+    "GETENV",
 ];
 
 /// What calling this function (in upper case) means; `None`: it is no function.

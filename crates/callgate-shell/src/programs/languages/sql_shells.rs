@@ -29,6 +29,10 @@ fn read(text: &str, dialect: Dialect) -> Found {
         found.doubt("SQL is not understood");
         return found;
     };
+    if statements.is_empty() && !text.trim().is_empty() {
+        // What looks like a comment to us may be read otherwise, and nobody runs a comment alone.
+        found.doubt("SQL that is nothing but a comment");
+    }
     for statement in &statements {
         let meta = match statement.split_last() {
             Some((Token::Meta(meta), rest)) => {
