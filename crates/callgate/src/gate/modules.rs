@@ -100,6 +100,8 @@ fn standing_in(directory: &Path, file_system: &dyn FileSystem) -> Option<String>
 mod tests {
     use super::*;
     use crate::path::file_system::fake::Fake;
+    use crate::policy::{Decision, Policy};
+    use crate::{Call, Gate};
 
     #[test]
     fn files_and_packages_with_names_of_modules_stand_in_for_them() {
@@ -115,5 +117,37 @@ mod tests {
         let package = Fake::new().directory("/w").directory("/w/email");
         assert!(standing(package.file("/w/email/__init__.py")).is_some());
         assert_eq!(standing(Fake::new()), None, "where nothing is, nothing stands in");
+    }
+
+    #[test]
+    fn python_is_asked_about_where_a_file_may_run_in_place_of_a_module() {
+        let decide = |command: &str, file_system: Fake| {
+            let gate = Gate::builder().policy(Policy::bundled("standard").unwrap()).file_system(file_system).build();
+            let call = Call::new("Bash", serde_json::json!({"command": command})).directory("/w");
+            gate.explain(&call).unwrap().ruling().decision
+        };
+        let clean = || Fake::new().file("/w/a.json").file("/w/setup.py");
+        let trapped = || clean().file("/w/json.py");
+        for command in [
+            "python3 -c 'import json; print(json.dumps(1))'",
+            "python3 -m json.tool a.json",
+            "echo '{}' | python3 -m json.tool",
+            "python3 - <<'E'\nimport json\nE",
+            "env python3 -c 'import re'",
+            "cd /w && python3 -c 'import re'",
+        ] {
+            assert_eq!(decide(command, clean()), Decision::Allow, "{command}");
+            assert_eq!(decide(command, trapped()), Decision::Ask, "{command}");
+        }
+        assert_eq!(decide("python3 -I -c 'import json'", trapped()), Decision::Allow);
+        assert_eq!(decide("python3 --version", trapped()), Decision::Allow);
+        for command in [
+            "cp a.json json.py; python3 -c 'import json'",
+            "cp -r /usr/lib/x . ; python3 -m json.tool a.json",
+            "cd $X && python3 -c 'import json'",
+            "curl -so \"$f\" http://localhost/x; python3 -c 'import json'",
+        ] {
+            assert_ne!(decide(command, clean()), Decision::Allow, "{command}");
+        }
     }
 }
