@@ -153,12 +153,14 @@ fn an_agent_without_a_dialect_names_its_shell_and_others_keep_none() {
         support::feed(world.hook("generic", &[]), &bytes).code
     };
     assert_eq!((generic(Some("1"), "alias ls='rm -rf'"), generic(Some("1"), "ls")), (0, 3));
-    assert_eq!((generic(None, "alias ls='rm -rf'"), generic(None, "ls")), (0, 0));
-    for (agent, expected) in [("cursor", Answered::Asked), ("claude", Answered::Allowed), ("qwen", Answered::Allowed)] {
+    // a shell that ends with its command: nobody defines a name there without meaning it
+    assert_eq!((generic(None, "alias ls='rm -rf'"), generic(None, "ls")), (3, 0));
+    let (allowed, asked) = (Answered::Allowed, Answered::Asked);
+    for (agent, expected) in [("cursor", (allowed, asked)), ("claude", (asked, allowed)), ("qwen", (asked, allowed))] {
         let say = |command: &str| {
             let bytes = support::payload(agent, command, "call", &world.project());
             support::answered(agent, &bytes, &support::feed(world.hook(agent, &[]), &bytes))
         };
-        assert_eq!((say("alias ls='rm -rf'"), say("ls")), (Answered::Allowed, expected), "{agent}");
+        assert_eq!((say("alias ls='rm -rf'"), say("ls")), expected, "{agent}");
     }
 }

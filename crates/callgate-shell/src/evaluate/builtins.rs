@@ -128,8 +128,12 @@ impl Evaluator<'_> {
         self.add(call.slot, run(name, CodeOrigin::Known, "builtin"));
     }
 
-    /// What an alias stands for runs when its name is typed: it is walked once, as it stands.
+    /// What an alias stands for runs when its name is typed: it is walked once, as it stands. A shell that lives on remembers the
+    /// name instead, and what is typed under it is asked about.
     fn alias_meaning(&mut self, meaning: &str, call: &Call, state: &State) {
+        if self.context.state.is_some() {
+            return;
+        }
         let (parent, current) = (self.parent.replace(call.slot), self.current.take());
         self.in_child(|evaluator| evaluator.source(meaning, call.span, state.clone(), &Stream::Unconnected));
         (self.parent, self.current) = (parent, current);
