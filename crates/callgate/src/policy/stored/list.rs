@@ -21,7 +21,15 @@ enum Place<T> {
 struct InFile<T> {
     image: Arc<Image>,
     section: Section,
-    pages: Box<[OnceLock<Box<[T]>>]>,
+    pages: Box<[Page<T>]>,
+}
+
+/// A page, once it was needed.
+#[derive(Debug, Clone)]
+struct Page<T> {
+    bytes: OnceLock<Box<[u8]>>,
+    /// All values in it, once several of them were needed together.
+    values: OnceLock<Box<[T]>>,
 }
 
 impl<T> Default for List<T> {
@@ -57,9 +65,7 @@ impl<T: Flat> List<T> {
     pub(crate) fn get(&self, number: usize) -> Option<T> {
         match &self.0 {
             Place::Memory(list) => list.get(number).copied(),
-            Place::File(file) if number < file.section.length as usize => {
-                file.page(number / per_page::<T>())?.get(number % per_page::<T>()).copied()
-            }
+            Place::File(file) if number < file.section.length as usize => file.value(number),
             Place::File(_) => None,
         }
     }
@@ -73,7 +79,7 @@ impl<T: Flat> List<T> {
             Place::File(file) => {
                 let (page, offset) = (start / per_page::<T>(), start % per_page::<T>());
                 let together = page == end.saturating_sub(1) / per_page::<T>();
-                let here = || file.page(page)?.get(offset..offset.saturating_add(end.saturating_sub(start)));
+                let here = || file.values(page)?.get(offset..offset.saturating_add(end.saturating_sub(start)));
                 match together {
                     true => Cow::Borrowed(here().unwrap_or_default()),
                     false => Cow::Owned((start..end).map_while(|number| self.get(number)).collect()),
@@ -129,19 +135,41 @@ impl<T: Flat> List<T> {
     /// The list that lies in a section of a file.
     pub(crate) fn open(image: &Arc<Image>, section: Section) -> Self {
         let count = (section.length as usize).div_ceil(per_page::<T>());
-        let pages = (0..count).map(|_| OnceLock::new()).collect();
+        let pages = (0..count).map(|_| Page { bytes: OnceLock::new(), values: OnceLock::new() }).collect();
         Self(Place::File(InFile { image: Arc::clone(image), section, pages }))
     }
 }
 
 impl<T: Flat> InFile<T> {
-    fn page(&self, number: usize) -> Option<&[T]> {
-        let slot = self.pages.get(number)?;
-        Some(slot.get_or_init(|| {
+    /// The bytes of a page, as many as it should have.
+    fn bytes(&self, number: usize) -> Option<&[u8]> {
+        let page = self.pages.get(number)?;
+        Some(page.bytes.get_or_init(|| {
             let bytes = self.image.page(self.section.first as usize, number);
-            let values: Vec<T> = bytes.chunks_exact(T::SIZE).map_while(|mut value| T::take(&mut value)).collect();
             let expected = (self.section.length as usize).saturating_sub(number.saturating_mul(per_page::<T>()));
-            if values.len() != expected.min(per_page::<T>()) {
+            if bytes.len() != expected.min(per_page::<T>()).saturating_mul(T::SIZE) {
+                self.image.damaged();
+            }
+            bytes.into_boxed_slice()
+        }))
+    }
+
+    fn value(&self, number: usize) -> Option<T> {
+        let start = (number % per_page::<T>()).saturating_mul(T::SIZE);
+        let mut bytes = self.bytes(number / per_page::<T>())?.get(start..start.saturating_add(T::SIZE))?;
+        let value = T::take(&mut bytes);
+        if value.is_none() {
+            self.image.damaged();
+        }
+        value
+    }
+
+    fn values(&self, number: usize) -> Option<&[T]> {
+        let page = self.pages.get(number)?;
+        let bytes = self.bytes(number)?;
+        Some(page.values.get_or_init(|| {
+            let values: Vec<T> = bytes.chunks_exact(T::SIZE).map_while(|mut value| T::take(&mut value)).collect();
+            if values.len() != bytes.len() / T::SIZE {
                 self.image.damaged();
             }
             values.into_boxed_slice()
