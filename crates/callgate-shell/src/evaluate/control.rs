@@ -45,6 +45,7 @@ pub(super) fn is_shell(command: &Command) -> bool {
     match words.first() {
         Some(Argument::Word(word)) => word
             .plain()
+            .filter(|name| name.ends_with("sh"))
             .and_then(|name| name.rsplit('/').next())
             .is_some_and(|name| matches!(name, "sh" | "bash" | "dash" | "zsh" | "ksh" | "ash" | "mksh" | "fish")),
         _ => false,
@@ -153,7 +154,7 @@ impl Evaluator<'_> {
                 self.flags.pipe = true;
                 let mut stream = stdin.clone();
                 for (place, command) in several.iter().enumerate() {
-                    if place > 0 && is_shell(command) && matches!(&stream, Stream::Text(text) if !text.is_empty()) {
+                    if place > 0 && matches!(&stream, Stream::Text(text) if !text.is_empty()) && is_shell(command) {
                         self.doubt("text is piped into a shell", &command.span);
                     }
                     let (_, output) = self.in_child(|evaluator| evaluator.command(command, state.clone(), &stream));

@@ -110,7 +110,7 @@ impl Evaluator<'_> {
             entry.words = words;
         }
         if let Some(entry) = self.commands.get(slot)
-            && (never_ends(&entry.words) && entry.effects.iter().any(writes_by_redirection)
+            && (entry.effects.iter().any(writes_by_redirection) && never_ends(&entry.words)
                 || copies_a_device(&entry.words))
         {
             self.doubt("output without end fills the disk", &command.span);

@@ -312,6 +312,9 @@ fn file(invocation: &Invocation<'_>, path: &str) -> Reading {
 
 /// The dynamic loader, which runs the program it is given.
 fn loader(path: &str) -> bool {
+    if !path.as_bytes().windows(3).any(|part| part == b".so") {
+        return false;
+    }
     let name = path.rsplit('/').next().unwrap_or_default();
     name == "ld.so" || (name.starts_with("ld-") && name.contains(".so"))
 }
