@@ -239,6 +239,21 @@ pub struct OptionForm {
     pub line: usize,
 }
 
+impl OptionForm {
+    /// A flag without names that does nothing: what the others are more than.
+    pub(super) const NOTHING: OptionForm = OptionForm {
+        names: Vec::new(),
+        fronts: false,
+        values: Values::None,
+        ends: false,
+        tree: false,
+        rest: false,
+        everywhere: false,
+        effects: Vec::new(),
+        line: 0,
+    };
+}
+
 /// The values of an option.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Values {

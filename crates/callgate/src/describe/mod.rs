@@ -22,7 +22,7 @@ pub mod words;
 use std::sync::Arc;
 
 use callgate_shell::ShellState;
-use callgate_shell::effect::{Coverage, Effect};
+use callgate_shell::effect::{Action, Coverage, Effect, Mark, Target};
 use callgate_shell::programs::Programs;
 use callgate_shell::word::Word;
 use serde::{Deserialize, Serialize};
@@ -167,6 +167,19 @@ pub struct Part {
     pub directory: Option<String>,
     /// What it would do.
     pub effects: Vec<PlacedEffect>,
+}
+
+impl Part {
+    /// Notes that files of the project may run something else than the words say.
+    pub(crate) fn doubt_project(&mut self, doubt: String, because: &str) {
+        let effect = Effect {
+            action: Action::Opaque,
+            target: Target::Text(doubt),
+            marks: vec![Mark::ProjectCode],
+            because: because.to_owned(),
+        };
+        self.effects.push(PlacedEffect { effect, place: None });
+    }
 }
 
 /// An effect together with where its path really lies.

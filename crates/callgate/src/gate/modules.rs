@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use callgate_shell::effect::{Action, Coverage, Effect, Mark, Names, Target};
+use callgate_shell::effect::{Action, Coverage, Effect, Names, Target};
 use callgate_shell::programs::python_may_import;
 
 use crate::describe::{Description, Part, PlacedEffect};
@@ -29,15 +29,10 @@ pub(super) fn examine(description: &mut Description, file_system: &dyn FileSyste
         };
         let Some(finding) = finding else { continue };
         doubted = true;
-        part.effects.push(PlacedEffect {
-            effect: Effect {
-                action: Action::Opaque,
-                target: Target::Text(format!("Python may run a file in place of a module: {finding}")),
-                marks: vec![Mark::ProjectCode],
-                because: "where Python looks for modules".to_owned(),
-            },
-            place: None,
-        });
+        part.doubt_project(
+            format!("Python may run a file in place of a module: {finding}"),
+            "where Python looks for modules",
+        );
     }
     if doubted {
         description.coverage = Coverage::Partial;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use callgate_shell::effect::{Action, CodeOrigin, Coverage, Effect, Mark, Target};
+use callgate_shell::effect::{Action, CodeOrigin, Coverage, Target};
 use callgate_shell::word::Word;
 
 use crate::describe::git::{self, Examination, Hardening, Reach};
@@ -28,15 +28,8 @@ pub(super) fn examine(description: &mut Description, hardening: Hardening, file_
         };
         for finding in findings {
             doubted = true;
-            part.effects.push(PlacedEffect {
-                effect: Effect {
-                    action: Action::Opaque,
-                    target: Target::Text(format!("git may run what the repository says: {finding}")),
-                    marks: vec![Mark::ProjectCode],
-                    because: "the repository's configuration".to_owned(),
-                },
-                place: None,
-            });
+            let doubt = format!("git may run what the repository says: {finding}");
+            part.doubt_project(doubt, "the repository's configuration");
         }
     }
     if doubted {

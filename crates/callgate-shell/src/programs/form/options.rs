@@ -62,17 +62,8 @@ pub(super) fn option<'a>(
 
 /// An option of which nothing but its names is known.
 fn form(names: Vec<Text>, line: usize) -> OptionForm {
-    OptionForm {
-        fronts: names.iter().any(|name| name.ends_with(['*', '=']) || name.ends_with("NUMBER")),
-        names,
-        values: Values::None,
-        ends: false,
-        tree: false,
-        rest: false,
-        everywhere: false,
-        effects: Vec::new(),
-        line,
-    }
+    let fronts = names.iter().any(|name| name.ends_with(['*', '=']) || name.ends_with("NUMBER"));
+    OptionForm { names, fronts, line, ..OptionForm::NOTHING }
 }
 
 /// The names of an option that is nothing but names. Most are, and a table is read whenever a hook needs it.

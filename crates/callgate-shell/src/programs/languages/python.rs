@@ -8,7 +8,7 @@ use super::{Found, listed};
 /// Modules from which nothing leads to files, programs or the network by the attributes below.
 const MODULES: &str = "sys json math platform string datetime time re random statistics textwrap base64 hashlib \
     itertools functools collections decimal fractions uuid calendar struct unicodedata pprint \
-    html cmath typing csv ast glob tomllib operator bisect heapq difflib binascii zlib ipaddress keyword enum colorsys";
+    html cmath typing csv ast tomllib operator bisect heapq difflib binascii zlib ipaddress keyword enum colorsys";
 
 /// Packages that many have installed: of these only the version is shown, and what `PACKAGE_PARTS` names.
 const PACKAGES: &str = "numpy pandas scipy sklearn torch torchvision torchaudio tensorflow keras jax transformers datasets \
@@ -19,7 +19,23 @@ const PACKAGES: &str = "numpy pandas scipy sklearn torch torchvision torchaudio 
     streamlit gradio spacy nltk gensim pygments markdown docutils sphinx IPython jupyter notebook twisted tornado gevent sqlite3 ssl";
 
 /// What comes with Python, beside what begins with an underscore. Those that `MODULES` names import others of them.
-const STANDARD: &str = "abc aifc annotationlib argparse array ast asynchat asyncio asyncore atexit audioop base64 bdb binascii bisect builtins     bz2 cProfile calendar cgi cgitb chunk cmath cmd code codecs codeop collections colorsys compileall compression     concurrent configparser contextlib contextvars copy copyreg crypt csv ctypes curses dataclasses datetime dbm decimal     difflib dis distutils doctest email encodings ensurepip enum errno faulthandler fcntl filecmp fileinput fnmatch     fractions ftplib functools gc genericpath getopt getpass gettext glob graphlib grp gzip hashlib heapq hmac html http     imaplib imghdr imp importlib inspect io ipaddress itertools json keyword linecache locale logging lzma mailbox mailcap     marshal math mimetypes mmap modulefinder msilib msvcrt multiprocessing netrc nis nntplib nt ntpath nturl2path numbers     opcode operator optparse os ossaudiodev pathlib pdb pickle pickletools pipes pkgutil platform plistlib poplib posix     posixpath pprint profile pstats pty pwd py_compile pyclbr pydoc pydoc_data pyexpat queue quopri random re readline     reprlib resource rlcompleter runpy sched secrets select selectors shelve shlex shutil signal site smtpd smtplib sndhdr     socket socketserver spwd sqlite3 sre_compile sre_constants sre_parse ssl stat statistics string stringprep struct     subprocess sunau symtable sys sysconfig syslog tabnanny tarfile telnetlib tempfile termios textwrap threading time     timeit tkinter token tokenize tomllib trace traceback tracemalloc tty turtle types typing unicodedata unittest urllib     uu uuid venv warnings wave weakref webbrowser winreg winsound wsgiref xdrlib xml xmlrpc zipapp zipfile zipimport zlib     zoneinfo";
+const STANDARD: &str = "\
+    abc aifc annotationlib argparse array ast asynchat asyncio asyncore atexit audioop base64 bdb binascii bisect \
+    builtins bz2 cProfile calendar cgi cgitb chunk cmath cmd code codecs codeop collections colorsys compileall \
+    compression concurrent configparser contextlib contextvars copy copyreg crypt csv ctypes curses dataclasses \
+    datetime dbm decimal difflib dis distutils doctest email encodings ensurepip enum errno faulthandler fcntl \
+    filecmp fileinput fnmatch fractions ftplib functools gc genericpath getopt getpass gettext glob graphlib grp \
+    gzip hashlib heapq hmac html http imaplib imghdr imp importlib inspect io ipaddress itertools json keyword \
+    linecache locale logging lzma mailbox mailcap marshal math mimetypes mmap modulefinder msilib msvcrt \
+    multiprocessing netrc nis nntplib nt ntpath nturl2path numbers opcode operator optparse os ossaudiodev pathlib \
+    pdb pickle pickletools pipes pkgutil platform plistlib poplib posix posixpath pprint profile pstats pty pwd \
+    py_compile pyclbr pydoc pydoc_data pyexpat queue quopri random re readline reprlib resource rlcompleter runpy \
+    sched secrets select selectors shelve shlex shutil signal site smtpd smtplib sndhdr socket socketserver spwd \
+    sqlite3 sre_compile sre_constants sre_parse ssl stat statistics string stringprep struct subprocess sunau \
+    symtable sys sysconfig syslog tabnanny tarfile telnetlib tempfile termios textwrap threading time timeit tkinter \
+    token tokenize tomllib trace traceback tracemalloc tty turtle types typing unicodedata unittest urllib uu uuid \
+    venv warnings wave weakref webbrowser winreg winsound wsgiref xdrlib xml xmlrpc zipapp zipfile zipimport zlib \
+    zoneinfo";
 
 /// Whether code that is known to be harmless may import a module of this name, be it because another one does. A file of that name in
 /// the directory where Python starts would run in its place.
@@ -54,7 +70,7 @@ const ATTRIBUTES: &str = "version version_info platform maxsize byteorder execut
     search findall sub fullmatch finditer compile group groups IGNORECASE b64encode b64decode \
     md5 sha1 sha256 sha512 hexdigest digest uuid4 randint mean median system_alias machine \
     python_version reader DictReader fieldnames line_num parse walk iter_child_nodes literal_eval unified_diff \
-    glob iglob get_close_matches SequenceMatcher ratio crc32 adler32 hexlify unhexlify ip_address ip_network num_addresses \
+    get_close_matches SequenceMatcher ratio crc32 adler32 hexlify unhexlify ip_address ip_network num_addresses \
     ascii_letters ascii_lowercase ascii_uppercase digits hexdigits punctuation whitespace printable";
 
 /// What of `os` and `os.path` only computes or asks the system about itself. `os` itself is no value here, so that

@@ -6,17 +6,7 @@ use crate::word::Word;
 use std::borrow::Cow;
 
 /// What `options any` accepts.
-static ANY_OPTION: OptionForm = OptionForm {
-    names: Vec::new(),
-    fronts: false,
-    values: Values::None,
-    ends: false,
-    tree: false,
-    rest: false,
-    everywhere: false,
-    effects: Vec::new(),
-    line: 0,
-};
+static ANY_OPTION: OptionForm = OptionForm::NOTHING;
 static ANY_VALUE: Role = Role { kind: RoleKind::AnyValue, tree: false, marks: Vec::new(), elsewhere: None };
 
 impl<'t> Scanner<'t> {
