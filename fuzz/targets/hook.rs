@@ -3,12 +3,12 @@
 //! The first byte chooses the agent, the rest is what it sends.
 #![no_main]
 
-use callgate_agents::{Answer, Received, acp, permission_prompt};
+use callgate_hooks::{Answer, Received, acp, permission_prompt};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
     let Some((first, payload)) = data.split_first() else { return };
-    let agents = callgate_agents::all();
+    let agents = callgate_hooks::all();
     let agent = agents[usize::from(*first) % agents.len()];
     let environment = |variable: &str| (variable == "AGENT_TOOL_NAME").then(|| "Bash".to_owned());
     let output = match agent.read(&Received { environment: &environment, ..Received::of(payload) }) {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anstyle::{AnsiColor, Style};
 use callgate::show::brief;
-use callgate_agents::import::{Around, Change, Import, Importer, Layer, MAXIMUM_SIZE, Place, Source, import, places};
+use callgate_import::{Around, Change, Import, Importer, Layer, MAXIMUM_SIZE, Place, Source, import, places};
 use clap::{Args, ValueEnum};
 use serde_json::json;
 

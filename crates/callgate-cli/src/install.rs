@@ -7,8 +7,8 @@ use anstyle::{AnsiColor, Style};
 use callgate::policy::Decision;
 use callgate::show::visible;
 use callgate::{Call, Gate};
-use callgate_agents::install::canary::{Expected, HARMFUL, HARMLESS};
-use callgate_agents::install::{
+use callgate_install::canary::{Expected, HARMFUL, HARMLESS};
+use callgate_install::{
     HARD_DENIES, HardDeny, InstallError, Installer, Receipt, Recipe, Scope, Steps, Surroundings, all, detect, find,
 };
 use clap::Args;

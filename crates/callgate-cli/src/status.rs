@@ -5,9 +5,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anstyle::{AnsiColor, Style};
 use callgate::show::visible;
-use callgate_agents::install::{Report, Scope, State, all, report};
 use callgate_audit::entry::Time;
 use callgate_audit::read::Entries;
+use callgate_install::{Report, Scope, State, all, report};
 use clap::Args;
 use serde_json::json;
 

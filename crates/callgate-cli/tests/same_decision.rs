@@ -13,7 +13,7 @@ use std::path::Path;
 
 use callgate::policy::{Decision, Policy};
 use callgate::{Call, Gate};
-use callgate_agents::{Agent, Event, Received};
+use callgate_hooks::{Agent, Event, Received};
 use serde_json::{Value, json};
 use support::{Answered, World};
 
@@ -83,7 +83,7 @@ fn a_thousand_calls_are_decided_alike_wherever_they_come_from() {
     }
 
     // every dialect
-    for agent in callgate_agents::all() {
+    for agent in callgate_hooks::all() {
         for (command, expected) in commands.iter().zip(&expected) {
             let (call, unseen) = told(&world, *agent, command);
             // an agent that shows no hook what is typed later is stricter about what would be typed into
@@ -100,7 +100,7 @@ fn the_hooks_themselves_say_what_the_library_says() {
     let world = World::new();
     let gate = gate(&world);
     let commands = commands();
-    let agents = callgate_agents::all();
+    let agents = callgate_hooks::all();
     std::thread::scope(|scope| {
         for part in 0..4 {
             let (world, gate, commands) = (&world, &gate, &commands);

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
-use callgate_agents::Agent;
+use callgate_hooks::Agent;
 
 /// Who is asked where the policy says ask.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -39,8 +39,8 @@ impl HookArguments {
         let mut words = words.iter().map(|word| word.to_str().ok_or("a word of its command line is not UTF-8"));
         let mut next = || words.next().transpose();
         let name = next()?.ok_or("say whose hook it is: callgate hook claude")?;
-        let agent = callgate_agents::find(name).ok_or_else(|| {
-            let known: Vec<&str> = callgate_agents::all().iter().map(|agent| agent.name()).collect();
+        let agent = callgate_hooks::find(name).ok_or_else(|| {
+            let known: Vec<&str> = callgate_hooks::all().iter().map(|agent| agent.name()).collect();
             format!("there is no agent `{name}`; there are {}", known.join(", "))
         })?;
         let mut arguments = Self { agent, event: None, timeout: None, ask: AskWhom::Auto, policy: None };

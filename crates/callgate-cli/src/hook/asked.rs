@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use callgate::approvals::channel::{Elsewhere, Nobody};
 use callgate::approvals::{Answer, Approver, AskError, Question};
-use callgate_agents::Incoming;
+use callgate_hooks::Incoming;
 
 use super::arguments::{AskWhom, HookArguments};
 use super::session::Session;

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use callgate_agents::{Agent, EventName};
+use callgate_hooks::{Agent, EventName};
 
 /// Answers with a refusal when the time is over.
 pub struct Deadline {

@@ -11,8 +11,8 @@ use callgate::policy::{Decision, Locations, Policy, PolicyCache};
 use callgate::refusal::{Refusal, RefusalKind};
 use callgate::report::Report;
 use callgate::{Call, Gate, Verdict};
-use callgate_agents::{After, Answer, Event, Incoming, Outcome};
 use callgate_audit::{AuditSink, Ended, Log, Sync, Witness};
+use callgate_hooks::{After, Answer, Event, Incoming, Outcome};
 use callgate_store::LazyStore;
 use serde_json::Value;
 

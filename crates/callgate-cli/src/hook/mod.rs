@@ -17,8 +17,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
 use callgate::json;
-use callgate_agents::install::{Sighting, Surroundings};
-use callgate_agents::{Answer, Event, Incoming, Output, Received};
+use callgate_hooks::{Answer, Event, Incoming, Output, Received};
+use callgate_install::{Sighting, Surroundings};
 
 use arguments::HookArguments;
 use deadline::Deadline;

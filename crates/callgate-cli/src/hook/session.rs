@@ -9,7 +9,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use callgate::call::Call;
-use callgate_agents::{Event, Incoming};
+use callgate_hooks::{Event, Incoming};
 use sha2::{Digest, Sha256};
 
 /// Where the session began.

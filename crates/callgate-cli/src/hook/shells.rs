@@ -5,7 +5,7 @@
 
 use callgate::call::Call;
 use callgate::redact::Redactor;
-use callgate_agents::{Event, Incoming};
+use callgate_hooks::{Event, Incoming};
 use callgate_shell::ShellState;
 use serde::{Deserialize, Serialize};
 

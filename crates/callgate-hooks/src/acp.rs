@@ -1,0 +1,189 @@
+//! The Agent Client Protocol's `session/request_permission`: the request as a call, the verdict as one of its options.
+//!
+//! Both shapes in use are read: `toolCall` (version 1), and `title` with a `subject` (version 2). Only what an agent chooses to
+//! ask about passes here.
+//!
+//! ```
+//! use callgate_hooks::{Answer, acp};
+//! use serde_json::json;
+//!
+//! let request = acp::read(json!({
+//!     "sessionId": "s-1",
+//!     "toolCall": {"toolCallId": "c-1", "kind": "execute", "title": "make", "rawInput": {"command": "make"}},
+//!     "options": [
+//!         {"optionId": "yes", "name": "Allow", "kind": "allow_once"},
+//!         {"optionId": "no", "name": "Reject", "kind": "reject_once"},
+//!     ],
+//! }))?;
+//! assert_eq!(request.call.tool.name, "Bash");
+//! let outcome = acp::outcome(&request, &Answer::allow());
+//! assert_eq!(outcome, Some(json!({"outcome": {"outcome": "selected", "optionId": "yes"}})));
+//! # Ok::<(), callgate_hooks::PayloadError>(())
+//! ```
+
+use callgate::call::{Call, Origin, Tool};
+use callgate::json;
+use serde_json::{Map, Value, json};
+
+use crate::fields::Fields;
+use crate::{Answer, PayloadError};
+
+/// One question of an agent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Request {
+    /// About which call. Where the request does not hold the call itself but a title for people, the tool is one that
+    /// nobody knows: a title is no proof of what will run.
+    pub call: Call,
+    /// The agent's id of the call.
+    pub call_id: Option<String>,
+    options: Vec<(OptionKind, String)>,
+}
+
+/// What choosing an option means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum OptionKind {
+    AllowOnce,
+    RejectOnce,
+    /// `allow_always`, `reject_always`, and kinds that are not known: never chosen.
+    Other,
+}
+
+/// Understands the parameters of a request.
+pub fn read(parameters: Value) -> Result<Request, PayloadError> {
+    json::measure(&parameters)?;
+    let mut fields = Fields::of(parameters)?;
+    let origin = Origin { session: Some(fields.text("sessionId")?), ..Origin::default() };
+    let options = options(&mut fields)?;
+    let title = fields.optional_text("title")?;
+    let (call, call_id) = match (fields.optional_object("toolCall")?, fields.optional_object("subject")?) {
+        (Some(_), Some(_)) => {
+            return Err(PayloadError::WrongType { field: "subject", expected: "alone: there is a `toolCall` too" });
+        }
+        (Some(tool_call), None) => of_tool_call(tool_call, origin)?,
+        (None, Some(mut subject)) => match subject.text("type")?.as_str() {
+            "tool_call" => of_tool_call(subject.object("toolCall")?, origin)?,
+            "command" => of_command(subject, origin)?,
+            kind => (named(&format!("acp_{kind}"), subject.into_value(), origin), None),
+        },
+        (None, None) => (named("acp_request", json!({ "title": title }), origin), None),
+    };
+    Ok(Request { call, call_id, options })
+}
+
+/// The result to answer with: one of the request's own options, by what it means. `None` leaves the question to whoever the
+/// request was for. An agent cannot be handed another input here, so a call that may only run changed is rejected.
+pub fn outcome(request: &Request, answer: &Answer) -> Option<Value> {
+    let wanted = match answer {
+        Answer::Allow { rewritten: None, .. } => OptionKind::AllowOnce,
+        Answer::Allow { rewritten: Some(_), .. } | Answer::Deny { .. } => OptionKind::RejectOnce,
+        Answer::Ask { .. } | Answer::Silence => return None,
+    };
+    let option = request.options.iter().find(|(kind, _)| *kind == wanted);
+    Some(option.map_or_else(cancelled, |(_, id)| json!({ "outcome": { "outcome": "selected", "optionId": id } })))
+}
+
+/// The result that allows nothing, also for a request that could not be read.
+pub fn cancelled() -> Value {
+    json!({ "outcome": { "outcome": "cancelled" } })
+}
+
+fn options(fields: &mut Fields) -> Result<Vec<(OptionKind, String)>, PayloadError> {
+    let field = "options";
+    let wrong = || PayloadError::WrongType { field, expected: "a list of options with ids of their own" };
+    let Some(Value::Array(items)) = fields.take(field) else {
+        return Err(wrong());
+    };
+    let mut options: Vec<(OptionKind, String)> = Vec::new();
+    for item in items {
+        let mut item = Fields::of(item)?;
+        let id = item.text("optionId")?;
+        // one id for two meanings would let the agent choose
+        if options.iter().any(|(_, other)| *other == id) || options.len() >= MAXIMUM_OPTIONS {
+            return Err(wrong());
+        }
+        let kind = match item.text("kind")?.as_str() {
+            "allow_once" => OptionKind::AllowOnce,
+            "reject_once" => OptionKind::RejectOnce,
+            _ => OptionKind::Other,
+        };
+        options.push((kind, id));
+    }
+    Ok(options)
+}
+
+/// More options than anybody offers.
+const MAXIMUM_OPTIONS: usize = 64;
+
+fn named(tool: &str, input: Value, origin: Origin) -> Call {
+    Call::new(Tool::own(tool), input).origin(origin)
+}
+
+/// A command that is given as such.
+fn of_command(mut subject: Fields, mut origin: Origin) -> Result<(Call, Option<String>), PayloadError> {
+    let call_id = subject.optional_text("toolCallId")?;
+    origin.directory = subject.optional_directory("cwd")?;
+    let input = json!({ "command": subject.text("command")? });
+    Ok((named("Bash", input, origin), call_id))
+}
+
+/// A tool call, as far as the agent tells what it is.
+fn of_tool_call(mut tool_call: Fields, origin: Origin) -> Result<(Call, Option<String>), PayloadError> {
+    let call_id = Some(tool_call.text("toolCallId")?);
+    let kind = tool_call.optional_text("kind")?.unwrap_or_else(|| "other".to_owned());
+    let input = tool_call.optional_object("rawInput")?;
+    let call = match (tool_call.optional_text("name")?.filter(|name| !name.is_empty()), input) {
+        (Some(name), Some(input)) => Call::new(Tool::parse(&name), input.into_value()).origin(origin),
+        (None, Some(input)) if kind == "execute" => of_execution(input, origin)?,
+        (_, input) => {
+            // what the agent says of it, for people and for the paths in it
+            let mut told = match input.map(Fields::into_value) {
+                Some(Value::Object(input)) => input,
+                _ => Map::new(),
+            };
+            for (field, name) in [("title", "title"), ("locations", "paths")] {
+                if let Some(value) = tool_call.take(field) {
+                    told.entry(name).or_insert(value);
+                }
+            }
+            named(&format!("acp_{kind}"), Value::Object(told), origin)
+        }
+    };
+    Ok((call, call_id))
+}
+
+/// What agents tell beside a command that changes nothing of it.
+static NOTES: &[&str] = &[
+    "available_decisions",
+    "call_id",
+    "commands",
+    "description",
+    "parsed_cmd",
+    "proposed_execpolicy_amendment",
+    "reason",
+    "started_at_ms",
+    "turn_id",
+];
+
+/// A command with what agents tell of it beside.
+fn of_execution(mut input: Fields, mut origin: Origin) -> Result<Call, PayloadError> {
+    if let Some(directory) = input.optional_directory("cwd")? {
+        origin.directory = Some(directory);
+    }
+    for note in NOTES {
+        input.take(note);
+    }
+    let Value::Object(input) = input.into_value() else {
+        return Err(PayloadError::NotAnObject);
+    };
+    let tool = match input.get("command") {
+        Some(Value::String(_)) => "Bash",
+        Some(Value::Array(_)) => "shell",
+        Some(_) => return Err(PayloadError::WrongType { field: "command", expected: "text or a list of words" }),
+        None => "acp_execute",
+    };
+    Ok(named(tool, Value::Object(input), origin))
+}
+
+#[cfg(test)]
+#[path = "acp_tests.rs"]
+mod tests;
