@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use callgate::policy::Policy;
 use callgate::{Call, Gate};
-use callgate_hooks::{Agent, Event, Received};
+use callgate_hooks::{Agent, HookDetails, HookInput};
 use serde_json::{Value, json};
 use support::dice::Dice;
 use support::{Answered, World};
@@ -35,7 +35,7 @@ const COMMANDS: &[&str] = &[
     "touch notes.txt",
 ];
 
-fn payload(agent: &dyn Agent, command: &str, number: usize, world: &World) -> Vec<u8> {
+fn payload(agent: &Agent, command: &str, number: usize, world: &World) -> Vec<u8> {
     support::payload(agent.name(), command, &format!("call-{number}"), &world.project())
 }
 
@@ -86,14 +86,14 @@ fn damage(payload: &mut Vec<u8>, dice: &mut Dice) {
 }
 
 /// What the library says of a payload, if it is one: an answer may never be more lenient.
-fn library_allows(gate: &Gate, agent: &dyn Agent, payload: &[u8], world: &World) -> bool {
+fn library_allows(gate: &Gate, agent: &Agent, payload: &[u8], world: &World) -> bool {
     let directory = world.project();
     let variable =
         |name: &str| world.environment().into_iter().find(|(known, _)| *known == name).map(|(_, value)| value);
-    let received = Received { environment: &variable, directory: Some(&directory), ..Received::of(payload) };
+    let received = HookInput { environment: &variable, directory: Some(&directory), ..HookInput::of(payload) };
     let Ok(incoming) = agent.read(&received) else { return false };
-    match incoming.event {
-        Event::Before(call) | Event::Permission(call) => {
+    match incoming.details {
+        HookDetails::Before(call) | HookDetails::Permission(call) => {
             let mut call: Call = call;
             // The sessions have begun in the project, unless the agent says otherwise; only this one's begin with each call.
             let begins = agent.name() == "copilot" && !incoming.directory_moves;

@@ -1,10 +1,10 @@
-//! The Agent Client Protocol's `session/request_permission`: the request as a call, the verdict as one of its options.
+//! The Agent Client Protocol's `session/request_permission`: the request as a call, the answer as one of its options.
 //!
-//! Both shapes in use are read: `toolCall` (version 1), and `title` with a `subject` (version 2). Only what an agent chooses to
-//! ask about passes here.
+//! Reads both forms in use: `toolCall` (version 1), and `title` with a `subject` (version 2). Only the calls that an agent
+//! chooses to ask about pass here.
 //!
 //! ```
-//! use callgate_hooks::{Answer, acp};
+//! use callgate_hooks::{HookAnswer, acp};
 //! use serde_json::json;
 //!
 //! let request = acp::read(json!({
@@ -16,7 +16,7 @@
 //!     ],
 //! }))?;
 //! assert_eq!(request.call.tool.name, "Bash");
-//! let outcome = acp::outcome(&request, &Answer::allow());
+//! let outcome = acp::outcome(&request, &HookAnswer::allow());
 //! assert_eq!(outcome, Some(json!({"outcome": {"outcome": "selected", "optionId": "yes"}})));
 //! # Ok::<(), callgate_hooks::PayloadError>(())
 //! ```
@@ -26,30 +26,30 @@ use callgate::json;
 use serde_json::{Map, Value, json};
 
 use crate::fields::Fields;
-use crate::{Answer, PayloadError};
+use crate::{HookAnswer, PayloadError};
 
-/// One question of an agent.
+/// A permission request of an agent.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Request {
-    /// About which call. Where the request does not hold the call itself but a title for people, the tool is one that
-    /// nobody knows: a title is no proof of what will run.
+pub struct PermissionRequest {
+    /// The call. Where the request holds only a title for people, the tool is an unknown one: a title does not prove what
+    /// will run.
     pub call: Call,
     /// The agent's id of the call.
     pub call_id: Option<String>,
     options: Vec<(OptionKind, String)>,
 }
 
-/// What choosing an option means.
+/// The meaning of an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OptionKind {
     AllowOnce,
     RejectOnce,
-    /// `allow_always`, `reject_always`, and kinds that are not known: never chosen.
+    /// `allow_always`, `reject_always` and unknown kinds. Never chosen.
     Other,
 }
 
-/// Understands the parameters of a request.
-pub fn read(parameters: Value) -> Result<Request, PayloadError> {
+/// Reads the parameters of a request.
+pub fn read(parameters: Value) -> Result<PermissionRequest, PayloadError> {
     json::measure(&parameters)?;
     let mut fields = Fields::of(parameters)?;
     let origin = Origin { session: Some(fields.text("sessionId")?), ..Origin::default() };
@@ -57,7 +57,7 @@ pub fn read(parameters: Value) -> Result<Request, PayloadError> {
     let title = fields.optional_text("title")?;
     let (call, call_id) = match (fields.optional_object("toolCall")?, fields.optional_object("subject")?) {
         (Some(_), Some(_)) => {
-            return Err(PayloadError::WrongType { field: "subject", expected: "alone: there is a `toolCall` too" });
+            return Err(PayloadError::WrongType { field: "subject", expected: "allowed beside `toolCall`" });
         }
         (Some(tool_call), None) => of_tool_call(tool_call, origin)?,
         (None, Some(mut subject)) => match subject.text("type")?.as_str() {
@@ -67,29 +67,29 @@ pub fn read(parameters: Value) -> Result<Request, PayloadError> {
         },
         (None, None) => (named("acp_request", json!({ "title": title }), origin), None),
     };
-    Ok(Request { call, call_id, options })
+    Ok(PermissionRequest { call, call_id, options })
 }
 
-/// The result to answer with: one of the request's own options, by what it means. `None` leaves the question to whoever the
-/// request was for. An agent cannot be handed another input here, so a call that may only run changed is rejected.
-pub fn outcome(request: &Request, answer: &Answer) -> Option<Value> {
+/// The result to answer with: the request's own option of the same meaning. `None` leaves the decision to the client. An
+/// input cannot be changed here, so a call that may only run with a changed input is rejected.
+pub fn outcome(request: &PermissionRequest, answer: &HookAnswer) -> Option<Value> {
     let wanted = match answer {
-        Answer::Allow { rewritten: None, .. } => OptionKind::AllowOnce,
-        Answer::Allow { rewritten: Some(_), .. } | Answer::Deny { .. } => OptionKind::RejectOnce,
-        Answer::Ask { .. } | Answer::Silence => return None,
+        HookAnswer::Allow { rewritten: None, .. } => OptionKind::AllowOnce,
+        HookAnswer::Allow { rewritten: Some(_), .. } | HookAnswer::Deny { .. } => OptionKind::RejectOnce,
+        HookAnswer::Ask { .. } => return None,
     };
     let option = request.options.iter().find(|(kind, _)| *kind == wanted);
     Some(option.map_or_else(cancelled, |(_, id)| json!({ "outcome": { "outcome": "selected", "optionId": id } })))
 }
 
-/// The result that allows nothing, also for a request that could not be read.
+/// The result that allows nothing, also for requests that cannot be read.
 pub fn cancelled() -> Value {
     json!({ "outcome": { "outcome": "cancelled" } })
 }
 
 fn options(fields: &mut Fields) -> Result<Vec<(OptionKind, String)>, PayloadError> {
     let field = "options";
-    let wrong = || PayloadError::WrongType { field, expected: "a list of options with ids of their own" };
+    let wrong = || PayloadError::WrongType { field, expected: "a list of options with unique ids" };
     let Some(Value::Array(items)) = fields.take(field) else {
         return Err(wrong());
     };
@@ -97,7 +97,7 @@ fn options(fields: &mut Fields) -> Result<Vec<(OptionKind, String)>, PayloadErro
     for item in items {
         let mut item = Fields::of(item)?;
         let id = item.text("optionId")?;
-        // one id for two meanings would let the agent choose
+        // If two options had the same id, the agent could choose what it means.
         if options.iter().any(|(_, other)| *other == id) || options.len() >= MAXIMUM_OPTIONS {
             return Err(wrong());
         }
@@ -111,14 +111,14 @@ fn options(fields: &mut Fields) -> Result<Vec<(OptionKind, String)>, PayloadErro
     Ok(options)
 }
 
-/// More options than anybody offers.
+/// More options than any agent offers.
 const MAXIMUM_OPTIONS: usize = 64;
 
 fn named(tool: &str, input: Value, origin: Origin) -> Call {
     Call::new(Tool::own(tool), input).origin(origin)
 }
 
-/// A command that is given as such.
+/// Reads a command.
 fn of_command(mut subject: Fields, mut origin: Origin) -> Result<(Call, Option<String>), PayloadError> {
     let call_id = subject.optional_text("toolCallId")?;
     origin.directory = subject.optional_directory("cwd")?;
@@ -126,7 +126,7 @@ fn of_command(mut subject: Fields, mut origin: Origin) -> Result<(Call, Option<S
     Ok((named("Bash", input, origin), call_id))
 }
 
-/// A tool call, as far as the agent tells what it is.
+/// Reads a tool call, as far as the agent describes it.
 fn of_tool_call(mut tool_call: Fields, origin: Origin) -> Result<(Call, Option<String>), PayloadError> {
     let call_id = Some(tool_call.text("toolCallId")?);
     let kind = tool_call.optional_text("kind")?.unwrap_or_else(|| "other".to_owned());
@@ -135,7 +135,7 @@ fn of_tool_call(mut tool_call: Fields, origin: Origin) -> Result<(Call, Option<S
         (Some(name), Some(input)) => Call::new(Tool::parse(&name), input.into_value()).origin(origin),
         (None, Some(input)) if kind == "execute" => of_execution(input, origin)?,
         (_, input) => {
-            // what the agent says of it, for people and for the paths in it
+            // Keep the title for people, and the locations because they are paths.
             let mut told = match input.map(Fields::into_value) {
                 Some(Value::Object(input)) => input,
                 _ => Map::new(),
@@ -151,7 +151,7 @@ fn of_tool_call(mut tool_call: Fields, origin: Origin) -> Result<(Call, Option<S
     Ok((call, call_id))
 }
 
-/// What agents tell beside a command that changes nothing of it.
+/// Fields beside a command that do not change what it does.
 static NOTES: &[&str] = &[
     "available_decisions",
     "call_id",
@@ -164,7 +164,7 @@ static NOTES: &[&str] = &[
     "turn_id",
 ];
 
-/// A command with what agents tell of it beside.
+/// Reads a command with the notes that agents add.
 fn of_execution(mut input: Fields, mut origin: Origin) -> Result<Call, PayloadError> {
     if let Some(directory) = input.optional_directory("cwd")? {
         origin.directory = Some(directory);
@@ -178,7 +178,7 @@ fn of_execution(mut input: Fields, mut origin: Origin) -> Result<Call, PayloadEr
     let tool = match input.get("command") {
         Some(Value::String(_)) => "Bash",
         Some(Value::Array(_)) => "shell",
-        Some(_) => return Err(PayloadError::WrongType { field: "command", expected: "text or a list of words" }),
+        Some(_) => return Err(PayloadError::WrongType { field: "command", expected: "a string or a list of words" }),
         None => "acp_execute",
     };
     Ok(named(tool, Value::Object(input), origin))

@@ -8,17 +8,17 @@ fn options() -> Value {
     ])
 }
 
-fn version_one(tool_call: Value) -> Request {
+fn version_one(tool_call: Value) -> PermissionRequest {
     read(json!({ "sessionId": "s-1", "toolCall": tool_call, "options": options() })).expect("a whole request")
 }
 
-fn version_two(subject: Value) -> Request {
+fn version_two(subject: Value) -> PermissionRequest {
     let request =
         json!({ "sessionId": "s-1", "title": "Run?", "description": "…", "subject": subject, "options": options() });
     read(request).expect("a whole request")
 }
 
-fn tool(request: &Request) -> (String, Value) {
+fn tool(request: &PermissionRequest) -> (String, Value) {
     (request.call.tool.to_string(), request.call.input.clone())
 }
 
@@ -84,11 +84,10 @@ fn a_subject_that_is_not_known_is_no_command() {
 fn an_option_is_chosen_by_its_kind_and_never_for_ever() {
     let request = version_one(json!({ "toolCallId": "c" }));
     let selected = |id: &str| Some(json!({ "outcome": { "outcome": "selected", "optionId": id } }));
-    assert_eq!(outcome(&request, &Answer::allow()), selected("proceed_once"));
-    assert_eq!(outcome(&request, &Answer::deny("no")), selected("cancel"));
-    assert_eq!(outcome(&request, &Answer::rewrite(json!({}))), selected("cancel"));
-    assert_eq!(outcome(&request, &Answer::ask("?")), None);
-    assert_eq!(outcome(&request, &Answer::Silence), None);
+    assert_eq!(outcome(&request, &HookAnswer::allow()), selected("proceed_once"));
+    assert_eq!(outcome(&request, &HookAnswer::deny("no")), selected("cancel"));
+    assert_eq!(outcome(&request, &HookAnswer::rewrite(json!({}))), selected("cancel"));
+    assert_eq!(outcome(&request, &HookAnswer::ask("?")), None);
 }
 
 #[test]
@@ -100,7 +99,7 @@ fn where_no_option_fits_nothing_is_allowed() {
     ]);
     let request =
         read(json!({ "sessionId": "s", "toolCall": { "toolCallId": "c" }, "options": offered })).expect("whole");
-    for answer in [Answer::allow(), Answer::deny("no")] {
+    for answer in [HookAnswer::allow(), HookAnswer::deny("no")] {
         assert_eq!(outcome(&request, &answer), Some(cancelled()));
     }
 }

@@ -1,98 +1,98 @@
-//! What a dialect is.
+//! The description of one agent's hook dialect.
 
 use std::fmt;
-use std::path::Path;
 use std::time::Duration;
 
-use crate::answer::{Verdict, plain};
-use crate::{Answer, EventName, Incoming, Output, PayloadError};
+use crate::answer::plain;
+use crate::event::HookEventKind::Notice;
+use crate::{HookAnswer, HookEvent, HookInput, HookOutput, HookRequest, PayloadError};
 
-/// What a hook process was given.
-pub struct Received<'a> {
-    /// Standard input, all of it.
-    pub payload: &'a [u8],
-    /// The variables of the hook's environment.
-    pub environment: &'a dyn Fn(&str) -> Option<String>,
-    /// The event as the hook's own command line names it. Needed where an agent's payload does not say it; where it does,
-    /// the two must agree.
-    pub event: Option<&'a str>,
-    /// The hook process's working directory, for agents whose payloads do not say one.
-    pub directory: Option<&'a Path>,
-    /// The MCP servers that the agent is configured with, as far as they are known. Some agents run a server's name and its
-    /// tool's together; then a tool is taken for a server's only if exactly one of these fits.
-    pub servers: &'a [String],
+/// The hook dialect of one coding agent.
+pub struct Agent {
+    pub(crate) name: &'static str,
+    pub(crate) title: &'static str,
+    pub(crate) aliases: &'static [&'static str],
+    /// The events that decide, report a call or mark a session.
+    pub(crate) events: &'static [HookEvent],
+    /// The names of all other known events, separated by spaces.
+    pub(crate) notices: &'static str,
+    pub(crate) default_timeout: Duration,
+    pub(crate) read: fn(&Agent, &HookInput<'_>) -> Result<HookRequest, PayloadError>,
+    /// Writes an answer to an event that decides. The answer is settled: the agent can express it.
+    pub(crate) decide: fn(HookEvent, HookAnswer) -> HookOutput,
+    /// Reports a problem for an event that decides nothing.
+    pub(crate) complain: fn(HookEvent, &str) -> HookOutput,
+    /// Answers an event that needs no answer.
+    pub(crate) acknowledge: fn(HookEvent) -> HookOutput,
 }
 
-impl<'a> Received<'a> {
-    /// A payload alone.
-    pub fn of(payload: &'a [u8]) -> Self {
-        Received { payload, environment: &|_| None, event: None, directory: None, servers: &[] }
-    }
-}
+impl Agent {
+    /// What most agents have in common. It allows nothing.
+    pub(crate) const BASE: Agent = Agent {
+        name: "",
+        title: "",
+        aliases: &[],
+        events: &[],
+        notices: "",
+        default_timeout: Duration::ZERO,
+        read: |_, _| Err(PayloadError::NotAnObject),
+        decide: |_, _| HookOutput::refusal(""),
+        complain: |_, reason| HookOutput::refusal(reason),
+        acknowledge: |_| HookOutput::silence(),
+    };
 
-impl fmt::Debug for Received<'_> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // payloads hold file contents and commands: they are not for logs
-        formatter
-            .debug_struct("Received")
-            .field("bytes", &self.payload.len())
-            .field("event", &self.event)
-            .finish_non_exhaustive()
-    }
-}
-
-/// One coding agent's hook: how it tells, and how it wants to be told.
-pub trait Agent: Sync {
-    /// Its name: `callgate hook NAME`, and the agent of the calls it makes.
-    fn name(&self) -> &'static str;
-
-    /// Other names it goes by.
-    fn aliases(&self) -> &'static [&'static str] {
-        &[]
+    /// The agent's name, as in `callgate hook NAME` and in the origin of its calls.
+    pub fn name(&self) -> &'static str {
+        self.name
     }
 
-    /// The events it has that are known here.
-    fn events(&self) -> &'static [EventName];
+    /// The agent's product name.
+    pub fn title(&self) -> &'static str {
+        self.title
+    }
 
-    /// Understands one call of the hook. Whatever is not understood is an error, to be answered with [`Agent::refuse`].
-    fn read(&self, received: &Received<'_>) -> Result<Incoming, PayloadError>;
+    /// Other names for the agent.
+    pub fn aliases(&self) -> &'static [&'static str] {
+        self.aliases
+    }
 
-    /// Says it in the agent's dialect. Total: what the agent cannot express, or would take for a yes, becomes a no.
-    fn write(&self, event: EventName, answer: &Answer) -> Output {
+    /// The agent's events that callgate knows.
+    pub fn events(&self) -> impl Iterator<Item = HookEvent> {
+        let notices = self.notices.split_whitespace().map(|name| HookEvent::new(name, Notice));
+        self.events.iter().copied().chain(notices)
+    }
+
+    /// How long the agent waits for a hook whose configuration sets no timeout. Most agents then run the tool.
+    pub fn default_timeout(&self) -> Duration {
+        self.default_timeout
+    }
+
+    /// Reads one hook call. Answer an error with [`Agent::refuse`].
+    pub fn read(&self, input: &HookInput<'_>) -> Result<HookRequest, PayloadError> {
+        (self.read)(self, input)
+    }
+
+    /// Writes an answer in the agent's dialect; `None` means that nothing was decided. Total: an answer that the agent
+    /// cannot express, or would treat as a yes, becomes a deny.
+    pub fn write(&self, event: HookEvent, answer: Option<&HookAnswer>) -> HookOutput {
         match answer {
-            _ if event.decides() => self.decide(event, Verdict::settle(self, event, answer)),
-            Answer::Deny { reason } => self.complain(event, &plain(reason)),
-            Answer::Allow { .. } | Answer::Ask { .. } | Answer::Silence => self.acknowledge(event),
+            _ if event.decides() => (self.decide)(event, HookAnswer::settle(answer, event, self.title)),
+            Some(HookAnswer::Deny { reason }) => (self.complain)(event, &plain(reason)),
+            Some(HookAnswer::Allow { .. } | HookAnswer::Ask { .. }) | None => (self.acknowledge)(event),
         }
     }
 
-    /// A no that can always be said, also to an event that could not be read.
-    fn refuse(&self, event: Option<EventName>, reason: &str) -> Output {
+    /// Writes a refusal, also for an event that could not be read.
+    pub fn refuse(&self, event: Option<HookEvent>, reason: &str) -> HookOutput {
         match event {
-            Some(event) => self.write(event, &Answer::deny(reason)),
-            None => Output::refusal(reason),
+            Some(event) => self.write(event, Some(&HookAnswer::deny(reason))),
+            None => HookOutput::refusal(reason),
         }
     }
+}
 
-    /// The part of [`Agent::write`] that is the agent's own: an answer to an event that decides.
-    fn decide(&self, event: EventName, verdict: Verdict<'_>) -> Output;
-
-    /// The same for something that is wrong where nothing is left to decide.
-    fn complain(&self, _event: EventName, reason: &str) -> Output {
-        Output::refusal(reason)
+impl fmt::Debug for Agent {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("Agent").field(&self.name).finish()
     }
-
-    /// The same for an event that needs no answer.
-    fn acknowledge(&self, _event: EventName) -> Output {
-        Output::silence()
-    }
-
-    /// Whether the agent asks its user when told to, for this event.
-    fn can_ask(&self, event: EventName) -> bool;
-
-    /// Whether the agent runs a rewritten input instead of its own, for this event.
-    fn can_rewrite(&self, event: EventName) -> bool;
-
-    /// How long it waits for a hook whose configuration does not say. Most agents then run the tool.
-    fn patience(&self) -> Duration;
 }

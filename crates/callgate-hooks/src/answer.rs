@@ -1,23 +1,23 @@
-//! What the gate says, and what a hook process prints and returns for it.
+//! The answer to a hook event, and the output that a hook process prints for it.
 
 use callgate::show;
 use serde_json::Value;
 
-use crate::{Agent, EventKind, EventName};
+use crate::{HookEvent, HookEventKind};
 
-/// The most characters of a reason that an agent is given.
+/// The longest reason that an agent is given, in characters.
 const LONGEST_REASON: usize = 2_000;
-/// Said where no reason was given: some agents take a deny without one for a yes.
+/// Stands in for a missing reason: some agents treat a deny without one as a yes.
 const NO_REASON: &str = "callgate refused this call";
 
-/// What the gate says to an event.
+/// The answer to a hook event.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Answer {
+pub enum HookAnswer {
     /// The call may run.
     Allow {
-        /// The whole input it must run with instead of its own. An agent that cannot take one is told no.
+        /// The input that replaces the call's own. An agent that cannot replace it is told no.
         rewritten: Option<Value>,
-        /// What the agent is told beside, where it listens.
+        /// A note for the agent, where it reads one.
         note: Option<String>,
     },
     /// The call must not run.
@@ -25,116 +25,93 @@ pub enum Answer {
         /// Why, and what would be allowed instead.
         reason: String,
     },
-    /// The agent's own prompt shall decide. An agent that has none is told no.
+    /// The agent's own prompt decides. An agent without one is told no.
     Ask {
         /// What is at stake.
         reason: String,
     },
-    /// Nothing is said. Before a tool runs that is no decision, and so a no; where the agent would ask its user, it does.
-    Silence,
 }
 
-impl Answer {
-    /// The call may run as it is.
+impl HookAnswer {
+    /// Allows the call as it is.
     pub fn allow() -> Self {
-        Answer::Allow { rewritten: None, note: None }
+        HookAnswer::Allow { rewritten: None, note: None }
     }
 
-    /// The call may run with this input.
+    /// Allows the call with this input.
     pub fn rewrite(input: Value) -> Self {
-        Answer::Allow { rewritten: Some(input), note: None }
+        HookAnswer::Allow { rewritten: Some(input), note: None }
     }
 
-    /// The call must not run.
+    /// Denies the call.
     pub fn deny(reason: impl Into<String>) -> Self {
-        Answer::Deny { reason: reason.into() }
+        HookAnswer::Deny { reason: reason.into() }
     }
 
-    /// The agent's own prompt shall decide.
+    /// Leaves the decision to the agent's own prompt.
     pub fn ask(reason: impl Into<String>) -> Self {
-        Answer::Ask { reason: reason.into() }
+        HookAnswer::Ask { reason: reason.into() }
     }
-}
 
-/// An answer to an event that decides, as far as the agent can express it, with reasons as it may see them.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Verdict<'a> {
-    /// The call may run.
-    Allow {
-        /// An object, only where the agent takes one.
-        rewritten: Option<&'a Value>,
-        /// What the agent is told beside.
-        note: Option<String>,
-    },
-    /// The call must not run.
-    Deny {
-        /// Why.
-        reason: String,
-    },
-    /// The agent's own prompt decides, only where it has one.
-    Ask {
-        /// What is at stake.
-        reason: String,
-    },
-}
-
-impl<'a> Verdict<'a> {
-    /// What is left of an answer to `agent`.
-    pub(crate) fn settle<A: Agent + ?Sized>(agent: &A, event: EventName, answer: &'a Answer) -> Self {
-        let deny = |reason: &str| Verdict::Deny { reason: plain(reason) };
+    /// Applies the limits of an agent's event, with reasons made fit to show: the one place where something that the
+    /// agent cannot express, or the lack of a decision, becomes a no.
+    pub(crate) fn settle(answer: Option<&HookAnswer>, event: HookEvent, title: &str) -> HookAnswer {
         match answer {
-            Answer::Allow { rewritten: Some(input), .. } if !input.is_object() || !agent.can_rewrite(event) => {
-                deny(&format!("this call may only run changed, which {} cannot do here", agent.name()))
+            Some(HookAnswer::Allow { rewritten: Some(input), .. }) if !input.is_object() || !event.can_rewrite() => {
+                let reason =
+                    format!("this call may only run with a changed input, which {title} does not support here");
+                HookAnswer::Deny { reason }
             }
-            Answer::Allow { rewritten, note } => {
-                Verdict::Allow { rewritten: rewritten.as_ref(), note: note.as_deref().map(plain) }
+            Some(HookAnswer::Allow { rewritten, note }) => {
+                HookAnswer::Allow { rewritten: rewritten.clone(), note: note.as_deref().map(plain) }
             }
-            Answer::Deny { reason } => deny(reason),
-            Answer::Ask { reason } if agent.can_ask(event) => Verdict::Ask { reason: plain(reason) },
-            Answer::Ask { reason } => deny(reason),
-            Answer::Silence if event.kind == EventKind::Permission && agent.can_ask(event) => {
-                Verdict::Ask { reason: "callgate leaves this to you".to_owned() }
+            Some(HookAnswer::Ask { reason }) if event.can_ask() => HookAnswer::Ask { reason: plain(reason) },
+            Some(HookAnswer::Deny { reason } | HookAnswer::Ask { reason }) => {
+                HookAnswer::Deny { reason: plain(reason) }
             }
-            Answer::Silence => deny("callgate made no decision"),
+            None if event.kind == HookEventKind::Permission && event.can_ask() => {
+                HookAnswer::ask("callgate leaves this decision to you")
+            }
+            None => HookAnswer::deny("callgate made no decision"),
         }
     }
 }
 
 /// What a hook process prints, and its exit code.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Output {
-    /// One JSON document, or nothing.
+pub struct HookOutput {
+    /// One JSON document, or empty.
     pub stdout: String,
-    /// For agents that read reasons there; otherwise nothing.
+    /// The reason, for agents that read it there; otherwise empty.
     pub stderr: String,
     /// The exit code.
     pub code: u8,
 }
 
-impl Output {
-    /// Says nothing.
+impl HookOutput {
+    /// Prints nothing and exits with 0.
     pub fn silence() -> Self {
-        Output { stdout: String::new(), stderr: String::new(), code: 0 }
+        HookOutput { stdout: String::new(), stderr: String::new(), code: 0 }
     }
 
-    /// The no that every agent understands: exit code 2 with a reason on standard error.
+    /// The refusal that every agent understands: exit code 2 with a reason on standard error.
     pub fn refusal(reason: &str) -> Self {
-        Output { stdout: String::new(), stderr: format!("{}\n", plain(reason)), code: 2 }
+        HookOutput { stdout: String::new(), stderr: format!("{}\n", plain(reason)), code: 2 }
     }
 
-    /// One JSON document.
+    /// Prints one JSON document.
     pub(crate) fn json(value: &Value) -> Self {
-        Output { stdout: format!("{value}\n"), ..Output::silence() }
+        HookOutput { stdout: format!("{value}\n"), ..HookOutput::silence() }
     }
 }
 
-/// An object of the entries that are there.
+/// Builds an object from the entries that have a value.
 pub(crate) fn object<const COUNT: usize>(entries: [(&str, Option<Value>); COUNT]) -> Value {
     let present = entries.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
     Value::Object(present.collect())
 }
 
-/// A reason as agents and their users may see it: one line, nothing hidden in it, never empty, not endless.
+/// Makes a reason fit to show: one line, no hidden characters, never empty, of limited length.
 pub(crate) fn plain(reason: &str) -> String {
     let mut shown = String::new();
     for line in reason.lines().map(str::trim).filter(|line| !line.is_empty()) {
@@ -184,7 +161,7 @@ mod tests {
 
     #[test]
     fn a_refusal_is_never_silent() {
-        let refusal = Output::refusal("");
+        let refusal = HookOutput::refusal("");
         assert_eq!((refusal.code, refusal.stdout.as_str()), (2, ""));
         assert!(!refusal.stderr.trim().is_empty());
     }

@@ -1,58 +1,63 @@
-//! Why a payload is not understood. Each of these ends in a refusal.
+//! The errors of reading a payload. Each of them ends in a refusal.
 
 use callgate::json::JsonError;
 use callgate::show;
 use thiserror::Error;
 
-/// Why a payload is not understood.
+/// Why a payload cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum PayloadError {
-    /// It is no JSON, or none that every reader understands alike.
-    #[error("the hook's payload cannot be read: {0}")]
+    /// The payload is not JSON, or is JSON that readers could understand differently.
+    #[error("cannot read the hook payload: {0}")]
     Unreadable(#[from] JsonError),
-    /// It is JSON, but no object.
-    #[error("the hook's payload is not an object")]
+    /// The payload is JSON, but not an object.
+    #[error("the hook payload is not a JSON object")]
     NotAnObject,
-    /// A field is not there.
-    #[error("the hook's payload has no `{field}`")]
+    /// A required field is missing.
+    #[error("the hook payload has no field `{field}`")]
     Missing {
-        /// Its name.
+        /// The field.
         field: &'static str,
     },
-    /// A field holds something else.
-    #[error("`{field}` of the hook's payload is not {expected}")]
+    /// A field has the wrong type.
+    #[error("the field `{field}` of the hook payload is not {expected}")]
     WrongType {
-        /// Its name.
+        /// The field.
         field: &'static str,
-        /// What it should be.
+        /// The expected type.
         expected: &'static str,
     },
-    /// An event that this dialect does not have.
-    #[error("`{}` is no event that callgate knows of {agent}", show::brief(name))]
+    /// The agent has no event of this name.
+    #[error("unknown event `{}` for agent `{agent}`", show::brief(name))]
     UnknownEvent {
-        /// Whose.
+        /// The agent.
         agent: &'static str,
-        /// As the agent names it.
+        /// The name in the payload or on the command line.
         name: String,
     },
     /// The payload names another event than the hook's command line.
-    #[error("the hook was started for `{}` and was given `{}`", show::brief(expected), show::brief(told))]
-    AnotherEvent {
-        /// As the command line names it.
+    #[error(
+        "the hook was started for event `{}`, but the payload is for `{}`",
+        show::brief(expected),
+        show::brief(actual)
+    )]
+    EventMismatch {
+        /// The name on the command line.
         expected: String,
-        /// As the payload names it.
-        told: String,
+        /// The name in the payload.
+        actual: String,
     },
-    /// A version of the payload that is not known.
-    #[error("version {} of the payload is not known", show::brief(version))]
+    /// The payload has an unsupported version.
+    #[error("unsupported hook payload version {}", show::brief(version))]
     UnknownVersion {
-        /// As it was given.
+        /// The version in the payload.
         version: String,
     },
-    /// A variable that the agent sets for its hooks is not there.
-    #[error("the agent did not set {variable}")]
-    NoVariable {
-        /// Which.
+    /// An environment variable that the agent sets for its hooks is missing.
+    #[error("the agent did not set the environment variable {variable}")]
+    MissingVariable {
+        /// The variable.
         variable: &'static str,
     },
 }

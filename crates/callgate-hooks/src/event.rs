@@ -1,84 +1,146 @@
-//! What an agent's hook tells.
+//! Hook events: how agents name them, what a hook process is given, and what it means.
 
-use callgate::call::{Call, Origin};
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use callgate::call::{Call, Origin, Tool};
 use serde_json::Value;
 
-/// What an event is for, whatever an agent calls it.
+use crate::fields::absolute;
+
+/// The purpose of an event, whatever an agent calls it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum EventKind {
+pub enum HookEventKind {
     /// A tool is about to run: the answer decides.
     Before,
-    /// The agent would ask its user: the answer decides, and none leaves it to the agent's own prompt.
+    /// The agent is about to ask its user: the answer decides, and no answer leaves the decision to the agent's prompt.
     Permission,
     /// A tool has run.
     After,
-    /// A session begins.
+    /// A session starts.
     SessionStart,
     /// A session ends.
     SessionEnd,
-    /// Something else that needs no answer.
+    /// Any other event. It needs no answer.
     Notice,
 }
 
-/// An event as one agent names it.
+/// An event of one agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct EventName {
-    /// The agent's name for it: `PreToolUse`, `BeforeTool` …
+pub struct HookEvent {
+    /// The agent's name for it, such as `PreToolUse` or `BeforeTool`.
     pub name: &'static str,
-    /// What it is for.
-    pub kind: EventKind,
+    /// Its purpose.
+    pub kind: HookEventKind,
+    asks: bool,
+    rewrites: bool,
 }
 
-impl EventName {
-    /// Names an event. The agents' tables are made of these.
-    pub const fn new(name: &'static str, kind: EventKind) -> Self {
-        EventName { name, kind }
+impl HookEvent {
+    pub(crate) const fn new(name: &'static str, kind: HookEventKind) -> Self {
+        HookEvent { name, kind, asks: false, rewrites: false }
     }
 
-    /// Whether an answer to it decides over a tool.
+    pub(crate) const fn asks(self) -> Self {
+        HookEvent { asks: true, ..self }
+    }
+
+    pub(crate) const fn rewrites(self) -> Self {
+        HookEvent { rewrites: true, ..self }
+    }
+
+    /// Whether the answer decides if a tool runs.
     pub const fn decides(self) -> bool {
-        matches!(self.kind, EventKind::Before | EventKind::Permission)
+        matches!(self.kind, HookEventKind::Before | HookEventKind::Permission)
+    }
+
+    /// Whether the agent asks its user when the answer says so.
+    pub const fn can_ask(self) -> bool {
+        self.asks
+    }
+
+    /// Whether the agent runs a rewritten input instead of its own.
+    pub const fn can_rewrite(self) -> bool {
+        self.rewrites
     }
 }
 
-/// One call of a hook, understood.
+/// The input of a hook process.
+pub struct HookInput<'a> {
+    /// All of standard input.
+    pub payload: &'a [u8],
+    /// Looks up a variable of the hook's environment.
+    pub environment: &'a dyn Fn(&str) -> Option<String>,
+    /// The event named on the hook's command line. Needed where an agent's payload does not name it; where it does, both
+    /// must agree.
+    pub event: Option<&'a str>,
+    /// The working directory of the hook process, for agents whose payloads do not name one.
+    pub directory: Option<&'a Path>,
+    /// The MCP servers in the agent's configuration, as far as they are known. Some agents join the names of a server and
+    /// its tool; such a tool is attributed to a server only if exactly one of these fits.
+    pub servers: &'a [String],
+}
+
+impl<'a> HookInput<'a> {
+    /// An input with nothing but a payload.
+    pub fn of(payload: &'a [u8]) -> Self {
+        HookInput { payload, environment: &|_| None, event: None, directory: None, servers: &[] }
+    }
+
+    /// The absolute directory that the agent names in an environment variable.
+    pub(crate) fn directory_in(&self, variable: &str) -> Option<PathBuf> {
+        (self.environment)(variable).as_deref().and_then(absolute)
+    }
+}
+
+impl fmt::Debug for HookInput<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Payloads hold file contents and commands, which do not belong in logs.
+        formatter
+            .debug_struct("HookInput")
+            .field("bytes", &self.payload.len())
+            .field("event", &self.event)
+            .finish_non_exhaustive()
+    }
+}
+
+/// One hook call, parsed.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Incoming {
-    /// Which event; the answer is written for it.
-    pub name: EventName,
-    /// What it tells.
-    pub event: Event,
-    /// Agent, session, working directory and project. A call of the event carries the same.
+pub struct HookRequest {
+    /// The event. The answer is written for it.
+    pub event: HookEvent,
+    /// The content of the event.
+    pub details: HookDetails,
+    /// Agent, session, working directory and project. The event's call carries the same origin.
     ///
-    /// `workspace` is only what the agent says of its project. Where it is `None`, do not take the directory for it before
-    /// looking at [`Incoming::directory_moves`].
+    /// `workspace` is only what the agent says about its project. Where it is `None`, check
+    /// [`HookRequest::directory_moves`] before using the directory instead.
     pub origin: Origin,
-    /// Whether the working directory is the shell's or the call's, so that the model chooses it. Then it says where relative
-    /// paths lead, and must never say which directories may be touched: that is the directory in which the session began.
+    /// Whether the working directory is that of the shell or the call, so that the model chooses it. Such a directory
+    /// resolves relative paths but must not set the boundary: that is the directory in which the session started.
     pub directory_moves: bool,
-    /// The agent's id of this call, by which events before and after belong together.
+    /// The agent's id of the call, the same before and after it runs.
     pub call_id: Option<String>,
-    /// The agent's permission mode: `default`, `plan`, `bypassPermissions`, `yolo` …
+    /// The agent's permission mode, such as `default`, `plan`, `bypassPermissions` or `yolo`.
     pub mode: Option<String>,
-    /// Which sub-agent calls, if not the main one.
+    /// The sub-agent that makes the call, if it is not the main agent.
     pub subagent: Option<String>,
-    /// Where the agent has the tool's MCP server from: `user`, `project`, `plugin` … A server's name is chosen by whoever
-    /// configures it, this is not.
+    /// Where the MCP server of the tool was configured: `user`, `project`, `plugin` and so on. Unlike the server's name,
+    /// whoever configures the server cannot choose this.
     pub server_source: Option<String>,
-    /// The interpreter that would go on to take input which this agent shows to no hook. Allowing the call would allow all
-    /// that is typed later.
+    /// The interpreter that would keep reading input which this agent shows to no hook. Allowing the call allows
+    /// everything that is typed into it later.
     pub unseen_input: Option<String>,
-    /// The shell that the agent keeps from call to call and in which this call runs, or into which it types; `None` if the
-    /// call gets a shell of its own. Agents with one shell only call it by the empty name.
+    /// The persistent shell that the call runs in or types into; `None` if the call gets a new shell. Agents with a
+    /// single persistent shell use the empty name.
     pub shell: Option<String>,
 }
 
-impl Incoming {
-    /// An event of which no more is known yet.
-    pub fn new(name: EventName, event: Event, origin: Origin) -> Self {
-        Incoming {
-            name,
+impl HookRequest {
+    pub(crate) fn new(event: HookEvent, details: HookDetails, origin: Origin) -> Self {
+        HookRequest {
             event,
+            details,
             origin,
             directory_moves: false,
             call_id: None,
@@ -90,59 +152,87 @@ impl Incoming {
         }
     }
 
-    /// The call that it is about, if any.
+    /// The call that the event is about, if any.
     pub fn call(&self) -> Option<&Call> {
-        match &self.event {
-            Event::Before(call) | Event::Permission(call) => Some(call),
-            Event::After(after) => Some(&after.call),
-            Event::SessionStart | Event::SessionEnd | Event::Notice => None,
+        match &self.details {
+            HookDetails::Before(call) | HookDetails::Permission(call) => Some(call),
+            HookDetails::After(completed) => Some(&completed.call),
+            HookDetails::SessionStart | HookDetails::SessionEnd | HookDetails::Notice => None,
         }
     }
 
     pub(crate) fn call_mut(&mut self) -> Option<&mut Call> {
-        match &mut self.event {
-            Event::Before(call) | Event::Permission(call) => Some(call),
-            Event::After(after) => Some(&mut after.call),
-            Event::SessionStart | Event::SessionEnd | Event::Notice => None,
+        match &mut self.details {
+            HookDetails::Before(call) | HookDetails::Permission(call) => Some(call),
+            HookDetails::After(completed) => Some(&mut completed.call),
+            HookDetails::SessionStart | HookDetails::SessionEnd | HookDetails::Notice => None,
+        }
+    }
+
+    /// Sets the project, in the event's call too.
+    pub(crate) fn set_workspace(&mut self, workspace: Option<PathBuf>) {
+        if let Some(call) = self.call_mut() {
+            call.origin.workspace.clone_from(&workspace);
+        }
+        self.origin.workspace = workspace;
+    }
+
+    /// Sets the project to the directory in an environment variable, or else to the working directory.
+    pub(crate) fn set_workspace_from(&mut self, variable: &str, input: &HookInput<'_>) {
+        self.set_workspace(input.directory_in(variable).or_else(|| self.origin.directory.clone()));
+    }
+
+    /// Replaces the tool of the event's call where `tool` returns another one.
+    pub(crate) fn correct_tool(&mut self, tool: impl FnOnce(&Tool) -> Option<Tool>) {
+        if let Some(call) = self.call_mut()
+            && let Some(tool) = tool(&call.tool)
+        {
+            call.tool = tool;
         }
     }
 }
 
-/// What an event tells.
+/// The content of an event.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Event {
+pub enum HookDetails {
     /// This call is about to run.
     Before(Call),
-    /// The agent would ask its user about this call.
+    /// The agent is about to ask its user about this call.
     Permission(Call),
     /// This call has run.
-    After(After),
-    /// A session begins.
+    After(CompletedCall),
+    /// A session starts.
     SessionStart,
     /// A session ends.
     SessionEnd,
-    /// Something that needs no answer.
+    /// Nothing that needs an answer.
     Notice,
 }
 
 /// A call that has run.
 #[derive(Debug, Clone, PartialEq)]
-pub struct After {
-    /// Which call, with the input it ran with.
+pub struct CompletedCall {
+    /// The call, with the input it ran with.
     pub call: Call,
-    /// How it went.
-    pub outcome: Outcome,
-    /// What came out, as the agent tells it.
+    /// Whether it succeeded.
+    pub outcome: CallOutcome,
+    /// Its result, as the agent reports it.
     pub result: Option<Value>,
 }
 
-/// How a call went.
+/// Whether a call succeeded, according to the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
-    /// The agent says that it went well.
+pub enum CallOutcome {
+    /// The call succeeded.
     Succeeded,
-    /// The agent says that it did not.
+    /// The call failed.
     Failed,
     /// The agent does not say.
     Unknown,
+}
+
+impl CallOutcome {
+    pub(crate) fn failed_if(failed: bool) -> Self {
+        if failed { CallOutcome::Failed } else { CallOutcome::Succeeded }
+    }
 }

@@ -1,15 +1,15 @@
 //! Claude Code's `--permission-prompt-tool`: an MCP tool that is asked instead of the user.
 //!
-//! The tool's result must be one text block that holds JSON, and no structured content beside it: otherwise it is no answer.
+//! The tool's result must be one text block that holds JSON, without structured content; Claude Code ignores anything else.
 //!
 //! ```
-//! use callgate_hooks::{Answer, permission_prompt};
+//! use callgate_hooks::{HookAnswer, permission_prompt};
 //! use serde_json::json;
 //!
 //! let arguments = json!({"tool_name": "Bash", "input": {"command": "make"}, "tool_use_id": "toolu_1"});
 //! let prompt = permission_prompt::read(arguments)?;
 //! assert_eq!(prompt.call.tool.name, "Bash");
-//! let result = permission_prompt::result(&prompt, &Answer::deny("not now"));
+//! let result = permission_prompt::result(&prompt, &HookAnswer::deny("not now"));
 //! assert_eq!(result["content"][0]["text"], r#"{"behavior":"deny","message":"not now"}"#);
 //! # Ok::<(), callgate_hooks::PayloadError>(())
 //! ```
@@ -20,48 +20,49 @@ use serde_json::{Value, json};
 
 use crate::answer::plain;
 use crate::fields::Fields;
-use crate::{Answer, PayloadError};
+use crate::{HookAnswer, PayloadError};
 
-/// One question.
+/// A permission prompt.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Prompt {
-    /// About which call. Session and directory are not told.
+pub struct PermissionPrompt {
+    /// The call. Its session and directory are unknown.
     pub call: Call,
     /// The agent's id of the call.
     pub call_id: Option<String>,
 }
 
-/// Understands the arguments of the tool's call.
-pub fn read(arguments: Value) -> Result<Prompt, PayloadError> {
+/// Reads the arguments of the tool call.
+pub fn read(arguments: Value) -> Result<PermissionPrompt, PayloadError> {
     json::measure(&arguments)?;
     let mut fields = Fields::of(arguments)?;
     let tool = Tool::parse(&fields.text("tool_name")?);
     let input = fields.object("input")?.into_value();
     let origin = Origin { agent: Some("claude".to_owned()), ..Origin::default() };
     let call_id = fields.optional_text("tool_use_id")?.filter(|id| !id.is_empty());
-    Ok(Prompt { call: Call::new(tool, input).origin(origin), call_id })
+    Ok(PermissionPrompt { call: Call::new(tool, input).origin(origin), call_id })
 }
 
-/// The result of the tool's call: there is nobody else to ask here, so everything but an allow is a no.
-pub fn result(prompt: &Prompt, answer: &Answer) -> Value {
+/// The result of the tool call. Nobody else can be asked here, so everything but an allow is a deny.
+pub fn result(prompt: &PermissionPrompt, answer: &HookAnswer) -> Value {
     let answer = match answer {
-        Answer::Allow { rewritten, .. } => {
-            // the input is mandatory, also unchanged
+        HookAnswer::Allow { rewritten, .. } => {
+            // The input is mandatory even if it is unchanged.
             let input = rewritten.as_ref().unwrap_or(&prompt.call.input);
             json!({ "behavior": "allow", "updatedInput": input })
         }
-        Answer::Deny { reason } | Answer::Ask { reason } => json!({ "behavior": "deny", "message": plain(reason) }),
-        Answer::Silence => json!({ "behavior": "deny", "message": "callgate made no decision" }),
+        HookAnswer::Deny { reason } | HookAnswer::Ask { reason } => {
+            json!({ "behavior": "deny", "message": plain(reason) })
+        }
     };
-    said(&answer)
+    text_result(&answer)
 }
 
-/// The result for arguments that could not be read.
+/// The result for arguments that cannot be read.
 pub fn refusal(error: &PayloadError) -> Value {
-    said(&json!({ "behavior": "deny", "message": plain(&error.to_string()) }))
+    text_result(&json!({ "behavior": "deny", "message": plain(&error.to_string()) }))
 }
 
-fn said(answer: &Value) -> Value {
+fn text_result(answer: &Value) -> Value {
     json!({ "content": [{ "type": "text", "text": answer.to_string() }], "isError": false })
 }
 
@@ -69,7 +70,7 @@ fn said(answer: &Value) -> Value {
 mod tests {
     use super::*;
 
-    fn prompt() -> Prompt {
+    fn prompt() -> PermissionPrompt {
         let input = json!({ "command": "make all" });
         read(json!({ "tool_name": "Bash", "input": input, "tool_use_id": "toolu_1" })).expect("a whole prompt")
     }
@@ -87,11 +88,10 @@ mod tests {
         let input = json!({ "command": "make all" });
         let changed = json!({ "command": "callgate run -- make all" });
         let cases = [
-            (Answer::allow(), json!({ "behavior": "allow", "updatedInput": input })),
-            (Answer::rewrite(changed.clone()), json!({ "behavior": "allow", "updatedInput": changed })),
-            (Answer::deny("no"), json!({ "behavior": "deny", "message": "no" })),
-            (Answer::ask("sure?"), json!({ "behavior": "deny", "message": "sure?" })),
-            (Answer::Silence, json!({ "behavior": "deny", "message": "callgate made no decision" })),
+            (HookAnswer::allow(), json!({ "behavior": "allow", "updatedInput": input })),
+            (HookAnswer::rewrite(changed.clone()), json!({ "behavior": "allow", "updatedInput": changed })),
+            (HookAnswer::deny("no"), json!({ "behavior": "deny", "message": "no" })),
+            (HookAnswer::ask("sure?"), json!({ "behavior": "deny", "message": "sure?" })),
         ];
         for (answer, expected) in cases {
             assert_eq!(text(&result(&prompt(), &answer)), expected);

@@ -7,14 +7,14 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use callgate_hooks::{Agent, Answer, Event, Incoming, Outcome, Output, Received};
+use callgate_hooks::{Agent, CallOutcome, HookAnswer, HookDetails, HookInput, HookOutput, HookRequest};
 use serde_json::{Map, Value, json};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
 }
 
-fn fixtures(agent: &dyn Agent) -> Vec<PathBuf> {
+fn fixtures(agent: &Agent) -> Vec<PathBuf> {
     let folder = folder().join(agent.name());
     let mut paths: Vec<PathBuf> = std::fs::read_dir(&folder)
         .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
@@ -25,28 +25,28 @@ fn fixtures(agent: &dyn Agent) -> Vec<PathBuf> {
 }
 
 /// What is kept of an event, without what is not there.
-fn understood(incoming: &Incoming) -> Value {
+fn understood(incoming: &HookRequest) -> Value {
     let call = incoming.call();
-    let (kind, outcome, result) = match &incoming.event {
-        Event::Before(_) => ("before", None, None),
-        Event::Permission(_) => ("permission", None, None),
-        Event::After(after) => {
+    let (kind, outcome, result) = match &incoming.details {
+        HookDetails::Before(_) => ("before", None, None),
+        HookDetails::Permission(_) => ("permission", None, None),
+        HookDetails::After(after) => {
             let outcome = match after.outcome {
-                Outcome::Succeeded => "succeeded",
-                Outcome::Failed => "failed",
-                Outcome::Unknown => "unknown",
+                CallOutcome::Succeeded => "succeeded",
+                CallOutcome::Failed => "failed",
+                CallOutcome::Unknown => "unknown",
             };
             ("after", Some(outcome), after.result.clone())
         }
-        Event::SessionStart => ("session_start", None, None),
-        Event::SessionEnd => ("session_end", None, None),
-        Event::Notice => ("notice", None, None),
+        HookDetails::SessionStart => ("session_start", None, None),
+        HookDetails::SessionEnd => ("session_end", None, None),
+        HookDetails::Notice => ("notice", None, None),
     };
     if let Some(call) = call {
         assert_eq!(call.origin, incoming.origin, "a call comes from where its event comes from");
     }
     let entries = json!({
-        "event": incoming.name.name,
+        "event": incoming.event.name,
         "kind": kind,
         "tool": call.map(|call| call.tool.to_string()),
         "input": call.map(|call| call.input.clone()),
@@ -69,7 +69,7 @@ fn understood(incoming: &Incoming) -> Value {
     Value::Object(entries.into_iter().filter(|(_, value)| !value.is_null() && *value != false).collect())
 }
 
-fn shown(output: &Output) -> Value {
+fn shown(output: &HookOutput) -> Value {
     let mut entries = Map::new();
     if output.code != 0 {
         entries.insert("exit".into(), output.code.into());
@@ -83,32 +83,35 @@ fn shown(output: &Output) -> Value {
     Value::Object(entries)
 }
 
-fn answered(agent: &dyn Agent, incoming: &Incoming) -> Value {
-    let note = Answer::Allow { rewritten: None, note: Some("runs without network".into()) };
+fn answered(agent: &Agent, incoming: &HookRequest) -> Value {
+    let note = HookAnswer::Allow { rewritten: None, note: Some("runs without network".into()) };
     let answers = [
-        ("allow", Answer::allow()),
-        ("allow with a note", note),
-        ("rewrite", Answer::rewrite(json!({ "command": "true" }))),
-        ("deny", Answer::deny("reads a key; read the public one")),
-        ("ask", Answer::ask("sends a mail")),
-        ("silence", Answer::Silence),
+        ("allow", Some(HookAnswer::allow())),
+        ("allow with a note", Some(note)),
+        ("rewrite", Some(HookAnswer::rewrite(json!({ "command": "true" })))),
+        ("deny", Some(HookAnswer::deny("reads a key; read the public one"))),
+        ("ask", Some(HookAnswer::ask("sends a mail"))),
+        ("silence", None),
     ];
-    answers.iter().map(|(name, answer)| ((*name).to_owned(), shown(&agent.write(incoming.name, answer)))).collect()
+    answers
+        .iter()
+        .map(|(name, answer)| ((*name).to_owned(), shown(&agent.write(incoming.event, answer.as_ref()))))
+        .collect()
 }
 
-fn check(agent: &dyn Agent, path: &Path, write: bool) {
+fn check(agent: &Agent, path: &Path, write: bool) {
     let name = path.display();
     let text = std::fs::read(path).expect("a fixture");
     let mut fixture: Value = serde_json::from_slice(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
     let payload = fixture["payload"].to_string();
     let environment = fixture["environment"].clone();
     let servers: Vec<String> = serde_json::from_value(fixture["servers"].clone()).unwrap_or_default();
-    let received = Received {
+    let received = HookInput {
         environment: &|variable| environment[variable].as_str().map(str::to_owned),
         event: fixture["command_line_event"].as_str(),
         directory: fixture["process_directory"].as_str().map(Path::new),
         servers: &servers,
-        ..Received::of(payload.as_bytes())
+        ..HookInput::of(payload.as_bytes())
     };
     let incoming = agent.read(&received).unwrap_or_else(|error| panic!("{name}: {error}"));
     let (incoming_shown, answers) = (understood(&incoming), answered(agent, &incoming));
@@ -127,10 +130,10 @@ fn check(agent: &dyn Agent, path: &Path, write: bool) {
 fn payloads_are_understood_and_verdicts_are_answered() {
     let write = std::env::var_os("CALLGATE_WRITE_FIXTURES").is_some();
     for agent in callgate_hooks::all() {
-        let paths = fixtures(*agent);
+        let paths = fixtures(agent);
         assert!(!paths.is_empty(), "{} has no fixtures", agent.name());
         for path in paths {
-            check(*agent, &path, write);
+            check(agent, &path, write);
         }
     }
 }
@@ -138,14 +141,14 @@ fn payloads_are_understood_and_verdicts_are_answered() {
 #[test]
 fn every_event_that_decides_has_a_fixture() {
     for agent in callgate_hooks::all() {
-        let seen: BTreeSet<String> = fixtures(*agent)
+        let seen: BTreeSet<String> = fixtures(agent)
             .iter()
             .map(|path| {
                 let fixture: Value = serde_json::from_slice(&std::fs::read(path).expect("a fixture")).expect("JSON");
                 fixture["understood"]["event"].as_str().unwrap_or_default().to_owned()
             })
             .collect();
-        for event in agent.events().iter().filter(|event| event.decides()) {
+        for event in agent.events().filter(|event| event.decides()) {
             assert!(seen.contains(event.name), "{}: no fixture for {}", agent.name(), event.name);
         }
     }
@@ -159,8 +162,8 @@ fn every_agent_is_found_by_all_its_names() {
             assert!(names.insert(*name), "{name} is taken twice");
             assert_eq!(callgate_hooks::find(name).map(Agent::name), Some(agent.name()));
         }
-        let events: BTreeSet<&str> = agent.events().iter().map(|event| event.name).collect();
-        assert_eq!(events.len(), agent.events().len(), "{} names an event twice", agent.name());
+        let events: BTreeSet<&str> = agent.events().map(|event| event.name).collect();
+        assert_eq!(events.len(), agent.events().count(), "{} names an event twice", agent.name());
     }
     assert!(callgate_hooks::find("").is_none());
     assert!(callgate_hooks::find("Claude").is_none());

@@ -8,7 +8,7 @@ use std::path::Path;
 use callgate::call::Call;
 use callgate::describe::{Context, Registry};
 use callgate::json::{MAXIMUM_DEPTH, MAXIMUM_SIZE};
-use callgate_hooks::{Agent, EventName, Incoming, PayloadError, Received};
+use callgate_hooks::{Agent, HookEvent, HookInput, HookRequest, PayloadError};
 use callgate_shell::effect::Coverage;
 use clients::{Then, then};
 use serde_json::{Value, json};
@@ -87,20 +87,20 @@ fn sound() -> Vec<Sound> {
     ]
 }
 
-fn agent(name: &str) -> &'static dyn Agent {
+fn agent(name: &str) -> &'static Agent {
     callgate_hooks::find(name).expect("built in")
 }
 
-fn read(name: &str, payload: &[u8]) -> Result<Incoming, PayloadError> {
-    agent(name).read(&Received {
+fn read(name: &str, payload: &[u8]) -> Result<HookRequest, PayloadError> {
+    agent(name).read(&HookInput {
         environment: &|variable| (variable == "AGENT_TOOL_NAME").then(|| "Bash".to_owned()),
         directory: Some(Path::new("/home/ada/app")),
-        ..Received::of(payload)
+        ..HookInput::of(payload)
     })
 }
 
-fn deciding(agent: &dyn Agent) -> impl Iterator<Item = EventName> {
-    agent.events().iter().copied().filter(|event| event.decides())
+fn deciding(agent: &Agent) -> impl Iterator<Item = HookEvent> {
+    agent.events().filter(|event| event.decides())
 }
 
 /// The payload is refused, and none of the agent's events takes the refusal for anything else.
@@ -120,7 +120,7 @@ fn assert_refused(name: &str, payload: &[u8], what: &str) {
 fn the_payloads_that_are_broken_below_are_sound() {
     for Sound { agent, payload, .. } in sound() {
         let incoming = read(agent, payload.to_string().as_bytes()).unwrap_or_else(|error| panic!("{agent}: {error}"));
-        assert!(incoming.name.decides(), "{agent}");
+        assert!(incoming.event.decides(), "{agent}");
     }
 }
 
@@ -258,7 +258,7 @@ fn an_event_that_is_not_known_is_refused() {
 fn a_payload_for_another_event_than_the_hooks_is_refused() {
     for Sound { agent: name, payload, event_field, .. } in sound() {
         let payload = payload.to_string();
-        let received = Received { event: Some("SomethingElse"), ..Received::of(payload.as_bytes()) };
+        let received = HookInput { event: Some("SomethingElse"), ..HookInput::of(payload.as_bytes()) };
         assert!(agent(name).read(&received).is_err(), "{name}, {event_field:?}");
     }
 }
@@ -276,8 +276,8 @@ fn a_version_that_is_not_known_is_refused() {
 #[test]
 fn amp_without_the_name_of_a_tool_is_refused() {
     for name in [None, Some(String::new())] {
-        let received = Received { environment: &|_| name.clone(), ..Received::of(b"{}") };
-        assert_eq!(agent("amp").read(&received), Err(PayloadError::NoVariable { variable: "AGENT_TOOL_NAME" }));
+        let received = HookInput { environment: &|_| name.clone(), ..HookInput::of(b"{}") };
+        assert_eq!(agent("amp").read(&received), Err(PayloadError::MissingVariable { variable: "AGENT_TOOL_NAME" }));
     }
 }
 

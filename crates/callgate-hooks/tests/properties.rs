@@ -5,17 +5,17 @@ mod clients;
 
 use std::path::Path;
 
-use callgate_hooks::{Agent, Answer, EventKind, EventName, Output, Received};
+use callgate_hooks::{Agent, HookAnswer, HookEvent, HookEventKind, HookInput, HookOutput};
 use clients::{Then, then};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-fn received<'a>(payload: &'a [u8], event: Option<&'a str>) -> Received<'a> {
-    Received {
+fn received<'a>(payload: &'a [u8], event: Option<&'a str>) -> HookInput<'a> {
+    HookInput {
         environment: &|variable| (variable == "AGENT_TOOL_NAME").then(|| "Bash".to_owned()),
         directory: Some(Path::new("/home/ada/app")),
         event,
-        ..Received::of(payload)
+        ..HookInput::of(payload)
     }
 }
 
@@ -75,19 +75,18 @@ fn value() -> impl Strategy<Value = Value> {
     })
 }
 
-fn answer() -> impl Strategy<Value = Answer> {
+fn answer() -> impl Strategy<Value = Option<HookAnswer>> {
     let text = prop_oneof!["", "[ \n\t]{1,4}", ".{1,40}", "\\PC{1,40}", "(?s).{0,3000}"];
-    prop_oneof![
+    proptest::option::of(prop_oneof![
         (proptest::option::of(value()), proptest::option::of(text.clone()))
-            .prop_map(|(rewritten, note)| Answer::Allow { rewritten, note }),
-        text.clone().prop_map(|reason| Answer::Deny { reason }),
-        text.prop_map(|reason| Answer::Ask { reason }),
-        Just(Answer::Silence),
-    ]
+            .prop_map(|(rewritten, note)| HookAnswer::Allow { rewritten, note }),
+        text.clone().prop_map(|reason| HookAnswer::Deny { reason }),
+        text.prop_map(|reason| HookAnswer::Ask { reason }),
+    ])
 }
 
 /// Standard output holds one line of JSON or nothing, standard error one line or nothing.
-fn assert_printable(agent: &dyn Agent, output: &Output) {
+fn assert_printable(agent: &Agent, output: &HookOutput) {
     let one_document = output.stdout.is_empty() || serde_json::from_str::<Value>(&output.stdout).is_ok();
     assert!(one_document, "{}: {}", agent.name(), output.stdout);
     for text in [&output.stdout, &output.stderr] {
@@ -98,24 +97,28 @@ fn assert_printable(agent: &dyn Agent, output: &Output) {
 }
 
 /// What an agent must do with an answer to an event that decides.
-fn meant(agent: &dyn Agent, event: EventName, answer: &Answer) -> &'static str {
+fn meant(event: HookEvent, answer: Option<&HookAnswer>) -> &'static str {
     match answer {
-        Answer::Allow { rewritten: None, .. } => "runs",
-        Answer::Allow { rewritten: Some(input), .. } if agent.can_rewrite(event) && input.is_object() => "runs changed",
-        Answer::Ask { .. } if agent.can_ask(event) => "asks",
-        Answer::Silence if event.kind == EventKind::Permission && agent.can_ask(event) => "asks",
-        Answer::Allow { .. } | Answer::Ask { .. } | Answer::Deny { .. } | Answer::Silence => "blocked",
+        Some(HookAnswer::Allow { rewritten: None, .. }) => "runs",
+        Some(HookAnswer::Allow { rewritten: Some(input), .. }) if event.can_rewrite() && input.is_object() => {
+            "runs changed"
+        }
+        Some(HookAnswer::Ask { .. }) if event.can_ask() => "asks",
+        None if event.kind == HookEventKind::Permission && event.can_ask() => "asks",
+        Some(HookAnswer::Allow { .. } | HookAnswer::Ask { .. } | HookAnswer::Deny { .. }) | None => "blocked",
     }
 }
 
-fn assert_meant(agent: &dyn Agent, event: EventName, answer: &Answer) {
+fn assert_meant(agent: &Agent, event: HookEvent, answer: Option<&HookAnswer>) {
     let output = agent.write(event, answer);
     assert_printable(agent, &output);
     let then = then(agent.name(), event, &output);
     let done = match &then {
         Then::Runs => "runs",
         Then::RunsWith(input) => {
-            let Answer::Allow { rewritten: Some(meant), .. } = answer else { panic!("{}: {then:?}", agent.name()) };
+            let Some(HookAnswer::Allow { rewritten: Some(meant), .. }) = answer else {
+                panic!("{}: {then:?}", agent.name())
+            };
             assert_eq!(input, meant);
             "runs changed"
         }
@@ -128,7 +131,7 @@ fn assert_meant(agent: &dyn Agent, event: EventName, answer: &Answer) {
         Then::Asks => "asks",
         Then::Unclear(why) => why,
     };
-    assert_eq!(done, meant(agent, event, answer), "{} {} {answer:?} {output:?}", agent.name(), event.name);
+    assert_eq!(done, meant(event, answer), "{} {} {answer:?} {output:?}", agent.name(), event.name);
 }
 
 proptest! {
@@ -139,9 +142,9 @@ proptest! {
         for agent in callgate_hooks::all() {
             for event in agent.events() {
                 if event.decides() {
-                    assert_meant(*agent, *event, &answer);
+                    assert_meant(agent, event, answer.as_ref());
                 } else {
-                    assert_printable(*agent, &agent.write(*event, &answer));
+                    assert_printable(agent, &agent.write(event, answer.as_ref()));
                 }
             }
         }
@@ -150,7 +153,7 @@ proptest! {
     #[test]
     fn any_bytes_are_answered(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         for agent in callgate_hooks::all() {
-            answered(*agent, &received(&bytes, None));
+            answered(agent, &received(&bytes, None));
         }
     }
 
@@ -161,7 +164,7 @@ proptest! {
     ) {
         let payload = Value::Object(entries.into_iter().collect()).to_string();
         for agent in callgate_hooks::all() {
-            answered(*agent, &received(payload.as_bytes(), event));
+            answered(agent, &received(payload.as_bytes(), event));
         }
     }
 
@@ -177,28 +180,28 @@ proptest! {
         let place = place.index(bytes.len());
         bytes[place] = byte;
         for agent in callgate_hooks::all() {
-            answered(*agent, &received(&bytes, None));
+            answered(agent, &received(&bytes, None));
         }
     }
 }
 
 /// What cannot be read is blocked; what can be read and is denied is blocked too.
-fn answered(agent: &dyn Agent, received: &Received<'_>) {
+fn answered(agent: &Agent, received: &HookInput<'_>) {
     match agent.read(received) {
         Ok(incoming) => {
-            assert!(agent.events().contains(&incoming.name));
-            let output = agent.refuse(Some(incoming.name), "no");
+            assert!(agent.events().any(|event| event == incoming.event));
+            let output = agent.refuse(Some(incoming.event), "no");
             assert_printable(agent, &output);
-            if incoming.name.decides() {
+            if incoming.event.decides() {
                 assert!(incoming.call().is_some_and(|call| call.input.is_object()));
-                assert!(matches!(then(agent.name(), incoming.name, &output), Then::Blocked(_)));
+                assert!(matches!(then(agent.name(), incoming.event, &output), Then::Blocked(_)));
             }
         }
         Err(error) => {
             let output = agent.refuse(None, &error.to_string());
             assert_printable(agent, &output);
-            for event in agent.events().iter().filter(|event| event.decides()) {
-                assert!(matches!(then(agent.name(), *event, &output), Then::Blocked(_)), "{} {error}", agent.name());
+            for event in agent.events().filter(|event| event.decides()) {
+                assert!(matches!(then(agent.name(), event, &output), Then::Blocked(_)), "{} {error}", agent.name());
             }
         }
     }

@@ -141,18 +141,18 @@ struct Said {
 
 #[cfg(test)]
 impl Canary {
-    pub(crate) fn would_allow(&self, output: &callgate_hooks::Output) -> bool {
+    pub(crate) fn would_allow(&self, output: &callgate_hooks::HookOutput) -> bool {
         self.answers.understand(&Said::from(output)) == Seen::Allowed
     }
 
-    pub(crate) fn would_deny(&self, output: &callgate_hooks::Output) -> bool {
+    pub(crate) fn would_deny(&self, output: &callgate_hooks::HookOutput) -> bool {
         self.answers.understand(&Said::from(output)) == Seen::Denied
     }
 }
 
 #[cfg(test)]
-impl From<&callgate_hooks::Output> for Said {
-    fn from(output: &callgate_hooks::Output) -> Self {
+impl From<&callgate_hooks::HookOutput> for Said {
+    fn from(output: &callgate_hooks::HookOutput) -> Self {
         let code = Some(output.code.into());
         Said { code, stdout: output.stdout.clone(), stderr: output.stderr.clone() }
     }

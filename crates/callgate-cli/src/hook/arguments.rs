@@ -22,7 +22,7 @@ pub enum AskWhom {
 /// What was said.
 pub struct HookArguments {
     /// Whose hook it is.
-    pub agent: &'static dyn Agent,
+    pub agent: &'static Agent,
     /// The event, where the agent's payload does not name it.
     pub event: Option<String>,
     /// How long the agent waits for this hook, as its configuration says.
@@ -78,7 +78,7 @@ impl HookArguments {
 
     /// How long this may take: less than the agent waits, because it takes a hook that it had to stop for a yes.
     pub fn time(&self) -> Duration {
-        let patience = self.timeout.unwrap_or_else(|| self.agent.patience());
+        let patience = self.timeout.unwrap_or_else(|| self.agent.default_timeout());
         let margin = (patience / 10).clamp(Duration::from_millis(500), Duration::from_secs(5));
         patience.saturating_sub(margin).max(Duration::from_millis(100))
     }

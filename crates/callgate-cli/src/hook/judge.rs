@@ -12,7 +12,7 @@ use callgate::refusal::{Refusal, RefusalKind};
 use callgate::report::Report;
 use callgate::{Call, Gate, Verdict};
 use callgate_audit::{AuditSink, Ended, Log, Sync, Witness};
-use callgate_hooks::{After, Answer, Event, Incoming, Outcome};
+use callgate_hooks::{CallOutcome, CompletedCall, HookAnswer, HookDetails, HookRequest};
 use callgate_store::LazyStore;
 use serde_json::Value;
 
@@ -30,15 +30,15 @@ const MARGIN: Duration = Duration::from_millis(500);
 pub fn judge(
     arguments: &HookArguments,
     deadline: &Deadline,
-    incoming: &Incoming,
+    incoming: &HookRequest,
     session: &Session,
     call: &Call,
-) -> Answer {
+) -> HookAnswer {
     match permitted(arguments, deadline, incoming, session, call) {
-        Ok(None) => Answer::allow(),
-        Ok(Some(rewritten)) => Answer::rewrite(rewritten),
-        Err(No::Refused(why) | No::Trouble(why)) => Answer::deny(why),
-        Err(No::LeftToTheAgent(why)) => Answer::ask(why),
+        Ok(None) => HookAnswer::allow(),
+        Ok(Some(rewritten)) => HookAnswer::rewrite(rewritten),
+        Err(No::Refused(why) | No::Trouble(why)) => HookAnswer::deny(why),
+        Err(No::LeftToTheAgent(why)) => HookAnswer::ask(why),
     }
 }
 
@@ -61,7 +61,7 @@ fn words(refusal: &Refusal) -> String {
 fn permitted(
     arguments: &HookArguments,
     deadline: &Deadline,
-    incoming: &Incoming,
+    incoming: &HookRequest,
     session: &Session,
     called: &Call,
 ) -> Result<Option<Value>, No> {
@@ -95,7 +95,7 @@ fn permitted(
     let shell = KeptShell::of(incoming, session, &call);
     call.shell = shell.as_ref().map(|shell| Box::new(shell.state.clone()));
     let judged = call.shell.is_some().then(|| call.clone());
-    let rewritten = rewritten(arguments, incoming, &mut gate, &call);
+    let rewritten = rewritten(incoming, &mut gate, &call);
     let patience = Patience::at_most(deadline.left().saturating_sub(MARGIN));
     match gate.check_with(call, patience) {
         Verdict::Permitted(permit) => {
@@ -126,9 +126,9 @@ fn permitted(
 
 /// The input with git hardened, if that alone spares a question, and the agent runs what it is given. Then the gate judges the
 /// hardened command.
-fn rewritten(arguments: &HookArguments, incoming: &Incoming, gate: &mut Gate, call: &Call) -> Option<Value> {
+fn rewritten(incoming: &HookRequest, gate: &mut Gate, call: &Call) -> Option<Value> {
     let command = call.input.get("command")?.as_str()?;
-    if !command.contains("git") || !arguments.agent.can_rewrite(incoming.name) {
+    if !command.contains("git") || !incoming.event.can_rewrite() {
         return None;
     }
     let decision = |gate: &Gate| gate.explain(call).map(|explanation| explanation.ruling().decision);
@@ -175,7 +175,12 @@ fn open_log(policy: &Policy) -> Result<Log, String> {
 }
 
 /// Notes how a tool ended that ran; and that it had no verdict, if it had none.
-pub fn after(arguments: &HookArguments, incoming: &Incoming, session: &Session, after: &After) -> Result<(), String> {
+pub fn after(
+    arguments: &HookArguments,
+    incoming: &HookRequest,
+    session: &Session,
+    after: &CompletedCall,
+) -> Result<(), String> {
     shells::ran(incoming, session, &after.call).map_err(|error| error.to_string())?;
     let witness = witness(arguments, session)?;
     let noted = match session.verdict(incoming, &after.call) {
@@ -185,9 +190,9 @@ pub fn after(arguments: &HookArguments, incoming: &Incoming, session: &Session, 
                 report.result(result.to_string().as_bytes());
             }
             let success = match after.outcome {
-                Outcome::Succeeded => Some(true),
-                Outcome::Failed => Some(false),
-                Outcome::Unknown => None,
+                CallOutcome::Succeeded => Some(true),
+                CallOutcome::Failed => Some(false),
+                CallOutcome::Unknown => None,
             };
             let id = id.as_deref().or(incoming.call_id.as_deref()).unwrap_or_default();
             witness.finished(id, &after.call.tool, &incoming.origin, Ended { success, report, ..Ended::default() })
@@ -201,10 +206,10 @@ pub fn after(arguments: &HookArguments, incoming: &Incoming, session: &Session, 
 }
 
 /// Notes that a session began or ended.
-pub fn notice(arguments: &HookArguments, incoming: &Incoming, session: &Session) -> Result<(), String> {
-    let noted = match incoming.event {
-        Event::SessionStart => witness(arguments, session)?.session_started(&incoming.origin, None, None),
-        Event::SessionEnd => witness(arguments, session)?.session_ended(&incoming.origin, None),
+pub fn notice(arguments: &HookArguments, incoming: &HookRequest, session: &Session) -> Result<(), String> {
+    let noted = match incoming.details {
+        HookDetails::SessionStart => witness(arguments, session)?.session_started(&incoming.origin, None, None),
+        HookDetails::SessionEnd => witness(arguments, session)?.session_ended(&incoming.origin, None),
         _ => return Ok(()),
     };
     noted.map(|_| ()).map_err(|error| error.to_string())

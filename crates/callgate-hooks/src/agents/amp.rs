@@ -1,69 +1,55 @@
 //! Amp's permission delegate: arguments on standard input, the tool's name in the environment, an exit code as the answer.
 //!
-//! 0 allows, 1 asks, everything from 2 on rejects.
+//! 0 allows, 1 asks, 2 and above deny.
 
+use std::path::Path;
 use std::time::Duration;
 
-use callgate::call::{Call, Origin, Tool};
+use callgate::call::{Origin, Tool};
 
-use crate::event::EventKind::Before;
+use crate::event::HookEventKind::Before;
 use crate::fields::Fields;
-use crate::{Agent, Event, EventName, Incoming, Output, PayloadError, Received, Verdict, tool_events};
+use crate::reading;
+use crate::{Agent, CallOutcome, HookAnswer, HookEvent, HookInput, HookOutput, HookRequest, PayloadError};
 
 /// The exit code that makes Amp ask its user.
 const ASK: u8 = 1;
 const DELEGATE: &str = "delegate";
-static EVENTS: &[EventName] = &[EventName::new(DELEGATE, Before)];
 
-/// Amp.
-#[derive(Debug, Clone, Copy)]
-pub struct Amp;
+pub(super) static AMP: Agent = Agent {
+    name: "amp",
+    title: "Amp",
+    events: &[HookEvent::new(DELEGATE, Before).asks()],
+    default_timeout: Duration::from_secs(30),
+    read,
+    decide: |_, answer| match answer {
+        HookAnswer::Allow { .. } => HookOutput::silence(),
+        HookAnswer::Deny { reason } => HookOutput::refusal(&reason),
+        HookAnswer::Ask { reason } => HookOutput { stdout: String::new(), stderr: format!("{reason}\n"), code: ASK },
+    },
+    ..Agent::BASE
+};
 
-impl Agent for Amp {
-    fn name(&self) -> &'static str {
-        "amp"
-    }
-
-    fn events(&self) -> &'static [EventName] {
-        EVENTS
-    }
-
-    fn read(&self, received: &Received<'_>) -> Result<Incoming, PayloadError> {
-        let told = received.event.is_none().then(|| DELEGATE.to_owned());
-        let name = tool_events::event_named(self.name(), EVENTS, told, received)?;
-        let variable = |variable: &'static str| (received.environment)(variable).filter(|value| !value.is_empty());
-        let tool = variable("AGENT_TOOL_NAME").ok_or(PayloadError::NoVariable { variable: "AGENT_TOOL_NAME" })?;
-        let input = Fields::read(received.payload)?.into_value();
-        // it starts delegates in the workspace, whatever directory a command names
-        let directory = received.directory.filter(|path| path.is_absolute()).map(std::path::Path::to_owned);
-        let origin = Origin {
-            agent: Some(self.name().to_owned()),
-            session: variable("AGENT_THREAD_ID").or_else(|| variable("AMP_THREAD_ID")),
-            workspace: directory.clone(),
-            directory,
-            ..Origin::default()
-        };
-        let call = Call::new(Tool::parse(&tool), input).origin(origin.clone());
-        Ok(Incoming::new(name, Event::Before(call), origin))
-    }
-
-    fn decide(&self, _event: EventName, verdict: Verdict<'_>) -> Output {
-        match verdict {
-            Verdict::Allow { .. } => Output::silence(),
-            Verdict::Deny { reason } => Output::refusal(&reason),
-            Verdict::Ask { reason } => Output { stdout: String::new(), stderr: format!("{reason}\n"), code: ASK },
-        }
-    }
-
-    fn can_ask(&self, event: EventName) -> bool {
-        event.decides()
-    }
-
-    fn can_rewrite(&self, _event: EventName) -> bool {
-        false
-    }
-
-    fn patience(&self) -> Duration {
-        Duration::from_secs(30)
-    }
+fn read(agent: &Agent, input: &HookInput<'_>) -> Result<HookRequest, PayloadError> {
+    let name = input.event.is_none().then(|| DELEGATE.to_owned());
+    let event = reading::find_event(agent, name, input)?;
+    let variable = |variable: &'static str| (input.environment)(variable).filter(|value| !value.is_empty());
+    let tool = variable("AGENT_TOOL_NAME").ok_or(PayloadError::MissingVariable { variable: "AGENT_TOOL_NAME" })?;
+    // Amp starts delegates in the workspace, whatever directory a command names.
+    let directory = input.directory.filter(|path| path.is_absolute()).map(Path::to_owned);
+    let origin = Origin {
+        agent: Some(agent.name.to_owned()),
+        session: variable("AGENT_THREAD_ID").or_else(|| variable("AMP_THREAD_ID")),
+        workspace: directory.clone(),
+        directory,
+        ..Origin::default()
+    };
+    let mut fields = Fields::read(input.payload)?;
+    reading::request(
+        event,
+        origin,
+        &mut fields,
+        |fields| Ok((Tool::parse(&tool), fields.take_rest())),
+        |_| Ok((CallOutcome::Unknown, None)),
+    )
 }

@@ -1,6 +1,6 @@
 //! Claude Code: `PreToolUse`, `PermissionRequest`, `PostToolUse`.
 //!
-//! Standard output that is no JSON, or JSON without `hookEventName`, lets the tool run. Exit code 2 stops it.
+//! Standard output that is not JSON, or JSON without `hookEventName`, lets the tool run. Exit code 2 stops it.
 
 use std::time::Duration;
 
@@ -8,94 +8,47 @@ use callgate::call::Tool;
 use serde_json::{Value, json};
 
 use crate::answer::object;
-use crate::event::EventKind::{After, Before, Notice, Permission, SessionEnd, SessionStart};
-use crate::tool_events::{self, FAILURE};
-use crate::{Agent, EventName, Incoming, Output, PayloadError, Received, Verdict};
+use crate::event::HookEventKind::{After, Before, Permission, SessionEnd, SessionStart};
+use crate::reading::{self, FAILURE};
+use crate::{Agent, HookAnswer, HookEvent, HookInput, HookOutput, HookRequest, PayloadError};
 
-static EVENTS: &[EventName] = &[
-    EventName::new("PreToolUse", Before),
-    EventName::new("PermissionRequest", Permission),
-    EventName::new("PostToolUse", After),
-    EventName::new(FAILURE, After),
-    EventName::new("SessionStart", SessionStart),
-    EventName::new("SessionEnd", SessionEnd),
-    EventName::new("ConfigChange", Notice),
-    EventName::new("CwdChanged", Notice),
-    EventName::new("Elicitation", Notice),
-    EventName::new("ElicitationResult", Notice),
-    EventName::new("FileChanged", Notice),
-    EventName::new("InstructionsLoaded", Notice),
-    EventName::new("Notification", Notice),
-    EventName::new("PermissionDenied", Notice),
-    EventName::new("PostCompact", Notice),
-    EventName::new("PostToolBatch", Notice),
-    EventName::new("PreCompact", Notice),
-    EventName::new("Setup", Notice),
-    EventName::new("Stop", Notice),
-    EventName::new("StopFailure", Notice),
-    EventName::new("SubagentStart", Notice),
-    EventName::new("SubagentStop", Notice),
-    EventName::new("TaskCompleted", Notice),
-    EventName::new("TaskCreated", Notice),
-    EventName::new("TeammateIdle", Notice),
-    EventName::new("UserPromptExpansion", Notice),
-    EventName::new("UserPromptSubmit", Notice),
-];
+pub(super) static CLAUDE: Agent = Agent {
+    name: "claude",
+    title: "Claude Code",
+    aliases: &["claude-code"],
+    events: &[
+        HookEvent::new("PreToolUse", Before).asks().rewrites(),
+        HookEvent::new("PermissionRequest", Permission).asks().rewrites(),
+        HookEvent::new("PostToolUse", After),
+        HookEvent::new(FAILURE, After),
+        HookEvent::new("SessionStart", SessionStart),
+        HookEvent::new("SessionEnd", SessionEnd),
+    ],
+    notices: "ConfigChange CwdChanged Elicitation ElicitationResult FileChanged InstructionsLoaded Notification \
+              PermissionDenied PostCompact PostToolBatch PreCompact Setup Stop StopFailure SubagentStart SubagentStop \
+              TaskCompleted TaskCreated TeammateIdle UserPromptExpansion UserPromptSubmit",
+    default_timeout: Duration::from_secs(600),
+    read,
+    decide,
+    complain,
+    ..Agent::BASE
+};
 
-/// Claude Code.
-#[derive(Debug, Clone, Copy)]
-pub struct Claude;
-
-impl Agent for Claude {
-    fn name(&self) -> &'static str {
-        "claude"
+fn read(agent: &Agent, input: &HookInput<'_>) -> Result<HookRequest, PayloadError> {
+    let (mut request, mut fields) = reading::common(agent, input)?;
+    // `cwd` follows `cd` from call to call.
+    request.directory_moves = true;
+    request.set_workspace(input.directory_in("CLAUDE_PROJECT_DIR"));
+    if let Some(mut server) = fields.optional_object("mcp_server")? {
+        let name = server.text("name")?;
+        request.server_source = server.optional_text("source")?;
+        request.correct_tool(|tool| Some(of_server(&name, tool)));
     }
-
-    fn aliases(&self) -> &'static [&'static str] {
-        &["claude-code"]
-    }
-
-    fn events(&self) -> &'static [EventName] {
-        EVENTS
-    }
-
-    fn read(&self, received: &Received<'_>) -> Result<Incoming, PayloadError> {
-        let (mut incoming, mut fields) = tool_events::read(self.name(), EVENTS, received)?;
-        // `cwd` follows `cd` from call to call
-        incoming.directory_moves = true;
-        incoming.set_workspace(received.directory_in("CLAUDE_PROJECT_DIR"));
-        if let Some(mut server) = fields.optional_object("mcp_server")? {
-            let name = server.text("name")?;
-            incoming.server_source = server.optional_text("source")?;
-            if let Some(tool) = incoming.call().map(|call| of_server(&name, &call.tool)) {
-                incoming.set_tool(tool);
-            }
-        }
-        Ok(incoming)
-    }
-
-    fn decide(&self, event: EventName, verdict: Verdict<'_>) -> Output {
-        decide(event, verdict)
-    }
-
-    fn complain(&self, event: EventName, reason: &str) -> Output {
-        complain(event, reason)
-    }
-
-    fn can_ask(&self, event: EventName) -> bool {
-        event.decides()
-    }
-
-    fn can_rewrite(&self, event: EventName) -> bool {
-        event.decides()
-    }
-
-    fn patience(&self) -> Duration {
-        Duration::from_secs(600)
-    }
+    Ok(request)
 }
 
-/// The tool of a server that the agent names beside the tool's name, in which it writes `_` for what is no letter.
+/// The tool of a server that the payload names separately. In the tool's name Claude Code replaces special characters of
+/// the server's name by `_`.
 fn of_server(server: &str, tool: &Tool) -> Tool {
     let written: String = server
         .chars()
@@ -104,38 +57,38 @@ fn of_server(server: &str, tool: &Tool) -> Tool {
     let whole = tool.to_string();
     match whole.strip_prefix("mcp__").and_then(|rest| rest.strip_prefix(written.as_str())?.strip_prefix("__")) {
         Some(name) if !name.is_empty() => Tool::of_server(written, name),
-        // never one of the agent's own tools, whatever it is called
+        // It is never one of the agent's own tools, whatever its name.
         _ if tool.server.is_none() => Tool::of_server(written, whole),
         _ => tool.clone(),
     }
 }
 
-/// What is said of one event. `hookEventName` is what makes it count.
-fn specific<const COUNT: usize>(event: EventName, entries: [(&str, Option<Value>); COUNT]) -> Output {
+/// The output for one event. Claude Code ignores it without `hookEventName`.
+fn specific<const COUNT: usize>(event: HookEvent, entries: [(&str, Option<Value>); COUNT]) -> HookOutput {
     let mut entries = object(entries);
     if let Value::Object(map) = &mut entries {
         map.insert("hookEventName".to_owned(), event.name.into());
     }
-    Output::json(&json!({ "hookSpecificOutput": entries }))
+    HookOutput::json(&json!({ "hookSpecificOutput": entries }))
 }
 
-/// The answer as Claude Code, and those who took over its contract, read it.
-pub(crate) fn decide(event: EventName, verdict: Verdict<'_>) -> Output {
+/// Writes an answer for Claude Code and the agents that adopted its contract.
+pub(super) fn decide(event: HookEvent, answer: HookAnswer) -> HookOutput {
     if event.kind == Permission {
-        let decision = match verdict {
-            Verdict::Allow { rewritten, .. } => {
-                object([("behavior", Some("allow".into())), ("updatedInput", rewritten.cloned())])
+        let decision = match answer {
+            HookAnswer::Allow { rewritten, .. } => {
+                object([("behavior", Some("allow".into())), ("updatedInput", rewritten)])
             }
-            Verdict::Deny { reason } => json!({ "behavior": "deny", "message": reason }),
-            // without an answer the agent asks
-            Verdict::Ask { .. } => return Output::silence(),
+            HookAnswer::Deny { reason } => json!({ "behavior": "deny", "message": reason }),
+            // Without an answer the agent asks.
+            HookAnswer::Ask { .. } => return HookOutput::silence(),
         };
         return specific(event, [("decision", Some(decision))]);
     }
-    let (decision, reason, rewritten, note) = match verdict {
-        Verdict::Allow { rewritten, note } => ("allow", None, rewritten.cloned(), note),
-        Verdict::Deny { reason } => ("deny", Some(reason), None, None),
-        Verdict::Ask { reason } => ("ask", Some(reason), None, None),
+    let (decision, reason, rewritten, note) = match answer {
+        HookAnswer::Allow { rewritten, note } => ("allow", None, rewritten, note),
+        HookAnswer::Deny { reason } => ("deny", Some(reason), None, None),
+        HookAnswer::Ask { reason } => ("ask", Some(reason), None, None),
     };
     specific(
         event,
@@ -148,11 +101,11 @@ pub(crate) fn decide(event: EventName, verdict: Verdict<'_>) -> Output {
     )
 }
 
-/// Tells the model after a tool has run, which stops nothing.
-pub(crate) fn complain(event: EventName, reason: &str) -> Output {
+/// Tells the model about a problem after a tool has run. This stops nothing.
+pub(super) fn complain(event: HookEvent, reason: &str) -> HookOutput {
     match event.kind {
-        After => Output::json(&json!({ "decision": "block", "reason": reason })),
-        _ => Output::refusal(reason),
+        After => HookOutput::json(&json!({ "decision": "block", "reason": reason })),
+        _ => HookOutput::refusal(reason),
     }
 }
 

@@ -1,7 +1,7 @@
-//! Codex CLI: `PreToolUse`, `PermissionRequest`, `PostToolUse`, with a strict reader that fails open.
+//! Codex CLI: `PreToolUse`, `PermissionRequest`, `PostToolUse`, with a strict parser that fails open.
 //!
-//! A field it does not know, `ask`, an `allow` without a rewrite or a deny without a reason is a failed hook, and the tool
-//! runs. So to allow is to print nothing, and nothing is ever said that its schema does not have.
+//! To Codex an unknown field, an `ask`, an `allow` without a rewrite and a deny without a reason are a failed hook, and the
+//! tool runs. So an allow prints nothing, and no output has a field that its schema does not know.
 
 use std::time::Duration;
 
@@ -10,80 +10,54 @@ use callgate::describe::typed_into;
 use serde_json::{Value, json};
 
 use super::claude;
-use crate::event::EventKind::{After, Before, Notice, Permission, SessionEnd, SessionStart};
-use crate::{Agent, EventName, Incoming, Output, PayloadError, Received, Verdict, tool_events};
+use crate::event::HookEventKind::{After, Before, Permission, SessionEnd, SessionStart};
+use crate::{Agent, HookAnswer, HookEvent, HookInput, HookOutput, HookRequest, PayloadError, reading};
 
-static EVENTS: &[EventName] = &[
-    EventName::new("PreToolUse", Before),
-    EventName::new("PermissionRequest", Permission),
-    EventName::new("PostToolUse", After),
-    EventName::new("SessionStart", SessionStart),
-    EventName::new("SessionEnd", SessionEnd),
-    EventName::new("PostCompact", Notice),
-    EventName::new("PreCompact", Notice),
-    EventName::new("Stop", Notice),
-    EventName::new("SubagentStart", Notice),
-    EventName::new("SubagentStop", Notice),
-    EventName::new("UserPromptSubmit", Notice),
-];
+pub(super) static CODEX: Agent = Agent {
+    name: "codex",
+    title: "Codex CLI",
+    events: &[
+        HookEvent::new("PreToolUse", Before).rewrites(),
+        HookEvent::new("PermissionRequest", Permission).asks(),
+        HookEvent::new("PostToolUse", After),
+        HookEvent::new("SessionStart", SessionStart),
+        HookEvent::new("SessionEnd", SessionEnd),
+    ],
+    notices: "PostCompact PreCompact Stop SubagentStart SubagentStop UserPromptSubmit",
+    default_timeout: Duration::from_secs(600),
+    read,
+    decide,
+    complain: claude::complain,
+    ..Agent::BASE
+};
 
-/// Codex CLI.
-#[derive(Debug, Clone, Copy)]
-pub struct Codex;
-
-impl Agent for Codex {
-    fn name(&self) -> &'static str {
-        "codex"
+fn read(agent: &Agent, input: &HookInput<'_>) -> Result<HookRequest, PayloadError> {
+    let (mut request, _) = reading::common(agent, input)?;
+    if let Some(call) = request.call_mut() {
+        recognize_patch(call);
     }
-
-    fn events(&self) -> &'static [EventName] {
-        EVENTS
+    // `cwd` is the call's own `workdir`, which the model chooses.
+    request.directory_moves = true;
+    if request.event.decides() {
+        request.unseen_input = request.call().and_then(reads_later_input);
     }
+    Ok(request)
+}
 
-    fn read(&self, received: &Received<'_>) -> Result<Incoming, PayloadError> {
-        let (mut incoming, _) = tool_events::read(self.name(), EVENTS, received)?;
-        if let Some(call) = incoming.call_mut() {
-            recognise_patch(call);
-        }
-        // `cwd` is the call's own `workdir`, which the model chooses
-        incoming.directory_moves = true;
-        if incoming.name.decides() {
-            incoming.unseen_input = incoming.call().and_then(goes_on_listening);
-        }
-        Ok(incoming)
-    }
-
-    fn decide(&self, event: EventName, verdict: Verdict<'_>) -> Output {
-        match verdict {
-            Verdict::Allow { rewritten: None, note } if event.kind == Before => match note {
-                None => Output::silence(),
-                Some(note) => Output::json(&json!({ "systemMessage": note })),
-            },
-            // nothing is said beside a rewrite: if it were not taken, the rewrite would not be either
-            Verdict::Allow { rewritten, .. } => claude::decide(event, Verdict::Allow { rewritten, note: None }),
-            verdict => claude::decide(event, verdict),
-        }
-    }
-
-    fn complain(&self, event: EventName, reason: &str) -> Output {
-        claude::complain(event, reason)
-    }
-
-    fn can_ask(&self, event: EventName) -> bool {
-        event.kind == Permission
-    }
-
-    fn can_rewrite(&self, event: EventName) -> bool {
-        event.kind == Before
-    }
-
-    fn patience(&self) -> Duration {
-        Duration::from_secs(600)
+fn decide(event: HookEvent, answer: HookAnswer) -> HookOutput {
+    match answer {
+        HookAnswer::Allow { rewritten: None, note } if event.kind == Before => match note {
+            None => HookOutput::silence(),
+            Some(note) => HookOutput::json(&json!({ "systemMessage": note })),
+        },
+        // No note beside a rewrite: if Codex rejected the note, it would ignore the rewrite too.
+        HookAnswer::Allow { rewritten, .. } => claude::decide(event, HookAnswer::Allow { rewritten, note: None }),
+        answer => claude::decide(event, answer),
     }
 }
 
-/// Codex takes `apply_patch <<'EOF' …` given to the shell for a call of its own tool, and so it is judged.
-fn recognise_patch(call: &mut Call) {
+/// Turns the shell command `apply_patch <<'EOF' …` into a call of the patch tool, as Codex itself does.
+fn recognize_patch(call: &mut Call) {
     if !is_shell(call) {
         return;
     }
@@ -94,7 +68,7 @@ fn recognise_patch(call: &mut Call) {
     }
 }
 
-/// The patch of a command that is nothing but a here-document for `apply_patch`, in which the shell changes nothing.
+/// The patch of a command that is only a here-document for `apply_patch` without expansions.
 fn patch_in(command: &str) -> Option<&str> {
     let (first, rest) = command.trim_end().split_once('\n')?;
     let delimiter = first.trim().strip_prefix("apply_patch")?.trim_start().strip_prefix("<<")?.trim();
@@ -112,9 +86,9 @@ fn is_shell(call: &Call) -> bool {
     call.tool.server.is_none() && call.tool.name == "Bash"
 }
 
-/// The program of a command that would take what is typed into it later. Codex calls no hook for `write_stdin`, so whoever
-/// allows a bare `bash` has allowed everything.
-fn goes_on_listening(call: &Call) -> Option<String> {
+/// The program in a command that reads what is typed into it later. Codex calls no hook for `write_stdin`, so allowing a
+/// bare `bash` allows everything.
+fn reads_later_input(call: &Call) -> Option<String> {
     if !is_shell(call) {
         return None;
     }

@@ -1,197 +1,135 @@
-//! GitHub Copilot CLI: `preToolUse` and its own fields, or `PreToolUse` and Claude Code's.
+//! GitHub Copilot CLI: `preToolUse` with its own fields, or `PreToolUse` with Claude Code's.
 //!
 //! The form of the payload follows the spelling of the event in the configuration. The camel-case form does not name its
-//! event: the hook's command line should, and otherwise the fields tell.
+//! event: the hook's command line should; otherwise the fields identify it.
 
 use std::time::Duration;
 
 use callgate::call::{Call, Origin, Tool};
-use callgate::json;
 use serde_json::{Value, json};
 
 use super::claude;
 use crate::answer::object;
-use crate::event::EventKind::{After, Before, Notice, Permission, SessionEnd, SessionStart};
+use crate::event::HookEventKind::{After, Before, Notice, Permission, SessionEnd, SessionStart};
 use crate::fields::Fields;
-use crate::tool_events::{self, run_together};
-use crate::{Agent, Event, EventName, Incoming, Outcome, Output, PayloadError, Received, Verdict};
+use crate::reading;
+use crate::{Agent, CallOutcome, HookAnswer, HookEvent, HookInput, HookOutput, HookRequest, PayloadError};
 
-const BEFORE: EventName = EventName::new("preToolUse", Before);
-const PERMISSION: EventName = EventName::new("permissionRequest", Permission);
-const AFTER: EventName = EventName::new("postToolUse", After);
-const FAILURE: EventName = EventName::new("postToolUseFailure", After);
-const START: EventName = EventName::new("sessionStart", SessionStart);
-const END: EventName = EventName::new("sessionEnd", SessionEnd);
-const PROMPT: EventName = EventName::new("userPromptSubmitted", Notice);
+const BEFORE: HookEvent = HookEvent::new("preToolUse", Before).asks().rewrites();
+const PERMISSION: HookEvent = HookEvent::new("permissionRequest", Permission).asks();
+const AFTER: HookEvent = HookEvent::new("postToolUse", After);
+const FAILURE: HookEvent = HookEvent::new("postToolUseFailure", After);
+const START: HookEvent = HookEvent::new("sessionStart", SessionStart);
+const END: HookEvent = HookEvent::new("sessionEnd", SessionEnd);
+const PROMPT: HookEvent = HookEvent::new("userPromptSubmitted", Notice);
 
-static EVENTS: &[EventName] = &[
-    BEFORE,
-    PERMISSION,
-    AFTER,
-    FAILURE,
-    START,
-    END,
-    PROMPT,
-    EventName::new("agentStop", Notice),
-    EventName::new("errorOccurred", Notice),
-    EventName::new("notification", Notice),
-    EventName::new("preCompact", Notice),
-    EventName::new("subagentStart", Notice),
-    EventName::new("subagentStop", Notice),
-    EventName::new("userPromptTransformed", Notice),
-    EventName::new("PreToolUse", Before),
-    EventName::new("PermissionRequest", Permission),
-    EventName::new("PostToolUse", After),
-    EventName::new(tool_events::FAILURE, After),
-    EventName::new("SessionStart", SessionStart),
-    EventName::new("SessionEnd", SessionEnd),
-    EventName::new("ErrorOccurred", Notice),
-    EventName::new("Notification", Notice),
-    EventName::new("PreCompact", Notice),
-    EventName::new("Stop", Notice),
-    EventName::new("SubagentStop", Notice),
-    EventName::new("UserPromptSubmit", Notice),
-];
+pub(super) static COPILOT: Agent = Agent {
+    name: "copilot",
+    title: "GitHub Copilot CLI",
+    aliases: &["copilot-cli", "github-copilot"],
+    events: &[
+        BEFORE,
+        PERMISSION,
+        AFTER,
+        FAILURE,
+        START,
+        END,
+        PROMPT,
+        HookEvent::new("PreToolUse", Before).asks().rewrites(),
+        HookEvent::new("PermissionRequest", Permission).asks(),
+        HookEvent::new("PostToolUse", After),
+        HookEvent::new(reading::FAILURE, After),
+        HookEvent::new("SessionStart", SessionStart),
+        HookEvent::new("SessionEnd", SessionEnd),
+    ],
+    notices: "agentStop errorOccurred notification preCompact subagentStart subagentStop userPromptTransformed \
+              ErrorOccurred Notification PreCompact Stop SubagentStop UserPromptSubmit",
+    default_timeout: Duration::from_secs(30),
+    read,
+    decide,
+    complain: |event, reason| match event.kind {
+        _ if is_pascal_case(event) => claude::complain(event, reason),
+        After => HookOutput::json(&json!({ "additionalContext": reason })),
+        _ => HookOutput::refusal(reason),
+    },
+    ..Agent::BASE
+};
 
-/// GitHub Copilot CLI.
-#[derive(Debug, Clone, Copy)]
-pub struct Copilot;
-
-impl Agent for Copilot {
-    fn name(&self) -> &'static str {
-        "copilot"
-    }
-
-    fn aliases(&self) -> &'static [&'static str] {
-        &["copilot-cli", "github-copilot"]
-    }
-
-    fn events(&self) -> &'static [EventName] {
-        EVENTS
-    }
-
-    fn read(&self, received: &Received<'_>) -> Result<Incoming, PayloadError> {
-        let fields = Fields::read(received.payload)?;
-        let mut incoming = if fields.has("session_id") || (fields.has("hook_event_name") && !fields.has("sessionId")) {
-            self.snake_case(fields, received)?
-        } else {
-            self.camel_case(fields, received)?
-        };
-        let project = received.directory_in("COPILOT_PROJECT_DIR");
-        incoming.set_workspace(project.or_else(|| incoming.origin.directory.clone()));
-        // servers' tools are `server-tool`; none of Copilot's own has a dash
-        if let Some(tool) = incoming.call().map(|call| call.tool.clone())
-            && tool.server.is_none()
-            && tool.name.contains('-')
-        {
-            incoming.set_tool(run_together(&tool.name, received));
-        }
-        incoming.shell = incoming.call().and_then(shell);
-        Ok(incoming)
-    }
-
-    fn decide(&self, event: EventName, verdict: Verdict<'_>) -> Output {
-        if is_pascal_case(event) {
-            return claude::decide(event, verdict);
-        }
-        if event.kind == Permission {
-            return match verdict {
-                Verdict::Allow { .. } => Output::json(&json!({ "behavior": "allow" })),
-                Verdict::Deny { reason } => Output::json(&json!({ "behavior": "deny", "message": reason })),
-                // without an answer the agent asks
-                Verdict::Ask { .. } => Output::silence(),
-            };
-        }
-        let (decision, reason, rewritten) = match verdict {
-            Verdict::Allow { rewritten, note } => ("allow", note, rewritten.cloned()),
-            Verdict::Deny { reason } => ("deny", Some(reason), None),
-            Verdict::Ask { reason } => ("ask", Some(reason), None),
-        };
-        Output::json(&object([
-            ("permissionDecision", Some(decision.into())),
-            ("permissionDecisionReason", reason.map(Value::from)),
-            ("modifiedArgs", rewritten),
-        ]))
-    }
-
-    fn complain(&self, event: EventName, reason: &str) -> Output {
-        match event.kind {
-            _ if is_pascal_case(event) => claude::complain(event, reason),
-            After => Output::json(&json!({ "additionalContext": reason })),
-            _ => Output::refusal(reason),
-        }
-    }
-
-    fn can_ask(&self, event: EventName) -> bool {
-        event.decides()
-    }
-
-    fn can_rewrite(&self, event: EventName) -> bool {
-        event.kind == Before
-    }
-
-    fn patience(&self) -> Duration {
-        Duration::from_secs(30)
-    }
+fn read(agent: &Agent, input: &HookInput<'_>) -> Result<HookRequest, PayloadError> {
+    let mut fields = Fields::read(input.payload)?;
+    let mut request = if fields.has("session_id") || (fields.has("hook_event_name") && !fields.has("sessionId")) {
+        reading::common_fields(agent, &mut fields, "tool_result", input)?
+    } else {
+        camel_case(agent, fields, input)?
+    };
+    request.set_workspace_from("COPILOT_PROJECT_DIR", input);
+    // The tools of servers are named `server-tool`. None of Copilot's own tools has a dash.
+    request.correct_tool(|tool| {
+        let joined = tool.server.is_none() && tool.name.contains('-');
+        joined.then(|| reading::server_tool(&tool.name, input))
+    });
+    request.shell = request.call().and_then(shell);
+    Ok(request)
 }
 
-/// Whether the event is spelled, and so told and answered, as in Claude Code.
-fn is_pascal_case(event: EventName) -> bool {
+fn camel_case(agent: &Agent, mut fields: Fields, input: &HookInput<'_>) -> Result<HookRequest, PayloadError> {
+    // In this form only notifications name their event.
+    let name = fields.optional_text("hook_event_name")?;
+    let event = match (&name, input.event) {
+        (None, None) => by_fields(&fields)?,
+        _ => reading::find_event(agent, name, input)?,
+    };
+    let origin = Origin {
+        agent: Some(agent.name.to_owned()),
+        session: Some(fields.text("sessionId")?),
+        directory: Some(fields.directory("cwd")?),
+        ..Origin::default()
+    };
+    let failed = event == FAILURE;
+    reading::request(event, origin, &mut fields, tool_and_input, |fields| {
+        Ok((CallOutcome::failed_if(failed), fields.take(if failed { "error" } else { "toolResult" })))
+    })
+}
+
+fn decide(event: HookEvent, answer: HookAnswer) -> HookOutput {
+    if is_pascal_case(event) {
+        return claude::decide(event, answer);
+    }
+    if event.kind == Permission {
+        return match answer {
+            HookAnswer::Allow { .. } => HookOutput::json(&json!({ "behavior": "allow" })),
+            HookAnswer::Deny { reason } => HookOutput::json(&json!({ "behavior": "deny", "message": reason })),
+            // Without an answer the agent asks.
+            HookAnswer::Ask { .. } => HookOutput::silence(),
+        };
+    }
+    let (decision, reason, rewritten) = match answer {
+        HookAnswer::Allow { rewritten, note } => ("allow", note, rewritten),
+        HookAnswer::Deny { reason } => ("deny", Some(reason), None),
+        HookAnswer::Ask { reason } => ("ask", Some(reason), None),
+    };
+    HookOutput::json(&object([
+        ("permissionDecision", Some(decision.into())),
+        ("permissionDecisionReason", reason.map(Value::from)),
+        ("modifiedArgs", rewritten),
+    ]))
+}
+
+/// Whether the event is spelled, and so reported and answered, as in Claude Code.
+fn is_pascal_case(event: HookEvent) -> bool {
     event.name.starts_with(|first: char| first.is_ascii_uppercase())
 }
 
-impl Copilot {
-    fn snake_case(&self, fields: Fields, received: &Received<'_>) -> Result<Incoming, PayloadError> {
-        let (mut incoming, mut rest) = tool_events::read_fields(self.name(), EVENTS, fields, received)?;
-        if incoming.name.name != tool_events::FAILURE {
-            incoming.set_result(rest.take("tool_result"));
-        }
-        Ok(incoming)
-    }
-
-    fn camel_case(&self, mut fields: Fields, received: &Received<'_>) -> Result<Incoming, PayloadError> {
-        // only notifications of this form name themselves
-        let told = fields.optional_text("hook_event_name")?;
-        let name = match (&told, received.event) {
-            (None, None) => by_fields(&fields)?,
-            _ => tool_events::event_named(self.name(), EVENTS, told, received)?,
-        };
-        let origin = Origin {
-            agent: Some(self.name().to_owned()),
-            session: Some(fields.text("sessionId")?),
-            directory: Some(fields.directory("cwd")?),
-            ..Origin::default()
-        };
-        let event = match name.kind {
-            Before => Event::Before(call(&mut fields, &origin)?),
-            Permission => Event::Permission(call(&mut fields, &origin)?),
-            After => {
-                let call = call(&mut fields, &origin)?;
-                let (outcome, result) = if name == FAILURE {
-                    (Outcome::Failed, fields.take("error"))
-                } else {
-                    (Outcome::Succeeded, fields.take("toolResult"))
-                };
-                Event::After(crate::After { call, outcome, result })
-            }
-            SessionStart => Event::SessionStart,
-            SessionEnd => Event::SessionEnd,
-            Notice => Event::Notice,
-        };
-        Ok(Incoming::new(name, event, origin))
-    }
-}
-
-/// Copilot keeps its shells, each under an id that the model chooses. Where it chooses none, the calls are taken to share one.
+/// The persistent shell of a call. The model chooses its id; calls without an id are taken to share one shell.
 fn shell(call: &Call) -> Option<String> {
     let shells = call.tool.server.is_none() && matches!(call.tool.name.as_str(), "bash" | "Bash" | "write_bash");
     let id = || ["sessionId", "shellId"].iter().find_map(|name| call.input.get(name)?.as_str());
     shells.then(|| id().unwrap_or_default().to_owned())
 }
 
-/// Which event has these fields.
-fn by_fields(fields: &Fields) -> Result<EventName, PayloadError> {
-    const TELLING: &[(&[&str], EventName)] = &[
+/// Identifies the event by the fields of its payload.
+fn by_fields(fields: &Fields) -> Result<HookEvent, PayloadError> {
+    const IDENTIFYING: &[(&[&str], HookEvent)] = &[
         (&["toolName", "toolResult"], AFTER),
         (&["toolName", "error"], FAILURE),
         (&["toolName", "toolArgs"], BEFORE),
@@ -200,26 +138,20 @@ fn by_fields(fields: &Fields) -> Result<EventName, PayloadError> {
         (&["reason"], END),
         (&["prompt"], PROMPT),
     ];
-    let telling = TELLING.iter().find(|(names, _)| names.iter().all(|name| fields.has(name)));
-    telling.map(|(_, event)| *event).ok_or(PayloadError::Missing { field: "toolName" })
+    let found = IDENTIFYING.iter().find(|(names, _)| names.iter().all(|name| fields.has(name)));
+    found.map(|(_, event)| *event).ok_or(PayloadError::Missing { field: "toolName" })
 }
 
-fn call(fields: &mut Fields, origin: &Origin) -> Result<Call, PayloadError> {
+fn tool_and_input(fields: &mut Fields) -> Result<(Tool, Value), PayloadError> {
     let tool = fields.text("toolName")?;
     let field = if fields.has("toolArgs") { "toolArgs" } else { "toolInput" };
     let input = match fields.take(field) {
-        Some(Value::Object(input)) => Value::Object(input),
-        // a tool whose argument is free text
+        // The argument of this tool is free text.
         Some(Value::String(patch)) if tool == "apply_patch" && patch.trim_start().starts_with("***") => {
             json!({ "input": patch })
         }
-        // some releases send the arguments as they came from the model
-        Some(Value::String(text)) => match json::read(text.as_bytes())? {
-            Value::Object(input) => Value::Object(input),
-            _ => return Err(PayloadError::WrongType { field, expected: "an object" }),
-        },
-        Some(_) => return Err(PayloadError::WrongType { field, expected: "an object" }),
-        None => return Err(PayloadError::Missing { field }),
+        // Some releases send the arguments as the model wrote them: as JSON in a text.
+        value => Fields::single(field, value).object_or_json(field)?,
     };
-    Ok(Call::new(Tool::parse(&tool), input).origin(origin.clone()))
+    Ok((Tool::parse(&tool), input))
 }

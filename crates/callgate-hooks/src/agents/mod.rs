@@ -12,29 +12,28 @@ mod opencode;
 mod qwen;
 mod windsurf;
 
-pub use amp::Amp;
-pub use claude::Claude;
-pub use codex::Codex;
-pub use copilot::Copilot;
-pub use cursor::Cursor;
-pub use gemini::Gemini;
-pub use generic::Generic;
-pub use goose::Goose;
-pub use opencode::OpenCode;
-pub use qwen::Qwen;
-pub use windsurf::Windsurf;
-
 use crate::Agent;
 
-static AGENTS: &[&dyn Agent] =
-    &[&Claude, &Codex, &Gemini, &Copilot, &Cursor, &OpenCode, &Qwen, &Windsurf, &Amp, &Goose, &Generic];
+static AGENTS: &[&Agent] = &[
+    &claude::CLAUDE,
+    &codex::CODEX,
+    &gemini::GEMINI,
+    &copilot::COPILOT,
+    &cursor::CURSOR,
+    &opencode::OPENCODE,
+    &qwen::QWEN,
+    &windsurf::WINDSURF,
+    &amp::AMP,
+    &goose::GOOSE,
+    &generic::GENERIC,
+];
 
-/// Every agent whose dialect is known.
-pub fn all() -> &'static [&'static dyn Agent] {
+/// All agents whose dialects are known.
+pub fn all() -> &'static [&'static Agent] {
     AGENTS
 }
 
-/// The agent of this name.
-pub fn find(name: &str) -> Option<&'static dyn Agent> {
+/// Finds an agent by its name or one of its aliases.
+pub fn find(name: &str) -> Option<&'static Agent> {
     AGENTS.iter().copied().find(|agent| agent.name() == name || agent.aliases().contains(&name))
 }

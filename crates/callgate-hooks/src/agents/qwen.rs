@@ -1,70 +1,34 @@
-//! Qwen Code: Claude Code's events and answers with Gemini's tools.
+//! Qwen Code: Claude Code's events and answers with Gemini CLI's tools.
 //!
-//! It ignores a rewritten input and runs the original, so a call that may only run changed is refused.
+//! It ignores a rewritten input and runs the original, so a call that may only run with a changed input is refused.
 
 use std::time::Duration;
 
 use super::claude;
-use crate::event::EventKind::{After, Before, Notice, Permission, SessionEnd, SessionStart};
-use crate::tool_events::{self, FAILURE};
-use crate::{Agent, EventName, Incoming, Output, PayloadError, Received, Verdict};
+use crate::event::HookEventKind::{After, Before, Permission, SessionEnd, SessionStart};
+use crate::reading::{self, FAILURE};
+use crate::{Agent, HookEvent};
 
-static EVENTS: &[EventName] = &[
-    EventName::new("PreToolUse", Before),
-    EventName::new("PermissionRequest", Permission),
-    EventName::new("PostToolUse", After),
-    EventName::new(FAILURE, After),
-    EventName::new("SessionStart", SessionStart),
-    EventName::new("SessionEnd", SessionEnd),
-    EventName::new("Notification", Notice),
-    EventName::new("PreCompact", Notice),
-    EventName::new("Stop", Notice),
-    EventName::new("SubagentStart", Notice),
-    EventName::new("SubagentStop", Notice),
-    EventName::new("UserPromptSubmit", Notice),
-];
-
-/// Qwen Code.
-#[derive(Debug, Clone, Copy)]
-pub struct Qwen;
-
-impl Agent for Qwen {
-    fn name(&self) -> &'static str {
-        "qwen"
-    }
-
-    fn aliases(&self) -> &'static [&'static str] {
-        &["qwen-code"]
-    }
-
-    fn events(&self) -> &'static [EventName] {
-        EVENTS
-    }
-
-    fn read(&self, received: &Received<'_>) -> Result<Incoming, PayloadError> {
-        let (mut incoming, _) = tool_events::read(self.name(), EVENTS, received)?;
-        let project = received.directory_in("QWEN_PROJECT_DIR");
-        incoming.set_workspace(project.or_else(|| incoming.origin.directory.clone()));
-        Ok(incoming)
-    }
-
-    fn decide(&self, event: EventName, verdict: Verdict<'_>) -> Output {
-        claude::decide(event, verdict)
-    }
-
-    fn complain(&self, event: EventName, reason: &str) -> Output {
-        claude::complain(event, reason)
-    }
-
-    fn can_ask(&self, event: EventName) -> bool {
-        event.decides()
-    }
-
-    fn can_rewrite(&self, _event: EventName) -> bool {
-        false
-    }
-
-    fn patience(&self) -> Duration {
-        Duration::from_secs(60)
-    }
-}
+pub(super) static QWEN: Agent = Agent {
+    name: "qwen",
+    title: "Qwen Code",
+    aliases: &["qwen-code"],
+    events: &[
+        HookEvent::new("PreToolUse", Before).asks(),
+        HookEvent::new("PermissionRequest", Permission).asks(),
+        HookEvent::new("PostToolUse", After),
+        HookEvent::new(FAILURE, After),
+        HookEvent::new("SessionStart", SessionStart),
+        HookEvent::new("SessionEnd", SessionEnd),
+    ],
+    notices: "Notification PreCompact Stop SubagentStart SubagentStop UserPromptSubmit",
+    default_timeout: Duration::from_secs(60),
+    read: |agent, input| {
+        let (mut request, _) = reading::common(agent, input)?;
+        request.set_workspace_from("QWEN_PROJECT_DIR", input);
+        Ok(request)
+    },
+    decide: claude::decide,
+    complain: claude::complain,
+    ..Agent::BASE
+};

@@ -1,122 +1,84 @@
 //! Windsurf's Cascade: `pre_run_command`, `pre_read_code`, `pre_write_code`, `pre_mcp_tool_use`.
 //!
-//! It listens to the exit code alone: 2 blocks, everything else proceeds.
+//! Only the exit code counts: 2 blocks, everything else proceeds.
 
 use std::time::Duration;
 
-use callgate::call::{Call, Origin, Tool};
+use callgate::call::{Origin, Tool};
 use serde_json::Value;
 
-use crate::event::EventKind::{After, Before, Notice, Permission, SessionEnd, SessionStart};
+use crate::event::HookEventKind::{After, Before};
 use crate::fields::Fields;
-use crate::{Agent, Event, EventName, Incoming, Outcome, Output, PayloadError, Received, Verdict, tool_events};
+use crate::reading;
+use crate::{Agent, CallOutcome, HookAnswer, HookEvent, HookInput, HookOutput, HookRequest, PayloadError};
 
-static EVENTS: &[EventName] = &[
-    EventName::new("pre_run_command", Before),
-    EventName::new("pre_read_code", Before),
-    EventName::new("pre_write_code", Before),
-    EventName::new("pre_mcp_tool_use", Before),
-    EventName::new("post_run_command", After),
-    EventName::new("post_read_code", After),
-    EventName::new("post_write_code", After),
-    EventName::new("post_mcp_tool_use", After),
-    EventName::new("pre_user_prompt", Notice),
-    EventName::new("post_cascade_response", Notice),
-    EventName::new("post_setup_worktree", Notice),
-];
+/// The fields that hold the result of a call.
+const RESULTS: [&str; 3] = ["mcp_result", "output", "content"];
 
-/// What tells how a call went, and is no part of it.
-static RESULTS: &[&str] = &["mcp_result", "output", "content"];
+pub(super) static WINDSURF: Agent = Agent {
+    name: "windsurf",
+    title: "Windsurf",
+    aliases: &["cascade"],
+    events: &[
+        HookEvent::new("pre_run_command", Before),
+        HookEvent::new("pre_read_code", Before),
+        HookEvent::new("pre_write_code", Before),
+        HookEvent::new("pre_mcp_tool_use", Before),
+        HookEvent::new("post_run_command", After),
+        HookEvent::new("post_read_code", After),
+        HookEvent::new("post_write_code", After),
+        HookEvent::new("post_mcp_tool_use", After),
+    ],
+    notices: "pre_user_prompt post_cascade_response post_setup_worktree",
+    default_timeout: Duration::from_secs(30),
+    read,
+    decide: |_, answer| match answer {
+        HookAnswer::Allow { .. } => HookOutput::silence(),
+        HookAnswer::Deny { reason } | HookAnswer::Ask { reason } => HookOutput::refusal(&reason),
+    },
+    ..Agent::BASE
+};
 
-/// Windsurf.
-#[derive(Debug, Clone, Copy)]
-pub struct Windsurf;
-
-impl Agent for Windsurf {
-    fn name(&self) -> &'static str {
-        "windsurf"
-    }
-
-    fn aliases(&self) -> &'static [&'static str] {
-        &["cascade"]
-    }
-
-    fn events(&self) -> &'static [EventName] {
-        EVENTS
-    }
-
-    fn read(&self, received: &Received<'_>) -> Result<Incoming, PayloadError> {
-        let mut fields = Fields::read(received.payload)?;
-        let told = fields.optional_text("agent_action_name")?;
-        let name = tool_events::event_named(self.name(), EVENTS, told, received)?;
-        let session = fields.text("trajectory_id")?;
-        let mut origin = Origin { agent: Some(self.name().to_owned()), session: Some(session), ..Origin::default() };
-        let mut details = match name.kind {
-            Before | After => fields.object("tool_info")?,
-            _ => Fields::empty(),
-        };
-        // a command's own directory, which the model chooses; the other steps name whole paths
-        origin.directory = details.optional_directory("cwd")?;
-        let event = match name.kind {
-            Before => Event::Before(call(name, details, &origin)?),
-            Permission => Event::Permission(call(name, details, &origin)?),
-            After => {
-                let failed = details.take("exit_code").map(|code| code != 0);
-                let outcome = match failed {
-                    Some(true) => Outcome::Failed,
-                    Some(false) => Outcome::Succeeded,
-                    None => Outcome::Unknown,
-                };
-                let results: Vec<Value> = RESULTS.iter().filter_map(|field| details.take(field)).collect();
-                let result = results.into_iter().next();
-                Event::After(crate::After { call: call(name, details, &origin)?, outcome, result })
-            }
-            SessionStart => Event::SessionStart,
-            SessionEnd => Event::SessionEnd,
-            Notice => Event::Notice,
-        };
-        let mut incoming = Incoming::new(name, event, origin);
-        incoming.directory_moves = true;
-        Ok(incoming)
-    }
-
-    fn decide(&self, _event: EventName, verdict: Verdict<'_>) -> Output {
-        match verdict {
-            Verdict::Allow { .. } => Output::silence(),
-            Verdict::Deny { reason } | Verdict::Ask { reason } => Output::refusal(&reason),
-        }
-    }
-
-    fn can_ask(&self, _event: EventName) -> bool {
-        false
-    }
-
-    fn can_rewrite(&self, _event: EventName) -> bool {
-        false
-    }
-
-    fn patience(&self) -> Duration {
-        Duration::from_secs(30)
-    }
+fn read(agent: &Agent, input: &HookInput<'_>) -> Result<HookRequest, PayloadError> {
+    let mut fields = Fields::read(input.payload)?;
+    let name = fields.optional_text("agent_action_name")?;
+    let event = reading::find_event(agent, name, input)?;
+    let session = fields.text("trajectory_id")?;
+    let mut origin = Origin { agent: Some(agent.name.to_owned()), session: Some(session), ..Origin::default() };
+    let mut details = match event.kind {
+        Before | After => fields.object("tool_info")?,
+        _ => Fields::default(),
+    };
+    // The model chooses the directory of a command. The other events name absolute paths.
+    origin.directory = details.optional_directory("cwd")?;
+    let mut request = reading::request(
+        event,
+        origin,
+        &mut details,
+        |details| tool_and_input(event, details),
+        |details| {
+            let outcome = match details.take("exit_code") {
+                Some(code) => CallOutcome::failed_if(code != 0),
+                None => CallOutcome::Unknown,
+            };
+            let results = RESULTS.map(|field| details.take(field));
+            Ok((outcome, results.into_iter().flatten().next()))
+        },
+    )?;
+    request.directory_moves = true;
+    Ok(request)
 }
 
-/// The step as a tool of that name: `run_command`, `read_code`, `write_code`, or a server's.
-fn call(name: EventName, mut details: Fields, origin: &Origin) -> Result<Call, PayloadError> {
-    let step = name.name.split_once('_').map_or(name.name, |(_, step)| step);
-    let (tool, input) = match step {
+/// The step as a tool of the same name (`run_command`, `read_code`, `write_code`) or of a server.
+fn tool_and_input(event: HookEvent, details: &mut Fields) -> Result<(Tool, Value), PayloadError> {
+    match event.name.split_once('_').map_or(event.name, |(_, step)| step) {
         "mcp_tool_use" => {
             let tool = Tool::of_server(details.text("mcp_server_name")?, details.text("mcp_tool_name")?);
-            let field = "mcp_tool_arguments";
-            match details.take(field) {
-                Some(Value::Object(arguments)) => (tool, Value::Object(arguments)),
-                Some(_) => return Err(PayloadError::WrongType { field, expected: "an object" }),
-                None => (tool, Value::Object(serde_json::Map::new())),
-            }
+            Ok((tool, details.optional_object("mcp_tool_arguments")?.unwrap_or_default().into_value()))
         }
         step => {
             details.must_have_text(if step == "run_command" { "command_line" } else { "file_path" })?;
-            (Tool::own(step), details.into_value())
+            Ok((Tool::own(step), details.take_rest()))
         }
-    };
-    Ok(Call::new(tool, input).origin(origin.clone()))
+    }
 }

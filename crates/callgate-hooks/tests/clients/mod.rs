@@ -1,7 +1,7 @@
 //! What the agents make of a hook's output, as measured with the real programs: strict where they are strict, and open where
 //! they are open.
 
-use callgate_hooks::{EventKind, EventName, Output};
+use callgate_hooks::{HookEvent, HookEventKind, HookOutput};
 use serde_json::Value;
 
 /// What an agent does with a tool after its hook has answered.
@@ -20,17 +20,17 @@ pub enum Then {
 }
 
 /// What the agent of this name does.
-pub fn then(agent: &str, event: EventName, output: &Output) -> Then {
+pub fn then(agent: &str, event: HookEvent, output: &HookOutput) -> Then {
     match (agent, event.kind) {
-        ("claude", EventKind::Before) => claude(event, output),
-        ("claude" | "qwen", EventKind::Permission) => claude_permission(event, output, agent == "claude"),
-        ("codex", EventKind::Before) => codex(event, output),
-        ("codex", EventKind::Permission) => codex_permission(event, output),
+        ("claude", HookEventKind::Before) => claude(event, output),
+        ("claude" | "qwen", HookEventKind::Permission) => claude_permission(event, output, agent == "claude"),
+        ("codex", HookEventKind::Before) => codex(event, output),
+        ("codex", HookEventKind::Permission) => codex_permission(event, output),
         ("gemini", _) => gemini(event, output),
         ("copilot", _) => copilot(event, output),
         ("cursor", _) => cursor(event, output),
         ("opencode", _) => opencode(output),
-        ("qwen", EventKind::Before) => qwen(event, output),
+        ("qwen", HookEventKind::Before) => qwen(event, output),
         ("windsurf", _) => windsurf(output),
         ("amp", _) => amp(output),
         ("goose", _) => goose(output),
@@ -43,11 +43,11 @@ fn text(value: Option<&Value>) -> String {
     value.and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-fn document(output: &Output) -> Option<Value> {
+fn document(output: &HookOutput) -> Option<Value> {
     serde_json::from_str(&output.stdout).ok().filter(Value::is_object)
 }
 
-fn claude(event: EventName, output: &Output) -> Then {
+fn claude(event: HookEvent, output: &HookOutput) -> Then {
     match output.code {
         0 => {}
         2 => return Then::Blocked(output.stderr.clone()),
@@ -65,7 +65,7 @@ fn claude(event: EventName, output: &Output) -> Then {
     }
 }
 
-fn claude_permission(event: EventName, output: &Output, rewrites: bool) -> Then {
+fn claude_permission(event: HookEvent, output: &HookOutput, rewrites: bool) -> Then {
     if output.code == 2 {
         return Then::Blocked(output.stderr.clone());
     }
@@ -86,7 +86,7 @@ fn only(value: &Value, names: &[&str]) -> bool {
     value.as_object().is_some_and(|map| map.keys().all(|key| names.contains(&key.as_str())))
 }
 
-fn codex(event: EventName, output: &Output) -> Then {
+fn codex(event: HookEvent, output: &HookOutput) -> Then {
     match output.code {
         0 => {}
         2 if !output.stderr.trim().is_empty() => return Then::Blocked(output.stderr.clone()),
@@ -107,7 +107,7 @@ fn codex(event: EventName, output: &Output) -> Then {
     }
 }
 
-fn codex_permission(event: EventName, output: &Output) -> Then {
+fn codex_permission(event: HookEvent, output: &HookOutput) -> Then {
     if output.code == 2 && !output.stderr.trim().is_empty() {
         return Then::Blocked(output.stderr.clone());
     }
@@ -123,7 +123,7 @@ fn codex_permission(event: EventName, output: &Output) -> Then {
     }
 }
 
-fn gemini(event: EventName, output: &Output) -> Then {
+fn gemini(event: HookEvent, output: &HookOutput) -> Then {
     let shown = if output.stdout.trim().is_empty() { &output.stderr } else { &output.stdout };
     let Ok(said) = serde_json::from_str::<Value>(shown) else {
         let blocks = output.code > 1 && !shown.trim().is_empty();
@@ -141,8 +141,8 @@ fn gemini(event: EventName, output: &Output) -> Then {
     }
 }
 
-fn copilot(event: EventName, output: &Output) -> Then {
-    let permission = event.kind == EventKind::Permission;
+fn copilot(event: HookEvent, output: &HookOutput) -> Then {
+    let permission = event.kind == HookEventKind::Permission;
     if output.code == 2 || (output.code != 0 && !permission) {
         return Then::Blocked(output.stderr.clone());
     }
@@ -164,7 +164,7 @@ fn copilot(event: EventName, output: &Output) -> Then {
     }
 }
 
-fn cursor(event: EventName, output: &Output) -> Then {
+fn cursor(event: HookEvent, output: &HookOutput) -> Then {
     match output.code {
         0 => {}
         2 => return Then::Blocked(output.stderr.clone()),
@@ -187,7 +187,7 @@ fn cursor(event: EventName, output: &Output) -> Then {
 }
 
 /// The plugin that stands between OpenCode and a hook.
-fn opencode(output: &Output) -> Then {
+fn opencode(output: &HookOutput) -> Then {
     match output.code {
         0 => {}
         _ => return Then::Blocked(output.stderr.clone()),
@@ -203,7 +203,7 @@ fn opencode(output: &Output) -> Then {
     }
 }
 
-fn qwen(event: EventName, output: &Output) -> Then {
+fn qwen(event: HookEvent, output: &HookOutput) -> Then {
     if output.code == 2 && output.stderr.trim().is_empty() {
         return Then::Runs;
     }
@@ -213,11 +213,11 @@ fn qwen(event: EventName, output: &Output) -> Then {
     }
 }
 
-fn windsurf(output: &Output) -> Then {
+fn windsurf(output: &HookOutput) -> Then {
     if output.code == 2 { Then::Blocked(output.stderr.clone()) } else { Then::Runs }
 }
 
-fn amp(output: &Output) -> Then {
+fn amp(output: &HookOutput) -> Then {
     match output.code {
         0 => Then::Runs,
         1 => Then::Asks,
@@ -225,7 +225,7 @@ fn amp(output: &Output) -> Then {
     }
 }
 
-fn goose(output: &Output) -> Then {
+fn goose(output: &HookOutput) -> Then {
     if output.code == 2 {
         return Then::Blocked(output.stderr.clone());
     }
@@ -236,7 +236,7 @@ fn goose(output: &Output) -> Then {
 }
 
 /// What `docs/hook-protocol.md` asks of a caller, who may as well look at the exit code alone.
-fn generic(output: &Output) -> Then {
+fn generic(output: &HookOutput) -> Then {
     let said = document(output);
     let decision = said.as_ref().filter(|said| said["version"] == 1).and_then(|said| said["decision"].as_str());
     match (output.code, decision) {

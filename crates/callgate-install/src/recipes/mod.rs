@@ -161,7 +161,7 @@ mod tests {
     use super::*;
     use crate::canary::Probe;
     use crate::change::{Content, What};
-    use callgate_hooks::{Answer, Event, Received};
+    use callgate_hooks::{HookAnswer, HookDetails, HookInput};
 
     fn plans() -> Vec<(&'static str, Scope, Plan)> {
         let surroundings = Surroundings::of_home(Path::new("/home/me"));
@@ -195,13 +195,13 @@ mod tests {
             let environment = |variable: &str| {
                 plan.canary.environment.iter().find(|(key, _)| *key == variable).map(|(_, value)| (*value).to_owned())
             };
-            let received = Received { environment: &environment, ..Received::of(payload.as_bytes()) };
+            let received = HookInput { environment: &environment, ..HookInput::of(payload.as_bytes()) };
             let incoming = agent.read(&received).unwrap_or_else(|error| panic!("{name}: {error}"));
-            let Event::Before(call) = &incoming.event else { panic!("{name}: {:?}", incoming.event) };
+            let HookDetails::Before(call) = &incoming.details else { panic!("{name}: {:?}", incoming.details) };
             assert!(call.input.to_string().contains("\"ls\""), "{name}: {}", call.input);
-            let allowed = agent.write(incoming.name, &Answer::allow());
+            let allowed = agent.write(incoming.event, Some(&HookAnswer::allow()));
             assert!(plan.canary.would_allow(&allowed), "{name}: {allowed:?}");
-            for denied in [agent.write(incoming.name, &Answer::deny("no")), agent.refuse(None, "no")] {
+            for denied in [agent.write(incoming.event, Some(&HookAnswer::deny("no"))), agent.refuse(None, "no")] {
                 assert!(plan.canary.would_deny(&denied), "{name}: {denied:?}");
             }
         }
@@ -211,7 +211,7 @@ mod tests {
     fn only_events_that_the_dialect_knows_are_installed() {
         for (name, _, plan) in plans() {
             let known: Vec<&str> =
-                callgate_hooks::find(name).expect("a dialect").events().iter().map(|event| event.name).collect();
+                callgate_hooks::find(name).expect("a dialect").events().map(|event| event.name).collect();
             for change in &plan.changes {
                 let Content::Json(edits) = &change.content else { continue };
                 for edit in edits.iter().filter(|edit| matches!(edit.what, What::Element(_))) {
