@@ -1,73 +1,33 @@
-//! Patterns on the text of commands, as agents write them, and what they become: patterns on words where that is the same, and
-//! regular expressions on the text where a deny would otherwise be lost.
+//! Patterns on the text of commands, as agents write them, and their translation: into patterns on words where that means
+//! the same, and into regular expressions on the text where a deny would otherwise be lost.
 
-/// Programs that callgate takes off in front of what they run, so that an allow for them would match nothing.
-const PEELED: &[&str] = &[
-    "env",
-    "nice",
-    "ionice",
-    "chrt",
-    "taskset",
-    "nohup",
-    "setsid",
-    "timeout",
-    "time",
-    "stdbuf",
-    "unbuffer",
-    "flock",
-    "watch",
-    "xargs",
-    "parallel",
-    "sudo",
-    "doas",
-    "su",
-    "command",
-    "builtin",
-    "exec",
-    "eval",
-    "bash",
-    "sh",
-    "dash",
-    "zsh",
-    "ksh",
-    "ash",
-    "busybox",
-    "toybox",
-    "caffeinate",
-];
-/// Programs that run what stands among their words.
-const CARRIERS: &[&str] =
-    &["find", "fd", "ssh", "docker", "podman", "kubectl", "fish", "script", "systemd-run", "chroot"];
+use crate::wildcard::{self, Token};
 
-/// A piece of a pattern.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Piece {
-    Literal(String),
-    /// Any text, also none and also several words.
-    Any,
-    /// Any character.
-    One,
-}
+/// Programs that callgate looks behind, so that an allow for them would match nothing.
+const PEELED: &str = "env nice ionice chrt taskset nohup setsid timeout time stdbuf unbuffer flock watch xargs parallel sudo doas su \
+                      command builtin exec eval bash sh dash zsh ksh ash busybox toybox caffeinate";
+/// Programs that run a command among their words.
+const CARRIERS: &str = "find fd ssh docker podman kubectl fish script systemd-run chroot";
 
-/// What may follow.
+/// The possible ends of a match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Tail {
-    /// Nothing.
+pub(crate) enum Tail {
+    /// The end of the text.
     End,
-    /// Nothing, or a blank and anything.
+    /// The end of the text, or a space and anything.
     MoreWords,
 }
 
 /// A pattern on the text of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct TextPattern {
-    pieces: Vec<Piece>,
+pub(crate) struct TextPattern {
+    tokens: Vec<Token>,
     tail: Tail,
 }
 
-/// What a pattern becomes in a rule that denies or asks.
+/// The translation of a pattern for a rule that denies or asks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Restricting {
+pub(crate) struct RestrictedCommands {
     /// Patterns on words.
     pub commands: Vec<String>,
     /// Regular expressions on the text.
@@ -75,231 +35,174 @@ pub(super) struct Restricting {
 }
 
 impl TextPattern {
-    pub(super) fn exact(text: &str) -> Self {
-        TextPattern { pieces: literal(text), tail: Tail::End }
+    pub(crate) fn exact(text: &str) -> Self {
+        TextPattern { tokens: text.chars().map(Token::Char).collect(), tail: Tail::End }
     }
 
-    /// The text, alone or followed by a blank and anything.
-    pub(super) fn prefix(text: &str) -> Self {
-        TextPattern { pieces: literal(text), tail: Tail::MoreWords }
+    /// The text, alone or followed by a space and anything.
+    pub(crate) fn prefix(text: &str) -> Self {
+        TextPattern { tail: Tail::MoreWords, ..TextPattern::exact(text) }
     }
 
-    /// `*` stands for anything. `\*` is the character if `escapes`, `?` is one character if `questions`.
-    pub(super) fn wild(text: &str, escapes: bool, questions: bool) -> Self {
-        let mut pieces = Vec::new();
-        let mut run = String::new();
+    /// `*` stands for any text. With `escapes`, `\*` is the character; with `questions`, `?` is any character.
+    pub(crate) fn wild(text: &str, escapes: bool, questions: bool) -> Self {
+        let mut tokens = Vec::new();
         let mut characters = text.chars().peekable();
         while let Some(character) = characters.next() {
-            let special = match character {
-                '\\' if escapes && matches!(characters.peek(), Some('*' | '\\')) => {
-                    run.extend(characters.next());
-                    continue;
-                }
-                '*' => Piece::Any,
-                '?' if questions => Piece::One,
-                _ => {
-                    run.push(character);
-                    continue;
-                }
-            };
-            pieces.append(&mut literal(&std::mem::take(&mut run)));
-            if special != Piece::Any || pieces.last() != Some(&Piece::Any) {
-                pieces.push(special);
-            }
+            tokens.push(match character {
+                '\\' if escapes => Token::Char(characters.next_if(|next| matches!(next, '*' | '\\')).unwrap_or('\\')),
+                '*' if tokens.last() == Some(&Token::Run) => continue,
+                '*' => Token::Run,
+                '?' if questions => Token::One,
+                _ => Token::Char(character),
+            });
         }
-        pieces.append(&mut literal(&run));
-        TextPattern { pieces, tail: Tail::End }
+        TextPattern { tokens, tail: Tail::End }
     }
 
-    /// The same, where a blank and `*` at the end are optional together.
+    /// Makes a space and `*` at the end optional together.
     #[must_use]
-    pub(super) fn optional_tail(mut self) -> Self {
-        if let [.., Piece::Literal(text), Piece::Any] = self.pieces.as_mut_slice()
-            && text.ends_with(' ')
-        {
-            text.pop();
-            let emptied = text.is_empty();
-            self.pieces.pop();
-            if emptied {
-                self.pieces.pop();
-            }
+    pub(crate) fn optional_tail(mut self) -> Self {
+        if self.tokens.ends_with(&[Token::Char(' '), Token::Run]) {
+            self.tokens.truncate(self.tokens.len().saturating_sub(2));
             self.tail = Tail::MoreWords;
         }
         self
     }
 
-    /// How many `*` there are.
-    pub(super) fn wildcards(&self) -> usize {
-        self.pieces.iter().filter(|piece| **piece == Piece::Any).count()
+    /// The number of `*`.
+    pub(crate) fn wildcards(&self) -> usize {
+        self.tokens.iter().filter(|token| **token == Token::Run).count()
     }
 
     /// Whether every text fits.
-    pub(super) fn is_everything(&self) -> bool {
-        self.pieces == [Piece::Any] || self.pieces.is_empty() && self.tail == Tail::MoreWords
+    pub(crate) fn is_everything(&self) -> bool {
+        self.tokens == [Token::Run] || self.tokens.is_empty() && self.tail == Tail::MoreWords
     }
 
-    /// Whether a text fits: how the agent decides.
-    pub(super) fn matches(&self, text: &str) -> bool {
-        if fits(&self.pieces, text) {
-            return true;
-        }
-        self.tail == Tail::MoreWords
-            && text
-                .char_indices()
-                .filter(|(_, character)| character.is_whitespace())
-                .any(|(index, _)| text.get(..index).is_some_and(|front| fits(&self.pieces, front)))
+    /// Whether the agent would match a text.
+    pub(crate) fn matches(&self, text: &str) -> bool {
+        let fits = |text: &str| wildcard::fits(&self.tokens, text);
+        fits(text)
+            || self.tail == Tail::MoreWords
+                && text
+                    .char_indices()
+                    .filter(|(_, character)| character.is_whitespace())
+                    .any(|(index, _)| text.get(..index).is_some_and(fits))
     }
 
-    /// For a rule that denies or asks: together these cover at least what the pattern covers.
-    pub(super) fn restricting(&self) -> Restricting {
+    /// Translates the pattern for a rule that denies or asks. The result covers at least what the pattern covers.
+    pub(crate) fn restricting(&self) -> RestrictedCommands {
         if self.is_everything() {
-            return Restricting { commands: vec!["**".to_owned()], patterns: Vec::new() };
+            return RestrictedCommands { commands: vec!["**".to_owned()], patterns: Vec::new() };
         }
         let plain = self.is_plain();
         let words = self.words();
-        let mut result = Restricting::default();
+        let mut result = RestrictedCommands::default();
         if plain {
             let mut parts: Vec<String> = Vec::new();
             for word in &words {
-                let starts_open = word.first() == Some(&Piece::Any);
-                let ends_open = word.last() == Some(&Piece::Any);
-                if starts_open {
+                if word.first() == Some(&Token::Run) {
                     parts.push("**".to_owned());
                 }
-                if word.as_slice() != [Piece::Any] {
+                if word.as_slice() != [Token::Run] {
                     parts.push(word_pattern(word));
-                    if ends_open {
-                        parts.push("**".to_owned());
-                    }
+                    parts.extend((word.last() == Some(&Token::Run)).then(|| "**".to_owned()));
                 }
             }
-            if self.tail == Tail::MoreWords {
-                parts.push("**".to_owned());
-            }
-            parts.dedup_by(|later, earlier| later == "**" && earlier == "**");
-            result.commands.push(parts.join(" "));
+            result.commands.push(self.joined(parts));
         }
         let open_inside =
-            self.pieces.iter().rev().skip(1).any(|piece| *piece == Piece::Any) || self.pieces.contains(&Piece::One);
-        let first = words.first().map(|word| word_pattern(word)).unwrap_or_default();
-        let carries = [PEELED, CARRIERS].iter().any(|list| list.contains(&first.as_str()));
+            self.tokens.iter().rev().skip(1).any(|token| *token == Token::Run) || self.tokens.contains(&Token::One);
+        let carries = self.starts_with_any(PEELED) || self.starts_with_any(CARRIERS);
         if !plain || open_inside || carries {
             result.patterns.push(self.regular_expression());
         }
         result
     }
 
-    /// For a rule that allows: a pattern on words that covers at most what the pattern covers, or why there is none.
-    pub(super) fn permitting(&self) -> Result<String, &'static str> {
+    /// Translates the pattern for a rule that allows. The result covers at most what the pattern covers. The error is the
+    /// reason why there is no such pattern.
+    pub(crate) fn permitting(&self) -> Result<String, &'static str> {
         if self.is_everything() {
             return Ok("**".to_owned());
         }
         if !self.is_plain() {
             return Err("it has quotes, variables or other shell syntax; callgate compares words, not text");
         }
-        let words = self.words();
-        let first = words.first().map(|word| word_pattern(word)).unwrap_or_default();
-        if PEELED.contains(&first.as_str()) {
-            return Err("it names a program that only starts others; callgate judges what is started");
+        if self.starts_with_any(PEELED) {
+            return Err(STARTS_OTHERS);
         }
         let mut parts: Vec<String> = Vec::new();
-        for word in &words {
-            if word.as_slice() == [Piece::Any] {
-                parts.extend(["*".to_owned(), "**".to_owned()]);
-            } else {
-                parts.push(word_pattern(word));
-                if word.last() == Some(&Piece::Any) {
-                    parts.push("**".to_owned());
-                }
-            }
+        for word in self.words() {
+            parts.push(word_pattern(&word));
+            parts.extend((word.last() == Some(&Token::Run)).then(|| "**".to_owned()));
         }
-        if self.tail == Tail::MoreWords {
-            parts.push("**".to_owned());
-        }
-        parts.dedup_by(|later, earlier| later == "**" && earlier == "**");
-        Ok(parts.join(" "))
+        Ok(self.joined(parts))
     }
 
-    /// Whether the text says the same as its words: no quotes, expansions, operators, assignments.
+    /// Joins word patterns, with the tail of the pattern.
+    fn joined(&self, mut parts: Vec<String>) -> String {
+        parts.extend((self.tail == Tail::MoreWords).then(|| "**".to_owned()));
+        parts.dedup_by(|later, earlier| later == "**" && earlier == "**");
+        parts.join(" ")
+    }
+
+    /// Whether the first word is one of these programs.
+    fn starts_with_any(&self, programs: &str) -> bool {
+        let first = self.words().first().map(|word| word_pattern(word)).unwrap_or_default();
+        programs.split_whitespace().any(|program| program == first)
+    }
+
+    /// Whether the text means the same as its words: no quotes, expansions, operators or assignments.
     fn is_plain(&self) -> bool {
-        let plain = self.pieces.iter().all(|piece| match piece {
-            Piece::Literal(text) => text.chars().all(|character| {
-                character.is_ascii_alphanumeric()
-                    || matches!(character, ' ' | '_' | '-' | '.' | '/' | ':' | '@' | '%' | '+' | ',' | '=')
-            }),
-            Piece::Any | Piece::One => true,
+        let plain = self.tokens.iter().all(|token| match token {
+            Token::Char(character) => character.is_ascii_alphanumeric() || " _-./:@%+,=".contains(*character),
+            _ => true,
         });
-        let assigns = self
-            .words()
-            .first()
-            .is_some_and(|word| word.iter().any(|piece| matches!(piece, Piece::Literal(text) if text.contains('='))));
+        let assigns = self.words().first().is_some_and(|word| word.contains(&Token::Char('=')));
         plain && !assigns
     }
 
-    /// The pattern cut at blanks.
-    fn words(&self) -> Vec<Vec<Piece>> {
-        let mut words: Vec<Vec<Piece>> = Vec::new();
-        let mut word: Vec<Piece> = Vec::new();
-        for piece in &self.pieces {
-            let Piece::Literal(text) = piece else {
-                word.push(piece.clone());
-                continue;
-            };
-            for (index, run) in text.split(' ').enumerate() {
-                if index > 0 && !word.is_empty() {
-                    words.push(std::mem::take(&mut word));
-                }
-                word.append(&mut literal(run));
-            }
-        }
-        if !word.is_empty() {
-            words.push(word);
-        }
-        words
+    /// The pattern split at spaces.
+    fn words(&self) -> Vec<Vec<Token>> {
+        let words = self.tokens.split(|token| *token == Token::Char(' '));
+        words.filter(|word| !word.is_empty()).map(<[Token]>::to_vec).collect()
     }
 
-    /// Found wherever a command could start in the text.
+    /// An expression that finds the pattern wherever a command could start in the text.
     fn regular_expression(&self) -> String {
         let mut expression = String::from("(?s)");
-        if self.pieces.first() != Some(&Piece::Any) {
+        if self.tokens.first() != Some(&Token::Run) {
             expression.push_str("(?:^|[\\s;&|(){}`$\"'/])");
         }
-        for piece in &self.pieces {
-            match piece {
-                Piece::Any => expression.push_str(".*"),
-                Piece::One => expression.push('.'),
-                Piece::Literal(text) => {
-                    let mut blank = false;
-                    for character in text.chars() {
-                        if character.is_whitespace() {
-                            if !std::mem::replace(&mut blank, true) {
-                                expression.push_str("\\s+");
-                            }
-                            continue;
-                        }
-                        blank = false;
-                        escape_into(&mut expression, character);
-                    }
-                }
+        let mut blank = false;
+        for token in &self.tokens {
+            let was_blank = std::mem::replace(&mut blank, matches!(token, Token::Char(c) if c.is_whitespace()));
+            match token {
+                Token::Run => expression.push_str(".*"),
+                Token::Char(_) if blank && was_blank => {}
+                Token::Char(_) if blank => expression.push_str("\\s+"),
+                Token::Char(character) => escape_into(&mut expression, *character),
+                Token::One | Token::Class { .. } => expression.push('.'),
             }
         }
-        if self.pieces.last() != Some(&Piece::Any) {
+        if self.tokens.last() != Some(&Token::Run) {
             expression.push_str("(?:$|[\\s;&|(){}`\"'<>])");
         }
         expression
     }
 
     /// Texts that fit, and some that nearly do.
-    pub(super) fn samples(&self) -> Vec<String> {
+    pub(crate) fn samples(&self) -> Vec<String> {
         let fill = |filling: &str| {
-            self.pieces
-                .iter()
-                .map(|piece| match piece {
-                    Piece::Literal(text) => text.as_str(),
-                    Piece::Any => filling,
-                    Piece::One => "x",
-                })
-                .collect::<String>()
+            self.tokens.iter().fold(String::new(), |mut text, token| {
+                match token {
+                    Token::Run => text.push_str(filling),
+                    other => text.push(other.sample()),
+                }
+                text
+            })
         };
         let mut samples = vec![fill(""), fill("x"), fill("--all x"), fill("a b c")];
         if self.tail == Tail::MoreWords {
@@ -314,35 +217,32 @@ impl TextPattern {
     }
 }
 
-fn literal(text: &str) -> Vec<Piece> {
-    if text.is_empty() { Vec::new() } else { vec![Piece::Literal(text.to_owned())] }
+/// Why a rule for `sudo`, `timeout` and their like is left out.
+pub(crate) const STARTS_OTHERS: &str = "it names a program that only starts others; callgate judges what is started";
+
+fn word_pattern(word: &[Token]) -> String {
+    word.iter().fold(String::new(), |mut pattern, token| {
+        match token {
+            Token::Run => pattern.push('*'),
+            Token::Char(character) => pattern.push_str(&escape_word(&character.to_string())),
+            Token::One | Token::Class { .. } => pattern.push('?'),
+        }
+        pattern
+    })
 }
 
-fn word_pattern(word: &[Piece]) -> String {
-    word.iter()
-        .map(|piece| match piece {
-            Piece::Literal(text) => escape_word(text),
-            Piece::Any => "*".to_owned(),
-            Piece::One => "?".to_owned(),
-        })
-        .collect()
-}
-
-/// A word as callgate's patterns write it when it is meant literally.
-pub(super) fn escape_word(word: &str) -> String {
+/// Escapes a word so that callgate's patterns match it literally.
+pub(crate) fn escape_word(word: &str) -> String {
     if word.is_empty() {
         return "''".to_owned();
     }
-    let mut escaped = String::with_capacity(word.len());
-    for character in word.chars() {
-        if character.is_whitespace()
-            || matches!(character, '*' | '?' | '[' | ']' | '\\' | '{' | '}' | ',' | '!' | '\'' | '"')
-        {
+    word.chars().fold(String::with_capacity(word.len()), |mut escaped, character| {
+        if character.is_whitespace() || "*?[]\\{},!'\"".contains(character) {
             escaped.push('\\');
         }
         escaped.push(character);
-    }
-    escaped
+        escaped
+    })
 }
 
 fn escape_into(expression: &mut String, character: char) {
@@ -350,41 +250,6 @@ fn escape_into(expression: &mut String, character: char) {
         expression.push('\\');
     }
     expression.push(character);
-}
-
-/// Whether a text fits: one pass with a way back to the last `*`.
-fn fits(pieces: &[Piece], text: &str) -> bool {
-    let tokens: Vec<Option<Option<char>>> = pieces
-        .iter()
-        .flat_map(|piece| match piece {
-            Piece::Any => vec![None],
-            Piece::One => vec![Some(None)],
-            Piece::Literal(text) => text.chars().map(|character| Some(Some(character))).collect(),
-        })
-        .collect();
-    let text: Vec<char> = text.chars().collect();
-    let (mut token, mut at) = (0_usize, 0_usize);
-    let mut back: Option<(usize, usize)> = None;
-    while at < text.len() {
-        match tokens.get(token) {
-            Some(None) => {
-                token = token.saturating_add(1);
-                back = Some((token, at));
-            }
-            Some(Some(wanted)) if wanted.is_none() || *wanted == text.get(at).copied() => {
-                token = token.saturating_add(1);
-                at = at.saturating_add(1);
-            }
-            _ => match back {
-                Some((after, from)) => {
-                    let next = from.saturating_add(1);
-                    (token, at, back) = (after, next, Some((after, next)));
-                }
-                None => return false,
-            },
-        }
-    }
-    tokens.get(token..).unwrap_or_default().iter().all(Option::is_none)
 }
 
 #[cfg(test)]

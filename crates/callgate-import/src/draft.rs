@@ -1,4 +1,4 @@
-//! A policy in the making: rules with their origins, and the text they become.
+//! A draft of a policy: rules with their origins, and their text.
 
 use std::fmt::Write as _;
 
@@ -6,54 +6,56 @@ use callgate::policy::Decision;
 use callgate::show;
 use serde::Serialize;
 
-use super::{Importer, Source};
+use crate::families::ToolFamily;
+use crate::importer::Importer;
+use crate::settings_file::SettingsFile;
 
-/// callgate's own denies, put in front of everything that is imported.
+/// callgate's own denies, in front of all imported rules.
 const KEPT: &str = include_str!("kept.yaml");
 
-/// What became of a rule that could not be translated exactly.
+/// How a rule was translated that could not be translated exactly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum Translation {
     /// The new rule denies or asks about more.
     Broader,
     /// The new rule allows less.
     Narrower,
-    /// There is no new rule; what it allowed is asked about.
+    /// There is no new rule; callgate asks about what it allowed.
     LeftOut,
-    /// There is no new rule, because the bundled policy says the same already.
+    /// There is no new rule, because the bundled policy already has the same effect.
     Covered,
-    /// The agent itself never matches it, or it is no rule.
+    /// The agent itself never matches the rule.
     WithoutEffect,
 }
 
-impl Outcome {
-    /// In words.
+impl Translation {
+    /// The translation in words.
     pub fn words(self) -> &'static str {
         match self {
-            Outcome::Broader => "made broader",
-            Outcome::Narrower => "made narrower",
-            Outcome::LeftOut => "left out",
-            Outcome::Covered => "not needed",
-            Outcome::WithoutEffect => "has no effect",
+            Translation::Broader => "made broader",
+            Translation::Narrower => "made narrower",
+            Translation::LeftOut => "left out",
+            Translation::Covered => "not needed",
+            Translation::WithoutEffect => "has no effect",
         }
     }
 }
 
-/// Something that was not translated exactly.
+/// A rule that was not translated exactly.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Note {
-    /// The file and the rule's text.
+pub struct ImportNote {
+    /// The file and the text of the rule.
     pub origin: String,
-    /// What became of it.
-    pub outcome: Outcome,
-    /// Why.
+    /// How it was translated.
+    pub outcome: Translation,
+    /// The reason.
     pub why: String,
 }
 
-/// The condition that differs between otherwise equal rules, so that they become one rule with a list.
+/// The condition whose patterns are merged into one list for otherwise equal rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Key {
+pub(crate) enum Key {
     Tools,
     Commands,
     CommandPatterns,
@@ -72,7 +74,7 @@ impl Key {
         }
     }
 
-    /// What a rule with this key is about, for its name.
+    /// The part of a rule's name for this key.
     fn about(self) -> &'static str {
         match self {
             Key::Tools => "tools",
@@ -84,30 +86,30 @@ impl Key {
     }
 }
 
-/// One entry of a list with where it came from.
+/// A pattern and its origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Entry {
     pattern: String,
     origin: String,
 }
 
-/// A rule in the making.
+/// A draft of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Rule {
+pub(crate) struct Rule {
     pub decision: Decision,
     key: Key,
     entries: Vec<Entry>,
-    tools: &'static [&'static str],
+    tools: ToolFamily,
     effects: &'static [&'static str],
-    marks: &'static [&'static str],
+    except_own_files: bool,
     recursive: Option<bool>,
     when: Option<String>,
     reason: Option<String>,
 }
 
 impl Rule {
-    /// A rule with a list of patterns that all come from the same place.
-    pub(super) fn new(
+    /// A rule with patterns of the same origin.
+    pub(crate) fn new(
         decision: Decision,
         key: Key,
         patterns: impl IntoIterator<Item = impl Into<String>>,
@@ -115,85 +117,93 @@ impl Rule {
     ) -> Self {
         let entries =
             patterns.into_iter().map(|pattern| Entry { pattern: pattern.into(), origin: origin.to_owned() }).collect();
-        Rule { decision, key, entries, tools: &[], effects: &[], marks: &[], recursive: None, when: None, reason: None }
+        Rule {
+            decision,
+            key,
+            entries,
+            tools: "",
+            effects: &[],
+            except_own_files: false,
+            recursive: None,
+            when: None,
+            reason: None,
+        }
     }
 
     #[must_use]
-    pub(super) fn effects(mut self, effects: &'static [&'static str]) -> Self {
-        self.effects = effects;
-        self
+    pub(crate) fn effects(self, effects: &'static [&'static str]) -> Self {
+        Rule { effects, ..self }
     }
 
     #[must_use]
-    pub(super) fn tools(mut self, tools: &'static [&'static str]) -> Self {
-        self.tools = tools;
-        self
+    pub(crate) fn tools(self, tools: ToolFamily) -> Self {
+        Rule { tools, ..self }
+    }
+
+    /// Leaves out the files that callgate and agents keep for themselves.
+    #[must_use]
+    pub(crate) fn except_own_files(self) -> Self {
+        Rule { except_own_files: true, ..self }
     }
 
     #[must_use]
-    pub(super) fn marks(mut self, marks: &'static [&'static str]) -> Self {
-        self.marks = marks;
-        self
+    pub(crate) fn recursive(self, recursive: bool) -> Self {
+        Rule { recursive: Some(recursive), ..self }
+    }
+
+    /// Adds a condition to an allow.
+    #[must_use]
+    pub(crate) fn when(self, when: Option<String>) -> Self {
+        Rule { when, ..self }
     }
 
     #[must_use]
-    pub(super) fn recursive(mut self, recursive: bool) -> Self {
-        self.recursive = Some(recursive);
-        self
-    }
-
-    /// An allow that holds only if this does, too.
-    #[must_use]
-    pub(super) fn when(mut self, when: Option<String>) -> Self {
-        self.when = when;
-        self
+    pub(crate) fn decision(self, decision: Decision) -> Self {
+        Rule { decision, ..self }
     }
 
     #[must_use]
-    pub(super) fn decision(mut self, decision: Decision) -> Self {
-        self.decision = decision;
-        self
+    pub(crate) fn reason(self, reason: Option<String>) -> Self {
+        Rule { reason, ..self }
     }
 
-    #[must_use]
-    pub(super) fn reason(mut self, reason: Option<String>) -> Self {
-        self.reason = reason;
-        self
-    }
-
-    /// Whether two rules differ in their lists only. Lists with exceptions stay apart: later entries of a list win.
+    /// Whether two rules differ only in their patterns. Lists with exceptions are not merged: later entries of a list win.
     fn is_like(&self, other: &Rule) -> bool {
         !self.entries.iter().chain(&other.entries).any(|entry| entry.pattern.starts_with('!'))
             && Rule { entries: Vec::new(), ..self.clone() } == Rule { entries: Vec::new(), ..other.clone() }
     }
 }
 
-/// A policy in the making. Rules stand in the order in which they are tried.
+/// A draft of a policy. The rules are in the order in which they are tried.
 #[derive(Debug, Default)]
-pub(super) struct Draft {
+pub(crate) struct Draft {
     rules: Vec<Rule>,
     roots: Vec<Entry>,
     readable: Vec<Entry>,
-    /// Why everything outside of the boundary is denied, if it is.
+    /// The origin of the deny for everything outside the boundary, if there is one.
     closed: Option<String>,
-    notes: Vec<Note>,
+    notes: Vec<ImportNote>,
 }
 
 impl Draft {
-    pub(super) fn push(&mut self, mut rule: Rule) {
-        // No command, path or name has a NUL byte or is empty, so nothing is lost.
+    pub(crate) fn push(&mut self, mut rule: Rule) {
+        // No command, path or name is empty or has a NUL byte, so nothing is lost.
         let (usable, unusable): (Vec<Entry>, Vec<Entry>) = rule
             .entries
             .into_iter()
             .partition(|entry| !entry.pattern.contains('\0') && !entry.pattern.trim().is_empty());
         for entry in unusable {
-            self.note(&entry.origin, Outcome::WithoutEffect, "it is empty or has a NUL byte; nothing is called so");
+            self.note(
+                &entry.origin,
+                Translation::WithoutEffect,
+                "it is empty or has a NUL byte, so it matches nothing",
+            );
         }
         rule.entries = usable;
         for entry in &mut rule.entries {
             match rule.key {
                 Key::Tools => entry.pattern = tool_pattern(&entry.pattern),
-                // A command of that name, no set.
+                // This is a command of that name, not a set.
                 Key::Commands if entry.pattern.starts_with('@') => entry.pattern.insert(0, '\\'),
                 Key::Commands | Key::CommandPatterns | Key::Paths | Key::Hosts => {}
             }
@@ -203,8 +213,8 @@ impl Draft {
         }
     }
 
-    /// Adds a rule about files in front of the first that would allow some outside of the project.
-    pub(super) fn push_before_file_allows(&mut self, rule: Rule) {
+    /// Adds a rule about files before the first rule that allows files outside the project.
+    pub(crate) fn push_before_file_allows(&mut self, rule: Rule) {
         let allows = |rule: &Rule| {
             rule.decision == Decision::Allow
                 && rule.key != Key::Commands
@@ -214,54 +224,64 @@ impl Draft {
         self.rules.insert(place, rule);
     }
 
-    /// Denies what lies outside of the boundary.
-    pub(super) fn close(&mut self, origin: &str) {
+    /// Denies everything outside the boundary.
+    pub(crate) fn close(&mut self, origin: &str) {
         self.closed.get_or_insert_with(|| origin.to_owned());
     }
 
-    /// Sorts by strictness: for agents whose denies hold whatever the order.
-    pub(super) fn strictest_first(&mut self) {
+    /// Sorts by strictness, for agents whose denies apply in any order.
+    pub(crate) fn strictest_first(&mut self) {
         self.rules.sort_by_key(|rule| std::cmp::Reverse(rule.decision));
     }
 
-    /// A directory that may be read and written.
-    pub(super) fn root(&mut self, directory: String, origin: &str) {
+    /// Adds a directory that may be read and written.
+    pub(crate) fn root(&mut self, directory: String, origin: &str) {
         self.roots.push(Entry { pattern: directory, origin: origin.to_owned() });
     }
 
-    /// A directory that may be read.
-    pub(super) fn readable(&mut self, directory: String, origin: &str) {
+    /// Adds a directory that may be read.
+    pub(crate) fn readable(&mut self, directory: String, origin: &str) {
         self.readable.push(Entry { pattern: directory, origin: origin.to_owned() });
     }
 
-    /// Everything but the project and the directories that were opened.
-    pub(super) fn outside(&self) -> Vec<String> {
+    /// The paths outside the project and the added directories.
+    pub(crate) fn outside(&self) -> Vec<String> {
         let opened = self.roots.iter().chain(&self.readable).map(|entry| format!("!{}/**", entry.pattern));
         ["/**".to_owned(), "!./**".to_owned()].into_iter().chain(opened).collect()
     }
 
-    pub(super) fn note(&mut self, origin: &str, outcome: Outcome, why: impl Into<String>) {
-        self.notes.push(Note { origin: origin.to_owned(), outcome, why: why.into() });
+    pub(crate) fn note(&mut self, origin: &str, outcome: Translation, why: impl Into<String>) {
+        self.notes.push(ImportNote { origin: origin.to_owned(), outcome, why: why.into() });
     }
 
-    /// Adds a condition to everything that allows commands.
-    pub(super) fn guard_commands(&mut self, when: &str) {
+    /// Notes that a restriction became broader.
+    pub(crate) fn broader(&mut self, origin: &str, why: impl Into<String>) {
+        self.note(origin, Translation::Broader, why);
+    }
+
+    /// Notes that an allow has no translation.
+    pub(crate) fn left_out(&mut self, origin: &str, why: impl Into<String>) {
+        self.note(origin, Translation::LeftOut, why);
+    }
+
+    /// Notes that a rule needs no translation.
+    pub(crate) fn covered(&mut self, origin: &str, why: impl Into<String>) {
+        self.note(origin, Translation::Covered, why);
+    }
+
+    /// Adds a condition to all rules that allow commands.
+    pub(crate) fn guard_commands(&mut self, when: &str) {
         for rule in self.rules.iter_mut().filter(|rule| rule.decision == Decision::Allow && rule.key == Key::Commands) {
             rule.when.get_or_insert_with(|| when.to_owned());
         }
     }
 
-    /// The rules and notes, for taking over into another draft.
-    pub(super) fn into_parts(self) -> (Vec<Rule>, Vec<Note>) {
-        (self.rules, self.notes)
-    }
-
-    pub(super) fn into_notes(self) -> Vec<Note> {
+    pub(crate) fn into_notes(self) -> Vec<ImportNote> {
         self.notes
     }
 
-    /// The text of the policy file.
-    pub(super) fn render(&self, importer: Importer, sources: &[Source]) -> String {
+    /// Writes the policy file.
+    pub(crate) fn render(&self, importer: Importer, sources: &[SettingsFile]) -> String {
         let mut text = format!(
             "# Imported from {} by `callgate import {}`. Files that were read:\n",
             importer.title(),
@@ -321,7 +341,7 @@ impl Draft {
         }
     }
 
-    /// Rules that differ in their lists only, within a run of the same decision, as one.
+    /// Merges rules that differ only in their patterns, within runs of the same decision.
     fn merged(&self) -> Vec<Rule> {
         let mut merged: Vec<Rule> = Vec::new();
         let mut run = 0_usize;
@@ -345,7 +365,7 @@ impl Draft {
     }
 }
 
-/// The name of a tool in which only `*` is special.
+/// Escapes the name of a tool, in which only `*` is special.
 fn tool_pattern(name: &str) -> String {
     let mut pattern = String::with_capacity(name.len());
     for (index, character) in name.chars().enumerate() {
@@ -359,16 +379,17 @@ fn tool_pattern(name: &str) -> String {
 }
 
 fn line(text: &mut String, arguments: std::fmt::Arguments<'_>) {
-    // writing to a text cannot fail
+    // Writing to a string cannot fail.
     let _ = writeln!(text, "{arguments}");
 }
 
 fn render_rule(text: &mut String, name: &str, rule: &Rule, importer: Importer) {
     text.push('\n');
     line(text, format_args!("  - name: {name}"));
-    for (key, words) in [("tools", rule.tools), ("effects", rule.effects), ("marks", rule.marks)] {
+    let tools: Vec<&str> = rule.tools.split_whitespace().collect();
+    let marks: &[&str] = if rule.except_own_files { &["\"!own_files\""] } else { &[] };
+    for (key, words) in [("tools", tools.as_slice()), ("effects", rule.effects), ("marks", marks)] {
         if !words.is_empty() {
-            let words: Vec<String> = words.iter().map(|word| flow(word)).collect();
             line(text, format_args!("    {key}: [{}]", words.join(", ")));
         }
     }
@@ -400,8 +421,8 @@ fn render_rule(text: &mut String, name: &str, rule: &Rule, importer: Importer) {
     line(text, format_args!("    reason: {}", quoted(&reason)));
 }
 
-/// The decision as policy files write it.
-pub(super) fn word(decision: Decision) -> &'static str {
+/// The decision as written in policy files.
+pub(crate) fn word(decision: Decision) -> &'static str {
     match decision {
         Decision::Allow => "allow",
         Decision::Contain => "contain",
@@ -410,39 +431,20 @@ pub(super) fn word(decision: Decision) -> &'static str {
     }
 }
 
-/// A text in double quotes, as YAML reads them: JSON's escapes are a part of YAML's.
+/// Quotes a text for YAML, which understands all escapes of JSON.
 fn quoted(text: &str) -> String {
-    let mut quoted = String::with_capacity(text.len().saturating_add(2));
-    quoted.push('"');
-    for character in text.chars() {
-        match character {
-            '"' | '\\' => {
-                quoted.push('\\');
-                quoted.push(character);
-            }
-            '\n' => quoted.push_str("\\n"),
-            '\t' => quoted.push_str("\\t"),
-            '\r' => quoted.push_str("\\r"),
-            character if character.is_control() || matches!(character, '\u{2028}' | '\u{2029}' | '\u{feff}') => {
-                let _ = write!(quoted, "\\u{:04x}", u32::from(character));
-            }
-            character => quoted.push(character),
+    let json = serde_json::Value::from(text).to_string();
+    json.chars().fold(String::with_capacity(json.len()), |mut quoted, character| {
+        if character.is_control() || matches!(character, '\u{2028}' | '\u{2029}' | '\u{feff}') {
+            let _ = write!(quoted, "\\u{:04x}", u32::from(character));
+        } else {
+            quoted.push(character);
         }
-    }
-    quoted.push('"');
-    quoted
+        quoted
+    })
 }
 
-/// A word of a flow list, quoted where it must be.
-fn flow(word: &str) -> String {
-    if word.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.')) {
-        word.to_owned()
-    } else {
-        quoted(word)
-    }
-}
-
-/// A text that stays on the line of its comment, with nothing hidden in it.
+/// Makes a text fit for a comment: one line without hidden characters.
 fn one_line(text: &str) -> String {
     show::brief(text)
 }

@@ -1,87 +1,58 @@
-//! Tools that do the same in different agents. A rule that restricts one of them is written for all: one policy serves
-//! every agent.
+//! Tools that do the same in different agents. A rule that restricts one of them is written for all, because one policy
+//! serves every agent.
 
-/// Run shell commands.
-pub(super) const SHELL: &[&str] =
-    &["Bash", "bash", "Shell", "shell", "run_shell_command", "exec_command", "shell_command", "run_terminal_cmd"];
-/// Read a file.
-pub(super) const READ: &[&str] = &["Read", "read", "read_file", "read_many_files", "view", "NotebookRead"];
-/// Search in files.
-pub(super) const SEARCH: &[&str] = &["Grep", "grep", "grep_search", "search_file_content", "rg"];
-/// See names.
-pub(super) const LIST: &[&str] = &["Glob", "glob", "LS", "list", "list_directory"];
-/// Write whole files.
-pub(super) const CREATE: &[&str] = &["Write", "write", "write_file", "create"];
-/// Change files.
-pub(super) const CHANGE: &[&str] = &["Edit", "MultiEdit", "edit", "multiedit", "replace", "apply_patch", "patch"];
-/// Everything that changes files.
-pub(super) const EDIT: &[&str] = &[
-    "Edit",
-    "Write",
-    "MultiEdit",
-    "NotebookEdit",
-    "edit",
-    "write",
-    "multiedit",
-    "write_file",
-    "replace",
-    "create",
-    "apply_patch",
-    "patch",
-];
-/// Everything that reads, searches, lists or changes files.
-pub(super) const FILES: &[&str] = &[
-    "Read",
-    "read",
-    "read_file",
-    "read_many_files",
-    "view",
-    "NotebookRead",
-    "Grep",
-    "grep",
-    "grep_search",
-    "search_file_content",
-    "rg",
-    "Glob",
-    "glob",
-    "LS",
-    "list",
-    "list_directory",
-    "Edit",
-    "Write",
-    "MultiEdit",
-    "NotebookEdit",
-    "edit",
-    "write",
-    "multiedit",
-    "write_file",
-    "replace",
-    "create",
-    "apply_patch",
-    "patch",
-];
-/// Fetch a page.
-pub(super) const FETCH: &[&str] = &["WebFetch", "webfetch", "web_fetch"];
-/// Ask a search engine.
-pub(super) const WEB_SEARCH: &[&str] = &["WebSearch", "websearch", "google_web_search", "web_search"];
-/// Start another agent.
-pub(super) const AGENT: &[&str] = &["Task", "Agent", "task", "spawn_agent", "delegate_to_agent"];
-/// Load a skill.
-pub(super) const SKILL: &[&str] = &["Skill", "skill", "activate_skill"];
+/// A list of tools, separated by spaces.
+pub(crate) type ToolFamily = &'static str;
 
-const ALL: &[&[&str]] = &[SHELL, READ, SEARCH, LIST, CREATE, CHANGE, FETCH, WEB_SEARCH, AGENT, SKILL];
+/// Tools that run shell commands.
+pub(crate) const SHELL: ToolFamily =
+    "Bash bash Shell shell run_shell_command exec_command shell_command run_terminal_cmd";
+/// Tools that read a file.
+pub(crate) const READ: ToolFamily = "Read read read_file read_many_files view NotebookRead";
+/// Tools that search in files.
+pub(crate) const SEARCH: ToolFamily = "Grep grep grep_search search_file_content rg";
+/// Tools that list names.
+pub(crate) const LIST: ToolFamily = "Glob glob LS list list_directory";
+/// Tools that write whole files.
+pub(crate) const CREATE: ToolFamily = "Write write write_file create";
+/// Tools that change files.
+pub(crate) const CHANGE: ToolFamily = "Edit MultiEdit edit multiedit replace apply_patch patch";
+/// All tools that change files.
+pub(crate) const EDIT: ToolFamily =
+    "Edit Write MultiEdit NotebookEdit edit write multiedit write_file replace create apply_patch patch";
+/// All tools that read, search, list or change files.
+pub(crate) const FILES: ToolFamily = "Read read read_file read_many_files view NotebookRead \
+    Grep grep grep_search search_file_content rg Glob glob LS list list_directory \
+    Edit Write MultiEdit NotebookEdit edit write multiedit write_file replace create apply_patch patch";
+/// Tools that fetch a page.
+pub(crate) const FETCH: ToolFamily = "WebFetch webfetch web_fetch";
+/// Tools that use a search engine.
+pub(crate) const WEB_SEARCH: ToolFamily = "WebSearch websearch google_web_search web_search";
+/// Tools that start another agent.
+pub(crate) const AGENT: ToolFamily = "Task Agent task spawn_agent delegate_to_agent";
+/// Tools that load a skill.
+pub(crate) const SKILL: ToolFamily = "Skill skill activate_skill";
 
-/// The tools that do what this one does, itself included; only itself if it is not known.
-pub(super) fn of(tool: &str) -> Vec<String> {
-    match family(tool) {
-        Some(family) => family.iter().map(|&name| name.to_owned()).collect(),
-        None => vec![tool.to_owned()],
-    }
+const ALL: &[ToolFamily] = &[SHELL, READ, SEARCH, LIST, CREATE, CHANGE, FETCH, WEB_SEARCH, AGENT, SKILL];
+
+/// The tools of a family.
+pub(crate) fn names(family: ToolFamily) -> Vec<String> {
+    family.split_whitespace().map(str::to_owned).collect()
+}
+
+/// The tools that do the same as this one, including itself; only itself if it is unknown.
+pub(crate) fn of(tool: &str) -> Vec<String> {
+    family(tool).map_or_else(|| vec![tool.to_owned()], names)
 }
 
 /// The family of a tool.
-pub(super) fn family(tool: &str) -> Option<&'static [&'static str]> {
-    ALL.iter().copied().find(|family| family.contains(&tool))
+pub(crate) fn family(tool: &str) -> Option<ToolFamily> {
+    ALL.iter().copied().find(|family| contains(family, tool))
+}
+
+/// Whether a list of words has this word.
+pub(crate) fn contains(words: &str, word: &str) -> bool {
+    words.split_whitespace().any(|known| known == word)
 }
 
 #[cfg(test)]
@@ -107,8 +78,8 @@ mod tests {
             (AGENT, &["agent"]),
             (SKILL, &["skill"]),
         ] {
-            for tool in family {
-                let explained = gate.explain(&Call::new(*tool, serde_json::json!({})).directory("/work")).unwrap();
+            for tool in family.split_whitespace() {
+                let explained = gate.explain(&Call::new(tool, serde_json::json!({})).directory("/work")).unwrap();
                 let category = explained.description().category.as_str();
                 assert!(categories.contains(&category), "{tool}: {category}");
             }

@@ -1,17 +1,22 @@
-//! OpenCode: `permission` in its configuration. The last rule that matches decides.
+//! OpenCode: `permission` in its configuration. The last matching rule decides.
 
 use std::path::Path;
 
 use callgate::policy::Decision;
+use callgate_install::{HostEnvironment, SettingsNode};
 
-use super::claude::{ANYTHING, NO_ASSIGNMENTS, restrict_command};
-use super::command::TextPattern;
-use super::draft::{Draft, Key, Outcome, Rule};
-use super::gemini::permitted;
-use super::probe::{self, Probe, ToolNames};
-use super::proof::{Model, Standing};
-use super::source::Node;
-use super::{Around, ImportError, Reading, Source, families, path, shell};
+use crate::command::TextPattern;
+use crate::draft::{Draft, Key, Rule, word};
+use crate::error::ImportError;
+use crate::families::{self, ToolFamily};
+use crate::probe::{self, Probe, ToolNames};
+use crate::proof::{AgentDecision, Model, Reading};
+use crate::settings_file::SettingsFile;
+use crate::translate::{
+    ANYTHING, HARMLESS_TOOL, NO_ASSIGNMENTS, NOTHING_WHOLESALE, PROJECT_FILES, is_host, permit_command,
+    permit_every_command, permit_tool, restrict_command, restrict_host,
+};
+use crate::{path, shell};
 
 const TOOLS: ToolNames = ToolNames {
     shell: ("bash", "command"),
@@ -23,12 +28,12 @@ const TOOLS: ToolNames = ToolNames {
     fetch: Some(("webfetch", "url")),
     web_search: Some(("websearch", "query")),
 };
-/// Permissions that are the agent's own affair.
-const INNER: &[&str] = &["todowrite", "todoread", "question", "plan_enter", "plan_exit", "lsp", "skill", "task"];
-/// More ways to cut a tool's name into server and name are not tried.
+/// Permissions that callgate does not ask about.
+const HARMLESS: &str = "todowrite todoread question plan_enter plan_exit lsp skill task";
+/// The most ways to split a tool's name into server and tool.
 const MAXIMUM_CUTS: usize = 6;
 
-/// One rule: a permission, a pattern on what it is asked for, and what happens.
+/// One rule: a permission, a pattern on its subject, and the decision.
 #[derive(Debug, Clone)]
 struct Entry {
     permission: String,
@@ -37,41 +42,33 @@ struct Entry {
     origin: String,
 }
 
-pub(super) fn read(sources: &[Source], around: &Around) -> Result<Reading, ImportError> {
+pub(crate) fn read(files: &[SettingsFile], environment: &HostEnvironment) -> Result<Reading, ImportError> {
     let mut draft = Draft::default();
     let mut entries = Vec::new();
     let mut of_agents = Vec::new();
-    for source in sources {
-        let node = source.json()?;
-        for (name, enabled) in node.get("tools").map(Node::entries).unwrap_or_default() {
+    for file in files {
+        let node = file.json()?;
+        for (name, enabled) in node.get("tools").map(SettingsNode::entries).unwrap_or_default() {
             let decision = match enabled.flag() {
                 Some(true) => Decision::Allow,
                 Some(false) => Decision::Deny,
-                None => return Err(source.unusable(format!("`tools.{name}` is neither true nor false"))),
+                None => return Err(file.unusable(format!("`tools.{name}` is not true or false"))),
             };
             let permission = if matches!(name.as_str(), "write" | "patch" | "multiedit") { "edit" } else { name };
-            entries.push(Entry {
-                permission: permission.to_owned(),
-                pattern: "*".to_owned(),
-                decision,
-                origin: source.origin(&format!("tools.{name} {}", enabled.flag().unwrap_or_default())),
-            });
+            let origin = file.origin(&format!("tools.{name} {}", decision == Decision::Allow));
+            entries.push(Entry { permission: permission.to_owned(), pattern: "*".to_owned(), decision, origin });
         }
-        read_permission(node.get("permission"), "permission", source, &mut entries)?;
-        read_list(node.get("permissions"), source, &mut entries)?;
+        read_permission(node.get("permission"), "permission", file, &mut entries)?;
+        read_list(node.get("permissions"), file, &mut entries)?;
         for section in ["mode", "agent"] {
-            for (name, agent) in node.get(section).map(Node::entries).unwrap_or_default() {
-                read_permission(
-                    agent.get("permission"),
-                    &format!("{section}.{name}.permission"),
-                    source,
-                    &mut of_agents,
-                )?;
+            for (name, agent) in node.get(section).map(SettingsNode::entries).unwrap_or_default() {
+                let place = format!("{section}.{name}.permission");
+                read_permission(agent.get("permission"), &place, file, &mut of_agents)?;
             }
         }
     }
     let count = entries.len().saturating_add(of_agents.len());
-    // Which of OpenCode's agents calls is not known here, so what one of them may not do is asked about for all.
+    // A hook does not know which of OpenCode's agents calls, so callgate asks about what one of them may not do.
     let unsure = |entry: &Entry| {
         of_agents.iter().any(|other| {
             other.decision != Decision::Allow && [&*other.permission, "*"].contains(&entry.permission.as_str())
@@ -80,13 +77,12 @@ pub(super) fn read(sources: &[Source], around: &Around) -> Result<Reading, Impor
     let mut outside = Vec::new();
     for (number, entry) in entries.iter().enumerate().rev() {
         let weaker = entries.get(..number).unwrap_or_default();
-        if entry.decision == Decision::Allow && unsure(entry) {
-            draft.note(
+        if entry.allows() && unsure(entry) {
+            draft.left_out(
                 &entry.origin,
-                Outcome::LeftOut,
-                "one of OpenCode's agents may not do this, and which of them calls is not known here",
+                "one of OpenCode's agents may not do this, and callgate does not know which of them calls",
             );
-        } else if entry.decision == Decision::Allow {
+        } else if entry.allows() {
             permit(&mut draft, entry, weaker);
         } else {
             for rule in restrict(&mut draft, entry, entry.decision) {
@@ -94,34 +90,47 @@ pub(super) fn read(sources: &[Source], around: &Around) -> Result<Reading, Impor
             }
         }
     }
-    // A path outside needs both its own permission and the tool's, so these must not stand in front of a deny.
+    // A path outside the project needs this permission and that of the tool, so these rules must not precede a deny.
     for rule in outside {
         draft.push_before_file_allows(rule);
     }
-    for entry in of_agents.iter().filter(|entry| entry.decision != Decision::Allow) {
-        draft.note(
-            &entry.origin,
-            Outcome::Broader,
-            "which of OpenCode's agents calls is not known here; asked about for all of them",
-        );
+    for entry in of_agents.iter().filter(|entry| !entry.allows()) {
+        draft
+            .broader(&entry.origin, "callgate does not know which of OpenCode's agents calls; it asks for all of them");
         for rule in restrict(&mut draft, entry, Decision::Ask) {
             draft.push(rule.decision(Decision::Ask));
         }
     }
-    for entry in of_agents.iter().filter(|entry| entry.decision == Decision::Allow) {
-        draft.note(&entry.origin, Outcome::LeftOut, "which of OpenCode's agents calls is not known here");
+    for entry in of_agents.iter().filter(|entry| entry.allows()) {
+        draft.left_out(&entry.origin, "callgate does not know which of OpenCode's agents calls");
     }
-    let probes = entries.iter().chain(&of_agents).flat_map(|entry| probes(entry, around)).collect();
+    let probes = entries.iter().chain(&of_agents).flat_map(|entry| probes(entry, environment)).collect();
     Ok(Reading {
         draft,
         rules: count,
-        model: Box::new(OpenCodeModel { entries, around: around.clone() }),
+        model: Box::new(OpenCodeModel { entries, environment: environment.clone() }),
         probes,
         tools: &TOOLS,
     })
 }
 
-fn decision(node: &Node) -> Option<Decision> {
+impl Entry {
+    fn new(permission: &str, pattern: &str, decision: Decision, what: &str, file: &SettingsFile) -> Self {
+        let origin = file.origin(&format!("{what} {}", word(decision)));
+        Entry { permission: permission.to_owned(), pattern: pattern.to_owned(), decision, origin }
+    }
+
+    /// Whether the pattern matches everything.
+    fn is_whole(&self) -> bool {
+        self.pattern.bytes().all(|byte| byte == b'*')
+    }
+
+    fn allows(&self) -> bool {
+        self.decision == Decision::Allow
+    }
+}
+
+fn decision(node: &SettingsNode) -> Option<Decision> {
     match node.text()? {
         "allow" => Some(Decision::Allow),
         "ask" => Some(Decision::Ask),
@@ -130,27 +139,26 @@ fn decision(node: &Node) -> Option<Decision> {
     }
 }
 
-/// `"ask"`, or permissions by name, each with one action or with patterns.
+/// Reads `"ask"`, or permissions by name, each with one action or with patterns.
 fn read_permission(
-    node: Option<&Node>,
+    node: Option<&SettingsNode>,
     place: &str,
-    source: &Source,
+    file: &SettingsFile,
     entries: &mut Vec<Entry>,
 ) -> Result<(), ImportError> {
-    let wrong = |what: &str| source.unusable(format!("`{what}` is none of allow, ask, deny"));
-    let mut add = |permission: &str, pattern: &str, value: &Node, what: String| -> Result<(), ImportError> {
-        let decision = decision(value).ok_or_else(|| wrong(&what))?;
-        let origin = source.origin(&format!("{what} {}", super::draft::word(decision)));
-        entries.push(Entry { permission: permission.to_owned(), pattern: pattern.to_owned(), decision, origin });
+    let mut add = |permission: &str, pattern: &str, value: &SettingsNode, what: String| -> Result<(), ImportError> {
+        let wrong = || file.unusable(format!("`{what}` is not one of allow, ask, deny"));
+        entries.push(Entry::new(permission, pattern, decision(value).ok_or_else(wrong)?, &what, file));
         Ok(())
     };
     match node {
-        None | Some(Node::Nothing) => Ok(()),
-        Some(value @ Node::Text(_)) => add("*", "*", value, place.to_owned()),
-        Some(Node::Table(permissions)) => {
+        None => Ok(()),
+        Some(value) if value.is_null() => Ok(()),
+        Some(value) if value.text().is_some() => add("*", "*", value, place.to_owned()),
+        Some(SettingsNode::Table(permissions)) => {
             for (permission, value) in permissions {
                 match value {
-                    Node::Table(patterns) => {
+                    SettingsNode::Table(patterns) => {
                         for (pattern, value) in patterns {
                             add(permission, pattern, value, format!("{place}.{permission} {pattern:?}"))?;
                         }
@@ -160,34 +168,34 @@ fn read_permission(
             }
             Ok(())
         }
-        Some(_) => Err(source.unusable(format!("`{place}` is neither text nor an object"))),
+        Some(_) => Err(file.unusable(format!("`{place}` is not a string or an object"))),
     }
 }
 
-/// The newer form: a list of `{action, resource, effect}`.
-fn read_list(node: Option<&Node>, source: &Source, entries: &mut Vec<Entry>) -> Result<(), ImportError> {
+/// Reads the newer form: a list of `{action, resource, effect}`.
+fn read_list(node: Option<&SettingsNode>, file: &SettingsFile, entries: &mut Vec<Entry>) -> Result<(), ImportError> {
     let items = match node {
-        None | Some(Node::Nothing) => return Ok(()),
-        Some(Node::List(items)) => items,
-        Some(_) => return Err(source.unusable("`permissions` is no list")),
+        None => return Ok(()),
+        Some(value) if value.is_null() => return Ok(()),
+        Some(SettingsNode::List(items)) => items,
+        Some(_) => return Err(file.unusable("`permissions` is not a list")),
     };
     for (number, item) in items.iter().enumerate() {
-        let text = |key: &str| item.get(key).and_then(Node::text);
-        let wrong = || source.unusable(format!("`permissions[{number}]` has no action and effect"));
-        let permission = text("action").ok_or_else(wrong)?;
+        let wrong = || file.unusable(format!("`permissions[{number}]` has no action and effect"));
+        let permission = item.get("action").and_then(SettingsNode::text).ok_or_else(wrong)?;
         let decision = item.get("effect").and_then(decision).ok_or_else(wrong)?;
         let pattern = match item.get("resource") {
             None => "*",
             Some(value) => value.text().ok_or_else(wrong)?,
         };
-        let origin = source.origin(&format!("permissions {permission} {pattern:?} {}", super::draft::word(decision)));
-        entries.push(Entry { permission: permission.to_owned(), pattern: pattern.to_owned(), decision, origin });
+        let what = format!("permissions {permission} {pattern:?}");
+        entries.push(Entry::new(permission, pattern, decision, &what, file));
     }
     Ok(())
 }
 
-/// The tools behind a permission; `None` if it is none of its own.
-fn tools_of(permission: &str) -> Option<&'static [&'static str]> {
+/// The tools of a permission; `None` if it is not one of OpenCode's own.
+fn tools_of(permission: &str) -> Option<ToolFamily> {
     match permission {
         "bash" => Some(families::SHELL),
         "edit" => Some(families::EDIT),
@@ -202,7 +210,7 @@ fn tools_of(permission: &str) -> Option<&'static [&'static str]> {
     }
 }
 
-/// A permission of no tool of its own: the tool's name, and every way to cut it into a server and its tool.
+/// The tools of any other permission: one of its name, and every way to split it into a server and its tool.
 fn other_tools(permission: &str) -> Vec<String> {
     let cuts = permission.match_indices('_').take(MAXIMUM_CUTS).filter_map(|(at, _)| {
         let (server, tool) = (permission.get(..at)?, permission.get(at.saturating_add(1)..)?);
@@ -211,16 +219,15 @@ fn other_tools(permission: &str) -> Vec<String> {
     std::iter::once(permission.to_owned()).chain(cuts).collect()
 }
 
-/// What denies or asks. It is never dropped.
+/// Translates a rule that denies or asks. It is never dropped.
 fn restrict(draft: &mut Draft, entry: &Entry, decision: Decision) -> Vec<Rule> {
     let origin = entry.origin.as_str();
-    let whole = entry.pattern.bytes().all(|byte| byte == b'*');
     let broader = |draft: &mut Draft, tools: Vec<String>| {
-        draft.note(origin, Outcome::Broader, "the pattern cannot be told here; every use is asked about");
+        draft.broader(origin, "callgate cannot express the pattern; it asks about every use");
         vec![Rule::new(Decision::Ask, Key::Tools, tools, origin)]
     };
     let paths = || path::spanning(&entry.pattern).0;
-    match (entry.permission.as_str(), whole) {
+    match (entry.permission.as_str(), entry.is_whole()) {
         ("external_directory", true) => {
             if decision == Decision::Deny {
                 draft.close(origin);
@@ -232,55 +239,46 @@ fn restrict(draft: &mut Draft, entry: &Entry, decision: Decision) -> Vec<Rule> {
             vec![
                 Rule::new(decision, Key::Paths, paths(), origin)
                     .effects(&["list", "read", "write", "delete"])
-                    .marks(&["!own_files"]),
+                    .except_own_files(),
             ]
         }
         ("doom_loop", _) => {
-            draft.note(
+            draft.left_out(
                 origin,
-                Outcome::LeftOut,
-                "whether calls repeat themselves is no property of a call; OpenCode itself goes on watching it",
+                "whether calls repeat is not a property of one call; OpenCode itself keeps checking it",
             );
             Vec::new()
         }
         ("*", true) => vec![Rule::new(decision, Key::Tools, ["*"], origin)],
         (permission, true) => {
             let tools = match tools_of(permission) {
-                Some(tools) => tools.iter().map(|&tool| tool.to_owned()).collect(),
+                Some(tools) => families::names(tools),
                 None => other_tools(permission),
             };
             vec![Rule::new(decision, Key::Tools, tools, origin)]
         }
         ("bash", false) => {
-            let mut inner = Draft::default();
-            restrict_command(&mut inner, &bash_pattern(&entry.pattern), decision, origin, None);
-            let (rules, notes) = inner.into_parts();
-            for note in notes {
-                draft.note(&note.origin, note.outcome, note.why);
-            }
-            rules
+            let rules = restrict_command(draft, &bash_pattern(&entry.pattern), decision, origin, None);
+            rules.into()
         }
         ("edit", false) => {
-            vec![Rule::new(decision, Key::Paths, paths(), origin).effects(&["write", "delete"]).marks(&["!own_files"])]
+            vec![Rule::new(decision, Key::Paths, paths(), origin).effects(&["write", "delete"]).except_own_files()]
         }
         ("read", false) => vec![
             Rule::new(decision, Key::Paths, paths(), origin)
                 .effects(&["list", "read"])
-                .marks(&["!own_files"])
+                .except_own_files()
                 .recursive(false),
-            Rule::new(decision, Key::Paths, paths(), origin).effects(&["read"]).marks(&["!own_files"]).recursive(true),
+            Rule::new(decision, Key::Paths, paths(), origin).effects(&["read"]).except_own_files().recursive(true),
         ],
         ("webfetch", false) => match host_of(&entry.pattern) {
-            Some(host) => vec![
-                Rule::new(decision, Key::Hosts, [host.to_owned(), format!("*.{host}")], origin)
-                    .effects(&["connect", "send"]),
-            ],
-            None => broader(draft, families::FETCH.iter().map(|&tool| tool.to_owned()).collect()),
+            Some(host) => vec![restrict_host(decision, host, origin)],
+            None => broader(draft, families::names(families::FETCH)),
         },
         (permission, false) => {
             let tools = match (permission, tools_of(permission)) {
                 ("*", _) => vec!["*".to_owned()],
-                (_, Some(tools)) => tools.iter().map(|&tool| tool.to_owned()).collect(),
+                (_, Some(tools)) => families::names(tools),
                 (permission, None) => other_tools(permission),
             };
             broader(draft, tools)
@@ -296,45 +294,27 @@ fn bash_pattern(pattern: &str) -> TextPattern {
 fn host_of(pattern: &str) -> Option<&str> {
     let rest = pattern.strip_prefix("https://").or_else(|| pattern.strip_prefix("http://"))?;
     let (host, path) = rest.split_once('/')?;
-    let plain =
-        !host.is_empty() && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-'));
-    (plain && path == "*").then_some(host)
+    (is_host(host) && path == "*").then_some(host)
 }
 
-/// What allows. What cannot be expressed is left out.
+/// Translates a rule that allows. A rule that cannot be expressed is left out.
 fn permit(draft: &mut Draft, entry: &Entry, weaker: &[Entry]) {
     let origin = entry.origin.as_str();
-    let whole = entry.pattern.bytes().all(|byte| byte == b'*');
-    // Where nothing further down restricts it, the bundled policy says the same or asks.
+    // If no weaker rule restricts it, the bundled policy has the same effect or asks.
     let restricted = weaker.iter().any(|other| {
         other.decision > Decision::Allow && (other.permission == "*" || other.permission == entry.permission)
     });
-    let covered = "standard lets the project be read and edited, except credentials and what runs later";
-    match (entry.permission.as_str(), whole) {
-        ("*", _) => draft.note(
-            origin,
-            Outcome::LeftOut,
-            "nothing is waved through here; what standard does not know is asked about",
-        ),
-        ("bash", true) => {
-            draft.note(origin, Outcome::Narrower, "every command is allowed, but callgate's own denies stay, and so do questions about redirections and changed environments");
-            draft.push(Rule::new(Decision::Allow, Key::Commands, ["**"], origin));
+    match (entry.permission.as_str(), entry.is_whole()) {
+        ("*", _) => draft.left_out(origin, NOTHING_WHOLESALE),
+        ("bash", true) => permit_every_command(draft, origin),
+        ("bash", false) => {
+            let when = restricted.then(|| NO_ASSIGNMENTS.to_owned());
+            permit_command(draft, &bash_pattern(&entry.pattern), when, origin);
         }
-        ("bash", false) => match bash_pattern(&entry.pattern).permitting() {
-            Ok(command) => {
-                let guarded = weaker
-                    .iter()
-                    .any(|other| other.decision > Decision::Allow && matches!(other.permission.as_str(), "bash" | "*"));
-                let rule = Rule::new(Decision::Allow, Key::Commands, [command], origin);
-                draft.push(rule.when(guarded.then(|| NO_ASSIGNMENTS.to_owned())));
-            }
-            Err(why) => draft.note(origin, Outcome::LeftOut, why),
-        },
         ("read", false) if restricted && !entry.pattern.starts_with(['*', '/', '~', '$']) => {
-            draft.note(
+            draft.left_out(
                 origin,
-                Outcome::LeftOut,
-                "OpenCode compares absolute paths when it reads, which this pattern fits by chance only",
+                "OpenCode compares absolute paths when it reads, which this pattern matches only by chance",
             );
         }
         ("edit" | "read", false) if restricted => {
@@ -347,7 +327,6 @@ fn permit(draft: &mut Draft, entry: &Entry, weaker: &[Entry]) {
             if entry.permission == "edit" {
                 paths.push("!@runs-later".to_owned());
             }
-            // Lists with exceptions are not merged with others: later entries of a list win.
             draft.push(Rule::new(Decision::Allow, Key::Paths, paths, origin).tools(tools).effects(effects));
         }
         ("external_directory", _) => match Path::new(&entry.pattern)
@@ -360,30 +339,22 @@ fn permit(draft: &mut Draft, entry: &Entry, weaker: &[Entry]) {
             {
                 draft.root(directory.display().to_string(), origin);
             }
-            _ => draft.note(
-                origin,
-                Outcome::LeftOut,
-                "outside of the project only whole directories can be opened (`dir/*`)",
-            ),
+            _ => draft.left_out(origin, "outside the project only whole directories can be allowed (`dir/*`)"),
         },
         ("webfetch", false) => match host_of(&entry.pattern) {
-            Some(host) => draft.push(
-                Rule::new(Decision::Allow, Key::Hosts, [host], origin).tools(&["webfetch"]).effects(&["connect"]),
-            ),
-            None => draft.note(origin, Outcome::LeftOut, "only whole hosts can be opened (`https://host/*`)"),
+            Some(host) => draft
+                .push(Rule::new(Decision::Allow, Key::Hosts, [host], origin).tools("webfetch").effects(&["connect"])),
+            None => draft.left_out(origin, "only whole hosts can be allowed (`https://host/*`)"),
         },
-        (permission, _) if INNER.contains(&permission) && !restricted => {
-            draft.note(origin, Outcome::Covered, "this does nothing that callgate asks about")
+        (permission, _) if families::contains(HARMLESS, permission) && !restricted => {
+            draft.covered(origin, HARMLESS_TOOL)
         }
-        (_, false) => draft.note(origin, Outcome::LeftOut, "the pattern cannot be told here"),
+        (_, false) => draft.left_out(origin, "callgate cannot express the pattern"),
         (permission, true) => match tools_of(permission) {
-            Some(_) if !restricted && permission != "webfetch" => draft.note(origin, Outcome::Covered, covered),
-            Some(tools) => {
-                let tool = tools.iter().copied().find(|tool| *tool == permission).unwrap_or(permission);
-                match permitted(tool, origin) {
-                    Some(rule) => draft.push(rule),
-                    None => draft.push(Rule::new(Decision::Allow, Key::Tools, [tool], origin)),
-                }
+            Some(_) if !restricted && permission != "webfetch" => draft.covered(origin, PROJECT_FILES),
+            Some(_) => {
+                let rule = || Rule::new(Decision::Allow, Key::Tools, [permission], origin);
+                draft.push(permit_tool(permission, origin).unwrap_or_else(rule));
             }
             None => {
                 let cuts = other_tools(permission);
@@ -391,22 +362,22 @@ fn permit(draft: &mut Draft, entry: &Entry, weaker: &[Entry]) {
                     [_, server] if !server.starts_with('*') => {
                         draft.push(Rule::new(Decision::Allow, Key::Tools, [server.as_str()], origin).effects(ANYTHING))
                     }
-                    _ => draft.note(origin, Outcome::LeftOut, "which server's tool this is cannot be told"),
+                    _ => draft.left_out(origin, "callgate cannot tell which server's tool this is"),
                 }
             }
         },
     }
 }
 
-fn probes(entry: &Entry, around: &Around) -> Vec<Probe> {
+fn probes(entry: &Entry, environment: &HostEnvironment) -> Vec<Probe> {
     let sample = entry.pattern.replace("**", "*").replace(['*', '?'], "x");
     match entry.permission.as_str() {
         "doom_loop" => Vec::new(),
         "bash" => probe::of_command(&bash_pattern(&entry.pattern)),
         "edit" | "read" | "external_directory" => {
             let path = match sample.strip_prefix("~/").or_else(|| sample.strip_prefix("$HOME/")) {
-                Some(rest) => around.home.join(rest),
-                None => around.project.join(&sample),
+                Some(rest) => environment.home.join(rest),
+                None => environment.project.join(&sample),
             };
             probe::around_path(&path)
         }
@@ -419,51 +390,46 @@ fn probes(entry: &Entry, around: &Around) -> Vec<Probe> {
     }
 }
 
-/// How OpenCode decides.
+/// A model of how OpenCode decides.
 #[derive(Debug)]
 struct OpenCodeModel {
     entries: Vec<Entry>,
-    around: Around,
+    environment: HostEnvironment,
 }
 
-/// What it does when nothing is configured.
-const DEFAULTS: &[(&str, &str, Standing)] = &[
-    ("*", "*", Standing::Allowed),
-    ("doom_loop", "*", Standing::Asked),
-    ("external_directory", "*", Standing::Asked),
-    ("read", "*.env", Standing::Asked),
-    ("read", "*.env.*", Standing::Asked),
-    ("read", "*.env.example", Standing::Allowed),
+/// The decisions when nothing is configured.
+const DEFAULTS: &[(&str, &str, AgentDecision)] = &[
+    ("*", "*", AgentDecision::Allowed),
+    ("doom_loop", "*", AgentDecision::Asked),
+    ("external_directory", "*", AgentDecision::Asked),
+    ("read", "*.env", AgentDecision::Asked),
+    ("read", "*.env.*", AgentDecision::Asked),
+    ("read", "*.env.example", AgentDecision::Allowed),
 ];
 
 impl OpenCodeModel {
-    fn evaluate(&self, permission: &str, subject: &str) -> Standing {
+    fn evaluate(&self, permission: &str, subject: &str) -> AgentDecision {
         let fits = |pattern: &str, text: &str| TextPattern::wild(pattern, false, true).optional_tail().matches(text);
         let expanded = |pattern: &str| {
             let rest = pattern.strip_prefix("~/").or_else(|| pattern.strip_prefix("$HOME/"));
-            rest.map_or_else(|| pattern.to_owned(), |rest| self.around.home.join(rest).display().to_string())
+            rest.map_or_else(|| pattern.to_owned(), |rest| self.environment.home.join(rest).display().to_string())
         };
         let configured = self
             .entries
             .iter()
             .rev()
             .find(|entry| fits(&entry.permission, permission) && fits(&expanded(&entry.pattern), subject));
-        match configured.map(|entry| entry.decision) {
-            Some(Decision::Deny) => Standing::Denied,
-            Some(Decision::Ask) => Standing::AskedByRule,
-            Some(Decision::Allow | Decision::Contain) => Standing::Allowed,
-            None => {
-                let default =
-                    DEFAULTS.iter().rev().find(|(name, pattern, _)| fits(name, permission) && fits(pattern, subject));
-                default.map_or(Standing::Asked, |(.., standing)| *standing)
-            }
-        }
+        AgentDecision::by_rule(configured.map(|entry| entry.decision)).unwrap_or_else(|| {
+            let default =
+                DEFAULTS.iter().rev().find(|(name, pattern, _)| fits(name, permission) && fits(pattern, subject));
+            default.map_or(AgentDecision::Asked, |(.., decision)| *decision)
+        })
     }
 
-    /// Paths outside of the project need a permission of their own.
-    fn outside(&self, path: &str) -> Standing {
-        if Path::new(path).starts_with(&self.around.project) {
-            return Standing::Allowed;
+    /// Paths outside the project need a permission of their own.
+    fn outside(&self, path: &str) -> AgentDecision {
+        if Path::new(path).starts_with(&self.environment.project) {
+            return AgentDecision::Allowed;
         }
         let directory = Path::new(path).parent().map(|parent| parent.join("*").display().to_string());
         self.evaluate("external_directory", &directory.unwrap_or_default())
@@ -471,10 +437,10 @@ impl OpenCodeModel {
 }
 
 impl Model for OpenCodeModel {
-    fn decide(&self, probe: &Probe) -> Standing {
+    fn decide(&self, probe: &Probe) -> AgentDecision {
         let relative = |path: &str| {
             let path = Path::new(path);
-            path.strip_prefix(&self.around.project).unwrap_or(path).display().to_string()
+            path.strip_prefix(&self.environment.project).unwrap_or(path).display().to_string()
         };
         match probe {
             Probe::Shell(line) => shell::segments(line)
@@ -483,10 +449,10 @@ impl Model for OpenCodeModel {
                     self.evaluate("bash", shell::without_assignments(segment)).max(self.evaluate("bash", segment))
                 })
                 .max()
-                .unwrap_or(Standing::Asked),
+                .unwrap_or(AgentDecision::Asked),
             Probe::Write(path) | Probe::Edit(path) => self.evaluate("edit", &relative(path)).max(self.outside(path)),
             Probe::Read(path) => {
-                // Versions differ in which of the two they compare; the stricter answer counts.
+                // Versions differ in which of the two they compare. The stricter decision counts.
                 self.evaluate("read", path).max(self.evaluate("read", &relative(path))).max(self.outside(path))
             }
             Probe::Search(path) => self.evaluate("grep", "x").max(self.outside(&format!("{path}/x"))),

@@ -1,15 +1,17 @@
-//! Patterns on paths, as agents write them, and the globs they become.
+//! Patterns on paths, as agents write them, and their translation into globs.
 
 use std::path::{Component, Path, PathBuf};
 
-use super::Around;
+use callgate_install::HostEnvironment;
 
-/// Where a pattern starts.
+use crate::wildcard::{self, Token};
+
+/// The start of a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Start {
     /// At `/`.
     Root,
-    /// At the user's home.
+    /// At the user's home directory.
     Home,
     /// At a directory.
     Directory(PathBuf),
@@ -17,26 +19,30 @@ enum Start {
     Anywhere,
 }
 
-/// A pattern in the manner of `.gitignore`.
+/// A pattern in the style of `.gitignore`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct PathPattern {
+pub(crate) struct PathPattern {
     start: Start,
     components: Vec<String>,
 }
 
-/// What a pattern becomes in a rule that denies or asks.
+/// The translation of a pattern for a rule that denies or asks.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct RestrictedPaths {
+pub(crate) struct RestrictedPaths {
     /// For single paths.
     pub exact: Vec<String>,
-    /// For whole trees, so that searching the project is not the same as reading the one file in it that is denied.
-    /// Empty: the same as for single paths.
+    /// For whole trees: searching the project is not the same as reading the one file in it that is denied. Empty if the
+    /// globs for single paths apply.
     pub trees: Vec<String>,
 }
 
 impl PathPattern {
-    /// `//absolute`, `~/home`, `/relative to the settings`, `relative to the project`, `name anywhere`.
-    pub(super) fn gitignore(text: &str, settings_root: &Path, around: &Around) -> Result<Self, &'static str> {
+    /// Parses `//absolute`, `~/home`, `/relative to the settings`, `relative to the project` and `name anywhere`.
+    pub(crate) fn gitignore(
+        text: &str,
+        settings_root: &Path,
+        environment: &HostEnvironment,
+    ) -> Result<Self, &'static str> {
         if text.is_empty() {
             return Err("it is empty");
         }
@@ -54,7 +60,7 @@ impl PathPattern {
         } else {
             let body = text.strip_prefix("./").unwrap_or(text);
             let slash_inside = body.trim_end_matches('/').contains('/');
-            (if slash_inside { Start::Directory(around.project.clone()) } else { Start::Anywhere }, body)
+            (if slash_inside { Start::Directory(environment.project.clone()) } else { Start::Anywhere }, body)
         };
         let mut pattern = PathPattern { start, components: Vec::new() };
         pattern.extend(body);
@@ -76,13 +82,13 @@ impl PathPattern {
                 }
                 "**" if self.components.last().is_some_and(|last| last == "**") => {}
                 "**" => self.components.push("**".to_owned()),
-                other => self.components.push(sanitised(other)),
+                other => self.components.push(sanitized(other)),
             }
         }
     }
 
-    /// For a rule that denies or asks: covers at least what the pattern covers.
-    pub(super) fn restricting(&self, around: &Around) -> RestrictedPaths {
+    /// Translates the pattern for a rule that denies or asks. The result covers at least what the pattern covers.
+    pub(crate) fn restricting(&self, environment: &HostEnvironment) -> RestrictedPaths {
         let body = self.components.join("/");
         let globs = |front: &str| -> Vec<String> {
             let itself = match (front, body.as_str()) {
@@ -96,72 +102,63 @@ impl PathPattern {
                 vec![itself, below]
             }
         };
-        match &self.start {
-            Start::Root => RestrictedPaths { exact: globs("/"), trees: Vec::new() },
-            Start::Home => RestrictedPaths { exact: globs("~/"), trees: Vec::new() },
-            Start::Anywhere => RestrictedPaths { exact: globs("**/"), trees: Vec::new() },
-            Start::Directory(directory) if *directory == around.project => {
-                let trees =
-                    if self.components.first().is_some_and(|first| first == "**") { Vec::new() } else { globs("**/") };
-                RestrictedPaths { exact: globs("./"), trees }
+        let exact = match &self.start {
+            Start::Root => globs("/"),
+            Start::Home => globs("~/"),
+            Start::Anywhere => globs("**/"),
+            Start::Directory(directory) if *directory == environment.project => {
+                let anywhere = self.components.first().is_some_and(|first| first == "**");
+                let trees = if anywhere { Vec::new() } else { globs("**/") };
+                return RestrictedPaths { exact: globs("./"), trees };
             }
-            Start::Directory(directory) => {
-                RestrictedPaths { exact: globs(&format!("{}/", escaped(directory))), trees: Vec::new() }
-            }
-        }
+            Start::Directory(directory) => globs(&format!("{}/", escaped(&directory.to_string_lossy(), "*?[]\\{}!"))),
+        };
+        RestrictedPaths { exact, trees: Vec::new() }
     }
 
-    /// The directory, if the pattern stands for everything below one; and whether that lies in the project.
-    pub(super) fn directory(&self, around: &Around) -> Option<(String, bool)> {
+    /// The directory, if the pattern stands for everything below one, and whether it is in the project.
+    pub(crate) fn directory(&self, environment: &HostEnvironment) -> Option<(String, bool)> {
         let (last, front) = self.components.split_last()?;
         if last != "**" || front.iter().any(|component| component.contains(['*', '?', '[', '\\'])) {
             return None;
         }
         let body = front.join("/");
         match &self.start {
-            Start::Root => Some((format!("/{body}"), Path::new(&format!("/{body}")).starts_with(&around.project))),
+            Start::Root => Some((format!("/{body}"), Path::new(&format!("/{body}")).starts_with(&environment.project))),
             Start::Home => {
-                let inside = around.home.join(&body).starts_with(&around.project);
+                let inside = environment.home.join(&body).starts_with(&environment.project);
                 Some((if body.is_empty() { "~".to_owned() } else { format!("~/{body}") }, inside))
             }
             Start::Directory(directory) => {
                 let whole = directory.join(&body);
-                let inside = whole.starts_with(&around.project);
+                let inside = whole.starts_with(&environment.project);
                 Some((whole.display().to_string(), inside))
             }
             Start::Anywhere => Some((format!("./{body}"), true)),
         }
     }
 
-    /// Whether it can only match inside of the project.
-    pub(super) fn is_inside(&self, around: &Around) -> bool {
+    /// Whether the pattern can only match inside the project.
+    pub(crate) fn is_inside(&self, environment: &HostEnvironment) -> bool {
         match &self.start {
             Start::Anywhere => true,
-            Start::Directory(directory) => directory.starts_with(&around.project),
+            Start::Directory(directory) => directory.starts_with(&environment.project),
             Start::Root | Start::Home => false,
         }
     }
 
-    /// Whether a path, or a directory above it, fits: how the agent decides.
-    pub(super) fn matches(&self, path: &Path, around: &Around) -> bool {
-        let names = |path: &Path| -> Vec<String> {
-            path.components()
-                .filter_map(|component| match component {
-                    Component::Normal(name) => Some(name.to_string_lossy().into_owned()),
-                    _ => None,
-                })
-                .collect()
-        };
-        let base = match &self.start {
-            Start::Root => PathBuf::from("/"),
-            Start::Home => around.home.clone(),
-            Start::Directory(directory) => directory.clone(),
-            Start::Anywhere => around.project.clone(),
-        };
-        let Ok(relative) = path.strip_prefix(&base) else {
+    /// Whether the agent would match a path or a directory above it.
+    pub(crate) fn matches(&self, path: &Path, environment: &HostEnvironment) -> bool {
+        let Ok(relative) = path.strip_prefix(self.base(environment)) else {
             return false;
         };
-        let names = names(relative);
+        let names: Vec<String> = relative
+            .components()
+            .filter_map(|component| match component {
+                Component::Normal(name) => Some(name.to_string_lossy().into_owned()),
+                _ => None,
+            })
+            .collect();
         let mut pattern: Vec<&str> = self.components.iter().map(String::as_str).collect();
         if self.start == Start::Anywhere {
             pattern.insert(0, "**");
@@ -169,23 +166,29 @@ impl PathPattern {
         (0..=names.len()).any(|length| components_fit(&pattern, names.get(..length).unwrap_or_default()))
     }
 
+    /// The directory that relative paths start at.
+    fn base<'a>(&'a self, environment: &'a HostEnvironment) -> &'a Path {
+        match &self.start {
+            Start::Root => Path::new("/"),
+            Start::Home => &environment.home,
+            Start::Directory(directory) => directory,
+            Start::Anywhere => &environment.project,
+        }
+    }
+
     /// A path that fits.
-    pub(super) fn sample(&self, around: &Around) -> PathBuf {
-        let base = match &self.start {
-            Start::Root => PathBuf::from("/"),
-            Start::Home => around.home.clone(),
-            Start::Directory(directory) => directory.clone(),
-            Start::Anywhere => around.project.join("some"),
-        };
+    pub(crate) fn sample(&self, environment: &HostEnvironment) -> PathBuf {
+        let base = self.base(environment);
+        let base = if self.start == Start::Anywhere { base.join("some") } else { base.to_owned() };
         self.components.iter().fold(base, |path, component| match component.as_str() {
             "**" => path.join("a/b"),
-            other => path.join(sample_name(other)),
+            other => path.join(wildcard::component(other).iter().map(Token::sample).collect::<String>()),
         })
     }
 }
 
-/// A path without `.` and `..`.
-pub(super) fn fold(path: &Path) -> PathBuf {
+/// Resolves `.` and `..` in a path.
+pub(crate) fn fold(path: &Path) -> PathBuf {
     path.components().fold(PathBuf::new(), |mut folded, component| {
         match component {
             Component::CurDir => {}
@@ -198,9 +201,9 @@ pub(super) fn fold(path: &Path) -> PathBuf {
     })
 }
 
-/// Patterns in which `*` stands for anything, slashes included (OpenCode): the globs that cover at least as much, and those
-/// that cover at most as much.
-pub(super) fn spanning(text: &str) -> (Vec<String>, Vec<String>) {
+/// Translates a pattern in which `*` stands for anything, including slashes (OpenCode): the globs that cover at least as
+/// much, and those that cover at most as much.
+pub(crate) fn spanning(text: &str) -> (Vec<String>, Vec<String>) {
     let (front, body) = if let Some(rest) = text.strip_prefix("~/").or_else(|| text.strip_prefix("$HOME/")) {
         ("~/", rest)
     } else if let Some(rest) = text.strip_prefix('/') {
@@ -212,8 +215,7 @@ pub(super) fn spanning(text: &str) -> (Vec<String>, Vec<String>) {
     };
     let (mut broad, mut narrow): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
     for component in body.split('/').filter(|component| !matches!(*component, "" | ".")) {
-        let literal = component.replace('\\', "\\\\").replace('[', "\\[").replace(']', "\\]");
-        let literal = literal.replace('{', "\\{").replace('}', "\\}");
+        let literal = escaped(component, "[]\\{}");
         if component.bytes().all(|byte| byte == b'*') {
             broad.push("**".to_owned());
             narrow.push("**".to_owned());
@@ -224,7 +226,7 @@ pub(super) fn spanning(text: &str) -> (Vec<String>, Vec<String>) {
             broad.extend(["**".to_owned(), format!("*{tail}")]);
             narrow.extend(["**".to_owned(), format!("*{tail}")]);
         } else if let Some((head, _)) = single.split_once('*') {
-            // What comes behind the star may lie any number of directories deeper.
+            // What follows the star may be any number of directories deeper.
             broad.extend([format!("{head}*"), "**".to_owned()]);
             narrow.push(single);
         } else {
@@ -238,7 +240,7 @@ pub(super) fn spanning(text: &str) -> (Vec<String>, Vec<String>) {
     (vec![join(&broad)], vec![join(&narrow)])
 }
 
-/// `**` within a name means no more than `*`.
+/// Replaces `**` within a name, where it means the same as `*`.
 fn collapse(component: &str) -> String {
     let mut collapsed = component.to_owned();
     while collapsed.contains("**") {
@@ -247,8 +249,9 @@ fn collapse(component: &str) -> String {
     collapsed
 }
 
-/// One component of a `.gitignore` pattern as callgate writes it: no braces, no `**` within a name, every class closed.
-fn sanitised(component: &str) -> String {
+/// Translates one component of a `.gitignore` pattern: braces are literal, `**` within a name is `*`, unclosed classes are
+/// literal.
+fn sanitized(component: &str) -> String {
     let component = collapse(component);
     let closed = component.find('[').is_none_or(|open| component.get(open..).is_some_and(|rest| rest.contains(']')));
     let mut result = String::with_capacity(component.len());
@@ -267,20 +270,19 @@ fn sanitised(component: &str) -> String {
     result
 }
 
-/// A directory as a glob that means just it.
-fn escaped(directory: &Path) -> String {
-    let mut text = String::new();
-    for character in directory.to_string_lossy().chars() {
-        if matches!(character, '*' | '?' | '[' | ']' | '\\' | '{' | '}' | '!') {
-            text.push('\\');
+/// Escapes the special characters of a glob.
+fn escaped(text: &str, special: &str) -> String {
+    text.chars().fold(String::with_capacity(text.len()), |mut escaped, character| {
+        if special.contains(character) {
+            escaped.push('\\');
         }
-        text.push(character);
-    }
-    text
+        escaped.push(character);
+        escaped
+    })
 }
 
 fn components_fit(pattern: &[&str], names: &[String]) -> bool {
-    // reachable.get(j): the pattern so far fits the first j names
+    // reachable[j]: the pattern so far fits the first j names.
     let mut reachable = vec![false; names.len().saturating_add(1)];
     if let Some(first) = reachable.first_mut() {
         *first = true;
@@ -297,7 +299,7 @@ fn components_fit(pattern: &[&str], names: &[String]) -> bool {
                 let before = index.checked_sub(1);
                 before.is_some_and(|before| {
                     reachable.get(before).copied().unwrap_or(false)
-                        && names.get(before).is_some_and(|name| name_fits(component, name))
+                        && names.get(before).is_some_and(|name| wildcard::fits(&wildcard::component(component), name))
                 })
             };
         }
@@ -306,100 +308,16 @@ fn components_fit(pattern: &[&str], names: &[String]) -> bool {
     reachable.last().copied().unwrap_or(false)
 }
 
-enum Token {
-    Any,
-    One,
-    Character(char),
-    Class(Vec<(char, char)>, bool),
-}
-
-fn tokens(pattern: &str) -> Vec<Token> {
-    let mut tokens = Vec::new();
-    let mut characters = pattern.chars().peekable();
-    while let Some(character) = characters.next() {
-        tokens.push(match character {
-            '*' => Token::Any,
-            '?' => Token::One,
-            '\\' => Token::Character(characters.next().unwrap_or('\\')),
-            '[' => {
-                let negated = characters.next_if(|next| matches!(next, '!' | '^')).is_some();
-                let mut ranges = Vec::new();
-                while let Some(low) = characters.next() {
-                    if low == ']' && !ranges.is_empty() {
-                        break;
-                    }
-                    let mut high = low;
-                    let mut ahead = characters.clone();
-                    if ahead.next() == Some('-')
-                        && let Some(end) = ahead.next().filter(|end| *end != ']')
-                    {
-                        high = end;
-                        characters = ahead;
-                    }
-                    ranges.push((low, high));
-                }
-                Token::Class(ranges, negated)
-            }
-            other => Token::Character(other),
-        });
-    }
-    tokens
-}
-
-fn name_fits(pattern: &str, name: &str) -> bool {
-    let tokens = tokens(pattern);
-    let name: Vec<char> = name.chars().collect();
-    let (mut token, mut at) = (0_usize, 0_usize);
-    let mut back: Option<(usize, usize)> = None;
-    while let Some(character) = name.get(at) {
-        let fits = match tokens.get(token) {
-            Some(Token::Any) => {
-                token = token.saturating_add(1);
-                back = Some((token, at));
-                continue;
-            }
-            Some(Token::One) => true,
-            Some(Token::Character(wanted)) => wanted == character,
-            Some(Token::Class(ranges, negated)) => {
-                ranges.iter().any(|(low, high)| (low..=high).contains(&character)) != *negated
-            }
-            None => false,
-        };
-        if fits {
-            token = token.saturating_add(1);
-            at = at.saturating_add(1);
-        } else if let Some((after, from)) = back {
-            let next = from.saturating_add(1);
-            (token, at, back) = (after, next, Some((after, next)));
-        } else {
-            return false;
-        }
-    }
-    tokens.get(token..).unwrap_or_default().iter().all(|token| matches!(token, Token::Any))
-}
-
-fn sample_name(pattern: &str) -> String {
-    tokens(pattern)
-        .iter()
-        .map(|token| match token {
-            Token::Any | Token::One => 'x',
-            Token::Character(character) => *character,
-            Token::Class(ranges, false) => ranges.first().map_or('x', |(low, _)| *low),
-            Token::Class(_, true) => 'x',
-        })
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn around() -> Around {
-        Around { home: "/home/ada".into(), project: "/home/ada/project".into() }
+    fn environment() -> HostEnvironment {
+        HostEnvironment { project: "/home/ada/project".into(), ..HostEnvironment::of_home("/home/ada".as_ref()) }
     }
 
     fn pattern(text: &str) -> PathPattern {
-        PathPattern::gitignore(text, Path::new("/home/ada/project"), &around()).unwrap()
+        PathPattern::gitignore(text, Path::new("/home/ada/project"), &environment()).unwrap()
     }
 
     #[test]
@@ -420,7 +338,7 @@ mod tests {
             ("src/[!ab]?.ts", "/home/ada/project/src/b1.ts", false),
             ("../other/x", "/home/ada/other/x", true),
         ] {
-            assert_eq!(pattern(text).matches(Path::new(path), &around()), expected, "{text} {path}");
+            assert_eq!(pattern(text).matches(Path::new(path), &environment()), expected, "{text} {path}");
         }
     }
 
@@ -436,7 +354,7 @@ mod tests {
             ("x[", &["**/x\\[", "**/x\\[/**"], &[]),
             ("../x/y", &["/home/ada/x/y", "/home/ada/x/y/**"], &[]),
         ] {
-            let restricted = pattern(text).restricting(&around());
+            let restricted = pattern(text).restricting(&environment());
             assert_eq!(
                 (restricted.exact.as_slice(), restricted.trees.as_slice()),
                 (
@@ -456,7 +374,7 @@ mod tests {
             ("src/**", Some(("/home/ada/project/src", true))),
             ("~/notes/*.md", None),
         ] {
-            let directory = pattern(text).directory(&around());
+            let directory = pattern(text).directory(&environment());
             assert_eq!(directory.as_ref().map(|(path, inside)| (path.as_str(), *inside)), expected, "{text}");
         }
     }

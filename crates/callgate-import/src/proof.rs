@@ -4,122 +4,152 @@ use std::collections::HashSet;
 
 use callgate::Gate;
 use callgate::policy::{Decision, Policy};
+use callgate_install::HostEnvironment;
 use serde::Serialize;
 
-use super::probe::Probe;
-use super::{Around, Reading, draft, probe};
+use crate::draft::{self, Draft};
+use crate::probe::{self, Probe, ToolNames};
 
-/// More examples than this are not tried.
+/// The most examples that are compared.
 const MAXIMUM_PROBES: usize = 5_000;
 
-/// What an agent would do with a call.
+/// The decision of an agent about a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Standing {
+pub enum AgentDecision {
     /// Run it.
     Allowed,
-    /// Ask, because nothing says otherwise.
+    /// Ask by default.
     Asked,
-    /// Ask, because a rule says so.
+    /// Ask because of a rule.
     AskedByRule,
     /// Refuse it.
     Denied,
 }
 
-/// How an agent decides.
-pub(super) trait Model {
-    /// What the agent would do with a call.
-    fn decide(&self, probe: &Probe) -> Standing;
+/// A model of how an agent decides.
+pub(crate) trait Model {
+    /// The decision of the agent about a call.
+    fn decide(&self, probe: &Probe) -> AgentDecision;
 }
 
-/// A call that is judged differently now.
+impl AgentDecision {
+    /// The decision of a rule, if one matches.
+    pub(crate) fn by_rule(rule: Option<Decision>) -> Option<AgentDecision> {
+        rule.map(|decision| match decision {
+            Decision::Deny => AgentDecision::Denied,
+            Decision::Ask => AgentDecision::AskedByRule,
+            Decision::Allow | Decision::Contain => AgentDecision::Allowed,
+        })
+    }
+}
+
+/// The rules of one agent, read and translated.
+pub(crate) struct Reading {
+    pub draft: Draft,
+    /// The number of rules.
+    pub rules: usize,
+    pub model: Box<dyn Model>,
+    /// Calls derived from the rules.
+    pub probes: Vec<Probe>,
+    pub tools: &'static ToolNames,
+}
+
+/// A call that is decided differently now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Change {
+pub struct ChangedDecision {
     /// The call in one line.
     pub call: String,
-    /// What the agent did with it.
-    pub before: Standing,
-    /// What the policy says.
+    /// The decision of the agent.
+    pub before: AgentDecision,
+    /// The decision of the policy.
     pub after: Decision,
-    /// The rule that says so.
+    /// The rule of the policy.
     pub rule: Option<String>,
 }
 
-/// What comparing came to.
+/// The comparison of an agent and a policy on example calls.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Proof {
-    /// How many calls were compared.
+pub struct ImportProof {
+    /// The number of calls that were compared.
     pub examples: usize,
-    /// How many more there would have been.
+    /// The number of calls above the limit.
     pub left_out: usize,
-    /// How many of them the agent denied.
+    /// The number of calls that the agent denied.
     pub denied: usize,
-    /// How many of them a rule of the agent asked about.
+    /// The number of calls that a rule of the agent asked about.
     pub asked: usize,
-    /// Denied, or asked about by a rule, and allowed now. There must be none.
-    pub loosened: Vec<Change>,
-    /// Denied, and asked about now.
-    pub softened: Vec<Change>,
-    /// Allowed, and asked about or denied now.
-    pub tightened: Vec<Change>,
-    /// Asked about because nothing said otherwise, and allowed now because callgate knows what it does.
-    pub quieter: Vec<Change>,
+    /// Calls that were denied, or asked about by a rule, and are allowed now. There must be none.
+    pub loosened: Vec<ChangedDecision>,
+    /// Calls that were denied and are asked about now.
+    pub softened: Vec<ChangedDecision>,
+    /// Calls that were allowed and are asked about or denied now.
+    pub tightened: Vec<ChangedDecision>,
+    /// Calls that were asked about by default and are allowed now, because callgate knows what they do.
+    pub quieter: Vec<ChangedDecision>,
 }
 
-impl Proof {
-    /// Whether nothing that was denied, or asked about by a rule, is allowed now.
+impl ImportProof {
+    /// Whether no call that was denied, or asked about by a rule, is allowed now.
     pub fn holds(&self) -> bool {
         self.loosened.is_empty()
     }
 }
 
-/// Compares an agent and a policy on common calls and on those that the rules are about.
-pub(super) fn compare(policy: Policy, reading: &Reading, around: &Around) -> Proof {
-    // Those made from rules come last, so that a cut leaves the common ones.
-    let probes: Vec<Probe> = probe::common(around).into_iter().chain(reading.probes.iter().cloned()).collect();
-    compare_on(&probes, policy, reading, around)
+/// Compares an agent and a policy on common calls and on those derived from the rules.
+pub(crate) fn compare(policy: Policy, reading: &Reading, environment: &HostEnvironment) -> ImportProof {
+    // The common calls come first, so that the limit never cuts them off.
+    let probes: Vec<Probe> = probe::common(environment).into_iter().chain(reading.probes.iter().cloned()).collect();
+    compare_on(&probes, policy, reading, environment)
 }
 
 /// Compares an agent and a policy on these calls.
-pub(super) fn compare_on(probes: &[Probe], policy: Policy, reading: &Reading, around: &Around) -> Proof {
+pub(crate) fn compare_on(
+    probes: &[Probe],
+    policy: Policy,
+    reading: &Reading,
+    environment: &HostEnvironment,
+) -> ImportProof {
     let gate = Gate::builder().policy(policy).build();
-    let mut proof = Proof::default();
+    let mut proof = ImportProof::default();
     let mut seen = HashSet::new();
     for probe in probes {
         if !seen.insert(probe) {
             continue;
         }
-        let Some(call) = reading.tools.call(probe, around) else { continue };
+        let Some(call) = reading.tools.call(probe, environment) else { continue };
         if proof.examples >= MAXIMUM_PROBES {
             proof.left_out = proof.left_out.saturating_add(1);
             continue;
         }
         proof.examples = proof.examples.saturating_add(1);
         let before = reading.model.decide(probe);
-        // A call that cannot be judged is refused.
+        // The gate refuses a call that it cannot judge.
         let (after, rule) = match gate.explain(&call) {
             Ok(explained) => (explained.ruling().decision, explained.ruling().rule.clone()),
             Err(refusal) => (Decision::Deny, refusal.rule),
         };
         match before {
-            Standing::Denied => proof.denied = proof.denied.saturating_add(1),
-            Standing::AskedByRule => proof.asked = proof.asked.saturating_add(1),
-            Standing::Allowed | Standing::Asked => {}
+            AgentDecision::Denied => proof.denied = proof.denied.saturating_add(1),
+            AgentDecision::AskedByRule => proof.asked = proof.asked.saturating_add(1),
+            AgentDecision::Allowed | AgentDecision::Asked => {}
         }
         let list = match (before, after) {
-            (Standing::Denied | Standing::AskedByRule, Decision::Allow | Decision::Contain) => &mut proof.loosened,
-            (Standing::Denied, Decision::Ask) => &mut proof.softened,
-            (Standing::Allowed, Decision::Ask | Decision::Deny) => &mut proof.tightened,
-            (Standing::Asked, Decision::Allow) => &mut proof.quieter,
+            (AgentDecision::Denied | AgentDecision::AskedByRule, Decision::Allow | Decision::Contain) => {
+                &mut proof.loosened
+            }
+            (AgentDecision::Denied, Decision::Ask) => &mut proof.softened,
+            (AgentDecision::Allowed, Decision::Ask | Decision::Deny) => &mut proof.tightened,
+            (AgentDecision::Asked, Decision::Allow) => &mut proof.quieter,
             _ => continue,
         };
-        list.push(Change { call: probe.shown(reading.tools), before, after, rule });
+        list.push(ChangedDecision { call: probe.shown(reading.tools), before, after, rule });
     }
     proof
 }
 
-impl Change {
-    /// In one line, for people.
+impl ChangedDecision {
+    /// The change in one line.
     pub fn shown(&self) -> String {
         let rule = self.rule.as_deref().map(|rule| format!(" (rule {rule})")).unwrap_or_default();
         format!("{}: {}{rule}", callgate::show::brief(&self.call), draft::word(self.after))

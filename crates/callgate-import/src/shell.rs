@@ -1,9 +1,9 @@
-//! A small model of how agents look at a command line: text, cut at its operators. Made apart from callgate's own
+//! A small model of how agents read a command line: text, split at its operators. It is independent of callgate's own
 //! analysis, so that the two can be compared.
 
-/// The simple commands in a command line, as texts without redirections. Substitutions and groups are cut out as well; what is
-/// inside of single quotes is left alone.
-pub(super) fn segments(line: &str) -> Vec<String> {
+/// The simple commands in a command line, without redirections. Substitutions and groups are commands too; text in single
+/// quotes is not split.
+pub(crate) fn segments(line: &str) -> Vec<String> {
     let mut segments = vec![String::new()];
     let mut quote: Option<char> = None;
     let mut characters = line.chars().peekable();
@@ -101,7 +101,7 @@ fn raw_words(segment: &str) -> Vec<&str> {
 }
 
 /// The words of a simple command without their quotes.
-pub(super) fn words(segment: &str) -> Vec<String> {
+pub(crate) fn words(segment: &str) -> Vec<String> {
     raw_words(segment).into_iter().map(unquoted).collect()
 }
 
@@ -121,7 +121,7 @@ fn unquoted(word: &str) -> String {
 }
 
 /// A simple command without the assignments in front of it.
-pub(super) fn without_assignments(segment: &str) -> &str {
+pub(crate) fn without_assignments(segment: &str) -> &str {
     let mut rest = segment;
     for word in raw_words(segment) {
         let name = word.split('=').next().unwrap_or_default();
@@ -136,8 +136,8 @@ pub(super) fn without_assignments(segment: &str) -> &str {
     rest
 }
 
-/// A simple command without one of these programs in front, their options and numbers.
-pub(super) fn peeled<'a>(segment: &'a str, wrappers: &[&str]) -> Option<&'a str> {
+/// A simple command without a leading wrapper program, its options and numbers.
+pub(crate) fn peeled<'a>(segment: &'a str, wrappers: &[&str]) -> Option<&'a str> {
     let (first, mut rest) = segment.split_once(char::is_whitespace)?;
     if !wrappers.contains(&first) {
         return None;
@@ -152,15 +152,15 @@ pub(super) fn peeled<'a>(segment: &'a str, wrappers: &[&str]) -> Option<&'a str>
     (!rest.is_empty()).then_some(rest)
 }
 
-/// The script that a shell is given: `bash -c 'script'`, also `-lc`.
-pub(super) fn shell_script(segment: &str) -> Option<String> {
+/// The script of `bash -c 'script'`, also with `-lc`.
+pub(crate) fn shell_script(segment: &str) -> Option<String> {
     let words = words(segment);
     let (program, arguments) = words.split_first()?;
     if !matches!(program.as_str(), "bash" | "sh" | "zsh" | "/bin/bash" | "/bin/sh") {
         return None;
     }
     let takes_script = |word: &String| word.starts_with('-') && !word.starts_with("--") && word.contains('c');
-    // Options may follow; the script is the first word that is none.
+    // The script is the first word after `-c` that is not an option.
     let rest = arguments.get(arguments.iter().position(takes_script)?..)?;
     rest.iter().find(|word| !word.starts_with('-')).cloned()
 }

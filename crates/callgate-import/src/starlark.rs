@@ -1,28 +1,28 @@
-//! A strict reader of the one thing that Codex's rule files are made of: calls with named arguments, texts and lists.
+//! A strict reader for Codex's rule files, which consist of calls with named arguments, texts and lists.
 //!
-//! Anything else (assignments, loops, functions, expressions) is handed back as a statement that was not understood.
+//! Anything else (assignments, loops, functions, expressions) is returned as an unknown statement.
 
-use super::command::escape_word;
+use crate::command::escape_word;
 
 /// A value: a text, or a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Value {
+pub(crate) enum Value {
     Text(String),
     List(Vec<Value>),
 }
 
 /// A statement of a rule file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Statement {
+pub(crate) enum Statement {
     /// `name(key = value, …)`, with its text in one line.
     Call { name: String, arguments: Vec<(String, Value)>, text: String },
     /// Something else.
     Unknown { text: String },
 }
 
-/// How deep lists may be nested.
+/// The deepest nesting of lists.
 const MAXIMUM_DEPTH: usize = 8;
-/// How many tokens a file may have.
+/// The most tokens in a file.
 const MAXIMUM_TOKENS: usize = 500_000;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,12 +31,12 @@ enum Token {
     Text(String),
     Symbol(char),
     Newline,
-    /// A character that no call has.
+    /// A character that cannot be part of a call.
     Other,
 }
 
-/// Reads a file. An error means that not even its tokens could be told apart.
-pub(super) fn read(text: &str) -> Result<Vec<Statement>, String> {
+/// Reads a file. An error means that it cannot be split into tokens.
+pub(crate) fn read(text: &str) -> Result<Vec<Statement>, String> {
     let tokens = tokens(text)?;
     let mut statements = Vec::new();
     let mut rest = tokens.as_slice();
@@ -60,7 +60,7 @@ fn tokens(text: &str) -> Result<Vec<Placed>, String> {
     let mut depth = 0_usize;
     while let Some(character) = rest.chars().next() {
         if tokens.len() >= MAXIMUM_TOKENS {
-            return Err(format!("it has more than {MAXIMUM_TOKENS} tokens"));
+            return Err(format!("the file has more than {MAXIMUM_TOKENS} tokens"));
         }
         let start = text.len().saturating_sub(rest.len());
         let (token, length) = match character {
@@ -105,10 +105,10 @@ fn tokens(text: &str) -> Result<Vec<Placed>, String> {
 
 fn unclosed(text: &str, at: usize) -> String {
     let line = text.get(..at).unwrap_or_default().matches('\n').count().saturating_add(1);
-    format!("the text that starts in line {line} is not closed")
+    format!("the string that starts in line {line} is not closed")
 }
 
-/// A quoted text at the front; `None` if it does not end.
+/// Reads a quoted text at the start; `None` if it is not closed.
 fn string(rest: &str, raw: bool) -> Option<(Token, usize)> {
     let quote = rest.chars().next()?;
     let triple: String = std::iter::repeat_n(quote, 3).collect();
@@ -134,7 +134,7 @@ fn string(rest: &str, raw: bool) -> Option<(Token, usize)> {
                     (false, 'r') => text.push('\r'),
                     (false, '\n') => {}
                     (false, '\\' | '"' | '\'') => text.push(escaped),
-                    // An escape of which nobody here knows what it stands for.
+                    // An unknown escape.
                     (false, _) => return None,
                 }
             }
@@ -143,7 +143,7 @@ fn string(rest: &str, raw: bool) -> Option<(Token, usize)> {
     }
 }
 
-/// One statement and how many tokens it has.
+/// Reads one statement. Returns it with the number of its tokens.
 fn statement(tokens: &[Placed], text: &str) -> (Statement, usize) {
     let end = tokens
         .iter()
@@ -219,7 +219,7 @@ impl Cursor<'_> {
 }
 
 impl Value {
-    pub(super) fn text(&self) -> Option<&str> {
+    pub(crate) fn text(&self) -> Option<&str> {
         match self {
             Value::Text(text) => Some(text),
             Value::List(_) => None,
@@ -227,7 +227,7 @@ impl Value {
     }
 
     /// A list of texts.
-    pub(super) fn texts(&self) -> Option<Vec<String>> {
+    pub(crate) fn texts(&self) -> Option<Vec<String>> {
         match self {
             Value::Text(_) => None,
             Value::List(items) => items.iter().map(|item| item.text().map(str::to_owned)).collect(),
@@ -235,8 +235,8 @@ impl Value {
     }
 }
 
-/// Words with alternatives as a pattern on words.
-pub(super) fn word_pattern(pattern: &[Vec<String>]) -> String {
+/// Writes words with alternatives as a pattern on words.
+pub(crate) fn word_pattern(pattern: &[Vec<String>]) -> String {
     let word = |alternatives: &Vec<String>| match alternatives.as_slice() {
         [only] => escape_word(only),
         several => format!("{{{}}}", several.iter().map(|word| escape_word(word)).collect::<Vec<_>>().join(",")),

@@ -4,41 +4,42 @@ use std::path::Path;
 
 use callgate::policy::{Decision, Policy, Severity};
 use callgate::{Call, Gate};
+use callgate_install::HostEnvironment;
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::probe::Probe;
 use super::{
-    Around, Import, ImportError, Importer, Layer, Outcome, Proof, Source, claude, codex, gemini, import, opencode,
-    probe, proof,
+    ImportError, ImportProof, ImportedPolicy, Importer, SettingsFile, SettingsLayer, Translation, claude, codex,
+    import, probe, proof, read,
 };
 
-fn around() -> Around {
-    Around { home: "/home/ada".into(), project: "/home/ada/project".into() }
+fn environment() -> HostEnvironment {
+    HostEnvironment { project: "/home/ada/project".into(), ..HostEnvironment::of_home("/home/ada".as_ref()) }
 }
 
-fn source(name: &str, layer: Layer, text: &str) -> Source {
-    let around = around();
+fn source(name: &str, layer: SettingsLayer, text: &str) -> SettingsFile {
+    let environment = environment();
     let path = match layer {
-        Layer::User | Layer::Managed => around.home.join(name),
-        Layer::Project | Layer::Local => around.project.join(name),
+        SettingsLayer::User | SettingsLayer::Managed => environment.home.join(name),
+        SettingsLayer::Project | SettingsLayer::Local => environment.project.join(name),
     };
-    Source::new(path, layer, text, &around)
+    SettingsFile::new(path, layer, text, &environment)
 }
 
-fn claude_settings(permissions: &serde_json::Value) -> Source {
-    source(".claude/settings.json", Layer::Project, &json!({ "permissions": permissions }).to_string())
+fn claude_settings(permissions: &serde_json::Value) -> SettingsFile {
+    source(".claude/settings.json", SettingsLayer::Project, &json!({ "permissions": permissions }).to_string())
 }
 
-fn claude_import(permissions: &serde_json::Value) -> Import {
-    import(Importer::Claude, &[claude_settings(permissions)], &around()).unwrap()
+fn claude_import(permissions: &serde_json::Value) -> ImportedPolicy {
+    import(Importer::Claude, &[claude_settings(permissions)], &environment()).unwrap()
 }
 
 fn judged(policy: &str, tool: &str, input: serde_json::Value) -> Decision {
-    let around = around();
-    let policy = Policy::from_yaml(policy, "imported").unwrap().with_home(&around.home);
+    let environment = environment();
+    let policy = Policy::from_yaml(policy, "imported").unwrap().with_home(&environment.home);
     let gate = Gate::builder().policy(policy).build();
-    let call = Call::new(tool, input).directory(&around.project).workspace(&around.project);
+    let call = Call::new(tool, input).directory(&environment.project).workspace(&environment.project);
     gate.explain(&call).map_or(Decision::Deny, |explained| explained.ruling().decision)
 }
 
@@ -53,18 +54,22 @@ macro_rules! fixture {
 }
 
 /// The fixtures as the agent would find them.
-fn fixtures(importer: Importer) -> Vec<Source> {
+fn fixtures(importer: Importer) -> Vec<SettingsFile> {
     match importer {
-        Importer::Claude => vec![source(".claude/settings.json", Layer::Project, fixture!("claude/settings.json"))],
+        Importer::Claude => {
+            vec![source(".claude/settings.json", SettingsLayer::Project, fixture!("claude/settings.json"))]
+        }
         Importer::Codex => vec![
-            source(".codex/config.toml", Layer::User, fixture!("codex/config.toml")),
-            source(".codex/rules/default.rules", Layer::User, fixture!("codex/default.rules")),
+            source(".codex/config.toml", SettingsLayer::User, fixture!("codex/config.toml")),
+            source(".codex/rules/default.rules", SettingsLayer::User, fixture!("codex/default.rules")),
         ],
         Importer::Gemini => vec![
-            source(".gemini/settings.json", Layer::User, fixture!("gemini/settings.json")),
-            source(".gemini/policies/team.toml", Layer::User, fixture!("gemini/team.toml")),
+            source(".gemini/settings.json", SettingsLayer::User, fixture!("gemini/settings.json")),
+            source(".gemini/policies/team.toml", SettingsLayer::User, fixture!("gemini/team.toml")),
         ],
-        Importer::OpenCode => vec![source("opencode.jsonc", Layer::Project, fixture!("opencode/opencode.jsonc"))],
+        Importer::OpenCode => {
+            vec![source("opencode.jsonc", SettingsLayer::Project, fixture!("opencode/opencode.jsonc"))]
+        }
     }
 }
 
@@ -73,7 +78,7 @@ const ALL: [Importer; 4] = [Importer::Claude, Importer::Codex, Importer::Gemini,
 #[test]
 fn realistic_settings_become_these_policies() {
     for importer in ALL {
-        let imported = import(importer, &fixtures(importer), &around()).unwrap();
+        let imported = import(importer, &fixtures(importer), &environment()).unwrap();
         insta::assert_snapshot!(importer.name(), imported.policy);
     }
 }
@@ -81,8 +86,8 @@ fn realistic_settings_become_these_policies() {
 #[test]
 fn nothing_in_realistic_settings_becomes_looser_and_the_examples_say_something() {
     for importer in ALL {
-        let Proof { examples, denied, asked, loosened, .. } =
-            import(importer, &fixtures(importer), &around()).unwrap().proof;
+        let ImportProof { examples, denied, asked, loosened, .. } =
+            import(importer, &fixtures(importer), &environment()).unwrap().proof;
         assert_eq!(loosened, [], "{importer:?}");
         assert!(examples > 200 && denied > 40 && asked > 0, "{importer:?}: {examples} {denied} {asked}");
     }
@@ -91,7 +96,7 @@ fn nothing_in_realistic_settings_becomes_looser_and_the_examples_say_something()
 #[test]
 fn imported_policies_are_clean() {
     for importer in ALL {
-        let imported = import(importer, &fixtures(importer), &around()).unwrap();
+        let imported = import(importer, &fixtures(importer), &environment()).unwrap();
         let policy = Policy::from_yaml(&imported.policy, "imported").unwrap();
         let findings: Vec<String> = policy
             .lint()
@@ -108,8 +113,8 @@ fn what_standard_denies_stays_denied_whatever_was_allowed() {
     let everything =
         json!({ "allow": ["Bash", "Read", "Edit", "Write", "WebFetch", "Read(//**)", "Edit(//**)", "mcp__files"] });
     let imported = claude_import(&everything).policy;
-    let around = around();
-    let gate = |policy: Policy| Gate::builder().policy(policy.with_home(&around.home)).build();
+    let environment = environment();
+    let gate = |policy: Policy| Gate::builder().policy(policy.with_home(&environment.home)).build();
     let (bundled, imported) =
         (gate(Policy::bundled("standard").unwrap()), gate(Policy::from_yaml(&imported, "imported").unwrap()));
     let commands = [
@@ -133,8 +138,8 @@ fn what_standard_denies_stays_denied_whatever_was_allowed() {
     ];
     let probes = commands.map(|command| Probe::Shell(command.to_owned()));
     let mut denied = 0;
-    for probe in probe::common(&around).iter().chain(&probes) {
-        let Some(call) = claude::TOOLS.call(probe, &around) else { continue };
+    for probe in probe::common(&environment).iter().chain(&probes) {
+        let Some(call) = claude::TOOLS.call(probe, &environment) else { continue };
         let decision = |gate: &Gate| gate.explain(&call).unwrap().ruling().decision;
         if decision(&bundled) == Decision::Deny {
             denied += 1;
@@ -192,17 +197,17 @@ fn paths_outside_are_opened_as_whole_directories_or_not_at_all() {
     ] {
         assert_eq!(file(tool, path), expected, "{tool} {path}");
     }
-    assert_eq!(imported.notes.iter().filter(|note| note.outcome == Outcome::LeftOut).count(), 1);
+    assert_eq!(imported.notes.iter().filter(|note| note.outcome == Translation::LeftOut).count(), 1);
 }
 
 #[test]
 fn settings_of_the_machines_owner_may_leave_only_their_own_allows() {
     let managed = json!({ "allowManagedPermissionRulesOnly": true, "permissions": { "allow": ["Bash(make:*)"] } });
     let sources = [
-        source("managed-settings.json", Layer::Managed, &managed.to_string()),
+        source("managed-settings.json", SettingsLayer::Managed, &managed.to_string()),
         claude_settings(&json!({ "allow": ["Bash(npm:*)"], "deny": ["Bash(make install:*)"] })),
     ];
-    let imported = import(Importer::Claude, &sources, &around()).unwrap();
+    let imported = import(Importer::Claude, &sources, &environment()).unwrap();
     assert_eq!(run(&imported.policy, "make all"), Decision::Allow);
     assert_eq!(run(&imported.policy, "make install"), Decision::Deny);
     assert_eq!(run(&imported.policy, "npm ci"), Decision::Ask);
@@ -226,7 +231,7 @@ fn the_rest_is_denied_where_nobody_is_asked() {
 
 #[test]
 fn codex_takes_the_strictest_and_gemini_the_highest_and_opencode_the_last() {
-    let codex = import(Importer::Codex, &fixtures(Importer::Codex), &around()).unwrap().policy;
+    let codex = import(Importer::Codex, &fixtures(Importer::Codex), &environment()).unwrap().policy;
     for (command, expected) in [
         ("git push --force", Decision::Deny),
         ("git push", Decision::Ask),
@@ -238,7 +243,7 @@ fn codex_takes_the_strictest_and_gemini_the_highest_and_opencode_the_last() {
     ] {
         assert_eq!(run(&codex, command), expected, "codex: {command}");
     }
-    let gemini = import(Importer::Gemini, &fixtures(Importer::Gemini), &around()).unwrap().policy;
+    let gemini = import(Importer::Gemini, &fixtures(Importer::Gemini), &environment()).unwrap().policy;
     for (command, expected) in [
         ("git status", Decision::Allow),
         ("git log", Decision::Deny),
@@ -249,7 +254,7 @@ fn codex_takes_the_strictest_and_gemini_the_highest_and_opencode_the_last() {
         let decision = judged(&gemini, "run_shell_command", json!({ "command": command }));
         assert_eq!(decision, expected, "gemini: {command}");
     }
-    let opencode = import(Importer::OpenCode, &fixtures(Importer::OpenCode), &around()).unwrap().policy;
+    let opencode = import(Importer::OpenCode, &fixtures(Importer::OpenCode), &environment()).unwrap().policy;
     for (command, expected) in [
         ("git status", Decision::Allow),
         ("git push", Decision::Ask),
@@ -261,7 +266,7 @@ fn codex_takes_the_strictest_and_gemini_the_highest_and_opencode_the_last() {
     }
     for (path, expected) in [("packages/web/src/content/docs/a.mdx", Decision::Allow), ("src/main.rs", Decision::Deny)]
     {
-        let path = around().project.join(path).display().to_string();
+        let path = environment().project.join(path).display().to_string();
         let input = json!({ "filePath": path, "oldString": "a", "newString": "b" });
         assert_eq!(judged(&opencode, "edit", input), expected, "opencode: {path}");
     }
@@ -271,16 +276,19 @@ fn codex_takes_the_strictest_and_gemini_the_highest_and_opencode_the_last() {
 fn an_agent_of_opencodes_that_may_not_makes_it_a_question_for_all() {
     let text = r#"{"permission": {"bash": {"git *": "allow", "rm *": "deny"}},
                    "agent": {"plan": {"permission": {"bash": "deny"}}}}"#;
-    let imported = import(Importer::OpenCode, &[source("opencode.json", Layer::Project, text)], &around()).unwrap();
+    let imported =
+        import(Importer::OpenCode, &[source("opencode.json", SettingsLayer::Project, text)], &environment()).unwrap();
     assert_eq!(judged(&imported.policy, "bash", json!({ "command": "git log" })), Decision::Ask);
     assert_eq!(judged(&imported.policy, "bash", json!({ "command": "rm x" })), Decision::Deny);
-    assert!(imported.notes.iter().any(|note| note.outcome == Outcome::Broader));
+    assert!(imported.notes.iter().any(|note| note.outcome == Translation::Broader));
 }
 
 #[test]
 fn gemini_settings_may_name_the_tools_that_stay() {
     let text = r#"{"tools": {"core": ["read_file", "ShellTool(git status)"], "allowed": ["run_shell_command(ls)"]}}"#;
-    let imported = import(Importer::Gemini, &[source(".gemini/settings.json", Layer::User, text)], &around()).unwrap();
+    let imported =
+        import(Importer::Gemini, &[source(".gemini/settings.json", SettingsLayer::User, text)], &environment())
+            .unwrap();
     assert!(imported.proof.holds(), "{:?}", imported.proof.loosened);
     let shell = |command: &str| judged(&imported.policy, "run_shell_command", json!({ "command": command }));
     assert_eq!((shell("git status"), shell("ls"), shell("git push")), (Decision::Ask, Decision::Deny, Decision::Deny));
@@ -308,14 +316,14 @@ fn a_file_that_cannot_be_read_may_have_denied_something() {
         (Importer::OpenCode, "opencode.json", r#"{"permission": 1}"#),
         (Importer::OpenCode, "opencode.json", r#"{"permissions": [{"action": "bash"}]}"#),
     ] {
-        let error = import(importer, &[source(name, Layer::Project, text)], &around()).unwrap_err();
+        let error = import(importer, &[source(name, SettingsLayer::Project, text)], &environment()).unwrap_err();
         assert!(matches!(error, ImportError::Unusable { .. }), "{text}: {error}");
         assert!(error.to_string().contains(name), "{error}");
     }
     for importer in ALL {
-        let empty = [source("settings.json", Layer::Project, "{}")];
+        let empty = [source("settings.json", SettingsLayer::Project, "{}")];
         let empty = if importer == Importer::Codex { &empty[..0] } else { &empty[..] };
-        assert!(matches!(import(importer, empty, &around()), Err(ImportError::Nothing { .. })), "{importer:?}");
+        assert!(matches!(import(importer, empty, &environment()), Err(ImportError::Nothing { .. })), "{importer:?}");
     }
 }
 
@@ -331,10 +339,10 @@ fn rules_that_contradict_each_other() {
 fn thousands_of_rules_make_a_policy_and_a_bounded_proof() {
     let rules: Vec<String> = (0..3000).map(|number| format!("Bash(tool{number} *)")).collect();
     let settings = claude_settings(&json!({ "deny": rules }));
-    let reading = claude::read(std::slice::from_ref(&settings), &around()).unwrap();
+    let reading = claude::read(std::slice::from_ref(&settings), &environment()).unwrap();
     assert_eq!(run(&reading.draft.render(Importer::Claude, &[settings]), "tool2999 x"), Decision::Deny);
     let probes: Vec<Probe> = (0..6000).map(|number| Probe::Tool(format!("tool{number}"))).collect();
-    let proof = proof::compare_on(&probes, Policy::bundled("strict").unwrap(), &reading, &around());
+    let proof = proof::compare_on(&probes, Policy::bundled("strict").unwrap(), &reading, &environment());
     assert_eq!(proof.examples + proof.left_out, 6000);
     assert!(proof.left_out > 0);
 }
@@ -342,7 +350,7 @@ fn thousands_of_rules_make_a_policy_and_a_bounded_proof() {
 #[test]
 fn what_is_not_understood_in_rule_files_is_said() {
     let text = "RULES = [\"a\"]\nprefix_rule(pattern=[\"rm\"], decision=\"forbidden\")\nunknown_rule(x=\"y\")\n";
-    let imported = import(Importer::Codex, &[source("x.rules", Layer::User, text)], &around()).unwrap();
+    let imported = import(Importer::Codex, &[source("x.rules", SettingsLayer::User, text)], &environment()).unwrap();
     let left: Vec<&str> = imported.notes.iter().map(|note| note.origin.as_str()).collect();
     assert_eq!(left, ["~/x.rules: RULES = [\"a\"]", "~/x.rules: unknown_rule(x=\"y\")"]);
     assert!(imported.policy.contains("# Not translated exactly:"));
@@ -459,22 +467,16 @@ fn command() -> impl Strategy<Value = String> {
 }
 
 /// What comparing on these calls, and some that the rules are about, came to.
-fn loosened(importer: Importer, source: Source, commands: Vec<String>) -> Result<(), TestCaseError> {
-    let around = around();
+fn loosened(importer: Importer, source: SettingsFile, commands: Vec<String>) -> Result<(), TestCaseError> {
+    let environment = environment();
     let sources = [source];
-    let reading = match importer {
-        Importer::Claude => claude::read(&sources, &around),
-        Importer::Codex => codex::read(&sources, &around),
-        Importer::Gemini => gemini::read(&sources, &around),
-        Importer::OpenCode => opencode::read(&sources, &around),
-    };
-    let reading = reading.unwrap();
+    let reading = read(importer, &sources, &environment).unwrap();
     let text = reading.draft.render(importer, &sources);
-    let policy = Policy::from_yaml(&text, "imported").unwrap().with_home(&around.home);
+    let policy = Policy::from_yaml(&text, "imported").unwrap().with_home(&environment.home);
     // Every seventh: a sample from all over, and enough for a debug build.
     let derived = reading.probes.iter().step_by(7).cloned();
     let probes: Vec<Probe> = commands.into_iter().map(Probe::Shell).chain(derived).collect();
-    let proof = proof::compare_on(&probes, policy, &reading, &around);
+    let proof = proof::compare_on(&probes, policy, &reading, &environment);
     prop_assert_eq!(proof.loosened, vec![], "{}\n{}", &sources[0].text, text);
     Ok(())
 }
@@ -510,7 +512,7 @@ proptest! {
         let list: Vec<serde_json::Value> =
             rules.iter().map(|(action, resource, effect)| json!({ "action": action, "resource": resource, "effect": effect })).collect();
         let text = json!({ "permissions": list }).to_string();
-        loosened(Importer::OpenCode, source("opencode.json", Layer::Project, &text), commands)?;
+        loosened(Importer::OpenCode, source("opencode.json", SettingsLayer::Project, &text), commands)?;
     }
 
     #[test]
@@ -530,7 +532,7 @@ proptest! {
                 text.push_str(&format!("commandPrefix = \"{prefix}\"\n"));
             }
         }
-        loosened(Importer::Gemini, source("x.toml", Layer::User, &text), commands)?;
+        loosened(Importer::Gemini, source("x.toml", SettingsLayer::User, &text), commands)?;
     }
 
     #[test]
@@ -539,7 +541,7 @@ proptest! {
         commands in prop::collection::vec(command(), 20),
     ) {
         let text: String = rules.iter().map(|(words, decision)| format!("prefix_rule(pattern={words:?}, decision={decision:?})\n")).collect();
-        loosened(Importer::Codex, source("x.rules", Layer::User, &text), commands)?;
+        loosened(Importer::Codex, source("x.rules", SettingsLayer::User, &text), commands)?;
     }
 
     #[test]
@@ -550,20 +552,15 @@ proptest! {
             "[\\x00-\\x20'\"{}\\[\\]#:,*&!|>%@`\\\\$()/~.-]{0,30}",
         ], 1..6),
     ) {
-        let around = around();
+        let environment = environment();
         let claude = json!({ "permissions": { "deny": texts, "allow": texts, "ask": texts } }).to_string();
         let permission: serde_json::Map<String, serde_json::Value> = texts.iter().map(|text| (text.clone(), json!({ text: "deny" }))).collect();
         let opencode = json!({ "permission": permission }).to_string();
         let list = texts.iter().map(|text| format!("{text:?}")).collect::<Vec<_>>().join(",");
         let rules = format!("prefix_rule(pattern=[{list}], decision=\"forbidden\")");
         for (importer, name, text) in [(Importer::Claude, "settings.json", claude), (Importer::OpenCode, "opencode.json", opencode), (Importer::Codex, "x.rules", rules)] {
-            let sources = [source(name, Layer::User, &text)];
-            let reading = match importer {
-                Importer::Claude => claude::read(&sources, &around),
-                Importer::Codex => codex::read(&sources, &around),
-                _ => opencode::read(&sources, &around),
-            };
-            match reading {
+            let sources = [source(name, SettingsLayer::User, &text)];
+            match read(importer, &sources, &environment) {
                 Ok(reading) => {
                     let text = reading.draft.render(importer, &sources);
                     let loaded = Policy::from_yaml(&text, "imported");
@@ -577,12 +574,12 @@ proptest! {
 
 #[test]
 fn files_are_called_by_their_place_below_the_project_or_home() {
-    let around = around();
+    let environment = environment();
     for (path, name) in [
         ("/home/ada/project/.claude/settings.json", ".claude/settings.json"),
         ("/home/ada/.claude/settings.json", "~/.claude/settings.json"),
         ("/etc/claude-code/managed-settings.json", "/etc/claude-code/managed-settings.json"),
     ] {
-        assert_eq!(Source::new(Path::new(path), Layer::User, "", &around).name, name);
+        assert_eq!(SettingsFile::new(Path::new(path), SettingsLayer::User, "", &environment).name, name);
     }
 }

@@ -1,5 +1,5 @@
-//! Proof that an installed hook works: it is started exactly as the agent would, with calls of which one must pass and
-//! others must not.
+//! Tests of an installed hook: it is started exactly as the agent would start it, with one call that must pass and others
+//! that must not.
 
 use std::io::{Read, Write as _};
 use std::path::Path;
@@ -11,66 +11,66 @@ use serde_json::{Value, json};
 
 use crate::sighting::CANARY_SESSION;
 
-/// A hook that has not answered a harmless call by then does not work.
+/// The longest time to wait for an answer.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// More than this is no answer.
+/// The longest answer, in bytes.
 const LONGEST_ANSWER: u64 = 1024 * 1024;
 
-/// A call that must pass.
+/// A command that must be allowed.
 pub const HARMLESS: &str = "ls";
-/// A call that must not.
+/// A command that must be denied.
 pub const HARMFUL: &str = "cat ~/.ssh/id_rsa";
-/// What no hook understands: it must be refused under every policy.
+/// A payload that no hook can read. It must be refused under every policy.
 const DAMAGED: &str = "{\"hook_event_name\":\"PreToolUse\",\"tool_name\":";
 
 /// How an agent starts its hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Start {
+pub(crate) enum HookStart {
     /// A program with arguments.
     Program(Vec<String>),
-    /// A line that this shell reads.
+    /// A command line for a shell.
     Shell(&'static str, String),
 }
 
-/// How an agent understands what its hook says.
+/// How an agent reads the answer of its hook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answers {
+pub(crate) enum AnswerForm {
     /// `hookSpecificOutput.permissionDecision`, or exit code 2.
     ClaudeLike,
-    /// The same, and silence is refused.
+    /// The same, and no output is a deny.
     Explicit,
     /// `decision`, or exit code 2.
     Decision,
     /// `permissionDecision`, or exit code 2.
     PermissionDecision,
-    /// `permission`, or exit code 2. Silence is refused.
+    /// `permission`, or exit code 2. No output is a deny.
     Permission,
-    /// Exit code 0 or 2 alone; `decision` where it is 0.
+    /// The exit code, 0 or 2; with 0 also `decision`.
     ExitCode,
     /// Exit code 0 allows, 1 asks, more denies.
     Delegate,
 }
 
-/// What is tried.
+/// A call that tests a hook.
 #[derive(Debug, Clone, Copy)]
-pub struct Probe<'a> {
+pub(crate) struct CanaryCall<'a> {
     /// The shell command.
     pub command: &'a str,
-    /// Where.
+    /// The working directory.
     pub directory: &'a Path,
 }
 
-impl Probe<'_> {
-    /// The directory as text.
-    pub fn place(&self) -> String {
+impl CanaryCall<'_> {
+    /// The working directory as text.
+    pub fn directory_text(&self) -> String {
         self.directory.to_string_lossy().into_owned()
     }
 
-    /// What many agents send before a shell tool runs.
+    /// The payload that many agents send before a shell command.
     pub fn tool_event(&self, event: &str, tool: &str) -> Value {
         json!({
             "session_id": CANARY_SESSION,
-            "cwd": self.place(),
+            "cwd": self.directory_text(),
             "hook_event_name": event,
             "tool_name": tool,
             "tool_input": { "command": self.command },
@@ -79,61 +79,61 @@ impl Probe<'_> {
     }
 }
 
-/// How a hook is tried out.
+/// How a hook is tested.
 #[derive(Debug, Clone)]
-pub struct Canary {
-    /// How it is started.
-    pub start: Start,
-    /// What the agent sets in its environment.
+pub(crate) struct Canary {
+    /// How the agent starts it.
+    pub start: HookStart,
+    /// The variables that the agent sets.
     pub environment: Vec<(&'static str, &'static str)>,
-    /// What the agent sends.
-    pub payload: fn(&Probe<'_>) -> Value,
-    /// How its answer is read.
-    pub answers: Answers,
+    /// The payload that the agent sends.
+    pub payload: fn(&CanaryCall<'_>) -> Value,
+    /// How the agent reads the answer.
+    pub answers: AnswerForm,
 }
 
-/// What the policy in force says of the two calls. Under a policy of one's own even `ls` may be asked about.
+/// The decisions of the active policy for the two commands. A custom policy may ask even about `ls`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Expected {
-    /// Whether the harmless call is allowed.
+pub struct CanaryExpectation {
+    /// Whether the harmless command is allowed.
     pub harmless_allowed: bool,
-    /// Whether the harmful call is denied.
+    /// Whether the harmful command is denied.
     pub harmful_denied: bool,
 }
 
-impl Default for Expected {
+impl Default for CanaryExpectation {
     fn default() -> Self {
-        Expected { harmless_allowed: true, harmful_denied: true }
+        CanaryExpectation { harmless_allowed: true, harmful_denied: true }
     }
 }
 
-/// Why a hook does not work.
+/// Why a hook failed its test.
 #[derive(Debug, thiserror::Error)]
 pub enum CanaryError {
-    /// It did not start, or not end.
-    #[error("the hook could not be run: {0}")]
+    /// The hook could not be run.
+    #[error("cannot run the hook: {0}")]
     Start(String),
-    /// It did not answer as it must.
-    #[error("{what} should be {expected}, and the hook answered: {answer}")]
+    /// The hook gave the wrong answer.
+    #[error("the hook must {expected} {what}, but its answer was: {answer}")]
     Answer {
-        /// What was tried.
+        /// The call.
         what: &'static str,
-        /// What should have come out.
+        /// The expected decision.
         expected: &'static str,
-        /// What came out.
+        /// The answer.
         answer: String,
     },
 }
 
-/// An answer, understood as the agent understands it.
+/// An answer as the agent reads it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Seen {
+enum Reading {
     Allowed,
     Denied,
     Neither,
 }
 
-struct Said {
+struct HookResult {
     code: Option<i32>,
     stdout: String,
     stderr: String,
@@ -142,66 +142,66 @@ struct Said {
 #[cfg(test)]
 impl Canary {
     pub(crate) fn would_allow(&self, output: &callgate_hooks::HookOutput) -> bool {
-        self.answers.understand(&Said::from(output)) == Seen::Allowed
+        self.answers.read(&HookResult::from(output)) == Reading::Allowed
     }
 
     pub(crate) fn would_deny(&self, output: &callgate_hooks::HookOutput) -> bool {
-        self.answers.understand(&Said::from(output)) == Seen::Denied
+        self.answers.read(&HookResult::from(output)) == Reading::Denied
     }
 }
 
 #[cfg(test)]
-impl From<&callgate_hooks::HookOutput> for Said {
+impl From<&callgate_hooks::HookOutput> for HookResult {
     fn from(output: &callgate_hooks::HookOutput) -> Self {
         let code = Some(output.code.into());
-        Said { code, stdout: output.stdout.clone(), stderr: output.stderr.clone() }
+        HookResult { code, stdout: output.stdout.clone(), stderr: output.stderr.clone() }
     }
 }
 
 impl Canary {
-    /// Tries it out in a directory; says what was shown.
-    pub fn prove(&self, directory: &Path, expected: Expected) -> Result<Vec<&'static str>, CanaryError> {
+    /// Runs the test calls in a directory. Returns what they showed.
+    pub fn prove(&self, directory: &Path, expected: CanaryExpectation) -> Result<Vec<&'static str>, CanaryError> {
         let mut shown = Vec::new();
-        let payload = |command| (self.payload)(&Probe { command, directory }).to_string();
+        let payload = |command| (self.payload)(&CanaryCall { command, directory }).to_string();
         if expected.harmless_allowed {
-            self.expect(directory, &payload(HARMLESS), "a harmless call (ls)", &Seen::Allowed)?;
-            shown.push("`ls` passes");
+            self.expect(directory, &payload(HARMLESS), "a harmless call (ls)", &Reading::Allowed)?;
+            shown.push("`ls` is allowed");
         }
         if expected.harmful_denied {
-            self.expect(directory, &payload(HARMFUL), "a harmful call (cat ~/.ssh/id_rsa)", &Seen::Denied)?;
-            shown.push("`cat ~/.ssh/id_rsa` does not");
+            self.expect(directory, &payload(HARMFUL), "a harmful call (cat ~/.ssh/id_rsa)", &Reading::Denied)?;
+            shown.push("`cat ~/.ssh/id_rsa` is denied");
         }
-        self.expect(directory, DAMAGED, "a damaged call", &Seen::Denied)?;
-        shown.push("a damaged call does not");
+        self.expect(directory, DAMAGED, "a damaged call", &Reading::Denied)?;
+        shown.push("a damaged call is denied");
         Ok(shown)
     }
 
-    fn expect(&self, directory: &Path, payload: &str, what: &'static str, wanted: &Seen) -> Result<(), CanaryError> {
-        let said = self.run(directory, payload)?;
-        if self.answers.understand(&said) == *wanted {
+    fn expect(&self, directory: &Path, payload: &str, what: &'static str, wanted: &Reading) -> Result<(), CanaryError> {
+        let result = self.run(directory, payload)?;
+        if self.answers.read(&result) == *wanted {
             return Ok(());
         }
-        let expected = if *wanted == Seen::Allowed { "allowed" } else { "denied" };
+        let expected = if *wanted == Reading::Allowed { "allow" } else { "deny" };
         let answer = format!(
             "exit code {}, {}{}",
-            said.code.map_or_else(|| "none".to_owned(), |code| code.to_string()),
-            if said.stdout.trim().is_empty() { "nothing printed" } else { said.stdout.trim() },
-            if said.stderr.trim().is_empty() { String::new() } else { format!(", {}", said.stderr.trim()) },
+            result.code.map_or_else(|| "none (killed)".to_owned(), |code| code.to_string()),
+            if result.stdout.trim().is_empty() { "no output" } else { result.stdout.trim() },
+            if result.stderr.trim().is_empty() { String::new() } else { format!(", {}", result.stderr.trim()) },
         );
         Err(CanaryError::Answer { what, expected, answer: callgate::show::visible(&answer) })
     }
 
-    fn run(&self, directory: &Path, payload: &str) -> Result<Said, CanaryError> {
+    fn run(&self, directory: &Path, payload: &str) -> Result<HookResult, CanaryError> {
         let failed = |error: std::io::Error| CanaryError::Start(error.to_string());
         let mut command = match &self.start {
-            Start::Program(words) => {
+            HookStart::Program(words) => {
                 let (program, arguments) =
                     words.split_first().ok_or_else(|| CanaryError::Start("no program".to_owned()))?;
                 let mut command = Command::new(program);
                 command.args(arguments);
                 command
             }
-            Start::Shell(shell, line) => {
+            HookStart::Shell(shell, line) => {
                 let mut command = Command::new(shell);
                 command.args(["-c", line]);
                 command
@@ -212,15 +212,15 @@ impl Canary {
         let mut child = command.spawn().map_err(failed)?;
         let input = child.stdin.take();
         let text = payload.to_owned();
-        // A hook that does not read is no reason to wait.
+        // A hook may answer without reading its input.
         let writer = thread::spawn(move || drop(input.map(|mut input| input.write_all(text.as_bytes()))));
         let stdout = reader(child.stdout.take());
         let stderr = reader(child.stderr.take());
         let code = wait(&mut child).map_err(failed)?;
         let collected = |thread: thread::JoinHandle<String>| thread.join().unwrap_or_default();
-        let said = Said { code, stdout: collected(stdout), stderr: collected(stderr) };
+        let result = HookResult { code, stdout: collected(stdout), stderr: collected(stderr) };
         drop(writer.join());
-        Ok(said)
+        Ok(result)
     }
 }
 
@@ -234,7 +234,7 @@ fn reader(stream: Option<impl Read + Send + 'static>) -> thread::JoinHandle<Stri
     })
 }
 
-/// The exit code; `None` if it had to be ended.
+/// The exit code; `None` if the hook had to be killed.
 fn wait(child: &mut Child) -> std::io::Result<Option<i32>> {
     let started = Instant::now();
     loop {
@@ -250,42 +250,42 @@ fn wait(child: &mut Child) -> std::io::Result<Option<i32>> {
     }
 }
 
-impl Answers {
-    /// Whether silence is no yes.
-    fn wants_a_word(self) -> bool {
-        matches!(self, Answers::Permission | Answers::Explicit)
+impl AnswerForm {
+    /// Whether no output is not a yes.
+    fn requires_output(self) -> bool {
+        matches!(self, AnswerForm::Permission | AnswerForm::Explicit)
     }
 
-    /// Strictly: what an agent might take for something else is neither.
-    fn understand(self, said: &Said) -> Seen {
-        let reason = !said.stderr.trim().is_empty();
-        match (said.code, self) {
-            (Some(2..), Answers::Delegate) if reason => return Seen::Denied,
-            (Some(0), Answers::Delegate) => return Seen::Allowed,
-            (_, Answers::Delegate) => return Seen::Neither,
-            (Some(2), _) if reason => return Seen::Denied,
+    /// Reads an answer strictly: one that an agent could read differently is neither.
+    fn read(self, result: &HookResult) -> Reading {
+        let reason = !result.stderr.trim().is_empty();
+        match (result.code, self) {
+            (Some(2..), AnswerForm::Delegate) if reason => return Reading::Denied,
+            (Some(0), AnswerForm::Delegate) => return Reading::Allowed,
+            (_, AnswerForm::Delegate) => return Reading::Neither,
+            (Some(2), _) if reason => return Reading::Denied,
             (Some(0), _) => {}
-            _ => return Seen::Neither,
+            _ => return Reading::Neither,
         }
-        if said.stdout.trim().is_empty() {
-            return if self.wants_a_word() { Seen::Neither } else { Seen::Allowed };
+        if result.stdout.trim().is_empty() {
+            return if self.requires_output() { Reading::Neither } else { Reading::Allowed };
         }
-        let Ok(value) = serde_json::from_str::<Value>(&said.stdout) else { return Seen::Neither };
+        let Ok(value) = serde_json::from_str::<Value>(&result.stdout) else { return Reading::Neither };
         let specific = value.get("hookSpecificOutput");
         let decision = match self {
-            Answers::ClaudeLike | Answers::Explicit => specific.and_then(|it| it.get("permissionDecision")),
-            Answers::Decision | Answers::ExitCode | Answers::Delegate => value.get("decision"),
-            Answers::PermissionDecision => {
+            AnswerForm::ClaudeLike | AnswerForm::Explicit => specific.and_then(|it| it.get("permissionDecision")),
+            AnswerForm::Decision | AnswerForm::ExitCode | AnswerForm::Delegate => value.get("decision"),
+            AnswerForm::PermissionDecision => {
                 value.get("permissionDecision").or_else(|| specific.and_then(|it| it.get("permissionDecision")))
             }
-            Answers::Permission => value.get("permission"),
+            AnswerForm::Permission => value.get("permission"),
         };
         match decision.and_then(Value::as_str) {
-            Some("allow") => Seen::Allowed,
-            Some("deny" | "block") => Seen::Denied,
-            // Nothing decided, only something said beside.
-            None if !self.wants_a_word() && value.is_object() => Seen::Allowed,
-            _ => Seen::Neither,
+            Some("allow") => Reading::Allowed,
+            Some("deny" | "block") => Reading::Denied,
+            // The document decides nothing.
+            None if !self.requires_output() && value.is_object() => Reading::Allowed,
+            _ => Reading::Neither,
         }
     }
 }
@@ -295,9 +295,9 @@ impl Answers {
 mod tests {
     use super::*;
 
-    fn canary(line: &str, answers: Answers) -> Canary {
+    fn canary(line: &str, answers: AnswerForm) -> Canary {
         Canary {
-            start: Start::Shell("/bin/sh", line.to_owned()),
+            start: HookStart::Shell("/bin/sh", line.to_owned()),
             environment: Vec::new(),
             payload: |probe| probe.tool_event("PreToolUse", "Bash"),
             answers,
@@ -310,13 +310,13 @@ mod tests {
     #[test]
     fn a_hook_that_tells_good_from_bad_is_proven() {
         let here = tempfile::tempdir().expect("a directory");
-        for answers in [Answers::ClaudeLike, Answers::Decision, Answers::ExitCode, Answers::Delegate] {
-            let shown = canary(GOOD, answers).prove(here.path(), Expected::default()).expect("proven");
+        for answers in [AnswerForm::ClaudeLike, AnswerForm::Decision, AnswerForm::ExitCode, AnswerForm::Delegate] {
+            let shown = canary(GOOD, answers).prove(here.path(), CanaryExpectation::default()).expect("proven");
             assert_eq!(shown.len(), 3);
         }
         let json = format!("{GOOD}; echo '{{\"permission\":\"allow\"}}'");
-        assert!(canary(&json, Answers::Permission).prove(here.path(), Expected::default()).is_ok());
-        assert!(canary(GOOD, Answers::Permission).prove(here.path(), Expected::default()).is_err());
+        assert!(canary(&json, AnswerForm::Permission).prove(here.path(), CanaryExpectation::default()).is_ok());
+        assert!(canary(GOOD, AnswerForm::Permission).prove(here.path(), CanaryExpectation::default()).is_err());
     }
 
     #[test]
@@ -332,26 +332,26 @@ mod tests {
             "kill -9 $$",
             "case $(cat) in *id_rsa*) echo no >&2; exit 2;; esac",
         ] {
-            let error = canary(line, Answers::ClaudeLike).prove(here.path(), Expected::default());
+            let error = canary(line, AnswerForm::ClaudeLike).prove(here.path(), CanaryExpectation::default());
             assert!(error.is_err(), "{line}");
         }
     }
 
     #[test]
     fn answers_are_read_as_the_agents_read_them() {
-        let seen = |answers: Answers, code, stdout: &str, stderr: &str| {
-            answers.understand(&Said { code: Some(code), stdout: stdout.to_owned(), stderr: stderr.to_owned() })
+        let seen = |answers: AnswerForm, code, stdout: &str, stderr: &str| {
+            answers.read(&HookResult { code: Some(code), stdout: stdout.to_owned(), stderr: stderr.to_owned() })
         };
         let deny = r#"{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny"}}"#;
-        assert_eq!(seen(Answers::ClaudeLike, 0, deny, ""), Seen::Denied);
-        assert_eq!(seen(Answers::ClaudeLike, 0, &deny.replace("deny", "ask"), ""), Seen::Neither);
-        assert_eq!(seen(Answers::ClaudeLike, 2, "", ""), Seen::Neither);
-        assert_eq!(seen(Answers::ClaudeLike, 2, "", "no"), Seen::Denied);
-        assert_eq!(seen(Answers::Decision, 0, r#"{"decision":"deny","reason":"x"}"#, ""), Seen::Denied);
-        assert_eq!(seen(Answers::PermissionDecision, 0, r#"{"permissionDecision":"deny"}"#, ""), Seen::Denied);
-        assert_eq!(seen(Answers::Permission, 0, "", ""), Seen::Neither);
-        assert_eq!(seen(Answers::Permission, 0, r#"{"permission":"allow"}"#, ""), Seen::Allowed);
-        assert_eq!(seen(Answers::Delegate, 3, "", "no"), Seen::Denied);
-        assert_eq!(seen(Answers::Delegate, 1, "", "no"), Seen::Neither);
+        assert_eq!(seen(AnswerForm::ClaudeLike, 0, deny, ""), Reading::Denied);
+        assert_eq!(seen(AnswerForm::ClaudeLike, 0, &deny.replace("deny", "ask"), ""), Reading::Neither);
+        assert_eq!(seen(AnswerForm::ClaudeLike, 2, "", ""), Reading::Neither);
+        assert_eq!(seen(AnswerForm::ClaudeLike, 2, "", "no"), Reading::Denied);
+        assert_eq!(seen(AnswerForm::Decision, 0, r#"{"decision":"deny","reason":"x"}"#, ""), Reading::Denied);
+        assert_eq!(seen(AnswerForm::PermissionDecision, 0, r#"{"permissionDecision":"deny"}"#, ""), Reading::Denied);
+        assert_eq!(seen(AnswerForm::Permission, 0, "", ""), Reading::Neither);
+        assert_eq!(seen(AnswerForm::Permission, 0, r#"{"permission":"allow"}"#, ""), Reading::Allowed);
+        assert_eq!(seen(AnswerForm::Delegate, 3, "", "no"), Reading::Denied);
+        assert_eq!(seen(AnswerForm::Delegate, 1, "", "no"), Reading::Neither);
     }
 }

@@ -1,4 +1,4 @@
-//! Files that decide what runs: looked at before they are touched, and replaced as a whole or not at all.
+//! Files that decide what runs: checked before they are touched, and replaced as a whole or not at all.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -8,69 +8,69 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 use sha2::{Digest as _, Sha256};
 
-/// Settings are small; what is larger is something else.
+/// The largest file that is taken for settings.
 const LARGEST: u64 = 8 * 1024 * 1024;
-/// Beside the file, with what was in it before.
+/// The extension of the backup beside a file.
 const BACKUP: &str = "callgate-backup";
 
-/// Why a file is not touched.
+/// Why a file was not read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// The system says no.
-    #[error("{path}: {source}")]
+    /// The operating system reported an error.
+    #[error("cannot access {path}: {source}")]
     System {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What it says.
+        /// The error.
         source: io::Error,
     },
-    /// Somebody else may have put it there, or could change it.
+    /// Somebody else may have created the file, or could change it.
     #[error("{path} {why}")]
     Unsafe {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What is wrong with it, and what to do.
+        /// What is wrong, and what to do.
         why: String,
     },
-    /// Another process wrote it in the meantime.
-    #[error("{0} changed while it was edited; try again")]
+    /// Another process changed the file in the meantime.
+    #[error("{0} was changed by another process; try again")]
     Changed(PathBuf),
 }
 
-/// Whose files they are.
+/// The owner of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Owner {
-    /// The user's own.
+pub(crate) enum FileOwner {
+    /// The user.
     User,
-    /// The machine's: root's, and everybody may read them.
+    /// Root, for files that everybody may read.
     Machine,
-    /// A project's: agents write there, so nothing on the way below it may be a link.
+    /// A project. Agents can write there, so no directory below it may be a symlink.
     Project,
 }
 
-/// A file as it was found.
+/// A file as it was when it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
-    /// What is in it; `None` if there is no such file.
+pub(crate) struct FileSnapshot {
+    /// The content; `None` if the file does not exist.
     pub text: Option<String>,
     stamp: Option<(u64, u64, i64, i64, u64)>,
     mode: u32,
 }
 
-impl Found {
-    /// The same, to be written with another file's mode.
-    pub(crate) fn with_mode_of(&self, other: &Found) -> Self {
-        Found { mode: other.mode, ..self.clone() }
+impl FileSnapshot {
+    /// Replaces the mode by that of another file.
+    pub(crate) fn with_mode_of(&self, other: &FileSnapshot) -> Self {
+        FileSnapshot { mode: other.mode, ..self.clone() }
     }
 
-    /// The hash of what is in it.
+    /// The hash of the content.
     pub fn hash(&self) -> Option<String> {
         self.text.as_deref().map(hash)
     }
 }
 
-/// SHA-256 as text.
-pub fn hash(text: &str) -> String {
+/// The SHA-256 digest in hexadecimal.
+pub(crate) fn hash(text: &str) -> String {
     hex::encode(Sha256::digest(text.as_bytes()))
 }
 
@@ -82,11 +82,10 @@ fn refused(path: &Path, why: impl Into<String>) -> FileError {
     FileError::Unsafe { path: path.to_owned(), why: why.into() }
 }
 
-/// Reads a file after looking at who could have put it there. `below` is where the owner's own ground begins: links further
-/// down are looked at.
-pub fn read(path: &Path, owner: Owner, below: &Path) -> Result<Found, FileError> {
+/// Reads a file after checking who could have created it. Only directories below `below` are checked.
+pub(crate) fn read(path: &Path, owner: FileOwner, below: &Path) -> Result<FileSnapshot, FileError> {
     look_at_directories(path, owner, below)?;
-    let missing = Found { text: None, stamp: None, mode: if owner == Owner::User { 0o600 } else { 0o644 } };
+    let missing = FileSnapshot { text: None, stamp: None, mode: if owner == FileOwner::User { 0o600 } else { 0o644 } };
     let metadata = match fs::symlink_metadata(path) {
         Ok(metadata) => metadata,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(missing),
@@ -97,17 +96,17 @@ pub fn read(path: &Path, owner: Owner, below: &Path) -> Result<Found, FileError>
         return Err(refused(
             path,
             format!(
-                "is a link to {}; it is not followed, because an agent can make links. Put a file there",
+                "is a symlink to {}; callgate does not follow it, because agents can create symlinks. Replace it by a regular file",
                 target.display()
             ),
         ));
     }
     if !metadata.is_file() {
-        return Err(refused(path, "is not a file"));
+        return Err(refused(path, "is not a regular file"));
     }
     look_at_owner(path, &metadata, owner)?;
     if metadata.len() > LARGEST {
-        return Err(refused(path, "is too large for settings"));
+        return Err(refused(path, "is too large for a settings file"));
     }
     let mut file = OpenOptions::new()
         .read(true)
@@ -117,33 +116,34 @@ pub fn read(path: &Path, owner: Owner, below: &Path) -> Result<Found, FileError>
     let metadata = file.metadata().map_err(system(path))?;
     let mut text = String::new();
     file.read_to_string(&mut text).map_err(system(path))?;
-    Ok(Found { text: Some(text), stamp: Some(stamp(&metadata)), mode: metadata.mode() & 0o7777 })
+    Ok(FileSnapshot { text: Some(text), stamp: Some(stamp(&metadata)), mode: metadata.mode() & 0o7777 })
 }
 
 fn stamp(metadata: &fs::Metadata) -> (u64, u64, i64, i64, u64) {
     (metadata.dev(), metadata.ino(), metadata.mtime(), metadata.mtime_nsec(), metadata.len())
 }
 
-fn look_at_owner(path: &Path, metadata: &fs::Metadata, owner: Owner) -> Result<(), FileError> {
-    let user = if owner == Owner::Machine { 0 } else { rustix::process::geteuid().as_raw() };
+fn look_at_owner(path: &Path, metadata: &fs::Metadata, owner: FileOwner) -> Result<(), FileError> {
+    let user = if owner == FileOwner::Machine { 0 } else { rustix::process::geteuid().as_raw() };
     if metadata.uid() != user {
         return Err(refused(path, format!("belongs to another user ({})", metadata.uid())));
     }
     let mode = metadata.mode();
-    // Where everybody has a group of their own, files that the group may write are nothing special.
-    let own_group = owner != Owner::Machine && metadata.gid() == user && rustix::process::getegid().as_raw() == user;
+    // Where every user has a group of their own, group-writable files are common and harmless.
+    let own_group =
+        owner != FileOwner::Machine && metadata.gid() == user && rustix::process::getegid().as_raw() == user;
     let sticky = metadata.is_dir() && mode & 0o1000 != 0;
     if mode & 0o002 != 0 && !sticky || mode & 0o020 != 0 && !own_group && !sticky {
         return Err(refused(
             path,
-            format!("can be written by others (mode {:o}); take that away: chmod go-w", mode & 0o777),
+            format!("is writable by other users (mode {:o}); run chmod go-w on it", mode & 0o777),
         ));
     }
     Ok(())
 }
 
-/// The directories on the way to a file, as far as they exist.
-fn look_at_directories(path: &Path, owner: Owner, below: &Path) -> Result<(), FileError> {
+/// Checks the existing directories above a file.
+fn look_at_directories(path: &Path, owner: FileOwner, below: &Path) -> Result<(), FileError> {
     for directory in
         path.ancestors().skip(1).take_while(|directory| *directory != below && directory.starts_with(below))
     {
@@ -152,10 +152,10 @@ fn look_at_directories(path: &Path, owner: Owner, below: &Path) -> Result<(), Fi
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             Err(error) => return Err(system(directory)(error)),
         };
-        if metadata.is_symlink() && owner == Owner::Project {
+        if metadata.is_symlink() && owner == FileOwner::Project {
             return Err(refused(
                 directory,
-                "is a link inside the project; it is not followed, because an agent can make links",
+                "is a symlink inside the project; callgate does not follow it, because agents can create symlinks",
             ));
         }
         let metadata = fs::metadata(directory).map_err(system(directory))?;
@@ -167,32 +167,38 @@ fn look_at_directories(path: &Path, owner: Owner, below: &Path) -> Result<(), Fi
     Ok(())
 }
 
-/// Whether what is written must outlive the machine's going down.
+/// Whether a write must survive a crash of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Lasting {
-    /// It is on the disk when this is done.
+enum Durability {
+    /// The write returns when the data is on disk.
     Synced,
-    /// It is left to the operating system: a hook does not wait for the disk because of a trace.
-    Left,
+    /// The operating system writes when it likes: a hook does not wait for the disk.
+    Unsynced,
 }
 
-/// Replaces a file as a whole: a kill at any moment leaves the old one or the new one. It must still be as it was `found`.
-pub fn write(path: &Path, text: &str, found: &Found, owner: Owner, executable: bool) -> Result<(), FileError> {
-    replace(path, text, found, owner, executable, Lasting::Synced)
+/// Replaces a file atomically. It must still be as it was `found`.
+pub(crate) fn write(
+    path: &Path,
+    text: &str,
+    found: &FileSnapshot,
+    owner: FileOwner,
+    executable: bool,
+) -> Result<(), FileError> {
+    replace(path, text, found, owner, executable, Durability::Synced)
 }
 
-/// As [`write`], for what may get lost when the machine goes down: does not wait for the disk.
-pub fn write_trace(path: &Path, text: &str, found: &Found) -> Result<(), FileError> {
-    replace(path, text, found, Owner::User, false, Lasting::Left)
+/// Replaces a file without waiting for the disk, for data that may be lost in a crash.
+pub(crate) fn write_trace(path: &Path, text: &str, found: &FileSnapshot) -> Result<(), FileError> {
+    replace(path, text, found, FileOwner::User, false, Durability::Unsynced)
 }
 
 fn replace(
     path: &Path,
     text: &str,
-    found: &Found,
-    owner: Owner,
+    found: &FileSnapshot,
+    owner: FileOwner,
     executable: bool,
-    lasting: Lasting,
+    lasting: Durability,
 ) -> Result<(), FileError> {
     let directory = path.parent().ok_or_else(|| refused(path, "has no directory"))?;
     make_directory(directory, owner)?;
@@ -203,8 +209,8 @@ fn replace(
         file.write_all(text.as_bytes())?;
         file.set_permissions(fs::Permissions::from_mode(found.mode | execute))?;
         match lasting {
-            Lasting::Synced => file.sync_all(),
-            Lasting::Left => Ok(()),
+            Durability::Synced => file.sync_all(),
+            Durability::Unsynced => Ok(()),
         }
     })();
     let moved = written.map_err(system(path)).and_then(|()| {
@@ -219,13 +225,13 @@ fn replace(
     }
     moved?;
     match lasting {
-        Lasting::Synced => sync_directory(directory),
-        Lasting::Left => Ok(()),
+        Durability::Synced => sync_directory(directory),
+        Durability::Unsynced => Ok(()),
     }
 }
 
-/// Removes a file that is still as it was `found`, and the directories that it leaves empty, up to `below`.
-pub fn delete(path: &Path, found: &Found, below: &Path) -> Result<(), FileError> {
+/// Removes a file that is still as it was `found`, and the directories up to `below` that it leaves empty.
+pub(crate) fn delete(path: &Path, found: &FileSnapshot, below: &Path) -> Result<(), FileError> {
     let now = fs::symlink_metadata(path).ok().map(|metadata| stamp(&metadata));
     if now != found.stamp {
         return Err(FileError::Changed(path.to_owned()));
@@ -241,16 +247,16 @@ pub fn delete(path: &Path, found: &Found, below: &Path) -> Result<(), FileError>
     Ok(())
 }
 
-/// Where the backup of a file is.
-pub fn backup_of(path: &Path) -> PathBuf {
+/// The path of the backup of a file.
+pub(crate) fn backup_of(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".");
     name.push(BACKUP);
     path.with_file_name(name)
 }
 
-fn make_directory(directory: &Path, owner: Owner) -> Result<(), FileError> {
-    let mode = if owner == Owner::User { 0o700 } else { 0o755 };
+fn make_directory(directory: &Path, owner: FileOwner) -> Result<(), FileError> {
+    let mode = if owner == FileOwner::User { 0o700 } else { 0o755 };
     DirBuilder::new().recursive(true).mode(mode).create(directory).map_err(system(directory))
 }
 
@@ -281,13 +287,13 @@ mod tests {
     fn a_file_is_replaced_as_a_whole_and_keeps_its_mode() {
         let (_keep, root) = place();
         let path = root.join("deep/er/settings.json");
-        let found = read(&path, Owner::User, &root).expect("nothing there");
+        let found = read(&path, FileOwner::User, &root).expect("nothing there");
         assert_eq!(found.text, None);
-        write(&path, "one", &found, Owner::User, false).expect("written");
+        write(&path, "one", &found, FileOwner::User, false).expect("written");
         assert_eq!(fs::metadata(&path).expect("there").mode() & 0o777, 0o600);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).expect("mode");
-        let found = read(&path, Owner::User, &root).expect("there");
-        write(&path, "two", &found, Owner::User, false).expect("written");
+        let found = read(&path, FileOwner::User, &root).expect("there");
+        write(&path, "two", &found, FileOwner::User, false).expect("written");
         assert_eq!(fs::read_to_string(&path).expect("there"), "two");
         assert_eq!(fs::metadata(&path).expect("there").mode() & 0o777, 0o644);
         assert_eq!(
@@ -295,7 +301,7 @@ mod tests {
             1,
             "nothing is left over"
         );
-        delete(&path, &read(&path, Owner::User, &root).expect("there"), &root).expect("removed");
+        delete(&path, &read(&path, FileOwner::User, &root).expect("there"), &root).expect("removed");
         assert!(!root.join("deep").exists() && root.exists());
     }
 
@@ -304,9 +310,9 @@ mod tests {
         let (_keep, root) = place();
         let path = root.join("settings.json");
         fs::write(&path, "one").expect("written");
-        let found = read(&path, Owner::User, &root).expect("there");
+        let found = read(&path, FileOwner::User, &root).expect("there");
         fs::write(&path, "somebody else's").expect("written");
-        assert!(matches!(write(&path, "two", &found, Owner::User, false), Err(FileError::Changed(_))));
+        assert!(matches!(write(&path, "two", &found, FileOwner::User, false), Err(FileError::Changed(_))));
         assert!(matches!(delete(&path, &found, &root), Err(FileError::Changed(_))));
         assert_eq!(fs::read_to_string(&path).expect("there"), "somebody else's");
         assert_eq!(fs::read_dir(&root).expect("there").count(), 1);
@@ -324,15 +330,15 @@ mod tests {
         fs::create_dir(root.join("everybody")).expect("made");
         fs::set_permissions(root.join("everybody"), fs::Permissions::from_mode(0o777)).expect("mode");
         let told = |name: &str, owner| read(&root.join(name), owner, &root).expect_err(name).to_string();
-        assert!(told("link", Owner::User).contains("is a link to"));
-        assert!(told("open", Owner::User).contains("can be written by others (mode 666)"));
-        assert!(told("everybody/settings.json", Owner::User).contains("can be written by others"));
-        assert!(told("directory", Owner::User).contains("is not a file"));
-        assert!(told("linked/settings.json", Owner::Project).contains("is a link inside the project"));
+        assert!(told("link", FileOwner::User).contains("is a symlink to"));
+        assert!(told("open", FileOwner::User).contains("is writable by other users (mode 666)"));
+        assert!(told("everybody/settings.json", FileOwner::User).contains("is writable by other users"));
+        assert!(told("directory", FileOwner::User).contains("is not a regular file"));
+        assert!(told("linked/settings.json", FileOwner::Project).contains("is a symlink inside the project"));
         // A user may have moved a directory and left a link.
-        assert!(read(&root.join("linked/settings.json"), Owner::User, &root).is_ok());
+        assert!(read(&root.join("linked/settings.json"), FileOwner::User, &root).is_ok());
         if !rustix::process::geteuid().is_root() {
-            assert!(told("real", Owner::Machine).contains("belongs to another user"));
+            assert!(told("real", FileOwner::Machine).contains("belongs to another user"));
         }
     }
 }

@@ -1,33 +1,55 @@
-//! Putting callgate in front of agents: `callgate install`, `uninstall` and `status`.
+//! Installs callgate in front of coding agents: `callgate install`, `uninstall` and `status`.
 //!
-//! What is installed for which agent is one file each in `recipes/`. Files are edited in place: only what is put in changes,
-//! taking it out leads back to the same bytes, and a kill at any moment leaves the old file or the new one.
+//! What is installed for each agent is in `recipes/`. Files are edited in place: only the added text changes, removing it
+//! restores the same bytes, and a crash at any moment leaves the old file or the new one.
 //!
-//! # What it does not do
+//! ```no_run
+//! use callgate_install::{CanaryExpectation, HARD_DENIES, HostEnvironment, InstallScope, Installer, find};
 //!
-//! An agent that is started with its hooks switched off on the command line (`claude --bare`, `opencode --pure`) cannot be seen
-//! in any file. Only a managed installation stands against that, where the agent has one.
+//! let environment = HostEnvironment::of_process().expect("a home directory");
+//! let installer = Installer {
+//!     environment: &environment,
+//!     program: "/usr/local/bin/callgate".as_ref(),
+//!     scope: InstallScope::User,
+//!     denies: HARD_DENIES,
+//!     trust: false,
+//!     expected: CanaryExpectation::default(),
+//! };
+//! let report = installer.preview(find("claude").expect("known"))?;
+//! for step in &report.files {
+//!     print!("{}", step.diff());
+//! }
+//! # Ok::<(), callgate_install::InstallError>(())
+//! ```
+//!
+//! # Limits
+//!
+//! If an agent is started with its hooks switched off on the command line (`claude --bare`, `opencode --pure`), no file
+//! shows it. Only a managed installation prevents that, for agents that have one.
 
-pub mod canary;
-pub mod change;
+mod canary;
+mod content;
+mod environment;
+mod error;
 mod file;
+mod hard_denies;
+mod installer;
 mod json;
-#[doc(hidden)]
-pub mod jsonc;
-mod mirror;
 mod receipt;
 mod recipes;
+mod settings;
 mod sighting;
 mod status;
-mod surroundings;
 mod toml;
-mod work;
 
+pub use canary::{CanaryError, CanaryExpectation, HARMFUL, HARMLESS};
+pub use environment::{HostEnvironment, InstallScope, Location, shell_quoted};
+pub use error::EditError;
 pub use file::FileError;
-pub use mirror::{HARD_DENIES, HardDeny};
-pub use receipt::{Receipt, Written};
-pub use recipes::{Plan, Recipe, Request, TIME_LIMIT, all, find};
+pub use hard_denies::{HARD_DENIES, HardDeny};
+pub use installer::{FileStep, InstallError, InstallReport, Installer};
+pub use receipt::InstallReceipt;
+pub use recipes::{Recipe, all, find};
+pub use settings::{SettingsNode, SyntaxError};
 pub use sighting::{CANARY_SESSION, Sighting};
-pub use status::{Report, State, detect, report};
-pub use surroundings::{Scope, Surroundings};
-pub use work::{InstallError, Installer, Step, Steps};
+pub use status::{HookState, StatusReport, detect, report};

@@ -1,55 +1,55 @@
-//! What was installed: kept where agents do not write, so that it can be undone exactly, and compared with what is there.
+//! The record of an installation, kept where agents cannot write, to undo it exactly and to check it.
 
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::change::Content;
-use crate::file::{self, FileError, Found, Owner};
-use crate::surroundings::{Scope, Surroundings};
+use crate::content::FileContent;
+use crate::environment::{HostEnvironment, InstallScope};
+use crate::file::{self, FileError, FileOwner, FileSnapshot};
 
-/// The form of receipts.
+/// The version of the file format.
 const FORM: u32 = 1;
 
-/// What was installed for one agent in one scope.
+/// The record of an installation for one agent in one scope.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Receipt {
+pub struct InstallReceipt {
     form: u32,
-    /// By which version of callgate.
+    /// The version of callgate.
     pub version: String,
-    /// For which agent.
+    /// The agent.
     pub agent: String,
-    /// For whom.
-    pub scope: Scope,
+    /// The scope.
+    pub scope: InstallScope,
     /// The program that the hooks start.
     pub program: PathBuf,
-    /// When, in seconds since 1970.
+    /// The time of the installation, in seconds since 1970.
     pub installed: u64,
-    /// When it was last shown to work.
+    /// The time of the last successful test.
     pub proven: Option<u64>,
-    /// In which files.
-    pub files: Vec<Written>,
+    /// The files that were written.
+    pub(crate) files: Vec<WrittenFile>,
 }
 
-/// One file that was written.
+/// A file that was written.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Written {
-    /// Which.
+pub(crate) struct WrittenFile {
+    /// The file.
     pub path: PathBuf,
-    /// The hash of what was in it before; `None` if it was not there.
+    /// The hash of its content before; `None` if it did not exist.
     pub before: Option<String>,
-    /// The hash of what was written.
+    /// The hash of its content after.
     pub after: String,
-    /// What was put in.
-    pub put: Content,
-    /// What had to be made for it.
+    /// What was added.
+    pub put: FileContent,
+    /// The members that had to be created.
     pub created: Vec<Vec<String>>,
 }
 
-impl Receipt {
-    /// A receipt of now, before anything is proven.
-    pub(crate) fn new(agent: &str, scope: Scope, program: &Path, now: u64, files: Vec<Written>) -> Self {
-        Receipt {
+impl InstallReceipt {
+    /// A receipt for an installation that was not tested yet.
+    pub(crate) fn new(agent: &str, scope: InstallScope, program: &Path, now: u64, files: Vec<WrittenFile>) -> Self {
+        InstallReceipt {
             form: FORM,
             version: crate::sighting::VERSION.to_owned(),
             agent: agent.to_owned(),
@@ -61,64 +61,64 @@ impl Receipt {
         }
     }
 
-    /// Whether the hook was recorded as trusted, with an agent that wants that.
+    /// Whether the hook was marked as trusted, for an agent that requires it.
     pub fn is_trusted(&self) -> bool {
-        self.scope != Scope::Managed && self.files.iter().any(|file| matches!(file.put, Content::Toml(_)))
+        self.scope != InstallScope::Managed && self.files.iter().any(|file| matches!(file.put, FileContent::Toml(_)))
     }
 
-    /// Where the receipt is.
-    pub fn path(surroundings: &Surroundings, agent: &str, scope: Scope) -> PathBuf {
+    /// The path of the receipt.
+    pub fn path(environment: &HostEnvironment, agent: &str, scope: InstallScope) -> PathBuf {
         match scope {
-            Scope::User => surroundings.own_data().join(format!("installed/{agent}-user.json")),
-            Scope::Project => {
-                let project = file::hash(&surroundings.project.to_string_lossy());
+            InstallScope::User => environment.own_data().join(format!("installed/{agent}-user.json")),
+            InstallScope::Project => {
+                let project = file::hash(&environment.project.to_string_lossy());
                 let short = project.get(..16).unwrap_or(&project);
-                surroundings.own_data().join(format!("installed/{agent}-project-{short}.json"))
+                environment.own_data().join(format!("installed/{agent}-project-{short}.json"))
             }
-            // Where every user can see it.
-            Scope::Managed => surroundings.machine.join(format!("etc/callgate/installed/{agent}.json")),
+            // Every user can read it there.
+            InstallScope::Managed => environment.machine.join(format!("etc/callgate/installed/{agent}.json")),
         }
     }
 
-    /// The receipt, and the file it is in. One that cannot be read counts as none.
+    /// Finds the receipt and its file. An unreadable receipt counts as missing.
     pub(crate) fn find(
-        surroundings: &Surroundings,
+        environment: &HostEnvironment,
         agent: &str,
-        scope: Scope,
-    ) -> Result<(Option<Self>, Found), FileError> {
-        let path = Self::path(surroundings, agent, scope);
-        let found = file::read(&path, owner(scope), &surroundings.ground(scope_of_file(scope), &path))?;
-        let receipt = found.text.as_deref().and_then(|text| serde_json::from_str::<Receipt>(text).ok());
+        scope: InstallScope,
+    ) -> Result<(Option<Self>, FileSnapshot), FileError> {
+        let path = Self::path(environment, agent, scope);
+        let found = file::read(&path, owner(scope), &environment.ground(scope_of_file(scope), &path))?;
+        let receipt = found.text.as_deref().and_then(|text| serde_json::from_str::<InstallReceipt>(text).ok());
         Ok((receipt.filter(|receipt| receipt.form == FORM && receipt.agent == agent), found))
     }
 
-    /// The receipt of an agent in a scope, if it is installed there.
-    pub fn load(surroundings: &Surroundings, agent: &str, scope: Scope) -> Option<Self> {
-        Self::find(surroundings, agent, scope).ok().and_then(|(receipt, _)| receipt)
+    /// The receipt of an agent, if callgate is installed in the scope.
+    pub fn load(environment: &HostEnvironment, agent: &str, scope: InstallScope) -> Option<Self> {
+        Self::find(environment, agent, scope).ok().and_then(|(receipt, _)| receipt)
     }
 
-    pub(crate) fn save(&self, surroundings: &Surroundings) -> Result<(), FileError> {
-        let (_, found) = Self::find(surroundings, &self.agent, self.scope)?;
-        let path = Self::path(surroundings, &self.agent, self.scope);
+    pub(crate) fn save(&self, environment: &HostEnvironment) -> Result<(), FileError> {
+        let (_, found) = Self::find(environment, &self.agent, self.scope)?;
+        let path = Self::path(environment, &self.agent, self.scope);
         let text = serde_json::to_string_pretty(self).unwrap_or_default();
         file::write(&path, &text, &found, owner(self.scope), false)
     }
 
-    pub(crate) fn forget(surroundings: &Surroundings, agent: &str, scope: Scope) -> Result<(), FileError> {
-        let (_, found) = Self::find(surroundings, agent, scope)?;
-        let path = Self::path(surroundings, agent, scope);
+    pub(crate) fn forget(environment: &HostEnvironment, agent: &str, scope: InstallScope) -> Result<(), FileError> {
+        let (_, found) = Self::find(environment, agent, scope)?;
+        let path = Self::path(environment, agent, scope);
         if found.text.is_none() {
             return Ok(());
         }
-        file::delete(&path, &found, &surroundings.ground(scope_of_file(scope), &path))
+        file::delete(&path, &found, &environment.ground(scope_of_file(scope), &path))
     }
 }
 
-/// The user's receipts lie in the user's own directory, also those about a project.
-fn scope_of_file(scope: Scope) -> Scope {
-    if scope == Scope::Managed { Scope::Managed } else { Scope::User }
+/// The receipts of projects are also in the user's directory.
+fn scope_of_file(scope: InstallScope) -> InstallScope {
+    if scope == InstallScope::Managed { InstallScope::Managed } else { InstallScope::User }
 }
 
-fn owner(scope: Scope) -> Owner {
+fn owner(scope: InstallScope) -> FileOwner {
     scope_of_file(scope).owner()
 }

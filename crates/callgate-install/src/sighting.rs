@@ -1,64 +1,64 @@
-//! The traces that hooks leave: that an agent really calls callgate, and when it last did.
+//! Records of hook calls: whether an agent calls callgate, and when it last did.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-use crate::file::{self, FileError, Owner};
-use crate::surroundings::Surroundings;
+use crate::environment::HostEnvironment;
+use crate::file::{self, FileError, FileOwner};
 
-/// The session of the calls by which the installation is proven. It leaves no trace: it is not the agent's.
+/// The session of the calls that test an installation. It is not recorded, because it is not the agent's.
 pub const CANARY_SESSION: &str = "callgate-install-canary";
 
-/// A trace in the same session is not written again before this has passed.
+/// The shortest time between two records of the same session.
 const REPEAT: Duration = Duration::from_secs(60);
 
-/// That an agent called its hook.
+/// A record that an agent called its hook.
 ///
 /// ```no_run
-/// use callgate_install::{Sighting, Surroundings};
+/// use callgate_install::{Sighting, HostEnvironment};
 ///
-/// let surroundings = Surroundings::of_process().expect("a home");
-/// // In the hook, at the start of a session and with every call: cheap unless there is something new to tell.
-/// Sighting::note(&surroundings, "claude", "session-1")?;
-/// assert_eq!(Sighting::last(&surroundings, "claude").expect("noted").session, "session-1");
+/// let environment = HostEnvironment::of_process().expect("a home");
+/// // Cheap enough for every call: writes only if there is something new to record.
+/// Sighting::record(&environment, "claude", "session-1")?;
+/// assert_eq!(Sighting::last(&environment, "claude").expect("recorded").session, "session-1");
 /// # Ok::<(), callgate_install::FileError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sighting {
-    /// When, in seconds since 1970.
+    /// The time, in seconds since 1970.
     pub time: u64,
-    /// By which callgate.
+    /// The version of callgate.
     pub version: String,
-    /// In which of the agent's sessions.
+    /// The agent's session.
     pub session: String,
-    /// How many sessions were seen so far.
+    /// The number of sessions so far.
     pub count: u64,
 }
 
 impl Sighting {
-    fn path(surroundings: &Surroundings, agent: &str) -> PathBuf {
-        surroundings.own_state().join("receipts").join(format!("{agent}.json"))
+    fn path(environment: &HostEnvironment, agent: &str) -> PathBuf {
+        environment.own_state().join("receipts").join(format!("{agent}.json"))
     }
 
-    /// When this agent last called; `None` if never, or if the trace cannot be believed.
-    pub fn last(surroundings: &Surroundings, agent: &str) -> Option<Self> {
-        let found = file::read(&Self::path(surroundings, agent), Owner::User, &surroundings.home).ok()?;
+    /// The last record of an agent; `None` if there is none or it cannot be trusted.
+    pub fn last(environment: &HostEnvironment, agent: &str) -> Option<Self> {
+        let found = file::read(&Self::path(environment, agent), FileOwner::User, &environment.home).ok()?;
         serde_json::from_str(&found.text?).ok()
     }
 
-    /// Notes that this agent called.
-    pub fn note(surroundings: &Surroundings, agent: &str, session: &str) -> Result<(), FileError> {
-        Self::note_at(surroundings, agent, session, seconds(SystemTime::now()))
+    /// Records that an agent called its hook.
+    pub fn record(environment: &HostEnvironment, agent: &str, session: &str) -> Result<(), FileError> {
+        Self::record_at(environment, agent, session, seconds(SystemTime::now()))
     }
 
-    fn note_at(surroundings: &Surroundings, agent: &str, session: &str, time: u64) -> Result<(), FileError> {
+    fn record_at(environment: &HostEnvironment, agent: &str, session: &str, time: u64) -> Result<(), FileError> {
         if session == CANARY_SESSION {
             return Ok(());
         }
-        let path = Self::path(surroundings, agent);
-        let found = file::read(&path, Owner::User, &surroundings.home)?;
+        let path = Self::path(environment, agent);
+        let found = file::read(&path, FileOwner::User, &environment.home)?;
         let last: Option<Sighting> = found.text.as_deref().and_then(|text| serde_json::from_str(text).ok());
         let mut count = 1;
         if let Some(last) = last {
@@ -71,7 +71,7 @@ impl Sighting {
         let sighting = Sighting { time, version: VERSION.to_owned(), session: session.to_owned(), count };
         let text = serde_json::to_string(&sighting).unwrap_or_default();
         match file::write_trace(&path, &text, &found) {
-            // Another hook of the same agent noted it at the same moment.
+            // Another hook of the same agent recorded it at the same moment.
             Err(FileError::Changed(_)) => Ok(()),
             other => other,
         }
@@ -86,13 +86,13 @@ pub(crate) fn seconds(time: SystemTime) -> u64 {
     time.duration_since(UNIX_EPOCH).map(|since| since.as_secs()).unwrap_or_default()
 }
 
-/// When something below these directories last changed, in seconds since 1970. Looks at a bounded number of names.
-pub(crate) fn last_change(directories: &[PathBuf]) -> Option<u64> {
+/// The time of the last change below these directories, in seconds since 1970. Looks at a limited number of files.
+pub(crate) fn last_change(directories: impl Iterator<Item = PathBuf>) -> Option<u64> {
     const MOST_NAMES: usize = 20_000;
     const DEEPEST: usize = 6;
     let mut newest = None;
     let mut names = 0_usize;
-    let mut waiting: Vec<(PathBuf, usize)> = directories.iter().map(|path| (path.clone(), 0)).collect();
+    let mut waiting: Vec<(PathBuf, usize)> = directories.map(|path| (path, 0)).collect();
     while let Some((directory, depth)) = waiting.pop() {
         let Ok(entries) = std::fs::read_dir(&directory) else {
             newest = newest.max(changed(&directory));
@@ -127,19 +127,19 @@ mod tests {
     #[test]
     fn sessions_are_counted_and_repetition_costs_no_write() {
         let home = tempfile::tempdir().expect("a directory");
-        let surroundings = Surroundings::of_home(&home.path().canonicalize().expect("a path"));
+        let environment = HostEnvironment::of_home(&home.path().canonicalize().expect("a path"));
         let note = |session: &str, time| {
-            Sighting::note_at(&surroundings, "claude", session, time).expect("noted");
-            Sighting::last(&surroundings, "claude").map(|it| (it.session, it.time, it.count))
+            Sighting::record_at(&environment, "claude", session, time).expect("noted");
+            Sighting::last(&environment, "claude").map(|it| (it.session, it.time, it.count))
         };
-        assert_eq!(Sighting::last(&surroundings, "claude"), None);
+        assert_eq!(Sighting::last(&environment, "claude"), None);
         assert_eq!(note(CANARY_SESSION, 1), None);
         assert_eq!(note("a", 100), Some(("a".into(), 100, 1)));
         assert_eq!(note("a", 130), Some(("a".into(), 100, 1)));
         assert_eq!(note("a", 200), Some(("a".into(), 200, 1)));
         assert_eq!(note("b", 201), Some(("b".into(), 201, 2)));
-        assert_eq!(Sighting::last(&surroundings, "codex"), None);
-        std::fs::write(Sighting::path(&surroundings, "claude"), "junk").expect("written");
+        assert_eq!(Sighting::last(&environment, "codex"), None);
+        std::fs::write(Sighting::path(&environment, "claude"), "junk").expect("written");
         assert_eq!(note("b", 202), Some(("b".into(), 202, 1)));
     }
 }

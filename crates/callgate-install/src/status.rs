@@ -1,183 +1,178 @@
-//! What is in front of which agent: installed, proven, active, silently skipped, or altered.
+//! The state of callgate's hook in each agent: installed, proven, active, silently skipped, or altered.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use crate::environment::{HostEnvironment, InstallScope};
 use crate::file;
-use crate::receipt::Receipt;
-use crate::recipes::{Recipe, Request};
+use crate::receipt::InstallReceipt;
+use crate::recipes::{InstallRequest, Recipe};
 use crate::sighting::{Sighting, last_change};
-use crate::surroundings::{Scope, Surroundings};
 
-/// A session may go on for a while without calling a tool before that says anything.
+/// How long a session may go on without calling a tool, in seconds.
 const LEEWAY: u64 = 300;
 
-/// How things stand with an agent.
+/// The state of callgate's hook in an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum State {
+pub enum HookState {
     /// The agent is not on this machine.
     NotFound,
-    /// It is, and callgate is not in front of it.
+    /// The agent is on this machine without the hook.
     NotInstalled,
-    /// callgate is in front of it, and was never shown to work.
+    /// The hook is installed, but it never passed its test.
     Installed,
-    /// It was shown to work, and the agent has not called it yet.
+    /// The hook passed its test, and the agent has not called it yet.
     Proven,
-    /// The agent calls it.
+    /// The agent calls the hook.
     Active,
-    /// The agent was used and did not call it.
+    /// The agent was used and did not call the hook.
     Skipped,
-    /// It is not as it was installed, or it is switched off.
+    /// The hook was changed or switched off.
     Altered,
 }
 
-impl State {
-    /// Whether somebody should look at it.
+impl HookState {
+    /// Whether the state needs attention.
     pub fn is_wrong(self) -> bool {
-        matches!(self, State::Installed | State::Skipped | State::Altered)
+        matches!(self, HookState::Installed | HookState::Skipped | HookState::Altered)
     }
 
-    /// For people.
+    /// The state in words.
     pub fn in_words(self) -> &'static str {
         match self {
-            State::NotFound => "not found",
-            State::NotInstalled => "not installed",
-            State::Installed => "installed, not proven",
-            State::Proven => "installed and proven",
-            State::Active => "active",
-            State::Skipped => "silently skipped",
-            State::Altered => "altered",
+            HookState::NotFound => "not found",
+            HookState::NotInstalled => "not installed",
+            HookState::Installed => "installed, not proven",
+            HookState::Proven => "installed and proven",
+            HookState::Active => "active",
+            HookState::Skipped => "silently skipped",
+            HookState::Altered => "altered",
         }
     }
 }
 
-/// How things stand with one agent in one scope.
+/// The state of callgate's hook in one agent and scope.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Report {
+pub struct StatusReport {
     /// The agent.
     pub agent: &'static str,
-    /// Its name for people.
+    /// The agent's product name.
     pub title: &'static str,
-    /// How things stand.
-    pub state: State,
-    /// For whom it is installed.
-    pub scope: Option<Scope>,
-    /// By what the agent was found: its program, or its directory.
+    /// The state.
+    pub state: HookState,
+    /// The scope of the installation.
+    pub scope: Option<InstallScope>,
+    /// The agent's program, or else its directory.
     pub found: Option<PathBuf>,
     /// What is wrong.
     pub problems: Vec<String>,
-    /// The version that installed it.
+    /// The version that installed the hook.
     pub version: Option<String>,
-    /// When it was installed, in seconds since 1970.
+    /// The time of the installation, in seconds since 1970.
     pub installed: Option<u64>,
-    /// When it was last shown to work.
+    /// The time of the last successful test.
     pub proven: Option<u64>,
-    /// When the agent last called.
+    /// The agent's last call.
     pub seen: Option<Sighting>,
-    /// When the agent was last used, as far as its own files say.
+    /// The agent's last use, according to its own files.
     pub used: Option<u64>,
 }
 
-/// By what an agent is found: its program, else its directory.
-pub fn detect(recipe: &dyn Recipe, surroundings: &Surroundings) -> Option<PathBuf> {
-    let home = recipe.home(surroundings);
-    recipe.programs().iter().find_map(|name| surroundings.program(name)).or_else(|| home.is_dir().then_some(home))
+/// Finds an agent: its program, or else its directory.
+pub fn detect(recipe: &Recipe, environment: &HostEnvironment) -> Option<PathBuf> {
+    let home = environment.path(recipe.home);
+    recipe.programs.iter().find_map(|name| environment.program(name)).or_else(|| home.is_dir().then_some(home))
 }
 
-/// How things stand with an agent: one report for each scope it is installed in, or one that says that it is not.
-pub fn report(recipe: &dyn Recipe, surroundings: &Surroundings) -> Vec<Report> {
-    let installed: Vec<Report> = [Scope::Managed, Scope::User, Scope::Project]
+/// Reports on an agent: one report for each scope with an installation, or one that there is none.
+pub fn report(recipe: &Recipe, environment: &HostEnvironment) -> Vec<StatusReport> {
+    let found = detect(recipe, environment);
+    let installed: Vec<StatusReport> = [InstallScope::Managed, InstallScope::User, InstallScope::Project]
         .into_iter()
-        .filter_map(|scope| {
-            let receipt = Receipt::load(surroundings, recipe.name(), scope)?;
-            Some(of_receipt(recipe, surroundings, &receipt))
-        })
+        .filter_map(|scope| InstallReceipt::load(environment, recipe.name(), scope))
+        .map(|receipt| of_receipt(recipe, environment, receipt, found.clone()))
         .collect();
     if !installed.is_empty() {
         return installed;
     }
-    let found = detect(recipe, surroundings);
-    let state = if found.is_some() { State::NotInstalled } else { State::NotFound };
-    vec![Report { found, ..Report::new(recipe, state) }]
+    vec![StatusReport {
+        agent: recipe.name(),
+        title: recipe.title(),
+        state: if found.is_some() { HookState::NotInstalled } else { HookState::NotFound },
+        scope: None,
+        found,
+        problems: Vec::new(),
+        version: None,
+        installed: None,
+        proven: None,
+        seen: None,
+        used: None,
+    }]
 }
 
-impl Report {
-    fn new(recipe: &dyn Recipe, state: State) -> Self {
-        Report {
-            agent: recipe.name(),
-            title: recipe.title(),
-            state,
-            scope: None,
-            found: None,
-            problems: Vec::new(),
-            version: None,
-            installed: None,
-            proven: None,
-            seen: None,
-            used: None,
-        }
-    }
-}
-
-fn of_receipt(recipe: &dyn Recipe, surroundings: &Surroundings, receipt: &Receipt) -> Report {
-    let mut problems = alterations(recipe, surroundings, receipt);
-    let seen = Sighting::last(surroundings, recipe.name());
-    let used = last_change(&recipe.sessions(surroundings));
+fn of_receipt(
+    recipe: &Recipe,
+    environment: &HostEnvironment,
+    receipt: InstallReceipt,
+    found: Option<PathBuf>,
+) -> StatusReport {
+    let mut problems = problems(recipe, environment, &receipt);
+    let seen = Sighting::last(environment, recipe.name());
+    let used = last_change(recipe.sessions.iter().map(|location| environment.path(*location)));
     let called = seen.as_ref().is_some_and(|seen| seen.time >= receipt.installed);
     let known = seen.as_ref().map_or(0, |seen| seen.time).max(receipt.installed);
-    let skipped = used.is_some_and(|used| used > known.saturating_add(LEEWAY));
     let state = if !problems.is_empty() {
-        State::Altered
-    } else if skipped {
-        problems.push("the agent was used since, and has not called callgate".to_owned());
-        State::Skipped
+        HookState::Altered
+    } else if used.is_some_and(|used| used > known.saturating_add(LEEWAY)) {
+        problems.push("the agent has been used since then without calling callgate".to_owned());
+        HookState::Skipped
     } else if called {
-        State::Active
+        HookState::Active
     } else if receipt.proven.is_some() {
-        State::Proven
+        HookState::Proven
     } else {
-        State::Installed
+        HookState::Installed
     };
-    Report {
+    StatusReport {
+        agent: recipe.name(),
+        title: recipe.title(),
+        state,
         scope: Some(receipt.scope),
-        found: detect(recipe, surroundings),
+        found,
         problems,
-        version: Some(receipt.version.clone()),
+        version: Some(receipt.version),
         installed: Some(receipt.installed),
         proven: receipt.proven,
         seen,
         used,
-        ..Report::new(recipe, state)
     }
 }
 
-/// What is not as it was installed.
-fn alterations(recipe: &dyn Recipe, surroundings: &Surroundings, receipt: &Receipt) -> Vec<String> {
+/// Compares the files with the installation.
+fn problems(recipe: &Recipe, environment: &HostEnvironment, receipt: &InstallReceipt) -> Vec<String> {
     let scope = receipt.scope;
     let mut problems = Vec::new();
     let runs = std::fs::metadata(&receipt.program)
         .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0);
     if !runs {
-        problems.push(format!("{} is not there any more, or cannot be run", receipt.program.display()));
+        problems.push(format!("{} does not exist any more or is not executable", receipt.program.display()));
     }
-    let read = |path: &Path| file::read(path, scope.owner(), &surroundings.ground(scope, path));
+    let read = |path: &Path| file::read(path, scope.owner(), &environment.ground(scope, path));
     for written in &receipt.files {
-        let shown = written.path.display();
-        match read(&written.path) {
+        let path = written.path.display();
+        match read(&written.path).map(|found| found.text) {
             Err(error) => problems.push(error.to_string()),
-            Ok(found) => match found.text {
-                None => problems.push(format!("{shown} is gone")),
-                Some(text) => match written.put.missing(&text) {
-                    Err(error) => problems.push(format!("{shown}: {error}")),
-                    Ok(missing) => problems.extend(missing.into_iter().map(|what| format!("{shown}: {what}"))),
-                },
+            Ok(None) => problems.push(format!("{path} does not exist any more")),
+            Ok(Some(text)) => match written.put.missing(&text) {
+                Err(error) => problems.push(format!("{path}: {error}")),
+                Ok(missing) => problems.extend(missing.into_iter().map(|what| format!("{path}: {what}"))),
             },
         }
     }
-    let request = Request { scope, program: &receipt.program, surroundings, mirror: &[], trust: true };
-    problems.extend(recipe.switched_off(&request, &|path| std::fs::read_to_string(path).ok()));
+    let request = InstallRequest { scope, program: &receipt.program, environment, denies: &[], trust: true };
+    problems.extend((recipe.switched_off)(&request, &|path| std::fs::read_to_string(path).ok()));
     problems
 }

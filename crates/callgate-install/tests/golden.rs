@@ -5,8 +5,7 @@
 use std::fs;
 use std::path::Path;
 
-use callgate_install::canary::Expected;
-use callgate_install::{HardDeny, Installer, Scope, Surroundings, find};
+use callgate_install::{CanaryExpectation, HardDeny, HostEnvironment, InstallScope, Installer, find};
 
 /// Which file of the home a pair is about.
 fn place(name: &str) -> (&str, &'static str) {
@@ -38,16 +37,16 @@ fn settings_look_as_a_person_would_have_written_them() {
         let settings = root.join(file);
         fs::create_dir_all(settings.parent().expect("a directory")).expect("made");
         fs::copy(&path, &settings).expect("copied");
-        let surroundings = Surroundings::of_home(&root);
-        let mirror =
+        let environment = HostEnvironment::of_home(&root);
+        let denies =
             [HardDeny::Read("~/.netrc"), HardDeny::Write("~/.config/callgate/**"), HardDeny::Run(&["rm", "-rf", "~"])];
         let installer = Installer {
-            surroundings: &surroundings,
+            environment: &environment,
             program: Path::new("/usr/bin/callgate"),
-            scope: Scope::User,
-            mirror: &mirror,
+            scope: InstallScope::User,
+            denies: &denies,
             trust: false,
-            expected: Expected::default(),
+            expected: CanaryExpectation::default(),
         };
         let steps = installer.preview(find(agent).expect("known")).expect(name);
         let step = steps.files.into_iter().find(|step| step.path == settings).expect("the file");

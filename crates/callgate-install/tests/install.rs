@@ -11,17 +11,16 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use callgate_install::canary::Expected;
 use callgate_install::{
-    HARD_DENIES, InstallError, Installer, Receipt, Report, Scope, Sighting, State, Steps, Surroundings, all, find,
-    report,
+    CanaryExpectation, HARD_DENIES, HookState, HostEnvironment, InstallError, InstallReceipt, InstallReport,
+    InstallScope, Installer, Sighting, StatusReport, all, find, report,
 };
 use serde_json::Value;
 
 /// A home, a project and a machine of their own, and a program that answers like a hook.
 struct World {
     _keep: tempfile::TempDir,
-    surroundings: Surroundings,
+    environment: HostEnvironment,
     program: PathBuf,
 }
 
@@ -43,14 +42,14 @@ impl World {
         let keep = tempfile::tempdir().expect("a directory");
         // Blanks and quotes in every path.
         let root = keep.path().canonicalize().expect("a path").join("it's a \"place\" $HOME");
-        let mut surroundings = Surroundings::of_home(&root.join("home"));
-        surroundings.project = root.join("project");
-        surroundings.machine = root.join("machine");
-        for directory in [&surroundings.home, &surroundings.project, &surroundings.machine] {
+        let mut environment = HostEnvironment::of_home(&root.join("home"));
+        environment.project = root.join("project");
+        environment.machine = root.join("machine");
+        for directory in [&environment.home, &environment.project, &environment.machine] {
             fs::create_dir_all(directory).expect("a directory");
         }
         let program = root.join("bin/call gate");
-        let world = World { _keep: keep, surroundings, program };
+        let world = World { _keep: keep, environment, program };
         world.program_says(GOOD);
         world
     }
@@ -63,38 +62,38 @@ impl World {
         fs::rename(&beside, &self.program).expect("moved");
     }
 
-    fn installer(&self, scope: Scope) -> Installer<'_> {
+    fn installer(&self, scope: InstallScope) -> Installer<'_> {
         Installer {
-            surroundings: &self.surroundings,
+            environment: &self.environment,
             program: &self.program,
             scope,
-            mirror: HARD_DENIES,
+            denies: HARD_DENIES,
             trust: true,
-            expected: Expected::default(),
+            expected: CanaryExpectation::default(),
         }
     }
 
-    fn install(&self, agent: &str) -> Result<Steps, InstallError> {
-        self.installer(Scope::User).install(find(agent).expect("known"))
+    fn install(&self, agent: &str) -> Result<InstallReport, InstallError> {
+        self.installer(InstallScope::User).install(find(agent).expect("known"))
     }
 
-    fn uninstall(&self, agent: &str) -> Steps {
-        self.installer(Scope::User).uninstall(find(agent).expect("known")).expect("uninstalled")
+    fn uninstall(&self, agent: &str) -> InstallReport {
+        self.installer(InstallScope::User).uninstall(find(agent).expect("known")).expect("uninstalled")
     }
 
-    fn status(&self, agent: &str) -> Report {
-        report(find(agent).expect("known"), &self.surroundings).remove(0)
+    fn status(&self, agent: &str) -> StatusReport {
+        report(find(agent).expect("known"), &self.environment).remove(0)
     }
 
     fn write(&self, name: &str, text: &str) -> PathBuf {
-        let path = self.surroundings.home.join(name);
+        let path = self.environment.home.join(name);
         fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
         fs::write(&path, text).expect("written");
         path
     }
 
     fn read(&self, name: &str) -> String {
-        fs::read_to_string(self.surroundings.home.join(name)).expect(name)
+        fs::read_to_string(self.environment.home.join(name)).expect(name)
     }
 }
 
@@ -122,28 +121,28 @@ const COMMENTED: &str = "{\r\n\t// mine\r\n\t\"model\": \"x\", /* why */\r\n\t\"
 #[test]
 fn every_agent_in_every_scope_is_installed_once_and_leaves_nothing_behind() {
     for recipe in all() {
-        for scope in [Scope::User, Scope::Project, Scope::Managed] {
+        for scope in InstallScope::ALL {
             let world = World::new();
             let installer = world.installer(scope);
-            if scope == Scope::Managed && !rustix::process::geteuid().is_root() {
+            if scope == InstallScope::Managed && !rustix::process::geteuid().is_root() {
                 continue;
             }
-            let before = files(&world.surroundings.home);
+            let before = files(&world.environment.home);
             let steps = match installer.install(*recipe) {
-                Err(InstallError::NoPlace { .. }) => continue,
+                Err(InstallError::UnsupportedScope { .. }) => continue,
                 other => other.unwrap_or_else(|error| panic!("{} {scope:?}: {error}", recipe.name())),
             };
             assert!(steps.changes() && steps.shown.len() == 3, "{}", recipe.name());
-            let installed = files(&world.surroundings.home);
+            let installed = files(&world.environment.home);
             let again = installer.install(*recipe).expect("again");
             assert!(!again.changes(), "{} {scope:?}", recipe.name());
             let settings = |files: &[(PathBuf, Vec<u8>, u32)]| -> Vec<_> {
-                files.iter().filter(|(path, ..)| !path.starts_with(world.surroundings.own_data())).cloned().collect()
+                files.iter().filter(|(path, ..)| !path.starts_with(world.environment.own_data())).cloned().collect()
             };
-            assert_eq!(settings(&files(&world.surroundings.home)), settings(&installed));
+            assert_eq!(settings(&files(&world.environment.home)), settings(&installed));
             installer.uninstall(*recipe).expect("uninstalled");
-            assert_eq!(files(&world.surroundings.home), before, "{} {scope:?}", recipe.name());
-            assert!(files(&world.surroundings.project).is_empty() && files(&world.surroundings.machine).is_empty());
+            assert_eq!(files(&world.environment.home), before, "{} {scope:?}", recipe.name());
+            assert!(files(&world.environment.project).is_empty() && files(&world.environment.machine).is_empty());
         }
     }
 }
@@ -267,10 +266,10 @@ fn broken_settings_are_refused_with_the_place_and_nothing_changes() {
     for text in ["{\n  \"a\": ,\n}", "{\n  \"hooks\": \"none\"\n}", "{\"hooks\": {\"PreToolUse\": {}}}"] {
         let world = World::new();
         world.write(".claude/settings.json", text);
-        let before = files(&world.surroundings.home);
+        let before = files(&world.environment.home);
         let error = world.install("claude").expect_err(text).to_string();
         assert!(error.contains("settings.json: line "), "{error}");
-        assert_eq!(files(&world.surroundings.home), before);
+        assert_eq!(files(&world.environment.home), before);
     }
 }
 
@@ -280,11 +279,11 @@ fn a_hook_that_does_not_work_is_taken_back() {
         let world = World::new();
         world.write(".claude/settings.json", COMMENTED);
         world.program_says(script);
-        let before = files(&world.surroundings.home);
+        let before = files(&world.environment.home);
         for recipe in all() {
-            let error = world.installer(Scope::User).install(*recipe).expect_err(recipe.name());
-            assert!(error.to_string().contains("put back"), "{error}");
-            assert_eq!(files(&world.surroundings.home), before, "{}", recipe.name());
+            let error = world.installer(InstallScope::User).install(*recipe).expect_err(recipe.name());
+            assert!(error.to_string().contains("reverted"), "{error}");
+            assert_eq!(files(&world.environment.home), before, "{}", recipe.name());
         }
     }
 }
@@ -294,13 +293,13 @@ fn a_failed_update_leaves_what_was_installed() {
     let world = World::new();
     world.write(".claude/settings.json", "{}");
     world.install("claude").expect("installed");
-    let before = files(&world.surroundings.home);
+    let before = files(&world.environment.home);
     let other = world.program.with_file_name("other");
     fs::write(&other, "#!/bin/sh\nexit 0\n").expect("written");
     fs::set_permissions(&other, fs::Permissions::from_mode(0o755)).expect("mode");
-    let installer = Installer { program: &other, ..world.installer(Scope::User) };
+    let installer = Installer { program: &other, ..world.installer(InstallScope::User) };
     assert!(installer.install(find("claude").expect("known")).is_err());
-    assert_eq!(files(&world.surroundings.home), before);
+    assert_eq!(files(&world.environment.home), before);
 }
 
 #[test]
@@ -310,7 +309,7 @@ fn a_new_place_of_the_program_replaces_the_old_hooks() {
     world.install("claude").expect("installed");
     let other = world.program.with_file_name("other");
     fs::copy(&world.program, &other).expect("copied");
-    let installer = Installer { program: &other, ..world.installer(Scope::User) };
+    let installer = Installer { program: &other, ..world.installer(InstallScope::User) };
     assert!(installer.install(find("claude").expect("known")).expect("installed").changes());
     let text = world.read(".claude/settings.json");
     assert!(text.contains("/other\"") && !text.contains("call gate"));
@@ -327,11 +326,11 @@ fn codex_is_told_that_its_user_trusts_the_hook_only_when_asked() {
         ".codex/hooks.json",
         "{\"hooks\":{\"PreToolUse\":[{\"hooks\":[{\"type\":\"command\",\"command\":\"mine\"}]}]}}",
     );
-    let without = Installer { trust: false, ..world.installer(Scope::User) };
+    let without = Installer { trust: false, ..world.installer(InstallScope::User) };
     let steps = without.install(find("codex").expect("known")).expect("installed");
     assert!(steps.advice.iter().any(|advice| advice.contains("/hooks")));
     assert_eq!(world.read(".codex/config.toml"), configuration);
-    assert_eq!(world.status("codex").state, State::Altered);
+    assert_eq!(world.status("codex").state, HookState::Altered);
     assert!(world.status("codex").problems[0].contains("not trusted"));
 
     world.install("codex").expect("installed");
@@ -340,7 +339,7 @@ fn codex_is_told_that_its_user_trusts_the_hook_only_when_asked() {
     // Another hook is there before ours.
     assert!(text.contains("hooks.json:pre_tool_use:1:0\"]"), "{text}");
     assert!(text.contains("hooks.json:session_start:0:0\"]"), "{text}");
-    assert_eq!(world.status("codex").state, State::Proven);
+    assert_eq!(world.status("codex").state, HookState::Proven);
     // Trust once given is kept.
     assert!(!without.install(find("codex").expect("known")).expect("again").changes());
 
@@ -351,30 +350,30 @@ fn codex_is_told_that_its_user_trusts_the_hook_only_when_asked() {
     assert!(world.status("codex").problems[0].contains("features.hooks"));
     world.uninstall("codex");
     assert_eq!(world.read(".codex/config.toml"), format!("{configuration}\n[features]\nhooks = false\n"));
-    assert!(!world.surroundings.home.join(".codex/rules").exists());
+    assert!(!world.environment.home.join(".codex/rules").exists());
 }
 
 #[test]
 fn status_tells_installed_active_skipped_and_altered_apart() {
     let world = World::new();
-    assert_eq!(world.status("claude").state, State::NotFound);
+    assert_eq!(world.status("claude").state, HookState::NotFound);
     world.write(".claude/settings.json", "{}");
-    assert_eq!(world.status("claude").state, State::NotInstalled);
+    assert_eq!(world.status("claude").state, HookState::NotInstalled);
     world.install("claude").expect("installed");
-    assert_eq!(world.status("claude").state, State::Proven);
-    Sighting::note(&world.surroundings, "claude", "session-1").expect("noted");
-    assert_eq!(world.status("claude").state, State::Active);
+    assert_eq!(world.status("claude").state, HookState::Proven);
+    Sighting::record(&world.environment, "claude", "session-1").expect("noted");
+    assert_eq!(world.status("claude").state, HookState::Active);
 
     // Used an hour later, without a word.
     let session = world.write(".claude/projects/p/session.jsonl", "{}");
-    assert_eq!(world.status("claude").state, State::Active);
+    assert_eq!(world.status("claude").state, HookState::Active);
     let later = std::time::SystemTime::now() + std::time::Duration::from_secs(3600);
     fs::File::options().append(true).open(session).expect("there").set_modified(later).expect("set");
-    assert_eq!(world.status("claude").state, State::Skipped);
+    assert_eq!(world.status("claude").state, HookState::Skipped);
 
     let text = world.read(".claude/settings.json");
     world.write(".claude/settings.json", &text.replace("\"hooks\": {", "\"disableAllHooks\": true,\n  \"hooks\": {"));
-    assert_eq!(world.status("claude").state, State::Altered);
+    assert_eq!(world.status("claude").state, HookState::Altered);
     assert!(world.status("claude").problems[0].contains("disableAllHooks"));
     world.write(".claude/settings.json", &text.replace("\"block\"", "\"continue\""));
     assert!(
@@ -384,7 +383,7 @@ fn status_tells_installed_active_skipped_and_altered_apart() {
     );
     world.write(".claude/settings.json", &text);
     fs::remove_file(&world.program).expect("removed");
-    assert!(world.status("claude").problems[0].contains("not there any more"));
+    assert!(world.status("claude").problems[0].contains("does not exist any more"));
 }
 
 #[test]
@@ -394,7 +393,7 @@ fn gemini_hooks_that_are_switched_off_are_seen() {
     world.install("gemini").expect("installed");
     let text = world.read(".gemini/settings.json");
     assert!(text.contains("\"timeout\": 600000"), "milliseconds: {text}");
-    assert_eq!(world.status("gemini").state, State::Proven);
+    assert_eq!(world.status("gemini").state, HookState::Proven);
     world
         .write(".gemini/settings.json", &text.replace("\"theme\"", "\"hooksConfig\": {\"enabled\": false}, \"theme\""));
     assert!(world.status("gemini").problems[0].contains("hooksConfig.enabled"));
@@ -431,9 +430,9 @@ fn files_that_are_somebody_elses_are_not_touched() {
     world.write(".config/opencode/plugin/callgate.js", "// my own plugin\n");
     assert!(world.install("opencode").expect_err("foreign").to_string().contains("not written by callgate"));
     let real = world.write("dotfiles/settings.json", "{}");
-    fs::create_dir_all(world.surroundings.home.join(".claude")).expect("made");
-    std::os::unix::fs::symlink(&real, world.surroundings.home.join(".claude/settings.json")).expect("a link");
-    assert!(world.install("claude").expect_err("a link").to_string().contains("is a link to"));
+    fs::create_dir_all(world.environment.home.join(".claude")).expect("made");
+    std::os::unix::fs::symlink(&real, world.environment.home.join(".claude/settings.json")).expect("a link");
+    assert!(world.install("claude").expect_err("a link").to_string().contains("is a symlink to"));
     assert_eq!(fs::read_to_string(real).expect("there"), "{}");
 }
 
@@ -442,7 +441,7 @@ fn without_a_receipt_only_what_is_surely_ours_goes() {
     let world = World::new();
     world.write(".claude/settings.json", "{}");
     world.install("claude").expect("installed");
-    fs::remove_file(Receipt::path(&world.surroundings, "claude", Scope::User)).expect("removed");
+    fs::remove_file(InstallReceipt::path(&world.environment, "claude", InstallScope::User)).expect("removed");
     world.uninstall("claude");
     let left = world.read(".claude/settings.json");
     assert!(!left.contains("call gate") && left.contains("Read(~/.gnupg/**)"), "{left}");
@@ -452,6 +451,6 @@ fn without_a_receipt_only_what_is_surely_ours_goes() {
 fn receipts_are_private() {
     let world = World::new();
     world.install("claude").expect("installed");
-    let receipt = Receipt::path(&world.surroundings, "claude", Scope::User);
+    let receipt = InstallReceipt::path(&world.environment, "claude", InstallScope::User);
     assert_eq!(fs::metadata(receipt).expect("there").mode() & 0o777, 0o600);
 }

@@ -7,8 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 
-use callgate_install::canary::Expected;
-use callgate_install::{Installer, Scope, Surroundings, find};
+use callgate_install::{CanaryExpectation, HostEnvironment, InstallScope, Installer, find};
 
 /// Hands one call to the plugin, and prints what came of it.
 const DRIVER: &str = r#"
@@ -34,14 +33,14 @@ fn with_program(directory: &Path, script: Option<&str>) -> String {
     } else {
         drop(fs::remove_file(&program));
     }
-    let surroundings = Surroundings::of_home(&home);
+    let environment = HostEnvironment::of_home(&home);
     let installer = Installer {
-        surroundings: &surroundings,
+        environment: &environment,
         program: &program,
-        scope: Scope::User,
-        mirror: &[],
+        scope: InstallScope::User,
+        denies: &[],
         trust: false,
-        expected: Expected::default(),
+        expected: CanaryExpectation::default(),
     };
     let steps = installer.preview(find("opencode").expect("known")).expect("a plan");
     let plugin = steps.files.into_iter().find_map(|step| step.after).expect("the plugin");

@@ -6,29 +6,25 @@ use std::path::{Path, PathBuf};
 
 use callgate::policy::{Decision, Policy};
 use callgate::{Call, Gate};
-use callgate_install::{HARD_DENIES, Receipt, Request, Scope, Surroundings, all};
+use callgate_install::{HostEnvironment, InstallReceipt, InstallScope, all};
 use serde_json::json;
 
 /// Every file that is written for any agent in any scope, with its backup, and what callgate keeps itself.
-fn written(surroundings: &Surroundings) -> Vec<PathBuf> {
+fn written(environment: &HostEnvironment) -> Vec<PathBuf> {
     let mut paths = vec![
-        surroundings.own_data().join("trusted"),
-        surroundings.own_state().join("audit/000001.jsonl"),
-        surroundings.own_state().join("receipts/claude.json"),
-        surroundings.configuration.join("callgate/callgate.yaml"),
+        environment.own_data().join("trusted"),
+        environment.own_state().join("audit/000001.jsonl"),
+        environment.own_state().join("receipts/claude.json"),
+        environment.configuration.join("callgate/callgate.yaml"),
     ];
     for recipe in all() {
-        for scope in [Scope::User, Scope::Project, Scope::Managed] {
-            let program = Path::new("/usr/bin/callgate");
-            let request = Request { scope, program, surroundings, mirror: HARD_DENIES, trust: true };
-            let Some(plan) = recipe.plan(&request) else { continue };
-            let afterwards = recipe.afterwards(&request, &|_| Some(String::new()));
-            for change in plan.changes.into_iter().chain(afterwards) {
-                let mut backup = change.path.clone().into_os_string();
+        for scope in InstallScope::ALL {
+            for path in recipe.files(scope, environment) {
+                let mut backup = path.clone().into_os_string();
                 backup.push(".callgate-backup");
-                paths.extend([change.path, backup.into()]);
+                paths.extend([path, backup.into()]);
             }
-            paths.push(Receipt::path(surroundings, recipe.name(), scope));
+            paths.push(InstallReceipt::path(environment, recipe.name(), scope));
         }
     }
     paths
@@ -36,18 +32,18 @@ fn written(surroundings: &Surroundings) -> Vec<PathBuf> {
 
 #[test]
 fn no_agent_writes_or_removes_what_was_installed() {
-    let mut surroundings = Surroundings::of_home(Path::new("/home/me"));
-    surroundings.project = "/home/me/project".into();
+    let mut environment = HostEnvironment::of_home(Path::new("/home/me"));
+    environment.project = "/home/me/project".into();
     for name in ["strict", "standard", "permissive", "unattended"] {
         let gate = Gate::builder().policy(Policy::bundled(name).expect("bundled")).build();
         let decision = |call: Call| {
-            let call = call.directory(&surroundings.project).workspace(&surroundings.project);
+            let call = call.directory(&environment.project).workspace(&environment.project);
             gate.explain(&call).map_or(Decision::Deny, |explanation| explanation.ruling().decision)
         };
-        for path in written(&surroundings) {
+        for path in written(&environment) {
             // A project's own settings for OpenCode hold more than what callgate puts in: a person is asked there, unless
             // everything in the project is the agent's.
-            let wanted: &[Decision] = if path == surroundings.project.join("opencode.json") {
+            let wanted: &[Decision] = if path == environment.project.join("opencode.json") {
                 if name == "permissive" { continue } else { &[Decision::Ask, Decision::Deny] }
             } else {
                 &[Decision::Deny]

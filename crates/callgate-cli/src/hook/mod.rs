@@ -18,7 +18,7 @@ use std::process::ExitCode;
 
 use callgate::json;
 use callgate_hooks::{HookAnswer, HookDetails, HookInput, HookOutput, HookRequest};
-use callgate_install::{Sighting, Surroundings};
+use callgate_install::{HostEnvironment, Sighting};
 
 use arguments::HookArguments;
 use deadline::Deadline;
@@ -135,7 +135,7 @@ fn react(
 
 /// Leaves a trace by which `callgate status` knows that the agent really calls its hook.
 fn seen(arguments: &HookArguments, incoming: &HookRequest) {
-    if let (Some(surroundings), Some(session)) = (Surroundings::of_process(), &incoming.origin.session) {
-        let _ = Sighting::note(&surroundings, arguments.agent.name(), session);
+    if let (Some(environment), Some(session)) = (HostEnvironment::of_process(), &incoming.origin.session) {
+        let _ = Sighting::record(&environment, arguments.agent.name(), session);
     }
 }

@@ -5,16 +5,23 @@ mod model;
 use std::path::{Path, PathBuf};
 
 use callgate::policy::Decision;
+use callgate_install::{HostEnvironment, SettingsNode};
 
-use super::command::TextPattern;
-use super::draft::{Draft, Key, Outcome, Rule};
-use super::path::{self, PathPattern};
-use super::probe::{self, Probe, ToolNames};
-use super::source::Node;
-use super::{Around, ImportError, Layer, Reading, Source, families};
+use crate::command::TextPattern;
+use crate::draft::{Draft, Key, Rule, Translation};
+use crate::error::ImportError;
+use crate::families;
+use crate::path::{self, PathPattern};
+use crate::probe::{self, Probe, ToolNames};
+use crate::proof::Reading;
+use crate::settings_file::{SettingsFile, SettingsLayer};
+use crate::translate::{
+    ANYTHING, HARMLESS_TOOL, NO_ASSIGNMENTS, NOTHING_WHOLESALE, PROJECT_FILES, permit_command, permit_every_command,
+    restrict_command, restrict_host, text_list,
+};
 use model::ClaudeModel;
 
-pub(super) const TOOLS: ToolNames = ToolNames {
+pub(crate) const TOOLS: ToolNames = ToolNames {
     shell: ("Bash", "command"),
     read: Some(("Read", "file_path")),
     write: Some(("Write", "file_path")),
@@ -25,28 +32,13 @@ pub(super) const TOOLS: ToolNames = ToolNames {
     web_search: Some(("WebSearch", "query")),
 };
 
-/// Everything a server's tool may do.
-pub(super) const ANYTHING: &[&str] = &["list", "read", "write", "delete", "run", "connect", "send", "opaque"];
-/// What cannot be done without leaving traces.
+/// The effects of tools that change something or that callgate cannot analyze.
 const CHANGES: &[&str] = &["write", "delete", "connect", "send", "privilege", "opaque"];
-/// Tools whose calls do nothing that callgate would ask about.
-const HARMLESS: &[&str] = &[
-    "Task",
-    "Agent",
-    "TodoWrite",
-    "TodoRead",
-    "Skill",
-    "ExitPlanMode",
-    "AskUserQuestion",
-    "BashOutput",
-    "KillShell",
-    "ToolSearch",
-];
+/// Tools that callgate does not ask about.
+const HARMLESS: &str =
+    "Task Agent TodoWrite TodoRead Skill ExitPlanMode AskUserQuestion BashOutput KillShell ToolSearch";
 
-/// Agents compare the text of a command, in which a variable in front hides what runs. Where the rest is denied, that stays so.
-pub(super) const NO_ASSIGNMENTS: &str = r"!input.command.matches('(^|[;&|({\\n]) *[A-Za-z_][A-Za-z0-9_]*=')";
-
-/// What a rule is about, beside its tool.
+/// The specifier of a rule, after its tool.
 #[derive(Debug, Clone)]
 enum Spec {
     /// Every call of the tool.
@@ -54,13 +46,13 @@ enum Spec {
     Command(TextPattern),
     Path(PathPattern),
     Domain(String),
-    /// A server's tools: the server, and a glob on its tools.
+    /// The tools of a server: the server, and a glob on its tools.
     Served(String, String),
-    /// Something that callgate has no word for.
+    /// A specifier that callgate cannot express.
     Other(String),
 }
 
-/// One rule as it was written.
+/// One rule.
 #[derive(Debug, Clone)]
 struct Permission {
     tool: String,
@@ -68,18 +60,18 @@ struct Permission {
     origin: String,
 }
 
-/// Which tools a path rule is about.
+/// The access that a path rule is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Access {
     Read,
     Edit,
-    /// Written for a tool whose path rules Claude Code never matches.
+    /// The rule is for a tool whose paths Claude Code never matches.
     Unmatched(&'static [&'static str]),
 }
 
 impl Permission {
-    fn parse(text: &str, source: &Source, around: &Around) -> Self {
-        let origin = source.origin(text);
+    fn parse(text: &str, file: &SettingsFile, environment: &HostEnvironment) -> Self {
+        let origin = file.origin(text);
         let trimmed = text.trim();
         let (tool, inside) = match trimmed.strip_suffix(')').and_then(|front| front.split_once('(')) {
             Some((tool, inside)) => (tool, Some(inside)),
@@ -94,7 +86,7 @@ impl Permission {
                 _ => Spec::Other(inside.to_owned()),
             },
             (tool, Some(path)) if access(tool).is_some() => {
-                match PathPattern::gitignore(path, &settings_root(source, around), around) {
+                match PathPattern::gitignore(path, &settings_root(file, environment), environment) {
                     Ok(pattern) => Spec::Path(pattern),
                     Err(_) => Spec::Other(path.to_owned()),
                 }
@@ -125,7 +117,7 @@ fn served(name: &str) -> Spec {
     Spec::Served(server.to_owned(), tool.to_owned())
 }
 
-/// `git:*` and `git *` are fronts, other stars stand for anything, the rest is exact.
+/// Parses a pattern: `git:*` and `git *` are prefixes, other stars stand for any text, anything else is exact.
 fn command_pattern(text: &str) -> TextPattern {
     if let Some(front) = text.strip_suffix(":*") {
         return TextPattern::prefix(front);
@@ -143,173 +135,142 @@ fn is_domain(domain: &str) -> bool {
     !body.is_empty() && body.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_'))
 }
 
-/// What `/path` is relative to.
-fn settings_root(source: &Source, around: &Around) -> PathBuf {
-    match source.layer {
-        Layer::Project | Layer::Local => {
-            let directory = source.directory();
+/// The directory that `/path` is relative to.
+fn settings_root(file: &SettingsFile, environment: &HostEnvironment) -> PathBuf {
+    match file.layer {
+        SettingsLayer::Project | SettingsLayer::Local => {
+            let directory = file.directory();
             match directory.parent() {
                 Some(root) if directory.ends_with(".claude") && root.is_absolute() => root.to_owned(),
-                _ => around.project.clone(),
+                _ => environment.project.clone(),
             }
         }
-        Layer::User | Layer::Managed => source.directory(),
+        SettingsLayer::User | SettingsLayer::Managed => file.directory(),
     }
 }
 
-pub(super) fn read(sources: &[Source], around: &Around) -> Result<Reading, ImportError> {
+pub(crate) fn read(files: &[SettingsFile], environment: &HostEnvironment) -> Result<Reading, ImportError> {
     let mut draft = Draft::default();
     let (mut deny, mut ask, mut allow) = (Vec::new(), Vec::new(), Vec::new());
-    let mut mode: Option<(Layer, String, String)> = None;
+    let mut mode: Option<(SettingsLayer, String, String)> = None;
     let mut directories = Vec::new();
     let mut managed_only = false;
     let mut settings = Vec::new();
-    for source in sources {
-        let node = source.json()?;
-        managed_only |= source.layer == Layer::Managed
-            && node.get("allowManagedPermissionRulesOnly").and_then(Node::flag).unwrap_or(false);
-        settings.push((source, node));
+    for file in files {
+        let node = file.json()?;
+        managed_only |= file.layer == SettingsLayer::Managed
+            && node.get("allowManagedPermissionRulesOnly").and_then(SettingsNode::flag).unwrap_or(false);
+        settings.push((file, node));
     }
-    for (source, node) in &settings {
+    for (file, node) in &settings {
         let Some(permissions) = node.get("permissions") else { continue };
-        if !matches!(permissions, Node::Table(_)) {
-            return Err(source.unusable("`permissions` is no object"));
+        if !matches!(permissions, SettingsNode::Table(_)) {
+            return Err(file.unusable("`permissions` is not an object"));
         }
         for (key, list) in [("deny", &mut deny), ("ask", &mut ask), ("allow", &mut allow)] {
-            for text in texts(permissions, key, source)? {
-                let permission = Permission::parse(text, source, around);
-                if key == "allow" && managed_only && source.layer != Layer::Managed {
-                    draft.note(&permission.origin, Outcome::LeftOut, "the managed settings take only their own rules");
+            for text in text_list(node, &["permissions", key], file)? {
+                let permission = Permission::parse(text, file, environment);
+                if key == "allow" && managed_only && file.layer != SettingsLayer::Managed {
+                    draft.left_out(&permission.origin, "the managed settings allow only their own rules");
                     continue;
                 }
                 list.push(permission);
             }
         }
-        for text in texts(permissions, "additionalDirectories", source)? {
-            directories.push((text.to_owned(), source.origin(&format!("additionalDirectories {text}"))));
+        for text in text_list(node, &["permissions", "additionalDirectories"], file)? {
+            directories.push((text.to_owned(), file.origin(&format!("additionalDirectories {text}"))));
         }
-        if let Some(text) = permissions.get("defaultMode").and_then(Node::text)
-            && mode.as_ref().is_none_or(|(layer, ..)| source.layer >= *layer)
+        if let Some(text) = permissions.get("defaultMode").and_then(SettingsNode::text)
+            && mode.as_ref().is_none_or(|(layer, ..)| file.layer >= *layer)
         {
-            mode = Some((source.layer, text.to_owned(), source.origin(&format!("defaultMode {text}"))));
+            mode = Some((file.layer, text.to_owned(), file.origin(&format!("defaultMode {text}"))));
         }
     }
     let rules = deny.len().saturating_add(ask.len()).saturating_add(allow.len()).saturating_add(directories.len());
     for (list, decision) in [(&deny, Decision::Deny), (&ask, Decision::Ask)] {
         for permission in list {
-            restrict(&mut draft, permission, decision, around);
+            restrict(&mut draft, permission, decision, environment);
         }
     }
     for permission in &allow {
-        permit(&mut draft, permission, around);
+        permit(&mut draft, permission, environment);
     }
     for (directory, origin) in &directories {
-        draft.root(expanded(directory, around), origin);
+        draft.root(expanded(directory, environment), origin);
     }
     draft.strictest_first();
     let mode = mode.map(|(_, mode, origin)| (mode, origin));
     if let Some((mode, origin)) = &mode {
         default_mode(&mut draft, mode, origin);
     }
-    let probes = [&deny, &ask, &allow].into_iter().flatten().flat_map(|rule| probes(rule, around)).collect();
+    let probes = [&deny, &ask, &allow].into_iter().flatten().flat_map(|rule| probes(rule, environment)).collect();
     let model = ClaudeModel {
         deny,
         ask,
         allow,
         mode: mode.map(|(mode, _)| mode).unwrap_or_default(),
-        directories: directories.iter().map(|(directory, _)| PathBuf::from(expanded(directory, around))).collect(),
-        around: around.clone(),
+        directories: directories.iter().map(|(directory, _)| PathBuf::from(expanded(directory, environment))).collect(),
+        environment: environment.clone(),
     };
     Ok(Reading { draft, rules, model: Box::new(model), probes, tools: &TOOLS })
 }
 
-/// A list of texts; a list that is none may have denied something.
-fn texts<'a>(permissions: &'a Node, key: &str, source: &Source) -> Result<Vec<&'a str>, ImportError> {
-    match permissions.get(key) {
-        None | Some(Node::Nothing) => Ok(Vec::new()),
-        Some(Node::List(items)) => items
-            .iter()
-            .map(Node::text)
-            .collect::<Option<_>>()
-            .ok_or_else(|| source.unusable(format!("`permissions.{key}` has something that is no text"))),
-        Some(_) => Err(source.unusable(format!("`permissions.{key}` is no list"))),
-    }
-}
-
-/// A directory as it was written, absolute.
-fn expanded(directory: &str, around: &Around) -> String {
+/// The absolute path of a directory.
+fn expanded(directory: &str, environment: &HostEnvironment) -> String {
     match directory.strip_prefix("~/") {
-        Some(rest) => around.home.join(rest).display().to_string(),
-        None => path::fold(&around.project.join(directory)).display().to_string(),
+        Some(rest) => environment.home.join(rest).display().to_string(),
+        None => path::fold(&environment.project.join(directory)).display().to_string(),
     }
 }
 
-/// A rule that denies or asks. It is never dropped.
-fn restrict(draft: &mut Draft, permission: &Permission, decision: Decision, around: &Around) {
+/// Translates a rule that denies or asks. It is never dropped.
+fn restrict(draft: &mut Draft, permission: &Permission, decision: Decision, environment: &HostEnvironment) {
     let origin = permission.origin.as_str();
     match &permission.spec {
         Spec::Whole => {
             let tools = match permission.tool.as_str() {
-                // Rules for these hold for every tool that does the like.
-                "Edit" => families::EDIT.iter().map(|&tool| tool.to_owned()).collect(),
-                "Read" => families::READ.iter().chain(families::SEARCH).map(|&tool| tool.to_owned()).collect(),
+                // Rules for these apply to all similar tools.
+                "Edit" => families::names(families::EDIT),
+                "Read" => [families::names(families::READ), families::names(families::SEARCH)].concat(),
                 tool => families::of(tool),
             };
             draft.push(Rule::new(decision, Key::Tools, tools, origin));
         }
-        Spec::Command(pattern) => restrict_command(draft, pattern, decision, origin, None),
+        Spec::Command(pattern) => {
+            restrict_command(draft, pattern, decision, origin, None).into_iter().for_each(|rule| draft.push(rule));
+        }
         Spec::Path(pattern) => {
             let effects: &'static [&'static str] = match access(&permission.tool) {
                 Some(Access::Edit) => &["write", "delete"],
                 Some(Access::Unmatched(effects)) => {
-                    draft.note(
+                    draft.broader(
                         origin,
-                        Outcome::Broader,
-                        "Claude Code never matches paths of this tool; here it holds for every way to the path",
+                        "Claude Code never matches paths of this tool; callgate matches the path for every tool",
                     );
                     effects
                 }
                 _ => &["list", "read"],
             };
-            restrict_paths(draft, pattern, decision, effects, origin, around);
+            restrict_paths(draft, pattern, decision, effects, origin, environment);
         }
         Spec::Domain(domain) => {
-            let bare = domain.strip_prefix("*.").unwrap_or(domain);
-            let hosts = [bare.to_owned(), format!("*.{bare}")];
-            draft.push(Rule::new(decision, Key::Hosts, hosts, origin).effects(&["connect", "send"]));
+            draft.push(restrict_host(decision, domain.strip_prefix("*.").unwrap_or(domain), origin));
         }
         Spec::Served(server, tool) => {
             draft.push(Rule::new(decision, Key::Tools, [format!("{server}/{tool}")], origin));
         }
         Spec::Other(what) => {
             if access(&permission.tool).is_some() {
-                draft.note(origin, Outcome::WithoutEffect, "the pattern matches nothing in Claude Code");
+                draft.note(origin, Translation::WithoutEffect, "the pattern matches nothing in Claude Code");
                 return;
             }
-            draft.note(
+            draft.broader(
                 origin,
-                Outcome::Broader,
-                format!("`{what}` cannot be told apart here; every call of {} is asked about", permission.tool),
+                format!("callgate cannot express `{what}`; it asks about every call of {}", permission.tool),
             );
             draft.push(Rule::new(Decision::Ask, Key::Tools, families::of(&permission.tool), origin));
         }
     }
-}
-
-/// A pattern on commands that denies or asks.
-pub(super) fn restrict_command(
-    draft: &mut Draft,
-    pattern: &TextPattern,
-    decision: Decision,
-    origin: &str,
-    reason: Option<String>,
-) {
-    let restricting = pattern.restricting();
-    if restricting.commands.is_empty() {
-        draft.note(origin, Outcome::Broader, "found anywhere in the text of a command where one could start");
-    }
-    draft.push(Rule::new(decision, Key::Commands, restricting.commands, origin).reason(reason.clone()));
-    draft.push(Rule::new(decision, Key::CommandPatterns, restricting.patterns, origin).reason(reason));
 }
 
 fn restrict_paths(
@@ -318,135 +279,109 @@ fn restrict_paths(
     decision: Decision,
     effects: &'static [&'static str],
     origin: &str,
-    around: &Around,
+    environment: &HostEnvironment,
 ) {
-    let paths = pattern.restricting(around);
+    let paths = pattern.restricting(environment);
     let trees = if paths.trees.is_empty() { paths.exact.clone() } else { paths.trees };
-    // Names in a tree may be seen.
+    // Listing the names in a tree is not restricted.
     let below: &'static [&'static str] = if effects.contains(&"write") { effects } else { &["read"] };
-    let rule = |globs, effects| Rule::new(decision, Key::Paths, globs, origin).effects(effects).marks(&["!own_files"]);
+    let rule = |globs, effects| Rule::new(decision, Key::Paths, globs, origin).effects(effects).except_own_files();
     draft.push(rule(paths.exact, effects).recursive(false));
     draft.push(rule(trees, below).recursive(true));
 }
 
-/// A rule that allows. What cannot be expressed is left out, and asked about.
-fn permit(draft: &mut Draft, permission: &Permission, around: &Around) {
+/// Translates a rule that allows. A rule that cannot be expressed is left out, so that callgate asks.
+fn permit(draft: &mut Draft, permission: &Permission, environment: &HostEnvironment) {
     let origin = permission.origin.as_str();
     let tool = permission.tool.as_str();
     match &permission.spec {
         Spec::Whole => match tool {
-            "Bash" => {
-                draft.note(origin, Outcome::Narrower, "every command is allowed, but callgate's own denies stay, and so do questions about redirections and changed environments");
-                draft.push(Rule::new(Decision::Allow, Key::Commands, ["**"], origin));
-            }
+            "Bash" => permit_every_command(draft, origin),
             "WebFetch" => {
                 draft.push(Rule::new(Decision::Allow, Key::Tools, ["WebFetch"], origin).effects(&["connect"]));
             }
-            "WebSearch" => draft.note(origin, Outcome::Covered, "standard is silent about searches"),
+            "WebSearch" => draft.covered(origin, "standard allows searches"),
             _ if access(tool).is_some() => {
-                draft.note(origin, Outcome::Covered, "standard lets the project be read and edited, except credentials and what runs later; elsewhere it asks");
+                draft.covered(origin, PROJECT_FILES);
             }
-            _ if HARMLESS.contains(&tool) => {
-                draft.note(origin, Outcome::Covered, "this does nothing that callgate asks about")
-            }
-            _ if tool.contains('*') => draft.note(origin, Outcome::LeftOut, "a pattern on tools of unknown servers"),
+            _ if families::contains(HARMLESS, tool) => draft.covered(origin, HARMLESS_TOOL),
+            _ if tool.contains('*') => draft.left_out(origin, "it is a pattern on tools of unknown servers"),
             _ => draft.push(Rule::new(Decision::Allow, Key::Tools, [tool], origin)),
         },
-        Spec::Command(pattern) => match pattern.permitting() {
-            Ok(command) => draft.push(Rule::new(Decision::Allow, Key::Commands, [command], origin)),
-            Err(why) => draft.note(origin, Outcome::LeftOut, why),
-        },
-        Spec::Path(pattern) => permit_path(draft, tool, pattern, origin, around),
+        Spec::Command(pattern) => permit_command(draft, pattern, None, origin),
+        Spec::Path(pattern) => permit_path(draft, tool, pattern, origin, environment),
         Spec::Domain(domain) => {
             let rule = Rule::new(Decision::Allow, Key::Hosts, [domain.as_str()], origin);
-            draft.push(rule.tools(&["WebFetch"]).effects(&["connect"]));
+            draft.push(rule.tools("WebFetch").effects(&["connect"]));
         }
         Spec::Served(server, _) if server.contains('*') => {
-            draft.note(origin, Outcome::LeftOut, "a pattern on tools of unknown servers");
+            draft.left_out(origin, "it is a pattern on tools of unknown servers");
         }
         Spec::Served(server, tool) => {
             draft.push(Rule::new(Decision::Allow, Key::Tools, [format!("{server}/{tool}")], origin).effects(ANYTHING));
         }
-        Spec::Other(what) => draft.note(origin, Outcome::LeftOut, format!("`{what}` cannot be told apart here")),
+        Spec::Other(what) => draft.left_out(origin, format!("callgate cannot express `{what}`")),
     }
 }
 
-fn permit_path(draft: &mut Draft, tool: &str, pattern: &PathPattern, origin: &str, around: &Around) {
-    match (access(tool), pattern.directory(around)) {
+fn permit_path(draft: &mut Draft, tool: &str, pattern: &PathPattern, origin: &str, environment: &HostEnvironment) {
+    match (access(tool), pattern.directory(environment)) {
         (Some(Access::Unmatched(_)) | None, _) => {
-            draft.note(origin, Outcome::WithoutEffect, "Claude Code never matches paths of this tool");
+            draft.note(origin, Translation::WithoutEffect, "Claude Code never matches paths of this tool");
         }
         (Some(_), Some((_, true))) => {
-            draft.note(
-                origin,
-                Outcome::Covered,
-                "standard lets the project be read and edited, except credentials and what runs later",
-            );
+            draft.covered(origin, PROJECT_FILES);
         }
-        (Some(_), None) if pattern.is_inside(around) => {
-            draft.note(
-                origin,
-                Outcome::Covered,
-                "standard lets the project be read and edited, except credentials and what runs later",
-            );
+        (Some(_), None) if pattern.is_inside(environment) => {
+            draft.covered(origin, PROJECT_FILES);
         }
-        (Some(_), Some((directory, false))) if is_too_wide(&directory, around) => {
-            draft.note(origin, Outcome::LeftOut, "this is nearly everything; open the directories that are needed");
+        (Some(_), Some((directory, false))) if is_too_wide(&directory, environment) => {
+            draft.left_out(origin, "this is nearly everything; allow the directories that are needed");
         }
         (Some(Access::Edit), Some((directory, false))) => draft.root(directory, origin),
         (Some(Access::Read), Some((directory, false))) => draft.readable(directory, origin),
         (Some(_), None) => {
-            draft.note(
-                origin,
-                Outcome::LeftOut,
-                "outside of the project only whole directories can be opened (`dir/**`)",
-            );
+            draft.left_out(origin, "outside the project only whole directories can be allowed (`dir/**`)");
         }
     }
 }
 
-/// Whether a directory holds the home directory or the whole project.
-fn is_too_wide(directory: &str, around: &Around) -> bool {
-    let directory = path_of(directory, around);
-    directory == around.home || around.home.starts_with(&directory) || around.project.starts_with(&directory)
+/// Whether a directory contains the home directory or the project.
+fn is_too_wide(directory: &str, environment: &HostEnvironment) -> bool {
+    let directory = path_of(directory, environment);
+    directory == environment.home
+        || environment.home.starts_with(&directory)
+        || environment.project.starts_with(&directory)
 }
 
 fn default_mode(draft: &mut Draft, mode: &str, origin: &str) {
     match mode {
         "default" => {}
-        "acceptEdits" => draft.note(origin, Outcome::Covered, "standard lets ordinary files of the project be edited"),
+        "acceptEdits" => draft.covered(origin, "standard allows editing ordinary files of the project"),
         "dontAsk" => {
-            // What it runs without asking goes on to the bundled policy, everything else ends here.
+            // What Claude Code runs without asking is left to the bundled policy, everything else is denied.
             let quiet = model::READ_ONLY.join("|");
             let when = format!("!input.command.matches('^ *({quiet})( [^;&|<>`$()]*)?$')");
             draft.guard_commands(NO_ASSIGNMENTS);
-            let shells = families::SHELL.iter().copied();
-            draft.push(Rule::new(Decision::Deny, Key::Tools, shells, origin).when(Some(when)));
+            draft
+                .push(Rule::new(Decision::Deny, Key::Tools, families::names(families::SHELL), origin).when(Some(when)));
             draft.push(Rule::new(Decision::Deny, Key::Tools, ["*"], origin).effects(CHANGES));
             let outside = draft.outside();
             draft.push(Rule::new(Decision::Deny, Key::Paths, outside, origin).tools(families::FILES));
         }
         "bypassPermissions" | "auto" => {
-            draft.note(
-                origin,
-                Outcome::LeftOut,
-                "nothing is waved through here; what standard does not know is asked about",
-            );
+            draft.left_out(origin, NOTHING_WHOLESALE);
         }
-        "plan" => draft.note(
-            origin,
-            Outcome::LeftOut,
-            "planning is a state of a session, which Claude Code itself keeps; it is no rule",
-        ),
-        _ => draft.note(origin, Outcome::LeftOut, "a mode that is not known here"),
+        "plan" => draft.left_out(origin, "planning is a state of a session, not a rule"),
+        _ => draft.left_out(origin, "the mode is unknown"),
     }
 }
 
-/// Calls that a rule is about.
-fn probes(permission: &Permission, around: &Around) -> Vec<Probe> {
+/// Example calls for a rule.
+fn probes(permission: &Permission, environment: &HostEnvironment) -> Vec<Probe> {
     match &permission.spec {
         Spec::Command(pattern) => probe::of_command(pattern),
-        Spec::Path(pattern) => probe::of_path(pattern, around),
+        Spec::Path(pattern) => probe::of_path(pattern, environment),
         Spec::Domain(domain) => {
             let bare = domain.strip_prefix("*.").unwrap_or(domain);
             [bare.to_owned(), format!("sub.{bare}"), format!("{bare}.evil.example")]
@@ -460,15 +395,14 @@ fn probes(permission: &Permission, around: &Around) -> Vec<Probe> {
             let tool = tool.replace('*', "x");
             vec![probe::served(server, &tool), probe::served(server, "other"), probe::served("elsewhere", &tool)]
         }
-        Spec::Whole => vec![Probe::Tool(permission.tool.clone())],
-        Spec::Other(_) => vec![Probe::Tool(permission.tool.clone())],
+        Spec::Whole | Spec::Other(_) => vec![Probe::Tool(permission.tool.clone())],
     }
 }
 
-/// The path that a word of a command names.
-fn path_of(word: &str, around: &Around) -> PathBuf {
+/// The path of a word in a command.
+fn path_of(word: &str, environment: &HostEnvironment) -> PathBuf {
     match word.strip_prefix('~') {
-        Some(rest) => around.home.join(rest.trim_start_matches('/')),
-        None => around.project.join(Path::new(word)),
+        Some(rest) => environment.home.join(rest.trim_start_matches('/')),
+        None => environment.project.join(Path::new(word)),
     }
 }

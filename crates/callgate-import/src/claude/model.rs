@@ -1,15 +1,17 @@
-//! How Claude Code decides, from its documentation: an independent model to compare with.
+//! A model of how Claude Code decides, from its documentation.
 
 use std::path::{Path, PathBuf};
 
-use super::{Access, Permission, Spec, access, path_of};
-use crate::proof::{Model, Standing};
-use crate::{Around, probe::Probe, shell};
+use callgate_install::HostEnvironment;
 
-/// Programs in front of a command that it looks behind.
+use super::{Access, Permission, Spec, access, path_of};
+use crate::proof::{AgentDecision, Model};
+use crate::{families, probe::Probe, shell};
+
+/// Wrapper programs that Claude Code looks behind.
 const WRAPPERS: &[&str] = &["timeout", "time", "nice", "nohup", "stdbuf"];
-/// Commands it runs without asking.
-pub(super) const READ_ONLY: &[&str] = &[
+/// Commands that Claude Code runs without asking.
+pub(super) const READ_ONLY: [&str; 20] = [
     "ls",
     "cat",
     "head",
@@ -31,40 +33,40 @@ pub(super) const READ_ONLY: &[&str] = &[
     "git show",
     "true",
 ];
-/// Commands whose words it takes for paths.
+/// Commands whose words Claude Code reads as paths.
 const FILE_COMMANDS: &[&str] = &["cat", "head", "tail", "less", "more", "ls", "grep", "sed", "wc", "stat"];
 
 #[derive(Debug)]
-pub(super) struct ClaudeModel {
+pub(crate) struct ClaudeModel {
     pub deny: Vec<Permission>,
     pub ask: Vec<Permission>,
     pub allow: Vec<Permission>,
     pub mode: String,
     pub directories: Vec<PathBuf>,
-    pub around: Around,
+    pub environment: HostEnvironment,
 }
 
 impl Model for ClaudeModel {
-    fn decide(&self, probe: &Probe) -> Standing {
+    fn decide(&self, probe: &Probe) -> AgentDecision {
         if self.deny.iter().any(|rule| self.restricts(rule, probe)) {
-            return Standing::Denied;
+            return AgentDecision::Denied;
         }
         if self.ask.iter().any(|rule| self.restricts(rule, probe)) {
-            return Standing::AskedByRule;
+            return AgentDecision::AskedByRule;
         }
         if self.permits(probe) {
-            return Standing::Allowed;
+            return AgentDecision::Allowed;
         }
         match (self.by_default(probe), self.mode.as_str()) {
-            (Standing::Asked, "dontAsk") => Standing::Denied,
-            (Standing::Asked, "bypassPermissions") => Standing::Allowed,
+            (AgentDecision::Asked, "dontAsk") => AgentDecision::Denied,
+            (AgentDecision::Asked, "bypassPermissions") => AgentDecision::Allowed,
             (standing, _) => standing,
         }
     }
 }
 
 impl ClaudeModel {
-    /// Whether a deny or ask rule is about a call: any part of a command line is enough.
+    /// Whether a deny or ask rule matches a call. Any part of a command line is enough.
     fn restricts(&self, rule: &Permission, probe: &Probe) -> bool {
         match (&rule.spec, probe) {
             (Spec::Command(pattern), Probe::Shell(line)) => {
@@ -85,7 +87,7 @@ impl ClaudeModel {
                                 && arguments
                                     .iter()
                                     .filter(|word| !word.starts_with('-'))
-                                    .any(|word| pattern.matches(&path_of(word, &self.around), &self.around))
+                                    .any(|word| pattern.matches(&path_of(word, &self.environment), &self.environment))
                         })
                     })
             }
@@ -93,7 +95,7 @@ impl ClaudeModel {
         }
     }
 
-    /// Whether a rule is about a call that is no command line.
+    /// Whether a rule matches a call that is not a command line.
     fn meets(&self, rule: &Permission, probe: &Probe) -> bool {
         let tool = match probe {
             Probe::Shell(_) => "Bash",
@@ -110,10 +112,10 @@ impl ClaudeModel {
         match (&rule.spec, probe) {
             (Spec::Whole, _) => rule.tool == tool || rule.tool == "Edit" && tool == "Write" || rule.tool == "*",
             (Spec::Path(pattern), Probe::Read(path) | Probe::Search(path)) => {
-                access(&rule.tool) == Some(Access::Read) && pattern.matches(Path::new(path), &self.around)
+                access(&rule.tool) == Some(Access::Read) && pattern.matches(Path::new(path), &self.environment)
             }
             (Spec::Path(pattern), Probe::Write(path) | Probe::Edit(path)) => {
-                access(&rule.tool) == Some(Access::Edit) && pattern.matches(Path::new(path), &self.around)
+                access(&rule.tool) == Some(Access::Edit) && pattern.matches(Path::new(path), &self.environment)
             }
             (Spec::Domain(domain), Probe::Fetch(url)) => {
                 let host = url.split("://").nth(1).unwrap_or_default().split(['/', ':']).next().unwrap_or_default();
@@ -145,10 +147,10 @@ impl ClaudeModel {
             && segments.iter().all(|segment| allowed(segment) || shell::peeled(segment, WRAPPERS).is_some_and(allowed))
     }
 
-    fn by_default(&self, probe: &Probe) -> Standing {
+    fn by_default(&self, probe: &Probe) -> AgentDecision {
         let inside = |path: &str| {
             let path = Path::new(path);
-            path.starts_with(&self.around.project)
+            path.starts_with(&self.environment.project)
                 || self.directories.iter().any(|directory| path.starts_with(directory))
         };
         let silent = match probe {
@@ -158,9 +160,9 @@ impl ClaudeModel {
                 !line.contains(['>', '<']) && shell::segments(line).iter().all(|segment| is_read_only(segment))
             }
             Probe::Fetch(_) | Probe::WebSearch | Probe::Served { .. } => false,
-            Probe::Tool(name) => super::HARMLESS.contains(&name.as_str()),
+            Probe::Tool(name) => families::contains(super::HARMLESS, name),
         };
-        if silent { Standing::Allowed } else { Standing::Asked }
+        if silent { AgentDecision::Allowed } else { AgentDecision::Asked }
     }
 }
 

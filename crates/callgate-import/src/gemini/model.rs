@@ -1,49 +1,42 @@
-//! How Gemini CLI decides, from its source: an independent model to compare with.
+//! A model of how Gemini CLI decides, from its source.
 
 use std::path::Path;
 
 use callgate::policy::Decision;
+use callgate_install::HostEnvironment;
 use regex::Regex;
 
 use super::{Arguments, BUILT_IN, Core, PolicyRule, SHELL, TOOLS};
 use crate::command::TextPattern;
 use crate::probe::Probe;
-use crate::proof::{Model, Standing};
-use crate::{Around, shell};
+use crate::proof::{AgentDecision, Model};
+use crate::{families, shell};
 
-/// Tools it uses without asking.
-const READ_ONLY: &[&str] = &[
-    "read_file",
-    "read_many_files",
-    "list_directory",
-    "glob",
-    "grep_search",
-    "search_file_content",
-    "google_web_search",
-    "write_todos",
-];
+/// Tools that Gemini CLI uses without asking.
+const READ_ONLY: &str =
+    "read_file read_many_files list_directory glob grep_search search_file_content google_web_search write_todos";
 
-/// A rule with its regular expression ready. One that does not compile here may match anything.
+/// A rule with its compiled regular expression. An expression that does not compile may match anything.
 #[derive(Debug)]
-pub(super) struct Compiled {
+pub(crate) struct Compiled {
     rule: PolicyRule,
     expression: Option<Regex>,
 }
 
 impl Compiled {
-    pub(super) fn of(rule: PolicyRule) -> Self {
-        let source = match &rule.arguments {
+    pub(crate) fn of(rule: PolicyRule) -> Self {
+        let file = match &rule.arguments {
             Arguments::Command(text) => Some(format!("\"command\":\"{text}")),
             Arguments::Json(text) => Some(text.clone()),
             Arguments::Any | Arguments::Prefix(_) => None,
         };
-        let expression = source.and_then(|source| regex::RegexBuilder::new(&source).size_limit(1 << 20).build().ok());
+        let expression = file.and_then(|file| regex::RegexBuilder::new(&file).size_limit(1 << 20).build().ok());
         Compiled { rule, expression }
     }
 
     fn matches(&self, tool: &str, server: Option<&str>, command: Option<&str>, json: &str) -> bool {
         let rule = &self.rule;
-        // What holds sometimes only is taken to hold where it restricts, and not to where it allows.
+        // A rule that applies only sometimes is taken to apply if it restricts, and not to apply if it allows.
         if rule.limited.is_some() && rule.decision == Decision::Allow {
             return false;
         }
@@ -75,55 +68,55 @@ impl Compiled {
     }
 }
 
-/// How Gemini CLI decides.
+/// The decisions of Gemini CLI.
 #[derive(Debug)]
-pub(super) struct GeminiModel {
+pub(crate) struct GeminiModel {
     pub rules: Vec<Compiled>,
     pub core: Core,
-    pub around: Around,
+    pub environment: HostEnvironment,
 }
 
 impl GeminiModel {
-    fn first(&self, tool: &str, server: Option<&str>, command: Option<&str>, json: &str) -> Option<&PolicyRule> {
-        self.rules.iter().find(|rule| rule.matches(tool, server, command, json)).map(|rule| &rule.rule)
+    /// The decision of the first rule that matches. A limited deny only asks.
+    fn by_rules(&self, tool: &str, server: Option<&str>, command: Option<&str>, json: &str) -> Option<AgentDecision> {
+        let rule = &self.rules.iter().find(|rule| rule.matches(tool, server, command, json))?.rule;
+        let decision = if rule.limited.is_some() { rule.decision.min(Decision::Ask) } else { rule.decision };
+        AgentDecision::by_rule(Some(decision))
     }
 
-    fn command(&self, command: &str, depth: usize) -> Standing {
+    fn command(&self, command: &str, depth: usize) -> AgentDecision {
         if !self.core.prefixes.is_empty()
             && !self.core.prefixes.iter().any(|(prefix, _)| TextPattern::prefix(prefix).matches(command))
         {
-            return Standing::Denied;
+            return AgentDecision::Denied;
         }
         let json = serde_json::json!({ "command": command }).to_string();
-        let mut standing = match self.first(SHELL, None, Some(command), &json).map(|rule| (rule.decision, rule.limited))
-        {
-            Some((Decision::Deny, None)) => return Standing::Denied,
-            Some((Decision::Deny | Decision::Ask, _)) => Standing::AskedByRule,
-            Some((Decision::Allow | Decision::Contain, _)) => Standing::Allowed,
-            None => Standing::Asked,
-        };
+        let mut decision = self.by_rules(SHELL, None, Some(command), &json).unwrap_or(AgentDecision::Asked);
+        if decision == AgentDecision::Denied {
+            return decision;
+        }
         if depth > 3 {
-            return standing;
+            return decision;
         }
         let segments = shell::segments(command);
         for segment in &segments {
             if segment != command {
-                standing = standing.max(self.command(segment, depth.saturating_add(1)));
+                decision = decision.max(self.command(segment, depth.saturating_add(1)));
             }
             if let Some(script) = shell::shell_script(segment) {
-                standing = standing.max(self.command(&script, depth.saturating_add(1)));
+                decision = decision.max(self.command(&script, depth.saturating_add(1)));
             }
         }
-        if standing == Standing::Allowed && command.contains(['<', '>']) { Standing::Asked } else { standing }
+        if decision == AgentDecision::Allowed && command.contains(['<', '>']) { AgentDecision::Asked } else { decision }
     }
 }
 
 impl Model for GeminiModel {
-    fn decide(&self, probe: &Probe) -> Standing {
+    fn decide(&self, probe: &Probe) -> AgentDecision {
         let (tool, server) = match probe {
             Probe::Shell(command) => {
                 if self.core.tools.as_ref().is_some_and(|tools| !tools.iter().any(|tool| tool == SHELL)) {
-                    return Standing::Denied;
+                    return AgentDecision::Denied;
                 }
                 return self.command(command, 0);
             }
@@ -132,29 +125,24 @@ impl Model for GeminiModel {
             _ => (TOOLS.name(probe).unwrap_or_default(), None),
         };
         if server.is_none()
-            && BUILT_IN.contains(&tool)
+            && families::contains(BUILT_IN, tool)
             && self.core.tools.as_ref().is_some_and(|tools| !tools.iter().any(|kept| kept == tool))
         {
-            return Standing::Denied;
+            return AgentDecision::Denied;
         }
         let json = TOOLS.input(probe).unwrap_or_default().to_string();
-        match self.first(tool, server, None, &json).map(|rule| (rule.decision, rule.limited)) {
-            Some((Decision::Deny, None)) => Standing::Denied,
-            Some((Decision::Deny | Decision::Ask, _)) => Standing::AskedByRule,
-            Some((Decision::Allow | Decision::Contain, _)) => Standing::Allowed,
-            None => {
-                let inside = match probe {
-                    Probe::Read(path) | Probe::Search(path) | Probe::List(path) => {
-                        Path::new(path).starts_with(&self.around.project)
-                    }
-                    _ => true,
-                };
-                if server.is_none() && READ_ONLY.contains(&tool) && inside {
-                    Standing::Allowed
-                } else {
-                    Standing::Asked
+        self.by_rules(tool, server, None, &json).unwrap_or_else(|| {
+            let inside = match probe {
+                Probe::Read(path) | Probe::Search(path) | Probe::List(path) => {
+                    Path::new(path).starts_with(&self.environment.project)
                 }
+                _ => true,
+            };
+            if server.is_none() && families::contains(READ_ONLY, tool) && inside {
+                AgentDecision::Allowed
+            } else {
+                AgentDecision::Asked
             }
-        }
+        })
     }
 }

@@ -1,97 +1,111 @@
 //! JSON with comments, edited in place: only the inserted or removed text changes, every other byte stays.
 //!
-//! `jsonc` gives the places. What is done there is ours, because `jsonc-parser`'s own editing reformats what surrounds an insertion, and
-//! then taking out what was put in does not lead back to the same bytes.
+//! `jsonc-parser` finds the positions. The editing is our own, because that of `jsonc-parser` reformats what surrounds an
+//! insertion, so that removing the insertion would not restore the same bytes.
 
 mod insert;
-mod node;
 mod remove;
 
-pub use insert::insert;
-pub use node::Node;
-pub use remove::{contains, remove};
+pub(crate) use insert::insert;
+pub(crate) use remove::{contains, remove};
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::expect_used, reason = "a test says what is missing by failing")]
 mod tests;
 
+use std::fmt;
+
 use jsonc_parser::ast;
 use jsonc_parser::common::{Range, Ranged};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::jsonc;
+use crate::error::EditError;
+use crate::settings::{SettingsNode, SyntaxError, line_and_column, parse_json};
 
-/// Why a file cannot be edited.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum JsonError {
-    /// It is not JSON, not even with comments and trailing commas.
-    #[error(transparent)]
-    Broken(#[from] jsonc::Broken),
-    /// Something else is where a list or an object is needed.
-    #[error("line {line}, column {column}: `{path}` is not {expected}")]
-    Shape {
-        /// Counted from one.
-        line: usize,
-        /// Counted from one.
-        column: usize,
-        /// The member.
-        path: String,
-        /// What it should be.
-        expected: &'static str,
-    },
-    /// A member is there twice, and readers differ in which one counts.
-    #[error("line {line}, column {column}: `{key}` is there twice")]
-    Twice {
-        /// Counted from one.
-        line: usize,
-        /// Counted from one.
-        column: usize,
-        /// The member's name.
-        key: String,
-    },
-    /// The edited text does not mean what it should; nothing is written then.
-    #[error("cannot be edited without changing what else it says")]
-    Unfaithful,
+/// One value to put into a JSON file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct JsonEdit {
+    /// The members from the outside in.
+    pub path: Vec<String>,
+    /// What to put there.
+    pub what: JsonItem,
+    /// Whether it comes before all others, for lists where the first match decides.
+    #[serde(default)]
+    pub first: bool,
+    /// Whether to leave it out if the file has no place for it.
+    #[serde(default)]
+    pub optional: bool,
 }
 
-/// What is put into a list or an object.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Item<'a> {
+/// An element of a list, or a member of an object.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum JsonItem {
     /// An element of a list.
-    Element(&'a Node),
+    Element(SettingsNode),
     /// A member of an object.
-    Member(&'a str, &'a Node),
+    Member(String, SettingsNode),
 }
 
-/// Where in a list or an object.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Position {
-    /// Before all others: for lists where the first match decides.
-    First,
-    /// After all others: what counts elements does not change for them.
-    Last,
-}
-
-/// A text and what it says.
-#[derive(Debug)]
-pub struct Document<'t> {
-    pub(super) text: &'t str,
-    pub(super) root: Option<ast::Value<'t>>,
-}
-
-impl<'t> Document<'t> {
-    /// Reads a text, which may be empty.
-    pub fn parse(text: &'t str) -> Result<Self, JsonError> {
-        Ok(Document { text, root: jsonc::parse(text)? })
+impl JsonEdit {
+    /// Appends an element to a list.
+    pub(crate) fn element(path: &[&str], node: SettingsNode) -> Self {
+        let path = path.iter().map(|key| (*key).to_owned()).collect();
+        JsonEdit { path, what: JsonItem::Element(node), first: false, optional: false }
     }
 
-    /// What the text says.
-    pub fn value(&self) -> Option<Value> {
+    /// Sets a member of an object.
+    pub(crate) fn member(path: &[&str], key: &str, node: SettingsNode) -> Self {
+        JsonEdit { what: JsonItem::Member(key.to_owned(), node.clone()), ..JsonEdit::element(path, node) }
+    }
+
+    /// Leaves the value out if the file has no place for it.
+    pub(crate) fn if_possible(self) -> Self {
+        JsonEdit { optional: true, ..self }
+    }
+
+    /// Puts the element before all others.
+    pub(crate) fn before_others(self) -> Self {
+        JsonEdit { first: true, ..self }
+    }
+
+    /// Whether somebody else could have written the same value.
+    pub(crate) fn is_ambiguous(&self) -> bool {
+        match &self.what {
+            JsonItem::Element(node) | JsonItem::Member(_, node) => !matches!(node, SettingsNode::Table(_)),
+        }
+    }
+}
+
+impl fmt::Display for JsonEdit {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = self.path.join(".");
+        match &self.what {
+            JsonItem::Element(node) => write!(formatter, "{} in {path}", node.value()),
+            JsonItem::Member(key, node) => write!(formatter, "{path}.{key} = {}", node.value()),
+        }
+    }
+}
+
+/// A text and its parsed value.
+#[derive(Debug)]
+struct JsonDocument<'t> {
+    text: &'t str,
+    root: Option<ast::Value<'t>>,
+}
+
+impl<'t> JsonDocument<'t> {
+    fn parse(text: &'t str) -> Result<Self, EditError> {
+        Ok(JsonDocument { text, root: parse_json(text)? })
+    }
+
+    fn value(&self) -> Option<Value> {
         self.root.as_ref().map(value_of)
     }
 
-    /// What is at these members, from the outside in; an error where one of them is there twice.
-    pub fn at(&self, path: &[String]) -> Result<Option<&ast::Value<'t>>, JsonError> {
+    /// The value at a path of members.
+    fn at(&self, path: &[String]) -> Result<Option<&ast::Value<'t>>, EditError> {
         let Some(mut found) = self.root.as_ref() else { return Ok(None) };
         for key in path {
             let ast::Value::Object(object) = found else { return Ok(None) };
@@ -103,24 +117,26 @@ impl<'t> Document<'t> {
         Ok(Some(found))
     }
 
-    fn member<'a>(&self, object: &'a ast::Object<'t>, key: &str) -> Result<Option<&'a ast::ObjectProp<'t>>, JsonError> {
+    /// A member of an object. A member that is defined twice is an error, because programs differ in which one they use.
+    fn member<'a>(&self, object: &'a ast::Object<'t>, key: &str) -> Result<Option<&'a ast::ObjectProp<'t>>, EditError> {
         let mut found = object.properties.iter().filter(|member| member.name.as_str() == key);
         let first = found.next();
-        if let Some(second) = found.next() {
-            let (line, column) = place(self.text, second.range.start);
-            return Err(JsonError::Twice { line, column, key: key.to_owned() });
+        match found.next() {
+            Some(second) => {
+                Err(SyntaxError::at(self.text, second.range.start, format!("`{key}` is defined twice")).into())
+            }
+            None => Ok(first),
         }
-        Ok(first)
     }
 
-    fn wrong_shape(&self, range: Range, path: &[String], expected: &'static str) -> JsonError {
-        let (line, column) = place(self.text, range.start);
-        let path = if path.is_empty() { "the whole".to_owned() } else { path.join(".") };
-        JsonError::Shape { line, column, path, expected }
+    fn wrong_shape(&self, range: Range, path: &[String], expected: &'static str) -> EditError {
+        let (line, column) = line_and_column(self.text, range.start);
+        let path = if path.is_empty() { "the whole file".to_owned() } else { path.join(".") };
+        EditError::Shape { line, column, path, expected }
     }
 }
 
-/// A list or an object as places in the text.
+/// The positions of a list or an object and its children.
 #[derive(Debug, Clone)]
 struct Container {
     range: Range,
@@ -129,50 +145,30 @@ struct Container {
 
 impl Container {
     fn of(value: &ast::Value<'_>) -> Option<Self> {
-        match value {
-            ast::Value::Object(object) => {
-                Some(Container { range: object.range, children: object.properties.iter().map(|it| it.range).collect() })
-            }
-            ast::Value::Array(array) => {
-                Some(Container { range: array.range, children: array.elements.iter().map(|it| it.range()).collect() })
-            }
-            _ => None,
-        }
+        let children = match value {
+            ast::Value::Object(object) => object.properties.iter().map(|member| member.range).collect(),
+            ast::Value::Array(array) => array.elements.iter().map(Ranged::range).collect(),
+            _ => return None,
+        };
+        Some(Container { range: value.range(), children })
     }
 
-    /// Just after the bracket that opens it.
+    /// The offset after the opening bracket.
     fn inside(&self) -> usize {
         self.range.start.saturating_add(1)
     }
 
-    /// At the bracket that closes it.
+    /// The offset of the closing bracket.
     fn close(&self) -> usize {
         self.range.end.saturating_sub(1)
     }
 }
 
 fn value_of(value: &ast::Value<'_>) -> Value {
-    match value {
-        ast::Value::StringLit(text) => Value::from(text.value.as_ref()),
-        ast::Value::NumberLit(number) => serde_json::from_str(number.value).unwrap_or(Value::Null),
-        ast::Value::BooleanLit(truth) => Value::from(truth.value),
-        ast::Value::NullKeyword(_) => Value::Null,
-        ast::Value::Array(array) => Value::Array(array.elements.iter().map(value_of).collect()),
-        ast::Value::Object(object) => Value::Object(
-            object.properties.iter().map(|it| (it.name.as_str().to_owned(), value_of(&it.value))).collect(),
-        ),
-    }
+    SettingsNode::from(value).into()
 }
 
-/// Line and column, both from one, of a place in a text.
-fn place(text: &str, offset: usize) -> (usize, usize) {
-    let before = text.get(..offset).unwrap_or(text);
-    let line_start = before.rfind('\n').map_or(0, |newline| newline.saturating_add(1));
-    let column = before.get(line_start..).unwrap_or_default().chars().count();
-    (before.matches('\n').count().saturating_add(1), column.saturating_add(1))
-}
-
-/// The first place from `offset` on that is neither white space nor part of a comment.
+/// The first offset from `offset` on that is neither white space nor part of a comment.
 fn after_trivia(text: &str, mut offset: usize) -> usize {
     loop {
         let rest = text.get(offset..).unwrap_or_default();
@@ -189,7 +185,7 @@ fn after_trivia(text: &str, mut offset: usize) -> usize {
     }
 }
 
-/// Where white space and comments that follow on the same line end; `None` if something else is on that line.
+/// The end of the white space and comments that follow on the same line; `None` if anything else follows on that line.
 fn line_of_trivia(text: &str, mut offset: usize) -> Option<usize> {
     loop {
         let rest = text.get(offset..).unwrap_or_default();
@@ -214,7 +210,7 @@ fn line_of_trivia(text: &str, mut offset: usize) -> Option<usize> {
     }
 }
 
-/// The text with some ranges taken out and some texts put in, all at places of the old text.
+/// Insertions and removals, all at offsets of the old text.
 #[derive(Debug, Default)]
 struct Splices(Vec<(usize, usize, String)>);
 

@@ -1,25 +1,22 @@
-//! Taking something out of a list or an object again, also when everything around it has changed since.
+//! Removes an item from a list or an object, even if everything around it has changed.
 
 use jsonc_parser::ast;
 use serde_json::Value;
 
-use super::{Container, Document, Item, JsonError, Splices, after_trivia, value_of};
+use super::{Container, JsonDocument, JsonEdit, JsonItem, Splices, after_trivia, value_of};
+use crate::error::EditError;
 
-/// The members that say what a hook runs. Whoever changes a time limit of our hook has not made it theirs.
+/// The members that name what a hook runs. If they are unchanged, the hook is still ours, whatever else was changed.
 const WHAT_RUNS: &[&str] = &["command", "bash", "exec", "to", "args"];
 
-/// Takes an item out of the list or object at `path`, and what was `created` for it as far as it is empty now. `None` if the
-/// item is not there. A member whose value was changed stays.
-pub fn remove(
-    text: &str,
-    path: &[String],
-    item: &Item<'_>,
-    created: &[Vec<String>],
-) -> Result<Option<String>, JsonError> {
-    let document = Document::parse(text)?;
+/// Removes an item from the list or object at its path, and the members that were `created` for it if they are empty now.
+/// Returns `None` if the item is not there. A member with another value stays.
+pub(crate) fn remove(text: &str, edit: &JsonEdit, created: &[Vec<String>]) -> Result<Option<String>, EditError> {
+    let document = JsonDocument::parse(text)?;
+    let path = edit.path.as_slice();
     let Some(container) = document.at(path)? else { return Ok(None) };
-    let Some((container, index)) = find(container, item) else { return Ok(None) };
-    let mut text = take(document.text, &container, index).ok_or(JsonError::Unfaithful)?;
+    let Some((container, index)) = find(container, &edit.what) else { return Ok(None) };
+    let mut text = take(document.text, &container, index).ok_or(EditError::Unfaithful)?;
     for length in (0..=path.len()).rev() {
         let prefix = path.get(..length).unwrap_or_default();
         if !created.iter().any(|made| prefix.starts_with(made)) {
@@ -30,34 +27,34 @@ pub fn remove(
             None => break,
         }
     }
-    Document::parse(&text)?;
+    JsonDocument::parse(&text)?;
     Ok(Some(text))
 }
 
 /// Whether the item is there.
-pub fn contains(text: &str, path: &[String], item: &Item<'_>) -> Result<bool, JsonError> {
-    let document = Document::parse(text)?;
-    Ok(document.at(path)?.is_some_and(|container| match (item, container) {
-        (Item::Element(node), ast::Value::Array(array)) => {
+pub(crate) fn contains(text: &str, edit: &JsonEdit) -> Result<bool, EditError> {
+    let document = JsonDocument::parse(text)?;
+    Ok(document.at(&edit.path)?.is_some_and(|container| match (&edit.what, container) {
+        (JsonItem::Element(node), ast::Value::Array(array)) => {
             let value = node.value();
             array.elements.iter().any(|element| value_of(element) == value)
         }
-        (Item::Member(key, node), ast::Value::Object(object)) => {
+        (JsonItem::Member(key, node), ast::Value::Object(object)) => {
             object.get(key).is_some_and(|member| value_of(&member.value) == node.value())
         }
         _ => false,
     }))
 }
 
-/// The list or object to take something out of, and which of its children.
-fn find(container: &ast::Value<'_>, item: &Item<'_>) -> Option<(Container, usize)> {
+/// Finds the list or object that holds the item, and the index of the item in it.
+fn find(container: &ast::Value<'_>, item: &JsonItem) -> Option<(Container, usize)> {
     match (item, container) {
-        (Item::Member(key, node), ast::Value::Object(object)) => {
-            let index = object.properties.iter().position(|member| member.name.as_str() == *key)?;
+        (JsonItem::Member(key, node), ast::Value::Object(object)) => {
+            let index = object.properties.iter().position(|member| member.name.as_str() == key)?;
             let member = object.properties.get(index)?;
             (value_of(&member.value) == node.value()).then_some((Container::of(container)?, index))
         }
-        (Item::Element(node), ast::Value::Array(array)) => {
+        (JsonItem::Element(node), ast::Value::Array(array)) => {
             let value = node.value();
             if let Some(index) = array.elements.iter().rposition(|element| value_of(element) == value) {
                 return Some((Container::of(container)?, index));
@@ -70,7 +67,7 @@ fn find(container: &ast::Value<'_>, item: &Item<'_>) -> Option<(Container, usize
                 if is_ours(element, &wanted) {
                     return Some((Container::of(container)?, index));
                 }
-                // A group of hooks, in which others may have been put beside ours.
+                // In a group of hooks others may have been added beside ours.
                 let ast::Value::Object(group) = element else { return None };
                 group.properties.iter().find_map(|member| {
                     let ast::Value::Array(hooks) = &member.value else { return None };
@@ -91,7 +88,7 @@ fn is_ours(element: &ast::Value<'_>, wanted: &[Value]) -> bool {
     matches!(element, ast::Value::Object(_)) && what_runs(&value_of(element)).is_some_and(|it| wanted.contains(&it))
 }
 
-/// What each hook in a value runs.
+/// The members that name what each hook in a value runs.
 fn runs(value: &Value) -> Vec<Value> {
     let inner = match value {
         Value::Array(elements) => elements.iter().flat_map(runs).collect(),
@@ -111,7 +108,7 @@ fn what_runs(value: &Value) -> Option<Value> {
     (!kept.is_empty()).then_some(Value::Object(kept))
 }
 
-/// The text without one child. Comments stay, its comma and its line go.
+/// The text without one child. Its comma and its line go, comments stay.
 fn take(text: &str, container: &Container, index: usize) -> Option<String> {
     let child = container.children.get(index)?;
     let mut splices = Splices::default();
@@ -133,7 +130,7 @@ fn take(text: &str, container: &Container, index: usize) -> Option<String> {
                 Some(line) => splices.cut(line, child.end),
                 None => splices.cut(child.start, child.end),
             }
-            // On one line the blank behind the comma goes as well.
+            // On one line the space after the comma goes too.
             let rest = text.get(end..)?;
             let blanks = if line.is_none() { rest.len().saturating_sub(rest.trim_start_matches(' ').len()) } else { 0 };
             splices.cut(comma, end.saturating_add(blanks));
@@ -143,7 +140,7 @@ fn take(text: &str, container: &Container, index: usize) -> Option<String> {
                 let comma = comma(previous.end)?;
                 splices.cut(comma, comma.saturating_add(1));
             }
-            // From the line break, or from the blank behind what is before.
+            // From the line break, or from the space after the previous child.
             let start = line.unwrap_or(bare.len());
             splices.cut(start, child.end);
             if container.children.len() == 1 && bare.len() == container.inside() {
@@ -157,9 +154,9 @@ fn take(text: &str, container: &Container, index: usize) -> Option<String> {
     splices.apply(text)
 }
 
-/// The text without the list or object at `path`, if it is empty and has no comment in it.
-fn without_empty(text: &str, path: &[String]) -> Result<Option<String>, JsonError> {
-    let document = Document::parse(text)?;
+/// The text without the list or object at `path`, if it is empty and without comments.
+fn without_empty(text: &str, path: &[String]) -> Result<Option<String>, EditError> {
+    let document = JsonDocument::parse(text)?;
     let Some(container) = document.at(path)?.and_then(Container::of) else { return Ok(None) };
     let interior = text.get(container.inside()..container.close()).unwrap_or_default();
     if !container.children.is_empty() || !interior.trim().is_empty() {
@@ -168,11 +165,11 @@ fn without_empty(text: &str, path: &[String]) -> Result<Option<String>, JsonErro
     let Some((key, parent)) = path.split_last() else {
         let mut splices = Splices::default();
         splices.cut(container.range.start, container.range.end);
-        let rest = splices.apply(text).ok_or(JsonError::Unfaithful)?;
+        let rest = splices.apply(text).ok_or(EditError::Unfaithful)?;
         return Ok(Some(if rest.trim().is_empty() { String::new() } else { rest }));
     };
-    let Some(ast::Value::Object(object)) = document.at(parent)? else { return Ok(None) };
+    let Some(parent @ ast::Value::Object(object)) = document.at(parent)? else { return Ok(None) };
     let Some(index) = object.properties.iter().position(|member| member.name.as_str() == key) else { return Ok(None) };
-    let parent = Container { range: object.range, children: object.properties.iter().map(|it| it.range).collect() };
-    take(text, &parent, index).map(Some).ok_or(JsonError::Unfaithful)
+    let Some(parent) = Container::of(parent) else { return Ok(None) };
+    take(text, &parent, index).map(Some).ok_or(EditError::Unfaithful)
 }

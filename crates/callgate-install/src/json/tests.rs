@@ -1,19 +1,25 @@
 use super::*;
 use proptest::prelude::*;
 
-fn path(keys: &[&str]) -> Vec<String> {
-    keys.iter().map(|key| (*key).to_owned()).collect()
-}
-
-fn hook() -> Node {
-    Node::object([
+fn hook() -> SettingsNode {
+    SettingsNode::object([
         ("matcher", "*".into()),
-        ("hooks", Node::list_of(Node::object([("type", "command".into()), ("command", "/bin/gate".into())]))),
+        (
+            "hooks",
+            SettingsNode::List(vec![SettingsNode::object([
+                ("type", "command".into()),
+                ("command", "/bin/gate".into()),
+            ])]),
+        ),
     ])
 }
 
+fn hook_edit() -> JsonEdit {
+    JsonEdit::element(&["hooks", "Pre"], hook())
+}
+
 fn with_hook(text: &str) -> insert::Inserted {
-    insert(text, &path(&["hooks", "Pre"]), &Item::Element(&hook()), Position::Last).expect("can be edited")
+    insert(text, &hook_edit()).expect("can be edited")
 }
 
 #[test]
@@ -35,7 +41,7 @@ fn only_what_is_put_in_changes() {
         ("{ \"list\": [\"a\" /* x */, \"b\" // y\n] }", "{ \"list\": [\"a\" /* x */, \"b\", \"new\" // y\n] }"),
     ];
     for (before, after) in cases {
-        let inserted = insert(before, &path(&["list"]), &Item::Element(&"new".into()), Position::Last).expect(before);
+        let inserted = insert(before, &JsonEdit::element(&["list"], "new".into())).expect(before);
         assert_eq!(inserted.text, *after, "{before:?}");
     }
 }
@@ -47,29 +53,27 @@ fn the_first_place_is_before_all_others() {
         ("{\"list\":[\"a\"]}", "{\"list\":[\"new\",\"a\"]}"),
         ("{\n  \"list\": [ // why\n    \"a\"\n  ]\n}", "{\n  \"list\": [\n    \"new\", // why\n    \"a\"\n  ]\n}"),
     ] {
-        let inserted = insert(before, &path(&["list"]), &Item::Element(&"new".into()), Position::First).expect(before);
+        let inserted = insert(before, &JsonEdit::element(&["list"], "new".into()).before_others()).expect(before);
         assert_eq!(inserted.text, after);
     }
 }
 
 #[test]
 fn what_is_broken_or_of_another_shape_is_refused_with_its_place() {
-    let told = |text: &str| {
-        insert(text, &path(&["hooks", "Pre"]), &Item::Element(&hook()), Position::Last).expect_err(text).to_string()
-    };
+    let told = |text: &str| insert(text, &hook_edit()).expect_err(text).to_string();
     assert!(told("{\n  \"a\": ,\n}").starts_with("line 2, column 8: "), "{}", told("{\n  \"a\": ,\n}"));
     assert!(told("{\n  'a': 1\n}").starts_with("line 2"));
     assert_eq!(told("{\n  \"hooks\": []\n}"), "line 2, column 12: `hooks` is not an object");
     assert_eq!(told("{\"hooks\": {\"Pre\": {}}}"), "line 1, column 19: `hooks.Pre` is not a list");
-    assert_eq!(told("[]"), "line 1, column 1: `the whole` is not an object");
-    assert_eq!(told("{\"hooks\": {},\n\"hooks\": {}}"), "line 2, column 1: `hooks` is there twice");
+    assert_eq!(told("[]"), "line 1, column 1: `the whole file` is not an object");
+    assert_eq!(told("{\"hooks\": {},\n\"hooks\": {}}"), "line 2, column 1: `hooks` is defined twice");
     assert!(told(&"[".repeat(100_000)).contains("depth"));
 }
 
 #[test]
 fn what_was_put_in_is_found_again_whatever_was_done_around_it() {
     let inserted = with_hook("{\n  \"hooks\": {\n    \"Pre\": []\n  }\n}");
-    let out = |text: &str| remove(text, &path(&["hooks", "Pre"]), &Item::Element(&hook()), &[]).expect("JSON");
+    let out = |text: &str| remove(text, &hook_edit(), &[]).expect("JSON");
     // Another one behind, another one before, a comment, a time limit, another hook in the same group.
     let behind = inserted.text.replace("      }\n    ]", "      },\n      {\"mine\": 1} // yes\n    ]");
     assert_eq!(
@@ -88,9 +92,9 @@ fn what_was_put_in_is_found_again_whatever_was_done_around_it() {
 #[test]
 fn a_member_that_somebody_changed_stays() {
     let text = "{\n  \"a\": 1,\n  \"strict\": true\n}";
-    let item = Item::Member("strict", &true.into());
-    assert_eq!(remove(text, &[], &item, &[]).expect("JSON").as_deref(), Some("{\n  \"a\": 1\n}"));
-    assert_eq!(remove(&text.replace("true", "false"), &[], &item, &[]).expect("JSON"), None);
+    let edit = JsonEdit::member(&[], "strict", true.into());
+    assert_eq!(remove(text, &edit, &[]).expect("JSON").as_deref(), Some("{\n  \"a\": 1\n}"));
+    assert_eq!(remove(&text.replace("true", "false"), &edit, &[]).expect("JSON"), None);
 }
 
 #[test]
@@ -98,14 +102,14 @@ fn what_was_made_for_it_goes_too_once_it_is_empty() {
     for before in ["{\n  \"a\": 1\n}\n", "{\"a\":1}", "{}", "", "{\n  \"hooks\": {\n    \"Post\": []\n  }\n}"] {
         let inserted = with_hook(before);
         let created: Vec<_> = inserted.created.clone().into_iter().collect();
-        let removed = remove(&inserted.text, &path(&["hooks", "Pre"]), &Item::Element(&hook()), &created);
+        let removed = remove(&inserted.text, &hook_edit(), &created);
         assert_eq!(removed.expect("JSON").as_deref(), Some(before));
     }
     // A comment in it is somebody's.
     let inserted = with_hook("{\n  \"a\": 1\n}\n");
     let commented = inserted.text.replace("\"Pre\": [", "\"Pre\": [ // keep");
     let created: Vec<_> = inserted.created.into_iter().collect();
-    let removed = remove(&commented, &path(&["hooks", "Pre"]), &Item::Element(&hook()), &created).expect("JSON");
+    let removed = remove(&commented, &hook_edit(), &created).expect("JSON");
     assert!(removed.expect("found").contains("// keep"));
 }
 
@@ -168,22 +172,20 @@ proptest! {
     /// and taking the item out leaves what the text said before.
     #[test]
     fn insertion_keeps_everything_and_removal_restores_the_meaning(text in settings(), first: bool) {
-        let position = if first { Position::First } else { Position::Last };
-        let node = hook();
-        let place = path(&["hooks", "Pre"]);
-        let Ok(inserted) = insert(&text, &place, &Item::Element(&node), position) else { return Ok(()) };
+        let edit = JsonEdit { first, ..hook_edit() };
+        let Ok(inserted) = insert(&text, &edit) else { return Ok(()) };
         prop_assert!(is_subsequence(&text, &inserted.text), "{text:?} {:?}", inserted.text);
-        prop_assert!(contains(&inserted.text, &place, &Item::Element(&node)).unwrap());
+        prop_assert!(contains(&inserted.text, &edit).unwrap());
         let created: Vec<_> = inserted.created.into_iter().collect();
-        let removed = remove(&inserted.text, &place, &Item::Element(&node), &created).unwrap().unwrap();
-        prop_assert_eq!(Document::parse(&removed).unwrap().value(), Document::parse(&text).unwrap().value());
+        let removed = remove(&inserted.text, &edit, &created).unwrap().unwrap();
+        prop_assert_eq!(JsonDocument::parse(&removed).unwrap().value(), JsonDocument::parse(&text).unwrap().value());
         prop_assert_eq!(comments(&removed), comments(&text));
     }
 
     #[test]
     fn no_text_makes_it_panic(text in "\\PC{0,200}") {
-        drop(insert(&text, &path(&["hooks", "Pre"]), &Item::Element(&hook()), Position::Last));
-        drop(remove(&text, &path(&["hooks", "Pre"]), &Item::Element(&hook()), &[Vec::new()]));
+        drop(insert(&text, &hook_edit()));
+        drop(remove(&text, &hook_edit(), &[Vec::new()]));
     }
 }
 

@@ -1,67 +1,51 @@
 //! Amp: a rule that delegates every tool to a program. Amp starts it without arguments, so there is a small script.
 
-use std::path::PathBuf;
-
 use serde_json::json;
 
-use super::{Plan, Recipe, Request, line};
-use crate::canary::{Answers, Canary, Start};
-use crate::change::{Change, Content, JsonEdit, OWN_FILE};
-use crate::json::Node;
+use super::{InstallPlan, Recipe, line};
+use crate::canary::{AnswerForm, Canary, HookStart};
+use crate::content::{FileContent, OWN_FILE, SettingsChange};
+use crate::environment::InstallScope;
+use crate::environment::Location::{Configuration, Data};
+use crate::json::JsonEdit;
+use crate::settings::SettingsNode;
 use crate::sighting::CANARY_SESSION;
-use crate::surroundings::{Scope, Surroundings};
 
-/// Amp.
-pub(super) struct Amp;
-
-impl Recipe for Amp {
-    fn name(&self) -> &'static str {
-        "amp"
-    }
-
-    fn title(&self) -> &'static str {
-        "Amp"
-    }
-
-    fn programs(&self) -> &'static [&'static str] {
-        &["amp"]
-    }
-
-    fn home(&self, surroundings: &Surroundings) -> PathBuf {
-        surroundings.configuration.join("amp")
-    }
-
-    fn plan(&self, request: &Request<'_>) -> Option<Plan> {
-        if request.scope != Scope::User {
+pub(super) static AMP: Recipe = Recipe {
+    name: "amp",
+    programs: &["amp"],
+    home: Configuration("amp"),
+    sessions: &[Data("amp/threads")],
+    plan: |request| {
+        if request.scope != InstallScope::User {
             return None;
         }
-        let script = request.surroundings.own_data().join("hooks/amp");
+        let script = request.environment.own_data().join("hooks/amp");
         let text = format!(
             "#!/bin/sh\n# {OWN_FILE}: Amp starts delegates without arguments.\nexec {}\n",
-            line(&request.patient_words(self.name()))
+            line(&request.words("amp", &[]))
         );
         let to = script.to_string_lossy().into_owned();
-        let rule = Node::object([("tool", "*".into()), ("action", "delegate".into()), ("to", to.clone().into())]);
-        Some(Plan {
+        let rule =
+            SettingsNode::object([("tool", "*".into()), ("action", "delegate".into()), ("to", to.as_str().into())]);
+        // The first rule that matches decides.
+        let edit = JsonEdit::element(&["amp.permissions"], rule).before_others();
+        Some(InstallPlan {
             changes: vec![
-                Change { path: script, content: Content::Whole { text, executable: true } },
-                Change {
-                    path: self.home(request.surroundings).join("settings.json"),
-                    // The first rule that matches decides.
-                    content: Content::Json(vec![JsonEdit::element(&["amp.permissions"], rule).before_others()]),
+                SettingsChange { path: script, content: FileContent::Whole { text, executable: true } },
+                SettingsChange {
+                    path: request.environment.path(Configuration("amp/settings.json")),
+                    content: FileContent::Json(vec![edit]),
                 },
             ],
             canary: Canary {
-                start: Start::Program(vec![to]),
+                start: HookStart::Program(vec![to]),
                 environment: vec![("AGENT", "amp"), ("AGENT_TOOL_NAME", "Bash"), ("AGENT_THREAD_ID", CANARY_SESSION)],
-                payload: |probe| json!({ "cmd": probe.command }),
-                answers: Answers::Delegate,
+                payload: |call| json!({ "cmd": call.command }),
+                answers: AnswerForm::Delegate,
             },
             advice: Vec::new(),
         })
-    }
-
-    fn sessions(&self, surroundings: &Surroundings) -> Vec<PathBuf> {
-        vec![surroundings.data.join("amp/threads")]
-    }
-}
+    },
+    ..Recipe::BASE
+};

@@ -1,57 +1,56 @@
-//! Codex CLI: `hooks.json`, and the record that its user trusts these hooks. Hooks without it are skipped silently.
+//! Codex CLI: `hooks.json`, and the record that its user trusts these hooks. Codex silently skips hooks without it.
 
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use super::{Plan, Recipe, Request, TIME_LIMIT, group, setting};
-use crate::canary::{Answers, Canary, Start};
-use crate::change::{Change, Content, JsonEdit, TomlEdit};
-use crate::file;
-use crate::json::Node;
-use crate::mirror;
-use crate::surroundings::{Scope, Surroundings};
-use crate::toml::{self, Scalar};
+use super::{HookList, InstallRequest, Recipe, TIME_LIMIT, command_handler, group, line, setting, tool_matcher};
+use crate::content::{FileContent, SettingsChange};
+use crate::environment::Location::{Agent, Machine, Project};
+use crate::environment::{HostEnvironment, InstallScope};
+use crate::toml::{self, TomlEdit};
+use crate::{file, hard_denies};
 
-/// The events, what the trust record calls them, and what they are matched with.
-const EVENTS: &[(&str, &str, Option<&str>)] = &[
-    ("PreToolUse", "pre_tool_use", Some("*")),
-    ("PermissionRequest", "permission_request", Some("*")),
-    ("PostToolUse", "post_tool_use", Some("*")),
-    ("SessionStart", "session_start", None),
+/// The events, and their names in the trust record.
+const LABELS: &[(&str, &str)] = &[
+    ("PreToolUse", "pre_tool_use"),
+    ("PermissionRequest", "permission_request"),
+    ("PostToolUse", "post_tool_use"),
+    ("SessionStart", "session_start"),
 ];
 
-/// Codex CLI.
-pub(super) struct Codex;
+const CODEX_HOOKS: HookList = HookList {
+    agent: "codex",
+    files: [
+        Some(Agent("CODEX_HOME", ".codex", "hooks.json")),
+        Some(Project(".codex/hooks.json")),
+        Some(Machine("etc/codex/hooks.json")),
+    ],
+    events: &["PreToolUse", "PermissionRequest", "PostToolUse", "SessionStart"],
+    entry: |words, event| group(tool_matcher(event), command_handler(words)),
+    shell: Some("/bin/sh"),
+    payload: |call| call.tool_event("PreToolUse", "Bash"),
+    ..HookList::BASE
+};
 
-fn directory(surroundings: &Surroundings) -> PathBuf {
-    let directory = surroundings.agent_home("CODEX_HOME", ".codex");
-    // Codex resolves the directory that the variable names, and the record is by name.
-    if surroundings.variables.contains_key("CODEX_HOME") {
+/// The user's directory. Codex resolves symlinks in the directory that the variable names, and trust is recorded by path.
+fn directory(environment: &HostEnvironment) -> PathBuf {
+    let directory = environment.path(Agent("CODEX_HOME", ".codex", ""));
+    if environment.variables.contains_key("CODEX_HOME") {
         directory.canonicalize().unwrap_or(directory)
     } else {
         directory
     }
 }
 
-fn layer(scope: Scope, surroundings: &Surroundings) -> PathBuf {
-    match scope {
-        Scope::User => directory(surroundings),
-        Scope::Project => surroundings.project.join(".codex"),
-        Scope::Managed => surroundings.machine.join("etc/codex"),
+fn hooks_file(request: &InstallRequest<'_>) -> Option<PathBuf> {
+    match request.scope {
+        InstallScope::User => Some(directory(request.environment).join("hooks.json")),
+        scope => CODEX_HOOKS.file(scope, request.environment),
     }
 }
 
-fn hook_group(request: &Request<'_>, matcher: Option<&str>) -> Node {
-    let handler = Node::object([
-        ("type", "command".into()),
-        ("command", request.line("codex", None).into()),
-        ("timeout", TIME_LIMIT.as_secs().into()),
-    ]);
-    group(matcher, handler)
-}
-
-/// The hash by which Codex knows a hook again: of the sorted, compact JSON of its normal form.
+/// The hash by which Codex recognizes a hook: that of the sorted, compact JSON of its normal form.
 fn trust_hash(label: &str, matcher: Option<&str>, command: &str) -> String {
     let handler = json!({ "async": false, "command": command, "timeout": TIME_LIMIT.as_secs(), "type": "command" });
     let mut identity = Map::new();
@@ -60,124 +59,93 @@ fn trust_hash(label: &str, matcher: Option<&str>, command: &str) -> String {
     if let Some(matcher) = matcher {
         identity.insert("matcher".into(), matcher.into());
     }
-    // Members of a map are sorted.
+    // The members of a map are sorted.
     format!("sha256:{}", file::hash(&Value::Object(identity).to_string()))
 }
 
-/// The records that make Codex run the hooks that are in `text` at `path`.
-fn trust_records(request: &Request<'_>, path: &Path, text: &str) -> Vec<TomlEdit> {
-    let command = request.line("codex", None);
-    EVENTS
-        .iter()
-        .filter_map(|(event, label, matcher)| {
-            let groups = setting(text, &["hooks", event])?;
-            let ours = hook_group(request, *matcher).value();
-            let index = groups.as_array()?.iter().rposition(|group| *group == ours)?;
-            let key = format!("{}:{label}:{index}:0", path.display());
-            Some(TomlEdit {
-                path: vec!["hooks".into(), "state".into(), key, "trusted_hash".into()],
-                value: Scalar::Text(trust_hash(label, *matcher, &command)),
-                replaces: true,
-                optional: false,
-            })
+/// The records that make Codex run callgate's hooks in the file `path` with this text.
+fn trust_records(request: &InstallRequest<'_>, path: &Path, text: &str) -> Vec<TomlEdit> {
+    let records = LABELS.iter().filter_map(|(event, label)| {
+        let groups = setting(text, &["hooks", event])?;
+        let ours = CODEX_HOOKS.entry(request, event).value();
+        let index = groups.as_array()?.iter().rposition(|group| *group == ours)?;
+        let command = line(&CODEX_HOOKS.words(request, event));
+        let key = format!("{}:{label}:{index}:0", path.display());
+        Some(TomlEdit {
+            path: vec!["hooks".into(), "state".into(), key, "trusted_hash".into()],
+            value: trust_hash(label, tool_matcher(event), &command).into(),
+            replaces: true,
+            optional: false,
         })
-        .collect()
+    });
+    records.collect()
 }
 
-impl Recipe for Codex {
-    fn name(&self) -> &'static str {
-        "codex"
-    }
-
-    fn title(&self) -> &'static str {
-        "Codex CLI"
-    }
-
-    fn programs(&self) -> &'static [&'static str] {
-        &["codex"]
-    }
-
-    fn home(&self, surroundings: &Surroundings) -> PathBuf {
-        directory(surroundings)
-    }
-
-    fn plan(&self, request: &Request<'_>) -> Option<Plan> {
-        let layer = layer(request.scope, request.surroundings);
-        let edits = EVENTS
-            .iter()
-            .map(|(event, _, matcher)| JsonEdit::element(&["hooks", event], hook_group(request, *matcher)));
-        let mut changes = vec![Change { path: layer.join("hooks.json"), content: Content::Json(edits.collect()) }];
-        if !request.mirror.is_empty() && request.scope != Scope::Managed {
-            let text = mirror::codex(request.mirror, &request.surroundings.home.to_string_lossy());
-            changes.push(Change {
-                path: layer.join("rules/callgate.rules"),
-                content: Content::Whole { text, executable: false },
-            });
-        }
-        let mut advice = Vec::new();
-        if request.scope == Scope::Managed {
-            let pinned = |path: &[&str]| TomlEdit {
+pub(super) static CODEX: Recipe = Recipe {
+    name: "codex",
+    programs: &["codex"],
+    home: Agent("CODEX_HOME", ".codex", ""),
+    sessions: &[Agent("CODEX_HOME", ".codex", "sessions")],
+    plan: |request| {
+        let mut plan = CODEX_HOOKS.plan(request)?;
+        let hooks = hooks_file(request)?;
+        if request.scope == InstallScope::Managed {
+            let enabled = |path: &[&str]| TomlEdit {
                 path: path.iter().map(|key| (*key).to_owned()).collect(),
-                value: Scalar::Truth(true),
+                value: true.into(),
                 replaces: false,
                 optional: true,
             };
-            changes.push(Change {
-                path: layer.join("requirements.toml"),
-                content: Content::Toml(vec![pinned(&["allow_managed_hooks_only"]), pinned(&["features", "hooks"])]),
+            plan.changes.push(SettingsChange {
+                path: hooks.with_file_name("requirements.toml"),
+                content: FileContent::Toml(vec![
+                    enabled(&["allow_managed_hooks_only"]),
+                    enabled(&["features", "hooks"]),
+                ]),
             });
-        } else if !request.trust {
-            advice.push(
-                "Codex skips hooks that you have not trusted, without a word: type /hooks in Codex and trust them, or install with --trust"
-                    .to_owned(),
-            );
+        } else {
+            if !request.denies.is_empty() {
+                let rules = hard_denies::codex(request.denies, &request.environment.home.to_string_lossy());
+                plan.add_file(hooks.with_file_name("rules/callgate.rules"), rules);
+            }
+            if !request.trust {
+                let advice = "Codex silently skips hooks that you have not trusted: type /hooks in Codex and trust \
+                              them, or install with --trust";
+                plan.advice.push(advice.to_owned());
+            }
         }
-        advice.push(
-            "what is typed into a running program (write_stdin) reaches no hook: keep Codex's own sandbox on (workspace-write)"
-                .to_owned(),
-        );
-        Some(Plan {
-            changes,
-            canary: Canary {
-                start: Start::Shell("/bin/sh", request.line(self.name(), None)),
-                environment: Vec::new(),
-                payload: |probe| probe.tool_event("PreToolUse", "Bash"),
-                answers: Answers::ClaudeLike,
-            },
-            advice,
-        })
-    }
-
-    fn afterwards(&self, request: &Request<'_>, texts: &dyn Fn(&Path) -> Option<String>) -> Vec<Change> {
-        if !request.trust || request.scope == Scope::Managed {
+        if let Some(change) = plan.changes.first_mut() {
+            change.path = hooks;
+        }
+        let advice = "input typed into a running program (write_stdin) reaches no hook: keep Codex's own sandbox on \
+                      (workspace-write)";
+        plan.advice.push(advice.to_owned());
+        Some(plan)
+    },
+    afterwards: |request, read| {
+        if !request.trust || request.scope == InstallScope::Managed {
             return Vec::new();
         }
-        let hooks = layer(request.scope, request.surroundings).join("hooks.json");
-        let records = texts(&hooks).map(|text| trust_records(request, &hooks, &text)).unwrap_or_default();
-        vec![Change { path: directory(request.surroundings).join("config.toml"), content: Content::Toml(records) }]
-    }
-
-    fn sessions(&self, surroundings: &Surroundings) -> Vec<PathBuf> {
-        vec![directory(surroundings).join("sessions")]
-    }
-
-    fn switched_off(&self, request: &Request<'_>, texts: &dyn Fn(&Path) -> Option<String>) -> Option<String> {
-        if request.scope == Scope::Managed {
+        let records = hooks_file(request)
+            .and_then(|hooks| Some(trust_records(request, &hooks, &read(&hooks)?)))
+            .unwrap_or_default();
+        let path = directory(request.environment).join("config.toml");
+        vec![SettingsChange { path, content: FileContent::Toml(records) }]
+    },
+    switched_off: |request, read| {
+        if request.scope == InstallScope::Managed {
             return None;
         }
-        let configuration = directory(request.surroundings).join("config.toml");
-        let text = texts(&configuration).unwrap_or_default();
-        let get = |path: &[&str]| {
-            toml::get(&text, &path.iter().map(|key| (*key).to_owned()).collect::<Vec<_>>()).ok().flatten()
-        };
-        if get(&["features", "hooks"]) == Some(Scalar::Truth(false)) {
+        let configuration = directory(request.environment).join("config.toml");
+        let text = read(&configuration).unwrap_or_default();
+        let get = |path: &[&str]| toml::get(&text, path).ok().flatten();
+        if get(&["features", "hooks"]) == Some(false.into()) {
             return Some(format!("`features.hooks` is false in {}", configuration.display()));
         }
-        let hooks = layer(request.scope, request.surroundings).join("hooks.json");
-        let records = trust_records(request, &hooks, &texts(&hooks)?);
-        for record in records {
+        let hooks = hooks_file(request)?;
+        for record in trust_records(request, &hooks, &read(&hooks)?) {
             let key = record.path.get(2)?;
-            if get(&["hooks", "state", key, "enabled"]) == Some(Scalar::Truth(false)) {
+            if get(&["hooks", "state", key, "enabled"]) == Some(false.into()) {
                 return Some("the hook is switched off in Codex (/hooks)".to_owned());
             }
             if toml::get(&text, &record.path).ok().flatten() != Some(record.value) {
@@ -185,8 +153,8 @@ impl Recipe for Codex {
             }
         }
         None
-    }
-}
+    },
+};
 
 #[cfg(test)]
 mod tests {

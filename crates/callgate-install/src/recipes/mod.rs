@@ -1,175 +1,285 @@
-//! What is installed for each agent, where, and how it is told that it works: one file each.
+//! What is installed for each agent, where, and how it is tested.
 
 mod amp;
-mod claude;
 mod codex;
-mod copilot;
-mod cursor;
-mod gemini;
-mod goose;
+mod hook_lists;
 mod opencode;
-mod qwen;
-mod windsurf;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::Value;
 
-use super::canary::Canary;
-use super::change::Change;
-use super::json::{Document, Node};
-use super::mirror::HardDeny;
-use super::surroundings::{Scope, Surroundings, quoted};
+use crate::canary::{AnswerForm, Canary, CanaryCall, HookStart};
+use crate::content::{FileContent, SettingsChange};
+use crate::environment::{HostEnvironment, InstallScope, Location, shell_quoted};
+use crate::hard_denies::{HARD_DENIES, HardDeny};
+use crate::json::JsonEdit;
+use crate::settings::SettingsNode;
 
-/// How long agents are told to wait for a hook: long enough for a person to answer. The hook itself answers earlier.
-pub const TIME_LIMIT: Duration = Duration::from_secs(600);
+/// The timeout of hooks in agents' settings: long enough for a person to answer. The hook itself answers earlier.
+pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(600);
 
-/// What is wanted.
+/// Reads the text of a file.
+pub(crate) type ReadText<'a> = &'a dyn Fn(&Path) -> Option<String>;
+
+/// The parameters of an installation.
 #[derive(Debug, Clone, Copy)]
-pub struct Request<'a> {
-    /// For whom.
-    pub scope: Scope,
+pub(crate) struct InstallRequest<'a> {
+    /// For whom to install.
+    pub scope: InstallScope,
     /// The callgate program that hooks start.
     pub program: &'a Path,
-    /// Where things are.
-    pub surroundings: &'a Surroundings,
-    /// What is written into the agent's own rules as well.
-    pub mirror: &'a [HardDeny],
-    /// Whether the hook is recorded as trusted where an agent wants that.
+    /// The host.
+    pub environment: &'a HostEnvironment,
+    /// The denies to write into the agent's own rules.
+    pub denies: &'a [HardDeny],
+    /// Whether to mark the hook as trusted where the agent requires it.
     pub trust: bool,
 }
 
-impl Request<'_> {
-    /// The words of the hook's command, for an agent that is told how long to wait. The hook is told the same.
-    fn words(&self, agent: &str, event: Option<&str>) -> Vec<String> {
-        let mut words = self.patient_words(agent);
-        if let Some(event) = event {
-            words.extend(["--event".to_owned(), event.to_owned()]);
-        }
-        words.extend(["--timeout".to_owned(), TIME_LIMIT.as_secs().to_string()]);
+impl InstallRequest<'_> {
+    /// The words of the hook's command.
+    fn words(&self, agent: &str, options: &[String]) -> Vec<String> {
+        let mut words = vec![self.program.to_string_lossy().into_owned(), "hook".to_owned(), agent.to_owned()];
+        words.extend_from_slice(options);
         words
     }
-
-    /// The words of the hook's command, for an agent that waits as long as it wants to.
-    fn patient_words(&self, agent: &str) -> Vec<String> {
-        vec![self.program.to_string_lossy().into_owned(), "hook".to_owned(), agent.to_owned()]
-    }
-
-    /// The hook's command for a shell.
-    fn line(&self, agent: &str, event: Option<&str>) -> String {
-        line(&self.words(agent, event))
-    }
 }
 
-/// Words for a shell.
+/// The hook's options for an agent with a timeout in its settings: the hook must know it too.
+fn timeout_options() -> Vec<String> {
+    vec!["--timeout".to_owned(), TIME_LIMIT.as_secs().to_string()]
+}
+
+/// A command line for a shell.
 fn line(words: &[String]) -> String {
-    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+    words.iter().map(|word| shell_quoted(word)).collect::<Vec<_>>().join(" ")
 }
 
-/// What is to be done for one agent.
+/// The changes for one agent.
 #[derive(Debug, Clone)]
-pub struct Plan {
-    /// What must be in which files.
-    pub changes: Vec<Change>,
-    /// How it is tried out.
+pub(crate) struct InstallPlan {
+    /// The files and their content.
+    pub changes: Vec<SettingsChange>,
+    /// How the hook is tested.
     pub canary: Canary,
-    /// What the user has to do or know beside.
+    /// What the user has to do or know.
     pub advice: Vec<String>,
 }
 
-/// One agent: what is installed for it.
-pub trait Recipe: Sync {
-    /// Its name, as in `callgate hook NAME`.
-    fn name(&self) -> &'static str;
+/// How callgate is installed for one agent.
+pub struct Recipe {
+    name: &'static str,
+    /// The agent's programs.
+    pub(crate) programs: &'static [&'static str],
+    /// The agent's own directory, which exists once the agent was used.
+    pub(crate) home: Location,
+    /// The directories in which the agent keeps its sessions.
+    pub(crate) sessions: &'static [Location],
+    /// The changes; `None` if the agent does not support the scope.
+    plan: fn(&InstallRequest<'_>) -> Option<InstallPlan>,
+    /// The changes that depend on the new content of other files.
+    pub(crate) afterwards: fn(&InstallRequest<'_>, ReadText<'_>) -> Vec<SettingsChange>,
+    /// Why the agent would not call an installed hook, according to its settings.
+    pub(crate) switched_off: fn(&InstallRequest<'_>, ReadText<'_>) -> Option<String>,
+}
 
-    /// Its name for people.
-    fn title(&self) -> &'static str;
+impl Recipe {
+    const BASE: Recipe = Recipe {
+        name: "",
+        programs: &[],
+        home: Location::Home(""),
+        sessions: &[],
+        plan: |_| None,
+        afterwards: |_, _| Vec::new(),
+        switched_off: |_, _| None,
+    };
 
-    /// Its programs.
-    fn programs(&self) -> &'static [&'static str];
-
-    /// Its own directory, which is there once it was used.
-    fn home(&self, surroundings: &Surroundings) -> PathBuf;
-
-    /// What is to be done; `None` if it has no place for this scope.
-    fn plan(&self, request: &Request<'_>) -> Option<Plan>;
-
-    /// What is to be done once the files' new texts are known.
-    fn afterwards(&self, request: &Request<'_>, texts: &dyn Fn(&Path) -> Option<String>) -> Vec<Change> {
-        let _ = (request, texts);
-        Vec::new()
+    /// The agent's name, as in `callgate hook NAME`.
+    pub fn name(&self) -> &'static str {
+        self.name
     }
 
-    /// Where it keeps its sessions.
-    fn sessions(&self, surroundings: &Surroundings) -> Vec<PathBuf>;
+    /// The agent's product name.
+    pub fn title(&self) -> &'static str {
+        callgate_hooks::find(self.name).map_or(self.name, |agent| agent.title())
+    }
 
-    /// Why it would not call the hook although it is installed, as far as its files say.
-    fn switched_off(&self, request: &Request<'_>, texts: &dyn Fn(&Path) -> Option<String>) -> Option<String> {
-        let _ = (request, texts);
-        None
+    /// Plans the changes; `None` if the agent does not support the scope.
+    pub(crate) fn plan(&self, request: &InstallRequest<'_>) -> Option<InstallPlan> {
+        (self.plan)(request)
+    }
+
+    /// The files that an installation writes in a scope.
+    pub fn files(&self, scope: InstallScope, environment: &HostEnvironment) -> Vec<PathBuf> {
+        let program = Path::new("callgate");
+        let request = InstallRequest { scope, program, environment, denies: HARD_DENIES, trust: true };
+        let Some(plan) = self.plan(&request) else { return Vec::new() };
+        let afterwards = (self.afterwards)(&request, &|_| Some(String::new()));
+        plan.changes.into_iter().chain(afterwards).map(|change| change.path).collect()
     }
 }
 
-static RECIPES: &[&dyn Recipe] = &[
-    &claude::Claude,
-    &codex::Codex,
-    &gemini::Gemini,
-    &copilot::Copilot,
-    &cursor::Cursor,
-    &opencode::OpenCode,
-    &qwen::Qwen,
-    &windsurf::Windsurf,
-    &amp::Amp,
-    &goose::Goose,
+static RECIPES: &[&Recipe] = &[
+    &hook_lists::CLAUDE,
+    &codex::CODEX,
+    &hook_lists::GEMINI,
+    &hook_lists::COPILOT,
+    &hook_lists::CURSOR,
+    &opencode::OPENCODE,
+    &hook_lists::QWEN,
+    &hook_lists::WINDSURF,
+    &amp::AMP,
+    &hook_lists::GOOSE,
 ];
 
-/// Every agent that callgate can be installed for.
-pub fn all() -> &'static [&'static dyn Recipe] {
+/// All agents that callgate can be installed for.
+pub fn all() -> &'static [&'static Recipe] {
     RECIPES
 }
 
-/// The one of this name, or of another name that its dialect goes by.
-pub fn find(name: &str) -> Option<&'static dyn Recipe> {
+/// Finds an agent by its name or one of its aliases.
+pub fn find(name: &str) -> Option<&'static Recipe> {
     let name = callgate_hooks::find(name).map_or(name, |agent| agent.name());
-    RECIPES.iter().copied().find(|recipe| recipe.name() == name)
+    RECIPES.iter().copied().find(|recipe| recipe.name == name)
 }
 
-/// What a member of a JSON text says.
+/// An agent whose settings list hooks by event.
+struct HookList {
+    agent: &'static str,
+    /// The settings files for the user, the project and the machine.
+    files: [Option<Location>; 3],
+    /// Whether the file needs `"version": 1`.
+    versioned: bool,
+    events: &'static [&'static str],
+    /// The options of the hook's command for an event.
+    options: fn(&str) -> Vec<String>,
+    /// The entry for an event, with the words of the hook's command.
+    entry: fn(&[String], &str) -> SettingsNode,
+    /// The shell that runs the command; `None` if the agent starts the program itself.
+    shell: Option<&'static str>,
+    environment: &'static [(&'static str, &'static str)],
+    /// The payload that the agent sends for a shell command.
+    payload: fn(&CanaryCall<'_>) -> Value,
+    answers: AnswerForm,
+    advice: &'static [&'static str],
+}
+
+impl HookList {
+    const BASE: HookList = HookList {
+        agent: "",
+        files: [None; 3],
+        versioned: false,
+        events: &[],
+        options: |_| timeout_options(),
+        entry: |_, _| SettingsNode::Table(Vec::new()),
+        shell: None,
+        environment: &[],
+        payload: |_| Value::Null,
+        answers: AnswerForm::ClaudeLike,
+        advice: &[],
+    };
+
+    /// The settings file in a scope.
+    fn file(&self, scope: InstallScope, environment: &HostEnvironment) -> Option<PathBuf> {
+        let [user, project, managed] = self.files;
+        let location = match scope {
+            InstallScope::User => user,
+            InstallScope::Project => project,
+            InstallScope::Managed => managed,
+        };
+        location.map(|location| environment.path(location))
+    }
+
+    fn words(&self, request: &InstallRequest<'_>, event: &str) -> Vec<String> {
+        request.words(self.agent, &(self.options)(event))
+    }
+
+    fn entry(&self, request: &InstallRequest<'_>, event: &str) -> SettingsNode {
+        (self.entry)(&self.words(request, event), event)
+    }
+
+    fn plan(&self, request: &InstallRequest<'_>) -> Option<InstallPlan> {
+        let path = self.file(request.scope, request.environment)?;
+        let version = self.versioned.then(|| JsonEdit::member(&[], "version", 1_u64.into()));
+        let hooks = self.events.iter().map(|event| JsonEdit::element(&["hooks", event], self.entry(request, event)));
+        let words = self.words(request, self.events.first()?);
+        let canary = Canary {
+            start: match self.shell {
+                Some(shell) => HookStart::Shell(shell, line(&words)),
+                None => HookStart::Program(words),
+            },
+            environment: self.environment.to_vec(),
+            payload: self.payload,
+            answers: self.answers,
+        };
+        Some(InstallPlan {
+            changes: vec![SettingsChange {
+                path,
+                content: FileContent::Json(version.into_iter().chain(hooks).collect()),
+            }],
+            canary,
+            advice: self.advice.iter().map(|advice| (*advice).to_owned()).collect(),
+        })
+    }
+}
+
+impl InstallPlan {
+    /// Adds edits to the JSON file of the first change.
+    fn edit_first(&mut self, edits: impl IntoIterator<Item = JsonEdit>) {
+        if let Some(SettingsChange { content: FileContent::Json(first), .. }) = self.changes.first_mut() {
+            first.extend(edits);
+        }
+    }
+
+    /// Adds one of callgate's own files.
+    fn add_file(&mut self, path: PathBuf, text: String) {
+        self.changes.push(SettingsChange { path, content: FileContent::Whole { text, executable: false } });
+    }
+}
+
+/// A member of a JSON text.
 fn setting(text: &str, path: &[&str]) -> Option<Value> {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let mut value = Document::parse(text).ok()?.value()?;
-    for key in path {
-        value = value.get_mut(key)?.take();
-    }
-    Some(value)
+    SettingsNode::read_json(text).ok()?.at(path).map(SettingsNode::value)
 }
 
-/// A group of one hook, as most agents have it.
-fn group(matcher: Option<&str>, handler: Node) -> Node {
-    let mut members = Vec::new();
-    if let Some(matcher) = matcher {
-        members.push(("matcher".to_owned(), matcher.into()));
-    }
-    members.push(("hooks".to_owned(), Node::list_of(handler)));
-    Node::Object(members)
+/// A group with one hook, as in the settings of most agents.
+fn group(matcher: Option<&str>, handler: SettingsNode) -> SettingsNode {
+    let matcher = matcher.map(|matcher| ("matcher".to_owned(), matcher.into()));
+    let hooks = ("hooks".to_owned(), SettingsNode::List(vec![handler]));
+    SettingsNode::Table(matcher.into_iter().chain([hooks]).collect())
+}
+
+/// The matcher for events about tools; the events of sessions have none.
+fn tool_matcher(event: &str) -> Option<&'static str> {
+    (!event.starts_with("Session")).then_some("*")
+}
+
+/// A hook with a command line and a timeout in seconds.
+fn command_handler(words: &[String]) -> SettingsNode {
+    SettingsNode::object([
+        ("type", "command".into()),
+        ("command", line(words).as_str().into()),
+        ("timeout", TIME_LIMIT.as_secs().into()),
+    ])
 }
 
 #[cfg(test)]
 #[allow(clippy::expect_used, clippy::panic, reason = "a test says what is missing by failing")]
 mod tests {
-    use super::*;
-    use crate::canary::Probe;
-    use crate::change::{Content, What};
     use callgate_hooks::{HookAnswer, HookDetails, HookInput};
 
-    fn plans() -> Vec<(&'static str, Scope, Plan)> {
-        let surroundings = Surroundings::of_home(Path::new("/home/me"));
+    use super::*;
+    use crate::json::JsonItem;
+
+    fn plans() -> Vec<(&'static str, InstallScope, InstallPlan)> {
+        let environment = HostEnvironment::of_home(Path::new("/home/me"));
         let mut plans = Vec::new();
         for recipe in all() {
-            for scope in [Scope::User, Scope::Project, Scope::Managed] {
+            for scope in InstallScope::ALL {
                 let program = Path::new("/usr/bin/callgate");
-                let request = Request { scope, program, surroundings: &surroundings, mirror: &[], trust: false };
+                let request = InstallRequest { scope, program, environment: &environment, denies: &[], trust: false };
                 plans.extend(recipe.plan(&request).map(|plan| (recipe.name(), scope, plan)));
             }
         }
@@ -180,7 +290,7 @@ mod tests {
     fn every_agent_has_a_dialect_and_a_place_for_the_user() {
         for recipe in all() {
             assert!(callgate_hooks::find(recipe.name()).is_some(), "{}", recipe.name());
-            assert!(plans().iter().any(|(name, scope, _)| (*name, *scope) == (recipe.name(), Scope::User)));
+            assert!(plans().iter().any(|(name, scope, _)| (*name, *scope) == (recipe.name(), InstallScope::User)));
         }
         assert_eq!(find("claude-code").map(|recipe| recipe.name()), Some("claude"));
         assert!(find("nobody").is_none());
@@ -190,18 +300,18 @@ mod tests {
     fn the_dialect_understands_what_is_tried_and_the_trial_understands_the_dialect() {
         for (name, _, plan) in plans() {
             let agent = callgate_hooks::find(name).expect("a dialect");
-            let probe = Probe { command: "ls", directory: Path::new("/work") };
-            let payload = (plan.canary.payload)(&probe).to_string();
+            let call = CanaryCall { command: "ls", directory: Path::new("/work") };
+            let payload = (plan.canary.payload)(&call).to_string();
             let environment = |variable: &str| {
                 plan.canary.environment.iter().find(|(key, _)| *key == variable).map(|(_, value)| (*value).to_owned())
             };
-            let received = HookInput { environment: &environment, ..HookInput::of(payload.as_bytes()) };
-            let incoming = agent.read(&received).unwrap_or_else(|error| panic!("{name}: {error}"));
-            let HookDetails::Before(call) = &incoming.details else { panic!("{name}: {:?}", incoming.details) };
+            let input = HookInput { environment: &environment, ..HookInput::of(payload.as_bytes()) };
+            let request = agent.read(&input).unwrap_or_else(|error| panic!("{name}: {error}"));
+            let HookDetails::Before(call) = &request.details else { panic!("{name}: {:?}", request.details) };
             assert!(call.input.to_string().contains("\"ls\""), "{name}: {}", call.input);
-            let allowed = agent.write(incoming.event, Some(&HookAnswer::allow()));
+            let allowed = agent.write(request.event, Some(&HookAnswer::allow()));
             assert!(plan.canary.would_allow(&allowed), "{name}: {allowed:?}");
-            for denied in [agent.write(incoming.event, Some(&HookAnswer::deny("no"))), agent.refuse(None, "no")] {
+            for denied in [agent.write(request.event, Some(&HookAnswer::deny("no"))), agent.refuse(None, "no")] {
                 assert!(plan.canary.would_deny(&denied), "{name}: {denied:?}");
             }
         }
@@ -210,11 +320,11 @@ mod tests {
     #[test]
     fn only_events_that_the_dialect_knows_are_installed() {
         for (name, _, plan) in plans() {
-            let known: Vec<&str> =
-                callgate_hooks::find(name).expect("a dialect").events().map(|event| event.name).collect();
+            let agent = callgate_hooks::find(name).expect("a dialect");
+            let known: Vec<&str> = agent.events().map(|event| event.name).collect();
             for change in &plan.changes {
-                let Content::Json(edits) = &change.content else { continue };
-                for edit in edits.iter().filter(|edit| matches!(edit.what, What::Element(_))) {
+                let FileContent::Json(edits) = &change.content else { continue };
+                for edit in edits.iter().filter(|edit| matches!(edit.what, JsonItem::Element(_))) {
                     if let [hooks, event] = edit.path.as_slice()
                         && hooks == "hooks"
                     {

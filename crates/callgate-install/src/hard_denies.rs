@@ -1,17 +1,17 @@
-//! Hard denies that are also written into an agent's own rules, for the case that its hook is switched off or lost.
+//! Denies that are also written into an agent's own rules, in case its hook is switched off or lost.
 //!
-//! A small set: only what the bundled policies deny, and only what an agent's rules say exactly. A rule that said more would
-//! refuse what the policy allows, and nobody would find out why.
+//! The set is small: only what the bundled policies deny, and only what an agent's rules can express exactly. A broader rule
+//! would refuse calls that the policy allows, for no visible reason.
 
 use callgate::Call;
 use serde_json::json;
 
-/// Something that is never allowed.
+/// A call that is never allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HardDeny {
-    /// Reading this file, or everything below a directory that ends with `/**`. Below the home.
+    /// Reading a file, or everything below a directory if the path ends with `/**`.
     Read(&'static str),
-    /// Writing it.
+    /// Writing a file, with the same kind of path.
     Write(&'static str),
     /// Running exactly these words.
     Run(&'static [&'static str]),
@@ -47,11 +47,11 @@ pub const HARD_DENIES: &[HardDeny] = &[
     HardDeny::Run(&["cat", "~/.netrc"]),
 ];
 
-/// Why, for agents that tell their users.
-pub(crate) const BECAUSE: &str = "callgate denies this always";
+/// The reason, for agents that show one.
+pub(crate) const BECAUSE: &str = "callgate always denies this";
 
 impl HardDeny {
-    /// A call that it is about: to ask a policy whether it denies this.
+    /// An example call, to check whether a policy denies it.
     pub fn call(&self) -> Call {
         match self {
             HardDeny::Read(path) => Call::new("Read", json!({ "file_path": path.replace("**", "x") })),
@@ -60,7 +60,7 @@ impl HardDeny {
         }
     }
 
-    /// Its path without `~/`, and whether it is everything below.
+    /// The path without `~/`, and whether it stands for everything below.
     pub(crate) fn below_home(path: &str) -> (&str, bool) {
         let path = path.strip_prefix("~/").unwrap_or(path);
         match path.strip_suffix("/**") {
@@ -79,11 +79,11 @@ pub(crate) fn claude(deny: &HardDeny) -> String {
     }
 }
 
-/// Codex's rules for commands, compared word by word as they are written: `~` and the home that it stands for are two words.
-/// Codex 0.166 does not take commands with a bare `~` apart, so that only the second of them holds there. It has no rules
-/// for files; its sandbox holds those.
+/// Codex's rules for commands. Codex compares words literally, so `~` and the home directory are two alternatives. (Codex
+/// 0.166 does not split commands with a bare `~`, so only the second one works there.) It has no rules for files; its
+/// sandbox protects those.
 pub(crate) fn codex(denies: &[HardDeny], home: &str) -> String {
-    let mut rules = format!("# {}. `callgate uninstall codex` removes it.\n", crate::change::OWN_FILE);
+    let mut rules = format!("# {}. `callgate uninstall codex` removes it.\n", crate::content::OWN_FILE);
     for deny in denies {
         if let HardDeny::Run(words) = deny {
             let pattern: Vec<String> = words
@@ -102,9 +102,9 @@ pub(crate) fn codex(denies: &[HardDeny], home: &str) -> String {
     rules
 }
 
-/// Gemini CLI's policy engine: patterns over the arguments as JSON text.
+/// Rules for Gemini CLI's policy engine: patterns on the arguments as JSON text.
 pub(crate) fn gemini(denies: &[HardDeny]) -> String {
-    let mut rules = format!("# {}. `callgate uninstall gemini` removes it.\n", crate::change::OWN_FILE);
+    let mut rules = format!("# {}. `callgate uninstall gemini` removes it.\n", crate::content::OWN_FILE);
     for deny in denies {
         let (tools, pattern) = match deny {
             HardDeny::Read(path) => (r#"["read_file", "read_many_files"]"#, path_pattern(path)),
@@ -125,7 +125,7 @@ fn path_pattern(path: &str) -> String {
     format!(r#""[^"]*/{}{}""#, escaped(name), if below { r#"/[^"]*"# } else { "" })
 }
 
-/// Literal in a regular expression.
+/// Escapes a text for a regular expression.
 fn escaped(text: &str) -> String {
     text.chars().fold(String::new(), |mut escaped, character| {
         if ".*+?()[]{}|^$\\".contains(character) {
@@ -136,8 +136,8 @@ fn escaped(text: &str) -> String {
     })
 }
 
-/// OpenCode's `permission`: which of its permissions, and the pattern. Paths are compared relative to the project there, so
-/// that only the end of one can be said.
+/// OpenCode's `permission`: the name of a permission and a pattern. OpenCode compares paths relative to the project, so only
+/// the end of a path can be matched.
 pub(crate) fn opencode(deny: &HardDeny) -> (&'static str, String) {
     let end = |path: &str| {
         let (name, below) = HardDeny::below_home(path);

@@ -1,0 +1,197 @@
+//! The host: the user's directories, the project, the programs.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::path::{Path, PathBuf};
+
+use crate::file::FileOwner;
+
+/// For whom callgate is installed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum InstallScope {
+    /// This user, in every project.
+    User,
+    /// Everybody who works on this project.
+    Project,
+    /// Everybody on this machine; users cannot switch it off. Needs root.
+    Managed,
+}
+
+impl InstallScope {
+    /// All scopes.
+    pub const ALL: [InstallScope; 3] = [InstallScope::User, InstallScope::Project, InstallScope::Managed];
+
+    /// The name, as in the command's options.
+    pub fn name(self) -> &'static str {
+        match self {
+            InstallScope::User => "user",
+            InstallScope::Project => "project",
+            InstallScope::Managed => "managed",
+        }
+    }
+
+    pub(crate) fn owner(self) -> FileOwner {
+        match self {
+            InstallScope::User => FileOwner::User,
+            InstallScope::Project => FileOwner::Project,
+            InstallScope::Managed => FileOwner::Machine,
+        }
+    }
+}
+
+/// The variables that move the directories of agents.
+const AGENT_VARIABLES: &[&str] = &["CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME"];
+
+/// A path below one of the host's directories.
+#[derive(Debug, Clone, Copy)]
+pub enum Location {
+    /// Below the user's home directory.
+    Home(&'static str),
+    /// Below the user's directory for configuration.
+    Configuration(&'static str),
+    /// Below the user's directory for data.
+    Data(&'static str),
+    /// Below the project.
+    Project(&'static str),
+    /// Below the root of the file system.
+    Machine(&'static str),
+    /// Below an agent's own directory: the variable that names it, its default below the home directory, and the path.
+    Agent(&'static str, &'static str, &'static str),
+}
+
+/// The directories and programs of a host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostEnvironment {
+    /// The user's home directory.
+    pub home: PathBuf,
+    /// `$XDG_CONFIG_HOME`, or `~/.config`.
+    pub configuration: PathBuf,
+    /// `$XDG_DATA_HOME`, or `~/.local/share`.
+    pub data: PathBuf,
+    /// `$XDG_STATE_HOME`, or `~/.local/state`.
+    pub state: PathBuf,
+    /// The project: the working directory of the command.
+    pub project: PathBuf,
+    /// The root of the file system.
+    pub machine: PathBuf,
+    /// The directories of `$PATH`.
+    pub search: Vec<PathBuf>,
+    /// The directories of agents that were moved, by variable.
+    pub variables: BTreeMap<String, PathBuf>,
+}
+
+impl HostEnvironment {
+    /// The environment of this process; `None` if there is no home directory or working directory.
+    pub fn of_process() -> Option<Self> {
+        let absolute = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let home = absolute("HOME").or_else(env::home_dir)?;
+        let mut environment = HostEnvironment::of_home(&home);
+        for (directory, variable) in [
+            (&mut environment.configuration, "XDG_CONFIG_HOME"),
+            (&mut environment.data, "XDG_DATA_HOME"),
+            (&mut environment.state, "XDG_STATE_HOME"),
+        ] {
+            if let Some(path) = absolute(variable) {
+                *directory = path;
+            }
+        }
+        environment.project = env::current_dir().ok()?;
+        environment.search = env::var_os("PATH").map(|path| env::split_paths(&path).collect()).unwrap_or_default();
+        environment.variables =
+            AGENT_VARIABLES.iter().filter_map(|name| Some(((*name).to_owned(), absolute(name)?))).collect();
+        Some(environment)
+    }
+
+    /// The environment of a user who moved no directory.
+    pub fn of_home(home: &Path) -> Self {
+        HostEnvironment {
+            home: home.to_owned(),
+            configuration: home.join(".config"),
+            data: home.join(".local/share"),
+            state: home.join(".local/state"),
+            project: home.to_owned(),
+            machine: PathBuf::from("/"),
+            search: Vec::new(),
+            variables: BTreeMap::new(),
+        }
+    }
+
+    /// Resolves a location.
+    pub fn path(&self, location: Location) -> PathBuf {
+        let (directory, below) = match location {
+            Location::Home(below) => (&self.home, below),
+            Location::Configuration(below) => (&self.configuration, below),
+            Location::Data(below) => (&self.data, below),
+            Location::Project(below) => (&self.project, below),
+            Location::Machine(below) => (&self.machine, below),
+            Location::Agent(variable, default, below) => match self.variables.get(variable) {
+                Some(directory) => (directory, below),
+                None => (&self.home.join(default), below),
+            },
+        };
+        if below.is_empty() { directory.clone() } else { directory.join(below) }
+    }
+
+    /// Finds a program on `$PATH`.
+    pub fn program(&self, name: &str) -> Option<PathBuf> {
+        self.search.iter().map(|directory| directory.join(name)).find(|path| path.is_file())
+    }
+
+    /// The directory below which the owner of the scope is responsible. Directories above it are not checked.
+    pub(crate) fn ground(&self, scope: InstallScope, path: &Path) -> PathBuf {
+        match scope {
+            InstallScope::Project => self.project.clone(),
+            InstallScope::Managed => self.machine.clone(),
+            InstallScope::User if path.starts_with(&self.home) => self.home.clone(),
+            // A variable moved it out of the home directory.
+            InstallScope::User => path.parent().and_then(Path::parent).unwrap_or(Path::new("/")).to_owned(),
+        }
+    }
+
+    /// callgate's own directory for data.
+    pub fn own_data(&self) -> PathBuf {
+        self.data.join("callgate")
+    }
+
+    /// callgate's own directory for state that may be lost.
+    pub fn own_state(&self) -> PathBuf {
+        self.state.join("callgate")
+    }
+}
+
+/// Quotes a word for a POSIX shell.
+pub fn shell_quoted(word: &str) -> String {
+    let plain = |character: char| character.is_ascii_alphanumeric() || "-_./:=@%+,".contains(character);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::expect_used, reason = "a test says what is missing by failing")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shell_reads_words_back_as_they_were() {
+        for word in ["/usr/bin/callgate", "/my dir/it's \"x\" $HOME `id` \\ *", "", "~/x", "-n", "ü", "a\nb"] {
+            let output = std::process::Command::new("/bin/sh")
+                .args(["-c", &format!("printf %s {}", shell_quoted(word))])
+                .output()
+                .expect("a shell");
+            assert_eq!(String::from_utf8_lossy(&output.stdout), if word == "-n" { "-n" } else { word });
+        }
+    }
+
+    #[test]
+    fn an_agents_variable_wins_over_the_home() {
+        let mut environment = HostEnvironment::of_home(Path::new("/home/me"));
+        let codex = Location::Agent("CODEX_HOME", ".codex", "rules");
+        assert_eq!(environment.path(codex), Path::new("/home/me/.codex/rules"));
+        environment.variables.insert("CODEX_HOME".into(), "/srv/codex".into());
+        assert_eq!(environment.path(codex), Path::new("/srv/codex/rules"));
+    }
+}
