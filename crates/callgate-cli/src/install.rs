@@ -172,7 +172,7 @@ pub fn uninstall(arguments: &UninstallArguments) -> Result<Outcome, Trouble> {
 /// The agents that were named, or all that are wanted.
 fn recipes(names: &[String], wanted: impl Fn(&Recipe) -> bool) -> Result<Vec<&'static Recipe>, Trouble> {
     if names.is_empty() {
-        return Ok(all().iter().copied().filter(|recipe| wanted(*recipe)).collect());
+        return Ok(all().iter().filter(|recipe| wanted(recipe)).collect());
     }
     names
         .iter()
@@ -265,8 +265,8 @@ fn ask_for_trust(program: &Path) -> bool {
 fn offer(installer: &Installer<'_>, as_json: bool) -> Result<Outcome, Trouble> {
     let mut found = Vec::new();
     for recipe in all() {
-        let Some(by) = detect(*recipe, installer.environment) else { continue };
-        let steps = installer.preview(*recipe);
+        let Some(by) = detect(recipe, installer.environment) else { continue };
+        let steps = installer.preview(recipe);
         let files: Vec<String> = steps
             .iter()
             .flat_map(|steps| &steps.files)

@@ -30,7 +30,7 @@ const LATELY: u64 = 7 * 24 * 60 * 60 * 1000;
 /// Looks at every agent. Something that somebody should look at is an outcome of its own.
 pub fn run(arguments: &StatusArguments) -> Result<Outcome, Trouble> {
     let environment = environment()?;
-    let reports: Vec<StatusReport> = all().iter().flat_map(|recipe| report(*recipe, &environment)).collect();
+    let reports: Vec<StatusReport> = all().iter().flat_map(|recipe| report(recipe, &environment)).collect();
     let without_verdict = without_verdict();
     let wrong = reports.iter().any(|report| report.state.is_wrong()) || !without_verdict.is_empty();
     if arguments.json {

@@ -115,7 +115,7 @@ fn ten_thousand_damaged_calls_are_all_answered_and_none_is_wrongly_allowed() {
     let policy = Policy::bundled("standard").expect("a policy").with_home(world.home());
     let gate = Gate::builder().policy(policy).surroundings(world.surroundings()).build();
     for agent in callgate_hooks::all() {
-        support::feed(world.hook(agent.name(), &[]), &payload(*agent, "ls", 0, &world));
+        support::feed(world.hook(agent.name(), &[]), &payload(agent, "ls", 0, &world));
     }
     let next = AtomicUsize::new(0);
     let counts: [AtomicUsize; 2] = Default::default();

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use callgate_install::HostEnvironment;
-use callgate_install::Location::{self, Agent, Configuration, Home, Machine, Project};
 
 use crate::settings_file::SettingsLayer;
 
@@ -54,40 +53,40 @@ pub struct SettingsLocation {
 }
 
 /// Locations of files and, with an extension, of directories.
-type Locations = &'static [(Location, Option<&'static str>, SettingsLayer)];
+type Locations = &'static [(&'static str, Option<&'static str>, SettingsLayer)];
 
 const CLAUDE: Locations = &[
-    (Machine("etc/claude-code/managed-settings.json"), None, SettingsLayer::Managed),
-    (Machine("etc/claude-code/managed-settings.d"), Some("json"), SettingsLayer::Managed),
-    (Machine("Library/Application Support/ClaudeCode/managed-settings.json"), None, SettingsLayer::Managed),
-    (Machine("Library/Application Support/ClaudeCode/managed-settings.d"), Some("json"), SettingsLayer::Managed),
-    (Agent("CLAUDE_CONFIG_DIR", ".claude", "settings.json"), None, SettingsLayer::User),
-    (Project(".claude/settings.json"), None, SettingsLayer::Project),
-    (Project(".claude/settings.local.json"), None, SettingsLayer::Local),
+    ("machine:etc/claude-code/managed-settings.json", None, SettingsLayer::Managed),
+    ("machine:etc/claude-code/managed-settings.d", Some("json"), SettingsLayer::Managed),
+    ("machine:Library/Application Support/ClaudeCode/managed-settings.json", None, SettingsLayer::Managed),
+    ("machine:Library/Application Support/ClaudeCode/managed-settings.d", Some("json"), SettingsLayer::Managed),
+    ("CLAUDE_CONFIG_DIR=.claude:settings.json", None, SettingsLayer::User),
+    ("project:.claude/settings.json", None, SettingsLayer::Project),
+    ("project:.claude/settings.local.json", None, SettingsLayer::Local),
 ];
 const CODEX: Locations = &[
-    (Machine("etc/codex/config.toml"), None, SettingsLayer::Managed),
-    (Machine("etc/codex/rules"), Some("rules"), SettingsLayer::Managed),
-    (Agent("CODEX_HOME", ".codex", "config.toml"), None, SettingsLayer::User),
-    (Agent("CODEX_HOME", ".codex", "rules"), Some("rules"), SettingsLayer::User),
-    (Project(".codex/config.toml"), None, SettingsLayer::Project),
-    (Project(".codex/rules"), Some("rules"), SettingsLayer::Project),
+    ("machine:etc/codex/config.toml", None, SettingsLayer::Managed),
+    ("machine:etc/codex/rules", Some("rules"), SettingsLayer::Managed),
+    ("CODEX_HOME=.codex:config.toml", None, SettingsLayer::User),
+    ("CODEX_HOME=.codex:rules", Some("rules"), SettingsLayer::User),
+    ("project:.codex/config.toml", None, SettingsLayer::Project),
+    ("project:.codex/rules", Some("rules"), SettingsLayer::Project),
 ];
 const GEMINI: Locations = &[
-    (Machine("etc/gemini-cli/settings.json"), None, SettingsLayer::Managed),
-    (Machine("etc/gemini-cli/policies"), Some("toml"), SettingsLayer::Managed),
-    (Home(".gemini/settings.json"), None, SettingsLayer::User),
-    (Home(".gemini/policies"), Some("toml"), SettingsLayer::User),
-    (Project(".gemini/settings.json"), None, SettingsLayer::Project),
-    (Project(".gemini/policies"), Some("toml"), SettingsLayer::Project),
+    ("machine:etc/gemini-cli/settings.json", None, SettingsLayer::Managed),
+    ("machine:etc/gemini-cli/policies", Some("toml"), SettingsLayer::Managed),
+    ("home:.gemini/settings.json", None, SettingsLayer::User),
+    ("home:.gemini/policies", Some("toml"), SettingsLayer::User),
+    ("project:.gemini/settings.json", None, SettingsLayer::Project),
+    ("project:.gemini/policies", Some("toml"), SettingsLayer::Project),
 ];
 const OPENCODE: Locations = &[
-    (Configuration("opencode/opencode.json"), None, SettingsLayer::User),
-    (Configuration("opencode/opencode.jsonc"), None, SettingsLayer::User),
-    (Project("opencode.json"), None, SettingsLayer::Project),
-    (Project("opencode.jsonc"), None, SettingsLayer::Project),
-    (Project(".opencode/opencode.json"), None, SettingsLayer::Project),
-    (Project(".opencode/opencode.jsonc"), None, SettingsLayer::Project),
+    ("config:opencode/opencode.json", None, SettingsLayer::User),
+    ("config:opencode/opencode.jsonc", None, SettingsLayer::User),
+    ("project:opencode.json", None, SettingsLayer::Project),
+    ("project:opencode.jsonc", None, SettingsLayer::Project),
+    ("project:.opencode/opencode.json", None, SettingsLayer::Project),
+    ("project:.opencode/opencode.jsonc", None, SettingsLayer::Project),
 ];
 
 /// The locations of an agent's rules, whether they exist or not.
@@ -101,7 +100,7 @@ pub fn settings_locations(importer: Importer, environment: &HostEnvironment) -> 
     locations
         .iter()
         .map(|(location, extension, layer)| SettingsLocation {
-            path: environment.path(*location),
+            path: environment.path(location),
             extension: *extension,
             layer: *layer,
         })

@@ -7,9 +7,10 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::sighting::CANARY_SESSION;
+use crate::environment::shell_line;
+use crate::settings::SettingsNode;
 
 /// The longest time to wait for an answer.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -23,17 +24,9 @@ pub const HARMFUL: &str = "cat ~/.ssh/id_rsa";
 /// A payload that no hook can read. It must be refused under every policy.
 const DAMAGED: &str = "{\"hook_event_name\":\"PreToolUse\",\"tool_name\":";
 
-/// How an agent starts its hook.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum HookStart {
-    /// A program with arguments.
-    Program(Vec<String>),
-    /// A command line for a shell.
-    Shell(&'static str, String),
-}
-
 /// How an agent reads the answer of its hook.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum AnswerForm {
     /// `hookSpecificOutput.permissionDecision`, or exit code 2.
     ClaudeLike,
@@ -51,43 +44,17 @@ pub(crate) enum AnswerForm {
     Delegate,
 }
 
-/// A call that tests a hook.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct CanaryCall<'a> {
-    /// The shell command.
-    pub command: &'a str,
-    /// The working directory.
-    pub directory: &'a Path,
-}
-
-impl CanaryCall<'_> {
-    /// The working directory as text.
-    pub fn directory_text(&self) -> String {
-        self.directory.to_string_lossy().into_owned()
-    }
-
-    /// The payload that many agents send before a shell command.
-    pub fn tool_event(&self, event: &str, tool: &str) -> Value {
-        json!({
-            "session_id": CANARY_SESSION,
-            "cwd": self.directory_text(),
-            "hook_event_name": event,
-            "tool_name": tool,
-            "tool_input": { "command": self.command },
-            "tool_use_id": "callgate-canary",
-        })
-    }
-}
-
 /// How a hook is tested.
 #[derive(Debug, Clone)]
 pub(crate) struct Canary {
-    /// How the agent starts it.
-    pub start: HookStart,
+    /// The words of the hook's command.
+    pub words: Vec<String>,
+    /// The shell that runs the command; `None` if the agent starts the program itself.
+    pub shell: Option<String>,
     /// The variables that the agent sets.
-    pub environment: Vec<(&'static str, &'static str)>,
-    /// The payload that the agent sends.
-    pub payload: fn(&CanaryCall<'_>) -> Value,
+    pub environment: Vec<(String, String)>,
+    /// The payload that the agent sends, with `$command` and `$directory` to be filled in.
+    pub payload: SettingsNode,
     /// How the agent reads the answer.
     pub answers: AnswerForm,
 }
@@ -159,10 +126,21 @@ impl From<&callgate_hooks::HookOutput> for HookResult {
 }
 
 impl Canary {
+    /// The payload for a command in a directory.
+    pub(crate) fn payload_for(&self, command: &str, directory: &Path) -> Value {
+        let directory = directory.to_string_lossy();
+        let filled = self.payload.filled(&|text| match text {
+            "$command" => Some(command.into()),
+            "$directory" => Some(directory.as_ref().into()),
+            _ => None,
+        });
+        filled.value()
+    }
+
     /// Runs the test calls in a directory. Returns what they showed.
     pub fn prove(&self, directory: &Path, expected: CanaryExpectation) -> Result<Vec<&'static str>, CanaryError> {
         let mut shown = Vec::new();
-        let payload = |command| (self.payload)(&CanaryCall { command, directory }).to_string();
+        let payload = |command| self.payload_for(command, directory).to_string();
         if expected.harmless_allowed {
             self.expect(directory, &payload(HARMLESS), "a harmless call (ls)", &Reading::Allowed)?;
             shown.push("`ls` is allowed");
@@ -193,22 +171,21 @@ impl Canary {
 
     fn run(&self, directory: &Path, payload: &str) -> Result<HookResult, CanaryError> {
         let failed = |error: std::io::Error| CanaryError::Start(error.to_string());
-        let mut command = match &self.start {
-            HookStart::Program(words) => {
-                let (program, arguments) =
-                    words.split_first().ok_or_else(|| CanaryError::Start("no program".to_owned()))?;
+        let mut command = match (&self.shell, self.words.split_first()) {
+            (Some(shell), _) => {
+                let mut command = Command::new(shell);
+                command.args(["-c", &shell_line(&self.words)]);
+                command
+            }
+            (None, Some((program, arguments))) => {
                 let mut command = Command::new(program);
                 command.args(arguments);
                 command
             }
-            HookStart::Shell(shell, line) => {
-                let mut command = Command::new(shell);
-                command.args(["-c", line]);
-                command
-            }
+            (None, None) => return Err(CanaryError::Start("no program".to_owned())),
         };
         command.current_dir(directory).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        command.envs(self.environment.iter().copied());
+        command.envs(self.environment.iter().cloned());
         let mut child = command.spawn().map_err(failed)?;
         let input = child.stdin.take();
         let text = payload.to_owned();
@@ -296,12 +273,9 @@ mod tests {
     use super::*;
 
     fn canary(line: &str, answers: AnswerForm) -> Canary {
-        Canary {
-            start: HookStart::Shell("/bin/sh", line.to_owned()),
-            environment: Vec::new(),
-            payload: |probe| probe.tool_event("PreToolUse", "Bash"),
-            answers,
-        }
+        let words = vec!["eval".to_owned(), line.to_owned()];
+        let payload = SettingsNode::object([("command", "$command".into()), ("tool_name", "Bash".into())]);
+        Canary { words, shell: Some("/bin/sh".to_owned()), environment: Vec::new(), payload, answers }
     }
 
     /// Denies what mentions a key or is damaged, in the form that every agent understands.

@@ -43,23 +43,6 @@ impl InstallScope {
 /// The variables that move the directories of agents.
 const AGENT_VARIABLES: &[&str] = &["CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME"];
 
-/// A path below one of the host's directories.
-#[derive(Debug, Clone, Copy)]
-pub enum Location {
-    /// Below the user's home directory.
-    Home(&'static str),
-    /// Below the user's directory for configuration.
-    Configuration(&'static str),
-    /// Below the user's directory for data.
-    Data(&'static str),
-    /// Below the project.
-    Project(&'static str),
-    /// Below the root of the file system.
-    Machine(&'static str),
-    /// Below an agent's own directory: the variable that names it, its default below the home directory, and the path.
-    Agent(&'static str, &'static str, &'static str),
-}
-
 /// The directories and programs of a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostEnvironment {
@@ -117,20 +100,23 @@ impl HostEnvironment {
         }
     }
 
-    /// Resolves a location.
-    pub fn path(&self, location: Location) -> PathBuf {
-        let (directory, below) = match location {
-            Location::Home(below) => (&self.home, below),
-            Location::Configuration(below) => (&self.configuration, below),
-            Location::Data(below) => (&self.data, below),
-            Location::Project(below) => (&self.project, below),
-            Location::Machine(below) => (&self.machine, below),
-            Location::Agent(variable, default, below) => match self.variables.get(variable) {
-                Some(directory) => (directory, below),
-                None => (&self.home.join(default), below),
+    /// Resolves `BASE:path`, where the base is `home`, `config`, `data`, `project`, `machine`, or `VARIABLE=default` for an
+    /// agent's directory that a variable can move. The default is below the home directory.
+    pub fn path(&self, location: &str) -> PathBuf {
+        let (base, below) = location.split_once(':').unwrap_or(("machine", location));
+        let directory = match base.split_once('=') {
+            Some((variable, default)) => {
+                self.variables.get(variable).cloned().unwrap_or_else(|| self.home.join(default))
+            }
+            None => match base {
+                "home" => self.home.clone(),
+                "config" => self.configuration.clone(),
+                "data" => self.data.clone(),
+                "project" => self.project.clone(),
+                _ => self.machine.clone(),
             },
         };
-        if below.is_empty() { directory.clone() } else { directory.join(below) }
+        if below.is_empty() { directory } else { directory.join(below) }
     }
 
     /// Finds a program on `$PATH`.
@@ -170,6 +156,11 @@ pub fn shell_quoted(word: &str) -> String {
     }
 }
 
+/// Writes words as a command line for a POSIX shell.
+pub(crate) fn shell_line(words: &[String]) -> String {
+    words.iter().map(|word| shell_quoted(word)).collect::<Vec<_>>().join(" ")
+}
+
 #[cfg(test)]
 #[allow(clippy::expect_used, reason = "a test says what is missing by failing")]
 mod tests {
@@ -189,7 +180,7 @@ mod tests {
     #[test]
     fn an_agents_variable_wins_over_the_home() {
         let mut environment = HostEnvironment::of_home(Path::new("/home/me"));
-        let codex = Location::Agent("CODEX_HOME", ".codex", "rules");
+        let codex = "CODEX_HOME=.codex:rules";
         assert_eq!(environment.path(codex), Path::new("/home/me/.codex/rules"));
         environment.variables.insert("CODEX_HOME".into(), "/srv/codex".into());
         assert_eq!(environment.path(codex), Path::new("/srv/codex/rules"));

@@ -165,7 +165,7 @@ impl Installer<'_> {
             Some(step) => step.after.clone(),
             None => self.read(path).ok().and_then(|found| found.text),
         };
-        for change in (recipe.afterwards)(&request, &text) {
+        for change in recipe.afterwards(&request, &text) {
             files.push(self.step(change, receipt.as_ref(), &mut advice)?);
         }
         // Undo what an earlier installation wrote into other files.

@@ -175,6 +175,18 @@ impl SettingsNode {
         }
     }
 
+    /// Replaces the texts for which `fill` has a value.
+    pub(crate) fn filled(&self, fill: &dyn Fn(&str) -> Option<SettingsNode>) -> SettingsNode {
+        match self {
+            SettingsNode::Plain(Value::String(text)) => fill(text).unwrap_or_else(|| self.clone()),
+            SettingsNode::Plain(_) | SettingsNode::Words(_) => self.clone(),
+            SettingsNode::List(elements) => SettingsNode::List(elements.iter().map(|it| it.filled(fill)).collect()),
+            SettingsNode::Table(members) => {
+                SettingsNode::Table(members.iter().map(|(key, value)| (key.clone(), value.filled(fill))).collect())
+            }
+        }
+    }
+
     fn plain(&self) -> Option<&Value> {
         match self {
             SettingsNode::Plain(value) => Some(value),

@@ -87,12 +87,12 @@ pub(crate) fn seconds(time: SystemTime) -> u64 {
 }
 
 /// The time of the last change below these directories, in seconds since 1970. Looks at a limited number of files.
-pub(crate) fn last_change(directories: impl Iterator<Item = PathBuf>) -> Option<u64> {
+pub(crate) fn last_change(directories: Vec<PathBuf>) -> Option<u64> {
     const MOST_NAMES: usize = 20_000;
     const DEEPEST: usize = 6;
     let mut newest = None;
     let mut names = 0_usize;
-    let mut waiting: Vec<(PathBuf, usize)> = directories.map(|path| (path, 0)).collect();
+    let mut waiting: Vec<(PathBuf, usize)> = directories.into_iter().map(|path| (path, 0)).collect();
     while let Some((directory, depth)) = waiting.pop() {
         let Ok(entries) = std::fs::read_dir(&directory) else {
             newest = newest.max(changed(&directory));

@@ -83,8 +83,8 @@ pub struct StatusReport {
 
 /// Finds an agent: its program, or else its directory.
 pub fn detect(recipe: &Recipe, environment: &HostEnvironment) -> Option<PathBuf> {
-    let home = environment.path(recipe.home);
-    recipe.programs.iter().find_map(|name| environment.program(name)).or_else(|| home.is_dir().then_some(home))
+    let program = recipe.programs().into_iter().find_map(|name| environment.program(name));
+    program.or_else(|| recipe.home(environment).filter(|home| home.is_dir()))
 }
 
 /// Reports on an agent: one report for each scope with an installation, or one that there is none.
@@ -121,7 +121,7 @@ fn of_receipt(
 ) -> StatusReport {
     let mut problems = problems(recipe, environment, &receipt);
     let seen = Sighting::last(environment, recipe.name());
-    let used = last_change(recipe.sessions.iter().map(|location| environment.path(*location)));
+    let used = last_change(recipe.sessions(environment));
     let called = seen.as_ref().is_some_and(|seen| seen.time >= receipt.installed);
     let known = seen.as_ref().map_or(0, |seen| seen.time).max(receipt.installed);
     let state = if !problems.is_empty() {
@@ -173,6 +173,6 @@ fn problems(recipe: &Recipe, environment: &HostEnvironment, receipt: &InstallRec
         }
     }
     let request = InstallRequest { scope, program: &receipt.program, environment, denies: &[], trust: true };
-    problems.extend((recipe.switched_off)(&request, &|path| std::fs::read_to_string(path).ok()));
+    problems.extend(recipe.switched_off(&request, &|path| std::fs::read_to_string(path).ok()));
     problems
 }

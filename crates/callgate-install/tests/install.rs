@@ -128,19 +128,19 @@ fn every_agent_in_every_scope_is_installed_once_and_leaves_nothing_behind() {
                 continue;
             }
             let before = files(&world.environment.home);
-            let steps = match installer.install(*recipe) {
+            let steps = match installer.install(recipe) {
                 Err(InstallError::UnsupportedScope { .. }) => continue,
                 other => other.unwrap_or_else(|error| panic!("{} {scope:?}: {error}", recipe.name())),
             };
             assert!(steps.changes() && steps.shown.len() == 3, "{}", recipe.name());
             let installed = files(&world.environment.home);
-            let again = installer.install(*recipe).expect("again");
+            let again = installer.install(recipe).expect("again");
             assert!(!again.changes(), "{} {scope:?}", recipe.name());
             let settings = |files: &[(PathBuf, Vec<u8>, u32)]| -> Vec<_> {
                 files.iter().filter(|(path, ..)| !path.starts_with(world.environment.own_data())).cloned().collect()
             };
             assert_eq!(settings(&files(&world.environment.home)), settings(&installed));
-            installer.uninstall(*recipe).expect("uninstalled");
+            installer.uninstall(recipe).expect("uninstalled");
             assert_eq!(files(&world.environment.home), before, "{} {scope:?}", recipe.name());
             assert!(files(&world.environment.project).is_empty() && files(&world.environment.machine).is_empty());
         }
@@ -281,7 +281,7 @@ fn a_hook_that_does_not_work_is_taken_back() {
         world.program_says(script);
         let before = files(&world.environment.home);
         for recipe in all() {
-            let error = world.installer(InstallScope::User).install(*recipe).expect_err(recipe.name());
+            let error = world.installer(InstallScope::User).install(recipe).expect_err(recipe.name());
             assert!(error.to_string().contains("reverted"), "{error}");
             assert_eq!(files(&world.environment.home), before, "{}", recipe.name());
         }

@@ -171,13 +171,12 @@ fn read_policy(file: &SettingsFile, rules: &mut Vec<PolicyRule>, draft: &mut Dra
             .transpose()?;
         let tools = texts("toolName")?.unwrap_or_else(|| vec!["*"]);
         let mut conditions = Vec::new();
-        let kinds: [(&str, fn(String) -> Arguments); 3] = [
-            ("commandPrefix", Arguments::Prefix),
-            ("commandRegex", Arguments::Command),
-            ("argsPattern", Arguments::Json),
-        ];
-        for (key, condition) in kinds {
-            conditions.extend(texts(key)?.unwrap_or_default().into_iter().map(|text| condition(text.to_owned())));
+        for key in ["commandPrefix", "commandRegex", "argsPattern"] {
+            conditions.extend(texts(key)?.unwrap_or_default().into_iter().map(|text| match key {
+                "commandPrefix" => Arguments::Prefix(text.to_owned()),
+                "commandRegex" => Arguments::Command(text.to_owned()),
+                _ => Arguments::Json(text.to_owned()),
+            }));
         }
         if conditions.is_empty() {
             conditions.push(Arguments::Any);

@@ -1,21 +1,24 @@
-//! What is installed for each agent, where, and how it is tested.
+//! What is installed for each agent, where, and how it is tested. `agents.toml` describes most of it.
 
 mod amp;
 mod codex;
-mod hook_lists;
 mod opencode;
 
+use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 use std::time::Duration;
 
+use callgate_hooks::Agent;
 use serde_json::Value;
 
-use crate::canary::{AnswerForm, Canary, CanaryCall, HookStart};
+use crate::canary::{AnswerForm, Canary};
 use crate::content::{FileContent, SettingsChange};
-use crate::environment::{HostEnvironment, InstallScope, Location, shell_quoted};
-use crate::hard_denies::{HARD_DENIES, HardDeny};
+use crate::environment::{HostEnvironment, InstallScope, shell_line};
+use crate::hard_denies::{self, HARD_DENIES, HardDeny};
 use crate::json::JsonEdit;
 use crate::settings::SettingsNode;
+use crate::sighting::CANARY_SESSION;
 
 /// The timeout of hooks in agents' settings: long enough for a person to answer. The hook itself answers earlier.
 pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(600);
@@ -38,25 +41,6 @@ pub(crate) struct InstallRequest<'a> {
     pub trust: bool,
 }
 
-impl InstallRequest<'_> {
-    /// The words of the hook's command.
-    fn words(&self, agent: &str, options: &[String]) -> Vec<String> {
-        let mut words = vec![self.program.to_string_lossy().into_owned(), "hook".to_owned(), agent.to_owned()];
-        words.extend_from_slice(options);
-        words
-    }
-}
-
-/// The hook's options for an agent with a timeout in its settings: the hook must know it too.
-fn timeout_options() -> Vec<String> {
-    vec!["--timeout".to_owned(), TIME_LIMIT.as_secs().to_string()]
-}
-
-/// A command line for a shell.
-fn line(words: &[String]) -> String {
-    words.iter().map(|word| shell_quoted(word)).collect::<Vec<_>>().join(" ")
-}
-
 /// The changes for one agent.
 #[derive(Debug, Clone)]
 pub(crate) struct InstallPlan {
@@ -68,163 +52,6 @@ pub(crate) struct InstallPlan {
     pub advice: Vec<String>,
 }
 
-/// How callgate is installed for one agent.
-pub struct Recipe {
-    name: &'static str,
-    /// The agent's programs.
-    pub(crate) programs: &'static [&'static str],
-    /// The agent's own directory, which exists once the agent was used.
-    pub(crate) home: Location,
-    /// The directories in which the agent keeps its sessions.
-    pub(crate) sessions: &'static [Location],
-    /// The changes; `None` if the agent does not support the scope.
-    plan: fn(&InstallRequest<'_>) -> Option<InstallPlan>,
-    /// The changes that depend on the new content of other files.
-    pub(crate) afterwards: fn(&InstallRequest<'_>, ReadText<'_>) -> Vec<SettingsChange>,
-    /// Why the agent would not call an installed hook, according to its settings.
-    pub(crate) switched_off: fn(&InstallRequest<'_>, ReadText<'_>) -> Option<String>,
-}
-
-impl Recipe {
-    const BASE: Recipe = Recipe {
-        name: "",
-        programs: &[],
-        home: Location::Home(""),
-        sessions: &[],
-        plan: |_| None,
-        afterwards: |_, _| Vec::new(),
-        switched_off: |_, _| None,
-    };
-
-    /// The agent's name, as in `callgate hook NAME`.
-    pub fn name(&self) -> &'static str {
-        self.name
-    }
-
-    /// The agent's product name.
-    pub fn title(&self) -> &'static str {
-        callgate_hooks::find(self.name).map_or(self.name, |agent| agent.title())
-    }
-
-    /// Plans the changes; `None` if the agent does not support the scope.
-    pub(crate) fn plan(&self, request: &InstallRequest<'_>) -> Option<InstallPlan> {
-        (self.plan)(request)
-    }
-
-    /// The files that an installation writes in a scope.
-    pub fn files(&self, scope: InstallScope, environment: &HostEnvironment) -> Vec<PathBuf> {
-        let program = Path::new("callgate");
-        let request = InstallRequest { scope, program, environment, denies: HARD_DENIES, trust: true };
-        let Some(plan) = self.plan(&request) else { return Vec::new() };
-        let afterwards = (self.afterwards)(&request, &|_| Some(String::new()));
-        plan.changes.into_iter().chain(afterwards).map(|change| change.path).collect()
-    }
-}
-
-static RECIPES: &[&Recipe] = &[
-    &hook_lists::CLAUDE,
-    &codex::CODEX,
-    &hook_lists::GEMINI,
-    &hook_lists::COPILOT,
-    &hook_lists::CURSOR,
-    &opencode::OPENCODE,
-    &hook_lists::QWEN,
-    &hook_lists::WINDSURF,
-    &amp::AMP,
-    &hook_lists::GOOSE,
-];
-
-/// All agents that callgate can be installed for.
-pub fn all() -> &'static [&'static Recipe] {
-    RECIPES
-}
-
-/// Finds an agent by its name or one of its aliases.
-pub fn find(name: &str) -> Option<&'static Recipe> {
-    let name = callgate_hooks::find(name).map_or(name, |agent| agent.name());
-    RECIPES.iter().copied().find(|recipe| recipe.name == name)
-}
-
-/// An agent whose settings list hooks by event.
-struct HookList {
-    agent: &'static str,
-    /// The settings files for the user, the project and the machine.
-    files: [Option<Location>; 3],
-    /// Whether the file needs `"version": 1`.
-    versioned: bool,
-    events: &'static [&'static str],
-    /// The options of the hook's command for an event.
-    options: fn(&str) -> Vec<String>,
-    /// The entry for an event, with the words of the hook's command.
-    entry: fn(&[String], &str) -> SettingsNode,
-    /// The shell that runs the command; `None` if the agent starts the program itself.
-    shell: Option<&'static str>,
-    environment: &'static [(&'static str, &'static str)],
-    /// The payload that the agent sends for a shell command.
-    payload: fn(&CanaryCall<'_>) -> Value,
-    answers: AnswerForm,
-    advice: &'static [&'static str],
-}
-
-impl HookList {
-    const BASE: HookList = HookList {
-        agent: "",
-        files: [None; 3],
-        versioned: false,
-        events: &[],
-        options: |_| timeout_options(),
-        entry: |_, _| SettingsNode::Table(Vec::new()),
-        shell: None,
-        environment: &[],
-        payload: |_| Value::Null,
-        answers: AnswerForm::ClaudeLike,
-        advice: &[],
-    };
-
-    /// The settings file in a scope.
-    fn file(&self, scope: InstallScope, environment: &HostEnvironment) -> Option<PathBuf> {
-        let [user, project, managed] = self.files;
-        let location = match scope {
-            InstallScope::User => user,
-            InstallScope::Project => project,
-            InstallScope::Managed => managed,
-        };
-        location.map(|location| environment.path(location))
-    }
-
-    fn words(&self, request: &InstallRequest<'_>, event: &str) -> Vec<String> {
-        request.words(self.agent, &(self.options)(event))
-    }
-
-    fn entry(&self, request: &InstallRequest<'_>, event: &str) -> SettingsNode {
-        (self.entry)(&self.words(request, event), event)
-    }
-
-    fn plan(&self, request: &InstallRequest<'_>) -> Option<InstallPlan> {
-        let path = self.file(request.scope, request.environment)?;
-        let version = self.versioned.then(|| JsonEdit::member(&[], "version", 1_u64.into()));
-        let hooks = self.events.iter().map(|event| JsonEdit::element(&["hooks", event], self.entry(request, event)));
-        let words = self.words(request, self.events.first()?);
-        let canary = Canary {
-            start: match self.shell {
-                Some(shell) => HookStart::Shell(shell, line(&words)),
-                None => HookStart::Program(words),
-            },
-            environment: self.environment.to_vec(),
-            payload: self.payload,
-            answers: self.answers,
-        };
-        Some(InstallPlan {
-            changes: vec![SettingsChange {
-                path,
-                content: FileContent::Json(version.into_iter().chain(hooks).collect()),
-            }],
-            canary,
-            advice: self.advice.iter().map(|advice| (*advice).to_owned()).collect(),
-        })
-    }
-}
-
 impl InstallPlan {
     /// Adds edits to the JSON file of the first change.
     fn edit_first(&mut self, edits: impl IntoIterator<Item = JsonEdit>) {
@@ -234,35 +61,232 @@ impl InstallPlan {
     }
 
     /// Adds one of callgate's own files.
-    fn add_file(&mut self, path: PathBuf, text: String) {
-        self.changes.push(SettingsChange { path, content: FileContent::Whole { text, executable: false } });
+    fn add_file(&mut self, path: PathBuf, text: String, executable: bool) {
+        self.changes.push(SettingsChange { path, content: FileContent::Whole { text, executable } });
     }
 }
 
-/// A member of a JSON text.
-fn setting(text: &str, path: &[&str]) -> Option<Value> {
-    SettingsNode::read_json(text).ok()?.at(path).map(SettingsNode::value)
+/// How callgate is installed for one agent.
+pub struct Recipe {
+    agent: &'static Agent,
+    /// The agent's table in `agents.toml`.
+    table: SettingsNode,
 }
 
-/// A group with one hook, as in the settings of most agents.
-fn group(matcher: Option<&str>, handler: SettingsNode) -> SettingsNode {
-    let matcher = matcher.map(|matcher| ("matcher".to_owned(), matcher.into()));
-    let hooks = ("hooks".to_owned(), SettingsNode::List(vec![handler]));
-    SettingsNode::Table(matcher.into_iter().chain([hooks]).collect())
+static RECIPES: LazyLock<Vec<Recipe>> = LazyLock::new(|| {
+    let tables = SettingsNode::read_toml(include_str!("agents.toml"));
+    let recipe = |(name, table): &(String, SettingsNode)| {
+        Some(Recipe { agent: callgate_hooks::find(name)?, table: table.clone() })
+    };
+    tables.iter().flat_map(SettingsNode::entries).filter_map(recipe).collect()
+});
+
+/// All agents that callgate can be installed for.
+pub fn all() -> &'static [Recipe] {
+    &RECIPES
 }
 
-/// The matcher for events about tools; the events of sessions have none.
-fn tool_matcher(event: &str) -> Option<&'static str> {
-    (!event.starts_with("Session")).then_some("*")
+/// Finds an agent by its name or one of its aliases.
+pub fn find(name: &str) -> Option<&'static Recipe> {
+    let agent = callgate_hooks::find(name)?;
+    RECIPES.iter().find(|recipe| recipe.name() == agent.name())
 }
 
-/// A hook with a command line and a timeout in seconds.
-fn command_handler(words: &[String]) -> SettingsNode {
-    SettingsNode::object([
-        ("type", "command".into()),
-        ("command", line(words).as_str().into()),
-        ("timeout", TIME_LIMIT.as_secs().into()),
-    ])
+impl fmt::Debug for Recipe {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("Recipe").field(&self.name()).finish()
+    }
+}
+
+impl Recipe {
+    /// The agent's name, as in `callgate hook NAME`.
+    pub fn name(&self) -> &'static str {
+        self.agent.name()
+    }
+
+    /// The agent's product name.
+    pub fn title(&self) -> &'static str {
+        self.agent.title()
+    }
+
+    /// The agent's programs.
+    pub(crate) fn programs(&self) -> Vec<&str> {
+        self.texts("programs")
+    }
+
+    /// The agent's own directory, which exists once the agent was used.
+    pub(crate) fn home(&self, environment: &HostEnvironment) -> Option<PathBuf> {
+        self.path("home", environment)
+    }
+
+    /// The directories in which the agent keeps its sessions.
+    pub(crate) fn sessions(&self, environment: &HostEnvironment) -> Vec<PathBuf> {
+        self.texts("sessions").into_iter().map(|location| environment.path(location)).collect()
+    }
+
+    /// The files that an installation writes in a scope.
+    pub fn files(&self, scope: InstallScope, environment: &HostEnvironment) -> Vec<PathBuf> {
+        let program = Path::new("callgate");
+        let request = InstallRequest { scope, program, environment, denies: HARD_DENIES, trust: true };
+        let Some(plan) = self.plan(&request) else { return Vec::new() };
+        let afterwards = self.afterwards(&request, &|_| Some(String::new()));
+        plan.changes.into_iter().chain(afterwards).map(|change| change.path).collect()
+    }
+
+    /// Plans the changes; `None` if the agent does not support the scope.
+    pub(crate) fn plan(&self, request: &InstallRequest<'_>) -> Option<InstallPlan> {
+        match self.name() {
+            "amp" => return amp::plan(self, request),
+            "opencode" => return opencode::plan(self, request),
+            _ => {}
+        }
+        let path = self.settings_file(request.scope, request.environment)?;
+        let members = self.table.get("members").map(SettingsNode::entries).unwrap_or_default();
+        let members = members.iter().map(|(key, value)| JsonEdit::member(&[], key, value.clone()));
+        let hooks = self.hooks(request).into_iter().map(|(event, entry)| JsonEdit::element(&["hooks", event], entry));
+        let content = FileContent::Json(members.chain(hooks).collect());
+        let words = self.words(request, self.hooks(request).first().map_or("", |(event, _)| event));
+        let mut plan = self.plan_with(words, vec![SettingsChange { path: path.clone(), content }])?;
+        match self.name() {
+            "claude" => plan.edit_first(request.denies.iter().map(|deny| {
+                JsonEdit::element(&["permissions", "deny"], hard_denies::claude(deny).as_str().into()).if_possible()
+            })),
+            "codex" => codex::extend(&mut plan, request)?,
+            // Gemini CLI does not read the policies of a project.
+            "gemini" if !request.denies.is_empty() && request.scope != InstallScope::Project => {
+                let rules = hard_denies::gemini(request.denies);
+                plan.add_file(path.with_file_name("policies/callgate.toml"), rules, false);
+            }
+            "goose" => {
+                let manifest = FileContent::Json(vec![
+                    JsonEdit::member(&[], "name", "callgate".into()),
+                    JsonEdit::member(&[], "description", "Passes every tool call to callgate".into()),
+                ]);
+                let path = path.parent()?.with_file_name("plugin.json");
+                plan.changes.insert(0, SettingsChange { path, content: manifest });
+            }
+            _ => {}
+        }
+        if request.scope == InstallScope::Managed
+            && let Some(key) = self.text("managed_only")
+        {
+            plan.edit_first([JsonEdit::member(&[], key, true.into()).if_possible()]);
+        }
+        Some(plan)
+    }
+
+    /// The changes that depend on the new content of other files.
+    pub(crate) fn afterwards(&self, request: &InstallRequest<'_>, read: ReadText<'_>) -> Vec<SettingsChange> {
+        if self.name() == "codex" { codex::trust(self, request, read) } else { Vec::new() }
+    }
+
+    /// Why the agent would not call an installed hook, according to its settings.
+    pub(crate) fn switched_off(&self, request: &InstallRequest<'_>, read: ReadText<'_>) -> Option<String> {
+        if self.name() == "codex" {
+            return codex::switched_off(self, request, read);
+        }
+        let managed_only = self.text("managed_only");
+        if request.scope == InstallScope::Managed && managed_only.is_some() {
+            return None;
+        }
+        let environment = request.environment;
+        let files = InstallScope::ALL.map(|scope| self.settings_file(scope, environment));
+        let managed = self.settings_file(InstallScope::Managed, environment);
+        files.into_iter().chain([self.path("also_reads", environment)]).flatten().find_map(|path| {
+            let settings = SettingsNode::read_json(&read(&path)?).ok()?;
+            let place = path.display();
+            for off in self.table.get("off").map(SettingsNode::items).unwrap_or_default() {
+                let key = off.get("key").and_then(SettingsNode::texts)?;
+                if settings.at(&key) == off.get("value") && off.get("value").is_some() {
+                    let value = settings.at(&key).map(SettingsNode::value).unwrap_or_default();
+                    return Some(format!("`{}` is {value} in {place}", key.join(".")));
+                }
+            }
+            let listed = self.texts("off_list");
+            let disabled = settings.at(&listed).and_then(SettingsNode::texts).unwrap_or_default();
+            if !listed.is_empty() && disabled.contains(&"callgate") {
+                return Some(format!("`{}` lists the hook in {place}", listed.join(".")));
+            }
+            let only = managed_only.filter(|_| Some(&path) == managed.as_ref())?;
+            let set = settings.get(only).and_then(SettingsNode::flag) == Some(true);
+            set.then(|| format!("{place} allows only managed hooks; install with --managed"))
+        })
+    }
+
+    fn text(&self, key: &str) -> Option<&str> {
+        self.table.get(key).and_then(SettingsNode::text)
+    }
+
+    fn texts(&self, key: &str) -> Vec<&str> {
+        self.table.get(key).and_then(SettingsNode::texts).unwrap_or_default()
+    }
+
+    fn path(&self, key: &str, environment: &HostEnvironment) -> Option<PathBuf> {
+        self.text(key).map(|location| environment.path(location))
+    }
+
+    /// The settings file in a scope.
+    fn settings_file(&self, scope: InstallScope, environment: &HostEnvironment) -> Option<PathBuf> {
+        self.path(scope.name(), environment)
+    }
+
+    /// The words of the hook's command for an event.
+    fn words(&self, request: &InstallRequest<'_>, event: &str) -> Vec<String> {
+        let options = match self.table.get("options") {
+            Some(_) => self.texts("options"),
+            None => vec!["--timeout", "$seconds"],
+        };
+        let program = request.program.to_string_lossy();
+        let mut words = vec![program.into_owned(), "hook".to_owned(), self.name().to_owned()];
+        words.extend(options.into_iter().map(|option| match option {
+            "$event" => event.to_owned(),
+            "$seconds" => TIME_LIMIT.as_secs().to_string(),
+            option => option.to_owned(),
+        }));
+        words
+    }
+
+    /// The events to install, with their entries in the settings.
+    fn hooks(&self, request: &InstallRequest<'_>) -> Vec<(&str, SettingsNode)> {
+        let mut hooks = Vec::new();
+        for group in self.table.get("hooks").map(SettingsNode::items).unwrap_or_default() {
+            let entry = group.get("entry").and_then(SettingsNode::text).unwrap_or_default();
+            let Ok(entry) = SettingsNode::read_json(entry) else { continue };
+            for event in group.get("events").and_then(SettingsNode::texts).unwrap_or_default() {
+                let words = self.words(request, event);
+                let filled = entry.filled(&|text| match text {
+                    "$program" => words.first().map(|program| program.as_str().into()),
+                    "$arguments" => Some(SettingsNode::Words(words.get(1..).unwrap_or_default().to_vec())),
+                    "$command" => Some(shell_line(&words).as_str().into()),
+                    "$seconds" => Some(TIME_LIMIT.as_secs().into()),
+                    "$milliseconds" => Some(TIME_LIMIT.as_secs().saturating_mul(1000).into()),
+                    _ => None,
+                });
+                hooks.push((event, filled));
+            }
+        }
+        hooks
+    }
+
+    /// A plan with these changes, and the test that the agent's table describes.
+    fn plan_with(&self, words: Vec<String>, changes: Vec<SettingsChange>) -> Option<InstallPlan> {
+        let session = |text: &str| if text == "$session" { CANARY_SESSION } else { text }.to_owned();
+        let variables = self.table.get("variables").map(SettingsNode::entries).unwrap_or_default();
+        let payload = SettingsNode::read_json(self.text("payload")?).ok()?;
+        let answers: Value = self.table.get("answers")?.value();
+        let canary = Canary {
+            words,
+            shell: self.text("shell").map(str::to_owned),
+            environment: variables
+                .iter()
+                .filter_map(|(key, value)| Some((key.clone(), session(value.text()?))))
+                .collect(),
+            payload: payload.filled(&|text| (text == "$session").then(|| CANARY_SESSION.into())),
+            answers: serde_json::from_value::<AnswerForm>(answers).ok()?,
+        };
+        let advice = self.texts("advice").into_iter().map(str::to_owned).collect();
+        Some(InstallPlan { changes, canary, advice })
+    }
 }
 
 #[cfg(test)]
@@ -287,6 +311,23 @@ mod tests {
     }
 
     #[test]
+    fn every_table_is_complete_and_has_only_known_keys() {
+        let known = "programs home sessions user project managed options members hooks off off_list also_reads managed_only \
+                     shell variables payload answers advice";
+        let tables = SettingsNode::read_toml(include_str!("agents.toml")).expect("TOML");
+        assert_eq!(tables.entries().len(), all().len());
+        for (name, table) in tables.entries() {
+            for (key, _) in table.entries() {
+                assert!(known.split_whitespace().any(|known| known == key), "{name}: {key}");
+            }
+            for hook in table.get("hooks").map(SettingsNode::items).unwrap_or_default() {
+                let entry = hook.get("entry").and_then(SettingsNode::text).expect("an entry");
+                assert!(!SettingsNode::read_json(entry).expect("JSON").entries().is_empty(), "{name}");
+            }
+        }
+    }
+
+    #[test]
     fn every_agent_has_a_dialect_and_a_place_for_the_user() {
         for recipe in all() {
             assert!(callgate_hooks::find(recipe.name()).is_some(), "{}", recipe.name());
@@ -300,10 +341,9 @@ mod tests {
     fn the_dialect_understands_what_is_tried_and_the_trial_understands_the_dialect() {
         for (name, _, plan) in plans() {
             let agent = callgate_hooks::find(name).expect("a dialect");
-            let call = CanaryCall { command: "ls", directory: Path::new("/work") };
-            let payload = (plan.canary.payload)(&call).to_string();
+            let payload = plan.canary.payload_for("ls", Path::new("/work")).to_string();
             let environment = |variable: &str| {
-                plan.canary.environment.iter().find(|(key, _)| *key == variable).map(|(_, value)| (*value).to_owned())
+                plan.canary.environment.iter().find(|(key, _)| key == variable).map(|(_, value)| value.clone())
             };
             let input = HookInput { environment: &environment, ..HookInput::of(payload.as_bytes()) };
             let request = agent.read(&input).unwrap_or_else(|error| panic!("{name}: {error}"));
