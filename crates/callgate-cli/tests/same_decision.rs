@@ -85,7 +85,7 @@ fn a_thousand_calls_are_decided_alike_wherever_they_come_from() {
     // every dialect
     for agent in callgate_hooks::all() {
         for (command, expected) in commands.iter().zip(&expected) {
-            let (call, unseen) = told(&world, *agent, command);
+            let (call, unseen) = told(&world, agent, command);
             // an agent that shows no hook what is typed later is stricter about what would be typed into
             if !unseen {
                 assert_eq!(decision(&gate, &call), *expected, "{}: {command}", agent.name());

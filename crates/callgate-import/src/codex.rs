@@ -8,11 +8,12 @@ use callgate_install::{HostEnvironment, SettingsNode, shell_quoted};
 use crate::command::{STARTS_OTHERS, TextPattern};
 use crate::draft::{Draft, Key, Rule, Translation};
 use crate::error::ImportError;
+use crate::families;
 use crate::probe::{self, Probe, ToolNames};
 use crate::proof::{AgentDecision, Model, Reading};
 use crate::settings_file::SettingsFile;
 use crate::shell;
-use crate::starlark::{self, Statement, Value};
+use crate::starlark::{self, Statement};
 use crate::translate::{NOTHING_WHOLESALE, is_host, restrict_host};
 
 const TOOLS: ToolNames = ToolNames {
@@ -106,53 +107,47 @@ fn read_rules(file: &SettingsFile, rules: &mut Vec<PrefixRule>, draft: &mut Draf
     Ok(())
 }
 
-fn prefix_rule(arguments: &[(String, Value)], origin: String) -> Result<PrefixRule, &'static str> {
-    let argument = |name: &str| arguments.iter().find(|(key, _)| key == name).map(|(_, value)| value);
-    if arguments
-        .iter()
-        .any(|(key, _)| !matches!(key.as_str(), "pattern" | "decision" | "justification" | "match" | "not_match"))
-    {
+/// The words of an entry: one, or alternatives.
+fn words(item: &SettingsNode) -> Option<Vec<&str>> {
+    item.texts().filter(|words| !words.is_empty())
+}
+
+fn prefix_rule(arguments: &SettingsNode, origin: String) -> Result<PrefixRule, &'static str> {
+    let known = "pattern decision justification match not_match";
+    if arguments.entries().iter().any(|(key, _)| !families::contains(known, key)) {
         return Err("it has an unknown argument");
     }
-    let Some(Value::List(words)) = argument("pattern") else { return Err("`pattern` is not a list") };
-    let pattern: Option<Vec<Vec<String>>> = words
+    let list = |key: &str| match arguments.get(key) {
+        Some(SettingsNode::List(items)) => Some(items.as_slice()),
+        _ => None,
+    };
+    let pattern: Option<Vec<Vec<String>>> = list("pattern")
+        .ok_or("`pattern` is not a list")?
         .iter()
-        .map(|word| match word {
-            Value::Text(text) => Some(vec![text.clone()]),
-            Value::List(_) => word.texts().filter(|alternatives| !alternatives.is_empty()),
-        })
+        .map(|item| Some(words(item)?.into_iter().map(str::to_owned).collect()))
         .collect();
-    let pattern =
-        pattern.filter(|pattern| !pattern.is_empty()).ok_or("`pattern` is empty or has an entry that is not a word")?;
-    let decision = match argument("decision").map(Value::text) {
+    let pattern = pattern.filter(|pattern| !pattern.is_empty());
+    let pattern = pattern.ok_or("`pattern` is empty or has an entry that is not a word")?;
+    let decision = match arguments.get("decision").map(SettingsNode::text) {
         None | Some(Some("allow")) => Decision::Allow,
         Some(Some("prompt")) => Decision::Ask,
         Some(Some("forbidden")) => Decision::Deny,
         Some(_) => return Err("`decision` is not one of allow, prompt, forbidden"),
     };
-    let mut examples = Vec::new();
-    for key in ["match", "not_match"] {
-        if let Some(Value::List(items)) = argument(key) {
-            examples.extend(items.iter().filter_map(|item| match item {
-                Value::Text(text) => Some(text.clone()),
-                Value::List(_) => {
-                    Some(item.texts()?.iter().map(|word| shell_quoted(word)).collect::<Vec<_>>().join(" "))
-                }
-            }));
-        }
-    }
-    let justification = argument("justification").and_then(Value::text).map(str::to_owned);
-    Ok(PrefixRule { pattern, decision, justification, examples, origin })
+    let examples = ["match", "not_match"].into_iter().filter_map(list).flatten().filter_map(|item| match item.text() {
+        Some(text) => Some(text.to_owned()),
+        None => Some(words(item)?.into_iter().map(shell_quoted).collect::<Vec<_>>().join(" ")),
+    });
+    let justification = arguments.get("justification").and_then(SettingsNode::text).map(str::to_owned);
+    Ok(PrefixRule { pattern, decision, justification, examples: examples.collect(), origin })
 }
 
-fn network_rule(arguments: &[(String, Value)], origin: &str, draft: &mut Draft) {
-    let text = |name: &str| arguments.iter().find(|(key, _)| key == name).and_then(|(_, value)| value.text());
+fn network_rule(arguments: &SettingsNode, origin: &str, draft: &mut Draft) {
+    let text = |name: &str| arguments.get(name).and_then(SettingsNode::text);
     let denies = matches!(text("decision"), Some("deny" | "forbidden"));
     match (text("host").filter(|host| is_host(host)), text("decision")) {
         (Some(host), _) if denies => draft.push(restrict_host(Decision::Deny, host, origin)),
-        (_, Some("allow")) => {
-            draft.left_out(origin, "callgate asks about connections, program by program");
-        }
+        (_, Some("allow")) => draft.left_out(origin, "callgate asks about connections, program by program"),
         _ => {
             draft.broader(origin, "callgate cannot read the host; it asks about every connection");
             draft.push(Rule::new(Decision::Ask, Key::Tools, ["*"], origin).effects(&["connect", "send"]));

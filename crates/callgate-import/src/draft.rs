@@ -76,13 +76,7 @@ impl Key {
 
     /// The part of a rule's name for this key.
     fn about(self) -> &'static str {
-        match self {
-            Key::Tools => "tools",
-            Key::Commands => "commands",
-            Key::CommandPatterns => "text",
-            Key::Paths => "paths",
-            Key::Hosts => "hosts",
-        }
+        if self == Key::CommandPatterns { "text" } else { self.name() }
     }
 }
 

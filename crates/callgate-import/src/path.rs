@@ -282,30 +282,8 @@ fn escaped(text: &str, special: &str) -> String {
 }
 
 fn components_fit(pattern: &[&str], names: &[String]) -> bool {
-    // reachable[j]: the pattern so far fits the first j names.
-    let mut reachable = vec![false; names.len().saturating_add(1)];
-    if let Some(first) = reachable.first_mut() {
-        *first = true;
-    }
-    for component in pattern {
-        let mut next = vec![false; reachable.len()];
-        let mut open = false;
-        for (index, slot) in next.iter_mut().enumerate() {
-            let here = reachable.get(index).copied().unwrap_or(false);
-            *slot = if *component == "**" {
-                open |= here;
-                open
-            } else {
-                let before = index.checked_sub(1);
-                before.is_some_and(|before| {
-                    reachable.get(before).copied().unwrap_or(false)
-                        && names.get(before).is_some_and(|name| wildcard::fits(&wildcard::component(component), name))
-                })
-            };
-        }
-        reachable = next;
-    }
-    reachable.last().copied().unwrap_or(false)
+    let fits = |component: &&str, name: &String| wildcard::fits(&wildcard::component(component), name);
+    wildcard::fits_items(pattern, names, |component| *component == "**", fits)
 }
 
 #[cfg(test)]

@@ -2,26 +2,21 @@
 //!
 //! Anything else (assignments, loops, functions, expressions) is returned as an unknown statement.
 
+use std::collections::HashSet;
+
+use callgate_install::SettingsNode;
+
 use crate::command::escape_word;
 
-/// A value: a text, or a list.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Value {
-    Text(String),
-    List(Vec<Value>),
-}
-
 /// A statement of a rule file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Statement {
     /// `name(key = value, …)`, with its text in one line.
-    Call { name: String, arguments: Vec<(String, Value)>, text: String },
+    Call { name: String, arguments: SettingsNode, text: String },
     /// Something else.
     Unknown { text: String },
 }
 
-/// The deepest nesting of lists.
-const MAXIMUM_DEPTH: usize = 8;
 /// The most tokens in a file.
 const MAXIMUM_TOKENS: usize = 500_000;
 
@@ -160,79 +155,30 @@ fn statement(tokens: &[Placed], text: &str) -> (Statement, usize) {
     (statement, end)
 }
 
-fn call(line: &[Placed]) -> Option<(String, Vec<(String, Value)>)> {
-    let mut cursor = Cursor { rest: line };
-    let Token::Name(name) = cursor.next()? else { return None };
-    cursor.symbol('(')?;
-    let mut arguments: Vec<(String, Value)> = Vec::new();
-    while cursor.symbol(')').is_none() {
-        let Token::Name(key) = cursor.next()? else { return None };
-        cursor.symbol('=')?;
-        if arguments.iter().any(|(known, _)| *known == key) {
-            return None;
-        }
-        arguments.push((key, cursor.value(0)?));
-        if cursor.symbol(',').is_none() && cursor.rest.first().map(|(token, ..)| token) != Some(&Token::Symbol(')')) {
-            return None;
-        }
-    }
-    cursor.rest.is_empty().then_some((name, arguments))
-}
-
-struct Cursor<'a> {
-    rest: &'a [Placed],
-}
-
-impl Cursor<'_> {
-    fn next(&mut self) -> Option<Token> {
-        let ((token, ..), rest) = self.rest.split_first()?;
-        self.rest = rest;
-        Some(token.clone())
-    }
-
-    fn symbol(&mut self, symbol: char) -> Option<()> {
-        let ((token, ..), rest) = self.rest.split_first()?;
-        (*token == Token::Symbol(symbol)).then(|| self.rest = rest)
-    }
-
-    fn value(&mut self, depth: usize) -> Option<Value> {
-        if depth > MAXIMUM_DEPTH {
-            return None;
-        }
-        match self.next()? {
-            Token::Text(text) => Some(Value::Text(text)),
-            Token::Symbol('[') => {
-                let mut items = Vec::new();
-                while self.symbol(']').is_none() {
-                    items.push(self.value(depth.saturating_add(1))?);
-                    if self.symbol(',').is_none()
-                        && self.rest.first().map(|(token, ..)| token) != Some(&Token::Symbol(']'))
-                    {
-                        return None;
-                    }
-                }
-                Some(Value::List(items))
+/// Reads a call with named arguments, by way of a JSON object with the same content.
+fn call(line: &[Placed]) -> Option<(String, SettingsNode)> {
+    let tokens: Vec<&Token> = line.iter().map(|(token, ..)| token).collect();
+    let [Token::Name(name), Token::Symbol('('), arguments @ .., Token::Symbol(')')] = tokens.as_slice() else {
+        return None;
+    };
+    let mut json = String::from("{");
+    let mut rest = arguments;
+    while let [token, after @ ..] = rest {
+        rest = after;
+        match (token, after) {
+            (Token::Name(key), [Token::Symbol('='), after @ ..]) => {
+                json.push_str(&format!("\"{key}\":"));
+                rest = after;
             }
-            _ => None,
+            (Token::Text(text), _) => json.push_str(&serde_json::Value::from(text.as_str()).to_string()),
+            (Token::Symbol(symbol @ ('[' | ']' | ',')), _) => json.push(*symbol),
+            _ => return None,
         }
     }
-}
-
-impl Value {
-    pub(crate) fn text(&self) -> Option<&str> {
-        match self {
-            Value::Text(text) => Some(text),
-            Value::List(_) => None,
-        }
-    }
-
-    /// A list of texts.
-    pub(crate) fn texts(&self) -> Option<Vec<String>> {
-        match self {
-            Value::Text(_) => None,
-            Value::List(items) => items.iter().map(|item| item.text().map(str::to_owned)).collect(),
-        }
-    }
+    json.push('}');
+    let arguments = SettingsNode::read_json(&json).ok()?;
+    let mut seen = HashSet::new();
+    arguments.entries().iter().all(|(key, _)| seen.insert(key)).then(|| (name.clone(), arguments.clone()))
 }
 
 /// Writes words with alternatives as a pattern on words.
@@ -258,9 +204,9 @@ mod tests {
         assert_eq!(calls, [true, false, true, false, false, false]);
         let Statement::Call { name, arguments, text } = &read[0] else { panic!("a call") };
         assert_eq!(name, "prefix_rule");
-        assert_eq!(arguments[1], ("decision".to_owned(), Value::Text("prompt".to_owned())));
+        assert_eq!(arguments.get("decision").and_then(SettingsNode::text), Some("prompt"));
         assert!(!text.contains('\n'));
-        let Value::List(pattern) = &arguments[0].1 else { panic!("a list") };
+        let pattern = arguments.get("pattern").unwrap().items();
         assert_eq!(pattern[1].texts().unwrap(), ["push", "re#set"]);
     }
 
@@ -273,7 +219,7 @@ mod tests {
             (r#"f(a=r"x\d")"#, "x\\d"),
         ] {
             let Statement::Call { arguments, .. } = &read(source).unwrap()[0] else { panic!("{source}") };
-            assert_eq!(arguments[0].1.text(), Some(expected), "{source}");
+            assert_eq!(arguments.get("a").unwrap().text(), Some(expected), "{source}");
         }
     }
 

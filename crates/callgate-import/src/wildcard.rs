@@ -35,31 +35,42 @@ impl Token {
     }
 }
 
-/// Whether a text fits, in one pass that returns to the last `*` on a mismatch.
+/// Whether a text fits.
 pub(crate) fn fits(tokens: &[Token], text: &str) -> bool {
     let text: Vec<char> = text.chars().collect();
-    let (mut token, mut at) = (0_usize, 0_usize);
+    fits_items(tokens, &text, |token| *token == Token::Run, |token, character| token.fits(*character))
+}
+
+/// Whether items fit a pattern in which some parts stand for any number of items: in one pass that returns to the last such
+/// part on a mismatch.
+pub(crate) fn fits_items<P, T>(
+    pattern: &[P],
+    items: &[T],
+    is_run: impl Fn(&P) -> bool,
+    fits: impl Fn(&P, &T) -> bool,
+) -> bool {
+    let (mut part, mut at) = (0_usize, 0_usize);
     let mut back: Option<(usize, usize)> = None;
-    while let Some(character) = text.get(at) {
-        match tokens.get(token) {
-            Some(Token::Run) => {
-                token = token.saturating_add(1);
-                back = Some((token, at));
+    while let Some(item) = items.get(at) {
+        match pattern.get(part) {
+            Some(wanted) if is_run(wanted) => {
+                part = part.saturating_add(1);
+                back = Some((part, at));
             }
-            Some(wanted) if wanted.fits(*character) => {
-                token = token.saturating_add(1);
+            Some(wanted) if fits(wanted, item) => {
+                part = part.saturating_add(1);
                 at = at.saturating_add(1);
             }
             _ => match back {
                 Some((after, from)) => {
                     let next = from.saturating_add(1);
-                    (token, at, back) = (after, next, Some((after, next)));
+                    (part, at, back) = (after, next, Some((after, next)));
                 }
                 None => return false,
             },
         }
     }
-    tokens.get(token..).unwrap_or_default().iter().all(|token| *token == Token::Run)
+    pattern.get(part..).unwrap_or_default().iter().all(is_run)
 }
 
 /// Parses one component of a `.gitignore` pattern.

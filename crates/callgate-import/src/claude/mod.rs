@@ -360,7 +360,7 @@ fn default_mode(draft: &mut Draft, mode: &str, origin: &str) {
         "acceptEdits" => draft.covered(origin, "standard allows editing ordinary files of the project"),
         "dontAsk" => {
             // What Claude Code runs without asking is left to the bundled policy, everything else is denied.
-            let quiet = model::READ_ONLY.join("|");
+            let quiet = model::READ_ONLY;
             let when = format!("!input.command.matches('^ *({quiet})( [^;&|<>`$()]*)?$')");
             draft.guard_commands(NO_ASSIGNMENTS);
             draft

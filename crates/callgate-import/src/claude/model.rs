@@ -11,28 +11,8 @@ use crate::{families, probe::Probe, shell};
 /// Wrapper programs that Claude Code looks behind.
 const WRAPPERS: &[&str] = &["timeout", "time", "nice", "nohup", "stdbuf"];
 /// Commands that Claude Code runs without asking.
-pub(super) const READ_ONLY: [&str; 20] = [
-    "ls",
-    "cat",
-    "head",
-    "tail",
-    "grep",
-    "rg",
-    "find",
-    "wc",
-    "pwd",
-    "echo",
-    "which",
-    "diff",
-    "stat",
-    "du",
-    "cd",
-    "git status",
-    "git log",
-    "git diff",
-    "git show",
-    "true",
-];
+pub(super) const READ_ONLY: &str =
+    "ls|cat|head|tail|grep|rg|find|wc|pwd|echo|which|diff|stat|du|cd|git status|git log|git diff|git show|true";
 /// Commands whose words Claude Code reads as paths.
 const FILE_COMMANDS: &[&str] = &["cat", "head", "tail", "less", "more", "ls", "grep", "sed", "wc", "stat"];
 
@@ -168,8 +148,8 @@ impl ClaudeModel {
 
 fn is_read_only(segment: &str) -> bool {
     READ_ONLY
-        .iter()
-        .any(|command| segment == *command || segment.strip_prefix(command).is_some_and(|rest| rest.starts_with(' ')))
+        .split('|')
+        .any(|command| segment == command || segment.strip_prefix(command).is_some_and(|rest| rest.starts_with(' ')))
 }
 
 fn glob(pattern: &str, text: &str) -> bool {

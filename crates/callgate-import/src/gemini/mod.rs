@@ -33,20 +33,10 @@ const SHELL: &str = "run_shell_command";
 const BUILT_IN: &str = "run_shell_command read_file read_many_files write_file replace list_directory glob grep_search \
                         search_file_content web_fetch google_web_search save_memory write_todos";
 /// Names of classes that settings still use.
-const CLASSES: &[(&str, &str)] = &[
-    ("ShellTool", SHELL),
-    ("ReadFileTool", "read_file"),
-    ("ReadManyFilesTool", "read_many_files"),
-    ("WriteFileTool", "write_file"),
-    ("EditTool", "replace"),
-    ("LSTool", "list_directory"),
-    ("GlobTool", "glob"),
-    ("GrepTool", "grep_search"),
-    ("RipGrepTool", "grep_search"),
-    ("WebFetchTool", "web_fetch"),
-    ("WebSearchTool", "google_web_search"),
-    ("MemoryTool", "save_memory"),
-];
+const CLASSES: &str = "ShellTool=run_shell_command ReadFileTool=read_file ReadManyFilesTool=read_many_files \
+                       WriteFileTool=write_file EditTool=replace LSTool=list_directory GlobTool=glob GrepTool=grep_search \
+                       RipGrepTool=grep_search WebFetchTool=web_fetch WebSearchTool=google_web_search \
+                       MemoryTool=save_memory";
 
 /// The condition of a rule on the arguments.
 #[derive(Debug, Clone)]
@@ -297,7 +287,8 @@ fn tool_and_command(text: &str) -> (String, Arguments) {
         Some((name, command)) => (name, Some(command)),
         None => (text, None),
     };
-    let tool = CLASSES.iter().find(|(class, _)| *class == name).map_or(name, |(_, tool)| tool);
+    let class = |pair: &'static str| pair.split_once('=').filter(|(class, _)| *class == name);
+    let tool = CLASSES.split_whitespace().find_map(class).map_or(name, |(_, tool)| tool);
     match command {
         Some(command) if tool == SHELL && !command.is_empty() => {
             (tool.to_owned(), Arguments::Prefix(command.to_owned()))
