@@ -8,6 +8,7 @@ use callgate::call::Origin;
 use callgate::event::{AnswerSource, Event, EventError, EventKind, EventSink};
 use callgate::policy::Decision;
 use callgate::redact::Redactor;
+use callgate_model::clock::Timestamp;
 use serde_json::Value;
 
 use crate::entry::{
@@ -40,10 +41,10 @@ pub struct AuditSink {
 /// What is remembered of a call between its events.
 #[derive(Debug)]
 struct UnderWay {
-    since: u64,
+    since: Timestamp,
     /// Until the attempt is written.
     input: Option<Value>,
-    asked: Option<u64>,
+    asked: Option<Timestamp>,
 }
 
 impl AuditSink {
@@ -79,24 +80,24 @@ impl AuditSink {
                 calls.insert(event.call.clone(), UnderWay { since: event.time, input, asked: None });
                 Vec::new()
             }
-            EventKind::Gated { decision, rule, reason, risk, judged, .. } => {
+            EventKind::Gated { decision, rule, reason, risk, assessed, .. } => {
                 let input = calls.get_mut(&event.call).and_then(|call| call.input.take()).unwrap_or_default();
                 let attempt = ToolAttempt {
                     input,
                     decision: *decision,
                     rule: rule.clone(),
-                    rule_place: judged.rule_place.clone(),
+                    rule_place: assessed.rule_place.clone(),
                     reason: reason.clone(),
-                    policy: judged.policy.clone(),
-                    classification: Some(judged.classification.as_value().clone()),
-                    description: judged.description.as_value().clone(),
-                    claims: judged.claims.as_value().clone(),
+                    policy: assessed.policy.clone(),
+                    classification: Some(assessed.classification.as_value().clone()),
+                    description: assessed.description.as_value().clone(),
+                    claims: assessed.claims.as_value().clone(),
                     ..self.attempt(&tool, &event.origin)
                 };
                 let mut bodies = vec![Body::ToolAttempt(Box::new(attempt))];
                 if *decision == Decision::Deny {
                     // what the rule says of the risk counts before what the effects suggest
-                    let said = judged.classification.as_value().get("risk_level").and_then(Value::as_str);
+                    let said = assessed.classification.as_value().get("risk_level").and_then(Value::as_str);
                     bodies.push(Body::SecurityViolation(SecurityViolation {
                         tool,
                         reason: reason.clone(),
@@ -127,7 +128,7 @@ impl AuditSink {
                     cached: decided.source == AnswerSource::Earlier,
                     approval: decided.approval.clone(),
                     by: Some(self.redactor.text(&decided.by)),
-                    took_ms: asked.map(|asked| event.time.saturating_sub(asked)),
+                    took_ms: asked.map(|asked| u64::try_from(asked.until(event.time).as_millis()).unwrap_or(u64::MAX)),
                     reason: decided.reason.as_deref().map(|reason| self.redactor.text(reason)),
                 })]
             }
@@ -316,7 +317,7 @@ mod tests {
         assert!(failed.is_err());
         let Some(Body::Finished(finished)) = records(&settings).pop().map(|record| record.body) else { panic!() };
         assert_eq!((finished.success, finished.exit, finished.error.as_deref()), (Some(false), Some(2), Some("exit")));
-        let expected = callgate::report::ResultDigest::of(b"ls: no such file");
+        let expected = callgate::event::ResultDigest::of(b"ls: no such file");
         assert_eq!(finished.result, Some(expected));
         assert!(finished.duration_ms.is_some());
     }

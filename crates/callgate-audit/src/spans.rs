@@ -31,7 +31,7 @@ pub struct Spans {
 #[derive(Debug)]
 struct Open {
     span: Span,
-    since: u64,
+    since: Timestamp,
 }
 
 impl Spans {

@@ -4,7 +4,7 @@ use callgate::approvals::{ApprovalDecision, AskError, Question};
 use callgate::call::Call;
 use callgate::gate::{Gate, Verdict};
 use callgate::policy::{Decision, Policy};
-use callgate_shell::effect::Action;
+use callgate_model::effect::Action;
 use serde_json::json;
 
 use super::*;

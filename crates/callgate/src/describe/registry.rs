@@ -6,11 +6,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, LazyLock};
 
 use super::unknown::UnknownTool;
-use super::{Context, DescribeError, Description, Descriptor, TypedInput, built_in};
-use crate::call::{Call, Tool};
+use super::{CallContext, DescribeError, Described, Description, Descriptor, TypedInput, built_in};
 use crate::policy::{Annotations, Claims};
-use crate::redact::{Redacted, Redactor};
-use crate::risk::Risk;
+use callgate_model::call::{Call, Tool};
+use callgate_model::redact::{Redacted, Redactor};
+use callgate_model::risk::Risk;
 
 /// The tags that say the same as the hints of an MCP tool.
 fn tags_of(annotations: Annotations) -> impl Iterator<Item = &'static str> {
@@ -90,7 +90,7 @@ impl Registry {
     }
 
     /// Describes a call. A descriptor that panics has failed.
-    pub fn describe(&self, call: &Call, context: &Context) -> Result<Description, DescribeError> {
+    pub fn describe(&self, call: &Call, context: &CallContext) -> Result<Described, DescribeError> {
         let descriptor = self.descriptor(&call.tool);
         guarded(|| descriptor.describe(call, context))?
     }

@@ -12,7 +12,7 @@ use crate::event::Event;
 use crate::path::file_system::fake::Fake;
 use crate::permit::{RunError, Sandbox};
 use crate::policy::{PermissionHandler, PermissionPolicy, PermissionRequest, PermissionResult, PermissionRule};
-use crate::redact::Redacted;
+use callgate_model::redact::Redacted;
 
 const POLICY: &str = r#"
 version: 1

@@ -1,10 +1,10 @@
-use callgate_shell::effect::{Coverage, Effect};
+use callgate_model::effect::{Coverage, Effect};
 
-use super::super::boundary::{Boundary, Root, Surroundings};
+use super::super::boundary::{Boundary, HostDirectories, Root};
 use super::super::file_system::fake::Fake;
 use super::*;
-use crate::call::Origin;
 use crate::describe::{Part, PlacedEffect};
+use callgate_model::call::Origin;
 
 fn file_system() -> Fake {
     Fake::new()
@@ -22,8 +22,8 @@ fn file_system() -> Fake {
         .file("/etc/passwd")
 }
 
-fn surroundings() -> Surroundings {
-    Surroundings { home: Some("/home/ada".into()), temporary: vec!["/tmp".into()] }
+fn host() -> HostDirectories {
+    HostDirectories { home: Some("/home/ada".into()), temporary: vec!["/tmp".into()] }
 }
 
 fn origin() -> Origin {
@@ -49,7 +49,7 @@ fn look_with(boundary: &Boundary, action: Action, names: Names, tree: bool) -> S
         coverage: Coverage::Complete,
         shell: None,
     };
-    let settled = boundary.settle(&origin(), &surroundings(), &file_system());
+    let settled = boundary.resolve(&origin(), &host(), &file_system());
     let rulings = settled.apply(&mut description, &file_system());
     let ruling = rulings.into_iter().next().map(|ruling| ruling.ruling);
     Seen {
@@ -218,7 +218,7 @@ fn braces_and_exceptions_in_a_boundary() {
 
 #[test]
 fn without_a_directory_there_is_no_workspace_root() {
-    let settled = Boundary::default().settle(&Origin::default(), &Surroundings::default(), &file_system());
+    let settled = Boundary::default().resolve(&Origin::default(), &HostDirectories::default(), &file_system());
     assert_eq!(settled.zone(Path::new("/home/ada/ws/x"), false, &file_system()), Zone::Outside);
 }
 
@@ -236,7 +236,7 @@ fn paths_on_another_machine_are_left_to_the_policy() {
         coverage: Coverage::Complete,
         shell: None,
     };
-    let settled = boundary().settle(&origin(), &surroundings(), &file_system());
+    let settled = boundary().resolve(&origin(), &host(), &file_system());
     assert_eq!(settled.apply(&mut description, &file_system()), Vec::new());
     let place = description.parts[0].effects[0].place.as_ref().expect("a place");
     assert!(matches!(place.zone, Zone::Unresolved(_)));
@@ -266,7 +266,7 @@ fn the_patterns_of_a_command_stand_for_the_names_that_are_there() {
     let places = |parts: Vec<Part>| -> Vec<(PathBuf, Rest)> {
         let mut description =
             Description { category: "shell".into(), parts, coverage: Coverage::Complete, shell: None };
-        boundary().settle(&origin(), &surroundings(), &file_system()).apply(&mut description, &file_system());
+        boundary().resolve(&origin(), &host(), &file_system()).apply(&mut description, &file_system());
         let effects = description.parts.iter().flat_map(|part| &part.effects);
         effects.filter_map(|placed| placed.place.clone()).map(|place| (place.resolved, place.rest)).collect()
     };
@@ -300,8 +300,7 @@ fn what_an_earlier_command_may_have_turned_into_a_link_is_not_known() {
     let decisions = |parts: Vec<Part>| -> Vec<(usize, Decision)> {
         let mut description =
             Description { category: "shell".into(), parts, coverage: Coverage::Complete, shell: None };
-        let rulings =
-            boundary().settle(&origin(), &surroundings(), &file_system()).apply(&mut description, &file_system());
+        let rulings = boundary().resolve(&origin(), &host(), &file_system()).apply(&mut description, &file_system());
         rulings.into_iter().map(|ruling| (ruling.part, ruling.ruling.decision)).collect()
     };
     let in_ws = "/home/ada/ws/new";
@@ -333,7 +332,7 @@ fn what_everybody_writes_to_is_marked() {
             shell: None,
         };
         let file_system = Fake::new().directory("/tmp/mine").directory("/home/ada/ws");
-        boundary().settle(&origin(), &surroundings(), &file_system).apply(&mut description, &file_system);
+        boundary().resolve(&origin(), &host(), &file_system).apply(&mut description, &file_system);
         description.parts[0].effects[0].effect.marks.contains(&Mark::Shared)
     };
     assert!(marks(Action::Write, "/tmp/out", false));

@@ -4,8 +4,8 @@ use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::path::Path;
 
-use callgate_shell::effect::{Action, CodeOrigin, Effect, Mark, Target};
-use callgate_shell::word::Word;
+use callgate_model::effect::{Action, CodeOrigin, Effect, Mark, Target};
+use callgate_model::word::Word;
 
 use super::compile::{Compiled, Rule, action_bit, code_bit, mark_bit};
 use super::index::KINDS;
@@ -17,7 +17,7 @@ use super::matching::{Fit, Side, name, words};
 use super::model::ZoneText;
 use super::raw;
 use super::when::Held;
-use super::{Decision, Request};
+use super::{Decision, JudgeRequest};
 use crate::describe::Part;
 use crate::path::{Place, Rest, Zone};
 
@@ -69,7 +69,7 @@ enum Match {
 /// One call against one policy; remembers what several rules need.
 pub(crate) struct Judge<'a> {
     compiled: &'a Compiled,
-    request: Request<'a>,
+    request: JudgeRequest<'a>,
     home: Option<&'a Path>,
     workspace: Option<&'a Path>,
     /// Made when a path is first compared.
@@ -82,7 +82,7 @@ pub(crate) struct Judge<'a> {
 const OPAQUE_BITS: u16 = 1 << Action::Opaque as u16;
 
 impl<'a> Judge<'a> {
-    pub(crate) fn new(compiled: &'a Compiled, request: Request<'a>, home: Option<&'a Path>) -> Self {
+    pub(crate) fn new(compiled: &'a Compiled, request: JudgeRequest<'a>, home: Option<&'a Path>) -> Self {
         let origin = &request.call.origin;
         let workspace = origin.workspace.as_deref().or(origin.directory.as_deref());
         Self {

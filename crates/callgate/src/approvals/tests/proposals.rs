@@ -3,13 +3,13 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use callgate_shell::effect::{Action, CodeOrigin, Coverage, Effect, Host, Names, PathTarget, Program, Target};
-use callgate_shell::word::Word;
+use callgate_model::effect::{Action, CodeOrigin, Coverage, Effect, Host, Names, PathTarget, Program, Target};
+use callgate_model::word::Word;
 
 use super::*;
-use crate::call::Tool;
 use crate::describe::{Description, Part, PlacedEffect};
 use crate::path::{Place, Rest, Zone};
+use callgate_model::call::Tool;
 
 fn effect(action: Action, target: Target) -> PlacedEffect {
     PlacedEffect { effect: Effect { action, target, marks: vec![], because: String::new() }, place: None }

@@ -17,12 +17,12 @@ use crate::approvals::{
     Answer, ApprovalDecision, ApprovalRule, Approvals, Approver, AskError, Extent, Mode, Question,
     RuleBasedApprovalProvider,
 };
-use crate::clock::Timestamp;
 use crate::event::Event;
 use crate::grant::{Terms, in_scope};
 use crate::path::file_system::fake::Fake;
 use crate::policy::ExecInput;
 use crate::store::{MemoryStore, Store};
+use callgate_model::clock::Timestamp;
 
 const POLICY: &str = r#"
 version: 1

@@ -356,7 +356,7 @@ mod index {
             if wrapped {
                 scene = scene.wrapped_in("sudo");
             }
-            let request = Request { call: &scene.call, description: &scene.description, claims: &scene.claims };
+            let request = JudgeRequest { call: &scene.call, description: &scene.description, claims: &scene.claims };
             let Body::File(chain) = &policy.layers[0].body else { panic!() };
             let judge = Judge::new(&chain.compiled, request, policy.home.as_deref());
             for (subject, _) in subjects(&request) {

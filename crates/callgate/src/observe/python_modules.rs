@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use callgate_shell::effect::{Action, Coverage, Effect, Names, Target};
+use callgate_model::description::{Description, Part, PlacedEffect};
+use callgate_model::effect::{Action, Coverage, Effect, Names, Target};
 use callgate_shell::programs::python_may_import;
 
-use crate::describe::{Description, Part, PlacedEffect};
 use crate::path::file_system::{Entry, FileSystem};
 
 /// What the tables call Python's search for modules in the directory where it starts.
