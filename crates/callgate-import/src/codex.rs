@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use callgate::policy::Decision;
-use callgate_install::{HostEnvironment, SettingsNode, shell_quoted};
+use callgate_install::{HostEnvironment, SettingsNode};
+use callgate_model::quote::{shell_word, shell_words};
 
 use crate::command::{STARTS_OTHERS, TextPattern};
 use crate::draft::{Draft, Key, Rule, Translation};
@@ -136,7 +137,7 @@ fn prefix_rule(arguments: &SettingsNode, origin: String) -> Result<PrefixRule, &
     };
     let examples = ["match", "not_match"].into_iter().filter_map(list).flatten().filter_map(|item| match item.text() {
         Some(text) => Some(text.to_owned()),
-        None => Some(words(item)?.into_iter().map(shell_quoted).collect::<Vec<_>>().join(" ")),
+        None => Some(shell_words(words(item)?)),
     });
     let justification = arguments.get("justification").and_then(SettingsNode::text).map(str::to_owned);
     Ok(PrefixRule { pattern, decision, justification, examples: examples.collect(), origin })
@@ -271,7 +272,7 @@ fn sandbox_rules(draft: &mut Draft, settings: &Settings) {
 fn probes(rule: &PrefixRule) -> Vec<Probe> {
     let mut commands: Vec<String> = rule.examples.clone();
     for words in alternatives(&rule.pattern).iter().take(4) {
-        let quoted: Vec<String> = words.iter().map(|word| shell_quoted(word)).collect();
+        let quoted: Vec<String> = words.iter().map(|word| shell_word(word).into_owned()).collect();
         commands.push(quoted.join(" "));
         commands.push(format!("{} --extra x", quoted.join(" ")));
         commands.push(format!("{}x", quoted.join(" ")));

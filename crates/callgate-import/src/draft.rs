@@ -293,7 +293,7 @@ impl Draft {
         text.push_str(KEPT);
         let mut numbers = std::collections::HashMap::new();
         for rule in self.merged() {
-            let base = format!("{}-{}-{}", importer.name(), word(rule.decision), rule.key.about());
+            let base = format!("{}-{}-{}", importer.name(), rule.decision, rule.key.about());
             let number = numbers.entry(base.clone()).or_insert(0_usize);
             *number = number.saturating_add(1);
             let name = if *number == 1 { base } else { format!("{base}-{number}") };
@@ -403,7 +403,7 @@ fn render_rule(text: &mut String, name: &str, rule: &Rule, importer: Importer) {
     if let Some(when) = &rule.when {
         line(text, format_args!("    when: {}", quoted(when)));
     }
-    line(text, format_args!("    action: {}", word(rule.decision)));
+    line(text, format_args!("    action: {}", rule.decision));
     let reason = match &rule.reason {
         Some(reason) => reason.clone(),
         None => match rule.decision {
@@ -413,16 +413,6 @@ fn render_rule(text: &mut String, name: &str, rule: &Rule, importer: Importer) {
         },
     };
     line(text, format_args!("    reason: {}", quoted(&reason)));
-}
-
-/// The decision as written in policy files.
-pub(crate) fn word(decision: Decision) -> &'static str {
-    match decision {
-        Decision::Allow => "allow",
-        Decision::Contain => "contain",
-        Decision::Ask => "ask",
-        Decision::Deny => "deny",
-    }
 }
 
 /// Quotes a text for YAML, which understands all escapes of JSON.

@@ -6,7 +6,7 @@ use callgate::policy::Decision;
 use callgate_install::{HostEnvironment, SettingsNode};
 
 use crate::command::TextPattern;
-use crate::draft::{Draft, Key, Rule, word};
+use crate::draft::{Draft, Key, Rule};
 use crate::error::ImportError;
 use crate::families::{self, ToolFamily};
 use crate::probe::{self, Probe, ToolNames};
@@ -116,7 +116,7 @@ pub(crate) fn read(files: &[SettingsFile], environment: &HostEnvironment) -> Res
 
 impl Entry {
     fn new(permission: &str, pattern: &str, decision: Decision, what: &str, file: &SettingsFile) -> Self {
-        let origin = file.origin(&format!("{what} {}", word(decision)));
+        let origin = file.origin(&format!("{what} {}", decision));
         Entry { permission: permission.to_owned(), pattern: pattern.to_owned(), decision, origin }
     }
 

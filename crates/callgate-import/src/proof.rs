@@ -7,7 +7,7 @@ use callgate::policy::{Decision, Policy};
 use callgate_install::HostEnvironment;
 use serde::Serialize;
 
-use crate::draft::{self, Draft};
+use crate::draft::Draft;
 use crate::probe::{self, Probe, ToolNames};
 
 /// The most examples that are compared.
@@ -125,7 +125,7 @@ pub(crate) fn compare_on(
         proof.examples = proof.examples.saturating_add(1);
         let before = reading.model.decide(probe);
         // The gate refuses a call that it cannot judge.
-        let (after, rule) = match gate.explain(&call) {
+        let (after, rule) = match gate.assessor().assess(&call) {
             Ok(explained) => (explained.ruling().decision, explained.ruling().rule.clone()),
             Err(refusal) => (Decision::Deny, refusal.rule),
         };
@@ -152,6 +152,6 @@ impl ChangedDecision {
     /// The change in one line.
     pub fn shown(&self) -> String {
         let rule = self.rule.as_deref().map(|rule| format!(" (rule {rule})")).unwrap_or_default();
-        format!("{}: {}{rule}", callgate::show::brief(&self.call), draft::word(self.after))
+        format!("{}: {}{rule}", callgate::show::brief(&self.call), self.after)
     }
 }

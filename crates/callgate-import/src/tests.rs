@@ -40,7 +40,7 @@ fn judged(policy: &str, tool: &str, input: serde_json::Value) -> Decision {
     let policy = Policy::from_yaml(policy, "imported").unwrap().with_home(&environment.home);
     let gate = Gate::builder().policy(policy).build();
     let call = Call::new(tool, input).directory(&environment.project).workspace(&environment.project);
-    gate.explain(&call).map_or(Decision::Deny, |explained| explained.ruling().decision)
+    gate.assess(&call).map_or(Decision::Deny, |explained| explained.ruling().decision)
 }
 
 fn run(policy: &str, command: &str) -> Decision {
@@ -98,8 +98,7 @@ fn imported_policies_are_clean() {
     for importer in ALL {
         let imported = import(importer, &fixtures(importer), &environment()).unwrap();
         let policy = Policy::from_yaml(&imported.policy, "imported").unwrap();
-        let findings: Vec<String> = policy
-            .lint()
+        let findings: Vec<String> = callgate::policy::lint(&policy)
             .iter()
             .filter(|finding| finding.severity > Severity::Note)
             .map(|finding| finding.rendered().to_owned())
@@ -140,7 +139,7 @@ fn what_standard_denies_stays_denied_whatever_was_allowed() {
     let mut denied = 0;
     for probe in probe::common(&environment).iter().chain(&probes) {
         let Some(call) = claude::TOOLS.call(probe, &environment) else { continue };
-        let decision = |gate: &Gate| gate.explain(&call).unwrap().ruling().decision;
+        let decision = |gate: &Gate| gate.assess(&call).unwrap().ruling().decision;
         if decision(&bundled) == Decision::Deny {
             denied += 1;
             assert_eq!(decision(&imported), Decision::Deny, "{probe:?}");

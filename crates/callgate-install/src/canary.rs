@@ -7,9 +7,9 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use callgate_model::quote;
 use serde_json::Value;
 
-use crate::environment::shell_line;
 use crate::settings::SettingsNode;
 
 /// The longest time to wait for an answer.
@@ -166,7 +166,7 @@ impl Canary {
             if result.stdout.trim().is_empty() { "no output" } else { result.stdout.trim() },
             if result.stderr.trim().is_empty() { String::new() } else { format!(", {}", result.stderr.trim()) },
         );
-        Err(CanaryError::Answer { what, expected, answer: callgate::show::visible(&answer) })
+        Err(CanaryError::Answer { what, expected, answer: callgate_model::show::visible(&answer) })
     }
 
     fn run(&self, directory: &Path, payload: &str) -> Result<HookResult, CanaryError> {
@@ -174,7 +174,7 @@ impl Canary {
         let mut command = match (&self.shell, self.words.split_first()) {
             (Some(shell), _) => {
                 let mut command = Command::new(shell);
-                command.args(["-c", &shell_line(&self.words)]);
+                command.args(["-c", &quote::shell_words(&self.words)]);
                 command
             }
             (None, Some((program, arguments))) => {
@@ -327,5 +327,16 @@ mod tests {
         assert_eq!(seen(AnswerForm::Permission, 0, r#"{"permission":"allow"}"#, ""), Reading::Allowed);
         assert_eq!(seen(AnswerForm::Delegate, 3, "", "no"), Reading::Denied);
         assert_eq!(seen(AnswerForm::Delegate, 1, "", "no"), Reading::Neither);
+    }
+
+    #[test]
+    fn a_shell_reads_words_back_as_they_were() {
+        for word in ["/usr/bin/callgate", "/my dir/it's \"x\" $HOME `id` \\ *", "", "~/x", "-n", "ü", "a\nb"] {
+            let output = std::process::Command::new("/bin/sh")
+                .args(["-c", &format!("printf %s {}", quote::shell_word(word))])
+                .output()
+                .expect("a shell");
+            assert_eq!(String::from_utf8_lossy(&output.stdout), if word == "-n" { "-n" } else { word });
+        }
     }
 }

@@ -146,36 +146,10 @@ impl HostEnvironment {
     }
 }
 
-/// Quotes a word for a POSIX shell.
-pub fn shell_quoted(word: &str) -> String {
-    let plain = |character: char| character.is_ascii_alphanumeric() || "-_./:=@%+,".contains(character);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
-}
-
-/// Writes words as a command line for a POSIX shell.
-pub(crate) fn shell_line(words: &[String]) -> String {
-    words.iter().map(|word| shell_quoted(word)).collect::<Vec<_>>().join(" ")
-}
-
 #[cfg(test)]
 #[allow(clippy::expect_used, reason = "a test says what is missing by failing")]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_shell_reads_words_back_as_they_were() {
-        for word in ["/usr/bin/callgate", "/my dir/it's \"x\" $HOME `id` \\ *", "", "~/x", "-n", "ü", "a\nb"] {
-            let output = std::process::Command::new("/bin/sh")
-                .args(["-c", &format!("printf %s {}", shell_quoted(word))])
-                .output()
-                .expect("a shell");
-            assert_eq!(String::from_utf8_lossy(&output.stdout), if word == "-n" { "-n" } else { word });
-        }
-    }
 
     #[test]
     fn an_agents_variable_wins_over_the_home() {

@@ -5,8 +5,8 @@ use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
+use callgate_model::digest;
 use rustix::fs::OFlags;
-use sha2::{Digest as _, Sha256};
 
 /// The largest file that is taken for settings.
 const LARGEST: u64 = 8 * 1024 * 1024;
@@ -71,7 +71,7 @@ impl FileSnapshot {
 
 /// The SHA-256 digest in hexadecimal.
 pub(crate) fn hash(text: &str) -> String {
-    hex::encode(Sha256::digest(text.as_bytes()))
+    digest::sha256_hex(text.as_bytes())
 }
 
 fn system(path: &Path) -> impl FnOnce(io::Error) -> FileError + '_ {
@@ -267,7 +267,7 @@ fn sync_directory(directory: &Path) -> Result<(), FileError> {
 fn random() -> io::Result<String> {
     let mut bytes = [0_u8; 8];
     getrandom::fill(&mut bytes).map_err(|error| io::Error::other(error.to_string()))?;
-    Ok(hex::encode(bytes))
+    Ok(digest::hex(&bytes))
 }
 
 #[cfg(test)]

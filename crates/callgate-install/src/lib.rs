@@ -43,7 +43,7 @@ mod status;
 mod toml;
 
 pub use canary::{CanaryError, CanaryExpectation, HARMFUL, HARMLESS};
-pub use environment::{HostEnvironment, InstallScope, shell_quoted};
+pub use environment::{HostEnvironment, InstallScope};
 pub use error::EditError;
 pub use file::FileError;
 pub use hard_denies::{HARD_DENIES, HardDeny};

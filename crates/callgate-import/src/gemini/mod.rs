@@ -6,7 +6,7 @@ use callgate::policy::{Decision, Policy};
 use callgate_install::{HostEnvironment, SettingsNode};
 
 use crate::command::TextPattern;
-use crate::draft::{Draft, Key, Rule, word};
+use crate::draft::{Draft, Key, Rule};
 use crate::error::ImportError;
 use crate::families;
 use crate::probe::{self, Probe, ToolNames};
@@ -206,7 +206,7 @@ fn describe(tool: &str, server: Option<&str>, arguments: &Arguments, decision: D
         Arguments::Command(text) => format!(" commandRegex {text:?}"),
         Arguments::Json(text) => format!(" argsPattern {text:?}"),
     };
-    format!("{} {tool}{server}{arguments}, priority {priority}", word(decision))
+    format!("{} {tool}{server}{arguments}, priority {priority}", decision)
 }
 
 fn read_settings(

@@ -1,8 +1,10 @@
 //! Amp: a rule that delegates every tool to a program. Amp starts it without arguments, so there is a small script.
 
 use super::{InstallPlan, InstallRequest, Recipe};
+use callgate_model::quote::shell_words;
+
 use crate::content::{FileContent, OWN_FILE, SettingsChange};
-use crate::environment::{InstallScope, shell_line};
+use crate::environment::InstallScope;
 use crate::json::JsonEdit;
 use crate::settings::SettingsNode;
 
@@ -13,7 +15,7 @@ pub(super) fn plan(recipe: &Recipe, request: &InstallRequest<'_>) -> Option<Inst
     let script = request.environment.own_data().join("hooks/amp");
     let text = format!(
         "#!/bin/sh\n# {OWN_FILE}: Amp starts delegates without arguments.\nexec {}\n",
-        shell_line(&recipe.words(request, ""))
+        shell_words(recipe.words(request, ""))
     );
     let to = script.to_string_lossy().into_owned();
     let rule = SettingsNode::object([("tool", "*".into()), ("action", "delegate".into()), ("to", to.as_str().into())]);

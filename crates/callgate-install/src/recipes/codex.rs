@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 
 use super::{InstallPlan, InstallRequest, ReadText, Recipe, TIME_LIMIT};
+use callgate_model::quote::shell_words;
+
 use crate::content::{FileContent, SettingsChange};
-use crate::environment::{HostEnvironment, InstallScope, shell_line};
+use crate::environment::{HostEnvironment, InstallScope};
 use crate::settings::SettingsNode;
 use crate::toml::{self, TomlEdit};
 use crate::{file, hard_denies};
@@ -59,7 +61,7 @@ fn trust_records(recipe: &Recipe, request: &InstallRequest<'_>, path: &Path, tex
         let index = settings.at(&["hooks", event])?.items().iter().rposition(|group| *group == entry)?;
         let label = label(event);
         let matcher = entry.get("matcher").and_then(SettingsNode::text);
-        let command = shell_line(&recipe.words(request, event));
+        let command = shell_words(recipe.words(request, event));
         let key = format!("{}:{label}:{index}:0", path.display());
         Some(TomlEdit {
             path: vec!["hooks".into(), "state".into(), key, "trusted_hash".into()],

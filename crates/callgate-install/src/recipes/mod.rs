@@ -10,11 +10,12 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use callgate_hooks::Agent;
+use callgate_model::quote::shell_words;
 use serde_json::Value;
 
 use crate::canary::{AnswerForm, Canary};
 use crate::content::{FileContent, SettingsChange};
-use crate::environment::{HostEnvironment, InstallScope, shell_line};
+use crate::environment::{HostEnvironment, InstallScope};
 use crate::hard_denies::{self, HARD_DENIES, HardDeny};
 use crate::json::JsonEdit;
 use crate::settings::SettingsNode;
@@ -257,7 +258,7 @@ impl Recipe {
                 let filled = entry.filled(&|text| match text {
                     "$program" => words.first().map(|program| program.as_str().into()),
                     "$arguments" => Some(SettingsNode::Words(words.get(1..).unwrap_or_default().to_vec())),
-                    "$command" => Some(shell_line(&words).as_str().into()),
+                    "$command" => Some(shell_words(&words).as_str().into()),
                     "$seconds" => Some(TIME_LIMIT.as_secs().into()),
                     "$milliseconds" => Some(TIME_LIMIT.as_secs().saturating_mul(1000).into()),
                     _ => None,

@@ -7,6 +7,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use callgate_model::digest::hex;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 use thiserror::Error;
@@ -15,7 +16,7 @@ use ureq::http::Uri;
 
 use super::{Approver, AskError, MAXIMUM_REPLY, read_reply, time_left};
 use crate::approvals::{Answer, Question};
-use crate::clock::Timestamp;
+use callgate_model::clock::Timestamp;
 
 /// The header that carries the time of the request, in milliseconds since 1970.
 pub const TIMESTAMP_HEADER: &str = "Callgate-Timestamp";
@@ -108,7 +109,7 @@ impl WebhookApprover {
 /// The signature of a `request` or an `answer`, as the header carries it. For services that answer.
 pub fn signature(secret: &[u8], direction: &str, timestamp: Timestamp, id: &str, body: &[u8]) -> Option<String> {
     let code = code(secret, direction, timestamp, id, body)?.finalize().into_bytes();
-    Some(format!("v1={}", hex::encode(code)))
+    Some(format!("v1={}", hex(&code)))
 }
 
 fn code(secret: &[u8], direction: &str, timestamp: Timestamp, id: &str, body: &[u8]) -> Option<Hmac<Sha256>> {

@@ -1,0 +1,131 @@
+//! What outlives a call: grants, questions that wait for an answer, and what a session has decided.
+//!
+//! The trait is what databases implement; [`MemoryStore`] is for those who embed the gate and need nothing to survive.
+//! `callgate-store` keeps it in SQLite. Every method is one transaction: when it returns, what it did is durable, and of two
+//! callers who want the same thing one gets it.
+
+mod memory;
+
+pub use memory::MemoryStore;
+
+use std::sync::Arc;
+
+use thiserror::Error;
+
+use crate::approvals::{ApprovalId, Automatic, Outcome, Question, Remembered};
+use crate::grant::{ActionBlocked, BlockReason, Demand, Grant, GrantId, Grants, Spent, Terms};
+use crate::key::ApprovalKey;
+use callgate_model::clock::Timestamp;
+
+/// Why a store cannot be used. Whoever needed it refuses.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// It cannot be opened or reached.
+    #[error("the store cannot be opened: {0}")]
+    Unavailable(String),
+    /// Somebody else holds it for too long.
+    #[error("the store is locked by another process for too long")]
+    Locked,
+    /// It may be read only.
+    #[error("the store may only be read")]
+    ReadOnly,
+    /// There is no room left on its disk.
+    #[error("the disk of the store is full")]
+    Full,
+    /// What it holds is damaged or no store at all.
+    #[error("the store is damaged: {0}")]
+    Corrupt(String),
+    /// It was made by a newer callgate.
+    #[error("the store has version {found}, this callgate knows up to {known}")]
+    Newer {
+        /// The version it has.
+        found: i64,
+        /// The newest version that is known.
+        known: i64,
+    },
+    /// Something else went wrong.
+    #[error("the store failed: {0}")]
+    Failed(String),
+}
+
+/// What became of an attempt to settle a question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Settling {
+    /// This attempt settled it.
+    Settled,
+    /// It had been settled before; this is how, and this attempt changed nothing.
+    Before(Outcome),
+    /// There is no such question.
+    Unknown,
+}
+
+/// A question and, if it is settled, its outcome.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// What was asked.
+    pub question: Question,
+    /// What became of it.
+    pub outcome: Option<Outcome>,
+}
+
+/// A question that waits and cannot be read: damaged, or put by another version of callgate. Nobody can answer it, and whoever waits for it
+/// is refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unreadable {
+    /// The id that it was put with.
+    pub id: String,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+/// Keeps grants, questions and sessions' decisions.
+pub trait Store: Send + Sync {
+    /// Adds a grant.
+    fn grant(&self, terms: &Terms, now: Timestamp) -> Result<GrantId, StoreError>;
+    /// Every outstanding grant, expired ones included, the oldest first.
+    fn grants(&self) -> Result<Vec<Grant>, StoreError>;
+    /// Takes a grant back; `None` if it is not there (any more).
+    fn revoke(&self, id: GrantId) -> Result<Option<Grant>, StoreError>;
+    /// Spends one use for each target of a demand, from the most to the least specific grant; `None`, and nothing is spent, if one has none.
+    fn consume(&self, demand: &Demand, now: Timestamp) -> Result<Option<Vec<GrantId>>, StoreError>;
+
+    /// Adds a question that waits for an answer.
+    fn open(&self, question: &Question) -> Result<(), StoreError>;
+    /// Settles a question, the first time only.
+    fn settle(&self, id: &ApprovalId, outcome: &Outcome) -> Result<Settling, StoreError>;
+    /// A question and what became of it.
+    fn entry(&self, id: &ApprovalId) -> Result<Option<Entry>, StoreError>;
+    /// The questions that wait and can be read, the oldest first.
+    fn pending(&self) -> Result<Vec<Question>, StoreError>;
+    /// The questions that wait and cannot be read, unless their time is over.
+    fn unreadable(&self, now: Timestamp) -> Result<Vec<Unreadable>, StoreError>;
+
+    /// What a session was told to remember, the oldest first.
+    fn remembered(&self, session: &str) -> Result<Vec<Remembered>, StoreError>;
+    /// Remembers something for a session; once is enough.
+    fn remember(&self, session: &str, what: &Remembered) -> Result<(), StoreError>;
+    /// How often a request was denied in a session.
+    fn denials(&self, session: &str, key: &ApprovalKey) -> Result<u32, StoreError>;
+    /// Counts one more denial and returns how many there are now.
+    fn add_denial(&self, session: &str, key: &ApprovalKey) -> Result<u32, StoreError>;
+    /// What a session answers by itself.
+    fn automatic(&self, session: &str) -> Result<Automatic, StoreError>;
+    /// Says what a session answers by itself.
+    fn set_automatic(&self, session: &str, automatic: &Automatic) -> Result<(), StoreError>;
+    /// Forgets everything that a session decided.
+    fn reset_session(&self, session: &str) -> Result<(), StoreError>;
+    /// The sessions of which something is remembered, by name.
+    fn sessions(&self) -> Result<Vec<String>, StoreError>;
+}
+
+/// A store as a keeper of grants: a refusal if it cannot be used.
+impl<S: Store + ?Sized> Grants for Arc<S> {
+    fn spend(&self, demand: &Demand) -> Result<Spent, ActionBlocked> {
+        match self.consume(demand, Timestamp::now()) {
+            Ok(Some(grants)) => Ok(Spent::of(grants)),
+            Ok(None) => Err(ActionBlocked::new(&demand.action, BlockReason::NotGranted)),
+            Err(error) => Err(ActionBlocked::new(&demand.action, BlockReason::Store(error.to_string()))),
+        }
+    }
+}

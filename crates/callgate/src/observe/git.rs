@@ -1,0 +1,62 @@
+//! Repositories that a call runs git in: what their own configuration could make it run.
+
+use std::path::{Path, PathBuf};
+
+use callgate_model::description::{Description, Part, PlacedEffect};
+use callgate_model::effect::{Action, CodeOrigin, Coverage, Target};
+use callgate_model::word::Word;
+
+use crate::describe::git::{self, Examination, GitRun, Reach};
+use crate::path::file_system::FileSystem;
+
+/// Adds a doubt to every part that runs git where the repository's configuration holds more than is switched off.
+pub(super) fn examine(description: &mut Description, run: GitRun, file_system: &dyn FileSystem) {
+    let mut doubted = false;
+    for part in &mut description.parts {
+        if part.elsewhere.is_some() || !git::looks(part) {
+            continue;
+        }
+        let findings = match directory(part) {
+            Some(directory) => {
+                let examination = Examination { reach: reach(part), run };
+                git::examine(&directory, examination, &|path: &Path, limit| file_system.read(path, limit))
+            }
+            None => vec!["the directory that git runs in is not known".to_owned()],
+        };
+        for finding in findings {
+            doubted = true;
+            let doubt = format!("git may run what the repository says: {finding}");
+            part.doubt_project(doubt, "the repository's configuration");
+        }
+    }
+    if doubted {
+        description.coverage = Coverage::Partial;
+    }
+}
+
+/// Whether git only looks, as far as the tables say.
+fn reach(part: &Part) -> Reach {
+    let looks = |placed: &PlacedEffect| match placed.effect.action {
+        Action::List | Action::Read => true,
+        Action::Run => match &placed.effect.target {
+            Target::Program(program) => program.name == git::CONFIGURATION || program.origin == CodeOrigin::Known,
+            _ => false,
+        },
+        _ => false,
+    };
+    if part.effects.iter().all(looks) { Reach::Looks } else { Reach::More }
+}
+
+/// Where git starts to look for the repository: the working directory, changed by every `-C`.
+fn directory(part: &Part) -> Option<PathBuf> {
+    let mut directory = PathBuf::from(part.directory.as_deref()?);
+    let mut words = part.words.iter().skip(1);
+    while let Some(word) = words.next() {
+        match word.known() {
+            Some("-C") => directory.push(words.next().and_then(Word::known)?),
+            Some(option) if option.starts_with('-') => {}
+            _ => break,
+        }
+    }
+    Some(directory)
+}
