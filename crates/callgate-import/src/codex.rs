@@ -223,11 +223,8 @@ fn read_settings(file: &SettingsFile, settings: &mut Settings, draft: &mut Draft
                 Some("never") => settings.never_asks = true,
                 Some("on-request" | "on-failure") => {
                     settings.quiet = true;
-                    draft.note(
-                        &origin,
-                        Translation::Narrower,
-                        "callgate judges commands by their effects, also those that run in Codex's sandbox without asking",
-                    );
+                    let why = "callgate judges commands by their effects, also those in Codex's sandbox";
+                    draft.note(&origin, Translation::Narrower, why);
                 }
                 Some("untrusted") => draft.covered(&origin, "standard asks about anything it does not know"),
                 _ => draft.left_out(&origin, "the policy is unknown; standard asks about anything it does not know"),

@@ -58,12 +58,12 @@ pub(crate) fn read(files: &[SettingsFile], environment: &HostEnvironment) -> Res
             let origin = file.origin(&format!("tools.{name} {}", decision == Decision::Allow));
             entries.push(Entry { permission: permission.to_owned(), pattern: "*".to_owned(), decision, origin });
         }
-        read_permission(node.get("permission"), "permission", file, &mut entries)?;
-        read_list(node.get("permissions"), file, &mut entries)?;
+        read_permission(&node, "permission", file, &mut entries)?;
+        read_list(&node, file, &mut entries)?;
         for section in ["mode", "agent"] {
             for (name, agent) in node.get(section).map(SettingsNode::entries).unwrap_or_default() {
                 let place = format!("{section}.{name}.permission");
-                read_permission(agent.get("permission"), &place, file, &mut of_agents)?;
+                read_permission(agent, &place, file, &mut of_agents)?;
             }
         }
     }
@@ -78,10 +78,8 @@ pub(crate) fn read(files: &[SettingsFile], environment: &HostEnvironment) -> Res
     for (number, entry) in entries.iter().enumerate().rev() {
         let weaker = entries.get(..number).unwrap_or_default();
         if entry.allows() && unsure(entry) {
-            draft.left_out(
-                &entry.origin,
-                "one of OpenCode's agents may not do this, and callgate does not know which of them calls",
-            );
+            let why = "one of OpenCode's agents may not do this, and callgate does not know which of them calls";
+            draft.left_out(&entry.origin, why);
         } else if entry.allows() {
             permit(&mut draft, entry, weaker);
         } else {
@@ -95,8 +93,7 @@ pub(crate) fn read(files: &[SettingsFile], environment: &HostEnvironment) -> Res
         draft.push_before_file_allows(rule);
     }
     for entry in of_agents.iter().filter(|entry| !entry.allows()) {
-        draft
-            .broader(&entry.origin, "callgate does not know which of OpenCode's agents calls; it asks for all of them");
+        draft.broader(&entry.origin, "callgate does not know which of OpenCode's agents calls; it asks for all");
         for rule in restrict(&mut draft, entry, Decision::Ask) {
             draft.push(rule.decision(Decision::Ask));
         }
@@ -141,7 +138,7 @@ fn decision(node: &SettingsNode) -> Option<Decision> {
 
 /// Reads `"ask"`, or permissions by name, each with one action or with patterns.
 fn read_permission(
-    node: Option<&SettingsNode>,
+    parent: &SettingsNode,
     place: &str,
     file: &SettingsFile,
     entries: &mut Vec<Entry>,
@@ -151,9 +148,8 @@ fn read_permission(
         entries.push(Entry::new(permission, pattern, decision(value).ok_or_else(wrong)?, &what, file));
         Ok(())
     };
-    match node {
+    match parent.get("permission").filter(|node| !node.is_null()) {
         None => Ok(()),
-        Some(value) if value.is_null() => Ok(()),
         Some(value) if value.text().is_some() => add("*", "*", value, place.to_owned()),
         Some(SettingsNode::Table(permissions)) => {
             for (permission, value) in permissions {
@@ -173,10 +169,9 @@ fn read_permission(
 }
 
 /// Reads the newer form: a list of `{action, resource, effect}`.
-fn read_list(node: Option<&SettingsNode>, file: &SettingsFile, entries: &mut Vec<Entry>) -> Result<(), ImportError> {
-    let items = match node {
+fn read_list(node: &SettingsNode, file: &SettingsFile, entries: &mut Vec<Entry>) -> Result<(), ImportError> {
+    let items = match node.get("permissions").filter(|node| !node.is_null()) {
         None => return Ok(()),
-        Some(value) if value.is_null() => return Ok(()),
         Some(SettingsNode::List(items)) => items,
         Some(_) => return Err(file.unusable("`permissions` is not a list")),
     };
@@ -219,14 +214,20 @@ fn other_tools(permission: &str) -> Vec<String> {
     std::iter::once(permission.to_owned()).chain(cuts).collect()
 }
 
+/// The tools of any permission.
+fn tools(permission: &str) -> Vec<String> {
+    match tools_of(permission) {
+        Some(family) => families::names(family),
+        None => other_tools(permission),
+    }
+}
+
 /// Translates a rule that denies or asks. It is never dropped.
 fn restrict(draft: &mut Draft, entry: &Entry, decision: Decision) -> Vec<Rule> {
     let origin = entry.origin.as_str();
-    let broader = |draft: &mut Draft, tools: Vec<String>| {
-        draft.broader(origin, "callgate cannot express the pattern; it asks about every use");
-        vec![Rule::new(Decision::Ask, Key::Tools, tools, origin)]
+    let on_paths = |effects: &'static [&'static str]| {
+        Rule::new(decision, Key::Paths, path::spanning(&entry.pattern).0, origin).effects(effects).except_own_files()
     };
-    let paths = || path::spanning(&entry.pattern).0;
     match (entry.permission.as_str(), entry.is_whole()) {
         ("external_directory", true) => {
             if decision == Decision::Deny {
@@ -235,54 +236,22 @@ fn restrict(draft: &mut Draft, entry: &Entry, decision: Decision) -> Vec<Rule> {
             let rule = Rule::new(decision, Key::Paths, ["/**", "!./**"], origin);
             vec![rule.tools(families::FILES).effects(&["list", "read", "write", "delete"])]
         }
-        ("external_directory", false) => {
-            vec![
-                Rule::new(decision, Key::Paths, paths(), origin)
-                    .effects(&["list", "read", "write", "delete"])
-                    .except_own_files(),
-            ]
-        }
+        ("external_directory", false) => vec![on_paths(&["list", "read", "write", "delete"])],
         ("doom_loop", _) => {
-            draft.left_out(
-                origin,
-                "whether calls repeat is not a property of one call; OpenCode itself keeps checking it",
-            );
+            draft.left_out(origin, "repetition is not a property of one call; OpenCode itself keeps checking it");
             Vec::new()
         }
-        ("*", true) => vec![Rule::new(decision, Key::Tools, ["*"], origin)],
-        (permission, true) => {
-            let tools = match tools_of(permission) {
-                Some(tools) => families::names(tools),
-                None => other_tools(permission),
-            };
-            vec![Rule::new(decision, Key::Tools, tools, origin)]
-        }
-        ("bash", false) => {
-            let rules = restrict_command(draft, &bash_pattern(&entry.pattern), decision, origin, None);
-            rules.into()
-        }
-        ("edit", false) => {
-            vec![Rule::new(decision, Key::Paths, paths(), origin).effects(&["write", "delete"]).except_own_files()]
-        }
-        ("read", false) => vec![
-            Rule::new(decision, Key::Paths, paths(), origin)
-                .effects(&["list", "read"])
-                .except_own_files()
-                .recursive(false),
-            Rule::new(decision, Key::Paths, paths(), origin).effects(&["read"]).except_own_files().recursive(true),
-        ],
-        ("webfetch", false) => match host_of(&entry.pattern) {
+        (permission, true) => vec![Rule::new(decision, Key::Tools, tools(permission), origin)],
+        ("bash", false) => restrict_command(draft, &bash_pattern(&entry.pattern), decision, origin, None).into(),
+        ("edit", false) => vec![on_paths(&["write", "delete"])],
+        ("read", false) => vec![on_paths(&["list", "read"]).recursive(false), on_paths(&["read"]).recursive(true)],
+        (permission, false) => match host_of(&entry.pattern).filter(|_| permission == "webfetch") {
             Some(host) => vec![restrict_host(decision, host, origin)],
-            None => broader(draft, families::names(families::FETCH)),
+            None => {
+                draft.broader(origin, "callgate cannot express the pattern; it asks about every use");
+                vec![Rule::new(Decision::Ask, Key::Tools, tools(permission), origin)]
+            }
         },
-        (permission, false) => {
-            let tools = match (permission, tools_of(permission)) {
-                ("*", _) => vec!["*".to_owned()],
-                (_, Some(tools)) => families::names(tools),
-                (permission, None) => other_tools(permission),
-            };
-            broader(draft, tools)
-        }
     }
 }
 
@@ -312,21 +281,14 @@ fn permit(draft: &mut Draft, entry: &Entry, weaker: &[Entry]) {
             permit_command(draft, &bash_pattern(&entry.pattern), when, origin);
         }
         ("read", false) if restricted && !entry.pattern.starts_with(['*', '/', '~', '$']) => {
-            draft.left_out(
-                origin,
-                "OpenCode compares absolute paths when it reads, which this pattern matches only by chance",
-            );
+            draft.left_out(origin, "OpenCode compares absolute paths when it reads; this matches only by chance");
         }
         ("edit" | "read", false) if restricted => {
-            let (tools, effects): (_, &'static [&'static str]) = if entry.permission == "edit" {
-                (families::EDIT, &["list", "read", "write"])
-            } else {
-                (families::READ, &["list", "read"])
-            };
             let mut paths = path::spanning(&entry.pattern).1;
-            if entry.permission == "edit" {
-                paths.push("!@runs-later".to_owned());
-            }
+            let edits = entry.permission == "edit";
+            paths.extend(edits.then(|| "!@runs-later".to_owned()));
+            let (tools, effects): (_, &[&str]) =
+                if edits { (families::EDIT, &["list", "read", "write"]) } else { (families::READ, &["list", "read"]) };
             draft.push(Rule::new(Decision::Allow, Key::Paths, paths, origin).tools(tools).effects(effects));
         }
         ("external_directory", _) => match Path::new(&entry.pattern)

@@ -91,9 +91,8 @@ pub(crate) fn text_list<'a>(
     keys: &[&str],
     file: &SettingsFile,
 ) -> Result<Vec<&'a str>, ImportError> {
-    match node.at(keys) {
+    match node.at(keys).filter(|node| !node.is_null()) {
         None => Ok(Vec::new()),
-        Some(node) if node.is_null() => Ok(Vec::new()),
         Some(SettingsNode::List(items)) => {
             let texts: Option<Vec<&str>> = items.iter().map(SettingsNode::text).collect();
             texts.ok_or_else(|| file.unusable(format!("`{}` is not a list of strings", keys.join("."))))

@@ -243,10 +243,7 @@ fn restrict(draft: &mut Draft, permission: &Permission, decision: Decision, envi
             let effects: &'static [&'static str] = match access(&permission.tool) {
                 Some(Access::Edit) => &["write", "delete"],
                 Some(Access::Unmatched(effects)) => {
-                    draft.broader(
-                        origin,
-                        "Claude Code never matches paths of this tool; callgate matches the path for every tool",
-                    );
+                    draft.broader(origin, "Claude Code never matches paths of this tool; callgate does for every tool");
                     effects
                 }
                 _ => &["list", "read"],
@@ -264,10 +261,8 @@ fn restrict(draft: &mut Draft, permission: &Permission, decision: Decision, envi
                 draft.note(origin, Translation::WithoutEffect, "the pattern matches nothing in Claude Code");
                 return;
             }
-            draft.broader(
-                origin,
-                format!("callgate cannot express `{what}`; it asks about every call of {}", permission.tool),
-            );
+            let why = format!("callgate cannot express `{what}`; it asks about every call of {}", permission.tool);
+            draft.broader(origin, why);
             draft.push(Rule::new(Decision::Ask, Key::Tools, families::of(&permission.tool), origin));
         }
     }

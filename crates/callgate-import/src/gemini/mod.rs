@@ -338,10 +338,7 @@ fn restrict(draft: &mut Draft, rule: &PolicyRule) {
             draft.push(rule);
         }
         Arguments::Prefix(_) | Arguments::Command(_) | Arguments::Json(_) => {
-            draft.broader(
-                origin,
-                "callgate cannot express its condition on the arguments; it asks about every call of the tool",
-            );
+            draft.broader(origin, "callgate cannot express its condition; it asks about every call of the tool");
             draft.push(Rule::new(Decision::Ask, Key::Tools, tool_patterns(rule), origin).reason(rule.message.clone()));
         }
     }
