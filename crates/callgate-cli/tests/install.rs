@@ -119,7 +119,7 @@ fn what_was_altered_is_found() {
     fs::write(&settings, text.replacen("\"hooks\"", "\"disableAllHooks\": true, \"hooks\"", 1)).expect("written");
     let (code, output, _) = world.run(&["status"]);
     assert_eq!(code, 1);
-    assert!(output.contains("altered") && output.contains("`disableAllHooks` is set in"), "{output}");
+    assert!(output.contains("altered") && output.contains("`disableAllHooks` is true in"), "{output}");
 }
 
 #[test]

@@ -152,24 +152,15 @@ fn of_tool_call(mut tool_call: Fields, origin: Origin) -> Result<(Call, Option<S
 }
 
 /// Fields beside a command that do not change what it does.
-static NOTES: &[&str] = &[
-    "available_decisions",
-    "call_id",
-    "commands",
-    "description",
-    "parsed_cmd",
-    "proposed_execpolicy_amendment",
-    "reason",
-    "started_at_ms",
-    "turn_id",
-];
+const NOTES: &str = "available_decisions call_id commands description parsed_cmd proposed_execpolicy_amendment reason \
+                     started_at_ms turn_id";
 
 /// Reads a command with the notes that agents add.
 fn of_execution(mut input: Fields, mut origin: Origin) -> Result<Call, PayloadError> {
     if let Some(directory) = input.optional_directory("cwd")? {
         origin.directory = Some(directory);
     }
-    for note in NOTES {
+    for note in NOTES.split(' ') {
         input.take(note);
     }
     let Value::Object(input) = input.into_value() else {

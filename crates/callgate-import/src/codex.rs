@@ -17,16 +17,7 @@ use crate::shell;
 use crate::starlark::{self, Statement};
 use crate::translate::{NOTHING_WHOLESALE, is_host, restrict_host};
 
-const TOOLS: ToolNames = ToolNames {
-    shell: ("Bash", "command"),
-    read: None,
-    write: Some(("apply_patch", "command")),
-    edit: Some(("apply_patch", "command")),
-    search: None,
-    list: None,
-    fetch: None,
-    web_search: None,
-};
+const TOOLS: ToolNames = ToolNames("shell=Bash.command write=apply_patch.command edit=apply_patch.command");
 
 /// The most commands that a pattern with alternatives is expanded to.
 const MAXIMUM_ALTERNATIVES: usize = 64;

@@ -18,16 +18,10 @@ use crate::translate::{
 };
 use crate::{path, shell};
 
-const TOOLS: ToolNames = ToolNames {
-    shell: ("bash", "command"),
-    read: Some(("read", "filePath")),
-    write: Some(("write", "filePath")),
-    edit: Some(("edit", "filePath")),
-    search: Some(("grep", "path")),
-    list: Some(("glob", "path")),
-    fetch: Some(("webfetch", "url")),
-    web_search: Some(("websearch", "query")),
-};
+const TOOLS: ToolNames = ToolNames(
+    "shell=bash.command read=read.filePath write=write.filePath edit=edit.filePath search=grep.path list=glob.path \
+     fetch=webfetch.url web_search=websearch.query",
+);
 /// Permissions that callgate does not ask about.
 const HARMLESS: &str = "todowrite todoread question plan_enter plan_exit lsp skill task";
 /// The most ways to split a tool's name into server and tool.

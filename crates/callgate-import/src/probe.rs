@@ -32,21 +32,10 @@ pub(crate) enum Probe {
     Tool(String),
 }
 
-/// A tool's name and its main parameter.
-type Named = (&'static str, &'static str);
-
-/// The names of an agent's tools. `None` if it has no such tool.
+/// The names of an agent's tools: `kind=name.parameter` with the main parameter, separated by spaces. The agent has no tool
+/// for a kind that is missing.
 #[derive(Debug)]
-pub(crate) struct ToolNames {
-    pub shell: Named,
-    pub read: Option<Named>,
-    pub write: Option<Named>,
-    pub edit: Option<Named>,
-    pub search: Option<Named>,
-    pub list: Option<Named>,
-    pub fetch: Option<Named>,
-    pub web_search: Option<Named>,
-}
+pub(crate) struct ToolNames(pub &'static str);
 
 impl ToolNames {
     /// The name of the tool for a call.
@@ -54,18 +43,21 @@ impl ToolNames {
         self.named(probe).map(|(name, _)| name)
     }
 
-    fn named(&self, probe: &Probe) -> Option<Named> {
-        match probe {
-            Probe::Shell(_) => Some(self.shell),
-            Probe::Read(_) => self.read,
-            Probe::Write(_) => self.write,
-            Probe::Edit(_) => self.edit,
-            Probe::Search(_) => self.search,
-            Probe::List(_) => self.list,
-            Probe::Fetch(_) => self.fetch,
-            Probe::WebSearch => self.web_search,
-            Probe::Served { .. } | Probe::Tool(_) => None,
-        }
+    /// The name of the tool for a call, and its main parameter.
+    fn named(&self, probe: &Probe) -> Option<(&'static str, &'static str)> {
+        let kind = match probe {
+            Probe::Shell(_) => "shell",
+            Probe::Read(_) => "read",
+            Probe::Write(_) => "write",
+            Probe::Edit(_) => "edit",
+            Probe::Search(_) => "search",
+            Probe::List(_) => "list",
+            Probe::Fetch(_) => "fetch",
+            Probe::WebSearch => "web_search",
+            Probe::Served { .. } | Probe::Tool(_) => return None,
+        };
+        let tools = self.0.split_whitespace().filter_map(|tool| tool.split_once('='));
+        tools.filter(|(known, _)| *known == kind).find_map(|(_, tool)| tool.split_once('.'))
     }
 
     /// The input of a call, as the agent would write it.

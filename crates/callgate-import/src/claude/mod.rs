@@ -21,16 +21,10 @@ use crate::translate::{
 };
 use model::ClaudeModel;
 
-pub(crate) const TOOLS: ToolNames = ToolNames {
-    shell: ("Bash", "command"),
-    read: Some(("Read", "file_path")),
-    write: Some(("Write", "file_path")),
-    edit: Some(("Edit", "file_path")),
-    search: Some(("Grep", "path")),
-    list: Some(("Glob", "path")),
-    fetch: Some(("WebFetch", "url")),
-    web_search: Some(("WebSearch", "query")),
-};
+pub(crate) const TOOLS: ToolNames = ToolNames(
+    "shell=Bash.command read=Read.file_path write=Write.file_path edit=Edit.file_path search=Grep.path list=Glob.path \
+     fetch=WebFetch.url web_search=WebSearch.query",
+);
 
 /// The effects of tools that change something or that callgate cannot analyze.
 const CHANGES: &[&str] = &["write", "delete", "connect", "send", "privilege", "opaque"];
@@ -356,7 +350,7 @@ fn default_mode(draft: &mut Draft, mode: &str, origin: &str) {
         "dontAsk" => {
             // What Claude Code runs without asking is left to the bundled policy, everything else is denied.
             let quiet = model::READ_ONLY;
-            let when = format!("!input.command.matches('^ *({quiet})( [^;&|<>`$()]*)?$')");
+            let when = format!("!input.command.matches('^ *({quiet})( [^;&|<>`$()\\\\n]*)?$')");
             draft.guard_commands(NO_ASSIGNMENTS);
             draft
                 .push(Rule::new(Decision::Deny, Key::Tools, families::names(families::SHELL), origin).when(Some(when)));

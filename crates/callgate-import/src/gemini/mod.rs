@@ -18,16 +18,10 @@ use crate::translate::{
 };
 use model::{Compiled, GeminiModel};
 
-const TOOLS: ToolNames = ToolNames {
-    shell: ("run_shell_command", "command"),
-    read: Some(("read_file", "file_path")),
-    write: Some(("write_file", "file_path")),
-    edit: Some(("replace", "file_path")),
-    search: Some(("grep_search", "dir_path")),
-    list: Some(("list_directory", "dir_path")),
-    fetch: Some(("web_fetch", "prompt")),
-    web_search: Some(("google_web_search", "query")),
-};
+const TOOLS: ToolNames = ToolNames(
+    "shell=run_shell_command.command read=read_file.file_path write=write_file.file_path edit=replace.file_path \
+     search=grep_search.dir_path list=list_directory.dir_path fetch=web_fetch.prompt web_search=google_web_search.query",
+);
 const SHELL: &str = "run_shell_command";
 /// Gemini CLI's own tools, for settings that list the tools to keep.
 const BUILT_IN: &str = "run_shell_command read_file read_many_files write_file replace list_directory glob grep_search \
