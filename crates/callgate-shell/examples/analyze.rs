@@ -22,5 +22,5 @@ fn main() {
             println!("    {:?} {:?} {:?} ({})", effect.action, effect.target, effect.marks, effect.because);
         }
     }
-    println!("{:?} {:?} {:?}", analysis.coverage, analysis.flags, analysis.doubts);
+    println!("{:?} {:?}", analysis.coverage, analysis.doubts);
 }

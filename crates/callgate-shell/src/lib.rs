@@ -57,8 +57,8 @@
 mod distinct;
 pub mod environment;
 pub mod evaluate;
+mod lists;
 pub mod programs;
-pub mod risk;
 mod secret_names;
 pub mod stream;
 pub mod syntax;
@@ -66,6 +66,5 @@ pub mod word;
 mod work;
 
 pub use callgate_model::effect;
-pub use evaluate::{Analysis, Context, Doubt, Flags, ShellState, SimpleCommand, analyze, analyze_with_input};
-pub use risk::Risk;
+pub use evaluate::{Analysis, Context, Doubt, ShellState, SimpleCommand, analyze, analyze_with_input};
 pub use syntax::{Dialect, Limits};

@@ -7,6 +7,7 @@ use crate::effect::{Action, CodeOrigin, Effect, Names, PathTarget, Target};
 use crate::secret_names::is_secret;
 use crate::stream::Stream;
 use crate::word::Word;
+use callgate_model::lexical::absolute;
 use std::rc::Rc;
 
 /// Builtins that may run code or change the shell in ways that are not followed.
@@ -216,7 +217,7 @@ impl Evaluator<'_> {
                 self.add(call.slot, run(path, CodeOrigin::File, name));
                 if path.contains('/') {
                     for directory in state.directories.iter() {
-                        let names = Names::Exact(super::directories::absolute(directory.as_deref(), path));
+                        let names = Names::Exact(absolute(directory.as_deref(), path));
                         let target = Target::Path(PathTarget { names, tree: false });
                         self.add(
                             call.slot,

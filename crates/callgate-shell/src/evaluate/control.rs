@@ -73,9 +73,6 @@ impl Evaluator<'_> {
     fn items(&mut self, script: &Script, state: State, stdin: &Stream) -> (Ends, Stream) {
         let mut ends = Ends::Either(state);
         let mut stdout = Stream::Text(String::new());
-        if script.items.len() > 1 {
-            self.flags.chain = true;
-        }
         for item in &script.items {
             if self.exhausted() {
                 break;
@@ -84,7 +81,6 @@ impl Evaluator<'_> {
                 return (Ends::never(), uncertain(stdout));
             };
             if item.background {
-                self.flags.background = true;
                 let nothing = Stream::Text(String::new());
                 let (_, output) = self.in_child(|evaluator| evaluator.item(item, state.clone(), &nothing));
                 stdout = together(stdout, uncertain(output), false);
@@ -106,7 +102,6 @@ impl Evaluator<'_> {
     fn item(&mut self, item: &Item, state: State, stdin: &Stream) -> (Ends, Stream) {
         let (mut ends, mut stdout) = self.pipeline(&item.first, state, stdin);
         for (connector, pipeline) in &item.rest {
-            self.flags.chain = true;
             let (success, failure) = ends.split();
             let (goes_on, aside) = match connector {
                 Connector::And => (success, failure),
@@ -151,7 +146,6 @@ impl Evaluator<'_> {
                 self.command(only, state, stdin)
             }
             several => {
-                self.flags.pipe = true;
                 let mut stream = stdin.clone();
                 for (place, command) in several.iter().enumerate() {
                     if place > 0 && matches!(&stream, Stream::Text(text) if !text.is_empty()) && is_shell(command) {
@@ -174,7 +168,6 @@ impl Evaluator<'_> {
 
     /// Walks commands whose changes to the shell's state are lost. Returns what they print.
     pub fn in_subshell(&mut self, script: &Script, state: State, stdin: &Stream) -> Stream {
-        self.flags.subshell = true;
         let loops = std::mem::take(&mut self.loops);
         let returns = std::mem::take(&mut self.returns);
         let (_, stdout) = self.in_child(|evaluator| evaluator.list(script, state, stdin));
@@ -233,7 +226,6 @@ impl Evaluator<'_> {
                 (Ends::Either(state), Stream::Text(String::new()))
             }
             CommandKind::Function { name, body } => {
-                self.flags.control = true;
                 let known = self.functions.entry(name.clone()).or_default();
                 if !known.contains(body) {
                     known.push(Rc::clone(body));
@@ -242,7 +234,6 @@ impl Evaluator<'_> {
                 (Ends::Either(state), Stream::Text(String::new()))
             }
             CommandKind::Coprocess { name, body } => {
-                self.flags.background = true;
                 if is_shell(body) {
                     self.doubt("a shell that is talked to through its descriptors", &body.span);
                 }
@@ -260,7 +251,6 @@ impl Evaluator<'_> {
         state: State,
         stdin: &Stream,
     ) -> (Ends, Stream) {
-        self.flags.control = true;
         let mut waiting = Some(state);
         let mut after = None;
         let mut stdout = Stream::Text(String::new());
@@ -288,7 +278,6 @@ impl Evaluator<'_> {
     }
 
     fn case(&mut self, subject: &Word, arms: &[Arm], mut state: State, stdin: &Stream) -> (Ends, Stream) {
-        self.flags.control = true;
         self.single(&subject.parts, &mut state);
         let mut after = None;
         let mut falling: Option<State> = None;

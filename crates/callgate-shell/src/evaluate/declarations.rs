@@ -2,9 +2,9 @@
 
 use super::Evaluator;
 use super::expand::is_name;
-use super::nested::is_single;
 use super::simple::Call;
 use super::state::{State, Value};
+use crate::lists::listed;
 use crate::stream::Stream;
 use crate::word::Word;
 use std::rc::Rc;
@@ -264,12 +264,12 @@ impl Evaluator<'_> {
         while let Some(word) = words.next() {
             match word.known() {
                 Some("--") => {
-                    positional(words.as_slice(), state);
+                    state.set_positional(words.as_slice());
                     return;
                 }
                 Some("-") => {
                     if !words.as_slice().is_empty() {
-                        positional(words.as_slice(), state);
+                        state.set_positional(words.as_slice());
                     }
                     return;
                 }
@@ -301,7 +301,7 @@ impl Evaluator<'_> {
                 Some(_) => {
                     let mut all = vec![word.clone()];
                     all.extend(words.cloned());
-                    positional(&all, state);
+                    state.set_positional(&all);
                     return;
                 }
                 None => {
@@ -315,32 +315,16 @@ impl Evaluator<'_> {
 
     /// `shopt …`
     pub fn shell_options(&mut self, call: &Call) {
-        const HARMLESS: [&str; 12] = [
-            "extglob",
-            "nullglob",
-            "globstar",
-            "failglob",
-            "inherit_errexit",
-            "nocasematch",
-            "checkwinsize",
-            "cmdhist",
-            "histappend",
-            "globasciiranges",
-            "checkjobs",
-            "huponexit",
-        ];
+        const HARMLESS: &str = "extglob nullglob globstar failglob inherit_errexit nocasematch checkwinsize cmdhist histappend \
+            globasciiranges checkjobs huponexit";
         for word in call.words.iter().skip(1) {
             match word.known() {
                 Some("-s" | "-u" | "-q" | "-p" | "-qs" | "-qu") => {}
-                Some(name) if HARMLESS.contains(&name) => {}
+                Some(name) if listed(HARMLESS, name) => {}
                 _ => self.doubt("a shell option that is not understood", call.span),
             }
         }
     }
-}
-
-fn positional(words: &[Word], state: &mut State) {
-    state.positional = words.iter().all(is_single).then(|| words.iter().map(Value::of_word).collect());
 }
 
 /// `name=value` taken apart: the name, the value if there is one, and whether it is added.

@@ -3,38 +3,16 @@
 use super::Evaluator;
 use super::simple::Call;
 use super::state::{Ends, State, Value};
-use crate::effect::{Action, CodeOrigin, Effect, Target};
+use crate::effect::Effect;
 use crate::stream::Stream;
 use crate::word::Word;
+use callgate_model::lexical::{absolute, fold};
+use std::path::Path;
 use std::rc::Rc;
 
-/// Makes a path absolute; nothing is resolved.
-pub(super) fn absolute(directory: Option<&str>, path: &str) -> String {
-    match directory {
-        Some(directory) if !path.starts_with('/') => {
-            let path = path.strip_prefix("./").unwrap_or(path);
-            match path {
-                "" | "." => directory.to_owned(),
-                _ => [directory.trim_end_matches('/'), "/", path].concat(),
-            }
-        }
-        _ => path.to_owned(),
-    }
-}
-
-/// Removes `.` and `..` as `cd` does, by the letters alone.
-fn tidy(path: &str) -> String {
-    let mut parts: Vec<&str> = Vec::new();
-    for part in path.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => {
-                parts.pop();
-            }
-            other => parts.push(other),
-        }
-    }
-    format!("/{}", parts.join("/"))
+/// Removes `.` and `..` as `cd` does.
+fn folded(path: &str) -> Rc<str> {
+    Rc::from(fold(Path::new(path)).to_string_lossy())
 }
 
 impl Evaluator<'_> {
@@ -83,12 +61,9 @@ impl Evaluator<'_> {
         let Some(entered) = &mut self.entered else {
             return false;
         };
-        let changes = |effect: &Effect| match effect.action {
-            Action::Run => !matches!(&effect.target, Target::Program(program) if program.origin == CodeOrigin::Known),
-            Action::List | Action::Read | Action::Connect => false,
-            Action::Write | Action::Delete | Action::Send | Action::Privilege | Action::Opaque => true,
-        };
-        if target.contains(&None) || self.commands.iter().flat_map(|command| &command.effects).any(changes) {
+        if target.contains(&None)
+            || self.commands.iter().flat_map(|command| &command.effects).any(Effect::may_change_names)
+        {
             return false;
         }
         entered.extend(target.iter().flatten().map(|directory| directory.to_string()));
@@ -111,7 +86,7 @@ impl Evaluator<'_> {
             let whole = absolute(directory.as_deref(), path);
             // With links in the way, `..` leads elsewhere: only bash's own reckoning is by the letters.
             let known = !physical || !whole.contains("..");
-            known.then(|| Rc::from(tidy(&whole)))
+            known.then(|| folded(&whole))
         };
         Some(state.directories.iter().map(resolve).collect())
     }

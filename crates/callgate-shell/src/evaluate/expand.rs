@@ -212,7 +212,6 @@ impl Evaluator<'_> {
 
     /// Runs the commands of a substitution in a subshell and returns what they print.
     pub fn substitution(&mut self, body: &Substitution, state: &State, stdin: &Stream) -> Stream {
-        self.flags.subshell = true;
         if let Some(why) = body.doubt {
             self.doubt(why, &body.span);
         }

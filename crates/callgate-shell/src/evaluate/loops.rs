@@ -65,7 +65,6 @@ impl Evaluator<'_> {
         state: State,
         stdin: &Stream,
     ) -> (Ends, Stream) {
-        self.flags.control = true;
         self.loops.push(Leaving::default());
         let done = self.settle(state, |evaluator, state| {
             let (ends, _) = evaluator.list(condition, state, stdin);
@@ -96,7 +95,6 @@ impl Evaluator<'_> {
         mut state: State,
         stdin: &Stream,
     ) -> (Ends, Stream) {
-        self.flags.control = true;
         let items = match items {
             Some(sources) => self.words(sources, &mut state),
             None => match &state.positional {
@@ -123,16 +121,11 @@ impl Evaluator<'_> {
             }
             let mut state = current.take()?;
             let value = Value::of_word(item);
-            let single = match item {
-                Word::Known(_) => true,
-                Word::Glob(_) => false,
-                Word::Below { many, .. } | Word::Partly { many, .. } | Word::Unknown { many, .. } => !many,
-            };
-            current = if single {
+            current = if item.may_be_many() {
+                self.repeat(name, &value, body, state, stdin)
+            } else {
                 state.set(name, value);
                 self.round(body, state, stdin)
-            } else {
-                self.repeat(name, &value, body, state, stdin)
             };
         }
         current
@@ -156,7 +149,6 @@ impl Evaluator<'_> {
         mut state: State,
         stdin: &Stream,
     ) -> (Ends, Stream) {
-        self.flags.control = true;
         let evaluate = |evaluator: &mut Self, which: usize, state: &mut State| {
             if let Some(parts) = expressions.get(which) {
                 evaluator.arithmetic(parts, span, state);

@@ -71,8 +71,6 @@ pub struct Analysis {
     pub coverage: Coverage,
     /// What was not understood.
     pub doubts: Vec<Doubt>,
-    /// How the command is built.
-    pub flags: Flags,
     /// What the command leaves in a shell that lives on; `None` if it does not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<ShellState>,
@@ -115,25 +113,6 @@ pub struct Doubt {
     pub what: String,
     /// Where.
     pub span: Range<usize>,
-}
-
-/// How a command is built.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub struct Flags {
-    /// Has a pipe.
-    pub pipe: bool,
-    /// Has `;`, `&&`, `||` or several lines.
-    pub chain: bool,
-    /// Has a subshell or a substitution.
-    pub subshell: bool,
-    /// Has a redirection.
-    pub redirect: bool,
-    /// Runs something in the background.
-    pub background: bool,
-    /// Has a branch, a loop or a function.
-    pub control: bool,
-    /// Acts with other rights.
-    pub privilege: bool,
 }
 
 /// Works out what a command would do. Never panics; what is not understood is in the result.
@@ -210,7 +189,6 @@ struct Evaluator<'c> {
     /// What is among the effects of commands that have many.
     distinct: BTreeMap<usize, Distinct>,
     doubts: Vec<Doubt>,
-    flags: Flags,
     steps: usize,
     /// How many bytes variables have been expanded to.
     expanded: Cell<usize>,
@@ -254,7 +232,6 @@ impl<'c> Evaluator<'c> {
             commands: Vec::new(),
             distinct: BTreeMap::new(),
             doubts: Vec::new(),
-            flags: Flags::default(),
             steps: 0,
             expanded: Cell::new(0),
             depth: 0,
@@ -358,12 +335,8 @@ impl<'c> Evaluator<'c> {
 
     /// Adds an effect to a command.
     fn add(&mut self, slot: usize, mut effect: Effect) {
-        if self.elsewhere.is_some() && !effect.marks.contains(&Mark::Elsewhere) {
-            effect.marks.push(Mark::Elsewhere);
-            effect.marks.sort_unstable();
-        }
-        if effect.action == Action::Privilege {
-            self.flags.privilege = true;
+        if self.elsewhere.is_some() {
+            effect = effect.marked(Mark::Elsewhere);
         }
         self.push(slot, effect);
     }
@@ -374,7 +347,6 @@ impl<'c> Evaluator<'c> {
             && let Some(command) = self.commands.get_mut(slot)
             && command.effects.is_empty()
         {
-            self.flags.privilege |= effects.iter().any(|effect| effect.action == Action::Privilege);
             command.effects = effects;
             return;
         }
@@ -438,28 +410,17 @@ impl<'c> Evaluator<'c> {
             commands: self.commands,
             coverage: if partial { Coverage::Partial } else { Coverage::Complete },
             doubts: self.doubts,
-            flags: self.flags,
             state,
         }
     }
 }
 
-/// An effect that says: not understood.
+/// An effect that says that something is not understood.
 fn opaque(why: &str, because: &str) -> Effect {
-    Effect {
-        action: Action::Opaque,
-        target: Target::Text(why.to_owned()),
-        marks: Vec::new(),
-        because: because.to_owned(),
-    }
+    Effect::new(Action::Opaque, Target::Text(why.to_owned()), because)
 }
 
-/// An effect that says: this runs.
+/// An effect that says that something runs.
 fn run(name: &str, origin: CodeOrigin, because: &str) -> Effect {
-    Effect {
-        action: Action::Run,
-        target: Target::Program(Program { name: name.to_owned(), origin }),
-        marks: Vec::new(),
-        because: because.to_owned(),
-    }
+    Effect::new(Action::Run, Target::Program(Program { name: name.to_owned(), origin }), because)
 }

@@ -46,10 +46,7 @@ impl Evaluator<'_> {
                 self.dialect = if matches!(name, "sh" | "dash" | "ash") { Dialect::Sh } else { Dialect::Bash };
                 let mut values = parameters.iter().map(Value::of_word);
                 inner.zero = values.next().unwrap_or(Value::unknown("`$0` is not known"));
-                inner.positional = match parameters.iter().all(is_single) {
-                    true => Some(values.collect()),
-                    false => None,
-                };
+                inner.positional = (!parameters.iter().any(Word::may_be_many)).then(|| values.collect());
                 self.current = None;
                 let loops = std::mem::take(&mut self.loops);
                 let returns = std::mem::take(&mut self.returns);
@@ -153,7 +150,7 @@ impl Evaluator<'_> {
         }
         let arguments = call.words.get(1..).unwrap_or(&[]);
         let positional = state.positional.clone();
-        state.positional = arguments.iter().all(is_single).then(|| arguments.iter().map(Value::of_word).collect());
+        state.set_positional(arguments);
         let mut hidden = Vec::new();
         for (name, word) in call.assignments {
             hidden.push((name.clone(), state.variables.get(name.as_str()).cloned()));
@@ -231,14 +228,5 @@ impl Evaluator<'_> {
             state.functions = Rc::new(functions.collect());
             self.source(&code, &span, state, &Stream::Unknown);
         }
-    }
-}
-
-/// Whether a word is exactly one word at run time.
-pub(super) fn is_single(word: &Word) -> bool {
-    match word {
-        Word::Known(_) => true,
-        Word::Glob(_) => false,
-        Word::Below { many, .. } | Word::Partly { many, .. } | Word::Unknown { many, .. } => !many,
     }
 }

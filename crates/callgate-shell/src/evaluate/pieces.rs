@@ -2,6 +2,7 @@
 
 use super::state::Value;
 use crate::word::{INTEGER, Word};
+use callgate_model::glob::escape;
 use std::borrow::Cow;
 use std::rc::Rc;
 
@@ -178,7 +179,7 @@ impl Field {
                 Piece::Text { text, quoted } => {
                     known.push_str(text);
                     if *quoted || !globs {
-                        escape(text, &mut pattern);
+                        pattern.push_str(&escape(text));
                     } else {
                         wild |= has_wildcards(text) || bracket && text.contains(']');
                         bracket |= text.contains('[');
@@ -209,16 +210,6 @@ pub(super) fn has_wildcards(text: &str) -> bool {
     text.contains(['*', '?'])
         || class()
         || (text.contains('(') && (text.contains("@(") || text.contains("+(") || text.contains("!(")))
-}
-
-/// Writes text so that a pattern takes it literally.
-pub(super) fn escape(text: &str, pattern: &mut String) {
-    for character in text.chars() {
-        if matches!(character, '*' | '?' | '[' | ']' | '\\' | '(' | ')' | '|' | '!' | '@' | '+') {
-            pattern.push('\\');
-        }
-        pattern.push(character);
-    }
 }
 
 /// A slash behind a wildcard: a directory name that ends in a blank would leave an absolute path behind.

@@ -1,13 +1,13 @@
 //! Redirections are effects: `>` writes, `<` reads, `/dev/tcp` connects.
 
-use super::directories::absolute;
 use super::state::State;
 use super::{Evaluator, opaque};
 use crate::effect::{Action, Effect, Host, Mark, Names, PathTarget, Target};
+use crate::programs::paths::{glob, is_descriptor};
 use crate::stream::Stream;
 use crate::syntax::ast::{Descriptor, Part, Redirection, RedirectionKind, Word as Source};
-use crate::word::{Word, file_pattern};
-use std::rc::Rc;
+use crate::word::Word;
+use callgate_model::lexical::absolute;
 
 /// Where a command's standard output goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,14 +56,12 @@ impl Evaluator<'_> {
         let output = matches!(redirection.descriptor, Descriptor::Usual | Descriptor::Number(1));
         match &redirection.kind {
             RedirectionKind::Read(source) => {
-                self.flags.redirect = true;
                 let stream = self.input(source, state, slot);
                 if input {
                     redirected.stdin = Some(stream);
                 }
             }
             RedirectionKind::ReadWrite(source) => {
-                self.flags.redirect = true;
                 let target = self.target(source, state);
                 self.path_effects(Action::Read, &target, state, slot);
                 self.path_effects(Action::Write, &target, state, slot);
@@ -72,7 +70,6 @@ impl Evaluator<'_> {
                 }
             }
             RedirectionKind::Write(source) | RedirectionKind::WriteBoth(source) => {
-                self.flags.redirect = true;
                 let target = self.target(source, state);
                 self.path_effects(Action::Write, &target, state, slot);
                 if output {
@@ -139,7 +136,6 @@ impl Evaluator<'_> {
         if !descriptor {
             let file = writes && matches!(redirection.descriptor, Descriptor::Usual | Descriptor::Number(1));
             if file && matches!(target, Word::Known(_)) {
-                self.flags.redirect = true;
                 self.path_effects(Action::Write, &target, state, slot);
                 redirected.output = Output::Away;
             } else {
@@ -194,7 +190,7 @@ impl Evaluator<'_> {
         for directory in state.directories.iter() {
             let names = match target {
                 Word::Known(path) => Names::Exact(absolute(directory.as_deref(), path)),
-                Word::Glob(pattern) => Names::Glob(absolute(directory.as_deref(), &file_pattern(pattern))),
+                Word::Glob(pattern) => glob(directory.as_deref(), pattern),
                 Word::Below { directory: below, .. } => Names::Below(absolute(directory.as_deref(), below)),
                 Word::Partly { .. } | Word::Unknown { .. } => {
                     self.add(slot, opaque("a redirection whose target is not known", "redirection"));
@@ -207,18 +203,12 @@ impl Evaluator<'_> {
 }
 
 fn redirection_effect(action: Action, target: Target) -> Effect {
-    Effect { action, target, marks: vec![Mark::Redirection], because: "redirection".to_owned() }
-}
-
-/// Paths that name a descriptor of the command itself.
-fn is_descriptor(path: &str) -> bool {
-    let digits = |rest: &str| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit());
-    matches!(path, "/dev/stdin" | "/dev/stdout" | "/dev/stderr") || path.strip_prefix("/dev/fd/").is_some_and(digits)
+    Effect::new(action, target, "redirection").marked(Mark::Redirection)
 }
 
 /// `/dev/tcp/host/port`, which bash takes for a connection.
 fn network(path: &str) -> Option<Host> {
     let rest = path.strip_prefix("/dev/tcp/").or_else(|| path.strip_prefix("/dev/udp/"))?;
     let name = rest.split('/').next().unwrap_or("");
-    Some(Host { name: Some(name.to_ascii_lowercase()), shown: Rc::<str>::from(path).to_string() })
+    Some(Host { name: Some(name.to_ascii_lowercase()), shown: path.to_owned() })
 }

@@ -263,12 +263,7 @@ impl Evaluator<'_> {
                 None => self.word(source, state, &mut words),
             }
         }
-        let single = |word: &Word| match word {
-            Word::Known(_) => true,
-            Word::Glob(_) => false,
-            Word::Below { many, .. } | Word::Partly { many, .. } | Word::Unknown { many, .. } => !many,
-        };
-        (known && words.iter().all(single)).then(|| words.iter().map(Value::of_word).collect())
+        (known && !words.iter().any(Word::may_be_many)).then(|| words.iter().map(Value::of_word).collect())
     }
 
     /// Gives a variable a value.
@@ -349,9 +344,7 @@ impl Evaluator<'_> {
     /// A variable that changes what runs is an effect.
     pub fn environment_effect(&mut self, name: &str, value: Option<&str>, slot: usize) {
         if let Some(what) = influence(name, value) {
-            let mut effect = opaque(&format!("{name} {what}"), "environment");
-            effect.marks.push(Mark::Environment);
-            self.add(slot, effect);
+            self.add(slot, opaque(&format!("{name} {what}"), "environment").marked(Mark::Environment));
         }
     }
 

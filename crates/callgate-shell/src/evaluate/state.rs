@@ -1,6 +1,7 @@
 //! What the shell knows at one point of the script: variables, directories, functions, options.
 
 use crate::environment::influence;
+use crate::lists::listed;
 use crate::syntax::ast::Command;
 use crate::word::Word;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,31 +17,8 @@ const LONGEST_VALUE: usize = 1 << 16;
 const DIRECTORIES: usize = 4;
 
 /// Variables that do not keep what is assigned to them.
-const KEPT_BY_THE_SHELL: [&str; 23] = [
-    "_",
-    "BASHOPTS",
-    "BASHPID",
-    "BASH_ARGV0",
-    "BASH_COMMAND",
-    "BASH_LINENO",
-    "BASH_SOURCE",
-    "BASH_SUBSHELL",
-    "DIRSTACK",
-    "EPOCHREALTIME",
-    "EPOCHSECONDS",
-    "EUID",
-    "FUNCNAME",
-    "GROUPS",
-    "LINENO",
-    "OLDPWD",
-    "PIPESTATUS",
-    "PPID",
-    "PWD",
-    "RANDOM",
-    "SECONDS",
-    "SRANDOM",
-    "UID",
-];
+const KEPT_BY_THE_SHELL: &str = "_ BASHOPTS BASHPID BASH_ARGV0 BASH_COMMAND BASH_LINENO BASH_SOURCE BASH_SUBSHELL DIRSTACK EPOCHREALTIME \
+    EPOCHSECONDS EUID FUNCNAME GROUPS LINENO OLDPWD PIPESTATUS PPID PWD RANDOM SECONDS SRANDOM UID";
 
 /// The value of a variable, as far as it is certain.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -202,7 +180,7 @@ impl State {
             _ => influence(name, None).is_some(),
         };
         let value = match value {
-            _ if KEPT_BY_THE_SHELL.contains(&name) => Value::unknown("the shell sets it itself"),
+            _ if listed(KEPT_BY_THE_SHELL, name) => Value::unknown("the shell sets it itself"),
             Value::Text(text) if text.len() > LONGEST_VALUE => Value::unknown("a long value"),
             other => other,
         };
@@ -219,6 +197,12 @@ impl State {
                 variables.insert(Rc::from(name), Variable { exported: exports_all, ..Variable::new(value) });
             }
         }
+    }
+
+    /// Sets `$1`, `$2` and so on.
+    pub fn set_positional(&mut self, words: &[Word]) {
+        let known = !words.iter().any(Word::may_be_many);
+        self.positional = known.then(|| words.iter().map(Value::of_word).collect());
     }
 
     pub fn variable_mut(&mut self, name: &str) -> &mut Variable {

@@ -15,7 +15,7 @@ mod lessons;
 mod matching;
 mod names;
 mod operands;
-mod paths;
+pub(crate) mod paths;
 mod read;
 mod scan;
 mod store;

@@ -38,7 +38,7 @@ impl Programs {
         let Some(written) = first.known().filter(|name| !name.is_empty()) else {
             return unknown(invocation, "", "the name of the program is not known");
         };
-        let name = if loader(written) {
+        let name = if paths::is_loader(written) {
             "ld.so"
         } else if !written.contains('/') {
             written
@@ -308,13 +308,4 @@ fn file(invocation: &Invocation<'_>, path: &str) -> Reading {
     let path = paths::absolute(invocation.directory, path);
     collector.run(&path, CodeOrigin::File, "the program");
     finish(collector, Stream::Unknown, None)
-}
-
-/// The dynamic loader, which runs the program it is given.
-fn loader(path: &str) -> bool {
-    if !path.as_bytes().windows(3).any(|part| part == b".so") {
-        return false;
-    }
-    let name = path.rsplit('/').next().unwrap_or_default();
-    name == "ld.so" || (name.starts_with("ld-") && name.contains(".so"))
 }

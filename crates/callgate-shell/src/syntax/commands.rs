@@ -2,7 +2,7 @@
 
 use super::Dialect;
 use super::ast::{Command, CommandKind, Connector, Item, Pipeline, Redirection, Script};
-use super::cursor::{NotUnderstood, Parsed, Parser, TokenKind, is_metacharacter};
+use super::cursor::{NotUnderstood, Parsed, Parser, is_metacharacter};
 
 /// The reserved words of bash.
 const RESERVED: [&str; 22] = [
@@ -118,7 +118,7 @@ impl Parser<'_> {
             self.skip_blanks();
             match self.reserved() {
                 Some(("!", length)) => {
-                    self.advance(TokenKind::Reserved, length);
+                    self.advance(length);
                     negated = !negated;
                 }
                 Some(("time", length)) => {
@@ -163,12 +163,12 @@ impl Parser<'_> {
     }
 
     fn time(&mut self, length: usize) {
-        self.advance(TokenKind::Reserved, length);
+        self.advance(length);
         for option in ["-p", "--"] {
             self.skip_blanks();
             let ends = self.peek_at(option.len()).is_none_or(is_metacharacter);
             if self.starts_with(option) && ends {
-                self.advance(TokenKind::Reserved, option.len());
+                self.advance(option.len());
             }
         }
     }
@@ -245,7 +245,7 @@ impl Parser<'_> {
         self.skip_blanks();
         match self.reserved() {
             Some((found, length)) if found == word => {
-                self.advance(TokenKind::Reserved, length);
+                self.advance(length);
                 Ok(())
             }
             _ => self.fail(format!("`{word}` is missing here")),
@@ -259,7 +259,7 @@ impl Parser<'_> {
         if ENDS.contains(&word) || matches!(word, "!" | "time" | "in" | "]]") {
             return Ok(None);
         }
-        self.advance(TokenKind::Reserved, length);
+        self.advance(length);
         match word {
             "{" => {
                 let body = self.list()?;

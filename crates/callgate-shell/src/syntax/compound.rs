@@ -2,7 +2,7 @@
 
 use super::Dialect;
 use super::ast::{Arm, CommandKind, Part, Script};
-use super::cursor::{Parsed, Parser, TokenKind, is_metacharacter, name_length};
+use super::cursor::{Parsed, Parser, is_metacharacter, name_length};
 use super::words::Stop;
 use std::rc::Rc;
 
@@ -14,12 +14,12 @@ impl Parser<'_> {
             if self.dialect == Dialect::Sh {
                 return self.fail("`((` does not mean the same to every shell");
             }
-            self.advance(TokenKind::Operator, 2);
+            self.advance(2);
             if let Some(parts) = self.arithmetic_until_double_parenthesis()? {
                 return Ok(CommandKind::Arithmetic(parts));
             }
             self.not_arithmetic.insert(start);
-            self.rewind(start);
+            self.position = start;
         }
         self.take("(");
         let body = self.list()?;
@@ -33,7 +33,7 @@ impl Parser<'_> {
     pub fn arithmetic_until_double_parenthesis(&mut self) -> Parsed<Option<Vec<Part>>> {
         match self.arithmetic_parts(Stop::Parenthesis) {
             Ok(parts) if self.starts_with("))") => {
-                self.advance(TokenKind::Operator, 2);
+                self.advance(2);
                 Ok(Some(parts))
             }
             Err(mistake) if self.fuel.get() == 0 => Err(mistake),
@@ -48,9 +48,9 @@ impl Parser<'_> {
             self.expect("then")?;
             branches.push((condition, self.list()?));
             match self.reserved() {
-                Some(("elif", length)) => self.advance(TokenKind::Reserved, length),
+                Some(("elif", length)) => self.advance(length),
                 Some(("else", length)) => {
-                    self.advance(TokenKind::Reserved, length);
+                    self.advance(length);
                     let otherwise = Some(self.list()?);
                     self.expect("fi")?;
                     return Ok(CommandKind::If { branches, otherwise });
@@ -74,7 +74,7 @@ impl Parser<'_> {
     fn loop_body(&mut self) -> Parsed<Script> {
         match self.reserved() {
             Some(("{", length)) if self.dialect == Dialect::Bash => {
-                self.advance(TokenKind::Reserved, length);
+                self.advance(length);
                 let body = self.list()?;
                 self.expect("}")?;
                 Ok(body)
@@ -93,7 +93,7 @@ impl Parser<'_> {
             return self.fail("the variable of a loop is not a name");
         }
         let name = self.text(self.position, self.position.saturating_add(length)).to_owned();
-        self.advance(TokenKind::Text, length);
+        self.advance(length);
         self.skip_to_token();
         let mut items = None;
         if self.peek() == Some(b';') {
@@ -102,7 +102,7 @@ impl Parser<'_> {
         } else {
             self.skip_lines()?;
             if let Some(("in", length)) = self.reserved() {
-                self.advance(TokenKind::Reserved, length);
+                self.advance(length);
                 items = Some(self.loop_items()?);
             }
         }
@@ -168,7 +168,7 @@ impl Parser<'_> {
         loop {
             self.skip_lines()?;
             if let Some(("esac", length)) = self.reserved() {
-                self.advance(TokenKind::Reserved, length);
+                self.advance(length);
                 return Ok(CommandKind::Case { subject, arms });
             }
             self.pay()?;
@@ -232,7 +232,7 @@ impl Parser<'_> {
         let length = name_length(self.rest());
         if length > 0 && self.reserved().is_none() {
             // A name only counts in front of a compound command.
-            self.advance(TokenKind::Text, length);
+            self.advance(length);
             self.skip_blanks();
             let compound = self.peek() == Some(b'(')
                 || self.reserved().is_some_and(|(word, _)| {
@@ -241,7 +241,7 @@ impl Parser<'_> {
             if compound {
                 name = self.text(start, start.saturating_add(length)).to_owned();
             } else {
-                self.rewind(start);
+                self.position = start;
             }
         }
         if name == "COPROC" && self.reserved_behind_a_word() {

@@ -1,7 +1,7 @@
 //! `[[ … ]]`
 
 use super::ast::{CommandKind, Condition, Connector, Word};
-use super::cursor::{Parsed, Parser, TokenKind, is_metacharacter};
+use super::cursor::{Parsed, Parser, is_metacharacter};
 use super::words::Place;
 
 const BINARY: [&str; 15] =
@@ -53,7 +53,7 @@ impl Parser<'_> {
             return Ok(inner);
         }
         if let Some(("!", length)) = self.reserved() {
-            self.advance(TokenKind::Reserved, length);
+            self.advance(length);
             return Ok(Condition::Not(Box::new(self.deeper(Self::primary)?)));
         }
         if let Some(("]]", _)) = self.reserved() {
@@ -74,7 +74,7 @@ impl Parser<'_> {
         let Some(operator) = self.binary_operator() else {
             return self.fail("an operator is missing here");
         };
-        self.advance(TokenKind::Operator, operator.len());
+        self.advance(operator.len());
         self.skip_blanks();
         let second = self.operand_of(operator)?;
         Ok(Condition::Binary(first, operator.to_owned(), second))

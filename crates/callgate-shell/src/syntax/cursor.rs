@@ -18,36 +18,6 @@ pub struct NotUnderstood {
 /// The result of a parsing step.
 pub type Parsed<T> = Result<T, Box<NotUnderstood>>;
 
-/// A piece of the source. The tokens of a script follow each other without gap or overlap.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Token {
-    /// What it is.
-    pub kind: TokenKind,
-    /// Where it stands.
-    pub span: Span,
-}
-
-/// The kinds of tokens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TokenKind {
-    /// Spaces, tabs, line continuations.
-    Blank,
-    /// `# …`
-    Comment,
-    /// `;`, `&&`, `(`, `>`, newline and their like.
-    Operator,
-    /// `if`, `{`, `[[` …
-    Reserved,
-    /// Text and quotes.
-    Text,
-    /// The beginning, operators and end of `$…` forms.
-    Expansion,
-    /// The body of a here-document.
-    HereDocument,
-    /// What was not understood, up to the end.
-    Rest,
-}
-
 /// A here-document whose body has not been reached.
 #[derive(Debug, Clone)]
 pub(super) struct Pending {
@@ -68,7 +38,6 @@ pub(super) struct Parser<'s> {
     pub depth: usize,
     /// Work left, shared with the parsers of backticks.
     pub fuel: Rc<Cell<usize>>,
-    tokens: Option<Vec<Token>>,
     /// For text that does not stand in the source as such: the place it comes from.
     pub stands_at: Option<Span>,
     pub pending: Vec<Pending>,
@@ -85,7 +54,7 @@ pub(super) struct Parser<'s> {
 }
 
 impl<'s> Parser<'s> {
-    pub fn new(source: &'s str, dialect: Dialect, limits: Limits, recording: bool) -> Self {
+    pub fn new(source: &'s str, dialect: Dialect, limits: Limits) -> Self {
         Parser {
             source,
             position: 0,
@@ -94,7 +63,6 @@ impl<'s> Parser<'s> {
             limits,
             depth: 0,
             fuel: Rc::new(Cell::new(limits.nodes)),
-            tokens: recording.then(Vec::new),
             stands_at: None,
             pending: Vec::new(),
             outer_pending: false,
@@ -107,19 +75,11 @@ impl<'s> Parser<'s> {
 
     /// A parser for text made from a part of this one's source; shares depth and fuel.
     pub fn inner<'t>(&self, text: &'t str, span: Span) -> Parser<'t> {
-        let mut inner = Parser::new(text, self.dialect, self.limits, false);
+        let mut inner = Parser::new(text, self.dialect, self.limits);
         inner.depth = self.depth;
         inner.fuel = Rc::clone(&self.fuel);
         inner.stands_at = Some(self.stands_at.clone().unwrap_or(span));
         inner
-    }
-
-    pub fn finish_tokens(&mut self) -> Vec<Token> {
-        if self.position < self.source.len() {
-            self.end = self.source.len();
-            self.advance(TokenKind::Rest, self.end.saturating_sub(self.position));
-        }
-        self.tokens.take().unwrap_or_default()
     }
 
     /// Where the source first mentions `extglob`: behind that, extended globs may be on.
@@ -148,38 +108,16 @@ impl<'s> Parser<'s> {
         self.source.get(from..to).unwrap_or("")
     }
 
-    /// Moves on over `count` bytes of one kind.
-    pub fn advance(&mut self, kind: TokenKind, count: usize) {
-        let from = self.position;
-        self.position = from.saturating_add(count).min(self.end);
-        if let Some(tokens) = &mut self.tokens
-            && self.position > from
-        {
-            match tokens.last_mut() {
-                Some(last) if last.kind == kind && kind != TokenKind::Operator => last.span.end = self.position,
-                _ => tokens.push(Token { kind, span: from..self.position }),
-            }
-        }
-    }
-
-    /// Goes back to an earlier place.
-    pub fn rewind(&mut self, position: usize) {
-        self.position = position;
-        if let Some(tokens) = &mut self.tokens {
-            while tokens.last().is_some_and(|token| token.span.start >= position) {
-                tokens.pop();
-            }
-            if let Some(last) = tokens.last_mut() {
-                last.span.end = last.span.end.min(position);
-            }
-        }
+    /// Moves on over `count` bytes.
+    pub fn advance(&mut self, count: usize) {
+        self.position = self.position.saturating_add(count).min(self.end);
     }
 
     /// Takes this operator if it stands here.
     pub fn take(&mut self, operator: &str) -> bool {
         let there = self.starts_with(operator);
         if there {
-            self.advance(TokenKind::Operator, operator.len());
+            self.advance(operator.len());
         }
         there
     }
@@ -231,9 +169,7 @@ impl<'s> Parser<'s> {
                 _ => break,
             }
         }
-        if count > 0 {
-            self.advance(TokenKind::Blank, count);
-        }
+        self.advance(count);
     }
 
     /// Skips blanks and a comment that starts here.
@@ -241,7 +177,7 @@ impl<'s> Parser<'s> {
         self.skip_blanks();
         if self.peek() == Some(b'#') {
             let rest = self.rest();
-            self.advance(TokenKind::Comment, rest.find('\n').unwrap_or(rest.len()));
+            self.advance(rest.find('\n').unwrap_or(rest.len()));
         }
     }
 
@@ -261,7 +197,7 @@ impl<'s> Parser<'s> {
         if self.outer_pending {
             return self.fail("a line break before the here-document of an enclosing command");
         }
-        self.advance(TokenKind::Operator, 1);
+        self.advance(1);
         for pending in std::mem::take(&mut self.pending) {
             self.here_document(pending)?;
         }

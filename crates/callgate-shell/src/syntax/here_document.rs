@@ -1,7 +1,7 @@
 //! Here-documents: their delimiters and bodies.
 
 use super::ast::{HereDocument, Part, Word};
-use super::cursor::{Parsed, Parser, Pending, TokenKind};
+use super::cursor::{Parsed, Parser, Pending};
 use std::cell::OnceCell;
 use std::rc::Rc;
 
@@ -30,13 +30,13 @@ impl Parser<'_> {
         let text = self.text(start, body_end);
         let parts = if pending.quoted {
             let text = if pending.strips_tabs { without_tabs(text) } else { text.to_owned() };
-            self.advance(TokenKind::HereDocument, body_end.saturating_sub(start));
+            self.advance(body_end.saturating_sub(start));
             vec![Part::Quoted(text)]
         } else {
             // A mistake in the body shows only when the command runs.
             let span = self.stands_at.clone().unwrap_or(start..body_end);
             let text = if pending.strips_tabs { without_tabs(text) } else { text.to_owned() };
-            self.advance(TokenKind::HereDocument, body_end.saturating_sub(start));
+            self.advance(body_end.saturating_sub(start));
             let body = self.deeper(|parser| Ok(parser.inner(&text, span.clone()).here_parts()))?;
             match body {
                 Err(mistake) if self.fuel.get() == 0 => return Err(mistake),
@@ -44,7 +44,7 @@ impl Parser<'_> {
                 Ok(parts) => parts,
             }
         };
-        self.advance(TokenKind::HereDocument, document_end.saturating_sub(self.position));
+        self.advance(document_end.saturating_sub(self.position));
         if pending.body.set(parts).is_err() {
             return self.fail("a here-document with two bodies");
         }

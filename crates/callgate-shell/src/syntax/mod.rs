@@ -17,7 +17,7 @@ mod simple;
 mod tests;
 mod words;
 
-pub use cursor::{NotUnderstood, Token, TokenKind};
+pub use cursor::NotUnderstood;
 
 use ast::{Script, Span};
 use cursor::Parser;
@@ -81,25 +81,17 @@ pub(crate) fn parse_at(source: &str, dialect: Dialect, limits: Limits, at: Optio
     if let Some(mistake) = refuse(source, limits) {
         return Reading { script: Script::default(), mistake: Some(mistake) };
     }
-    let mut parser = Parser::new(source, dialect, limits, false);
+    let mut parser = Parser::new(source, dialect, limits);
     parser.stands_at = at;
     parser.depth = depth;
     let (script, mistake) = parser.whole_script();
     Reading { script, mistake }
 }
 
-/// The tokens of a script: they follow each other from the first byte to the last.
-pub fn tokens(source: &str, dialect: Dialect, limits: Limits) -> Vec<Token> {
-    let mut parser = Parser::new(source, dialect, limits, true);
-    if refuse(source, limits).is_none() {
-        let _ = parser.whole_script();
-    }
-    parser.finish_tokens()
-}
-
-/// How many nodes reading this source takes: the measure of the parser's work.
-pub fn work(source: &str, dialect: Dialect, limits: Limits) -> usize {
-    let mut parser = Parser::new(source, dialect, limits, false);
+/// Counts the nodes that parsing `source` takes: the measure of the parser's work.
+#[cfg(test)]
+fn work(source: &str, dialect: Dialect, limits: Limits) -> usize {
+    let mut parser = Parser::new(source, dialect, limits);
     let _ = parser.whole_script();
     limits.nodes.saturating_sub(parser.fuel.get())
 }

@@ -2,7 +2,7 @@
 
 use super::Dialect;
 use super::ast::{Index, Operator, Parameter, Part, TestKind};
-use super::cursor::{Parsed, Parser, TokenKind, name_length};
+use super::cursor::{Parsed, Parser, name_length};
 use super::words::{Stop, push_text};
 
 const SPECIAL: &[u8] = b"@*#?-$!";
@@ -19,11 +19,11 @@ impl Parser<'_> {
         };
         if length == 0 {
             push_text(parts, "$", quoted);
-            self.advance(TokenKind::Text, 1);
+            self.advance(1);
             return Ok(());
         }
         let name = rest.get(..length).unwrap_or("").to_owned();
-        self.advance(TokenKind::Expansion, length.saturating_add(1));
+        self.advance(length.saturating_add(1));
         if self.starts_with("\\\n") && name.bytes().all(super::cursor::is_name_byte) {
             return self.fail("a line continuation inside a name");
         }
@@ -42,12 +42,12 @@ impl Parser<'_> {
     /// `${…}`
     pub fn braced_parameter(&mut self, quoted: bool) -> Parsed<Parameter> {
         let start = self.position;
-        self.advance(TokenKind::Expansion, 2);
+        self.advance(2);
         let length = self.peek() == Some(b'#') && self.is_length();
         let indirect = self.peek() == Some(b'!')
             && self.peek_at(1).is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'@' | b'*'));
         if length || indirect {
-            self.advance(TokenKind::Expansion, 1);
+            self.advance(1);
         }
         let name = self.parameter_name()?;
         let index = if self.peek() == Some(b'[') { Some(self.index()?) } else { None };
@@ -56,7 +56,7 @@ impl Parser<'_> {
         } else if length {
             return self.fail("an operator behind `${#`");
         } else if indirect && (self.starts_with("*}") || self.starts_with("@}")) {
-            self.advance(TokenKind::Expansion, 1);
+            self.advance(1);
             Operator::Names
         } else {
             self.operator(quoted)?
@@ -64,7 +64,7 @@ impl Parser<'_> {
         if self.peek() != Some(b'}') {
             return self.fail("an expansion bash may not know");
         }
-        self.advance(TokenKind::Expansion, 1);
+        self.advance(1);
         if self.dialect == Dialect::Sh && (indirect || index.is_some()) {
             return self.fail("an expansion that is not known to every shell");
         }
@@ -92,20 +92,20 @@ impl Parser<'_> {
         if length == 0 {
             return self.fail("an expansion bash may not know");
         }
-        self.advance(TokenKind::Expansion, length);
+        self.advance(length);
         Ok(rest.get(..length).unwrap_or("").to_owned())
     }
 
     fn index(&mut self) -> Parsed<Index> {
         for (text, index) in [("[@]", Index::Each), ("[*]", Index::Joined)] {
             if self.starts_with(text) {
-                self.advance(TokenKind::Expansion, text.len());
+                self.advance(text.len());
                 return Ok(index);
             }
         }
-        self.advance(TokenKind::Expansion, 1);
+        self.advance(1);
         let parts = self.arithmetic_parts(Stop::Bracket)?;
-        self.advance(TokenKind::Expansion, 1);
+        self.advance(1);
         Ok(Index::Expression(parts))
     }
 
@@ -119,35 +119,35 @@ impl Parser<'_> {
             _ => None,
         };
         if let Some(kind) = test {
-            self.advance(TokenKind::Expansion, usize::from(colon).saturating_add(1));
+            self.advance(usize::from(colon).saturating_add(1));
             let operand = self.operand(quoted, false, false)?;
             return Ok(Operator::Test { kind, colon, operand });
         }
         match self.peek() {
             Some(mark @ (b'#' | b'%')) => {
                 let longest = self.peek_at(1) == Some(mark);
-                self.advance(TokenKind::Expansion, usize::from(longest).saturating_add(1));
+                self.advance(usize::from(longest).saturating_add(1));
                 let pattern = self.operand(quoted, true, false)?;
                 Ok(Operator::Remove { front: mark == b'#', longest, pattern })
             }
             _ if self.dialect == Dialect::Sh => self.fail("an expansion that is not known to every shell"),
             Some(b':') => {
-                self.advance(TokenKind::Expansion, 1);
+                self.advance(1);
                 let offset = self.arithmetic_parts(Stop::BraceOrColon)?;
                 let mut length = None;
                 if self.peek() == Some(b':') {
-                    self.advance(TokenKind::Expansion, 1);
+                    self.advance(1);
                     length = Some(self.arithmetic_parts(Stop::BraceOrColon)?);
                 }
                 Ok(Operator::Substring { offset, length })
             }
             Some(b'/') => {
                 let all = self.peek_at(1) == Some(b'/');
-                self.advance(TokenKind::Expansion, usize::from(all).saturating_add(1));
+                self.advance(usize::from(all).saturating_add(1));
                 let pattern = self.operand(quoted, true, true)?;
                 let mut replacement = Vec::new();
                 if self.peek() == Some(b'/') {
-                    self.advance(TokenKind::Expansion, 1);
+                    self.advance(1);
                     replacement = self.operand(quoted, true, false)?;
                 }
                 Ok(Operator::Replace { all, pattern, replacement })
@@ -155,12 +155,12 @@ impl Parser<'_> {
             Some(mark @ (b'^' | b',' | b'~')) => {
                 let count = if self.peek_at(1) == Some(mark) { 2 } else { 1 };
                 let kind = self.text(self.position, self.position.saturating_add(count)).to_owned();
-                self.advance(TokenKind::Expansion, count);
+                self.advance(count);
                 Ok(Operator::Case { kind, pattern: self.operand(quoted, true, false)? })
             }
             Some(b'@') => match self.peek_at(1) {
                 Some(letter) if letter.is_ascii_alphabetic() && self.peek_at(2) == Some(b'}') => {
-                    self.advance(TokenKind::Expansion, 2);
+                    self.advance(2);
                     Ok(Operator::Transform(char::from(letter)))
                 }
                 _ => self.fail("an expansion bash may not know"),
@@ -218,7 +218,7 @@ impl Parser<'_> {
                         })
                         .map_or(rest.len(), |(place, _)| place);
                     push_text(&mut parts, rest.get(..length).unwrap_or(""), as_text);
-                    self.advance(TokenKind::Text, length);
+                    self.advance(length);
                 }
             }
         }

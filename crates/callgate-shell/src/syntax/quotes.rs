@@ -2,7 +2,7 @@
 
 use super::Dialect;
 use super::ast::{Part, Substitution};
-use super::cursor::{Parsed, Parser, TokenKind};
+use super::cursor::{Parsed, Parser};
 use super::words::push_text;
 
 impl Parser<'_> {
@@ -13,18 +13,18 @@ impl Parser<'_> {
             return self.fail("a single quote that is not closed");
         };
         push_text(parts, rest.get(..length).unwrap_or(""), true);
-        self.advance(TokenKind::Text, length.saturating_add(2));
+        self.advance(length.saturating_add(2));
         Ok(())
     }
 
     /// `"…"`
     pub fn double_quotes(&mut self) -> Parsed<Part> {
-        self.advance(TokenKind::Text, 1);
+        self.advance(1);
         let parts = self.deeper(|parser| parser.quoted_parts(true))?;
         if self.peek() != Some(b'"') {
             return self.fail("a double quote that is not closed");
         }
-        self.advance(TokenKind::Text, 1);
+        self.advance(1);
         Ok(Part::Double(parts))
     }
 
@@ -42,7 +42,7 @@ impl Parser<'_> {
                 b'$' => self.dollar(&mut parts, true)?,
                 b'`' => parts.push(self.backticks(double_quotes)?),
                 b'\\' => match self.peek_at(1) {
-                    Some(b'\n') => self.advance(TokenKind::Blank, 2),
+                    Some(b'\n') => self.advance(2),
                     Some(next) if matches!(next, b'$' | b'`' | b'\\') || next == b'"' && double_quotes => {
                         self.escape(&mut parts);
                     }
@@ -63,7 +63,7 @@ impl Parser<'_> {
 
     pub fn quoted_text(&mut self, parts: &mut Vec<Part>, length: usize) {
         push_text(parts, self.text(self.position, self.position.saturating_add(length)), true);
-        self.advance(TokenKind::Text, length);
+        self.advance(length);
     }
 
     /// `` `…` ``: the text is un-escaped once and read again, so a mistake in it shows only when it runs.
@@ -94,7 +94,7 @@ impl Parser<'_> {
                 other => text.push(other),
             }
         }
-        self.advance(TokenKind::Expansion, length);
+        self.advance(length);
         let span = self.span_from(start);
         self.deeper(|parser| {
             let mut inner = parser.inner(&text, span.clone());
@@ -122,7 +122,7 @@ impl Parser<'_> {
         }) else {
             return self.fail("a quote that is not closed");
         };
-        self.advance(TokenKind::Text, length.saturating_add(3));
+        self.advance(length.saturating_add(3));
         match decode_ansi(body.get(..length).unwrap_or("")) {
             Some(text) => push_text(parts, &text, true),
             None => parts.push(Part::Unclear("bytes that are not text".to_owned(), self.span_from(start))),

@@ -4,7 +4,7 @@ use super::Dialect;
 use super::ast::{
     Argument, AssignedValue, Assignment, Command, CommandKind, Descriptor, Part, Redirection, RedirectionKind, Word,
 };
-use super::cursor::{Parsed, Parser, TokenKind, is_metacharacter, name_length};
+use super::cursor::{Parsed, Parser, is_metacharacter, name_length};
 use super::words::{Place, Stop};
 
 /// The builtins whose arguments may assign arrays.
@@ -111,7 +111,7 @@ impl Parser<'_> {
             return Ok(None);
         }
         let name = self.text(start, start.saturating_add(length)).to_owned();
-        self.advance(TokenKind::Text, length);
+        self.advance(length);
         let mut index = None;
         if self.peek() == Some(b'[') {
             match self.assigned_index()? {
@@ -121,7 +121,7 @@ impl Parser<'_> {
                     if blank {
                         return self.fail("an index that is not assigned to");
                     }
-                    self.rewind(start);
+                    self.position = start;
                     return Ok(None);
                 }
             }
@@ -145,9 +145,9 @@ impl Parser<'_> {
 
     /// `[…]` in front of `=` or `+=`. `None`: nothing is assigned; the position is behind the bracket.
     fn assigned_index(&mut self) -> Parsed<Option<Vec<Part>>> {
-        self.advance(TokenKind::Text, 1);
+        self.advance(1);
         let parts = self.arithmetic_parts(Stop::Bracket)?;
-        self.advance(TokenKind::Text, 1);
+        self.advance(1);
         Ok((self.starts_with("=") || self.starts_with("+=")).then_some(parts))
     }
 
@@ -172,7 +172,7 @@ impl Parser<'_> {
                     elements.push((index, Word { parts, span: self.span_from(start) }));
                     continue;
                 }
-                self.rewind(start);
+                self.position = start;
             }
             elements.push((index, self.word()?));
         }
@@ -218,7 +218,7 @@ impl Parser<'_> {
         if behind.starts_with("<\\\n") || behind.starts_with(">\\\n") || behind.starts_with("<<\\\n") {
             return self.fail("a line continuation inside an operator");
         }
-        self.advance(TokenKind::Operator, length);
+        self.advance(length);
         let kind = self.redirection_kind()?;
         Ok(Some(Redirection { descriptor, kind, span: self.span_from(start) }))
     }

@@ -2,7 +2,7 @@
 
 use super::Dialect;
 use super::ast::{CommandKind, Part, RedirectionKind, Script, Substitution, Word};
-use super::cursor::{Parsed, Parser, TokenKind, is_metacharacter};
+use super::cursor::{Parsed, Parser, is_metacharacter};
 
 /// What ends an arithmetic expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,7 +85,7 @@ impl Parser<'_> {
 
     fn literal(&mut self, parts: &mut Vec<Part>, length: usize) {
         push_text(parts, self.text(self.position, self.position.saturating_add(length)), false);
-        self.advance(TokenKind::Text, length);
+        self.advance(length);
     }
 
     /// Quotes, expansions and plain text outside of double quotes.
@@ -112,17 +112,17 @@ impl Parser<'_> {
     pub fn escape(&mut self, parts: &mut Vec<Part>) {
         let next = self.rest().get(1..).and_then(|rest| rest.chars().next());
         match next {
-            Some('\n') => self.advance(TokenKind::Blank, 2),
+            Some('\n') => self.advance(2),
             Some(character) => {
                 let length = character.len_utf8();
                 let from = self.position.saturating_add(1);
                 push_text(parts, self.text(from, from.saturating_add(length)), true);
-                self.advance(TokenKind::Text, length.saturating_add(1));
+                self.advance(length.saturating_add(1));
             }
             // bash keeps a backslash at the very end.
             None => {
                 push_text(parts, "\\", true);
-                self.advance(TokenKind::Text, 1);
+                self.advance(1);
             }
         }
     }
@@ -160,7 +160,7 @@ impl Parser<'_> {
                     Some(b'|') => parser.literal(parts, 1),
                     Some(byte) if is_metacharacter(byte) => {
                         push_text(parts, parser.text(parser.position, parser.position.saturating_add(1)), true);
-                        parser.advance(TokenKind::Text, 1);
+                        parser.advance(1);
                     }
                     Some(byte) => parser.word_part(byte, parts)?,
                 }
@@ -180,7 +180,7 @@ impl Parser<'_> {
     /// Reads `$(…)`, `<(…)` or `>(…)` from its two first characters to its `)`.
     pub fn parenthesised_commands(&mut self) -> Parsed<Substitution> {
         let start = self.position;
-        self.advance(TokenKind::Expansion, 2);
+        self.advance(2);
         let pending = std::mem::take(&mut self.pending);
         let outer_pending = self.outer_pending;
         self.outer_pending = outer_pending || !pending.is_empty();
@@ -199,7 +199,7 @@ impl Parser<'_> {
         if self.peek() != Some(b')') {
             return self.fail("`)` is missing here");
         }
-        self.advance(TokenKind::Expansion, 1);
+        self.advance(1);
         // bash keeps a substitution as text made anew from what it parsed, and some versions lose the
         // separator behind a here-document in it. Only one at the very end is sure to stay as it was.
         let inside = self.documents.saturating_sub(documents);
@@ -228,7 +228,7 @@ impl Parser<'_> {
                 if self.dialect == Dialect::Sh {
                     return self.fail("`$\"` is not known to every shell");
                 }
-                self.advance(TokenKind::Text, 1);
+                self.advance(1);
                 parts.push(self.double_quotes()?);
             }
             _ => self.bare_parameter(parts, in_double_quotes)?,
@@ -241,13 +241,13 @@ impl Parser<'_> {
         if self.peek_at(2) == Some(b'(') && !self.not_arithmetic.contains(&start) {
             let (pending, outer) = (self.pending.clone(), self.outer_pending);
             let (substitutions, end) = (self.substitutions, self.end);
-            self.advance(TokenKind::Expansion, 3);
+            self.advance(3);
             if let Some(parts) = self.deeper(Self::arithmetic_until_double_parenthesis)? {
                 return Ok(Part::Arithmetic(parts, self.span_from(start)));
             }
             // `$( (a); (b) )`: remembered, so that no place is tried twice.
             self.not_arithmetic.insert(start);
-            self.rewind(start);
+            self.position = start;
             (self.pending, self.outer_pending) = (pending, outer);
             (self.substitutions, self.end) = (substitutions, end);
         }

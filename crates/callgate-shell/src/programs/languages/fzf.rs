@@ -1,26 +1,13 @@
 //! Key bindings of fzf: `key:action+action(argument),…`, of which some actions run commands.
 
 use super::Found;
+use crate::lists::listed;
 
 /// Actions whose argument is a command.
-const COMMANDS: [&str; 8] =
-    ["execute", "execute-silent", "execute-multi", "become", "reload", "reload-sync", "preview", "change-preview"];
+const COMMANDS: &str = "execute execute-silent execute-multi become reload reload-sync preview change-preview";
 
 /// Actions whose argument is only shown, searched for, or the name of a key.
-const TEXTS: [&str; 12] = [
-    "print",
-    "put",
-    "pos",
-    "search",
-    "rebind",
-    "unbind",
-    "toggle-bind",
-    "trigger",
-    "show-preview",
-    "offset-up",
-    "offset-down",
-    "jump",
-];
+const TEXTS: &str = "print put pos search rebind unbind toggle-bind trigger show-preview offset-up offset-down jump";
 
 /// What stands for something chosen, as one shell word of which nothing is known.
 const CHOSEN: &str = "\"$callgate_chosen_line\"";
@@ -82,9 +69,9 @@ fn action<'t>(text: &'t str, found: &mut Found) -> Option<&'t str> {
             (body.get(..end)?, body.get(end.checked_add(1)?..)?)
         }
     };
-    if COMMANDS.contains(&name) || name.starts_with("transform") || name.starts_with("bg-transform") {
+    if listed(COMMANDS, name) || name.starts_with("transform") || name.starts_with("bg-transform") {
         found.shell.push(command(argument)?);
-    } else if !(TEXTS.contains(&name) || name.starts_with("change-")) {
+    } else if !(listed(TEXTS, name) || name.starts_with("change-")) {
         return None;
     }
     Some(rest)

@@ -110,11 +110,6 @@ pub(super) fn read(collector: &mut Collector<'_>, language: &str, code: &Word, b
     }
 }
 
-/// Whether a word stands in a list of words separated by spaces.
-fn listed(list: &str, word: &str) -> bool {
-    !word.is_empty() && list.split(' ').any(|other| other == word)
-}
-
 fn read_text(language: &str, text: &str) -> Found {
     match language {
         "sed" => sed::read(text),

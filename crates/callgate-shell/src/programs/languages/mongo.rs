@@ -1,7 +1,8 @@
 //! What a mongo shell is told: calls of a known set of methods.
 
+use super::Found;
 use super::cursor::Cursor;
-use super::{Found, listed};
+use crate::lists::listed;
 
 const READS: &str = "find findOne aggregate count countDocuments estimatedDocumentCount distinct limit skip \
     sort toArray pretty explain getCollection getCollectionNames getCollectionInfos \

@@ -1,7 +1,8 @@
 //! Perl one-liners that only match, replace and print.
 
+use super::Found;
 use super::cursor::Cursor;
-use super::{Found, listed};
+use crate::lists::listed;
 
 const WORDS: &str = "print printf say if unless else elsif and or not next last chomp chop lc uc lcfirst \
     ucfirst length substr index join split reverse sort keys values exists defined delete push \

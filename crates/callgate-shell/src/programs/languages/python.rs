@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use super::Found;
 use super::cursor::Cursor;
-use super::{Found, listed};
+use crate::lists::listed;
 
 /// Modules from which nothing leads to files, programs or the network by the attributes below.
 const MODULES: &str = "sys json math platform string datetime time re random statistics textwrap base64 hashlib \
@@ -490,33 +491,12 @@ fn search_path(before: &[Token], rest: &[Token]) -> Option<usize> {
     (called && ends).then_some(2)
 }
 
+/// Names that reach beyond what the lists above allow.
+const DANGEROUS: &str = "eval exec compile open input getattr setattr delattr globals locals vars dir breakpoint help memoryview object \
+    super staticmethod classmethod property os subprocess builtins";
+
 fn is_dangerous(name: &str) -> bool {
-    matches!(
-        name,
-        "eval"
-            | "exec"
-            | "compile"
-            | "open"
-            | "input"
-            | "getattr"
-            | "setattr"
-            | "delattr"
-            | "globals"
-            | "locals"
-            | "vars"
-            | "dir"
-            | "breakpoint"
-            | "help"
-            | "memoryview"
-            | "object"
-            | "super"
-            | "staticmethod"
-            | "classmethod"
-            | "property"
-            | "os"
-            | "subprocess"
-            | "builtins"
-    )
+    listed(DANGEROUS, name)
 }
 
 /// Text whose escapes are only those of white space stays usable as text.

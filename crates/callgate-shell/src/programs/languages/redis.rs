@@ -1,6 +1,7 @@
 //! Redis commands, one on a line.
 
-use super::{Found, listed};
+use super::Found;
+use crate::lists::listed;
 
 const READS: &str = "GET MGET EXISTS TTL PTTL TYPE KEYS SCAN HGET HGETALL HMGET HKEYS HVALS HLEN HEXISTS HSCAN \
     HSTRLEN HRANDFIELD LRANGE LLEN LINDEX LPOS SMEMBERS SISMEMBER SMISMEMBER SCARD SSCAN \
@@ -22,6 +23,10 @@ const WRITES: &str = "SET SETEX PSETEX SETNX MSET MSETNX GETSET GETEX APPEND SET
 const DESTROYS: &str = "DEL UNLINK GETDEL FLUSHALL FLUSHDB HDEL LPOP RPOP BLPOP BRPOP LMPOP LREM LTRIM SPOP SREM \
     ZREM ZPOPMIN ZPOPMAX BZPOPMIN BZPOPMAX ZMPOP ZREMRANGEBYSCORE ZREMRANGEBYRANK \
     ZREMRANGEBYLEX XDEL XTRIM RENAME RENAMENX MOVE SWAPDB SHUTDOWN";
+
+/// Subcommands of `CONFIG`, `CLIENT`, `CLUSTER` and others that only look.
+const LOOKING_SUBCOMMANDS: &str = "GET LIST INFO ID GETNAME LEN USAGE STATS DOCTOR LATEST HISTORY COUNT DOCS NODES SLOTS SHARDS CHANNELS NUMSUB \
+    NUMPAT WHOAMI CAT HELP";
 
 /// Whether a setting, or a pattern that may mean several, is among those that hold passwords.
 fn holds_password(setting: &str) -> bool {
@@ -51,32 +56,7 @@ pub(super) fn read(code: &str) -> Found {
         }
         let looks = match command.as_str() {
             "CONFIG" | "CLIENT" | "SLOWLOG" | "MEMORY" | "LATENCY" | "COMMAND" | "CLUSTER" | "PUBSUB" | "MODULE"
-            | "ACL" => matches!(
-                second.as_str(),
-                "GET"
-                    | "LIST"
-                    | "INFO"
-                    | "ID"
-                    | "GETNAME"
-                    | "LEN"
-                    | "USAGE"
-                    | "STATS"
-                    | "DOCTOR"
-                    | "LATEST"
-                    | "HISTORY"
-                    | "COUNT"
-                    | "DOCS"
-                    | "NODES"
-                    | "SLOTS"
-                    | "SHARDS"
-                    | "CHANNELS"
-                    | "NUMSUB"
-                    | "NUMPAT"
-                    | "WHOAMI"
-                    | "CAT"
-                    | "HELP"
-                    | ""
-            ),
+            | "ACL" => second.is_empty() || listed(LOOKING_SUBCOMMANDS, &second),
             other => listed(READS, other),
         };
         if looks {

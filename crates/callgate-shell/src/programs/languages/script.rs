@@ -3,8 +3,9 @@
 //! One reader for the three: every name must be on a list, nothing that was computed is called, and
 //! text in which code is replaced is not understood.
 
+use super::Found;
 use super::cursor::Cursor;
-use super::{Found, listed};
+use crate::lists::listed;
 
 struct Language {
     name: &'static str,

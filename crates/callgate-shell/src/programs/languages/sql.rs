@@ -3,6 +3,7 @@
 use super::Found;
 use super::cursor::Cursor;
 use super::sql_functions::{Calling, calling};
+use crate::lists::listed;
 
 /// What differs between shells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -158,12 +159,12 @@ fn dollar_quoted(cursor: &mut Cursor) -> Option<String> {
 
 /// Whether a statement names a table or a column in which databases keep the passwords of their users.
 fn shows_passwords(statement: &[Token]) -> bool {
-    const NAMES: [&str; 5] = ["PG_SHADOW", "PG_AUTHID", "PG_USER_MAPPING", "ROLPASSWORD", "AUTHENTICATION_STRING"];
+    const NAMES: &str = "PG_SHADOW PG_AUTHID PG_USER_MAPPING ROLPASSWORD AUTHENTICATION_STRING";
     let name = |token: &Token| match token {
         Token::Word(word) | Token::Name(word) => Some(word.to_uppercase()),
         _ => None,
     };
-    let listed = |token: &Token| name(token).is_some_and(|name| NAMES.contains(&name.as_str()));
+    let shows = |token: &Token| name(token).is_some_and(|name| listed(NAMES, &name));
     let mysql_users = |three: &[Token]| {
         let [schema, Token::Other('.'), table] = three else { return false };
         name(schema).as_deref() == Some("MYSQL")
@@ -171,13 +172,14 @@ fn shows_passwords(statement: &[Token]) -> bool {
     };
     let everything = statement.contains(&Token::Other('*'))
         || statement.iter().any(|token| name(token).is_some_and(|name| name.contains("PASSWORD")));
-    statement.iter().any(listed) || everything && statement.windows(3).any(mysql_users)
+    statement.iter().any(shows) || everything && statement.windows(3).any(mysql_users)
 }
 
 /// Adds what one statement does.
 pub(super) fn judge(statement: &[Token], dialect: Dialect, found: &mut Found) {
     let local = matches!(dialect, Dialect::Sqlite | Dialect::Duckdb);
     let has = |wanted: &str| statement.iter().any(|token| matches!(token, Token::Word(word) if word == wanted));
+    let has_any = |list: &str| statement.iter().any(|token| matches!(token, Token::Word(word) if listed(list, word)));
     let texts: Vec<&String> = statement
         .iter()
         .filter_map(|token| match token {
@@ -222,16 +224,9 @@ pub(super) fn judge(statement: &[Token], dialect: Dialect, found: &mut Found) {
         "PRAGMA" => {
             let sets = statement.contains(&Token::Other('='));
             let calls = statement.contains(&Token::Other('('));
-            let looks = [
-                "TABLE_INFO",
-                "TABLE_XINFO",
-                "INDEX_LIST",
-                "INDEX_INFO",
-                "FOREIGN_KEY_LIST",
-                "INTEGRITY_CHECK",
-                "QUICK_CHECK",
-            ];
-            if sets || (calls && !looks.iter().any(|name| has(name))) {
+            const LOOKS: &str =
+                "TABLE_INFO TABLE_XINFO INDEX_LIST INDEX_INFO FOREIGN_KEY_LIST INTEGRITY_CHECK QUICK_CHECK";
+            if sets || (calls && !has_any(LOOKS)) {
                 found.sends = true;
             }
         }
@@ -271,22 +266,9 @@ pub(super) fn judge(statement: &[Token], dialect: Dialect, found: &mut Found) {
         "CREATE" => {
             found.sends = true;
             found.rights |= has("USER") || has("ROLE");
-            if [
-                "FUNCTION",
-                "PROCEDURE",
-                "EXTENSION",
-                "LANGUAGE",
-                "TRIGGER",
-                "EVENT",
-                "SERVER",
-                "SUBSCRIPTION",
-                "RULE",
-                "SECRET",
-                "MACRO",
-            ]
-            .iter()
-            .any(|kind| has(kind))
-            {
+            const CODE: &str =
+                "FUNCTION PROCEDURE EXTENSION LANGUAGE TRIGGER EVENT SERVER SUBSCRIPTION RULE SECRET MACRO";
+            if has_any(CODE) {
                 found.doubt("code or connections are put into the database");
             }
             if has("VIRTUAL") {

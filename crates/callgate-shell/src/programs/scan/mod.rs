@@ -153,11 +153,7 @@ fn is_named(sub: &Sub, text: &str) -> bool {
 
 /// Whether a word may stand for any number of words.
 pub(in crate::programs) fn is_many(word: &Word) -> bool {
-    match word {
-        Word::Known(_) => false,
-        Word::Glob(pattern) => pattern != PLAIN,
-        Word::Below { many, .. } | Word::Partly { many, .. } | Word::Unknown { many, .. } => *many,
-    }
+    word.may_be_many() && !matches!(word, Word::Glob(pattern) if pattern == PLAIN)
 }
 
 struct Scanner<'t> {
