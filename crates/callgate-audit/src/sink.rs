@@ -219,8 +219,8 @@ fn logged(outcome: OutcomeKind) -> Outcome {
 mod tests {
     use std::fs;
 
+    use callgate::Gate;
     use callgate::call::Call;
-    use callgate::gate::{Gate, Verdict};
     use callgate::policy::Policy;
     use serde_json::json;
 
@@ -244,7 +244,7 @@ mod tests {
         let settings = settings(&directory);
         let gate = gate(&settings);
         let call = || Call::new("Bash", json!({"command": "ls"})).directory("/tmp");
-        let Verdict::Permitted(permit) = gate.check(call()) else { panic!("allowed so far") };
+        let Ok(permit) = gate.check(call()) else { panic!("allowed so far") };
         // somebody adds to the log: nothing is written to it any more
         let path = settings.directory.join("audit-000001.jsonl");
         let text = fs::read_to_string(&path).unwrap();
@@ -255,7 +255,7 @@ mod tests {
             Ok::<(), ()>(())
         });
         assert!(result.is_err() && !ran, "a start that cannot be logged does not happen");
-        let Verdict::Refused(refusal) = gate.check(call()) else { panic!("the attempt cannot be logged") };
+        let Err(refusal) = gate.check(call()) else { panic!("the attempt cannot be logged") };
         assert!(refusal.reason.contains("could not be recorded"), "{refusal}");
     }
 
@@ -264,10 +264,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let settings = settings(&directory);
         let gate = gate(&settings);
-        let Verdict::Permitted(permit) = gate.check(Call::new("Bash", json!({"command": "ls"})).directory("/tmp"))
-        else {
-            panic!()
-        };
+        let Ok(permit) = gate.check(Call::new("Bash", json!({"command": "ls"})).directory("/tmp")) else { panic!() };
         let kinds = || -> Vec<&str> {
             let entries = crate::read::Entries::open(&settings.directory).unwrap();
             entries.map(|line| line.unwrap().entry.record.body.kind()).collect()
@@ -289,7 +286,7 @@ mod tests {
         let log = Log::open(settings.clone()).unwrap();
         // a gate without a policy judges nothing
         let gate = Gate::builder().events(AuditSink::new(log)).build();
-        assert!(!gate.check(Call::new("Read", json!({"file_path": "x"}))).is_permitted());
+        assert!(!gate.check(Call::new("Read", json!({"file_path": "x"}))).is_ok());
         let entries: Vec<_> =
             crate::read::Entries::open(&settings.directory).unwrap().map(|line| line.unwrap().entry.record).collect();
         let Body::ToolAttempt(attempt) = &entries[1].body else { panic!("{entries:?}") };
@@ -308,7 +305,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let settings = settings(&directory);
         let permit = gate(&settings).check(Call::new("Bash", json!({"command": "ls"})).directory("/tmp"));
-        let failed = permit.into_result().unwrap().run_reporting(|_, report| {
+        let failed = permit.unwrap().run_with(None, |_, report| {
             report.exit(2);
             report.result(b"ls: no such file");
             report.error("exit");
@@ -333,7 +330,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let settings = settings(&directory);
         let permit = gate(&settings).check(Call::new("Bash", json!({"command": "ls"})).directory("/tmp"));
-        permit.into_result().unwrap().run_inside(&Cage, |_, _| Ok::<(), ()>(())).unwrap();
+        permit.unwrap().run_with(Some(&Cage), |_, _| Ok::<(), ()>(())).unwrap();
         let started = records(&settings).into_iter().find_map(|record| match record.body {
             Body::Started(started) => started.sandbox,
             _ => None,
@@ -378,7 +375,7 @@ mod tests {
             .build();
         for _ in 0..2 {
             let call = Call::new("Bash", json!({"command": "ls"})).session("s").directory("/tmp");
-            gate.check(call).into_result().unwrap().run(|_| Ok::<(), ()>(())).unwrap();
+            gate.check(call).unwrap().run(|_| Ok::<(), ()>(())).unwrap();
         }
         let records = records(&settings);
         let asked = records.iter().find_map(|record| match &record.body {

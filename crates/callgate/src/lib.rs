@@ -9,8 +9,8 @@
 //! let gate = Gate::builder().policy(Policy::bundled("standard")?).build();
 //! let call = Call::new("Bash", serde_json::json!({"command": "cat ~/.ssh/id_rsa"})).directory("/tmp");
 //! match gate.check(call) {
-//!     Verdict::Permitted(permit) => permit.run(|plan| Ok::<_, ()>(println!("runs {}", plan.call().tool))).unwrap(),
-//!     Verdict::Refused(refusal) => println!("{refusal}"),
+//!     Ok(permit) => permit.run(|plan| Ok::<_, ()>(println!("runs {}", plan.call().tool))).unwrap(),
+//!     Err(refusal) => println!("{refusal}"),
 //! }
 //! # Ok::<(), callgate::policy::PolicyError>(())
 //! ```

@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use callgate::approvals::{ApprovalDecision, Question};
+use callgate::assess::Assessor;
 use callgate::gate::Gate;
 use callgate::policy::Policy;
 use serde_json::json;

@@ -105,8 +105,7 @@ mod tests {
                 effects: vec![PlacedEffect { effect, place: None }],
                 ..Part::default()
             };
-            let description =
-                Description { category: "shell".into(), parts: vec![part], coverage: Coverage::Partial, shell: None };
+            let description = Description { category: "shell".into(), parts: vec![part], coverage: Coverage::Partial };
             let shown = Redactor::default().description(&description).to_string();
             assert!(!shown.contains("hunter2"), "{shown}");
             assert!(shown.contains(command[0]), "{shown}");

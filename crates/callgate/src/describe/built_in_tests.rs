@@ -7,8 +7,9 @@ use super::super::Registry;
 use super::*;
 
 fn describe(tool: &str, input: Value) -> Description {
-    let context = Context { directory: Some("/ws".into()), home: Some("/home/ada".into()), ..CallContext::default() };
-    Registry::default().describe(&Call::new(tool, input), &context).expect("a description")
+    let context =
+        CallContext { directory: Some("/ws".into()), home: Some("/home/ada".into()), ..CallContext::default() };
+    Registry::default().describe(&Call::new(tool, input), &context).expect("a description").description
 }
 
 /// The effects in short: `read /ws/a`, `list /ws/*.rs glob`, `opaque`.
@@ -100,7 +101,8 @@ fn paths_are_taken_as_the_tool_would() {
     check("Read", json!({"file_path": "a%2fb"}), &["read /ws/a%2fb"]);
     let nowhere = Registry::default()
         .describe(&Call::new("Read", json!({"file_path": "a"})), &CallContext::default())
-        .expect("a description");
+        .expect("a description")
+        .description;
     let Target::Path(target) = &nowhere.parts[0].effects[0].effect.target else {
         panic!("no path");
     };
@@ -350,7 +352,7 @@ fn a_descriptor_that_panics_has_failed() {
         fn category(&self) -> &str {
             "broken"
         }
-        fn describe(&self, _: &Call, _: &CallContext) -> Result<Description, DescribeError> {
+        fn describe(&self, _: &Call, _: &CallContext) -> Result<Described, DescribeError> {
             panic!("on purpose")
         }
         fn for_approval(&self, _: &Call, _: &Redactor) -> Redacted {
@@ -358,7 +360,7 @@ fn a_descriptor_that_panics_has_failed() {
         }
     }
     let mut registry = Registry::default();
-    registry.register("broken", Broken);
+    registry.register("broken", Broken).unwrap();
     let call = Call::new("broken", json!({}));
     assert_eq!(registry.describe(&call, &CallContext::default()), Err(DescribeError::Panicked));
     assert_eq!(registry.for_event(&call, &Redactor::default()).err(), Some(DescribeError::Panicked));

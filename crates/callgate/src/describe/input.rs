@@ -61,8 +61,8 @@ mod tests {
     fn a_shell_that_is_given_a_script_or_stands_elsewhere_is_none() {
         let interactive = |command: &str| {
             let call = Call::new("exec_command", json!({"cmd": command})).directory("/ws");
-            let context = Context { directory: Some("/ws".into()), ..CallContext::default() };
-            is_interactive_shell(&Registry::default().describe(&call, &context).unwrap())
+            let context = CallContext { directory: Some("/ws".into()), ..CallContext::default() };
+            is_interactive_shell(&Registry::default().describe(&call, &context).unwrap().description)
         };
         for command in ["bash", "sh -i", "/bin/bash --norc -l"] {
             assert!(interactive(command), "{command}");

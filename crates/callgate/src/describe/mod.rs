@@ -33,7 +33,7 @@ use callgate_model::risk::Risk;
 
 pub use built_in::built_in_tools;
 pub use input::{TypedInput, is_interactive_shell};
-pub use registry::Registry;
+pub use registry::{AlreadyRegistered, Registry};
 pub use typed::typed_into;
 pub use unknown::UnknownTool;
 

@@ -5,6 +5,8 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, LazyLock};
 
+use thiserror::Error;
+
 use super::unknown::UnknownTool;
 use super::{CallContext, DescribeError, Described, Description, Descriptor, TypedInput, built_in};
 use crate::policy::{Annotations, Claims};
@@ -23,6 +25,14 @@ fn tags_of(annotations: Annotations) -> impl Iterator<Item = &'static str> {
     .into_iter()
     .filter(|(hint, _)| *hint == Some(true))
     .map(|(_, tag)| tag)
+}
+
+/// A tool that has a descriptor already.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("tool `{tool}` is already registered; call `replace` to override its descriptor")]
+pub struct AlreadyRegistered {
+    /// The tool.
+    pub tool: Tool,
 }
 
 /// What is registered of one tool.
@@ -53,8 +63,24 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// Registers how a tool is understood. Takes the place of what is built in.
-    pub fn register(&mut self, tool: impl Into<Tool>, descriptor: impl Descriptor + 'static) {
+    /// Registers how a tool is understood. A tool that has a descriptor, built in or registered, is left as it is: see
+    /// [`Registry::replace`].
+    pub fn register(
+        &mut self,
+        tool: impl Into<Tool>,
+        descriptor: impl Descriptor + 'static,
+    ) -> Result<(), AlreadyRegistered> {
+        let tool = tool.into();
+        let registered = self.tools.get(&tool).is_some_and(|registration| registration.descriptor.is_some());
+        if registered || tool.server.is_none() && built_in::find(&tool.name).is_some() {
+            return Err(AlreadyRegistered { tool });
+        }
+        self.replace(tool, descriptor);
+        Ok(())
+    }
+
+    /// Registers how a tool is understood, in place of the descriptor it has.
+    pub fn replace(&mut self, tool: impl Into<Tool>, descriptor: impl Descriptor + 'static) {
         self.tools.entry(tool.into()).or_default().descriptor = Some(Arc::new(descriptor));
     }
 

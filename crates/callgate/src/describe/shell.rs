@@ -131,10 +131,10 @@ mod tests {
 
     #[test]
     fn what_is_believed_of_a_shell_makes_no_call_look_better() {
-        use crate::describe::{CallContext, Description, Registry};
+        use crate::describe::{CallContext, Described, Registry};
         use callgate_model::call::Call;
 
-        let describe = |command: &str, shell: Option<ShellState>| -> Description {
+        let describe = |command: &str, shell: Option<ShellState>| -> Described {
             let call = Call::new("Bash", serde_json::json!({ "command": command }));
             let context = CallContext {
                 directory: Some("/ws".into()),
@@ -153,7 +153,8 @@ mod tests {
                 let fresh = describe(second, None);
                 let kept = describe(second, Some((*state).clone()));
                 assert!(kept.shell.is_some(), "{second}");
-                let lost: Vec<&Part> = fresh.parts.iter().filter(|part| !kept.parts.contains(part)).collect();
+                let lost: Vec<&Part> =
+                    fresh.description.parts.iter().filter(|part| !kept.description.parts.contains(part)).collect();
                 assert!(lost.is_empty(), "`{second}` after `{first}` lacks {lost:?}");
             }
         }

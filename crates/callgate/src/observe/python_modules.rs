@@ -119,7 +119,7 @@ mod tests {
         let decide = |command: &str, file_system: Fake| {
             let gate = Gate::builder().policy(Policy::bundled("standard").unwrap()).file_system(file_system).build();
             let call = Call::new("Bash", serde_json::json!({"command": command})).directory("/w");
-            gate.explain(&call).unwrap().ruling().decision
+            gate.assess(&call).unwrap().ruling().decision
         };
         let clean = || Fake::new().file("/w/a.json").file("/w/setup.py");
         let trapped = || clean().file("/w/json.py");

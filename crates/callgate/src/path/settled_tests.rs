@@ -6,6 +6,15 @@ use super::*;
 use crate::describe::{Part, PlacedEffect};
 use callgate_model::call::Origin;
 
+fn apply(
+    boundary: &ResolvedBoundary,
+    description: &mut Description,
+    file_system: &dyn FileSystem,
+) -> Vec<EffectRuling> {
+    let unresolved = boundary.place_effects(description, file_system);
+    boundary.rulings(description, &unresolved)
+}
+
 fn file_system() -> Fake {
     Fake::new()
         .file("/home/ada/ws/src/main.rs")
@@ -47,10 +56,9 @@ fn look_with(boundary: &Boundary, action: Action, names: Names, tree: bool) -> S
         category: "test".into(),
         parts: vec![Part { effects: vec![PlacedEffect { effect, place: None }], ..Part::default() }],
         coverage: Coverage::Complete,
-        shell: None,
     };
     let settled = boundary.resolve(&origin(), &host(), &file_system());
-    let rulings = settled.apply(&mut description, &file_system());
+    let rulings = apply(&settled, &mut description, &file_system());
     let ruling = rulings.into_iter().next().map(|ruling| ruling.ruling);
     Seen {
         place: description.parts[0].effects[0].place.clone().expect("a place"),
@@ -234,10 +242,9 @@ fn paths_on_another_machine_are_left_to_the_policy() {
         category: "shell".into(),
         parts: vec![Part { effects: vec![PlacedEffect { effect, place: None }], ..Part::default() }],
         coverage: Coverage::Complete,
-        shell: None,
     };
     let settled = boundary().resolve(&origin(), &host(), &file_system());
-    assert_eq!(settled.apply(&mut description, &file_system()), Vec::new());
+    assert_eq!(apply(&settled, &mut description, &file_system()), Vec::new());
     let place = description.parts[0].effects[0].place.as_ref().expect("a place");
     assert!(matches!(place.zone, Zone::Unresolved(_)));
 }
@@ -264,9 +271,8 @@ fn the_patterns_of_a_command_stand_for_the_names_that_are_there() {
     };
     let part = |effects: Vec<PlacedEffect>| Part { words: vec![Word::Known("cat".into())], effects, ..Part::default() };
     let places = |parts: Vec<Part>| -> Vec<(PathBuf, Rest)> {
-        let mut description =
-            Description { category: "shell".into(), parts, coverage: Coverage::Complete, shell: None };
-        boundary().resolve(&origin(), &host(), &file_system()).apply(&mut description, &file_system());
+        let mut description = Description { category: "shell".into(), parts, coverage: Coverage::Complete };
+        apply(&boundary().resolve(&origin(), &host(), &file_system()), &mut description, &file_system());
         let effects = description.parts.iter().flat_map(|part| &part.effects);
         effects.filter_map(|placed| placed.place.clone()).map(|place| (place.resolved, place.rest)).collect()
     };
@@ -298,9 +304,8 @@ fn what_an_earlier_command_may_have_turned_into_a_link_is_not_known() {
         ..Part::default()
     };
     let decisions = |parts: Vec<Part>| -> Vec<(usize, Decision)> {
-        let mut description =
-            Description { category: "shell".into(), parts, coverage: Coverage::Complete, shell: None };
-        let rulings = boundary().resolve(&origin(), &host(), &file_system()).apply(&mut description, &file_system());
+        let mut description = Description { category: "shell".into(), parts, coverage: Coverage::Complete };
+        let rulings = apply(&boundary().resolve(&origin(), &host(), &file_system()), &mut description, &file_system());
         rulings.into_iter().map(|ruling| (ruling.part, ruling.ruling.decision)).collect()
     };
     let in_ws = "/home/ada/ws/new";
@@ -329,10 +334,9 @@ fn what_everybody_writes_to_is_marked() {
             category: "test".into(),
             parts: vec![Part { effects: vec![PlacedEffect { effect, place: None }], ..Part::default() }],
             coverage: Coverage::Complete,
-            shell: None,
         };
         let file_system = Fake::new().directory("/tmp/mine").directory("/home/ada/ws");
-        boundary().resolve(&origin(), &host(), &file_system).apply(&mut description, &file_system);
+        apply(&boundary().resolve(&origin(), &host(), &file_system), &mut description, &file_system);
         description.parts[0].effects[0].effect.marks.contains(&Mark::Shared)
     };
     assert!(marks(Action::Write, "/tmp/out", false));

@@ -11,7 +11,7 @@ use super::compile::{Compiled, Rule, action_bit, code_bit, mark_bit};
 use super::index::KINDS;
 use super::matching::hosts::Machine;
 use super::matching::pattern::Found;
-use super::matching::place::{Hits, Surroundings};
+use super::matching::place::{Hits, NamedDirectories};
 use super::matching::tools::{self, Claimed};
 use super::matching::{Fit, Side, name, words};
 use super::model::ZoneText;
@@ -73,7 +73,7 @@ pub(crate) struct Judge<'a> {
     home: Option<&'a Path>,
     workspace: Option<&'a Path>,
     /// Made when a path is first compared.
-    around: OnceCell<Surroundings<'a>>,
+    around: OnceCell<NamedDirectories<'a>>,
     /// Rules found by the tool and by the text of the command.
     call_rules: OnceCell<Vec<u32>>,
     conditions: RefCell<HashMap<u32, Held>>,
@@ -134,7 +134,7 @@ impl<'a> Judge<'a> {
         let is_path =
             subject.place.is_some() || matches!(subject.effect.map(|effect| &effect.target), Some(Target::Path(_)));
         let hits = if is_path {
-            let around = self.around.get_or_init(|| Surroundings::new(self.home, self.workspace));
+            let around = self.around.get_or_init(|| NamedDirectories::new(self.home, self.workspace));
             self.compiled.paths.hits(subject.place, changes, around, &self.compiled.pool)
         } else {
             Hits::default()

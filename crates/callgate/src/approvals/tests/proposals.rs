@@ -42,7 +42,7 @@ fn part(command: &str, effects: Vec<PlacedEffect>) -> Part {
 }
 
 fn description(parts: Vec<Part>) -> Description {
-    Description { category: "shell".into(), parts, coverage: Coverage::Complete, shell: None }
+    Description { category: "shell".into(), parts, coverage: Coverage::Complete }
 }
 
 fn extents(description: &Description, effects: &[(usize, usize)]) -> Result<Vec<Extent>, NoProposal> {

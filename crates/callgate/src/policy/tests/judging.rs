@@ -18,7 +18,7 @@ fn the_first_rule_that_matches_an_effect_decides_and_the_strictest_counts() {
     assert_eq!(denied.ruling.place.as_deref(), Some("test.yaml:2"));
     assert_eq!(denied.ruling.reason, "secret");
     assert_eq!(denied.effects.len(), 2);
-    assert_eq!(denied.effects[0].2.decision, Allow);
+    assert_eq!(denied.effects[0].ruling.decision, Allow);
     assert_eq!(Scene::shell("cargo test -q").decide(&policy), Contain);
     assert_eq!(Scene::shell("cargo test ; rm x").decide(&policy), Ask);
 }

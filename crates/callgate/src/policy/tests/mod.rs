@@ -39,13 +39,11 @@ impl Scene {
                 tool: Tool { server, name: name.to_owned() },
                 input: json!({}),
                 origin: Origin { workspace: Some("/w".into()), directory: Some("/w".into()), ..Origin::default() },
-                shell: None,
             },
             description: Description {
                 category: "file_read".to_owned(),
                 parts: vec![Part::default()],
                 coverage: Coverage::Complete,
-                shell: None,
             },
             claims: Claims::default(),
         }
