@@ -14,6 +14,8 @@
 //!
 //! The crate does no I/O and knows no program, tool, agent or rule.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
+
 pub mod call;
 pub mod claims;
 pub mod clock;

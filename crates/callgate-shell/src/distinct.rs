@@ -12,11 +12,11 @@ pub(crate) const SHORT: usize = 16;
 #[derive(Default)]
 pub(crate) struct Distinct {
     /// Made when the list has become long.
-    index: Option<Box<Index>>,
+    index: Option<Box<HashIndex>>,
 }
 
 #[derive(Default)]
-struct Index {
+struct HashIndex {
     places: HashMap<u64, usize>,
     random: RandomState,
     /// How much of the list is in it.

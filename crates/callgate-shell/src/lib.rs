@@ -9,10 +9,10 @@
 //! ```
 //! use callgate_shell::effect::{Action, Coverage};
 //! use callgate_shell::programs::Programs;
-//! use callgate_shell::{Context, Dialect, Limits, analyze};
+//! use callgate_shell::{ShellContext, Dialect, Limits, analyze};
 //!
 //! let variables = Default::default();
-//! let context = Context {
+//! let context = ShellContext {
 //!     directory: Some("/work"),
 //!     home: Some("/home/me"),
 //!     variables: &variables,
@@ -33,30 +33,22 @@
 //! assert_eq!(analysis.coverage, Coverage::Partial);
 //! ```
 //!
-//! The parser can be used alone:
-//!
-//! ```
-//! use callgate_shell::syntax::{Dialect, Limits, parse};
-//!
-//! let reading = parse("make && ./run 'a b' > log", Dialect::Bash, Limits::default());
-//! assert!(reading.mistake.is_none());
-//! assert_eq!(reading.script.items[0].rest.len(), 1);
-//! ```
-//!
 //! # What it does not protect against
 //!
 //! - It believes its context: a wrong working directory, home or environment gives wrong paths.
 //! - It believes its tables: a program that does more than its table says does so unnoticed.
 //! - It does not look at files. What a script, a Makefile or a link stands for is for others to find out.
 //! - Functions and aliases that the shell has from start-up files are not known here; those of earlier commands only if
-//!   [`Context::state`] says them.
+//!   [`ShellContext::state`] says them.
 //! - A command that is stopped half-way leaves another state than [`Analysis::state`] says.
 //! - `zsh` and `fish` are not read; what bash would reject is `opaque`, but text that both accept is read as bash does.
 //! - Names that a program prints are taken to be one a line: a file name with a line break in it breaks that promise.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
+
 mod distinct;
 pub mod environment;
-pub mod evaluate;
+mod evaluate;
 mod lists;
 pub mod programs;
 mod secret_names;
@@ -66,5 +58,5 @@ pub mod word;
 mod work;
 
 pub use callgate_model::effect;
-pub use evaluate::{Analysis, Context, Doubt, ShellState, SimpleCommand, analyze, analyze_with_input};
+pub use evaluate::{Analysis, Doubt, ShellContext, ShellState, SimpleCommand, analyze, analyze_with_input};
 pub use syntax::{Dialect, Limits};

@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 
 use callgate_shell::effect::{Action, Coverage, Names, Target};
 use callgate_shell::programs::Programs;
-use callgate_shell::{Analysis, Context, Dialect, Limits, ShellState, analyze};
+use callgate_shell::{Analysis, Dialect, Limits, ShellContext, ShellState, analyze};
 
 /// The analysis of the last of several calls in one shell, which was started in `/work`, each of which did run.
 fn last_of(calls: &[&str]) -> Analysis {
@@ -26,7 +26,7 @@ fn last_in(calls: &[&str], directory: &str, goes_on: impl Fn(ShellState) -> Shel
     let mut before = ShellState::default();
     let mut last = None;
     for call in calls {
-        let context = Context {
+        let context = ShellContext {
             directory: Some(directory),
             home: Some("/home/me"),
             variables: &variables,

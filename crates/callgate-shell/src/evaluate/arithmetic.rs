@@ -68,7 +68,8 @@ impl Evaluator<'_> {
             return self.doubt_value("a long expression", span);
         }
         let characters: Vec<char> = text.chars().collect();
-        let mut reader = Reader { characters: &characters, place: 0, depth: 0, unsure: 0, evaluator: self, state };
+        let mut reader =
+            ExpressionReader { characters: &characters, place: 0, depth: 0, unsure: 0, evaluator: self, state };
         match reader.whole() {
             Ok(Some(number)) => Value::text(&number.to_string()),
             Ok(None) => Value::Number,
@@ -77,7 +78,7 @@ impl Evaluator<'_> {
     }
 }
 
-struct Reader<'r, 'c> {
+struct ExpressionReader<'r, 'c> {
     characters: &'r [char],
     place: usize,
     depth: usize,
@@ -101,7 +102,7 @@ const LEVELS: [&[&str]; 10] = [
     &["*", "/", "%"],
 ];
 
-impl Reader<'_, '_> {
+impl ExpressionReader<'_, '_> {
     fn whole(&mut self) -> Result<Number, Unclear> {
         self.blanks();
         if self.place >= self.characters.len() {

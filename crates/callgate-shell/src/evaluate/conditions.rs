@@ -2,31 +2,31 @@
 
 use super::Evaluator;
 use super::state::{State, Value};
-use crate::syntax::ast::{Condition, Span};
+use crate::syntax::ast::{Span, TestExpression};
 use crate::word::{PLAIN, Word, is_number};
 
 impl Evaluator<'_> {
     /// Looks into a condition: its substitutions run, and its arithmetic may.
-    pub fn condition(&mut self, condition: &Condition, span: &Span, state: &mut State) {
+    pub fn condition(&mut self, condition: &TestExpression, span: &Span, state: &mut State) {
         match condition {
-            Condition::Both(left, _, right) => {
+            TestExpression::Both(left, _, right) => {
                 self.condition(left, span, state);
                 let mut aside = state.clone();
                 self.condition(right, span, &mut aside);
                 *state = std::mem::replace(state, State::new(None)).join(aside);
             }
-            Condition::Not(inner) => self.condition(inner, span, state),
-            Condition::Word(word) => {
+            TestExpression::Not(inner) => self.condition(inner, span, state),
+            TestExpression::Word(word) => {
                 self.single(&word.parts, state);
             }
-            Condition::Unary(operator, word) => {
+            TestExpression::Unary(operator, word) => {
                 let value = self.value(&word.parts, state);
                 let plain = matches!(&value, Value::Text(text) if !text.contains(['[', '$', '`']));
                 if matches!(operator.as_str(), "-v" | "-R") && !plain {
                     self.doubt("a test for a variable may run code", span);
                 }
             }
-            Condition::Binary(left, operator, right) => {
+            TestExpression::Binary(left, operator, right) => {
                 let values = [self.value(&left.parts, state), self.value(&right.parts, state)];
                 if operator.starts_with('-') && !matches!(operator.as_str(), "-nt" | "-ot" | "-ef") {
                     for value in values {

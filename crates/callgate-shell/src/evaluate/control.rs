@@ -3,7 +3,7 @@
 use super::Evaluator;
 use super::state::{Ends, State, Value, join};
 use crate::stream::Stream;
-use crate::syntax::ast::{Argument, Arm, Command, CommandKind, Connector, Item, Pipeline, Script, Word};
+use crate::syntax::ast::{Argument, Arm, Command, CommandKind, Connector, Item, Pipeline, Script, SourceWord};
 use std::rc::Rc;
 
 /// Joins what two commands print, one after the other.
@@ -182,7 +182,7 @@ impl Evaluator<'_> {
         self.spend(0, 0, &command.span);
         let mut state = state;
         let mut input = stdin.clone();
-        let mut away = super::redirections::Output::Kept;
+        let mut away = super::redirections::StandardOutput::Kept;
         if !command.redirections.is_empty() {
             let slot = self.reserve(None, &command.span);
             let current = self.current.replace(slot);
@@ -277,7 +277,7 @@ impl Evaluator<'_> {
         (Ends::of(after), stdout)
     }
 
-    fn case(&mut self, subject: &Word, arms: &[Arm], mut state: State, stdin: &Stream) -> (Ends, Stream) {
+    fn case(&mut self, subject: &SourceWord, arms: &[Arm], mut state: State, stdin: &Stream) -> (Ends, Stream) {
         self.single(&subject.parts, &mut state);
         let mut after = None;
         let mut falling: Option<State> = None;

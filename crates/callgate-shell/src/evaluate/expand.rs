@@ -6,13 +6,13 @@ use super::pieces::{Field, Piece};
 use super::state::{State, Value};
 use crate::stream::Stream;
 use crate::syntax::Dialect;
-use crate::syntax::ast::{Part, Span, Substitution, Word as Source};
+use crate::syntax::ast::{Part, SourceWord, Span, Substitution};
 use crate::word::{DIGITS, INTEGER, PLAIN, Word};
 use std::rc::Rc;
 
 impl Evaluator<'_> {
     /// Expands the words of a command.
-    pub fn words(&mut self, sources: &[Source], state: &mut State) -> Vec<Word> {
+    pub fn words(&mut self, sources: &[SourceWord], state: &mut State) -> Vec<Word> {
         let mut words = Vec::with_capacity(sources.len());
         for source in sources {
             self.word(source, state, &mut words);
@@ -21,7 +21,7 @@ impl Evaluator<'_> {
     }
 
     /// Expands one word to any number of words.
-    pub fn word(&mut self, source: &Source, state: &mut State, words: &mut Vec<Word>) {
+    pub fn word(&mut self, source: &SourceWord, state: &mut State, words: &mut Vec<Word>) {
         if let Some(text) = source.plain()
             && !text.contains(['{', '~', '*', '?', '[', '('])
         {
@@ -59,7 +59,7 @@ impl Evaluator<'_> {
     }
 
     /// The words that brace expansion makes of one; `None`: it has no braces.
-    pub fn alternatives(&mut self, source: &Source) -> Option<Vec<Vec<Part>>> {
+    pub fn alternatives(&mut self, source: &SourceWord) -> Option<Vec<Vec<Part>>> {
         if !braces::has_braces(&source.parts) {
             return None;
         }
@@ -91,7 +91,7 @@ impl Evaluator<'_> {
     fn double_quotes(&mut self, parts: &[Part], state: &mut State, fields: &mut Fields) {
         // `"$@"` alone may be nothing at all.
         let only_list = matches!(parts, [Part::Parameter(parameter)]
-            if parameter.name == "@" || parameter.index == Some(crate::syntax::ast::Index::Each));
+            if parameter.name == "@" || parameter.index == Some(crate::syntax::ast::ArrayIndex::Each));
         fields.open.quoted |= !only_list;
         for part in parts {
             self.expansion(part, state, true, fields);

@@ -3,7 +3,7 @@
 use super::Evaluator;
 use super::state::{Ends, State, Value, join};
 use crate::stream::Stream;
-use crate::syntax::ast::{Argument, CommandKind, Part, Script, Span, Word as Source};
+use crate::syntax::ast::{Argument, CommandKind, Part, Script, SourceWord, Span};
 use crate::word::Word;
 
 /// How often a loop is walked before everything it may change is forgotten.
@@ -89,7 +89,7 @@ impl Evaluator<'_> {
     pub fn for_loop(
         &mut self,
         name: &str,
-        items: Option<&[Source]>,
+        items: Option<&[SourceWord]>,
         body: &Script,
         asks: bool,
         mut state: State,

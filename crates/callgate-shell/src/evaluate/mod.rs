@@ -45,7 +45,7 @@ const BYTES: usize = 4096;
 
 /// What is known about the place where the command would run.
 #[derive(Debug, Clone, Copy)]
-pub struct Context<'a> {
+pub struct ShellContext<'a> {
     /// The working directory, absolute.
     pub directory: Option<&'a str>,
     /// The home directory.
@@ -118,12 +118,12 @@ pub struct Doubt {
 /// Works out what a command would do. Never panics; what is not understood is in the result.
 ///
 /// ```
-/// use callgate_shell::{analyze, Context, Dialect, Limits};
+/// use callgate_shell::{analyze, ShellContext, Dialect, Limits};
 /// use callgate_shell::effect::Coverage;
 /// use callgate_shell::programs::Programs;
 ///
 /// let variables = Default::default();
-/// let context = Context {
+/// let context = ShellContext {
 ///     directory: Some("/work"),
 ///     home: Some("/home/me"),
 ///     variables: &variables,
@@ -137,12 +137,12 @@ pub struct Doubt {
 /// assert_eq!(words, [Some("cp"), Some("a"), Some("b c")]);
 /// assert_eq!(analyze("$(curl example.com)", &context).coverage, Coverage::Partial);
 /// ```
-pub fn analyze(source: &str, context: &Context) -> Analysis {
+pub fn analyze(source: &str, context: &ShellContext) -> Analysis {
     analyze_with_input(source, context, &Stream::Unconnected)
 }
 
 /// The same with something on the command's standard input.
-pub fn analyze_with_input(source: &str, context: &Context, input: &Stream) -> Analysis {
+pub fn analyze_with_input(source: &str, context: &ShellContext, input: &Stream) -> Analysis {
     let mut evaluator = Evaluator::new(context, input);
     let reading = parse(source, context.dialect, context.limits);
     let state = match context.state {
@@ -168,7 +168,13 @@ pub fn analyze_with_input(source: &str, context: &Context, input: &Stream) -> An
 }
 
 /// Adds where the shell would be if every `cd` succeeded. What that walk finds beside is not looked at: a `cd` may fail.
-fn expected(after: ShellState, before: &ShellState, source: &str, context: &Context, input: &Stream) -> ShellState {
+fn expected(
+    after: ShellState,
+    before: &ShellState,
+    source: &str,
+    context: &ShellContext,
+    input: &Stream,
+) -> ShellState {
     let mut evaluator = Evaluator::new(context, input);
     evaluator.entered = Some(Vec::new());
     let reading = parse(source, context.dialect, context.limits);
@@ -181,7 +187,7 @@ fn expected(after: ShellState, before: &ShellState, source: &str, context: &Cont
 
 /// Walks scripts and collects what runs.
 struct Evaluator<'c> {
-    context: &'c Context<'c>,
+    context: &'c ShellContext<'c>,
     /// What the whole script finds on its standard input, and so do its substitutions.
     input: &'c Stream,
     dialect: Dialect,
@@ -224,7 +230,7 @@ struct Evaluator<'c> {
 }
 
 impl<'c> Evaluator<'c> {
-    fn new(context: &'c Context<'c>, input: &'c Stream) -> Self {
+    fn new(context: &'c ShellContext<'c>, input: &'c Stream) -> Self {
         Evaluator {
             context,
             input,

@@ -2,12 +2,12 @@
 
 use super::Evaluator;
 use super::expand::Fields;
-use super::patterns::{self, Step};
+use super::patterns::{self, PatternStep};
 use super::pieces::Piece;
 use super::state::{State, Value};
 use crate::secret_names::is_secret;
 use crate::stream::Stream;
-use crate::syntax::ast::{Index, Operator, Parameter, Part, TestKind};
+use crate::syntax::ast::{ArrayIndex, Operator, Parameter, Part, TestKind};
 use std::rc::Rc;
 
 /// More bytes of values than this are not followed.
@@ -105,8 +105,8 @@ impl Evaluator<'_> {
             return self.output(Stream::Word, state, quoted, fields);
         }
         let each = match (&parameter.index, parameter.name.as_str()) {
-            (Some(Index::Each), _) | (None, "@") => true,
-            (Some(Index::Joined), _) | (None, "*") => !quoted && fields.splits,
+            (Some(ArrayIndex::Each), _) | (None, "@") => true,
+            (Some(ArrayIndex::Joined), _) | (None, "*") => !quoted && fields.splits,
             _ => return self.one_value(parameter, state, quoted, fields),
         };
         let values = match parameter.index {
@@ -192,7 +192,7 @@ impl Evaluator<'_> {
 
     fn one_value(&mut self, parameter: &Parameter, state: &mut State, quoted: bool, fields: &mut Fields) {
         let mut value = match &parameter.index {
-            Some(Index::Expression(parts)) => self.element(&parameter.name, parts, parameter, state),
+            Some(ArrayIndex::Expression(parts)) => self.element(&parameter.name, parts, parameter, state),
             _ => self.lookup(&parameter.name, state),
         };
         if parameter.indirect {
@@ -371,7 +371,7 @@ impl Evaluator<'_> {
     }
 
     /// A pattern made of text, `*` and `?`; `None`: another one.
-    fn pattern(&mut self, parts: &[Part], state: &mut State) -> Option<Vec<Step>> {
+    fn pattern(&mut self, parts: &[Part], state: &mut State) -> Option<Vec<PatternStep>> {
         let mut steps = Vec::new();
         for piece in self.single(parts, state).pieces {
             let Piece::Text { text, quoted } = piece else {
@@ -379,11 +379,11 @@ impl Evaluator<'_> {
             };
             for character in text.chars() {
                 steps.push(match character {
-                    _ if quoted => Step::Character(character),
-                    '*' => Step::Run,
-                    '?' => Step::Any,
+                    _ if quoted => PatternStep::Character(character),
+                    '*' => PatternStep::Run,
+                    '?' => PatternStep::Any,
                     '[' | '(' | '\\' | '~' => return None,
-                    _ => Step::Character(character),
+                    _ => PatternStep::Character(character),
                 });
             }
         }
@@ -396,11 +396,13 @@ fn unknown_list(fields: &mut Fields, why: &str) {
 }
 
 /// `${f%.txt}` of names that match `*.txt`: names that match `*`.
-fn shortened(names: &str, steps: &[Step]) -> Value {
+fn shortened(names: &str, steps: &[PatternStep]) -> Value {
     let mut literal = String::new();
     for step in steps {
         match step {
-            Step::Character(character) if character.is_alphanumeric() || matches!(character, '.' | '_' | '-') => {
+            PatternStep::Character(character)
+                if character.is_alphanumeric() || matches!(character, '.' | '_' | '-') =>
+            {
                 literal.push(*character)
             }
             _ => return Value::unknown("a part of a value"),
@@ -413,11 +415,11 @@ fn shortened(names: &str, steps: &[Step]) -> Value {
 }
 
 /// Replaces literal text; other patterns are not worked out.
-fn replaced(text: &str, steps: &[Step], new: &str, all: bool) -> Value {
+fn replaced(text: &str, steps: &[PatternStep], new: &str, all: bool) -> Value {
     let mut literal = String::new();
     for step in steps {
         match step {
-            Step::Character(character) => literal.push(*character),
+            PatternStep::Character(character) => literal.push(*character),
             _ => return Value::unknown("a changed value"),
         }
     }

@@ -5,13 +5,13 @@ use super::{Evaluator, opaque};
 use crate::effect::{Action, Effect, Host, Mark, Names, PathTarget, Target};
 use crate::programs::paths::{glob, is_descriptor};
 use crate::stream::Stream;
-use crate::syntax::ast::{Descriptor, Part, Redirection, RedirectionKind, Word as Source};
+use crate::syntax::ast::{Descriptor, Part, Redirection, RedirectionKind, SourceWord};
 use crate::word::Word;
 use callgate_model::lexical::absolute;
 
 /// Where a command's standard output goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Output {
+pub(super) enum StandardOutput {
     /// To where it went before.
     Kept,
     /// Together with standard error.
@@ -20,14 +20,14 @@ pub(super) enum Output {
     Away,
 }
 
-impl Output {
+impl StandardOutput {
     /// What is left of a stream.
     pub fn apply(self, stream: Stream) -> Stream {
         match (self, stream) {
-            (Output::Kept, stream) => stream,
-            (Output::Mixed, Stream::Text(_) | Stream::Names(_)) => Stream::Data,
-            (Output::Mixed, stream) => stream,
-            (Output::Away, _) => Stream::Text(String::new()),
+            (StandardOutput::Kept, stream) => stream,
+            (StandardOutput::Mixed, Stream::Text(_) | Stream::Names(_)) => Stream::Data,
+            (StandardOutput::Mixed, stream) => stream,
+            (StandardOutput::Away, _) => Stream::Text(String::new()),
         }
     }
 }
@@ -35,13 +35,13 @@ impl Output {
 /// What redirections change.
 pub(super) struct Redirected {
     pub stdin: Option<Stream>,
-    pub output: Output,
+    pub output: StandardOutput,
 }
 
 impl Evaluator<'_> {
     /// Adds the effects of redirections to a command.
     pub fn redirect(&mut self, redirections: &[Redirection], state: &mut State, slot: usize) -> Redirected {
-        let mut redirected = Redirected { stdin: None, output: Output::Kept };
+        let mut redirected = Redirected { stdin: None, output: StandardOutput::Kept };
         for redirection in redirections {
             self.redirection(redirection, state, slot, &mut redirected);
         }
@@ -73,7 +73,7 @@ impl Evaluator<'_> {
                 let target = self.target(source, state);
                 self.path_effects(Action::Write, &target, state, slot);
                 if output {
-                    redirected.output = Output::Away;
+                    redirected.output = StandardOutput::Away;
                 }
             }
             RedirectionKind::DuplicateInput(source) | RedirectionKind::DuplicateOutput(source) => {
@@ -98,7 +98,7 @@ impl Evaluator<'_> {
         }
     }
 
-    fn input(&mut self, source: &Source, state: &mut State, slot: usize) -> Stream {
+    fn input(&mut self, source: &SourceWord, state: &mut State, slot: usize) -> Stream {
         if let [Part::Process { reads: true, body }] = source.parts.as_slice() {
             return self.substitution(body, state, self.input);
         }
@@ -119,7 +119,7 @@ impl Evaluator<'_> {
     fn duplicate(
         &mut self,
         redirection: &Redirection,
-        source: &Source,
+        source: &SourceWord,
         state: &mut State,
         slot: usize,
         redirected: &mut Redirected,
@@ -137,7 +137,7 @@ impl Evaluator<'_> {
             let file = writes && matches!(redirection.descriptor, Descriptor::Usual | Descriptor::Number(1));
             if file && matches!(target, Word::Known(_)) {
                 self.path_effects(Action::Write, &target, state, slot);
-                redirected.output = Output::Away;
+                redirected.output = StandardOutput::Away;
             } else {
                 self.add(slot, opaque("a redirection whose target is not known", "redirection"));
             }
@@ -145,10 +145,12 @@ impl Evaluator<'_> {
         }
         match (&redirection.descriptor, writes) {
             (Descriptor::Usual | Descriptor::Number(1), true) if target.known() != Some("1") => {
-                redirected.output = Output::Away
+                redirected.output = StandardOutput::Away
             }
-            (Descriptor::Number(2), true) if target.known() == Some("1") && redirected.output == Output::Kept => {
-                redirected.output = Output::Mixed;
+            (Descriptor::Number(2), true)
+                if target.known() == Some("1") && redirected.output == StandardOutput::Kept =>
+            {
+                redirected.output = StandardOutput::Mixed;
             }
             (Descriptor::Usual | Descriptor::Number(0), false) if target.known() != Some("0") => {
                 redirected.stdin = Some(Stream::Unknown);
@@ -159,7 +161,7 @@ impl Evaluator<'_> {
     }
 
     /// The word behind a redirection.
-    fn target(&mut self, source: &Source, state: &mut State) -> Word {
+    fn target(&mut self, source: &SourceWord, state: &mut State) -> Word {
         // `>! file` overwrites a file in zsh and csh; bash writes to a file called `!`.
         if let Some(Part::Literal(text)) = source.parts.first()
             && text.starts_with('!')

@@ -19,12 +19,12 @@ const DEEPEST: usize = 16;
 ///
 /// ```
 /// use callgate_shell::programs::Programs;
-/// use callgate_shell::{Context, Dialect, Limits, ShellState, analyze};
+/// use callgate_shell::{ShellContext, Dialect, Limits, ShellState, analyze};
 /// use callgate_shell::effect::Coverage;
 ///
 /// let variables = Default::default();
 /// let before = ShellState::default();
-/// let context = Context {
+/// let context = ShellContext {
 ///     directory: Some("/work"),
 ///     home: None,
 ///     variables: &variables,
@@ -35,7 +35,7 @@ const DEEPEST: usize = 16;
 /// };
 /// let after = analyze("export NAME=value; ls() { rm -rf .; }", &context).state.unwrap();
 /// assert_eq!(after.variable("NAME"), Some("value"));
-/// let later = Context { state: Some(&after), ..context };
+/// let later = ShellContext { state: Some(&after), ..context };
 /// assert_eq!(analyze("ls", &later).coverage, Coverage::Partial);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

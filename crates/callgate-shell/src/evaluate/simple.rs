@@ -7,7 +7,7 @@ use super::{Evaluator, opaque, run};
 use crate::effect::{Action, CodeOrigin, Effect, Mark};
 use crate::environment::influence;
 use crate::stream::Stream;
-use crate::syntax::ast::{Argument, AssignedValue, Assignment, Command, Part, RedirectionKind, Span, Word as Source};
+use crate::syntax::ast::{Argument, AssignedValue, Assignment, Command, Part, RedirectionKind, SourceWord, Span};
 use crate::word::Word;
 use std::rc::Rc;
 
@@ -250,7 +250,7 @@ impl Evaluator<'_> {
         }
     }
 
-    fn array_elements(&mut self, sources: &[(Option<Vec<Part>>, Source)], state: &mut State) -> Option<Vec<Value>> {
+    fn array_elements(&mut self, sources: &[(Option<Vec<Part>>, SourceWord)], state: &mut State) -> Option<Vec<Value>> {
         let mut known = true;
         let mut words = Vec::new();
         for (index, source) in sources {
@@ -397,7 +397,7 @@ fn writes_by_redirection(effect: &Effect) -> bool {
 }
 
 /// Whether a word looks like an assignment before expansion.
-fn assigns(source: &Source) -> bool {
+fn assigns(source: &SourceWord) -> bool {
     match source.parts.first() {
         Some(Part::Literal(text)) => {
             let name = text.split(['=', '+', '[']).next().unwrap_or("");

@@ -45,7 +45,7 @@ pub struct Invocation<'a> {
 
 /// What the tables say about one invocation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reading {
+pub struct ProgramAnalysis {
     /// The effects of the program itself, its own `run` first. An `opaque` one means: partial.
     pub effects: Vec<Effect>,
     /// What it runs in turn.

@@ -91,7 +91,7 @@ pub enum CommandKind {
         /// The variable.
         name: String,
         /// The items; `None`: the positional parameters.
-        items: Option<Vec<Word>>,
+        items: Option<Vec<SourceWord>>,
         /// What is repeated.
         body: Script,
         /// It is a `select`: the person at the terminal chooses.
@@ -107,14 +107,14 @@ pub enum CommandKind {
     /// `case … in … esac`
     Case {
         /// What is compared.
-        subject: Word,
+        subject: SourceWord,
         /// The arms: patterns and body.
         arms: Vec<Arm>,
     },
     /// `(( … ))`
     Arithmetic(Vec<Part>),
     /// `[[ … ]]`
-    Conditional(Condition),
+    Conditional(TestExpression),
     /// `name() …`
     Function {
         /// Its name.
@@ -135,7 +135,7 @@ pub enum CommandKind {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Arm {
     /// The patterns.
-    pub patterns: Vec<Word>,
+    pub patterns: Vec<SourceWord>,
     /// What runs.
     pub body: Script,
     /// Ended by `;&` or `;;&`: a later arm may run too.
@@ -146,7 +146,7 @@ pub struct Arm {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Argument {
     /// A plain word.
-    Word(Word),
+    Word(SourceWord),
     /// `declare a=(…)`: the array is no word.
     Assignment(Box<Assignment>),
 }
@@ -170,21 +170,21 @@ pub struct Assignment {
 #[derive(Debug, Clone, PartialEq)]
 pub enum AssignedValue {
     /// A word.
-    Word(Word),
+    Word(SourceWord),
     /// `(a b [3]=c)`: elements with their index.
-    Array(Vec<(Option<Vec<Part>>, Word)>),
+    Array(Vec<(Option<Vec<Part>>, SourceWord)>),
 }
 
 /// A word before expansion.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Word {
+pub struct SourceWord {
     /// Its parts, side by side.
     pub parts: Vec<Part>,
     /// Where it stands.
     pub span: Span,
 }
 
-impl Word {
+impl SourceWord {
     /// The text, if it is nothing but unquoted text.
     pub fn plain(&self) -> Option<&str> {
         match self.parts.as_slice() {
@@ -243,7 +243,7 @@ pub struct Parameter {
     /// `${#x}`
     pub length: bool,
     /// `${x[…]}`
-    pub index: Option<Index>,
+    pub index: Option<ArrayIndex>,
     /// What is done with the value.
     pub operator: Operator,
     /// Where it stands.
@@ -252,7 +252,7 @@ pub struct Parameter {
 
 /// The index of an array element.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Index {
+pub enum ArrayIndex {
     /// `[@]`
     Each,
     /// `[*]`
@@ -352,19 +352,19 @@ pub enum Descriptor {
 #[derive(Debug, Clone, PartialEq)]
 pub enum RedirectionKind {
     /// `<`
-    Read(Word),
+    Read(SourceWord),
     /// `>`, `>>`, `>|`
-    Write(Word),
+    Write(SourceWord),
     /// `<>`
-    ReadWrite(Word),
+    ReadWrite(SourceWord),
     /// `&>`, `&>>`
-    WriteBoth(Word),
+    WriteBoth(SourceWord),
     /// `<&`
-    DuplicateInput(Word),
+    DuplicateInput(SourceWord),
     /// `>&`
-    DuplicateOutput(Word),
+    DuplicateOutput(SourceWord),
     /// `<<<`
-    HereString(Word),
+    HereString(SourceWord),
     /// `<<`, `<<-`
     HereDocument(HereDocument),
 }
@@ -378,15 +378,15 @@ pub struct HereDocument {
 
 /// What stands between `[[` and `]]`.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Condition {
+pub enum TestExpression {
     /// `&&` and `||`
-    Both(Box<Condition>, Connector, Box<Condition>),
+    Both(Box<TestExpression>, Connector, Box<TestExpression>),
     /// `!`
-    Not(Box<Condition>),
+    Not(Box<TestExpression>),
     /// A word that is tested for not being empty.
-    Word(Word),
+    Word(SourceWord),
     /// `-f x`
-    Unary(String, Word),
+    Unary(String, SourceWord),
     /// `x == y`
-    Binary(Word, String, Word),
+    Binary(SourceWord, String, SourceWord),
 }

@@ -110,7 +110,7 @@ impl Parser<'_> {
         Ok(CommandKind::For { name, items, body, asks })
     }
 
-    fn loop_items(&mut self) -> Parsed<Vec<super::ast::Word>> {
+    fn loop_items(&mut self) -> Parsed<Vec<super::ast::SourceWord>> {
         let mut items = Vec::new();
         loop {
             self.skip_to_token();

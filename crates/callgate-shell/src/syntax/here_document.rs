@@ -1,6 +1,6 @@
 //! Here-documents: their delimiters and bodies.
 
-use super::ast::{HereDocument, Part, Word};
+use super::ast::{HereDocument, Part, SourceWord};
 use super::cursor::{Parsed, Parser, Pending};
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -94,7 +94,7 @@ fn without_tabs(text: &str) -> String {
 }
 
 /// The text of a delimiter after quote removal, and whether any of it was quoted.
-fn delimiter(word: &Word) -> Option<(String, bool)> {
+fn delimiter(word: &SourceWord) -> Option<(String, bool)> {
     let mut text = String::new();
     let mut quoted = false;
     for part in &word.parts {

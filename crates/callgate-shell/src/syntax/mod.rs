@@ -1,10 +1,10 @@
-//! Reading bash and POSIX shell source.
+//! A parser for bash and POSIX shell scripts.
 //!
 //! The parser is total: it never panics, its recursion and its work are bounded, and every byte of the
 //! source is part of a token. What it does not understand it says ([`NotUnderstood`]); what was read
 //! before that is kept, because a shell runs the lines before a mistake.
 
-pub mod ast;
+pub(crate) mod ast;
 mod commands;
 mod compound;
 mod conditional;
@@ -58,9 +58,9 @@ impl Default for Limits {
 
 /// A script that was read.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Reading {
+pub struct ParsedScript {
     /// What was understood, up to the first mistake.
-    pub script: Script,
+    pub(crate) script: Script,
     /// The first thing that was not understood.
     pub mistake: Option<NotUnderstood>,
 }
@@ -72,20 +72,20 @@ pub struct Reading {
 /// let reading = parse("cd /tmp && ls; echo 'unfinished", Dialect::Bash, Limits::default());
 /// assert!(reading.mistake.is_some());
 /// ```
-pub fn parse(source: &str, dialect: Dialect, limits: Limits) -> Reading {
+pub fn parse(source: &str, dialect: Dialect, limits: Limits) -> ParsedScript {
     parse_at(source, dialect, limits, None, 0)
 }
 
 /// Reads a script that is itself part of a command: every span is that of the place it comes from.
-pub(crate) fn parse_at(source: &str, dialect: Dialect, limits: Limits, at: Option<Span>, depth: usize) -> Reading {
+pub(crate) fn parse_at(source: &str, dialect: Dialect, limits: Limits, at: Option<Span>, depth: usize) -> ParsedScript {
     if let Some(mistake) = refuse(source, limits) {
-        return Reading { script: Script::default(), mistake: Some(mistake) };
+        return ParsedScript { script: Script::default(), mistake: Some(mistake) };
     }
     let mut parser = Parser::new(source, dialect, limits);
     parser.stands_at = at;
     parser.depth = depth;
     let (script, mistake) = parser.whole_script();
-    Reading { script, mistake }
+    ParsedScript { script, mistake }
 }
 
 /// Counts the nodes that parsing `source` takes: the measure of the parser's work.

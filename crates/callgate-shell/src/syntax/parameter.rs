@@ -1,7 +1,7 @@
 //! `$x` and `${x…}`.
 
 use super::Dialect;
-use super::ast::{Index, Operator, Parameter, Part, TestKind};
+use super::ast::{ArrayIndex, Operator, Parameter, Part, TestKind};
 use super::cursor::{Parsed, Parser, name_length};
 use super::words::{Stop, push_text};
 
@@ -96,8 +96,8 @@ impl Parser<'_> {
         Ok(rest.get(..length).unwrap_or("").to_owned())
     }
 
-    fn index(&mut self) -> Parsed<Index> {
-        for (text, index) in [("[@]", Index::Each), ("[*]", Index::Joined)] {
+    fn index(&mut self) -> Parsed<ArrayIndex> {
+        for (text, index) in [("[@]", ArrayIndex::Each), ("[*]", ArrayIndex::Joined)] {
             if self.starts_with(text) {
                 self.advance(text.len());
                 return Ok(index);
@@ -106,7 +106,7 @@ impl Parser<'_> {
         self.advance(1);
         let parts = self.arithmetic_parts(Stop::Bracket)?;
         self.advance(1);
-        Ok(Index::Expression(parts))
+        Ok(ArrayIndex::Expression(parts))
     }
 
     fn operator(&mut self, quoted: bool) -> Parsed<Operator> {

@@ -2,10 +2,11 @@
 
 use super::Dialect;
 use super::ast::{
-    Argument, AssignedValue, Assignment, Command, CommandKind, Descriptor, Part, Redirection, RedirectionKind, Word,
+    Argument, AssignedValue, Assignment, Command, CommandKind, Descriptor, Part, Redirection, RedirectionKind,
+    SourceWord,
 };
 use super::cursor::{Parsed, Parser, is_metacharacter, name_length};
-use super::words::{Place, Stop};
+use super::words::{Stop, WordPlace};
 
 /// The builtins whose arguments may assign arrays.
 const DECLARATIONS: [&str; 5] = ["declare", "typeset", "local", "export", "readonly"];
@@ -137,8 +138,8 @@ impl Parser<'_> {
             AssignedValue::Array(self.deeper(Self::array)?)
         } else {
             let value_start = self.position;
-            let parts = self.word_parts(Place::Command)?;
-            AssignedValue::Word(Word { parts, span: self.span_from(value_start) })
+            let parts = self.word_parts(WordPlace::Command)?;
+            AssignedValue::Word(SourceWord { parts, span: self.span_from(value_start) })
         };
         Ok(Some(Assignment { name, index, appends, value, span: self.span_from(start) }))
     }
@@ -152,7 +153,7 @@ impl Parser<'_> {
     }
 
     /// `(a b [3]=c)`
-    fn array(&mut self) -> Parsed<Vec<(Option<Vec<Part>>, Word)>> {
+    fn array(&mut self) -> Parsed<Vec<(Option<Vec<Part>>, SourceWord)>> {
         self.take("(");
         let mut elements = Vec::new();
         loop {
@@ -168,8 +169,8 @@ impl Parser<'_> {
                     if !self.take("+=") {
                         self.take("=");
                     }
-                    let parts = self.word_parts(Place::Command)?;
-                    elements.push((index, Word { parts, span: self.span_from(start) }));
+                    let parts = self.word_parts(WordPlace::Command)?;
+                    elements.push((index, SourceWord { parts, span: self.span_from(start) }));
                     continue;
                 }
                 self.position = start;

@@ -1,7 +1,7 @@
 //! Words and the expansions inside them.
 
 use super::Dialect;
-use super::ast::{CommandKind, Part, RedirectionKind, Script, Substitution, Word};
+use super::ast::{CommandKind, Part, RedirectionKind, Script, SourceWord, Substitution};
 use super::cursor::{Parsed, Parser, is_metacharacter};
 
 /// What ends an arithmetic expression.
@@ -19,7 +19,7 @@ pub(super) enum Stop {
 
 /// Where a word stands, as far as that changes how it is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum WordPlace {
     /// Anywhere in a command.
     Command,
     /// A pattern inside `[[ … ]]`: extended globs are always on.
@@ -48,17 +48,17 @@ pub(super) fn push_part(parts: &mut Vec<Part>, part: Part) {
 
 impl Parser<'_> {
     /// Reads a word of a command.
-    pub fn word(&mut self) -> Parsed<Word> {
-        self.word_in(Place::Command)
+    pub fn word(&mut self) -> Parsed<SourceWord> {
+        self.word_in(WordPlace::Command)
     }
 
-    pub fn word_in(&mut self, place: Place) -> Parsed<Word> {
+    pub fn word_in(&mut self, place: WordPlace) -> Parsed<SourceWord> {
         let start = self.position;
         let parts = self.word_parts(place)?;
         if self.position == start {
             return self.fail("a word is missing here");
         }
-        Ok(Word { parts, span: self.span_from(start) })
+        Ok(SourceWord { parts, span: self.span_from(start) })
     }
 
     /// Whether `<(` or `>(` stands here.
@@ -67,14 +67,14 @@ impl Parser<'_> {
     }
 
     /// Reads parts up to the end of the word; none if a metacharacter stands here.
-    pub fn word_parts(&mut self, place: Place) -> Parsed<Vec<Part>> {
+    pub fn word_parts(&mut self, place: WordPlace) -> Parsed<Vec<Part>> {
         self.pay()?;
         let mut parts = Vec::new();
         while let Some(byte) = self.peek() {
             match byte {
                 b'<' | b'>' if self.peek_at(1) == Some(b'(') => parts.push(self.process_substitution()?),
-                b'(' if place == Place::Expression => self.parenthesised(&mut parts)?,
-                b'|' if place == Place::Expression && self.peek_at(1) != Some(b'|') => self.literal(&mut parts, 1),
+                b'(' if place == WordPlace::Expression => self.parenthesised(&mut parts)?,
+                b'|' if place == WordPlace::Expression && self.peek_at(1) != Some(b'|') => self.literal(&mut parts, 1),
                 b'(' if self.extended_glob_before(&parts, place)? => self.parenthesised(&mut parts)?,
                 _ if is_metacharacter(byte) => break,
                 _ => self.word_part(byte, &mut parts)?,
@@ -128,7 +128,7 @@ impl Parser<'_> {
     }
 
     /// Whether the `(` here belongs to an extended glob such as `@(a|b)`.
-    fn extended_glob_before(&self, parts: &[Part], place: Place) -> Parsed<bool> {
+    fn extended_glob_before(&self, parts: &[Part], place: WordPlace) -> Parsed<bool> {
         let operator = match parts.last() {
             Some(Part::Literal(text)) => text.ends_with(['?', '*', '+', '@', '!']),
             _ => false,
@@ -136,7 +136,7 @@ impl Parser<'_> {
         if !operator {
             return Ok(false);
         }
-        let on = place == Place::Pattern
+        let on = place == WordPlace::Pattern
             || self.dialect == Dialect::Bash && self.extended_globs_from().is_some_and(|from| from < self.position);
         if on { Ok(true) } else { self.fail("an extended glob, without `shopt -s extglob` before it") }
     }

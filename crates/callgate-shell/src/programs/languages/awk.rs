@@ -1,10 +1,10 @@
 //! `awk` programs: pipes, `system`, `getline` and redirections.
 
-use super::Found;
+use super::CodeEffects;
 use super::cursor::Cursor;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Token {
+enum AwkToken {
     Name(String),
     Number,
     Text(String),
@@ -14,8 +14,8 @@ enum Token {
     Other(char),
 }
 
-pub(super) fn read(program: &str) -> Found {
-    let mut found = Found::default();
+pub(super) fn read(program: &str) -> CodeEffects {
+    let mut found = CodeEffects::default();
     match tokens(program) {
         Some(tokens) => judge(&tokens, &mut found),
         None => found.doubt("an awk program is not understood"),
@@ -26,9 +26,9 @@ pub(super) fn read(program: &str) -> Found {
 const OPERATORS: [&str; 16] =
     ["|&", "||", "&&", ">>", ">=", "<=", "==", "!=", "++", "--", "+=", "-=", "*=", "/=", "%=", "**"];
 
-fn tokens(program: &str) -> Option<Vec<Token>> {
+fn tokens(program: &str) -> Option<Vec<AwkToken>> {
     let mut cursor = Cursor::new(program);
-    let mut found: Vec<Token> = Vec::new();
+    let mut found: Vec<AwkToken> = Vec::new();
     while let Some(character) = cursor.peek() {
         match character {
             ' ' | '\t' | '\r' => {
@@ -42,9 +42,9 @@ fn tokens(program: &str) -> Option<Vec<Token>> {
             '\n' => {
                 cursor.next();
                 // Behind these, the statement goes on.
-                let goes_on = matches!(found.last(), Some(Token::Other(',') | Token::Operator("&&" | "||")));
+                let goes_on = matches!(found.last(), Some(AwkToken::Other(',') | AwkToken::Operator("&&" | "||")));
                 if !goes_on {
-                    found.push(Token::Newline);
+                    found.push(AwkToken::Newline);
                 }
             }
             '#' => {
@@ -52,36 +52,36 @@ fn tokens(program: &str) -> Option<Vec<Token>> {
             }
             '"' => {
                 cursor.next();
-                found.push(Token::Text(cursor.until('"')?));
+                found.push(AwkToken::Text(cursor.until('"')?));
             }
             // Behind `if (…)` a pattern may start, behind `(…)` elsewhere a slash divides.
-            '/' if found.last() == Some(&Token::Other(')')) && another_slash(&cursor) => {
+            '/' if found.last() == Some(&AwkToken::Other(')')) && another_slash(&cursor) => {
                 return None;
             }
             '/' if pattern_may_start(found.last()) => {
                 cursor.next();
                 pattern(&mut cursor)?;
-                found.push(Token::Pattern);
+                found.push(AwkToken::Pattern);
             }
             _ if character.is_ascii_digit()
                 || (character == '.' && cursor.ahead(1).is_some_and(|next| next.is_ascii_digit())) =>
             {
                 cursor.take_while(|next| next.is_ascii_alphanumeric() || next == '.');
-                found.push(Token::Number);
+                found.push(AwkToken::Number);
             }
             _ if character.is_ascii_alphabetic() || character == '_' => {
                 let name = cursor.take_while(|next| next.is_ascii_alphanumeric() || matches!(next, '_' | ':'));
-                found.push(Token::Name(name));
+                found.push(AwkToken::Name(name));
             }
             _ => match OPERATORS.iter().find(|operator| cursor.starts_with(operator)) {
                 Some(operator) => {
                     cursor.next();
                     cursor.next();
-                    found.push(Token::Operator(operator));
+                    found.push(AwkToken::Operator(operator));
                 }
                 None => {
                     cursor.next();
-                    found.push(Token::Other(character));
+                    found.push(AwkToken::Other(character));
                 }
             },
         }
@@ -90,11 +90,11 @@ fn tokens(program: &str) -> Option<Vec<Token>> {
 }
 
 /// A slash divides behind a value, and starts a pattern elsewhere.
-fn pattern_may_start(before: Option<&Token>) -> bool {
+fn pattern_may_start(before: Option<&AwkToken>) -> bool {
     match before {
-        Some(Token::Number | Token::Text(_) | Token::Pattern | Token::Other(')' | ']' | '$')) => false,
-        Some(Token::Operator("++" | "--")) => false,
-        Some(Token::Name(name)) => {
+        Some(AwkToken::Number | AwkToken::Text(_) | AwkToken::Pattern | AwkToken::Other(')' | ']' | '$')) => false,
+        Some(AwkToken::Operator("++" | "--")) => false,
+        Some(AwkToken::Name(name)) => {
             matches!(name.as_str(), "print" | "printf" | "return" | "in" | "case" | "getline" | "do" | "else")
         }
         _ => true,
@@ -128,21 +128,21 @@ fn pattern(cursor: &mut Cursor) -> Option<()> {
     }
 }
 
-fn judge(tokens: &[Token], found: &mut Found) {
+fn judge(tokens: &[AwkToken], found: &mut CodeEffects) {
     let mut depth: usize = 0;
     // The depth at which a `print` stands whose redirection may follow.
     let mut printing: Option<usize> = None;
     for (at, token) in tokens.iter().enumerate() {
         let after = tokens.get(at + 1..).unwrap_or_default();
         match token {
-            Token::Other('(' | '[') => depth = depth.saturating_add(1),
-            Token::Other(')' | ']') => depth = depth.saturating_sub(1),
-            Token::Other(';' | '{' | '}') | Token::Newline => printing = None,
-            Token::Other('@') => found.doubt("awk loads other code or calls functions by name"),
-            Token::Name(name) => match name.as_str() {
+            AwkToken::Other('(' | '[') => depth = depth.saturating_add(1),
+            AwkToken::Other(')' | ']') => depth = depth.saturating_sub(1),
+            AwkToken::Other(';' | '{' | '}') | AwkToken::Newline => printing = None,
+            AwkToken::Other('@') => found.doubt("awk loads other code or calls functions by name"),
+            AwkToken::Name(name) => match name.as_str() {
                 "print" | "printf" => printing = Some(depth),
                 "system" => match after {
-                    [Token::Other('('), Token::Text(source), Token::Other(')'), ..] => run(source, found),
+                    [AwkToken::Other('('), AwkToken::Text(source), AwkToken::Other(')'), ..] => run(source, found),
                     _ => found.doubt("awk runs a command"),
                 },
                 "getline" => getline(after, found),
@@ -151,12 +151,12 @@ fn judge(tokens: &[Token], found: &mut Found) {
                 "extension" | "SYMTAB" | "FUNCTAB" => found.doubt("awk reaches behind its own language"),
                 _ => {}
             },
-            Token::Operator(">>") => file(after, found, Direction::Write),
-            Token::Other('>') if printing.is_some_and(|base| base == depth) => file(after, found, Direction::Write),
-            Token::Operator("|&") => found.doubt("awk talks to a command or a host"),
-            Token::Other('|') => match (before_two(tokens, at), after) {
-                (_, [Token::Text(source), rest @ ..]) if ends_statement(rest) => run(source, found),
-                ((Some(Token::Text(source)), before), [Token::Name(name), ..])
+            AwkToken::Operator(">>") => file(after, found, Direction::Write),
+            AwkToken::Other('>') if printing.is_some_and(|base| base == depth) => file(after, found, Direction::Write),
+            AwkToken::Operator("|&") => found.doubt("awk talks to a command or a host"),
+            AwkToken::Other('|') => match (before_two(tokens, at), after) {
+                (_, [AwkToken::Text(source), rest @ ..]) if ends_statement(rest) => run(source, found),
+                ((Some(AwkToken::Text(source)), before), [AwkToken::Name(name), ..])
                     if name == "getline" && starts_expression(before) =>
                 {
                     run(source, found);
@@ -168,19 +168,19 @@ fn judge(tokens: &[Token], found: &mut Found) {
     }
 }
 
-fn before_two(tokens: &[Token], at: usize) -> (Option<&Token>, Option<&Token>) {
+fn before_two(tokens: &[AwkToken], at: usize) -> (Option<&AwkToken>, Option<&AwkToken>) {
     (at.checked_sub(1).and_then(|at| tokens.get(at)), at.checked_sub(2).and_then(|at| tokens.get(at)))
 }
 
-fn starts_expression(before: Option<&Token>) -> bool {
-    matches!(before, None | Some(Token::Newline | Token::Other('{' | '}' | ';' | '(')))
+fn starts_expression(before: Option<&AwkToken>) -> bool {
+    matches!(before, None | Some(AwkToken::Newline | AwkToken::Other('{' | '}' | ';' | '(')))
 }
 
-fn ends_statement(after: &[Token]) -> bool {
-    matches!(after.first(), None | Some(Token::Newline | Token::Other(';' | '}' | ')')))
+fn ends_statement(after: &[AwkToken]) -> bool {
+    matches!(after.first(), None | Some(AwkToken::Newline | AwkToken::Other(';' | '}' | ')')))
 }
 
-fn run(source: &str, found: &mut Found) {
+fn run(source: &str, found: &mut CodeEffects) {
     if source.contains('\\') {
         found.doubt("awk runs a command");
     } else {
@@ -194,13 +194,13 @@ enum Direction {
 }
 
 /// A file behind `>` or `<`: known if it is one literal.
-fn file(after: &[Token], found: &mut Found, direction: Direction) {
+fn file(after: &[AwkToken], found: &mut CodeEffects, direction: Direction) {
     match (after, direction) {
-        ([Token::Text(path), rest @ ..], direction) if !path.contains('\\') && !path.starts_with("/inet") => {
+        ([AwkToken::Text(path), rest @ ..], direction) if !path.contains('\\') && !path.starts_with("/inet") => {
             match direction {
                 Direction::Write if ends_statement(rest) => found.writes.push(path.clone()),
                 Direction::Read
-                    if !matches!(rest.first(), Some(Token::Text(_) | Token::Name(_) | Token::Other('$'))) =>
+                    if !matches!(rest.first(), Some(AwkToken::Text(_) | AwkToken::Name(_) | AwkToken::Other('$'))) =>
                 {
                     found.reads.push(path.clone());
                 }
@@ -213,23 +213,23 @@ fn file(after: &[Token], found: &mut Found, direction: Direction) {
 }
 
 /// `getline [variable] < file`
-fn getline(after: &[Token], found: &mut Found) {
+fn getline(after: &[AwkToken], found: &mut CodeEffects) {
     let mut rest = after;
-    if let [Token::Other('$'), tail @ ..] = rest {
+    if let [AwkToken::Other('$'), tail @ ..] = rest {
         rest = tail;
     }
-    if let [Token::Name(_) | Token::Number, tail @ ..] = rest {
+    if let [AwkToken::Name(_) | AwkToken::Number, tail @ ..] = rest {
         rest = tail;
     }
-    if let [Token::Other('['), tail @ ..] = rest {
-        match tail.iter().position(|token| *token == Token::Other(']')) {
+    if let [AwkToken::Other('['), tail @ ..] = rest {
+        match tail.iter().position(|token| *token == AwkToken::Other(']')) {
             Some(end) => rest = tail.get(end + 1..).unwrap_or_default(),
             None => return found.doubt("a getline of awk is not understood"),
         }
     }
     match rest {
-        [Token::Other('<'), tail @ ..] => file(tail, found, Direction::Read),
-        [Token::Other('(' | '$' | '['), ..] => found.doubt("a getline of awk is not understood"),
+        [AwkToken::Other('<'), tail @ ..] => file(tail, found, Direction::Read),
+        [AwkToken::Other('(' | '$' | '['), ..] => found.doubt("a getline of awk is not understood"),
         _ => {}
     }
 }

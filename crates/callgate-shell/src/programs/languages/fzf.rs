@@ -1,6 +1,6 @@
 //! Key bindings of fzf: `key:action+action(argument),…`, of which some actions run commands.
 
-use super::Found;
+use super::CodeEffects;
 use crate::lists::listed;
 
 /// Actions whose argument is a command.
@@ -12,8 +12,8 @@ const TEXTS: &str = "print put pos search rebind unbind toggle-bind trigger show
 /// What stands for something chosen, as one shell word of which nothing is known.
 const CHOSEN: &str = "\"$callgate_chosen_line\"";
 
-pub(super) fn read(text: &str) -> Found {
-    let mut found = Found::default();
+pub(super) fn read(text: &str) -> CodeEffects {
+    let mut found = CodeEffects::default();
     let mut rest = text;
     while !rest.is_empty() {
         match binding(rest, &mut found) {
@@ -28,7 +28,7 @@ pub(super) fn read(text: &str) -> Found {
 }
 
 /// One key with its actions; what is left behind them.
-fn binding<'t>(text: &'t str, found: &mut Found) -> Option<&'t str> {
+fn binding<'t>(text: &'t str, found: &mut CodeEffects) -> Option<&'t str> {
     // A key may be a colon or a comma itself.
     let key_end = text.char_indices().skip(1).find(|(_, character)| *character == ':').map(|(at, _)| at)?;
     let mut rest = text.get(key_end.checked_add(1)?..)?;
@@ -43,7 +43,7 @@ fn binding<'t>(text: &'t str, found: &mut Found) -> Option<&'t str> {
     }
 }
 
-fn action<'t>(text: &'t str, found: &mut Found) -> Option<&'t str> {
+fn action<'t>(text: &'t str, found: &mut CodeEffects) -> Option<&'t str> {
     let is_name = |character: char| character.is_ascii_lowercase() || character.is_ascii_digit() || character == '-';
     let (name, rest) = text.split_at(text.find(|character| !is_name(character)).unwrap_or(text.len()));
     if name.is_empty() {

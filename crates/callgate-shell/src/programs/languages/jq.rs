@@ -1,10 +1,10 @@
 //! `jq` filters: pure, but for the environment and for modules.
 
-use super::Found;
+use super::CodeEffects;
 use super::cursor::Cursor;
 
-pub(super) fn read(filter: &str) -> Found {
-    let mut found = Found::default();
+pub(super) fn read(filter: &str) -> CodeEffects {
+    let mut found = CodeEffects::default();
     let mut cursor = Cursor::new(filter);
     // What is open: parentheses, and strings whose interpolation we are in.
     let mut open: Vec<Open> = Vec::new();
@@ -44,7 +44,7 @@ enum Open {
 }
 
 /// The rest of a string; stops at its end or where an interpolation starts.
-fn string(cursor: &mut Cursor, open: &mut Vec<Open>, found: &mut Found) {
+fn string(cursor: &mut Cursor, open: &mut Vec<Open>, found: &mut CodeEffects) {
     loop {
         match cursor.next() {
             Some('\\') => {

@@ -36,7 +36,7 @@ const SHELL: Role = Role { kind: RoleKind::Shell, tree: false, marks: Vec::new()
 
 /// What code does, as far as its reader could tell.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Found {
+struct CodeEffects {
     reads: Vec<String>,
     writes: Vec<String>,
     /// Shell source that it runs.
@@ -49,7 +49,7 @@ struct Found {
     doubts: Vec<String>,
 }
 
-impl Found {
+impl CodeEffects {
     fn doubt(&mut self, why: impl Into<String>) {
         let why = why.into();
         if !self.doubts.contains(&why) {
@@ -60,7 +60,7 @@ impl Found {
 
 /// Reads code in a language. What is not understood is opaque.
 pub(super) fn read(collector: &mut Collector<'_>, language: &str, code: &Word, because: &str) {
-    let mut found = Found::default();
+    let mut found = CodeEffects::default();
     let text = match code {
         Word::Known(text) => Some(Cow::Borrowed(text.as_str())),
         // Which number stands there makes no difference to what else the code says.
@@ -110,7 +110,7 @@ pub(super) fn read(collector: &mut Collector<'_>, language: &str, code: &Word, b
     }
 }
 
-fn read_text(language: &str, text: &str) -> Found {
+fn read_text(language: &str, text: &str) -> CodeEffects {
     match language {
         "sed" => sed::read(text),
         "awk" => awk::read(text),
@@ -130,7 +130,7 @@ fn read_text(language: &str, text: &str) -> Found {
         "vim" => vim::read(text),
         "fzf" => fzf::read(text),
         _ => {
-            let mut found = Found::default();
+            let mut found = CodeEffects::default();
             found.doubt(format!("{language} code is not read"));
             found
         }

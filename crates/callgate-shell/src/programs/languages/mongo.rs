@@ -1,6 +1,6 @@
 //! What a mongo shell is told: calls of a known set of methods.
 
-use super::Found;
+use super::CodeEffects;
 use super::cursor::Cursor;
 use crate::lists::listed;
 
@@ -22,8 +22,8 @@ const DESTROYS: &str = "drop dropDatabase deleteOne deleteMany remove dropIndex 
 /// Names that stand for objects, and constants.
 const NAMES: &str = "db rs sh JSON true false null undefined new admin local config Infinity NaN";
 
-pub(super) fn read(code: &str) -> Found {
-    let mut found = Found::default();
+pub(super) fn read(code: &str) -> CodeEffects {
+    let mut found = CodeEffects::default();
     let is_shell_command = |line: &&str| {
         let mut words = line.split_whitespace();
         matches!(
@@ -39,7 +39,7 @@ pub(super) fn read(code: &str) -> Found {
     found
 }
 
-fn expression(line: &str, found: &mut Found) -> Option<()> {
+fn expression(line: &str, found: &mut CodeEffects) -> Option<()> {
     let mut cursor = Cursor::new(line);
     let mut before = ' ';
     while let Some(character) = cursor.peek() {
@@ -105,7 +105,7 @@ fn expression(line: &str, found: &mut Found) -> Option<()> {
 }
 
 /// Operators of queries and pipelines that do more than look.
-fn operator(name: &str, found: &mut Found) -> Option<()> {
+fn operator(name: &str, found: &mut CodeEffects) -> Option<()> {
     match name {
         "$out" | "$merge" => found.destroys = true,
         // Hashes of passwords.

@@ -1,6 +1,6 @@
 //! Perl one-liners that only match, replace and print.
 
-use super::Found;
+use super::CodeEffects;
 use super::cursor::Cursor;
 use crate::lists::listed;
 
@@ -9,8 +9,8 @@ const WORDS: &str = "print printf say if unless else elsif and or not next last 
     pop shift scalar my our for foreach while BEGIN END eq ne lt gt le ge cmp eof time localtime gmtime int abs \
     sqrt sprintf hex oct ord chr rand map grep sin cos exp log undef each ref";
 
-pub(super) fn read(code: &str) -> Found {
-    let mut found = Found::default();
+pub(super) fn read(code: &str) -> CodeEffects {
+    let mut found = CodeEffects::default();
     if harmless(code).is_none() {
         found.doubt("perl code is not known to be harmless");
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::Found;
+use super::CodeEffects;
 use super::cursor::Cursor;
 use crate::lists::listed;
 
@@ -84,17 +84,17 @@ const SYSTEM_LOOKS: &str = "exists isfile isdir islink getsize getmtime";
 const PATH_LOOKS: &str = "read_text read_bytes exists is_file is_dir is_symlink stat";
 const SYSTEM_PATHS: &str = "join basename dirname splitext split normpath isabs commonprefix commonpath";
 
-pub(super) fn read(code: &str) -> Found {
-    let mut reader = Reader { found: Found::default(), bound: BTreeSet::new(), packages: BTreeSet::new() };
+pub(super) fn read(code: &str) -> CodeEffects {
+    let mut reader = PythonReader { found: CodeEffects::default(), bound: BTreeSet::new(), packages: BTreeSet::new() };
     if reader.code(code, 0).is_none() {
-        reader.found = Found::default();
+        reader.found = CodeEffects::default();
         reader.found.doubt("python code is not known to be harmless");
     }
     reader.found
 }
 
-struct Reader {
-    found: Found,
+struct PythonReader {
+    found: CodeEffects,
     /// Names that the code itself has bound.
     bound: BTreeSet<String>,
     /// Names of packages of which little may be used.
@@ -102,14 +102,14 @@ struct Reader {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Token {
+enum PythonToken {
     Name(String),
     Text(String),
     Other(char),
     Newline,
 }
 
-impl Reader {
+impl PythonReader {
     /// `None`: not known to be harmless.
     fn code(&mut self, code: &str, depth: usize) -> Option<()> {
         if depth > 3 {
@@ -126,59 +126,60 @@ impl Reader {
             let starts = std::mem::replace(&mut statement_start, false);
             at += 1;
             match token {
-                Token::Newline | Token::Other(';') => statement_start = true,
-                Token::Other('@' | '`') => return None,
-                Token::Name(name) if starts && matches!(name.as_str(), "import" | "from") => {
+                PythonToken::Newline | PythonToken::Other(';') => statement_start = true,
+                PythonToken::Other('@' | '`') => return None,
+                PythonToken::Name(name) if starts && matches!(name.as_str(), "import" | "from") => {
                     at += self.import(name, rest)?;
                 }
-                Token::Name(name)
-                    if name == "import" || name == "from" && before != Some(&Token::Name("yield".into())) =>
+                PythonToken::Name(name)
+                    if name == "import" || name == "from" && before != Some(&PythonToken::Name("yield".into())) =>
                 {
                     return None;
                 }
-                Token::Name(name) if before == Some(&Token::Other('.')) => {
+                PythonToken::Name(name) if before == Some(&PythonToken::Other('.')) => {
                     listed(ATTRIBUTES, name).then_some(())?;
                 }
-                Token::Name(name) if name == "open" => at += self.open(rest)?,
-                Token::Name(name) if name == "os" => at += self.system(rest)?,
-                Token::Name(name) if name == "Path" && self.bound.contains(name) => at += self.path(rest)?,
-                Token::Name(name) if self.packages.contains(name) => at += package(rest)?,
-                Token::Name(name) if name == "sys" && rest.get(1) == Some(&Token::Name("path".into())) => {
+                PythonToken::Name(name) if name == "open" => at += self.open(rest)?,
+                PythonToken::Name(name) if name == "os" => at += self.system(rest)?,
+                PythonToken::Name(name) if name == "Path" && self.bound.contains(name) => at += self.path(rest)?,
+                PythonToken::Name(name) if self.packages.contains(name) => at += package(rest)?,
+                PythonToken::Name(name) if name == "sys" && rest.get(1) == Some(&PythonToken::Name("path".into())) => {
                     at += search_path(tokens.get(..at.saturating_sub(1)).unwrap_or_default(), rest)?;
                 }
-                Token::Name(name) => {
+                PythonToken::Name(name) => {
                     let keyword_argument =
-                        rest.first() == Some(&Token::Other('=')) && rest.get(1) != Some(&Token::Other('='));
+                        rest.first() == Some(&PythonToken::Other('=')) && rest.get(1) != Some(&PythonToken::Other('='));
                     let known = listed(KEYWORDS, name)
                         || listed(BUILTINS, name)
                         || (self.bound.contains(name) && !name.starts_with("__"))
                         || (keyword_argument && !name.starts_with('_'));
                     known.then_some(())?;
                 }
-                Token::Text(_) | Token::Other(_) => {}
+                PythonToken::Text(_) | PythonToken::Other(_) => {}
             }
         }
         Some(())
     }
 
     /// Names bound by `x = …`, `for x in`, `as x`, `lambda x:`.
-    fn bind(&mut self, tokens: &[Token]) {
+    fn bind(&mut self, tokens: &[PythonToken]) {
         let mut binding = false;
         for (at, token) in tokens.iter().enumerate() {
             match token {
-                Token::Name(name) if matches!(name.as_str(), "for" | "as" | "lambda") => binding = true,
-                Token::Name(name) if name == "in" => binding = false,
-                Token::Other(':') | Token::Newline | Token::Other(';') => binding = false,
-                Token::Name(name) => {
+                PythonToken::Name(name) if matches!(name.as_str(), "for" | "as" | "lambda") => binding = true,
+                PythonToken::Name(name) if name == "in" => binding = false,
+                PythonToken::Other(':') | PythonToken::Newline | PythonToken::Other(';') => binding = false,
+                PythonToken::Name(name) => {
                     let before = at.checked_sub(1).and_then(|at| tokens.get(at));
-                    let assigned = tokens.get(at + 1) == Some(&Token::Other('='))
-                        && tokens.get(at + 2) != Some(&Token::Other('='))
-                        && matches!(before, None | Some(Token::Newline | Token::Other(';' | ':' | ',')));
-                    let several = matches!(before, None | Some(Token::Newline | Token::Other(';' | ',')))
-                        && tokens.get(at + 1) == Some(&Token::Other(','));
+                    let assigned = tokens.get(at + 1) == Some(&PythonToken::Other('='))
+                        && tokens.get(at + 2) != Some(&PythonToken::Other('='))
+                        && matches!(before, None | Some(PythonToken::Newline | PythonToken::Other(';' | ':' | ',')));
+                    let several = matches!(before, None | Some(PythonToken::Newline | PythonToken::Other(';' | ',')))
+                        && tokens.get(at + 1) == Some(&PythonToken::Other(','));
                     let free = !name.starts_with('_') || name == "_";
                     let shadows = listed(BUILTINS, name) || listed(MODULES, name) || is_dangerous(name);
-                    if (binding || assigned || several) && free && !shadows && before != Some(&Token::Other('.')) {
+                    if (binding || assigned || several) && free && !shadows && before != Some(&PythonToken::Other('.'))
+                    {
                         self.bound.insert(name.clone());
                     }
                 }
@@ -188,9 +189,9 @@ impl Reader {
     }
 
     /// Names under which packages are imported anywhere: a loop may come to one of them again.
-    fn note_packages(&mut self, tokens: &[Token]) {
+    fn note_packages(&mut self, tokens: &[PythonToken]) {
         for window in tokens.windows(3) {
-            if let [Token::Name(package), Token::Name(keyword), Token::Name(name)] = window
+            if let [PythonToken::Name(package), PythonToken::Name(keyword), PythonToken::Name(name)] = window
                 && keyword == "as"
                 && (listed(PACKAGES, package) || package == "metadata")
             {
@@ -200,26 +201,33 @@ impl Reader {
     }
 
     /// `import a, b`, `from a import b`; leaves how many tokens that takes.
-    fn import(&mut self, keyword: &str, rest: &[Token]) -> Option<usize> {
-        let end =
-            rest.iter().position(|token| matches!(token, Token::Newline | Token::Other(';'))).unwrap_or(rest.len());
+    fn import(&mut self, keyword: &str, rest: &[PythonToken]) -> Option<usize> {
+        let end = rest
+            .iter()
+            .position(|token| matches!(token, PythonToken::Newline | PythonToken::Other(';')))
+            .unwrap_or(rest.len());
         let words = rest.get(..end)?;
         if keyword == "from" {
-            if let [Token::Name(module), Token::Name(import), Token::Name(name)] = words
+            if let [PythonToken::Name(module), PythonToken::Name(import), PythonToken::Name(name)] = words
                 && (module.as_str(), import.as_str(), name.as_str()) == ("pathlib", "import", "Path")
             {
                 self.bound.insert(name.clone());
                 return Some(end);
             }
-            if let [Token::Name(outer), Token::Other('.'), Token::Name(inner), Token::Name(import), Token::Name(name)] =
-                words
+            if let [
+                PythonToken::Name(outer),
+                PythonToken::Other('.'),
+                PythonToken::Name(inner),
+                PythonToken::Name(import),
+                PythonToken::Name(name),
+            ] = words
                 && (outer.as_str(), inner.as_str(), import.as_str()) == ("importlib", "metadata", "import")
                 && name == "version"
             {
                 self.bound.insert(name.clone());
                 return Some(end);
             }
-            let [Token::Name(module), Token::Name(import), names @ ..] = words else {
+            let [PythonToken::Name(module), PythonToken::Name(import), names @ ..] = words else {
                 return None;
             };
             if import != "import" || !listed(MODULES, module) {
@@ -227,10 +235,10 @@ impl Reader {
             }
             for name in names {
                 match name {
-                    Token::Name(name) if listed(ATTRIBUTES, name) => {
+                    PythonToken::Name(name) if listed(ATTRIBUTES, name) => {
                         self.bound.insert(name.clone());
                     }
-                    Token::Other(',') => {}
+                    PythonToken::Other(',') => {}
                     _ => return None,
                 }
             }
@@ -238,18 +246,20 @@ impl Reader {
         }
         match words {
             // The names behind it are on the list of attributes, or not known.
-            [Token::Name(outer), Token::Other('.'), Token::Name(inner), alias @ ..]
+            [PythonToken::Name(outer), PythonToken::Other('.'), PythonToken::Name(inner), alias @ ..]
                 if outer == "importlib" && inner == "metadata" =>
             {
                 let name = match alias {
                     [] => outer,
-                    [Token::Name(keyword), Token::Name(name)] if keyword == "as" && !is_dangerous(name) => name,
+                    [PythonToken::Name(keyword), PythonToken::Name(name)] if keyword == "as" && !is_dangerous(name) => {
+                        name
+                    }
                     _ => return None,
                 };
                 self.packages.insert(name.clone());
                 return Some(end);
             }
-            [Token::Name(package), Token::Name(keyword), Token::Name(name)]
+            [PythonToken::Name(package), PythonToken::Name(keyword), PythonToken::Name(name)]
                 if keyword == "as" && listed(PACKAGES, package) && !is_dangerous(name) =>
             {
                 self.packages.insert(name.clone());
@@ -259,15 +269,15 @@ impl Reader {
         }
         for word in words {
             match word {
-                Token::Name(module) if listed(MODULES, module) => {
+                PythonToken::Name(module) if listed(MODULES, module) => {
                     self.bound.insert(module.clone());
                 }
-                Token::Name(package) if listed(PACKAGES, package) => {
+                PythonToken::Name(package) if listed(PACKAGES, package) => {
                     self.packages.insert(package.clone());
                 }
                 // Its names are looked at where they stand.
-                Token::Name(module) if module == "os" => {}
-                Token::Other(',') => {}
+                PythonToken::Name(module) if module == "os" => {}
+                PythonToken::Other(',') => {}
                 _ => return None,
             }
         }
@@ -275,26 +285,29 @@ impl Reader {
     }
 
     /// `open('file')`, `open('file', 'w')`; leaves how many tokens that takes.
-    fn open(&mut self, rest: &[Token]) -> Option<usize> {
-        let end = rest.iter().position(|token| *token == Token::Other(')'))?;
-        let [Token::Other('('), Token::Text(path), options @ ..] = rest.get(..end)? else {
+    fn open(&mut self, rest: &[PythonToken]) -> Option<usize> {
+        let end = rest.iter().position(|token| *token == PythonToken::Other(')'))?;
+        let [PythonToken::Other('('), PythonToken::Text(path), options @ ..] = rest.get(..end)? else {
             return None;
         };
         let mut mode = "r";
         match options {
             [] => {}
-            [Token::Other(','), Token::Text(given)] => mode = given,
-            [Token::Other(','), Token::Name(name), Token::Other('='), Token::Text(given)] if name == "mode" => {
+            [PythonToken::Other(','), PythonToken::Text(given)] => mode = given,
+            [PythonToken::Other(','), PythonToken::Name(name), PythonToken::Other('='), PythonToken::Text(given)]
+                if name == "mode" =>
+            {
                 mode = given
             }
-            [Token::Other(','), Token::Name(name), Token::Other('='), Token::Text(_)] if name == "encoding" => {}
+            [PythonToken::Other(','), PythonToken::Name(name), PythonToken::Other('='), PythonToken::Text(_)]
+                if name == "encoding" => {}
             [
-                Token::Other(','),
-                Token::Text(given),
-                Token::Other(','),
-                Token::Name(name),
-                Token::Other('='),
-                Token::Text(_),
+                PythonToken::Other(','),
+                PythonToken::Text(given),
+                PythonToken::Other(','),
+                PythonToken::Name(name),
+                PythonToken::Other('='),
+                PythonToken::Text(_),
             ] if name == "encoding" => {
                 mode = given;
             }
@@ -310,55 +323,65 @@ impl Reader {
     }
 
     /// `.getcwd`, `.path.join`, `.path.exists('file')` behind `os`; leaves how many tokens that takes.
-    fn system(&mut self, rest: &[Token]) -> Option<usize> {
+    fn system(&mut self, rest: &[PythonToken]) -> Option<usize> {
         match rest {
             [
-                Token::Other('.'),
-                Token::Name(path),
-                Token::Other('.'),
-                Token::Name(function),
-                Token::Other('('),
-                Token::Text(name),
-                Token::Other(')'),
+                PythonToken::Other('.'),
+                PythonToken::Name(path),
+                PythonToken::Other('.'),
+                PythonToken::Name(function),
+                PythonToken::Other('('),
+                PythonToken::Text(name),
+                PythonToken::Other(')'),
                 ..,
             ] if path == "path" && listed(SYSTEM_LOOKS, function) => {
                 self.found.reads.push(name.clone());
                 Some(7)
             }
-            [Token::Other('.'), Token::Name(path), Token::Other('.'), Token::Name(function), ..] if path == "path" => {
-                listed(SYSTEM_PATHS, function).then_some(4)
-            }
             [
-                Token::Other('.'),
-                Token::Name(name),
-                Token::Other('('),
-                Token::Text(directory),
-                Token::Other(')'),
+                PythonToken::Other('.'),
+                PythonToken::Name(path),
+                PythonToken::Other('.'),
+                PythonToken::Name(function),
+                ..,
+            ] if path == "path" => listed(SYSTEM_PATHS, function).then_some(4),
+            [
+                PythonToken::Other('.'),
+                PythonToken::Name(name),
+                PythonToken::Other('('),
+                PythonToken::Text(directory),
+                PythonToken::Other(')'),
                 ..,
             ] if name == "listdir" => {
                 self.found.reads.push(directory.clone());
                 Some(5)
             }
-            [Token::Other('.'), Token::Name(name), Token::Other('('), Token::Other(')'), ..] if name == "listdir" => {
+            [
+                PythonToken::Other('.'),
+                PythonToken::Name(name),
+                PythonToken::Other('('),
+                PythonToken::Other(')'),
+                ..,
+            ] if name == "listdir" => {
                 self.found.reads.push(".".to_owned());
                 Some(4)
             }
-            [Token::Other('.'), Token::Name(name), ..] => listed(SYSTEM, name).then_some(2),
+            [PythonToken::Other('.'), PythonToken::Name(name), ..] => listed(SYSTEM, name).then_some(2),
             _ => None,
         }
     }
 
     /// `('file').read_text()` behind `Path`; leaves how many tokens that takes.
-    fn path(&mut self, rest: &[Token]) -> Option<usize> {
+    fn path(&mut self, rest: &[PythonToken]) -> Option<usize> {
         match rest {
             [
-                Token::Other('('),
-                Token::Text(name),
-                Token::Other(')'),
-                Token::Other('.'),
-                Token::Name(function),
-                Token::Other('('),
-                Token::Other(')'),
+                PythonToken::Other('('),
+                PythonToken::Text(name),
+                PythonToken::Other(')'),
+                PythonToken::Other('.'),
+                PythonToken::Name(function),
+                PythonToken::Other('('),
+                PythonToken::Other(')'),
                 ..,
             ] if listed(PATH_LOOKS, function) => {
                 self.found.reads.push(name.clone());
@@ -368,14 +391,14 @@ impl Reader {
         }
     }
 
-    fn tokens(&mut self, code: &str, depth: usize) -> Option<Vec<Token>> {
+    fn tokens(&mut self, code: &str, depth: usize) -> Option<Vec<PythonToken>> {
         let mut cursor = Cursor::new(code);
         let mut found = Vec::new();
         while let Some(character) = cursor.peek() {
             match character {
                 '\n' => {
                     cursor.next();
-                    found.push(Token::Newline);
+                    found.push(PythonToken::Newline);
                 }
                 _ if character.is_whitespace() => {
                     cursor.next();
@@ -389,7 +412,7 @@ impl Reader {
                 }
                 '"' | '\'' => {
                     let text = string(&mut cursor)?;
-                    found.push(Token::Text(if text.contains('\\') { return_if_plain(&text)? } else { text }));
+                    found.push(PythonToken::Text(if text.contains('\\') { return_if_plain(&text)? } else { text }));
                 }
                 _ if character.is_ascii_alphabetic() || character == '_' => {
                     let name = cursor.take_while(|next| next.is_ascii_alphanumeric() || next == '_');
@@ -402,21 +425,21 @@ impl Reader {
                                 self.interpolations(&text, depth)?;
                             }
                             // A prefix changes what the text is: it may not name a file.
-                            found.push(Token::Text(text));
+                            found.push(PythonToken::Text(text));
                             if name.contains(['f', 'F', 'b', 'B']) {
-                                found.push(Token::Other('~'));
+                                found.push(PythonToken::Other('~'));
                             }
                         }
-                        _ => found.push(Token::Name(name)),
+                        _ => found.push(PythonToken::Name(name)),
                     }
                 }
                 _ if character.is_ascii_digit() => {
                     cursor.take_while(|next| next.is_ascii_alphanumeric() || matches!(next, '_' | '.'));
-                    found.push(Token::Other('0'));
+                    found.push(PythonToken::Other('0'));
                 }
                 _ if character.is_ascii() => {
                     cursor.next();
-                    found.push(Token::Other(character));
+                    found.push(PythonToken::Other(character));
                 }
                 _ => return None,
             }
@@ -472,22 +495,22 @@ impl Reader {
 }
 
 /// `.__version__`, `.cuda.is_available` behind a package; leaves how many tokens that takes.
-fn package(rest: &[Token]) -> Option<usize> {
+fn package(rest: &[PythonToken]) -> Option<usize> {
     match rest {
-        [Token::Other('.'), Token::Name(part), Token::Other('.'), Token::Name(name), ..]
+        [PythonToken::Other('.'), PythonToken::Name(part), PythonToken::Other('.'), PythonToken::Name(name), ..]
             if matches!(part.as_str(), "cuda" | "version" | "metadata") =>
         {
             listed(PACKAGE_PARTS, name).then_some(4)
         }
-        [Token::Other('.'), Token::Name(name), ..] => listed(PACKAGE_PARTS, name).then_some(2),
+        [PythonToken::Other('.'), PythonToken::Name(name), ..] => listed(PACKAGE_PARTS, name).then_some(2),
         _ => None,
     }
 }
 
 /// `.path` behind `sys`, where it is only printed: whoever changes the list says where modules come from.
-fn search_path(before: &[Token], rest: &[Token]) -> Option<usize> {
-    let called = matches!(before, [.., Token::Name(name), Token::Other('(')] if matches!(name.as_str(), "print" | "join" | "len"));
-    let ends = matches!(rest, [Token::Other('.'), Token::Name(_), Token::Other(')'), ..]);
+fn search_path(before: &[PythonToken], rest: &[PythonToken]) -> Option<usize> {
+    let called = matches!(before, [.., PythonToken::Name(name), PythonToken::Other('(')] if matches!(name.as_str(), "print" | "join" | "len"));
+    let ends = matches!(rest, [PythonToken::Other('.'), PythonToken::Name(_), PythonToken::Other(')'), ..]);
     (called && ends).then_some(2)
 }
 

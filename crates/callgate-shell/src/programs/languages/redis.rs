@@ -1,6 +1,6 @@
 //! Redis commands, one on a line.
 
-use super::Found;
+use super::CodeEffects;
 use crate::lists::listed;
 
 const READS: &str = "GET MGET EXISTS TTL PTTL TYPE KEYS SCAN HGET HGETALL HMGET HKEYS HVALS HLEN HEXISTS HSCAN \
@@ -36,8 +36,8 @@ fn holds_password(setting: &str) -> bool {
         || setting.contains("PASS")
 }
 
-pub(super) fn read(code: &str) -> Found {
-    let mut found = Found::default();
+pub(super) fn read(code: &str) -> CodeEffects {
+    let mut found = CodeEffects::default();
     for line in code.lines() {
         let mut words = line.split_whitespace().map(str::to_ascii_uppercase);
         let Some(first) = words.next() else { continue };

@@ -3,7 +3,7 @@
 //! One reader for the three: every name must be on a list, nothing that was computed is called, and
 //! text in which code is replaced is not understood.
 
-use super::Found;
+use super::CodeEffects;
 use super::cursor::Cursor;
 use crate::lists::listed;
 
@@ -77,28 +77,28 @@ const PHP: Language = Language {
     variables: Variables::Dollar,
 };
 
-pub(super) fn node(code: &str) -> Found {
+pub(super) fn node(code: &str) -> CodeEffects {
     read(code, &NODE)
 }
 
-pub(super) fn ruby(code: &str) -> Found {
+pub(super) fn ruby(code: &str) -> CodeEffects {
     read(code, &RUBY)
 }
 
-pub(super) fn php(code: &str) -> Found {
+pub(super) fn php(code: &str) -> CodeEffects {
     read(code, &PHP)
 }
 
-fn read(code: &str, language: &Language) -> Found {
-    let mut found = Found::default();
+fn read(code: &str, language: &Language) -> CodeEffects {
+    let mut found = CodeEffects::default();
     if harmless(code, language, &mut found).is_none() {
-        found = Found::default();
+        found = CodeEffects::default();
         found.doubt(format!("{} code is not known to be harmless", language.name));
     }
     found
 }
 
-fn harmless(code: &str, language: &Language, found: &mut Found) -> Option<()> {
+fn harmless(code: &str, language: &Language, found: &mut CodeEffects) -> Option<()> {
     let mut cursor = Cursor::new(code);
     let mut declared: Vec<String> = Vec::new();
     let mut before = ' ';
@@ -208,7 +208,7 @@ fn follows(cursor: &Cursor, text: &str) -> bool {
 }
 
 /// `require('./package.json')`, and `require('fs').readFileSync('file')`.
-fn required(cursor: &mut Cursor, found: &mut Found) -> Option<()> {
+fn required(cursor: &mut Cursor, found: &mut CodeEffects) -> Option<()> {
     let module = argument(cursor)?;
     if module.starts_with(['.', '/']) && module.ends_with(".json") {
         found.reads.push(module);

@@ -1,22 +1,22 @@
 //! `sed` scripts: `w` and `r` name files, `e` runs commands.
 
-use super::Found;
+use super::CodeEffects;
 use super::cursor::Cursor;
 
-pub(super) fn read(script: &str) -> Found {
-    let mut reader = Reader { cursor: Cursor::new(script), found: Found::default() };
+pub(super) fn read(script: &str) -> CodeEffects {
+    let mut reader = SedReader { cursor: Cursor::new(script), found: CodeEffects::default() };
     if reader.script().is_none() {
         reader.found.doubt("a sed script is not understood");
     }
     reader.found
 }
 
-struct Reader {
+struct SedReader {
     cursor: Cursor,
-    found: Found,
+    found: CodeEffects,
 }
 
-impl Reader {
+impl SedReader {
     /// `None`: something that no sed would take, or that different ones take differently.
     fn script(&mut self) -> Option<()> {
         loop {

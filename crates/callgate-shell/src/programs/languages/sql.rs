@@ -1,13 +1,13 @@
 //! SQL statements: what they look at, change and destroy.
 
-use super::Found;
+use super::CodeEffects;
 use super::cursor::Cursor;
 use super::sql_functions::{Calling, calling};
 use crate::lists::listed;
 
 /// What differs between shells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Dialect {
+pub(super) enum SqlDialect {
     Generic,
     Psql,
     Mysql,
@@ -16,7 +16,7 @@ pub(super) enum Dialect {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Token {
+pub(super) enum SqlToken {
     /// A word, in upper case.
     Word(String),
     /// A quoted name.
@@ -29,9 +29,9 @@ pub(super) enum Token {
 }
 
 /// Cuts SQL into statements; `None` where dialects would disagree.
-pub(super) fn statements(text: &str, dialect: Dialect) -> Option<Vec<Vec<Token>>> {
+pub(super) fn statements(text: &str, dialect: SqlDialect) -> Option<Vec<Vec<SqlToken>>> {
     let mut cursor = Cursor::new(text);
-    let mut statements: Vec<Vec<Token>> = vec![Vec::new()];
+    let mut statements: Vec<Vec<SqlToken>> = vec![Vec::new()];
     let mut line_start = true;
     while let Some(character) = cursor.peek() {
         let starts_line = std::mem::replace(&mut line_start, false);
@@ -45,15 +45,15 @@ pub(super) fn statements(text: &str, dialect: Dialect) -> Option<Vec<Vec<Token>>
                 cursor.next();
                 line_start = starts_line;
             }
-            '.' if starts_line && current.is_empty() && matches!(dialect, Dialect::Sqlite | Dialect::Duckdb) => {
-                current.push(Token::Meta(cursor.line()));
+            '.' if starts_line && current.is_empty() && matches!(dialect, SqlDialect::Sqlite | SqlDialect::Duckdb) => {
+                current.push(SqlToken::Meta(cursor.line()));
                 statements.push(Vec::new());
                 line_start = true;
             }
             // Commands of a shell that is not known.
-            '\\' if !matches!(dialect, Dialect::Psql | Dialect::Mysql) => return None,
+            '\\' if !matches!(dialect, SqlDialect::Psql | SqlDialect::Mysql) => return None,
             '\\' => {
-                current.push(Token::Meta(cursor.line()));
+                current.push(SqlToken::Meta(cursor.line()));
                 statements.push(Vec::new());
                 line_start = true;
             }
@@ -63,32 +63,32 @@ pub(super) fn statements(text: &str, dialect: Dialect) -> Option<Vec<Vec<Token>>
             }
             '-' if cursor.ahead(1) == Some('-') => {
                 let spaced = cursor.ahead(2).is_none_or(char::is_whitespace);
-                if dialect == Dialect::Mysql && !spaced {
+                if dialect == SqlDialect::Mysql && !spaced {
                     return None;
                 }
                 cursor.take_while(|next| next != '\n');
             }
-            '#' if dialect == Dialect::Mysql => {
+            '#' if dialect == SqlDialect::Mysql => {
                 cursor.take_while(|next| next != '\n');
             }
             '/' if cursor.ahead(1) == Some('*') => comment(&mut cursor)?,
-            '\'' => current.push(Token::Text(quoted(&mut cursor, '\'')?)),
-            '"' if dialect == Dialect::Mysql => current.push(Token::Text(quoted(&mut cursor, '"')?)),
-            '"' | '`' => current.push(Token::Name(quoted(&mut cursor, character)?)),
+            '\'' => current.push(SqlToken::Text(quoted(&mut cursor, '\'')?)),
+            '"' if dialect == SqlDialect::Mysql => current.push(SqlToken::Text(quoted(&mut cursor, '"')?)),
+            '"' | '`' => current.push(SqlToken::Name(quoted(&mut cursor, character)?)),
             '$' if cursor.ahead(1).is_some_and(|next| next == '$' || next.is_alphabetic() || next == '_') => {
-                current.push(Token::Text(dollar_quoted(&mut cursor)?));
+                current.push(SqlToken::Text(dollar_quoted(&mut cursor)?));
             }
             _ if character.is_ascii_digit() => {
                 cursor.take_while(|next| next.is_ascii_alphanumeric() || next == '.');
-                current.push(Token::Number);
+                current.push(SqlToken::Number);
             }
             _ if character.is_alphabetic() || character == '_' || character == '@' => {
                 let word = cursor.take_while(|next| next.is_alphanumeric() || matches!(next, '_' | '@' | '$' | '#'));
-                current.push(Token::Word(word.to_uppercase()));
+                current.push(SqlToken::Word(word.to_uppercase()));
             }
             _ => {
                 cursor.next();
-                current.push(Token::Other(character));
+                current.push(SqlToken::Other(character));
             }
         }
     }
@@ -158,44 +158,45 @@ fn dollar_quoted(cursor: &mut Cursor) -> Option<String> {
 }
 
 /// Whether a statement names a table or a column in which databases keep the passwords of their users.
-fn shows_passwords(statement: &[Token]) -> bool {
+fn shows_passwords(statement: &[SqlToken]) -> bool {
     const NAMES: &str = "PG_SHADOW PG_AUTHID PG_USER_MAPPING ROLPASSWORD AUTHENTICATION_STRING";
-    let name = |token: &Token| match token {
-        Token::Word(word) | Token::Name(word) => Some(word.to_uppercase()),
+    let name = |token: &SqlToken| match token {
+        SqlToken::Word(word) | SqlToken::Name(word) => Some(word.to_uppercase()),
         _ => None,
     };
-    let shows = |token: &Token| name(token).is_some_and(|name| listed(NAMES, &name));
-    let mysql_users = |three: &[Token]| {
-        let [schema, Token::Other('.'), table] = three else { return false };
+    let shows = |token: &SqlToken| name(token).is_some_and(|name| listed(NAMES, &name));
+    let mysql_users = |three: &[SqlToken]| {
+        let [schema, SqlToken::Other('.'), table] = three else { return false };
         name(schema).as_deref() == Some("MYSQL")
             && matches!(name(table).as_deref(), Some("USER" | "GLOBAL_PRIV" | "PASSWORD_HISTORY"))
     };
-    let everything = statement.contains(&Token::Other('*'))
+    let everything = statement.contains(&SqlToken::Other('*'))
         || statement.iter().any(|token| name(token).is_some_and(|name| name.contains("PASSWORD")));
     statement.iter().any(shows) || everything && statement.windows(3).any(mysql_users)
 }
 
 /// Adds what one statement does.
-pub(super) fn judge(statement: &[Token], dialect: Dialect, found: &mut Found) {
-    let local = matches!(dialect, Dialect::Sqlite | Dialect::Duckdb);
-    let has = |wanted: &str| statement.iter().any(|token| matches!(token, Token::Word(word) if word == wanted));
-    let has_any = |list: &str| statement.iter().any(|token| matches!(token, Token::Word(word) if listed(list, word)));
+pub(super) fn judge(statement: &[SqlToken], dialect: SqlDialect, found: &mut CodeEffects) {
+    let local = matches!(dialect, SqlDialect::Sqlite | SqlDialect::Duckdb);
+    let has = |wanted: &str| statement.iter().any(|token| matches!(token, SqlToken::Word(word) if word == wanted));
+    let has_any =
+        |list: &str| statement.iter().any(|token| matches!(token, SqlToken::Word(word) if listed(list, word)));
     let texts: Vec<&String> = statement
         .iter()
         .filter_map(|token| match token {
-            Token::Text(text) => Some(text),
+            SqlToken::Text(text) => Some(text),
             _ => None,
         })
         .collect();
-    let Some(Token::Word(first)) = statement.iter().find(|token| **token != Token::Other('(')) else {
+    let Some(SqlToken::Word(first)) = statement.iter().find(|token| **token != SqlToken::Other('(')) else {
         return found.doubt("an SQL statement is not understood");
     };
     functions(statement, found);
     if shows_passwords(statement) {
         found.doubt("hashes of passwords are looked at");
     }
-    if dialect == Dialect::Duckdb
-        && after_word(statement, &["FROM", "JOIN"]).any(|token| matches!(token, Token::Text(_) | Token::Name(_)))
+    if dialect == SqlDialect::Duckdb
+        && after_word(statement, &["FROM", "JOIN"]).any(|token| matches!(token, SqlToken::Text(_) | SqlToken::Name(_)))
     {
         duckdb_files(statement, found);
     }
@@ -215,15 +216,15 @@ pub(super) fn judge(statement: &[Token], dialect: Dialect, found: &mut Found) {
         | "DETACH" | "HELP" | "STATUS" | "SUMMARIZE" | "GO" => {
             // Some databases need no semicolon, and have blocks of code between these words.
             // `SHOW CREATE TABLE t` shows how it was made.
-            let shows = matches!(statement, [Token::Word(show), Token::Word(create), ..] if show == "SHOW" && create == "CREATE");
+            let shows = matches!(statement, [SqlToken::Word(show), SqlToken::Word(create), ..] if show == "SHOW" && create == "CREATE");
             changes_inside(if shows { statement.get(2..).unwrap_or_default() } else { statement }, found);
             if statement.len() > 6 {
                 found.doubt("an SQL statement is not understood");
             }
         }
         "PRAGMA" => {
-            let sets = statement.contains(&Token::Other('='));
-            let calls = statement.contains(&Token::Other('('));
+            let sets = statement.contains(&SqlToken::Other('='));
+            let calls = statement.contains(&SqlToken::Other('('));
             const LOOKS: &str =
                 "TABLE_INFO TABLE_XINFO INDEX_LIST INDEX_INFO FOREIGN_KEY_LIST INTEGRITY_CHECK QUICK_CHECK";
             if sets || (calls && !has_any(LOOKS)) {
@@ -299,17 +300,17 @@ pub(super) fn judge(statement: &[Token], dialect: Dialect, found: &mut Found) {
 }
 
 /// The tokens right behind these words.
-fn after_word<'s>(statement: &'s [Token], words: &'s [&str]) -> impl Iterator<Item = &'s Token> {
+fn after_word<'s>(statement: &'s [SqlToken], words: &'s [&str]) -> impl Iterator<Item = &'s SqlToken> {
     statement.windows(2).filter_map(move |pair| match pair {
-        [Token::Word(word), next] if words.contains(&word.as_str()) => Some(next),
+        [SqlToken::Word(word), next] if words.contains(&word.as_str()) => Some(next),
         _ => None,
     })
 }
 
 /// DuckDB reads files that stand where a table should.
-fn duckdb_files(statement: &[Token], found: &mut Found) {
+fn duckdb_files(statement: &[SqlToken], found: &mut CodeEffects) {
     for token in after_word(statement, &["FROM", "JOIN"]) {
-        if let Token::Text(path) | Token::Name(path) = token
+        if let SqlToken::Text(path) | SqlToken::Name(path) = token
             && path.contains(['.', '/', '*'])
         {
             if path.contains("://") || path.contains('*') {
@@ -322,14 +323,14 @@ fn duckdb_files(statement: &[Token], found: &mut Found) {
 }
 
 /// `WITH x AS (DELETE …)`, `SELECT … FOR UPDATE`.
-fn changes_inside(statement: &[Token], found: &mut Found) {
+fn changes_inside(statement: &[SqlToken], found: &mut CodeEffects) {
     let mut before = "";
     for (at, token) in statement.iter().enumerate() {
-        let Token::Word(word) = token else {
+        let SqlToken::Word(word) = token else {
             before = "";
             continue;
         };
-        let called = statement.get(at + 1) == Some(&Token::Other('('));
+        let called = statement.get(at + 1) == Some(&SqlToken::Other('('));
         match word.as_str() {
             "INSERT" | "MERGE" if !called => found.sends = true,
             "UPDATE" if !matches!(before, "FOR" | "KEY" | "DO" | "ON" | "NO") => found.sends = true,
@@ -345,21 +346,21 @@ fn changes_inside(statement: &[Token], found: &mut Found) {
     }
 }
 
-fn functions(statement: &[Token], found: &mut Found) {
+fn functions(statement: &[SqlToken], found: &mut CodeEffects) {
     let first = statement.first();
     for (at, pair) in statement.windows(2).enumerate() {
-        let [token, Token::Other('(')] = pair else {
+        let [token, SqlToken::Other('(')] = pair else {
             continue;
         };
         let name = match token {
-            Token::Word(word) => word.clone(),
-            Token::Name(name) => name.to_uppercase(),
+            SqlToken::Word(word) => word.clone(),
+            SqlToken::Name(name) => name.to_uppercase(),
             _ => continue,
         };
         // `INSERT INTO t (a)`, `CREATE TABLE t (a INT)`, `WITH t (a) AS`
         let before = at.checked_sub(1).and_then(|before| statement.get(before));
-        let behind_table = matches!(before, Some(Token::Word(word)) if matches!(word.as_str(), "INTO" | "TABLE" | "EXISTS" | "WITH" | "REFERENCES" | "ON" | "INDEX"));
-        let defines = matches!(first, Some(Token::Word(word)) if matches!(word.as_str(), "CREATE" | "ALTER" | "PRAGMA" | "GRANT" | "COPY"));
+        let behind_table = matches!(before, Some(SqlToken::Word(word)) if matches!(word.as_str(), "INTO" | "TABLE" | "EXISTS" | "WITH" | "REFERENCES" | "ON" | "INDEX"));
+        let defines = matches!(first, Some(SqlToken::Word(word)) if matches!(word.as_str(), "CREATE" | "ALTER" | "PRAGMA" | "GRANT" | "COPY"));
         match calling(&name) {
             Some(Calling::Reaches) => found.doubt(format!("the SQL function {name} reaches outside the database")),
             Some(Calling::Unknown) if !behind_table && !defines => found.sends = true,
@@ -368,25 +369,25 @@ fn functions(statement: &[Token], found: &mut Found) {
     }
 }
 
-fn copy(statement: &[Token], local: bool, found: &mut Found) {
+fn copy(statement: &[SqlToken], local: bool, found: &mut CodeEffects) {
     let mut direction = "";
     for pair in statement.windows(2) {
-        let [Token::Word(word), next] = pair else {
+        let [SqlToken::Word(word), next] = pair else {
             continue;
         };
         if !matches!(word.as_str(), "TO" | "FROM") {
             continue;
         }
         match next {
-            Token::Text(path) if local && word == "TO" => found.writes.push(path.clone()),
-            Token::Text(path) if local => {
+            SqlToken::Text(path) if local && word == "TO" => found.writes.push(path.clone()),
+            SqlToken::Text(path) if local => {
                 found.reads.push(path.clone());
                 found.sends = true;
             }
-            Token::Text(_) => found.doubt("the database server reads or writes a file"),
-            Token::Word(other) if other == "PROGRAM" => found.doubt("the database server runs a program"),
-            Token::Word(other) if other == "STDIN" => found.sends = true,
-            Token::Word(other) if other == "STDOUT" => {}
+            SqlToken::Text(_) => found.doubt("the database server reads or writes a file"),
+            SqlToken::Word(other) if other == "PROGRAM" => found.doubt("the database server runs a program"),
+            SqlToken::Word(other) if other == "STDIN" => found.sends = true,
+            SqlToken::Word(other) if other == "STDOUT" => {}
             _ => continue,
         }
         direction = word;

@@ -1,30 +1,30 @@
 //! The shells around SQL: psql, mysql, sqlite, duckdb.
 
-use super::Found;
-use super::sql::{Dialect, Token, judge, statements};
+use super::CodeEffects;
+use super::sql::{SqlDialect, SqlToken, judge, statements};
 
-pub(super) fn generic(text: &str) -> Found {
-    read(text, Dialect::Generic)
+pub(super) fn generic(text: &str) -> CodeEffects {
+    read(text, SqlDialect::Generic)
 }
 
-pub(super) fn psql(text: &str) -> Found {
-    read(text, Dialect::Psql)
+pub(super) fn psql(text: &str) -> CodeEffects {
+    read(text, SqlDialect::Psql)
 }
 
-pub(super) fn mysql(text: &str) -> Found {
-    read(text, Dialect::Mysql)
+pub(super) fn mysql(text: &str) -> CodeEffects {
+    read(text, SqlDialect::Mysql)
 }
 
-pub(super) fn sqlite(text: &str) -> Found {
-    read(text, Dialect::Sqlite)
+pub(super) fn sqlite(text: &str) -> CodeEffects {
+    read(text, SqlDialect::Sqlite)
 }
 
-pub(super) fn duckdb(text: &str) -> Found {
-    read(text, Dialect::Duckdb)
+pub(super) fn duckdb(text: &str) -> CodeEffects {
+    read(text, SqlDialect::Duckdb)
 }
 
-fn read(text: &str, dialect: Dialect) -> Found {
-    let mut found = Found::default();
+fn read(text: &str, dialect: SqlDialect) -> CodeEffects {
+    let mut found = CodeEffects::default();
     let Some(statements) = statements(text, dialect) else {
         found.doubt("SQL is not understood");
         return found;
@@ -35,7 +35,7 @@ fn read(text: &str, dialect: Dialect) -> Found {
     }
     for statement in &statements {
         let meta = match statement.split_last() {
-            Some((Token::Meta(meta), rest)) => {
+            Some((SqlToken::Meta(meta), rest)) => {
                 if !rest.is_empty() {
                     judge(rest, dialect, &mut found);
                 }
@@ -43,22 +43,22 @@ fn read(text: &str, dialect: Dialect) -> Found {
             }
             _ => {
                 match dialect {
-                    Dialect::Mysql => mysql_statement(statement, &mut found),
+                    SqlDialect::Mysql => mysql_statement(statement, &mut found),
                     _ => judge(statement, dialect, &mut found),
                 }
                 continue;
             }
         };
         match dialect {
-            Dialect::Psql => psql_meta(meta, &mut found),
-            Dialect::Mysql => mysql_meta(meta, &mut found),
+            SqlDialect::Psql => psql_meta(meta, &mut found),
+            SqlDialect::Mysql => mysql_meta(meta, &mut found),
             _ => dot_command(meta, &mut found),
         }
     }
     found
 }
 
-fn psql_meta(meta: &str, found: &mut Found) {
+fn psql_meta(meta: &str, found: &mut CodeEffects) {
     let body = meta.trim_start_matches('\\');
     if body.contains('`') || body.contains('\\') {
         return found.doubt("a psql command may run programs");
@@ -95,7 +95,7 @@ fn psql_meta(meta: &str, found: &mut Found) {
 }
 
 /// `\copy table from 'file'`, `\copy (query) to file`
-fn psql_copy(arguments: &[&str], found: &mut Found) {
+fn psql_copy(arguments: &[&str], found: &mut CodeEffects) {
     let position = arguments.iter().rposition(|word| matches!(word.to_ascii_lowercase().as_str(), "to" | "from"));
     let Some((direction, target)) = position.and_then(|at| Some((arguments.get(at)?, arguments.get(at + 1)?))) else {
         return found.doubt("a \\copy is not understood");
@@ -115,28 +115,28 @@ fn psql_copy(arguments: &[&str], found: &mut Found) {
     }
     let query = arguments.get(..position.unwrap_or_default()).unwrap_or_default().join(" ");
     if query.starts_with('(') {
-        match statements(query.trim_start_matches('(').trim_end_matches(')'), Dialect::Psql) {
-            Some(inner) => inner.iter().for_each(|statement| judge(statement, Dialect::Psql, found)),
+        match statements(query.trim_start_matches('(').trim_end_matches(')'), SqlDialect::Psql) {
+            Some(inner) => inner.iter().for_each(|statement| judge(statement, SqlDialect::Psql, found)),
             None => found.doubt("a \\copy is not understood"),
         }
     }
 }
 
 /// Commands of the mysql shell that need no backslash.
-fn mysql_statement(statement: &[Token], found: &mut Found) {
+fn mysql_statement(statement: &[SqlToken], found: &mut CodeEffects) {
     match statement.first() {
-        Some(Token::Word(word)) => match word.as_str() {
+        Some(SqlToken::Word(word)) => match word.as_str() {
             "SYSTEM" | "SOURCE" | "TEE" | "PAGER" | "EDIT" | "DELIMITER" | "NOPAGER" | "NOTEE" => {
                 found.doubt(format!("the mysql command {} is not followed", word.to_lowercase()));
             }
             "EXIT" | "QUIT" | "STATUS" | "CLEAR" | "EGO" | "WARNINGS" => {}
-            _ => judge(statement, Dialect::Mysql, found),
+            _ => judge(statement, SqlDialect::Mysql, found),
         },
-        _ => judge(statement, Dialect::Mysql, found),
+        _ => judge(statement, SqlDialect::Mysql, found),
     }
 }
 
-fn mysql_meta(meta: &str, found: &mut Found) {
+fn mysql_meta(meta: &str, found: &mut CodeEffects) {
     let body = meta.trim_start_matches('\\');
     let mut letters = body.chars();
     match letters.next() {
@@ -159,7 +159,7 @@ fn mysql_meta(meta: &str, found: &mut Found) {
     }
 }
 
-fn dot_command(meta: &str, found: &mut Found) {
+fn dot_command(meta: &str, found: &mut CodeEffects) {
     let words: Vec<&str> = meta.split_whitespace().collect();
     let Some((name, arguments)) = words.split_first() else {
         return;

@@ -1,6 +1,6 @@
 //! Commands of `vim -c`.
 
-use super::Found;
+use super::CodeEffects;
 use super::cursor::Cursor;
 use crate::lists::listed;
 
@@ -10,8 +10,8 @@ const HARMLESS: &str = "q q! qa qa! qall qall! quit quit! wq wq! wqa wqa! x xa w
 const SETTINGS: &str = "number nu relativenumber rnu wrap list expandtab et autoindent ai ignorecase ic hlsearch \
     hls tabstop ts shiftwidth sw textwidth tw compatible cp paste modifiable";
 
-pub(super) fn read(code: &str) -> Found {
-    let mut found = Found::default();
+pub(super) fn read(code: &str) -> CodeEffects {
+    let mut found = CodeEffects::default();
     for command in code.split('\n') {
         if !is_harmless(command.trim().trim_start_matches(':')) {
             found.doubt("a command of vim is not known to be harmless");

@@ -32,7 +32,7 @@ pub(in crate::programs) struct Scan<'t> {
     /// The names of the levels.
     pub(in crate::programs) names: Short<&'t str, { MAX_LEVELS + MAX_GROUPS }>,
     /// Options and operands in their order.
-    pub(in crate::programs) events: Vec<Event<'t>>,
+    pub(in crate::programs) events: Vec<ScannedWord<'t>>,
     /// Each option that was given, with its level, and whether it was given otherwise than as `--flag=false`.
     forms: Vec<(usize, &'t OptionForm, bool)>,
     /// The operands of the innermost level.
@@ -47,7 +47,7 @@ pub(in crate::programs) struct Scan<'t> {
     pub(in crate::programs) lost: bool,
 }
 
-pub(in crate::programs) enum Event<'t> {
+pub(in crate::programs) enum ScannedWord<'t> {
     Given(Given<'t>),
     /// The operand with this index.
     Operand(usize),
@@ -79,7 +79,7 @@ impl<'t> Scan<'t> {
             Some((_, _, positive)) => *positive |= !given.negated,
             None => self.forms.push((given.level, given.form, !given.negated)),
         }
-        self.events.push(Event::Given(given));
+        self.events.push(ScannedWord::Given(given));
     }
 
     /// The level whose option of this name counts: the innermost that has one, if it was given at all.
@@ -102,8 +102,8 @@ impl<'t> Scan<'t> {
     /// The options that were given.
     pub(in crate::programs) fn given(&self) -> impl Iterator<Item = &Given<'t>> {
         self.events.iter().filter_map(|event| match event {
-            Event::Given(given) => Some(given),
-            Event::Operand(_) => None,
+            ScannedWord::Given(given) => Some(given),
+            ScannedWord::Operand(_) => None,
         })
     }
 }
@@ -287,7 +287,7 @@ impl<'t> Scanner<'t> {
             }),
         };
         self.options_over |= ends_options;
-        self.found.events.push(Event::Operand(self.found.operands.len()));
+        self.found.events.push(ScannedWord::Operand(self.found.operands.len()));
         self.found.operands.push(word);
     }
 }

@@ -1,7 +1,7 @@
 //! Options as the real parsers take them: the words, and the effects they must have.
 
 use crate::effect::{Action, Effect, Names, Target};
-use crate::programs::{Invocation, Programs, Reading};
+use crate::programs::{Invocation, ProgramAnalysis, Programs};
 use crate::stream::Stream;
 use crate::word::Word;
 
@@ -72,7 +72,7 @@ fn words(command: &str) -> Vec<Word> {
         .collect()
 }
 
-fn reading(command: &str) -> Reading {
+fn reading(command: &str) -> ProgramAnalysis {
     let programs = Programs::bundled().extended(TABLE, "test").expect("a sound table");
     let words = words(command);
     programs.read(&Invocation {
