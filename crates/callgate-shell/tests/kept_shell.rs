@@ -390,3 +390,15 @@ fn in_bash(calls: &[&str], names: &[(&str, String)], root: &Path) -> Option<(Str
     // It ended before it could say.
     (fields.len() == names.len() + 1).then(|| (fields.remove(0), fields))
 }
+
+#[test]
+fn a_stored_state_is_short_and_comes_back_whole() {
+    let calls = ["declare -ix N=1; readonly R=a; A=(b c); set -- $(date) x; set -f; cd /etc; alias ls=rm; f() { p; }"];
+    let mut left = last_of(&calls).state.unwrap();
+    left.settle_directory(|_| true);
+    for state in [ShellState::default(), left, ShellState::lost("a reason")] {
+        let text = serde_json::to_string(&state).unwrap();
+        assert_eq!(serde_json::from_str::<ShellState>(&text).unwrap(), state, "{text}");
+    }
+    assert_eq!(serde_json::to_string(&ShellState::default()).unwrap(), "{}");
+}

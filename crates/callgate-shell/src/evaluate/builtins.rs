@@ -8,7 +8,7 @@ use crate::secret_names::is_secret;
 use crate::stream::Stream;
 use crate::word::Word;
 use callgate_model::lexical::absolute;
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// Builtins that may run code or change the shell in ways that are not followed.
 const NOT_FOLLOWED: [&str; 8] = ["enable", "bind", "complete", "compgen", "compopt", "history", "fc", "hash"];
@@ -92,7 +92,7 @@ impl Evaluator<'_> {
                                 if KEYWORDS.contains(&alias) {
                                     self.doubt("an alias that changes how commands are read", call.span);
                                 }
-                                Rc::make_mut(&mut state.aliases).insert(alias.to_owned());
+                                Arc::make_mut(&mut state.aliases).insert(alias.to_owned());
                             }
                         }
                         None => self.doubt("an alias that is not known", call.span),
@@ -360,7 +360,7 @@ fn shift(call: &Call, state: &mut State) {
         _ => None,
     };
     state.positional = match (&state.positional, count) {
-        (Some(values), Some(count)) => values.get(count..).map(Rc::from).or_else(|| Some(Rc::clone(values))),
+        (Some(values), Some(count)) => values.get(count..).map(Arc::from).or_else(|| Some(Arc::clone(values))),
         _ => None,
     };
 }

@@ -8,6 +8,7 @@ use crate::lists::listed;
 use crate::stream::Stream;
 use crate::word::Word;
 use std::rc::Rc;
+use std::sync::Arc;
 
 impl Evaluator<'_> {
     pub fn declare(&mut self, name: &str, call: &Call, state: &mut State) {
@@ -226,7 +227,7 @@ impl Evaluator<'_> {
                 Some(target) if is_name(target) => {
                     let value = match call.stdin {
                         Stream::Names(directories) if whole_line => match directories.as_slice() {
-                            [directory] => Value::Below(Rc::from(directory.as_str())),
+                            [directory] => Value::Below(Arc::from(directory.as_str())),
                             _ => Value::unknown("a line that was read"),
                         },
                         _ => Value::unknown("a line that was read"),
@@ -344,7 +345,7 @@ fn split(word: &Word) -> Option<(String, Option<Value>, bool)> {
     let value = match rest {
         None => Value::text(value),
         Some(why) if value.is_empty() => Value::unknown(why),
-        Some(why) => Value::Prefix(Rc::from(value), Rc::from(why.as_str())),
+        Some(why) => Value::Prefix(Arc::from(value), Arc::from(why.as_str())),
     };
     Some((name.to_owned(), Some(value), appends))
 }

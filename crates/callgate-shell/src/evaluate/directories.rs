@@ -8,11 +8,11 @@ use crate::stream::Stream;
 use crate::word::Word;
 use callgate_model::lexical::{absolute, fold};
 use std::path::Path;
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// Removes `.` and `..` as `cd` does.
-fn folded(path: &str) -> Rc<str> {
-    Rc::from(fold(Path::new(path)).to_string_lossy())
+fn folded(path: &str) -> Arc<str> {
+    Arc::from(fold(Path::new(path)).to_string_lossy())
 }
 
 impl Evaluator<'_> {
@@ -48,7 +48,7 @@ impl Evaluator<'_> {
         };
         let mut arrived = state.clone();
         if pushes {
-            arrived.stack.push(Rc::clone(&state.directories));
+            arrived.stack.push(Arc::clone(&state.directories));
         }
         let certain = self.is_taken_to_succeed(&target);
         arrived.go(target);
@@ -57,7 +57,7 @@ impl Evaluator<'_> {
 
     /// Whether going to these directories is taken to succeed. Where something before it may have changed which directories
     /// there are, it is not.
-    fn is_taken_to_succeed(&mut self, target: &[Option<Rc<str>>]) -> bool {
+    fn is_taken_to_succeed(&mut self, target: &[Option<Arc<str>>]) -> bool {
         let Some(entered) = &mut self.entered else {
             return false;
         };
@@ -70,7 +70,7 @@ impl Evaluator<'_> {
         true
     }
 
-    fn destinations(&self, path: &str, physical: bool, state: &State) -> Option<Vec<Option<Rc<str>>>> {
+    fn destinations(&self, path: &str, physical: bool, state: &State) -> Option<Vec<Option<Arc<str>>>> {
         if path.is_empty() {
             return Some(state.directories.to_vec());
         }
@@ -79,7 +79,7 @@ impl Evaluator<'_> {
         if searched {
             return None;
         }
-        let resolve = |directory: &Option<Rc<str>>| {
+        let resolve = |directory: &Option<Arc<str>>| {
             if directory.is_none() && !path.starts_with('/') {
                 return None;
             }

@@ -8,7 +8,7 @@ use crate::stream::Stream;
 use crate::syntax::Dialect;
 use crate::syntax::ast::{Part, SourceWord, Span, Substitution};
 use crate::word::{DIGITS, INTEGER, PLAIN, Word};
-use std::rc::Rc;
+use std::sync::Arc;
 
 impl Evaluator<'_> {
     /// Expands the words of a command.
@@ -142,7 +142,7 @@ impl Evaluator<'_> {
         let left = end.and_then(|end| rest.get(end..)).unwrap_or("");
         if end.is_none() && !whole {
             // `~"x"`: quotes in the name part; `~$x`: no tilde expansion.
-            fields.open.pieces.push(Piece::Unknown { why: Rc::from("a home directory"), many: false });
+            fields.open.pieces.push(Piece::Unknown { why: Arc::from("a home directory"), many: false });
             return left;
         }
         let place = match user {
@@ -151,18 +151,18 @@ impl Evaluator<'_> {
             "+" if state.variables.contains_key("PWD") => Value::unknown("PWD was assigned to"),
             "-" if state.variables.contains_key("OLDPWD") => Value::unknown("OLDPWD was assigned to"),
             "+" => match state.directories.as_ref() {
-                [Some(directory)] => Value::Text(Rc::clone(directory)),
+                [Some(directory)] => Value::Text(Arc::clone(directory)),
                 _ => Value::unknown("the working directory is not known"),
             },
             "-" => match &state.previous {
-                Some(directory) => Value::Text(Rc::clone(directory)),
+                Some(directory) => Value::Text(Arc::clone(directory)),
                 None => Value::unknown("the previous directory is not known"),
             },
             _ => Value::unknown("another user's home directory"),
         };
         match place {
             Value::Text(directory) => fields.open.push_text(&directory, true),
-            _ => fields.open.pieces.push(Piece::Unknown { why: Rc::from("a home directory"), many: false }),
+            _ => fields.open.pieces.push(Piece::Unknown { why: Arc::from("a home directory"), many: false }),
         }
         left
     }
@@ -172,7 +172,7 @@ impl Evaluator<'_> {
         let tilde = |part: &Part| matches!(part, Part::Literal(text) if text.contains(":~"));
         if parts.iter().any(tilde) {
             let mut field = self.single(parts, state);
-            field.pieces.insert(0, Piece::Unknown { why: Rc::from("home directories in a list"), many: false });
+            field.pieces.insert(0, Piece::Unknown { why: Arc::from("home directories in a list"), many: false });
             return field;
         }
         self.single(parts, state)
@@ -205,7 +205,7 @@ impl Evaluator<'_> {
             }
             Part::Unclear(why, span) => {
                 self.doubt(why, span);
-                fields.open.pieces.push(Piece::Unknown { why: Rc::from(why.as_str()), many: !quoted });
+                fields.open.pieces.push(Piece::Unknown { why: Arc::from(why.as_str()), many: !quoted });
             }
         }
     }
@@ -232,27 +232,27 @@ impl Evaluator<'_> {
             }
             Stream::Names(directories) => match common(&directories) {
                 Some(directory) => {
-                    let directory = Rc::from(directory);
+                    let directory = Arc::from(directory);
                     fields.open.pieces.push(Piece::Below { directory, many: !quoted });
                 }
                 None => {
-                    let why = Rc::from("names from several directories");
+                    let why = Arc::from("names from several directories");
                     fields.open.pieces.push(Piece::Unknown { why, many: !quoted });
                 }
             },
             Stream::Word => {
-                let pattern = Rc::from(if quoted || !fields.splits { PLAIN } else { "*" });
+                let pattern = Arc::from(if quoted || !fields.splits { PLAIN } else { "*" });
                 fields.open.pieces.push(Piece::Pattern { pattern, quoted: true });
             }
-            Stream::Number => fields.open.pieces.push(Piece::Pattern { pattern: Rc::from(DIGITS), quoted: true }),
+            Stream::Number => fields.open.pieces.push(Piece::Pattern { pattern: Arc::from(DIGITS), quoted: true }),
             Stream::Integer if quoted || !fields.splits => {
-                fields.open.pieces.push(Piece::Pattern { pattern: Rc::from(INTEGER), quoted: true });
+                fields.open.pieces.push(Piece::Pattern { pattern: Arc::from(INTEGER), quoted: true });
             }
             Stream::Numbers if !quoted && fields.splits && self.splitting(state) == Splitting::Blanks => {
-                fields.open.pieces.push(Piece::Pattern { pattern: Rc::from(DIGITS), quoted: true });
+                fields.open.pieces.push(Piece::Pattern { pattern: Arc::from(DIGITS), quoted: true });
             }
             _ => {
-                let why = Rc::from("the output of a command");
+                let why = Arc::from("the output of a command");
                 fields.open.pieces.push(Piece::Unknown { why, many: !quoted });
             }
         }
@@ -353,19 +353,19 @@ impl Fields {
             Value::Text(text) if !splits => self.open.push_text(text, quoted || !self.splits),
             Value::Text(text) if splitting == Splitting::Blanks => self.split(text),
             Value::Text(_) => {
-                let why = Rc::from("IFS has been changed");
+                let why = Arc::from("IFS has been changed");
                 self.open.pieces.push(Piece::Unknown { why, many: true });
             }
             Value::Number => self.open.pieces.push(Piece::Number),
             Value::Below(directory) => {
-                self.open.pieces.push(Piece::Below { directory: Rc::clone(directory), many: splits });
+                self.open.pieces.push(Piece::Below { directory: Arc::clone(directory), many: splits });
             }
             // Without quotes an empty word goes away.
             Value::Glob(pattern) if splits && &**pattern == PLAIN => {
-                self.open.pieces.push(Piece::Pattern { pattern: Rc::from("*"), quoted: true });
+                self.open.pieces.push(Piece::Pattern { pattern: Arc::from("*"), quoted: true });
             }
             Value::Glob(pattern) => {
-                self.open.pieces.push(Piece::Pattern { pattern: Rc::clone(pattern), quoted: !splits });
+                self.open.pieces.push(Piece::Pattern { pattern: Arc::clone(pattern), quoted: !splits });
             }
             Value::Prefix(prefix, why) => {
                 if !splits {
@@ -373,9 +373,9 @@ impl Fields {
                 } else if splitting == Splitting::Blanks && !prefix.contains([' ', '\t', '\n']) {
                     self.open.push_text(prefix, false);
                 }
-                self.open.pieces.push(Piece::Unknown { why: Rc::clone(why), many: splits });
+                self.open.pieces.push(Piece::Unknown { why: Arc::clone(why), many: splits });
             }
-            Value::Unknown(why) => self.open.pieces.push(Piece::Unknown { why: Rc::clone(why), many: splits }),
+            Value::Unknown(why) => self.open.pieces.push(Piece::Unknown { why: Arc::clone(why), many: splits }),
             Value::Unset => {}
         }
         self.open.quoted |= quoted && !matches!(value, Value::Unset);

@@ -51,7 +51,7 @@ impl Evaluator<'_> {
             entry = joined;
             if round == ROUNDS {
                 entry.forget_variables("a loop changes it");
-                entry.directories = std::rc::Rc::from([None]);
+                entry.directories = std::sync::Arc::from([None]);
             }
         }
         None

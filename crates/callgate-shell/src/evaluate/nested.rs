@@ -9,6 +9,7 @@ use crate::syntax::ast::{Command, Span};
 use crate::syntax::{Dialect, parse_at};
 use crate::word::Word;
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// How many functions may call each other.
 const CALLS: usize = 20;
@@ -103,9 +104,9 @@ impl Evaluator<'_> {
             let variables = state.variables.iter().map(|(name, variable)| {
                 // Whether a variable that was there before is exported is not known.
                 let kept = variable.exported || self.context.variables.contains_key(&**name);
-                (Rc::clone(name), if kept { variable.clone() } else { Variable::new(unknown.clone()) })
+                (Arc::clone(name), if kept { variable.clone() } else { Variable::new(unknown.clone()) })
             });
-            inner.variables = Rc::new(variables.collect());
+            inner.variables = Arc::new(variables.collect());
         }
         for (name, word) in call.assignments.iter().chain(&nested.environment) {
             inner.set(name, Value::of_word(word));
@@ -118,17 +119,17 @@ impl Evaluator<'_> {
             }
             // A new shell starts with the usual separators.
             if inner.variables.contains_key("IFS") {
-                Rc::make_mut(&mut inner.variables).remove("IFS");
+                Arc::make_mut(&mut inner.variables).remove("IFS");
             }
         }
         match &nested.directory {
-            Some(Some(directory)) => inner.directories = Rc::from([Some(Rc::from(directory.as_str()))]),
-            Some(None) => inner.directories = Rc::from([None]),
-            None if nested.elsewhere.is_some() => inner.directories = Rc::from([None]),
+            Some(Some(directory)) => inner.directories = Arc::from([Some(Arc::from(directory.as_str()))]),
+            Some(None) => inner.directories = Arc::from([None]),
+            None if nested.elsewhere.is_some() => inner.directories = Arc::from([None]),
             None => {}
         }
         if nested.elsewhere.is_some() {
-            inner.variables = Rc::default();
+            inner.variables = Arc::default();
         }
         inner
     }
@@ -173,10 +174,10 @@ impl Evaluator<'_> {
         let mut after = join(ends.merged(), returned);
         if let Some(state) = &mut after {
             state.positional = positional;
-            let variables = Rc::make_mut(&mut state.variables);
+            let variables = Arc::make_mut(&mut state.variables);
             for (name, variable) in hidden.into_iter().rev() {
                 match variable {
-                    Some(variable) => variables.insert(Rc::from(name), variable),
+                    Some(variable) => variables.insert(Arc::from(name), variable),
                     None => variables.remove(name.as_str()),
                 };
             }

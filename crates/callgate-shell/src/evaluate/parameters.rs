@@ -8,7 +8,7 @@ use super::state::{State, Value};
 use crate::secret_names::is_secret;
 use crate::stream::Stream;
 use crate::syntax::ast::{ArrayIndex, Operator, Parameter, Part, TestKind};
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// More bytes of values than this are not followed.
 const MOST_EXPANDED: usize = 1 << 22;
@@ -66,7 +66,7 @@ impl Evaluator<'_> {
             _ if state.anything_set => Value::unknown("something not understood may have set it"),
             "IFS" => Value::text(" \t\n"),
             "PWD" => match state.directories.as_ref() {
-                [Some(directory)] => Value::Text(Rc::clone(directory)),
+                [Some(directory)] => Value::Text(Arc::clone(directory)),
                 _ => Value::unknown("the working directory is not known"),
             },
             "OLDPWD" => {
@@ -392,7 +392,7 @@ impl Evaluator<'_> {
 }
 
 fn unknown_list(fields: &mut Fields, why: &str) {
-    fields.open.pieces.push(Piece::Unknown { why: Rc::from(why), many: true });
+    fields.open.pieces.push(Piece::Unknown { why: Arc::from(why), many: true });
 }
 
 /// `${f%.txt}` of names that match `*.txt`: names that match `*`.
@@ -409,7 +409,7 @@ fn shortened(names: &str, steps: &[PatternStep]) -> Value {
         }
     }
     match names.strip_suffix(literal.as_str()) {
-        Some(rest) if !rest.ends_with('\\') => Value::Glob(Rc::from(rest)),
+        Some(rest) if !rest.ends_with('\\') => Value::Glob(Arc::from(rest)),
         _ => Value::unknown("a part of a value"),
     }
 }

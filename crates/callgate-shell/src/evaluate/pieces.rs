@@ -4,7 +4,7 @@ use super::state::Value;
 use crate::word::{INTEGER, Word};
 use callgate_model::glob::escape;
 use std::borrow::Cow;
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// A piece of a word after expansion.
 #[derive(Debug, Clone, PartialEq)]
@@ -12,13 +12,13 @@ pub(super) enum Piece {
     /// Text. Wildcards in it count unless it is quoted.
     Text { text: String, quoted: bool },
     /// A pattern whose names a variable holds.
-    Pattern { pattern: Rc<str>, quoted: bool },
+    Pattern { pattern: Arc<str>, quoted: bool },
     /// A path at or below a directory.
-    Below { directory: Rc<str>, many: bool },
+    Below { directory: Arc<str>, many: bool },
     /// A whole number.
     Number,
     /// Not known.
-    Unknown { why: Rc<str>, many: bool },
+    Unknown { why: Arc<str>, many: bool },
 }
 
 /// A word in the making. Without pieces it stands for the empty word.
@@ -66,7 +66,7 @@ impl Field {
         }
         match self.pieces.as_slice() {
             [Piece::Number] => Value::Number,
-            [Piece::Pattern { pattern, .. }] => Value::Glob(Rc::clone(pattern)),
+            [Piece::Pattern { pattern, .. }] => Value::Glob(Arc::clone(pattern)),
             _ => Value::of_word(&self.word(false)),
         }
     }
@@ -96,7 +96,7 @@ impl Field {
         }
         let mut prefix = String::new();
         let mut many = false;
-        let mut reason: Option<Rc<str>> = None;
+        let mut reason: Option<Arc<str>> = None;
         for piece in &self.pieces {
             match piece {
                 Piece::Text { text, quoted } => {
@@ -106,7 +106,7 @@ impl Field {
                         if wild {
                             let end = text.find(WILDCARDS).unwrap_or(0);
                             prefix.push_str(text.get(..end).unwrap_or(""));
-                            reason = Some(Rc::from("a wildcard beside something unknown"));
+                            reason = Some(Arc::from("a wildcard beside something unknown"));
                         } else {
                             prefix.push_str(text);
                         }
@@ -114,20 +114,20 @@ impl Field {
                 }
                 Piece::Unknown { why, many: several } => {
                     many |= several;
-                    reason.get_or_insert_with(|| Rc::clone(why));
+                    reason.get_or_insert_with(|| Arc::clone(why));
                 }
                 Piece::Number => {
-                    reason.get_or_insert_with(|| Rc::from("a number that is not known"));
+                    reason.get_or_insert_with(|| Arc::from("a number that is not known"));
                 }
                 Piece::Pattern { .. } => {
-                    reason.get_or_insert_with(|| Rc::from("a name that a pattern matches"));
+                    reason.get_or_insert_with(|| Arc::from("a name that a pattern matches"));
                 }
                 Piece::Below { directory, many: several } => {
                     many |= several;
                     if reason.is_none() && prefix.is_empty() && !several {
                         prefix.push_str(directory);
                     }
-                    reason.get_or_insert_with(|| Rc::from("a name that a program prints"));
+                    reason.get_or_insert_with(|| Arc::from("a name that a program prints"));
                 }
             }
         }
@@ -147,7 +147,7 @@ impl Field {
             return None;
         }
         let pieces = self.pieces.iter().map(|piece| match piece {
-            Piece::Number => Piece::Pattern { pattern: Rc::from(INTEGER), quoted: true },
+            Piece::Number => Piece::Pattern { pattern: Arc::from(INTEGER), quoted: true },
             other => other.clone(),
         });
         Some(Field { pieces: pieces.collect(), quoted: self.quoted }.text_or_pattern(globs))

@@ -9,7 +9,7 @@ use crate::environment::influence;
 use crate::stream::Stream;
 use crate::syntax::ast::{Argument, AssignedValue, Assignment, Command, Part, RedirectionKind, SourceWord, Span};
 use crate::word::Word;
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// The builtins whose arguments are assignments.
 pub(super) const DECLARATIONS: [&str; 5] = ["declare", "typeset", "local", "export", "readonly"];
@@ -285,7 +285,7 @@ impl Evaluator<'_> {
                 Value::text(&[&*old, &*new].concat())
             }
             (true, Value::Text(_), Value::Text(_)) => Value::unknown("added to what was there"),
-            (true, Value::Text(old), _) if !old.is_empty() => Value::Prefix(old, Rc::from("added to what was there")),
+            (true, Value::Text(old), _) if !old.is_empty() => Value::Prefix(old, Arc::from("added to what was there")),
             (true, _, _) => Value::unknown("added to what was there"),
         };
         let value = match (&value, integer) {
