@@ -101,7 +101,7 @@ fn has_no_arguments(positional: &Option<Arc<[Value]>>) -> bool {
 
 impl Default for ShellState {
     fn default() -> Self {
-        ShellState { directories: Vec::new(), ..ShellState::of(State::new(None)) }
+        ShellState::of(State::new(None)).anywhere()
     }
 }
 
