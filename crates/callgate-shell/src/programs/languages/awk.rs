@@ -2,17 +2,7 @@
 
 use super::CodeEffects;
 use super::cursor::Cursor;
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum AwkToken {
-    Name(String),
-    Number,
-    Text(String),
-    Pattern,
-    Newline,
-    Operator(&'static str),
-    Other(char),
-}
+use super::token::Token::{self, Newline, Number, Operator, Other, Pattern, Text, Word};
 
 pub(super) fn read(program: &str) -> CodeEffects {
     let mut found = CodeEffects::default();
@@ -26,9 +16,9 @@ pub(super) fn read(program: &str) -> CodeEffects {
 const OPERATORS: [&str; 16] =
     ["|&", "||", "&&", ">>", ">=", "<=", "==", "!=", "++", "--", "+=", "-=", "*=", "/=", "%=", "**"];
 
-fn tokens(program: &str) -> Option<Vec<AwkToken>> {
+fn tokens(program: &str) -> Option<Vec<Token>> {
     let mut cursor = Cursor::new(program);
-    let mut found: Vec<AwkToken> = Vec::new();
+    let mut found: Vec<Token> = Vec::new();
     while let Some(character) = cursor.peek() {
         match character {
             ' ' | '\t' | '\r' => {
@@ -42,46 +32,44 @@ fn tokens(program: &str) -> Option<Vec<AwkToken>> {
             '\n' => {
                 cursor.next();
                 // Behind these, the statement goes on.
-                let goes_on = matches!(found.last(), Some(AwkToken::Other(',') | AwkToken::Operator("&&" | "||")));
+                let goes_on = matches!(found.last(), Some(Other(',') | Operator("&&" | "||")));
                 if !goes_on {
-                    found.push(AwkToken::Newline);
+                    found.push(Newline);
                 }
             }
             '#' => {
                 cursor.take_while(|next| next != '\n');
             }
             '"' => {
-                cursor.next();
-                found.push(AwkToken::Text(cursor.until('"')?));
+                found.push(Text(cursor.quoted()?));
             }
             // Behind `if (…)` a pattern may start, behind `(…)` elsewhere a slash divides.
-            '/' if found.last() == Some(&AwkToken::Other(')')) && another_slash(&cursor) => {
+            '/' if found.last() == Some(&Other(')')) && another_slash(&cursor) => {
                 return None;
             }
             '/' if pattern_may_start(found.last()) => {
                 cursor.next();
                 pattern(&mut cursor)?;
-                found.push(AwkToken::Pattern);
+                found.push(Pattern);
             }
             _ if character.is_ascii_digit()
                 || (character == '.' && cursor.ahead(1).is_some_and(|next| next.is_ascii_digit())) =>
             {
                 cursor.take_while(|next| next.is_ascii_alphanumeric() || next == '.');
-                found.push(AwkToken::Number);
+                found.push(Number);
             }
             _ if character.is_ascii_alphabetic() || character == '_' => {
                 let name = cursor.take_while(|next| next.is_ascii_alphanumeric() || matches!(next, '_' | ':'));
-                found.push(AwkToken::Name(name));
+                found.push(Word(name));
             }
             _ => match OPERATORS.iter().find(|operator| cursor.starts_with(operator)) {
                 Some(operator) => {
-                    cursor.next();
-                    cursor.next();
-                    found.push(AwkToken::Operator(operator));
+                    cursor.skip(2);
+                    found.push(Operator(operator));
                 }
                 None => {
                     cursor.next();
-                    found.push(AwkToken::Other(character));
+                    found.push(Other(character));
                 }
             },
         }
@@ -90,11 +78,11 @@ fn tokens(program: &str) -> Option<Vec<AwkToken>> {
 }
 
 /// A slash divides behind a value, and starts a pattern elsewhere.
-fn pattern_may_start(before: Option<&AwkToken>) -> bool {
+fn pattern_may_start(before: Option<&Token>) -> bool {
     match before {
-        Some(AwkToken::Number | AwkToken::Text(_) | AwkToken::Pattern | AwkToken::Other(')' | ']' | '$')) => false,
-        Some(AwkToken::Operator("++" | "--")) => false,
-        Some(AwkToken::Name(name)) => {
+        Some(Number | Text(_) | Pattern | Other(')' | ']' | '$')) => false,
+        Some(Operator("++" | "--")) => false,
+        Some(Word(name)) => {
             matches!(name.as_str(), "print" | "printf" | "return" | "in" | "case" | "getline" | "do" | "else")
         }
         _ => true,
@@ -128,21 +116,21 @@ fn pattern(cursor: &mut Cursor) -> Option<()> {
     }
 }
 
-fn judge(tokens: &[AwkToken], found: &mut CodeEffects) {
+fn judge(tokens: &[Token], found: &mut CodeEffects) {
     let mut depth: usize = 0;
     // The depth at which a `print` stands whose redirection may follow.
     let mut printing: Option<usize> = None;
     for (at, token) in tokens.iter().enumerate() {
         let after = tokens.get(at + 1..).unwrap_or_default();
         match token {
-            AwkToken::Other('(' | '[') => depth = depth.saturating_add(1),
-            AwkToken::Other(')' | ']') => depth = depth.saturating_sub(1),
-            AwkToken::Other(';' | '{' | '}') | AwkToken::Newline => printing = None,
-            AwkToken::Other('@') => found.doubt("awk loads other code or calls functions by name"),
-            AwkToken::Name(name) => match name.as_str() {
+            Other('(' | '[') => depth = depth.saturating_add(1),
+            Other(')' | ']') => depth = depth.saturating_sub(1),
+            Other(';' | '{' | '}') | Newline => printing = None,
+            Other('@') => found.doubt("awk loads other code or calls functions by name"),
+            Word(name) => match name.as_str() {
                 "print" | "printf" => printing = Some(depth),
                 "system" => match after {
-                    [AwkToken::Other('('), AwkToken::Text(source), AwkToken::Other(')'), ..] => run(source, found),
+                    [Other('('), Text(source), Other(')'), ..] => run(source, found),
                     _ => found.doubt("awk runs a command"),
                 },
                 "getline" => getline(after, found),
@@ -151,14 +139,12 @@ fn judge(tokens: &[AwkToken], found: &mut CodeEffects) {
                 "extension" | "SYMTAB" | "FUNCTAB" => found.doubt("awk reaches behind its own language"),
                 _ => {}
             },
-            AwkToken::Operator(">>") => file(after, found, Direction::Write),
-            AwkToken::Other('>') if printing.is_some_and(|base| base == depth) => file(after, found, Direction::Write),
-            AwkToken::Operator("|&") => found.doubt("awk talks to a command or a host"),
-            AwkToken::Other('|') => match (before_two(tokens, at), after) {
-                (_, [AwkToken::Text(source), rest @ ..]) if ends_statement(rest) => run(source, found),
-                ((Some(AwkToken::Text(source)), before), [AwkToken::Name(name), ..])
-                    if name == "getline" && starts_expression(before) =>
-                {
+            Operator(">>") => file(after, found, Direction::Write),
+            Other('>') if printing.is_some_and(|base| base == depth) => file(after, found, Direction::Write),
+            Operator("|&") => found.doubt("awk talks to a command or a host"),
+            Other('|') => match (before_two(tokens, at), after) {
+                (_, [Text(source), rest @ ..]) if ends_statement(rest) => run(source, found),
+                ((Some(Text(source)), before), [Word(name), ..]) if name == "getline" && starts_expression(before) => {
                     run(source, found);
                 }
                 _ => found.doubt("awk runs a command"),
@@ -168,16 +154,16 @@ fn judge(tokens: &[AwkToken], found: &mut CodeEffects) {
     }
 }
 
-fn before_two(tokens: &[AwkToken], at: usize) -> (Option<&AwkToken>, Option<&AwkToken>) {
+fn before_two(tokens: &[Token], at: usize) -> (Option<&Token>, Option<&Token>) {
     (at.checked_sub(1).and_then(|at| tokens.get(at)), at.checked_sub(2).and_then(|at| tokens.get(at)))
 }
 
-fn starts_expression(before: Option<&AwkToken>) -> bool {
-    matches!(before, None | Some(AwkToken::Newline | AwkToken::Other('{' | '}' | ';' | '(')))
+fn starts_expression(before: Option<&Token>) -> bool {
+    matches!(before, None | Some(Newline | Other('{' | '}' | ';' | '(')))
 }
 
-fn ends_statement(after: &[AwkToken]) -> bool {
-    matches!(after.first(), None | Some(AwkToken::Newline | AwkToken::Other(';' | '}' | ')')))
+fn ends_statement(after: &[Token]) -> bool {
+    matches!(after.first(), None | Some(Newline | Other(';' | '}' | ')')))
 }
 
 fn run(source: &str, found: &mut CodeEffects) {
@@ -194,42 +180,38 @@ enum Direction {
 }
 
 /// A file behind `>` or `<`: known if it is one literal.
-fn file(after: &[AwkToken], found: &mut CodeEffects, direction: Direction) {
+fn file(after: &[Token], found: &mut CodeEffects, direction: Direction) {
     match (after, direction) {
-        ([AwkToken::Text(path), rest @ ..], direction) if !path.contains('\\') && !path.starts_with("/inet") => {
-            match direction {
-                Direction::Write if ends_statement(rest) => found.writes.push(path.clone()),
-                Direction::Read
-                    if !matches!(rest.first(), Some(AwkToken::Text(_) | AwkToken::Name(_) | AwkToken::Other('$'))) =>
-                {
-                    found.reads.push(path.clone());
-                }
-                _ => found.doubt("a file that awk names is not known"),
+        ([Text(path), rest @ ..], direction) if !path.contains('\\') && !path.starts_with("/inet") => match direction {
+            Direction::Write if ends_statement(rest) => found.writes.push(path.clone()),
+            Direction::Read if !matches!(rest.first(), Some(Text(_) | Word(_) | Other('$'))) => {
+                found.reads.push(path.clone());
             }
-        }
+            _ => found.doubt("a file that awk names is not known"),
+        },
         (_, Direction::Write) => found.doubt("the file that awk writes is not known"),
         (_, Direction::Read) => found.doubt("the file that awk reads is not known"),
     }
 }
 
 /// `getline [variable] < file`
-fn getline(after: &[AwkToken], found: &mut CodeEffects) {
+fn getline(after: &[Token], found: &mut CodeEffects) {
     let mut rest = after;
-    if let [AwkToken::Other('$'), tail @ ..] = rest {
+    if let [Other('$'), tail @ ..] = rest {
         rest = tail;
     }
-    if let [AwkToken::Name(_) | AwkToken::Number, tail @ ..] = rest {
+    if let [Word(_) | Number, tail @ ..] = rest {
         rest = tail;
     }
-    if let [AwkToken::Other('['), tail @ ..] = rest {
-        match tail.iter().position(|token| *token == AwkToken::Other(']')) {
+    if let [Other('['), tail @ ..] = rest {
+        match tail.iter().position(|token| *token == Other(']')) {
             Some(end) => rest = tail.get(end + 1..).unwrap_or_default(),
             None => return found.doubt("a getline of awk is not understood"),
         }
     }
     match rest {
-        [AwkToken::Other('<'), tail @ ..] => file(tail, found, Direction::Read),
-        [AwkToken::Other('(' | '$' | '['), ..] => found.doubt("a getline of awk is not understood"),
+        [Other('<'), tail @ ..] => file(tail, found, Direction::Read),
+        [Other('(' | '$' | '['), ..] => found.doubt("a getline of awk is not understood"),
         _ => {}
     }
 }

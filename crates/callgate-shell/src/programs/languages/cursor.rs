@@ -67,6 +67,23 @@ impl Cursor {
         line
     }
 
+    /// Takes a name: ASCII letters, digits and underscores.
+    pub(super) fn name(&mut self) -> String {
+        self.take_while(is_name_character)
+    }
+
+    /// Takes a quote and the text up to the next one like it; escapes stay as they are.
+    pub(super) fn quoted(&mut self) -> Option<String> {
+        let quote = self.next()?;
+        self.until(quote)
+    }
+
+    /// Whether a parenthesis follows, perhaps after white space.
+    pub(super) fn at_call(&mut self) -> bool {
+        self.skip_white_space();
+        self.peek() == Some('(')
+    }
+
     /// Text up to an unescaped `end`, which is taken, too; escapes stay as they are.
     pub(super) fn until(&mut self, end: char) -> Option<String> {
         let mut text = String::new();
@@ -81,4 +98,9 @@ impl Cursor {
             }
         }
     }
+}
+
+/// Whether a character may be part of a name.
+pub(super) fn is_name_character(character: char) -> bool {
+    character.is_ascii_alphanumeric() || character == '_'
 }

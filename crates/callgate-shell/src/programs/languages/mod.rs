@@ -15,6 +15,7 @@ mod sed;
 mod sql;
 mod sql_functions;
 mod sql_shells;
+mod token;
 mod vim;
 
 pub use python::may_be_imported as python_may_import;
@@ -22,6 +23,7 @@ pub use python::may_be_imported as python_may_import;
 #[cfg(test)]
 mod tests;
 
+use self::sql::SqlDialect;
 use super::collect::Collector;
 use super::table::{Role, RoleKind};
 use crate::effect::{Action, CodeOrigin, Host, Mark, Target};
@@ -50,6 +52,11 @@ struct CodeEffects {
 }
 
 impl CodeEffects {
+    /// What code does of which nothing is known.
+    fn unknown(why: impl Into<String>) -> Self {
+        CodeEffects { doubts: vec![why.into()], ..CodeEffects::default() }
+    }
+
     fn doubt(&mut self, why: impl Into<String>) {
         let why = why.into();
         if !self.doubts.contains(&why) {
@@ -60,17 +67,16 @@ impl CodeEffects {
 
 /// Reads code in a language. What is not understood is opaque.
 pub(super) fn read(collector: &mut Collector<'_>, language: &str, code: &Word, because: &str) {
-    let mut found = CodeEffects::default();
     let text = match code {
         Word::Known(text) => Some(Cow::Borrowed(text.as_str())),
         // Which number stands there makes no difference to what else the code says.
         Word::Glob(pattern) if matches!(language, "sed" | "awk" | "jq") => with_some_numbers(pattern).map(Cow::Owned),
         _ => None,
     };
-    match text.filter(|text| text.len() <= MAX_CODE) {
-        Some(text) => found = read_text(language, &text),
-        None => found.doubt(format!("{language} code is not known")),
-    }
+    let mut found = match text.filter(|text| text.len() <= MAX_CODE) {
+        Some(text) => read_text(language, &text),
+        None => CodeEffects::unknown(format!("{language} code is not known")),
+    };
     let service = match language {
         "psql" => Some("<postgres>"),
         "mysql" => Some("<mysql>"),
@@ -84,11 +90,10 @@ pub(super) fn read(collector: &mut Collector<'_>, language: &str, code: &Word, b
         found.doubt("`~` is the home directory to some programs and a name to others");
     }
     collector.code_changes |= found.sends || found.destroys || !found.doubts.is_empty();
-    for path in &found.reads {
-        collector.path(Action::Read, &Word::Known(path.clone()), false, &[], because);
-    }
-    for path in &found.writes {
-        collector.path(Action::Write, &Word::Known(path.clone()), false, &[], because);
+    for (action, paths) in [(Action::Read, found.reads), (Action::Write, found.writes)] {
+        for path in paths {
+            collector.path(action, &Word::Known(path), false, &[], because);
+        }
     }
     for source in found.shell {
         collector.shell(Word::Known(source), Vec::new(), &SHELL, Some(Stream::Unknown));
@@ -115,24 +120,20 @@ fn read_text(language: &str, text: &str) -> CodeEffects {
         "sed" => sed::read(text),
         "awk" => awk::read(text),
         "jq" => jq::read(text),
-        "sql" => sql_shells::generic(text),
-        "psql" => sql_shells::psql(text),
-        "mysql" => sql_shells::mysql(text),
-        "sqlite" => sql_shells::sqlite(text),
-        "duckdb" => sql_shells::duckdb(text),
+        "sql" => sql_shells::read(text, SqlDialect::Generic),
+        "psql" => sql_shells::read(text, SqlDialect::Psql),
+        "mysql" => sql_shells::read(text, SqlDialect::Mysql),
+        "sqlite" => sql_shells::read(text, SqlDialect::Sqlite),
+        "duckdb" => sql_shells::read(text, SqlDialect::Duckdb),
         "mongo" => mongo::read(text),
         "redis" => redis::read(text),
         "python" => python::read(text),
         "perl" => perl::read(text),
-        "node" => script::node(text),
-        "ruby" => script::ruby(text),
-        "php" => script::php(text),
+        "node" => script::read(text, &script::NODE),
+        "ruby" => script::read(text, &script::RUBY),
+        "php" => script::read(text, &script::PHP),
         "vim" => vim::read(text),
         "fzf" => fzf::read(text),
-        _ => {
-            let mut found = CodeEffects::default();
-            found.doubt(format!("{language} code is not read"));
-            found
-        }
+        _ => CodeEffects::unknown(format!("callgate cannot read {language} code")),
     }
 }

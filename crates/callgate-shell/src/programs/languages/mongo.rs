@@ -45,8 +45,7 @@ fn expression(line: &str, found: &mut CodeEffects) -> Option<()> {
     while let Some(character) = cursor.peek() {
         match character {
             '"' | '\'' => {
-                cursor.next();
-                let text = cursor.until(character)?;
+                let text = cursor.quoted()?;
                 // An escape could spell an operator.
                 if text.contains('\\') {
                     return None;
@@ -56,8 +55,7 @@ fn expression(line: &str, found: &mut CodeEffects) -> Option<()> {
             }
             _ if character.is_ascii_alphabetic() || matches!(character, '_' | '$') => {
                 let name = cursor.take_while(|next| next.is_ascii_alphanumeric() || matches!(next, '_' | '$'));
-                cursor.skip_white_space();
-                let calls = cursor.peek() == Some('(');
+                let calls = cursor.at_call();
                 let is_key = cursor.peek() == Some(':');
                 operator(&name, found)?;
                 if calls {
@@ -80,18 +78,14 @@ fn expression(line: &str, found: &mut CodeEffects) -> Option<()> {
             // What an index holds could be called.
             ']' => {
                 cursor.next();
-                cursor.skip_white_space();
-                if cursor.peek() == Some('(') {
+                if cursor.at_call() {
                     return None;
                 }
                 before = ']';
             }
             '.' | '(' | ')' | '{' | '}' | '[' | ',' | ':' | ';' | ' ' | '\t' | '-' | '+' | '0'..='9' => {
                 cursor.next();
-                if character == ')' && {
-                    cursor.skip_white_space();
-                    cursor.peek() == Some('(')
-                } {
+                if character == ')' && cursor.at_call() {
                     return None;
                 }
                 if !character.is_whitespace() {
@@ -108,9 +102,8 @@ fn expression(line: &str, found: &mut CodeEffects) -> Option<()> {
 fn operator(name: &str, found: &mut CodeEffects) -> Option<()> {
     match name {
         "$out" | "$merge" => found.destroys = true,
-        // Hashes of passwords.
-        "showCredentials" => return None,
-        "$function" | "$where" | "$accumulator" | "mapReduce" | "mapreduce" | "eval" | "$eval" => {
+        // `showCredentials` shows the hashes of passwords; the others run code.
+        "showCredentials" | "$function" | "$where" | "$accumulator" | "mapReduce" | "mapreduce" | "eval" | "$eval" => {
             return None;
         }
         _ => {}

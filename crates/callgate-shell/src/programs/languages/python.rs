@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::CodeEffects;
-use super::cursor::Cursor;
+use super::cursor::{Cursor, is_name_character};
+use super::token::Token::{self, Newline, Number, Other, Text, Word};
 use crate::lists::listed;
 
 /// Modules from which nothing leads to files, programs or the network by the attributes below.
@@ -86,11 +87,10 @@ const SYSTEM_PATHS: &str = "join basename dirname splitext split normpath isabs 
 
 pub(super) fn read(code: &str) -> CodeEffects {
     let mut reader = PythonReader { found: CodeEffects::default(), bound: BTreeSet::new(), packages: BTreeSet::new() };
-    if reader.code(code, 0).is_none() {
-        reader.found = CodeEffects::default();
-        reader.found.doubt("python code is not known to be harmless");
+    match reader.code(code, 0) {
+        Some(()) => reader.found,
+        None => CodeEffects::unknown("python code is not known to be harmless"),
     }
-    reader.found
 }
 
 struct PythonReader {
@@ -99,14 +99,6 @@ struct PythonReader {
     bound: BTreeSet<String>,
     /// Names of packages of which little may be used.
     packages: BTreeSet<String>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum PythonToken {
-    Name(String),
-    Text(String),
-    Other(char),
-    Newline,
 }
 
 impl PythonReader {
@@ -126,60 +118,57 @@ impl PythonReader {
             let starts = std::mem::replace(&mut statement_start, false);
             at += 1;
             match token {
-                PythonToken::Newline | PythonToken::Other(';') => statement_start = true,
-                PythonToken::Other('@' | '`') => return None,
-                PythonToken::Name(name) if starts && matches!(name.as_str(), "import" | "from") => {
+                Newline | Other(';') => statement_start = true,
+                Other('@' | '`') => return None,
+                Word(name) if starts && matches!(name.as_str(), "import" | "from") => {
                     at += self.import(name, rest)?;
                 }
-                PythonToken::Name(name)
-                    if name == "import" || name == "from" && before != Some(&PythonToken::Name("yield".into())) =>
-                {
+                Word(name) if name == "import" || name == "from" && before != Some(&Word("yield".into())) => {
                     return None;
                 }
-                PythonToken::Name(name) if before == Some(&PythonToken::Other('.')) => {
+                Word(name) if before == Some(&Other('.')) => {
                     listed(ATTRIBUTES, name).then_some(())?;
                 }
-                PythonToken::Name(name) if name == "open" => at += self.open(rest)?,
-                PythonToken::Name(name) if name == "os" => at += self.system(rest)?,
-                PythonToken::Name(name) if name == "Path" && self.bound.contains(name) => at += self.path(rest)?,
-                PythonToken::Name(name) if self.packages.contains(name) => at += package(rest)?,
-                PythonToken::Name(name) if name == "sys" && rest.get(1) == Some(&PythonToken::Name("path".into())) => {
+                Word(name) if name == "open" => at += self.open(rest)?,
+                Word(name) if name == "os" => at += self.system(rest)?,
+                Word(name) if name == "Path" && self.bound.contains(name) => at += self.path(rest)?,
+                Word(name) if self.packages.contains(name) => at += package(rest)?,
+                Word(name) if name == "sys" && rest.get(1) == Some(&Word("path".into())) => {
                     at += search_path(tokens.get(..at.saturating_sub(1)).unwrap_or_default(), rest)?;
                 }
-                PythonToken::Name(name) => {
-                    let keyword_argument =
-                        rest.first() == Some(&PythonToken::Other('=')) && rest.get(1) != Some(&PythonToken::Other('='));
+                Word(name) => {
+                    let keyword_argument = rest.first() == Some(&Other('=')) && rest.get(1) != Some(&Other('='));
                     let known = listed(KEYWORDS, name)
                         || listed(BUILTINS, name)
                         || (self.bound.contains(name) && !name.starts_with("__"))
                         || (keyword_argument && !name.starts_with('_'));
                     known.then_some(())?;
                 }
-                PythonToken::Text(_) | PythonToken::Other(_) => {}
+                Text(_) | Number | Other(_) => {}
+                _ => return None,
             }
         }
         Some(())
     }
 
     /// Names bound by `x = …`, `for x in`, `as x`, `lambda x:`.
-    fn bind(&mut self, tokens: &[PythonToken]) {
+    fn bind(&mut self, tokens: &[Token]) {
         let mut binding = false;
         for (at, token) in tokens.iter().enumerate() {
             match token {
-                PythonToken::Name(name) if matches!(name.as_str(), "for" | "as" | "lambda") => binding = true,
-                PythonToken::Name(name) if name == "in" => binding = false,
-                PythonToken::Other(':') | PythonToken::Newline | PythonToken::Other(';') => binding = false,
-                PythonToken::Name(name) => {
+                Word(name) if matches!(name.as_str(), "for" | "as" | "lambda") => binding = true,
+                Word(name) if name == "in" => binding = false,
+                Other(':') | Newline | Other(';') => binding = false,
+                Word(name) => {
                     let before = at.checked_sub(1).and_then(|at| tokens.get(at));
-                    let assigned = tokens.get(at + 1) == Some(&PythonToken::Other('='))
-                        && tokens.get(at + 2) != Some(&PythonToken::Other('='))
-                        && matches!(before, None | Some(PythonToken::Newline | PythonToken::Other(';' | ':' | ',')));
-                    let several = matches!(before, None | Some(PythonToken::Newline | PythonToken::Other(';' | ',')))
-                        && tokens.get(at + 1) == Some(&PythonToken::Other(','));
+                    let assigned = tokens.get(at + 1) == Some(&Other('='))
+                        && tokens.get(at + 2) != Some(&Other('='))
+                        && matches!(before, None | Some(Newline | Other(';' | ':' | ',')));
+                    let several = matches!(before, None | Some(Newline | Other(';' | ',')))
+                        && tokens.get(at + 1) == Some(&Other(','));
                     let free = !name.starts_with('_') || name == "_";
                     let shadows = listed(BUILTINS, name) || listed(MODULES, name) || is_dangerous(name);
-                    if (binding || assigned || several) && free && !shadows && before != Some(&PythonToken::Other('.'))
-                    {
+                    if (binding || assigned || several) && free && !shadows && before != Some(&Other('.')) {
                         self.bound.insert(name.clone());
                     }
                 }
@@ -189,9 +178,9 @@ impl PythonReader {
     }
 
     /// Names under which packages are imported anywhere: a loop may come to one of them again.
-    fn note_packages(&mut self, tokens: &[PythonToken]) {
+    fn note_packages(&mut self, tokens: &[Token]) {
         for window in tokens.windows(3) {
-            if let [PythonToken::Name(package), PythonToken::Name(keyword), PythonToken::Name(name)] = window
+            if let [Word(package), Word(keyword), Word(name)] = window
                 && keyword == "as"
                 && (listed(PACKAGES, package) || package == "metadata")
             {
@@ -200,119 +189,67 @@ impl PythonReader {
         }
     }
 
-    /// `import a, b`, `from a import b`; leaves how many tokens that takes.
-    fn import(&mut self, keyword: &str, rest: &[PythonToken]) -> Option<usize> {
-        let end = rest
-            .iter()
-            .position(|token| matches!(token, PythonToken::Newline | PythonToken::Other(';')))
-            .unwrap_or(rest.len());
-        let words = rest.get(..end)?;
-        if keyword == "from" {
-            if let [PythonToken::Name(module), PythonToken::Name(import), PythonToken::Name(name)] = words
-                && (module.as_str(), import.as_str(), name.as_str()) == ("pathlib", "import", "Path")
-            {
-                self.bound.insert(name.clone());
-                return Some(end);
+    /// `import a, b`, `from a import b`; returns how many tokens that takes.
+    fn import(&mut self, keyword: &str, rest: &[Token]) -> Option<usize> {
+        let end = rest.iter().position(|token| matches!(token, Newline | Other(';'))).unwrap_or(rest.len());
+        let spelled = |token| match token {
+            &Word(ref name) => Some(name.as_str()),
+            Other('.') => Some("."),
+            Other(',') => Some(","),
+            _ => None,
+        };
+        let words = rest.get(..end)?.iter().map(spelled).collect::<Option<Vec<&str>>>()?;
+        match (keyword, words.as_slice()) {
+            ("from", ["pathlib", "import", name @ "Path"])
+            | ("from", ["importlib", ".", "metadata", "import", name @ "version"]) => {
+                self.bound.insert((*name).to_owned());
             }
-            if let [
-                PythonToken::Name(outer),
-                PythonToken::Other('.'),
-                PythonToken::Name(inner),
-                PythonToken::Name(import),
-                PythonToken::Name(name),
-            ] = words
-                && (outer.as_str(), inner.as_str(), import.as_str()) == ("importlib", "metadata", "import")
-                && name == "version"
-            {
-                self.bound.insert(name.clone());
-                return Some(end);
+            ("from", [module, "import", names @ ..]) if listed(MODULES, module) => {
+                for name in names.iter().filter(|name| **name != ",") {
+                    listed(ATTRIBUTES, name).then(|| self.bound.insert((*name).to_owned()))?;
+                }
             }
-            let [PythonToken::Name(module), PythonToken::Name(import), names @ ..] = words else {
-                return None;
-            };
-            if import != "import" || !listed(MODULES, module) {
-                return None;
+            ("from", _) => return None,
+            // What follows the name is on the list of attributes, or not known.
+            (_, [name @ "importlib", ".", "metadata"]) => {
+                self.packages.insert((*name).to_owned());
             }
-            for name in names {
-                match name {
-                    PythonToken::Name(name) if listed(ATTRIBUTES, name) => {
-                        self.bound.insert(name.clone());
+            (_, ["importlib", ".", "metadata", "as", name]) if !is_dangerous(name) => {
+                self.packages.insert((*name).to_owned());
+            }
+            (_, [package, "as", name]) if listed(PACKAGES, package) && !is_dangerous(name) => {
+                self.packages.insert((*name).to_owned());
+            }
+            (_, words) => {
+                for word in words {
+                    if listed(MODULES, word) {
+                        self.bound.insert((*word).to_owned());
+                    } else if listed(PACKAGES, word) {
+                        self.packages.insert((*word).to_owned());
+                    // The names of `os` are looked at where they stand.
+                    } else if !matches!(*word, "," | "os") {
+                        return None;
                     }
-                    PythonToken::Other(',') => {}
-                    _ => return None,
                 }
-            }
-            return Some(end);
-        }
-        match words {
-            // The names behind it are on the list of attributes, or not known.
-            [PythonToken::Name(outer), PythonToken::Other('.'), PythonToken::Name(inner), alias @ ..]
-                if outer == "importlib" && inner == "metadata" =>
-            {
-                let name = match alias {
-                    [] => outer,
-                    [PythonToken::Name(keyword), PythonToken::Name(name)] if keyword == "as" && !is_dangerous(name) => {
-                        name
-                    }
-                    _ => return None,
-                };
-                self.packages.insert(name.clone());
-                return Some(end);
-            }
-            [PythonToken::Name(package), PythonToken::Name(keyword), PythonToken::Name(name)]
-                if keyword == "as" && listed(PACKAGES, package) && !is_dangerous(name) =>
-            {
-                self.packages.insert(name.clone());
-                return Some(end);
-            }
-            _ => {}
-        }
-        for word in words {
-            match word {
-                PythonToken::Name(module) if listed(MODULES, module) => {
-                    self.bound.insert(module.clone());
-                }
-                PythonToken::Name(package) if listed(PACKAGES, package) => {
-                    self.packages.insert(package.clone());
-                }
-                // Its names are looked at where they stand.
-                PythonToken::Name(module) if module == "os" => {}
-                PythonToken::Other(',') => {}
-                _ => return None,
             }
         }
         Some(end)
     }
 
-    /// `open('file')`, `open('file', 'w')`; leaves how many tokens that takes.
-    fn open(&mut self, rest: &[PythonToken]) -> Option<usize> {
-        let end = rest.iter().position(|token| *token == PythonToken::Other(')'))?;
-        let [PythonToken::Other('('), PythonToken::Text(path), options @ ..] = rest.get(..end)? else {
+    /// `open('file')`, `open('file', 'w')`; returns how many tokens that takes.
+    fn open(&mut self, rest: &[Token]) -> Option<usize> {
+        let end = rest.iter().position(|token| *token == Other(')'))?;
+        let [Other('('), Text(path), options @ ..] = rest.get(..end)? else {
             return None;
         };
-        let mut mode = "r";
-        match options {
-            [] => {}
-            [PythonToken::Other(','), PythonToken::Text(given)] => mode = given,
-            [PythonToken::Other(','), PythonToken::Name(name), PythonToken::Other('='), PythonToken::Text(given)]
-                if name == "mode" =>
-            {
-                mode = given
-            }
-            [PythonToken::Other(','), PythonToken::Name(name), PythonToken::Other('='), PythonToken::Text(_)]
-                if name == "encoding" => {}
-            [
-                PythonToken::Other(','),
-                PythonToken::Text(given),
-                PythonToken::Other(','),
-                PythonToken::Name(name),
-                PythonToken::Other('='),
-                PythonToken::Text(_),
-            ] if name == "encoding" => {
-                mode = given;
-            }
+        let mode = match options {
+            [] => "r",
+            [Other(','), Text(mode)] => mode,
+            [Other(','), Word(name), Other('='), Text(mode)] if name == "mode" => mode,
+            [Other(','), Word(name), Other('='), Text(_)] if name == "encoding" => "r",
+            [Other(','), Text(mode), Other(','), Word(name), Other('='), Text(_)] if name == "encoding" => mode,
             _ => return None,
-        }
+        };
         if mode.contains(['r', '+']) || mode.is_empty() {
             self.found.reads.push(path.clone());
         }
@@ -322,83 +259,43 @@ impl PythonReader {
         Some(end.saturating_add(1))
     }
 
-    /// `.getcwd`, `.path.join`, `.path.exists('file')` behind `os`; leaves how many tokens that takes.
-    fn system(&mut self, rest: &[PythonToken]) -> Option<usize> {
-        match rest {
-            [
-                PythonToken::Other('.'),
-                PythonToken::Name(path),
-                PythonToken::Other('.'),
-                PythonToken::Name(function),
-                PythonToken::Other('('),
-                PythonToken::Text(name),
-                PythonToken::Other(')'),
-                ..,
-            ] if path == "path" && listed(SYSTEM_LOOKS, function) => {
-                self.found.reads.push(name.clone());
-                Some(7)
+    /// `.getcwd`, `.path.join`, `.path.exists('file')` after `os`; returns how many tokens that takes.
+    fn system(&mut self, rest: &[Token]) -> Option<usize> {
+        let (taken, read) = match rest {
+            [Other('.'), Word(path), Other('.'), Word(function), Other('('), Text(file), Other(')'), ..]
+                if path == "path" && listed(SYSTEM_LOOKS, function) =>
+            {
+                (7, file.as_str())
             }
-            [
-                PythonToken::Other('.'),
-                PythonToken::Name(path),
-                PythonToken::Other('.'),
-                PythonToken::Name(function),
-                ..,
-            ] if path == "path" => listed(SYSTEM_PATHS, function).then_some(4),
-            [
-                PythonToken::Other('.'),
-                PythonToken::Name(name),
-                PythonToken::Other('('),
-                PythonToken::Text(directory),
-                PythonToken::Other(')'),
-                ..,
-            ] if name == "listdir" => {
-                self.found.reads.push(directory.clone());
-                Some(5)
+            [Other('.'), Word(path), Other('.'), Word(function), ..] if path == "path" => {
+                return listed(SYSTEM_PATHS, function).then_some(4);
             }
-            [
-                PythonToken::Other('.'),
-                PythonToken::Name(name),
-                PythonToken::Other('('),
-                PythonToken::Other(')'),
-                ..,
-            ] if name == "listdir" => {
-                self.found.reads.push(".".to_owned());
-                Some(4)
-            }
-            [PythonToken::Other('.'), PythonToken::Name(name), ..] => listed(SYSTEM, name).then_some(2),
-            _ => None,
-        }
+            [Other('.'), Word(name), Other('('), Text(file), Other(')'), ..] if name == "listdir" => (5, file.as_str()),
+            [Other('.'), Word(name), Other('('), Other(')'), ..] if name == "listdir" => (4, "."),
+            [Other('.'), Word(name), ..] => return listed(SYSTEM, name).then_some(2),
+            _ => return None,
+        };
+        self.found.reads.push(read.to_owned());
+        Some(taken)
     }
 
-    /// `('file').read_text()` behind `Path`; leaves how many tokens that takes.
-    fn path(&mut self, rest: &[PythonToken]) -> Option<usize> {
-        match rest {
-            [
-                PythonToken::Other('('),
-                PythonToken::Text(name),
-                PythonToken::Other(')'),
-                PythonToken::Other('.'),
-                PythonToken::Name(function),
-                PythonToken::Other('('),
-                PythonToken::Other(')'),
-                ..,
-            ] if listed(PATH_LOOKS, function) => {
-                self.found.reads.push(name.clone());
-                Some(7)
-            }
-            _ => None,
-        }
+    /// `('file').read_text()` after `Path`; returns how many tokens that takes.
+    fn path(&mut self, rest: &[Token]) -> Option<usize> {
+        let [Other('('), Text(file), Other(')'), Other('.'), Word(function), Other('('), Other(')'), ..] = rest else {
+            return None;
+        };
+        listed(PATH_LOOKS, function).then(|| self.found.reads.push(file.clone()))?;
+        Some(7)
     }
 
-    fn tokens(&mut self, code: &str, depth: usize) -> Option<Vec<PythonToken>> {
+    fn tokens(&mut self, code: &str, depth: usize) -> Option<Vec<Token>> {
         let mut cursor = Cursor::new(code);
         let mut found = Vec::new();
         while let Some(character) = cursor.peek() {
             match character {
                 '\n' => {
                     cursor.next();
-                    found.push(PythonToken::Newline);
+                    found.push(Newline);
                 }
                 _ if character.is_whitespace() => {
                     cursor.next();
@@ -412,10 +309,10 @@ impl PythonReader {
                 }
                 '"' | '\'' => {
                     let text = string(&mut cursor)?;
-                    found.push(PythonToken::Text(if text.contains('\\') { return_if_plain(&text)? } else { text }));
+                    found.push(Text(if text.contains('\\') { return_if_plain(&text)? } else { text }));
                 }
                 _ if character.is_ascii_alphabetic() || character == '_' => {
-                    let name = cursor.take_while(|next| next.is_ascii_alphanumeric() || next == '_');
+                    let name = cursor.name();
                     match cursor.peek() {
                         Some('"' | '\'')
                             if name.len() <= 2 && name.chars().all(|letter| "rRbBuUfF".contains(letter)) =>
@@ -425,21 +322,21 @@ impl PythonReader {
                                 self.interpolations(&text, depth)?;
                             }
                             // A prefix changes what the text is: it may not name a file.
-                            found.push(PythonToken::Text(text));
+                            found.push(Text(text));
                             if name.contains(['f', 'F', 'b', 'B']) {
-                                found.push(PythonToken::Other('~'));
+                                found.push(Other('~'));
                             }
                         }
-                        _ => found.push(PythonToken::Name(name)),
+                        _ => found.push(Word(name)),
                     }
                 }
                 _ if character.is_ascii_digit() => {
                     cursor.take_while(|next| next.is_ascii_alphanumeric() || matches!(next, '_' | '.'));
-                    found.push(PythonToken::Other('0'));
+                    found.push(Number);
                 }
                 _ if character.is_ascii() => {
                     cursor.next();
-                    found.push(PythonToken::Other(character));
+                    found.push(Other(character));
                 }
                 _ => return None,
             }
@@ -470,22 +367,17 @@ impl PythonReader {
                 continue;
             }
             // Names are bound by the code around, which is read later: they are checked there.
-            for name in code.split(|character: char| !(character.is_ascii_alphanumeric() || character == '_')) {
-                let harmless = !name.starts_with("__") && !is_dangerous(name);
-                harmless.then_some(())?;
+            let breaks = |character: char| !is_name_character(character);
+            if code.split(breaks).any(|name| name.starts_with("__") || is_dangerous(name)) {
+                return None;
             }
-            let calls = code.contains('(');
-            if calls {
+            if code.contains('(') {
                 self.code(code, depth + 1)?;
             } else {
                 for attribute in code.split('.').skip(1) {
-                    let name: String = attribute
-                        .chars()
-                        .take_while(|character| character.is_ascii_alphanumeric() || *character == '_')
-                        .collect();
-                    let is_format =
-                        name.is_empty() || name.bytes().all(|byte| byte.is_ascii_digit()) || code.contains(':');
-                    (is_format || listed(ATTRIBUTES, &name)).then_some(())?;
+                    let name = attribute.split(breaks).next().unwrap_or_default();
+                    let is_format = name.bytes().all(|byte| byte.is_ascii_digit()) || code.contains(':');
+                    (is_format || listed(ATTRIBUTES, name)).then_some(())?;
                 }
             }
             rest = body.get(end + 1..)?;
@@ -495,22 +387,22 @@ impl PythonReader {
 }
 
 /// `.__version__`, `.cuda.is_available` behind a package; leaves how many tokens that takes.
-fn package(rest: &[PythonToken]) -> Option<usize> {
+fn package(rest: &[Token]) -> Option<usize> {
     match rest {
-        [PythonToken::Other('.'), PythonToken::Name(part), PythonToken::Other('.'), PythonToken::Name(name), ..]
+        [Other('.'), Word(part), Other('.'), Word(name), ..]
             if matches!(part.as_str(), "cuda" | "version" | "metadata") =>
         {
             listed(PACKAGE_PARTS, name).then_some(4)
         }
-        [PythonToken::Other('.'), PythonToken::Name(name), ..] => listed(PACKAGE_PARTS, name).then_some(2),
+        [Other('.'), Word(name), ..] => listed(PACKAGE_PARTS, name).then_some(2),
         _ => None,
     }
 }
 
 /// `.path` behind `sys`, where it is only printed: whoever changes the list says where modules come from.
-fn search_path(before: &[PythonToken], rest: &[PythonToken]) -> Option<usize> {
-    let called = matches!(before, [.., PythonToken::Name(name), PythonToken::Other('(')] if matches!(name.as_str(), "print" | "join" | "len"));
-    let ends = matches!(rest, [PythonToken::Other('.'), PythonToken::Name(_), PythonToken::Other(')'), ..]);
+fn search_path(before: &[Token], rest: &[Token]) -> Option<usize> {
+    let called = matches!(before, [.., Word(name), Other('(')] if matches!(name.as_str(), "print" | "join" | "len"));
+    let ends = matches!(rest, [Other('.'), Word(_), Other(')'), ..]);
     (called && ends).then_some(2)
 }
 
@@ -548,8 +440,7 @@ fn string(cursor: &mut Cursor) -> Option<String> {
     if !triple {
         return cursor.until(quote);
     }
-    cursor.next();
-    cursor.next();
+    cursor.skip(2);
     let mut text = String::new();
     loop {
         if cursor.peek()? == quote && cursor.ahead(1) == Some(quote) && cursor.ahead(2) == Some(quote) {

@@ -3,6 +3,7 @@
 use super::CodeEffects;
 use super::cursor::Cursor;
 use super::sql_functions::{Calling, calling};
+use super::token::Token::{self, Meta, Name, Number, Other, Text, Word};
 use crate::lists::listed;
 
 /// What differs between shells.
@@ -15,23 +16,10 @@ pub(super) enum SqlDialect {
     Duckdb,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum SqlToken {
-    /// A word, in upper case.
-    Word(String),
-    /// A quoted name.
-    Name(String),
-    Text(String),
-    Number,
-    Other(char),
-    /// A command of the shell itself, to the end of its line.
-    Meta(String),
-}
-
 /// Cuts SQL into statements; `None` where dialects would disagree.
-pub(super) fn statements(text: &str, dialect: SqlDialect) -> Option<Vec<Vec<SqlToken>>> {
+pub(super) fn statements(text: &str, dialect: SqlDialect) -> Option<Vec<Vec<Token>>> {
     let mut cursor = Cursor::new(text);
-    let mut statements: Vec<Vec<SqlToken>> = vec![Vec::new()];
+    let mut statements: Vec<Vec<Token>> = vec![Vec::new()];
     let mut line_start = true;
     while let Some(character) = cursor.peek() {
         let starts_line = std::mem::replace(&mut line_start, false);
@@ -46,14 +34,14 @@ pub(super) fn statements(text: &str, dialect: SqlDialect) -> Option<Vec<Vec<SqlT
                 line_start = starts_line;
             }
             '.' if starts_line && current.is_empty() && matches!(dialect, SqlDialect::Sqlite | SqlDialect::Duckdb) => {
-                current.push(SqlToken::Meta(cursor.line()));
+                current.push(Meta(cursor.line()));
                 statements.push(Vec::new());
                 line_start = true;
             }
             // Commands of a shell that is not known.
             '\\' if !matches!(dialect, SqlDialect::Psql | SqlDialect::Mysql) => return None,
             '\\' => {
-                current.push(SqlToken::Meta(cursor.line()));
+                current.push(Meta(cursor.line()));
                 statements.push(Vec::new());
                 line_start = true;
             }
@@ -72,23 +60,23 @@ pub(super) fn statements(text: &str, dialect: SqlDialect) -> Option<Vec<Vec<SqlT
                 cursor.take_while(|next| next != '\n');
             }
             '/' if cursor.ahead(1) == Some('*') => comment(&mut cursor)?,
-            '\'' => current.push(SqlToken::Text(quoted(&mut cursor, '\'')?)),
-            '"' if dialect == SqlDialect::Mysql => current.push(SqlToken::Text(quoted(&mut cursor, '"')?)),
-            '"' | '`' => current.push(SqlToken::Name(quoted(&mut cursor, character)?)),
+            '\'' => current.push(Text(quoted(&mut cursor, '\'')?)),
+            '"' if dialect == SqlDialect::Mysql => current.push(Text(quoted(&mut cursor, '"')?)),
+            '"' | '`' => current.push(Name(quoted(&mut cursor, character)?)),
             '$' if cursor.ahead(1).is_some_and(|next| next == '$' || next.is_alphabetic() || next == '_') => {
-                current.push(SqlToken::Text(dollar_quoted(&mut cursor)?));
+                current.push(Text(dollar_quoted(&mut cursor)?));
             }
             _ if character.is_ascii_digit() => {
                 cursor.take_while(|next| next.is_ascii_alphanumeric() || next == '.');
-                current.push(SqlToken::Number);
+                current.push(Number);
             }
             _ if character.is_alphabetic() || character == '_' || character == '@' => {
                 let word = cursor.take_while(|next| next.is_alphanumeric() || matches!(next, '_' | '@' | '$' | '#'));
-                current.push(SqlToken::Word(word.to_uppercase()));
+                current.push(Word(word.to_uppercase()));
             }
             _ => {
                 cursor.next();
-                current.push(SqlToken::Other(character));
+                current.push(Other(character));
             }
         }
     }
@@ -98,8 +86,7 @@ pub(super) fn statements(text: &str, dialect: SqlDialect) -> Option<Vec<Vec<SqlT
 
 /// A comment; those that some database runs, or that may nest, are not understood.
 fn comment(cursor: &mut Cursor) -> Option<()> {
-    cursor.next();
-    cursor.next();
+    cursor.skip(2);
     if matches!(cursor.peek(), Some('!' | '+' | 'M')) {
         return None;
     }
@@ -151,44 +138,41 @@ fn dollar_quoted(cursor: &mut Cursor) -> Option<String> {
     while !cursor.starts_with(&end) {
         text.push(cursor.next()?);
     }
-    for _ in end.chars() {
-        cursor.next();
-    }
+    cursor.skip(end.chars().count());
     Some(text)
 }
 
 /// Whether a statement names a table or a column in which databases keep the passwords of their users.
-fn shows_passwords(statement: &[SqlToken]) -> bool {
+fn shows_passwords(statement: &[Token]) -> bool {
     const NAMES: &str = "PG_SHADOW PG_AUTHID PG_USER_MAPPING ROLPASSWORD AUTHENTICATION_STRING";
-    let name = |token: &SqlToken| match token {
-        SqlToken::Word(word) | SqlToken::Name(word) => Some(word.to_uppercase()),
+    let name = |token: &Token| match token {
+        Word(word) | Name(word) => Some(word.to_uppercase()),
         _ => None,
     };
-    let shows = |token: &SqlToken| name(token).is_some_and(|name| listed(NAMES, &name));
-    let mysql_users = |three: &[SqlToken]| {
-        let [schema, SqlToken::Other('.'), table] = three else { return false };
+    let shows = |token: &Token| name(token).is_some_and(|name| listed(NAMES, &name));
+    let mysql_users = |three: &[Token]| {
+        let [schema, Other('.'), table] = three else { return false };
         name(schema).as_deref() == Some("MYSQL")
             && matches!(name(table).as_deref(), Some("USER" | "GLOBAL_PRIV" | "PASSWORD_HISTORY"))
     };
-    let everything = statement.contains(&SqlToken::Other('*'))
+    let everything = statement.contains(&Other('*'))
         || statement.iter().any(|token| name(token).is_some_and(|name| name.contains("PASSWORD")));
     statement.iter().any(shows) || everything && statement.windows(3).any(mysql_users)
 }
 
 /// Adds what one statement does.
-pub(super) fn judge(statement: &[SqlToken], dialect: SqlDialect, found: &mut CodeEffects) {
+pub(super) fn judge(statement: &[Token], dialect: SqlDialect, found: &mut CodeEffects) {
     let local = matches!(dialect, SqlDialect::Sqlite | SqlDialect::Duckdb);
-    let has = |wanted: &str| statement.iter().any(|token| matches!(token, SqlToken::Word(word) if word == wanted));
-    let has_any =
-        |list: &str| statement.iter().any(|token| matches!(token, SqlToken::Word(word) if listed(list, word)));
+    let has = |wanted: &str| statement.iter().any(|token| matches!(token, Word(word) if word == wanted));
+    let has_any = |list: &str| statement.iter().any(|token| matches!(token, Word(word) if listed(list, word)));
     let texts: Vec<&String> = statement
         .iter()
         .filter_map(|token| match token {
-            SqlToken::Text(text) => Some(text),
+            Text(text) => Some(text),
             _ => None,
         })
         .collect();
-    let Some(SqlToken::Word(first)) = statement.iter().find(|token| **token != SqlToken::Other('(')) else {
+    let Some(Word(first)) = statement.iter().find(|token| **token != Other('(')) else {
         return found.doubt("an SQL statement is not understood");
     };
     functions(statement, found);
@@ -196,7 +180,7 @@ pub(super) fn judge(statement: &[SqlToken], dialect: SqlDialect, found: &mut Cod
         found.doubt("hashes of passwords are looked at");
     }
     if dialect == SqlDialect::Duckdb
-        && after_word(statement, &["FROM", "JOIN"]).any(|token| matches!(token, SqlToken::Text(_) | SqlToken::Name(_)))
+        && after_word(statement, &["FROM", "JOIN"]).any(|token| matches!(token, Text(_) | Name(_)))
     {
         duckdb_files(statement, found);
     }
@@ -216,15 +200,15 @@ pub(super) fn judge(statement: &[SqlToken], dialect: SqlDialect, found: &mut Cod
         | "DETACH" | "HELP" | "STATUS" | "SUMMARIZE" | "GO" => {
             // Some databases need no semicolon, and have blocks of code between these words.
             // `SHOW CREATE TABLE t` shows how it was made.
-            let shows = matches!(statement, [SqlToken::Word(show), SqlToken::Word(create), ..] if show == "SHOW" && create == "CREATE");
+            let shows = matches!(statement, [Word(show), Word(create), ..] if show == "SHOW" && create == "CREATE");
             changes_inside(if shows { statement.get(2..).unwrap_or_default() } else { statement }, found);
             if statement.len() > 6 {
                 found.doubt("an SQL statement is not understood");
             }
         }
         "PRAGMA" => {
-            let sets = statement.contains(&SqlToken::Other('='));
-            let calls = statement.contains(&SqlToken::Other('('));
+            let sets = statement.contains(&Other('='));
+            let calls = statement.contains(&Other('('));
             const LOOKS: &str =
                 "TABLE_INFO TABLE_XINFO INDEX_LIST INDEX_INFO FOREIGN_KEY_LIST INTEGRITY_CHECK QUICK_CHECK";
             if sets || (calls && !has_any(LOOKS)) {
@@ -300,17 +284,17 @@ pub(super) fn judge(statement: &[SqlToken], dialect: SqlDialect, found: &mut Cod
 }
 
 /// The tokens right behind these words.
-fn after_word<'s>(statement: &'s [SqlToken], words: &'s [&str]) -> impl Iterator<Item = &'s SqlToken> {
+fn after_word<'s>(statement: &'s [Token], words: &'s [&str]) -> impl Iterator<Item = &'s Token> {
     statement.windows(2).filter_map(move |pair| match pair {
-        [SqlToken::Word(word), next] if words.contains(&word.as_str()) => Some(next),
+        [Word(word), next] if words.contains(&word.as_str()) => Some(next),
         _ => None,
     })
 }
 
 /// DuckDB reads files that stand where a table should.
-fn duckdb_files(statement: &[SqlToken], found: &mut CodeEffects) {
+fn duckdb_files(statement: &[Token], found: &mut CodeEffects) {
     for token in after_word(statement, &["FROM", "JOIN"]) {
-        if let SqlToken::Text(path) | SqlToken::Name(path) = token
+        if let Text(path) | Name(path) = token
             && path.contains(['.', '/', '*'])
         {
             if path.contains("://") || path.contains('*') {
@@ -323,14 +307,14 @@ fn duckdb_files(statement: &[SqlToken], found: &mut CodeEffects) {
 }
 
 /// `WITH x AS (DELETE …)`, `SELECT … FOR UPDATE`.
-fn changes_inside(statement: &[SqlToken], found: &mut CodeEffects) {
+fn changes_inside(statement: &[Token], found: &mut CodeEffects) {
     let mut before = "";
     for (at, token) in statement.iter().enumerate() {
-        let SqlToken::Word(word) = token else {
+        let Word(word) = token else {
             before = "";
             continue;
         };
-        let called = statement.get(at + 1) == Some(&SqlToken::Other('('));
+        let called = statement.get(at + 1) == Some(&Other('('));
         match word.as_str() {
             "INSERT" | "MERGE" if !called => found.sends = true,
             "UPDATE" if !matches!(before, "FOR" | "KEY" | "DO" | "ON" | "NO") => found.sends = true,
@@ -346,21 +330,21 @@ fn changes_inside(statement: &[SqlToken], found: &mut CodeEffects) {
     }
 }
 
-fn functions(statement: &[SqlToken], found: &mut CodeEffects) {
+fn functions(statement: &[Token], found: &mut CodeEffects) {
     let first = statement.first();
     for (at, pair) in statement.windows(2).enumerate() {
-        let [token, SqlToken::Other('(')] = pair else {
+        let [token, Other('(')] = pair else {
             continue;
         };
         let name = match token {
-            SqlToken::Word(word) => word.clone(),
-            SqlToken::Name(name) => name.to_uppercase(),
+            Word(word) => word.clone(),
+            Name(name) => name.to_uppercase(),
             _ => continue,
         };
         // `INSERT INTO t (a)`, `CREATE TABLE t (a INT)`, `WITH t (a) AS`
         let before = at.checked_sub(1).and_then(|before| statement.get(before));
-        let behind_table = matches!(before, Some(SqlToken::Word(word)) if matches!(word.as_str(), "INTO" | "TABLE" | "EXISTS" | "WITH" | "REFERENCES" | "ON" | "INDEX"));
-        let defines = matches!(first, Some(SqlToken::Word(word)) if matches!(word.as_str(), "CREATE" | "ALTER" | "PRAGMA" | "GRANT" | "COPY"));
+        let behind_table = matches!(before, Some(Word(word)) if matches!(word.as_str(), "INTO" | "TABLE" | "EXISTS" | "WITH" | "REFERENCES" | "ON" | "INDEX"));
+        let defines = matches!(first, Some(Word(word)) if matches!(word.as_str(), "CREATE" | "ALTER" | "PRAGMA" | "GRANT" | "COPY"));
         match calling(&name) {
             Some(Calling::Reaches) => found.doubt(format!("the SQL function {name} reaches outside the database")),
             Some(Calling::Unknown) if !behind_table && !defines => found.sends = true,
@@ -369,25 +353,25 @@ fn functions(statement: &[SqlToken], found: &mut CodeEffects) {
     }
 }
 
-fn copy(statement: &[SqlToken], local: bool, found: &mut CodeEffects) {
+fn copy(statement: &[Token], local: bool, found: &mut CodeEffects) {
     let mut direction = "";
     for pair in statement.windows(2) {
-        let [SqlToken::Word(word), next] = pair else {
+        let [Word(word), next] = pair else {
             continue;
         };
         if !matches!(word.as_str(), "TO" | "FROM") {
             continue;
         }
         match next {
-            SqlToken::Text(path) if local && word == "TO" => found.writes.push(path.clone()),
-            SqlToken::Text(path) if local => {
+            Text(path) if local && word == "TO" => found.writes.push(path.clone()),
+            Text(path) if local => {
                 found.reads.push(path.clone());
                 found.sends = true;
             }
-            SqlToken::Text(_) => found.doubt("the database server reads or writes a file"),
-            SqlToken::Word(other) if other == "PROGRAM" => found.doubt("the database server runs a program"),
-            SqlToken::Word(other) if other == "STDIN" => found.sends = true,
-            SqlToken::Word(other) if other == "STDOUT" => {}
+            Text(_) => found.doubt("the database server reads or writes a file"),
+            Word(other) if other == "PROGRAM" => found.doubt("the database server runs a program"),
+            Word(other) if other == "STDIN" => found.sends = true,
+            Word(other) if other == "STDOUT" => {}
             _ => continue,
         }
         direction = word;

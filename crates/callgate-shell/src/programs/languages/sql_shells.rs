@@ -1,29 +1,10 @@
 //! The shells around SQL: psql, mysql, sqlite, duckdb.
 
 use super::CodeEffects;
-use super::sql::{SqlDialect, SqlToken, judge, statements};
+use super::sql::{SqlDialect, judge, statements};
+use super::token::Token;
 
-pub(super) fn generic(text: &str) -> CodeEffects {
-    read(text, SqlDialect::Generic)
-}
-
-pub(super) fn psql(text: &str) -> CodeEffects {
-    read(text, SqlDialect::Psql)
-}
-
-pub(super) fn mysql(text: &str) -> CodeEffects {
-    read(text, SqlDialect::Mysql)
-}
-
-pub(super) fn sqlite(text: &str) -> CodeEffects {
-    read(text, SqlDialect::Sqlite)
-}
-
-pub(super) fn duckdb(text: &str) -> CodeEffects {
-    read(text, SqlDialect::Duckdb)
-}
-
-fn read(text: &str, dialect: SqlDialect) -> CodeEffects {
+pub(super) fn read(text: &str, dialect: SqlDialect) -> CodeEffects {
     let mut found = CodeEffects::default();
     let Some(statements) = statements(text, dialect) else {
         found.doubt("SQL is not understood");
@@ -35,7 +16,7 @@ fn read(text: &str, dialect: SqlDialect) -> CodeEffects {
     }
     for statement in &statements {
         let meta = match statement.split_last() {
-            Some((SqlToken::Meta(meta), rest)) => {
+            Some((Token::Meta(meta), rest)) => {
                 if !rest.is_empty() {
                     judge(rest, dialect, &mut found);
                 }
@@ -123,9 +104,9 @@ fn psql_copy(arguments: &[&str], found: &mut CodeEffects) {
 }
 
 /// Commands of the mysql shell that need no backslash.
-fn mysql_statement(statement: &[SqlToken], found: &mut CodeEffects) {
+fn mysql_statement(statement: &[Token], found: &mut CodeEffects) {
     match statement.first() {
-        Some(SqlToken::Word(word)) => match word.as_str() {
+        Some(Token::Word(word)) => match word.as_str() {
             "SYSTEM" | "SOURCE" | "TEE" | "PAGER" | "EDIT" | "DELIMITER" | "NOPAGER" | "NOTEE" => {
                 found.doubt(format!("the mysql command {} is not followed", word.to_lowercase()));
             }
