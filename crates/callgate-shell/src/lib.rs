@@ -46,6 +46,7 @@
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
+mod cursor;
 mod distinct;
 pub mod environment;
 mod evaluate;

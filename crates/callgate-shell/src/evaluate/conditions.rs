@@ -23,7 +23,7 @@ impl Evaluator<'_> {
                 let value = self.value(&word.parts, state);
                 let plain = matches!(&value, Value::Text(text) if !text.contains(['[', '$', '`']));
                 if matches!(operator.as_str(), "-v" | "-R") && !plain {
-                    self.doubt("a test for a variable may run code", span);
+                    self.doubt("`-v` with an unknown name may run code", span);
                 }
             }
             TestExpression::Binary(left, operator, right) => {
@@ -36,7 +36,7 @@ impl Evaluator<'_> {
                             }
                             Value::Number | Value::Unset => {}
                             Value::Glob(pattern) if is_number(&pattern) => {}
-                            _ => self.doubt("a comparison of numbers may run code", span),
+                            _ => self.doubt("a numeric comparison with an unknown value may run code", span),
                         }
                     }
                 }
@@ -74,7 +74,7 @@ impl Evaluator<'_> {
             };
             previous = Some(word.known().unwrap_or(""));
             if risky {
-                self.doubt("a test whose words are not known may run code", span);
+                self.doubt("`test` with unknown words may run code", span);
                 return;
             }
         }

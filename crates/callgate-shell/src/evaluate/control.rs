@@ -141,7 +141,7 @@ impl Evaluator<'_> {
             [] => (Ends::Either(state), Stream::Text(String::new())),
             [only] => {
                 if pipeline.negated && is_shell(only) {
-                    self.doubt("a shell of which only the failure counts", &only.span);
+                    self.doubt("`!` inverts the exit status of a shell", &only.span);
                 }
                 self.command(only, state, stdin)
             }
@@ -168,11 +168,8 @@ impl Evaluator<'_> {
 
     /// Walks commands whose changes to the shell's state are lost. Returns what they print.
     pub fn in_subshell(&mut self, script: &Script, state: State, stdin: &Stream) -> Stream {
-        let loops = std::mem::take(&mut self.loops);
-        let returns = std::mem::take(&mut self.returns);
-        let (_, stdout) = self.in_child(|evaluator| evaluator.list(script, state, stdin));
-        (self.loops, self.returns) = (loops, returns);
-        stdout
+        let list = |evaluator: &mut Self| evaluator.list(script, state, stdin).1;
+        self.enclosed(|evaluator| evaluator.in_child(list))
     }
 
     pub fn command(&mut self, command: &Command, state: State, stdin: &Stream) -> (Ends, Stream) {
@@ -235,7 +232,7 @@ impl Evaluator<'_> {
             }
             CommandKind::Coprocess { name, body } => {
                 if is_shell(body) {
-                    self.doubt("a shell that is talked to through its descriptors", &body.span);
+                    self.doubt("a shell runs as a coprocess and reads commands from a descriptor", &body.span);
                 }
                 self.in_child(|evaluator| evaluator.command(body, state.clone(), &Stream::Unknown));
                 state.set(name, Value::unknown("descriptors of a coprocess"));

@@ -30,11 +30,7 @@ impl Evaluator<'_> {
         }
         match self.alternatives(source) {
             None => self.word_without_braces(&source.parts, state, words),
-            Some(several) => {
-                for parts in several {
-                    self.word_without_braces(&parts, state, words);
-                }
-            }
+            Some(several) => several.iter().for_each(|parts| self.word_without_braces(parts, state, words)),
         }
     }
 
@@ -47,7 +43,7 @@ impl Evaluator<'_> {
         if parts.len() > 1 && parts.iter().any(lone_dollar) {
             // bash does not split such a word at all. What it holds must still be looked at.
             self.fields(parts, state, true);
-            let why = "it may or may not fall apart".to_owned();
+            let why = "bash may or may not split this word".to_owned();
             words.push(Word::Unknown { why, many: true });
             return;
         }
@@ -142,7 +138,7 @@ impl Evaluator<'_> {
         let left = end.and_then(|end| rest.get(end..)).unwrap_or("");
         if end.is_none() && !whole {
             // `~"x"`: quotes in the name part; `~$x`: no tilde expansion.
-            fields.open.pieces.push(Piece::Unknown { why: Arc::from("a home directory"), many: false });
+            fields.unknown("a home directory", false);
             return left;
         }
         let place = match user {
@@ -152,17 +148,17 @@ impl Evaluator<'_> {
             "-" if state.variables.contains_key("OLDPWD") => Value::unknown("OLDPWD was assigned to"),
             "+" => match state.directories.as_ref() {
                 [Some(directory)] => Value::Text(Arc::clone(directory)),
-                _ => Value::unknown("the working directory is not known"),
+                _ => Value::unknown("the working directory is unknown"),
             },
             "-" => match &state.previous {
                 Some(directory) => Value::Text(Arc::clone(directory)),
-                None => Value::unknown("the previous directory is not known"),
+                None => Value::unknown("the previous directory is unknown"),
             },
             _ => Value::unknown("another user's home directory"),
         };
         match place {
             Value::Text(directory) => fields.open.push_text(&directory, true),
-            _ => fields.open.pieces.push(Piece::Unknown { why: Arc::from("a home directory"), many: false }),
+            _ => fields.unknown("a home directory", false),
         }
         left
     }
@@ -205,7 +201,7 @@ impl Evaluator<'_> {
             }
             Part::Unclear(why, span) => {
                 self.doubt(why, span);
-                fields.open.pieces.push(Piece::Unknown { why: Arc::from(why.as_str()), many: !quoted });
+                fields.unknown(why, !quoted);
             }
         }
     }
@@ -215,12 +211,8 @@ impl Evaluator<'_> {
         if let Some(why) = body.doubt {
             self.doubt(why, &body.span);
         }
-        let (parent, current) = (self.parent, self.current);
-        self.parent = current.or(parent);
-        self.current = None;
-        let stdout = self.in_subshell(&body.script, state.clone(), stdin);
-        (self.parent, self.current) = (parent, current);
-        stdout
+        let parent = self.current.or(self.parent);
+        self.under(parent, |evaluator| evaluator.in_subshell(&body.script, state.clone(), stdin))
     }
 
     /// What a substitution leaves in a word.
@@ -236,24 +228,21 @@ impl Evaluator<'_> {
                     fields.open.pieces.push(Piece::Below { directory, many: !quoted });
                 }
                 None => {
-                    let why = Arc::from("names from several directories");
-                    fields.open.pieces.push(Piece::Unknown { why, many: !quoted });
+                    fields.unknown("names from several directories", !quoted);
                 }
             },
             Stream::Word => {
-                let pattern = Arc::from(if quoted || !fields.splits { PLAIN } else { "*" });
-                fields.open.pieces.push(Piece::Pattern { pattern, quoted: true });
+                fields.printed(if quoted || !fields.splits { PLAIN } else { "*" });
             }
-            Stream::Number => fields.open.pieces.push(Piece::Pattern { pattern: Arc::from(DIGITS), quoted: true }),
+            Stream::Number => fields.printed(DIGITS),
             Stream::Integer if quoted || !fields.splits => {
-                fields.open.pieces.push(Piece::Pattern { pattern: Arc::from(INTEGER), quoted: true });
+                fields.printed(INTEGER);
             }
             Stream::Numbers if !quoted && fields.splits && self.splitting(state) == Splitting::Blanks => {
-                fields.open.pieces.push(Piece::Pattern { pattern: Arc::from(DIGITS), quoted: true });
+                fields.printed(DIGITS);
             }
             _ => {
-                let why = Arc::from("the output of a command");
-                fields.open.pieces.push(Piece::Unknown { why, many: !quoted });
+                fields.unknown("the output of a command", !quoted);
             }
         }
     }
@@ -341,6 +330,16 @@ impl Fields {
         whole
     }
 
+    /// Adds something unknown to the open field.
+    pub fn unknown(&mut self, why: &str, many: bool) {
+        self.open.pieces.push(Piece::Unknown { why: Arc::from(why), many });
+    }
+
+    /// Adds what a program prints to the open field.
+    fn printed(&mut self, pattern: &str) {
+        self.open.pieces.push(Piece::Pattern { pattern: Arc::from(pattern), quoted: true });
+    }
+
     /// Ends the open field and starts another.
     pub fn next(&mut self) {
         self.done.push(std::mem::take(&mut self.open));
@@ -353,8 +352,7 @@ impl Fields {
             Value::Text(text) if !splits => self.open.push_text(text, quoted || !self.splits),
             Value::Text(text) if splitting == Splitting::Blanks => self.split(text),
             Value::Text(_) => {
-                let why = Arc::from("IFS has been changed");
-                self.open.pieces.push(Piece::Unknown { why, many: true });
+                self.unknown("IFS has been changed", true);
             }
             Value::Number => self.open.pieces.push(Piece::Number),
             Value::Below(directory) => {
@@ -362,7 +360,7 @@ impl Fields {
             }
             // Without quotes an empty word goes away.
             Value::Glob(pattern) if splits && &**pattern == PLAIN => {
-                self.open.pieces.push(Piece::Pattern { pattern: Arc::from("*"), quoted: true });
+                self.printed("*");
             }
             Value::Glob(pattern) => {
                 self.open.pieces.push(Piece::Pattern { pattern: Arc::clone(pattern), quoted: !splits });

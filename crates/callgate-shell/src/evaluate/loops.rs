@@ -10,7 +10,10 @@ use crate::word::Word;
 const ROUNDS: usize = 4;
 
 /// Why a loop that nothing ends is not understood: it may start processes or fill the disk for ever.
-const ENDLESS: &str = "a loop without end";
+const ENDLESS: &str = "an endless loop";
+
+/// What a loop prints is not worked out.
+const LOOP_OUTPUT: Stream = Stream::Unknown;
 
 /// The states with which a loop is left early. Most loops are not, so they lie elsewhere.
 #[derive(Debug, Default)]
@@ -78,12 +81,7 @@ impl Evaluator<'_> {
         if broken.is_none() && is_constant(condition) {
             self.doubt(ENDLESS, span);
         }
-        (Ends::of(join(done, broken)), self.loop_output())
-    }
-
-    /// What a loop prints is not worked out.
-    fn loop_output(&self) -> Stream {
-        Stream::Unknown
+        (Ends::of(join(done, broken)), LOOP_OUTPUT)
     }
 
     pub fn for_loop(
@@ -98,8 +96,8 @@ impl Evaluator<'_> {
         let items = match items {
             Some(sources) => self.words(sources, &mut state),
             None => match &state.positional {
-                Some(values) => values.iter().map(word_of).collect(),
-                None => vec![Word::Unknown { why: "the arguments are not known".to_owned(), many: true }],
+                Some(values) => values.iter().map(Value::to_word).collect(),
+                None => vec![Word::Unknown { why: "the arguments are unknown".to_owned(), many: true }],
             },
         };
         self.loops.push(Leaving::default());
@@ -110,7 +108,7 @@ impl Evaluator<'_> {
             self.unrolled(name, &items, body, state, stdin)
         };
         let broken = self.leave();
-        (Ends::of(join(after, broken)), self.loop_output())
+        (Ends::of(join(after, broken)), LOOP_OUTPUT)
     }
 
     fn unrolled(&mut self, name: &str, items: &[Word], body: &Script, state: State, stdin: &Stream) -> Option<State> {
@@ -169,7 +167,7 @@ impl Evaluator<'_> {
         if broken.is_none() && expressions.get(1).is_none_or(|parts| parts.iter().all(blank)) {
             self.doubt(ENDLESS, span);
         }
-        (Ends::of(join(done, broken)), self.loop_output())
+        (Ends::of(join(done, broken)), LOOP_OUTPUT)
     }
 }
 
@@ -178,11 +176,13 @@ fn is_constant(condition: &Script) -> bool {
     let [item] = condition.items.as_slice() else {
         return false;
     };
-    match item.first.commands.as_slice() {
-        [command] if item.rest.is_empty() => match &command.kind {
+    let [command] = item.first.commands.as_slice() else {
+        return false;
+    };
+    item.rest.is_empty()
+        && match &command.kind {
             CommandKind::Simple { words, .. } => match words.as_slice() {
-                [Argument::Word(word)] => matches!(word.plain(), Some(":" | "true" | "false")),
-                [Argument::Word(first), Argument::Word(_)] => {
+                [Argument::Word(first)] | [Argument::Word(first), Argument::Word(_)] => {
                     matches!(first.plain(), Some(":" | "true" | "false"))
                 }
                 _ => false,
@@ -191,20 +191,5 @@ fn is_constant(condition: &Script) -> bool {
                 matches!(parts.as_slice(), [Part::Literal(text)] if text.trim().parse::<i64>().is_ok())
             }
             _ => false,
-        },
-        _ => false,
-    }
-}
-
-/// The word a value stands for.
-pub(super) fn word_of(value: &Value) -> Word {
-    match value {
-        Value::Text(text) => Word::Known(text.to_string()),
-        Value::Number => Word::Unknown { why: "a number that is not known".to_owned(), many: false },
-        Value::Below(directory) => Word::Below { directory: directory.to_string(), many: false },
-        Value::Glob(pattern) => Word::Glob(pattern.to_string()),
-        Value::Prefix(prefix, why) => Word::Partly { prefix: prefix.to_string(), why: why.to_string(), many: false },
-        Value::Unknown(why) => Word::Unknown { why: why.to_string(), many: false },
-        Value::Unset => Word::Known(String::new()),
-    }
+        }
 }

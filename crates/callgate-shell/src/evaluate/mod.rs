@@ -144,15 +144,16 @@ pub fn analyze(source: &str, context: &ShellContext) -> Analysis {
 /// The same with something on the command's standard input.
 pub fn analyze_with_input(source: &str, context: &ShellContext, input: &Stream) -> Analysis {
     let mut evaluator = Evaluator::new(context, input);
-    let reading = parse(source, context.dialect, context.limits);
+    let parsed = parse(source, context.dialect, context.limits);
     let state = match context.state {
         Some(before) => evaluator.begin(before, source),
         None => State::new(context.directory),
     };
     let input_changed = state.input_changed;
-    let (ends, _) = evaluator.list(&reading.script, state, input);
-    if let Some(mistake) = reading.mistake {
-        evaluator.doubt(&mistake.what, &mistake.span);
+    let (ends, _) = evaluator.list(&parsed.script, state, input);
+    if let Some(mistake) = parsed.mistake {
+        let what = format!("cannot parse the command at {}: {}", position(source, mistake.span.start), mistake.what);
+        evaluator.doubt(&what, &mistake.span);
     }
     let after = context.state.map(|before| {
         let end = ends.merged();
@@ -167,6 +168,16 @@ pub fn analyze_with_input(source: &str, context: &ShellContext, input: &Stream) 
     evaluator.finish(after)
 }
 
+/// A place in the source as people count it: `column 7`, `line 2, column 3`.
+fn position(source: &str, at: usize) -> String {
+    let before = source.get(..at).unwrap_or(source);
+    let column = before.rsplit('\n').next().unwrap_or_default().chars().count().saturating_add(1);
+    match source.trim_end().contains('\n') {
+        true => format!("line {}, column {column}", before.matches('\n').count().saturating_add(1)),
+        false => format!("column {column}"),
+    }
+}
+
 /// Adds where the shell would be if every `cd` succeeded. What that walk finds beside is not looked at: a `cd` may fail.
 fn expected(
     after: ShellState,
@@ -177,8 +188,8 @@ fn expected(
 ) -> ShellState {
     let mut evaluator = Evaluator::new(context, input);
     evaluator.entered = Some(Vec::new());
-    let reading = parse(source, context.dialect, context.limits);
-    let (ends, _) = evaluator.list(&reading.script, before.restored(context.directory), input);
+    let parsed = parse(source, context.dialect, context.limits);
+    let (ends, _) = evaluator.list(&parsed.script, before.restored(context.directory), input);
     match (ends.merged(), evaluator.entered) {
         (Some(end), Some(entered)) if !evaluator.may_have_ended => after.expecting(end, entered),
         _ => after,
@@ -271,7 +282,7 @@ impl<'c> Evaluator<'c> {
         self.steps = self.steps.saturating_add(1).saturating_add(words / WORDS).saturating_add(bytes / BYTES);
         if self.exhausted() && !before {
             self.current = None;
-            self.doubt(&format!("more than {limit} commands"), span);
+            self.doubt(&format!("the command runs more than {limit} steps"), span);
         }
     }
 
@@ -281,7 +292,7 @@ impl<'c> Evaluator<'c> {
         self.steps = self.steps.saturating_add(words / WORDS).saturating_add(bytes / BYTES);
         if self.exhausted() && !before {
             let current = self.current.take();
-            self.doubt("more words than are followed", span);
+            self.doubt("the command has too many words to track", span);
             self.current = current;
         }
         !self.exhausted()
@@ -376,10 +387,26 @@ impl<'c> Evaluator<'c> {
         result
     }
 
+    /// Walks something that `parent` runs, with doubts that belong to what is walked.
+    fn under<T>(&mut self, parent: Option<usize>, walk: impl FnOnce(&mut Self) -> T) -> T {
+        let saved = (std::mem::replace(&mut self.parent, parent), self.current.take());
+        let result = walk(self);
+        (self.parent, self.current) = saved;
+        result
+    }
+
+    /// Walks something that cannot leave the loops and functions around it.
+    fn enclosed<T>(&mut self, walk: impl FnOnce(&mut Self) -> T) -> T {
+        let saved = (std::mem::take(&mut self.loops), std::mem::take(&mut self.returns));
+        let result = walk(self);
+        (self.loops, self.returns) = saved;
+        result
+    }
+
     /// The state to start with in a shell that was there before.
     fn begin(&mut self, before: &ShellState, source: &str) -> State {
         if let Some(why) = before.why_lost() {
-            let what = format!("an earlier call may have changed anything in this shell ({why})");
+            let what = format!("an earlier call may have changed anything in this shell: {why}");
             self.in_child(|evaluator| evaluator.doubt(&what, &(0..source.len())));
         }
         before.restored(self.context.directory)
@@ -395,7 +422,7 @@ impl<'c> Evaluator<'c> {
     ) -> ShellState {
         let whole = 0..source.len();
         if before.runs_functions_later() && !self.functions.is_empty() {
-            self.doubt("what was set earlier may run a function that is defined here", &whole);
+            self.doubt("code that an earlier call set may run a function defined here", &whole);
         }
         let fresh = || State::new(self.context.directory);
         let end = match end {
@@ -404,7 +431,7 @@ impl<'c> Evaluator<'c> {
             None => fresh(),
         };
         if end.input_changed && !input_changed {
-            self.doubt("the shell would go on to read its commands from elsewhere", &whole);
+            self.doubt("`exec` makes the shell read its next commands from another source", &whole);
         }
         ShellState::after(before, end, !self.traps.is_empty(), self.lost.take())
     }

@@ -46,18 +46,14 @@ impl Evaluator<'_> {
             NestedBody::Shell { source: Word::Known(source), parameters } => {
                 self.dialect = if matches!(name, "sh" | "dash" | "ash") { Dialect::Sh } else { Dialect::Bash };
                 let mut values = parameters.iter().map(Value::of_word);
-                inner.zero = values.next().unwrap_or(Value::unknown("`$0` is not known"));
+                inner.zero = values.next().unwrap_or(Value::unknown("`$0` is unknown"));
                 inner.positional = (!parameters.iter().any(Word::may_be_many)).then(|| values.collect());
                 self.current = None;
-                let loops = std::mem::take(&mut self.loops);
-                let returns = std::mem::take(&mut self.returns);
-                let (_, stdout) = self.source(source, call.span, inner, stdin);
-                (self.loops, self.returns) = (loops, returns);
-                stdout
+                self.enclosed(|evaluator| evaluator.source(source, call.span, inner, stdin).1)
             }
             NestedBody::Shell { .. } => {
                 self.current = Some(call.slot);
-                self.doubt("shell code that is not known", call.span);
+                self.doubt("runs unknown shell code", call.span);
                 Stream::Unknown
             }
         };
@@ -111,7 +107,6 @@ impl Evaluator<'_> {
         for (name, word) in call.assignments.iter().chain(&nested.environment) {
             inner.set(name, Value::of_word(word));
             inner.variable_mut(name).exported = true;
-            inner.path_changed |= name == "PATH";
         }
         if let NestedBody::Shell { .. } = nested.body {
             for (name, word) in &nested.environment {
@@ -136,10 +131,10 @@ impl Evaluator<'_> {
 
     /// Walks shell source in the given state.
     pub fn source(&mut self, text: &str, span: &Span, state: State, stdin: &Stream) -> (Ends, Stream) {
-        let reading = parse_at(text, self.dialect, self.context.limits, Some(span.clone()), self.depth);
-        let result = self.list(&reading.script, state, stdin);
-        if let Some(mistake) = reading.mistake {
-            self.doubt(&mistake.what, span);
+        let parsed = parse_at(text, self.dialect, self.context.limits, Some(span.clone()), self.depth);
+        let result = self.list(&parsed.script, state, stdin);
+        if let Some(mistake) = parsed.mistake {
+            self.doubt(&format!("cannot parse the shell code: {}", mistake.what), span);
         }
         result
     }
@@ -156,16 +151,13 @@ impl Evaluator<'_> {
         for (name, word) in call.assignments {
             hidden.push((name.clone(), state.variables.get(name.as_str()).cloned()));
             state.set(name, Value::of_word(word));
-            state.path_changed |= name == "PATH";
         }
         self.called.insert(name.to_owned());
         self.calls.push(name.to_owned());
         self.returns.push(None);
         self.locals.push(hidden);
         let loops = std::mem::take(&mut self.loops);
-        let (parent, current) = (self.parent.replace(call.slot), self.current.take());
-        let (ends, stdout) = self.command(body, state, call.stdin);
-        (self.parent, self.current) = (parent, current);
+        let (ends, stdout) = self.under(Some(call.slot), |evaluator| evaluator.command(body, state, call.stdin));
         self.loops = loops;
         self.calls.pop();
         let returned = self.returns.pop().flatten();

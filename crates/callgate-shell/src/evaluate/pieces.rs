@@ -1,6 +1,7 @@
 //! Half-expanded words: text, quoted or not, and what is unknown between.
 
 use super::state::Value;
+use crate::stream::Stream;
 use crate::word::{INTEGER, Word};
 use callgate_model::glob::escape;
 use std::borrow::Cow;
@@ -52,6 +53,11 @@ impl Field {
             }
         }
         Some(Cow::Owned(whole))
+    }
+
+    /// What a program reads of it, with `end` behind.
+    pub fn stream(&self, end: &str) -> Stream {
+        self.text().map_or(Stream::Unknown, |text| Stream::Text(text.into_owned() + end))
     }
 
     /// Whether it is nothing at all: such a word disappears.
@@ -117,7 +123,7 @@ impl Field {
                     reason.get_or_insert_with(|| Arc::clone(why));
                 }
                 Piece::Number => {
-                    reason.get_or_insert_with(|| Arc::from("a number that is not known"));
+                    reason.get_or_insert_with(|| Arc::from("an unknown number"));
                 }
                 Piece::Pattern { .. } => {
                     reason.get_or_insert_with(|| Arc::from("a name that a pattern matches"));
@@ -189,7 +195,7 @@ impl Field {
                 Piece::Pattern { pattern: names, quoted } => {
                     wild = true;
                     if !*quoted && splits_into_other_paths(names) {
-                        let why = "names with blanks would fall apart".to_owned();
+                        let why = "names with blanks would be split".to_owned();
                         return Word::Unknown { why, many: true };
                     }
                     pattern.push_str(names);

@@ -1,6 +1,6 @@
 //! Redirections are effects: `>` writes, `<` reads, `/dev/tcp` connects.
 
-use super::state::State;
+use super::state::{State, Value};
 use super::{Evaluator, opaque};
 use crate::effect::{Action, Effect, Host, Mark, Names, PathTarget, Target};
 use crate::programs::paths::{glob, is_descriptor};
@@ -50,7 +50,7 @@ impl Evaluator<'_> {
 
     fn redirection(&mut self, redirection: &Redirection, state: &mut State, slot: usize, redirected: &mut Redirected) {
         if let Descriptor::Variable(name) = &redirection.descriptor {
-            state.set(name, super::state::Value::unknown("a descriptor"));
+            state.set(name, Value::unknown("a descriptor"));
         }
         let input = matches!(redirection.descriptor, Descriptor::Usual | Descriptor::Number(0));
         let output = matches!(redirection.descriptor, Descriptor::Usual | Descriptor::Number(1));
@@ -82,17 +82,14 @@ impl Evaluator<'_> {
             RedirectionKind::HereString(source) => {
                 let field = self.single(&source.parts, state);
                 if input {
-                    redirected.stdin =
-                        Some(field.text().map_or(Stream::Unknown, |text| Stream::Text(text.into_owned() + "\n")));
+                    redirected.stdin = Some(field.stream("\n"));
                 }
             }
             RedirectionKind::HereDocument(document) => {
-                let empty = Vec::new();
-                let parts = document.body.get().unwrap_or(&empty);
+                let parts = document.body.get().map_or(&[][..], Vec::as_slice);
                 let field = self.double_quoted(parts, state);
                 if input {
-                    redirected.stdin =
-                        Some(field.text().map_or(Stream::Unknown, |text| Stream::Text(text.into_owned())));
+                    redirected.stdin = Some(field.stream(""));
                 }
             }
         }
@@ -139,7 +136,7 @@ impl Evaluator<'_> {
                 self.path_effects(Action::Write, &target, state, slot);
                 redirected.output = StandardOutput::Away;
             } else {
-                self.add(slot, opaque("a redirection whose target is not known", "redirection"));
+                self.add(slot, opaque("the target of a redirection is unknown", "redirection"));
             }
             return;
         }
@@ -155,7 +152,6 @@ impl Evaluator<'_> {
             (Descriptor::Usual | Descriptor::Number(0), false) if target.known() != Some("0") => {
                 redirected.stdin = Some(Stream::Unknown);
             }
-            (Descriptor::Number(number), true) if *number > 2 => {}
             _ => {}
         }
     }
@@ -174,7 +170,7 @@ impl Evaluator<'_> {
             1 => words.pop(),
             _ => None,
         }
-        .unwrap_or(Word::Unknown { why: "a redirection to several words".to_owned(), many: true })
+        .unwrap_or(Word::Unknown { why: "a redirection to more than one word".to_owned(), many: true })
     }
 
     fn path_effects(&mut self, action: Action, target: &Word, state: &State, slot: usize) {
@@ -195,7 +191,7 @@ impl Evaluator<'_> {
                 Word::Glob(pattern) => glob(directory.as_deref(), pattern),
                 Word::Below { directory: below, .. } => Names::Below(absolute(directory.as_deref(), below)),
                 Word::Partly { .. } | Word::Unknown { .. } => {
-                    self.add(slot, opaque("a redirection whose target is not known", "redirection"));
+                    self.add(slot, opaque("the target of a redirection is unknown", "redirection"));
                     return;
                 }
             };

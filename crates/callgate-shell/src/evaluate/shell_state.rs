@@ -171,10 +171,7 @@ impl ShellState {
 
     /// The value of a variable that was set, if it is known.
     pub fn variable(&self, name: &str) -> Option<&str> {
-        match &self.variables.get(name)?.value {
-            Value::Text(text) => Some(text),
-            _ => None,
-        }
+        self.variables.get(name)?.value.known()
     }
 
     /// The variables whose values are known.

@@ -62,6 +62,32 @@ impl Value {
         }
     }
 
+    /// The text, if it is certain.
+    pub fn known(&self) -> Option<&str> {
+        match self {
+            Value::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The place in an array that it names, if it is certain.
+    pub fn index(&self) -> Option<usize> {
+        self.known()?.parse().ok()
+    }
+
+    /// The word that it becomes between quotes.
+    pub fn to_word(&self) -> Word {
+        match self {
+            Value::Text(text) => Word::Known(text.to_string()),
+            Value::Number => Word::Unknown { why: "an unknown number".to_owned(), many: false },
+            Value::Below(directory) => Word::Below { directory: directory.to_string(), many: false },
+            Value::Glob(pattern) => Word::Glob(pattern.to_string()),
+            Value::Prefix(text, why) => Word::Partly { prefix: text.to_string(), why: why.to_string(), many: false },
+            Value::Unknown(why) => Word::Unknown { why: why.to_string(), many: false },
+            Value::Unset => Word::Known(String::new()),
+        }
+    }
+
     /// The text that it contains or starts with, if any is certain.
     pub fn certain_text(&self) -> Option<&str> {
         match self {
@@ -96,7 +122,7 @@ impl Value {
         } else if let Value::Unknown(_) = self {
             self.clone()
         } else {
-            Value::unknown("it depends on what happened before")
+            Value::unknown("it depends on earlier commands")
         }
     }
 }
@@ -194,7 +220,7 @@ impl State {
             directories: Arc::from([directory.map(Arc::from)]),
             previous: None,
             stack: Vec::new(),
-            zero: Value::unknown("`$0` is not known"),
+            zero: Value::unknown("`$0` is unknown"),
             positional: Some(Arc::from([])),
             functions: Rc::default(),
             aliases: Arc::default(),
@@ -209,13 +235,9 @@ impl State {
     pub fn set(&mut self, name: &str, value: Value) {
         let exports_all = self.options.exports_all;
         self.path_changed |= name == "PATH";
-        self.swayed |= match &value {
-            Value::Unset => false,
-            Value::Text(text) => influence(name, Some(text)).is_some(),
-            _ => influence(name, None).is_some(),
-        };
+        self.swayed |= value != Value::Unset && influence(name, value.known()).is_some();
         let value = match value {
-            _ if listed(KEPT_BY_THE_SHELL, name) => Value::unknown("the shell sets it itself"),
+            _ if listed(KEPT_BY_THE_SHELL, name) => Value::unknown("the shell sets it"),
             Value::Text(text) if text.len() > LONGEST_VALUE => Value::unknown("a long value"),
             other => other,
         };
@@ -277,7 +299,7 @@ impl State {
             return self;
         }
         if !Arc::ptr_eq(&self.variables, &other.variables) {
-            let unknown = Variable::new(Value::unknown("it depends on what happened before"));
+            let unknown = Variable::new(Value::unknown("it depends on earlier commands"));
             let mine = Arc::make_mut(&mut self.variables);
             // Both are sorted: they are walked side by side.
             let mut theirs = other.variables.iter().peekable();

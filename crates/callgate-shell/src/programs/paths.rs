@@ -12,7 +12,7 @@ pub(super) fn of_table(directory: Option<&str>, home: Option<&str>, path: &str) 
         (Some(rest), Some(home)) if rest.is_empty() || rest.starts_with('/') => {
             Names::Exact(format!("{}{rest}", home.trim_end_matches('/')))
         }
-        (Some(_), None) => Names::Unknown(format!("{path}: the home directory is not known")),
+        (Some(_), None) => Names::Unknown(format!("{path}: the home directory is unknown")),
         _ if path.contains(['*', '?']) => glob(directory, path),
         _ => Names::Exact(absolute(directory, path)),
     }

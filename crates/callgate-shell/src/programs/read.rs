@@ -33,10 +33,10 @@ impl Programs {
     pub fn read(&self, invocation: &Invocation<'_>) -> ProgramAnalysis {
         let (first, rest) = match invocation.words.split_first() {
             Some((first, rest)) => (first, rest),
-            None => return unknown(invocation, "", "there is no program"),
+            None => return unknown(invocation, "", "the command has no program"),
         };
         let Some(written) = first.known().filter(|name| !name.is_empty()) else {
-            return unknown(invocation, "", "the name of the program is not known");
+            return unknown(invocation, "", "the program name is unknown");
         };
         let name = if paths::is_loader(written) {
             "ld.so"
@@ -50,7 +50,7 @@ impl Programs {
         };
         match self.find(name) {
             Some(table) => read_with(table, name, rest, invocation),
-            None => unknown(invocation, written, &format!("program {written} is not known")),
+            None => unknown(invocation, written, &format!("no table describes the program {written}")),
         }
     }
 
@@ -103,7 +103,7 @@ pub(super) fn apply(scan: &Scan<'_>, collector: &mut Collector<'_>) -> Stream {
     collector.copies |= scan.levels.iter().any(|level| level.index.copies);
     let placements: Vec<_> = chosen(&level.args, scan).map(|slots| place(slots, &scan.operands)).collect();
     if placements.is_empty() && !scan.operands.is_empty() {
-        let why = format!("{} takes no operands that are known", collector.program);
+        let why = format!("{} does not take operands that the table knows", collector.program);
         collector.opaque(&why, "operands");
     }
     for placement in &placements {

@@ -22,7 +22,7 @@ impl Parser<'_> {
         let mut script = Script::default();
         let result = self.items(&mut script).and_then(|()| match self.peek() {
             None => self.documents_at_the_end(),
-            Some(_) => self.fail("unexpected here"),
+            Some(_) => self.unexpected(),
         });
         (script, result.err().map(|mistake| *mistake))
     }
@@ -31,7 +31,7 @@ impl Parser<'_> {
     fn documents_at_the_end(&mut self) -> Parsed<()> {
         for pending in std::mem::take(&mut self.pending) {
             if pending.body.set(Vec::new()).is_err() {
-                return self.fail("a here-document with two bodies");
+                return self.fail("a here-document has two bodies");
             }
         }
         Ok(())
@@ -42,7 +42,7 @@ impl Parser<'_> {
         let mut script = Script::default();
         self.deeper(|parser| parser.items(&mut script))?;
         if script.items.is_empty() {
-            return self.fail("a command is missing here");
+            return self.fail("expected a command");
         }
         Ok(script)
     }
@@ -99,8 +99,7 @@ impl Parser<'_> {
             self.skip_to_token();
             let connector = if self.take("&&") {
                 Connector::And
-            } else if self.starts_with("||") {
-                self.take("||");
+            } else if self.take("||") {
                 Connector::Or
             } else {
                 return Ok(Item { first, rest, background: false });
@@ -146,9 +145,7 @@ impl Parser<'_> {
             }
             self.refuse_split_operator()?;
             if self.take("|&") {
-                if self.dialect == Dialect::Sh {
-                    return self.fail("`|&` is not known to every shell");
-                }
+                self.bash_only("`|&`")?;
                 command.pipes_errors = true;
             } else {
                 self.take("|");
@@ -243,18 +240,23 @@ impl Parser<'_> {
     /// Takes this reserved word or fails.
     pub fn expect(&mut self, word: &str) -> Parsed<()> {
         self.skip_blanks();
+        if self.take_reserved(word) { Ok(()) } else { self.fail(format!("expected `{word}`")) }
+    }
+
+    /// Takes this reserved word if it stands here.
+    pub fn take_reserved(&mut self, word: &str) -> bool {
         match self.reserved() {
             Some((found, length)) if found == word => {
                 self.advance(length);
-                Ok(())
+                true
             }
-            _ => self.fail(format!("`{word}` is missing here")),
+            _ => false,
         }
     }
 
     fn compound(&mut self, word: &'static str, length: usize) -> Parsed<Option<CommandKind>> {
-        if self.dialect == Dialect::Sh && BASH_ONLY.contains(&word) {
-            return self.fail(format!("`{word}` is not known to every shell"));
+        if BASH_ONLY.contains(&word) {
+            self.bash_only(word)?;
         }
         if ENDS.contains(&word) || matches!(word, "!" | "time" | "in" | "]]") {
             return Ok(None);

@@ -12,7 +12,7 @@ impl Parser<'_> {
         let start = self.position;
         if self.starts_with("((") && !self.not_arithmetic.contains(&start) {
             if self.dialect == Dialect::Sh {
-                return self.fail("`((` does not mean the same to every shell");
+                return self.fail("`((` differs between shells");
             }
             self.advance(2);
             if let Some(parts) = self.arithmetic_until_double_parenthesis()? {
@@ -23,9 +23,7 @@ impl Parser<'_> {
         }
         self.take("(");
         let body = self.list()?;
-        if !self.take(")") {
-            return self.fail("`)` is missing here");
-        }
+        self.require(")")?;
         Ok(CommandKind::Subshell(body))
     }
 
@@ -47,18 +45,10 @@ impl Parser<'_> {
             let condition = self.list()?;
             self.expect("then")?;
             branches.push((condition, self.list()?));
-            match self.reserved() {
-                Some(("elif", length)) => self.advance(length),
-                Some(("else", length)) => {
-                    self.advance(length);
-                    let otherwise = Some(self.list()?);
-                    self.expect("fi")?;
-                    return Ok(CommandKind::If { branches, otherwise });
-                }
-                _ => {
-                    self.expect("fi")?;
-                    return Ok(CommandKind::If { branches, otherwise: None });
-                }
+            if !self.take_reserved("elif") {
+                let otherwise = if self.take_reserved("else") { Some(self.list()?) } else { None };
+                self.expect("fi")?;
+                return Ok(CommandKind::If { branches, otherwise });
             }
         }
     }
@@ -72,15 +62,12 @@ impl Parser<'_> {
 
     /// `do … done` or `{ … }`, as loops over items allow.
     fn loop_body(&mut self) -> Parsed<Script> {
-        match self.reserved() {
-            Some(("{", length)) if self.dialect == Dialect::Bash => {
-                self.advance(length);
-                let body = self.list()?;
-                self.expect("}")?;
-                Ok(body)
-            }
-            _ => self.do_group(),
+        if self.dialect == Dialect::Bash && self.take_reserved("{") {
+            let body = self.list()?;
+            self.expect("}")?;
+            return Ok(body);
         }
+        self.do_group()
     }
 
     pub fn for_loop(&mut self, asks: bool) -> Parsed<CommandKind> {
@@ -90,19 +77,17 @@ impl Parser<'_> {
         }
         let length = name_length(self.rest());
         if length == 0 || !self.peek_at(length).is_none_or(is_metacharacter) {
-            return self.fail("the variable of a loop is not a name");
+            return self.fail("the loop variable is not a valid name");
         }
         let name = self.text(self.position, self.position.saturating_add(length)).to_owned();
         self.advance(length);
         self.skip_to_token();
         let mut items = None;
-        if self.peek() == Some(b';') {
-            self.take(";");
+        if self.take(";") {
             self.skip_lines()?;
         } else {
             self.skip_lines()?;
-            if let Some(("in", length)) = self.reserved() {
-                self.advance(length);
+            if self.take_reserved("in") {
                 items = Some(self.loop_items()?);
             }
         }
@@ -124,9 +109,9 @@ impl Parser<'_> {
                     break;
                 }
                 Some(byte) if is_metacharacter(byte) && !self.at_process_substitution() => {
-                    return self.fail("unexpected in the items of a loop");
+                    return self.fail("unexpected character in the items of a loop");
                 }
-                None => return self.fail("`do` is missing here"),
+                None => return self.fail("expected `do`"),
                 Some(_) => items.push(self.word()?),
             }
         }
@@ -135,25 +120,17 @@ impl Parser<'_> {
     }
 
     fn arithmetic_for(&mut self) -> Parsed<CommandKind> {
-        if self.dialect == Dialect::Sh {
-            return self.fail("`for ((` is not known to every shell");
-        }
+        self.bash_only("`for ((`")?;
         self.take("((");
         let mut expressions = Vec::new();
         for _ in 0..2 {
             expressions.push(self.arithmetic_parts(Stop::Semicolon)?);
-            if !self.take(";") {
-                return self.fail("`;` is missing here");
-            }
+            self.require(";")?;
         }
         expressions.push(self.arithmetic_parts(Stop::Parenthesis)?);
-        if !self.take("))") {
-            return self.fail("`))` is missing here");
-        }
+        self.require("))")?;
         self.skip_to_token();
-        if self.peek() == Some(b';') {
-            self.take(";");
-        }
+        self.take(";");
         self.skip_lines()?;
         let body = self.loop_body()?;
         Ok(CommandKind::ArithmeticFor { expressions, body })
@@ -167,8 +144,7 @@ impl Parser<'_> {
         let mut arms = Vec::new();
         loop {
             self.skip_lines()?;
-            if let Some(("esac", length)) = self.reserved() {
-                self.advance(length);
+            if self.take_reserved("esac") {
                 return Ok(CommandKind::Case { subject, arms });
             }
             self.pay()?;
@@ -182,7 +158,7 @@ impl Parser<'_> {
                     break;
                 }
                 if !self.take("|") {
-                    return self.fail("`)` is missing behind a pattern");
+                    return self.fail("expected `)` after a pattern");
                 }
             }
             let mut body = Script::default();
@@ -218,9 +194,7 @@ impl Parser<'_> {
         self.skip_blanks();
         if self.take("(") {
             self.skip_blanks();
-            if !self.take(")") {
-                return self.fail("`)` is missing here");
-            }
+            self.require(")")?;
         }
         self.function_body(name)
     }
@@ -245,7 +219,7 @@ impl Parser<'_> {
             }
         }
         if name == "COPROC" && self.reserved_behind_a_word() {
-            return self.fail("a reserved word behind the name of a coprocess");
+            return self.fail("a reserved word after the name of a coprocess");
         }
         let body = self.deeper(Self::command)?;
         Ok(CommandKind::Coprocess { name, body: Box::new(body) })

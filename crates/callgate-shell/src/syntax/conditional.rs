@@ -1,6 +1,6 @@
 //! `[[ … ]]`
 
-use super::ast::{CommandKind, Connector, SourceWord, TestExpression};
+use super::ast::{CommandKind, Connector, TestExpression};
 use super::cursor::{Parsed, Parser, is_metacharacter};
 use super::words::WordPlace;
 
@@ -47,17 +47,14 @@ impl Parser<'_> {
         if self.take("(") {
             let inner = self.deeper(Self::either)?;
             self.skip_lines()?;
-            if !self.take(")") {
-                return self.fail("`)` is missing here");
-            }
+            self.require(")")?;
             return Ok(inner);
         }
-        if let Some(("!", length)) = self.reserved() {
-            self.advance(length);
+        if self.take_reserved("!") {
             return Ok(TestExpression::Not(Box::new(self.deeper(Self::primary)?)));
         }
-        if let Some(("]]", _)) = self.reserved() {
-            return self.fail("a condition is missing here");
+        if matches!(self.reserved(), Some(("]]", _))) {
+            return self.fail("expected a condition");
         }
         let first = self.word_in(WordPlace::Pattern)?;
         self.skip_blanks();
@@ -72,19 +69,12 @@ impl Parser<'_> {
             return Ok(TestExpression::Word(first));
         }
         let Some(operator) = self.binary_operator() else {
-            return self.fail("an operator is missing here");
+            return self.fail("expected an operator");
         };
         self.advance(operator.len());
         self.skip_blanks();
-        let second = self.operand_of(operator)?;
+        let second = self.word_in(if operator == "=~" { WordPlace::Expression } else { WordPlace::Pattern })?;
         Ok(TestExpression::Binary(first, operator.to_owned(), second))
-    }
-
-    fn operand_of(&mut self, operator: &str) -> Parsed<SourceWord> {
-        match operator {
-            "=~" => self.word_in(WordPlace::Expression),
-            _ => self.word_in(WordPlace::Pattern),
-        }
     }
 
     /// Whether the condition ends here: `]]`, `)`, `&&`, `||` or a line break.

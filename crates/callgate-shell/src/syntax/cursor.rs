@@ -132,6 +132,28 @@ impl<'s> Parser<'s> {
         Err(Box::new(NotUnderstood { what: what.into(), span }))
     }
 
+    /// Fails where the source is for a POSIX shell, which may not know `construct`.
+    pub fn bash_only(&self, construct: &str) -> Parsed<()> {
+        match self.dialect {
+            Dialect::Bash => Ok(()),
+            Dialect::Sh => self.fail(format!("{construct} is not available in every `sh`")),
+        }
+    }
+
+    /// Takes this operator or fails.
+    pub fn require(&mut self, operator: &str) -> Parsed<()> {
+        if self.take(operator) { Ok(()) } else { self.fail(format!("expected `{operator}`")) }
+    }
+
+    /// Fails at a character that cannot stand here.
+    pub fn unexpected<T>(&self) -> Parsed<T> {
+        match self.rest().chars().next() {
+            Some('\n') => self.fail("unexpected line break"),
+            Some(character) => self.fail(format!("unexpected `{character}`")),
+            None => self.fail("unexpected end"),
+        }
+    }
+
     /// Pays for one node.
     pub fn pay(&self) -> Parsed<()> {
         match self.fuel.get().checked_sub(1) {
@@ -139,7 +161,7 @@ impl<'s> Parser<'s> {
                 self.fuel.set(left);
                 Ok(())
             }
-            None => self.fail("too much to analyse"),
+            None => self.fail("the command is too complex"),
         }
     }
 
@@ -195,7 +217,7 @@ impl<'s> Parser<'s> {
     /// Takes the newline that stands here and the bodies of here-documents behind it.
     pub fn newline(&mut self) -> Parsed<()> {
         if self.outer_pending {
-            return self.fail("a line break before the here-document of an enclosing command");
+            return self.fail("a line break before the here-document of an outer command");
         }
         self.advance(1);
         for pending in std::mem::take(&mut self.pending) {

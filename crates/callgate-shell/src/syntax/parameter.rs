@@ -7,15 +7,25 @@ use super::words::{Stop, push_text};
 
 const SPECIAL: &[u8] = b"@*#?-$!";
 
+/// The length of the name at the start of a text: a variable, a number or a special parameter.
+fn parameter_length(text: &str) -> usize {
+    match text.as_bytes().first() {
+        Some(byte) if byte.is_ascii_digit() => text.bytes().take_while(u8::is_ascii_digit).count(),
+        Some(byte) if SPECIAL.contains(byte) => 1,
+        _ => name_length(text),
+    }
+}
+
 impl Parser<'_> {
     /// `$x`, `$1`, `$?`, or just a dollar sign.
     pub fn bare_parameter(&mut self, parts: &mut Vec<Part>, quoted: bool) -> Parsed<()> {
         self.pay()?;
         let start = self.position;
         let rest = self.rest().get(1..).unwrap_or("");
+        // Without braces, `$12` is `$1` and a `2`.
         let length = match rest.as_bytes().first() {
-            Some(byte) if byte.is_ascii_digit() || SPECIAL.contains(byte) => 1,
-            _ => name_length(rest),
+            Some(byte) if byte.is_ascii_digit() => 1,
+            _ => parameter_length(rest),
         };
         if length == 0 {
             push_text(parts, "$", quoted);
@@ -54,7 +64,7 @@ impl Parser<'_> {
         let operator = if self.peek() == Some(b'}') {
             Operator::Plain
         } else if length {
-            return self.fail("an operator behind `${#`");
+            return self.fail("an operator after `${#name`");
         } else if indirect && (self.starts_with("*}") || self.starts_with("@}")) {
             self.advance(1);
             Operator::Names
@@ -62,11 +72,11 @@ impl Parser<'_> {
             self.operator(quoted)?
         };
         if self.peek() != Some(b'}') {
-            return self.fail("an expansion bash may not know");
+            return self.fail("unknown `${…}` expansion");
         }
         self.advance(1);
-        if self.dialect == Dialect::Sh && (indirect || index.is_some()) {
-            return self.fail("an expansion that is not known to every shell");
+        if indirect || index.is_some() {
+            self.bash_only("this `${…}` expansion")?;
         }
         Ok(Parameter { name, braced: true, indirect, length, index, operator, span: self.span_from(start) })
     }
@@ -74,23 +84,15 @@ impl Parser<'_> {
     /// Whether the `#` here asks for a length: a whole parameter and nothing else follows.
     fn is_length(&self) -> bool {
         let rest = self.rest().get(1..).unwrap_or("");
-        let length = match rest.as_bytes().first() {
-            Some(byte) if byte.is_ascii_digit() => rest.bytes().take_while(u8::is_ascii_digit).count(),
-            Some(byte) if SPECIAL.contains(byte) => 1,
-            _ => name_length(rest),
-        };
+        let length = parameter_length(rest);
         length > 0 && matches!(rest.as_bytes().get(length), Some(b'}' | b'['))
     }
 
     fn parameter_name(&mut self) -> Parsed<String> {
         let rest = self.rest();
-        let length = match rest.as_bytes().first() {
-            Some(byte) if byte.is_ascii_digit() => rest.bytes().take_while(u8::is_ascii_digit).count(),
-            Some(byte) if SPECIAL.contains(byte) => 1,
-            _ => name_length(rest),
-        };
+        let length = parameter_length(rest);
         if length == 0 {
-            return self.fail("an expansion bash may not know");
+            return self.fail("unknown `${…}` expansion");
         }
         self.advance(length);
         Ok(rest.get(..length).unwrap_or("").to_owned())
@@ -123,6 +125,9 @@ impl Parser<'_> {
             let operand = self.operand(quoted, false, false)?;
             return Ok(Operator::Test { kind, colon, operand });
         }
+        if !matches!(self.peek(), Some(b'#' | b'%')) {
+            self.bash_only("this `${…}` expansion")?;
+        }
         match self.peek() {
             Some(mark @ (b'#' | b'%')) => {
                 let longest = self.peek_at(1) == Some(mark);
@@ -130,7 +135,6 @@ impl Parser<'_> {
                 let pattern = self.operand(quoted, true, false)?;
                 Ok(Operator::Remove { front: mark == b'#', longest, pattern })
             }
-            _ if self.dialect == Dialect::Sh => self.fail("an expansion that is not known to every shell"),
             Some(b':') => {
                 self.advance(1);
                 let offset = self.arithmetic_parts(Stop::BraceOrColon)?;
@@ -163,9 +167,9 @@ impl Parser<'_> {
                     self.advance(2);
                     Ok(Operator::Transform(char::from(letter)))
                 }
-                _ => self.fail("an expansion bash may not know"),
+                _ => self.fail("unknown `${…}` expansion"),
             },
-            _ => self.fail("an expansion bash may not know"),
+            _ => self.fail("unknown `${…}` expansion"),
         }
     }
 
@@ -176,7 +180,7 @@ impl Parser<'_> {
         let as_text = quoted && !pattern;
         loop {
             let Some(byte) = self.peek() else {
-                return self.fail("`}` is missing here");
+                return self.fail("expected `}`");
             };
             match byte {
                 b'}' => return Ok(parts),
@@ -195,13 +199,13 @@ impl Parser<'_> {
                     self.ansi_quotes(&mut parts)?;
                 }
                 b'$' if quoted && self.peek_at(1) == Some(b'\'') => {
-                    return self.fail("`$'` inside an expansion between double quotes");
+                    return self.fail("`$'` inside a quoted `${…}`");
                 }
                 b'$' => self.dollar(&mut parts, quoted)?,
                 b'`' => parts.push(self.backticks(quoted)?),
                 b'<' | b'>' if self.peek_at(1) == Some(b'(') && self.dialect == Dialect::Bash => {
                     if quoted {
-                        return self.fail("a process substitution between double quotes");
+                        return self.fail("process substitution inside double quotes");
                     }
                     let reads = byte == b'<';
                     let body = self.parenthesised_commands()?;
@@ -241,7 +245,7 @@ impl Parser<'_> {
                 self.quoted_text(parts, length.saturating_add(2));
                 Ok(())
             }
-            _ => self.fail("single quotes inside an expansion between double quotes"),
+            _ => self.fail("single quotes inside a quoted `${…}`"),
         }
     }
 }

@@ -1,6 +1,5 @@
 //! Simple commands: assignments, words, redirections, and function definitions, which start the same way.
 
-use super::Dialect;
 use super::ast::{
     Argument, AssignedValue, Assignment, Command, CommandKind, Descriptor, Part, Redirection, RedirectionKind,
     SourceWord,
@@ -48,7 +47,7 @@ impl Parser<'_> {
             }
         }
         if assignments.is_empty() && words.is_empty() && redirections.is_empty() {
-            return self.fail("a command is missing here");
+            return self.fail("expected a command");
         }
         let span = self.stands_at.clone().unwrap_or_else(|| start..self.end_of_token(start));
         Ok(Command { kind: CommandKind::Simple { assignments, words }, redirections, pipes_errors: false, span })
@@ -79,12 +78,12 @@ impl Parser<'_> {
             _ => None,
         };
         let Some(name) = name else {
-            return self.fail("unexpected `(`");
+            return self.unexpected();
         };
         self.take("(");
         self.skip_blanks();
         if !self.take(")") {
-            return self.fail("unexpected `(`");
+            return self.unexpected();
         }
         let kind = self.function_body(name)?;
         Ok(Command { kind, redirections: Vec::new(), pipes_errors: false, span: self.span_from(start) })
@@ -120,7 +119,7 @@ impl Parser<'_> {
                 None => {
                     let blank = self.text(start, self.position).bytes().any(is_metacharacter);
                     if blank {
-                        return self.fail("an index that is not assigned to");
+                        return self.fail("an array index without an assignment");
                     }
                     self.position = start;
                     return Ok(None);
@@ -131,8 +130,8 @@ impl Parser<'_> {
         if !appends {
             self.take("=");
         }
-        if self.dialect == Dialect::Sh && (appends || index.is_some() || self.peek() == Some(b'(')) {
-            return self.fail("an assignment that is not known to every shell");
+        if appends || index.is_some() || self.peek() == Some(b'(') {
+            self.bash_only("an array or `+=` assignment")?;
         }
         let value = if self.peek() == Some(b'(') {
             AssignedValue::Array(self.deeper(Self::array)?)
@@ -208,13 +207,11 @@ impl Parser<'_> {
             return Ok(None);
         }
         self.pay()?;
-        let foreign = self.dialect == Dialect::Sh
-            && (both || behind.starts_with("<<<") || matches!(descriptor, Descriptor::Variable(_)));
-        if foreign {
-            return self.fail("a redirection that is not known to every shell");
+        if both || behind.starts_with("<<<") || matches!(descriptor, Descriptor::Variable(_)) {
+            self.bash_only("this redirection")?;
         }
         if length > 9 && matches!(descriptor, Descriptor::Number(_)) {
-            return self.fail("a descriptor that is too large");
+            return self.fail("the file descriptor number is too large");
         }
         if behind.starts_with("<\\\n") || behind.starts_with(">\\\n") || behind.starts_with("<<\\\n") {
             return self.fail("a line continuation inside an operator");
@@ -227,7 +224,7 @@ impl Parser<'_> {
     fn redirection_kind(&mut self) -> Parsed<RedirectionKind> {
         const OPERATORS: [&str; 12] = ["<<<", "<<-", "&>>", "<<", "<&", "<>", ">>", ">&", ">|", "&>", "<", ">"];
         let Some(operator) = OPERATORS.iter().find(|operator| self.starts_with(operator)) else {
-            return self.fail("unexpected here");
+            return self.unexpected();
         };
         self.take(operator);
         if matches!(*operator, "<<" | "<<-") {

@@ -56,7 +56,7 @@ impl Parser<'_> {
         let start = self.position;
         let parts = self.word_parts(place)?;
         if self.position == start {
-            return self.fail("a word is missing here");
+            return self.fail("expected a word");
         }
         Ok(SourceWord { parts, span: self.span_from(start) })
     }
@@ -147,7 +147,7 @@ impl Parser<'_> {
             parser.literal(parts, 1);
             loop {
                 match parser.peek() {
-                    None => return parser.fail("`)` is missing here"),
+                    None => return parser.fail("expected `)`"),
                     Some(b')') => {
                         parser.literal(parts, 1);
                         return Ok(());
@@ -169,9 +169,7 @@ impl Parser<'_> {
     }
 
     fn process_substitution(&mut self) -> Parsed<Part> {
-        if self.dialect == Dialect::Sh {
-            return self.fail("process substitution is not known to every shell");
-        }
+        self.bash_only("process substitution")?;
         let reads = self.peek() == Some(b'<');
         let body = self.parenthesised_commands()?;
         Ok(Part::Process { reads, body })
@@ -194,40 +192,33 @@ impl Parser<'_> {
         self.substitutions = self.substitutions.saturating_sub(1);
         result?;
         if unread {
-            return self.fail("the body of a here-document is outside of its substitution");
+            return self.fail("the body of a here-document is outside its substitution");
         }
-        if self.peek() != Some(b')') {
-            return self.fail("`)` is missing here");
-        }
-        self.advance(1);
+        self.require(")")?;
         // bash keeps a substitution as text made anew from what it parsed, and some versions lose the
         // separator behind a here-document in it. Only one at the very end is sure to stay as it was.
         let inside = self.documents.saturating_sub(documents);
         let reprinted = inside > 0 && documents_at_the_end(&script) != inside;
-        let doubt = reprinted.then_some("a here-document in the middle of a substitution");
+        let doubt =
+            reprinted.then_some("a here-document in the middle of a substitution, which some bash versions change");
         Ok(Substitution { script, doubt, span: self.span_from(start) })
     }
 
     /// `$…`, wherever it stands.
     pub fn dollar(&mut self, parts: &mut Vec<Part>, in_double_quotes: bool) -> Parsed<()> {
         match self.peek_at(1) {
-            Some(b'(') => {
-                let part = self.dollar_parenthesis()?;
-                parts.push(part);
-            }
+            Some(b'(') => parts.push(self.dollar_parenthesis()?),
             Some(b'{') => {
                 let parameter = self.deeper(|parser| parser.braced_parameter(in_double_quotes))?;
                 parts.push(Part::Parameter(Box::new(parameter)));
             }
-            Some(b'[') => return self.fail("`$[` arithmetic"),
+            Some(b'[') => return self.fail("obsolete `$[…]` arithmetic"),
             Some(b'\\') if self.peek_at(2) == Some(b'\n') => {
-                return self.fail("a line continuation behind `$`");
+                return self.fail("a line continuation after `$`");
             }
             Some(b'\'') if !in_double_quotes => self.ansi_quotes(parts)?,
             Some(b'"') if !in_double_quotes => {
-                if self.dialect == Dialect::Sh {
-                    return self.fail("`$\"` is not known to every shell");
-                }
+                self.bash_only("`$\"`")?;
                 self.advance(1);
                 parts.push(self.double_quotes()?);
             }
@@ -261,7 +252,7 @@ impl Parser<'_> {
         let (mut parentheses, mut brackets) = (0usize, 0usize);
         loop {
             let Some(byte) = self.peek() else {
-                return self.fail("an expression that does not end");
+                return self.fail("unclosed arithmetic expression");
             };
             match (byte, stop) {
                 (b')', _) if parentheses == 0 && stop != Stop::Bracket => break,
@@ -269,7 +260,7 @@ impl Parser<'_> {
                 (b';', Stop::Semicolon) if parentheses == 0 => break,
                 (b'}' | b':', Stop::BraceOrColon) if parentheses == 0 => break,
                 (b'?', Stop::BraceOrColon) => {
-                    return self.fail("a choice inside a substring expression");
+                    return self.fail("`?:` inside a substring expression");
                 }
                 _ => {}
             }
@@ -280,7 +271,7 @@ impl Parser<'_> {
                 b'\'' => self.single_quotes(&mut parts)?,
                 b'\\' => self.escape(&mut parts),
                 b'#' if stop == Stop::Parenthesis && self.comment_like() => {
-                    return self.fail("`#` where bash may see a comment");
+                    return self.fail("`#` may start a comment here");
                 }
                 _ => {
                     match byte {

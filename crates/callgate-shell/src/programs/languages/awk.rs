@@ -1,14 +1,14 @@
 //! `awk` programs: pipes, `system`, `getline` and redirections.
 
 use super::CodeEffects;
-use super::cursor::Cursor;
 use super::token::Token::{self, Newline, Number, Operator, Other, Pattern, Text, Word};
+use crate::cursor::Cursor;
 
 pub(super) fn read(program: &str) -> CodeEffects {
     let mut found = CodeEffects::default();
     match tokens(program) {
         Some(tokens) => judge(&tokens, &mut found),
-        None => found.doubt("an awk program is not understood"),
+        None => found.doubt("cannot parse the awk program"),
     }
     found
 }
@@ -136,7 +136,7 @@ fn judge(tokens: &[Token], found: &mut CodeEffects) {
                 "getline" => getline(after, found),
                 "ARGV" | "ARGC" => found.doubt("awk changes which files it reads"),
                 "ENVIRON" => found.doubt("awk reads its environment"),
-                "extension" | "SYMTAB" | "FUNCTAB" => found.doubt("awk reaches behind its own language"),
+                "extension" | "SYMTAB" | "FUNCTAB" => found.doubt("awk uses an extension or its symbol table"),
                 _ => {}
             },
             Operator(">>") => file(after, found, Direction::Write),
@@ -187,10 +187,10 @@ fn file(after: &[Token], found: &mut CodeEffects, direction: Direction) {
             Direction::Read if !matches!(rest.first(), Some(Text(_) | Word(_) | Other('$'))) => {
                 found.reads.push(path.clone());
             }
-            _ => found.doubt("a file that awk names is not known"),
+            _ => found.doubt("awk opens an unknown file"),
         },
-        (_, Direction::Write) => found.doubt("the file that awk writes is not known"),
-        (_, Direction::Read) => found.doubt("the file that awk reads is not known"),
+        (_, Direction::Write) => found.doubt("awk writes an unknown file"),
+        (_, Direction::Read) => found.doubt("awk reads an unknown file"),
     }
 }
 
@@ -206,12 +206,12 @@ fn getline(after: &[Token], found: &mut CodeEffects) {
     if let [Other('['), tail @ ..] = rest {
         match tail.iter().position(|token| *token == Other(']')) {
             Some(end) => rest = tail.get(end + 1..).unwrap_or_default(),
-            None => return found.doubt("a getline of awk is not understood"),
+            None => return found.doubt("cannot parse a `getline` of awk"),
         }
     }
     match rest {
         [Other('<'), tail @ ..] => file(tail, found, Direction::Read),
-        [Other('(' | '$' | '['), ..] => found.doubt("a getline of awk is not understood"),
+        [Other('(' | '$' | '['), ..] => found.doubt("cannot parse a `getline` of awk"),
         _ => {}
     }
 }

@@ -19,7 +19,7 @@ pub(super) fn read(text: &str) -> CodeEffects {
         match binding(rest, &mut found) {
             Some(after) => rest = after,
             None => {
-                found.doubt("keys that may run commands");
+                found.doubt("the key bindings of fzf may run commands");
                 break;
             }
         }

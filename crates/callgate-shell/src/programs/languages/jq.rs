@@ -1,7 +1,7 @@
 //! `jq` filters: pure, but for the environment and for modules.
 
 use super::CodeEffects;
-use super::cursor::Cursor;
+use crate::cursor::Cursor;
 
 pub(super) fn read(filter: &str) -> CodeEffects {
     let mut found = CodeEffects::default();
@@ -25,7 +25,7 @@ pub(super) fn read(filter: &str) -> CodeEffects {
                     "env" | "strenv" | "envsubst" | "import" | "include" | "eval" | "system" | "exec" | "ENV"
                 ) || name.starts_with("load");
                 if dangerous && before != '.' {
-                    found.doubt(format!("the filter uses {name}"));
+                    found.doubt(format!("the jq filter uses {name}"));
                 }
                 before = 'a';
                 continue;
@@ -56,7 +56,7 @@ fn string(cursor: &mut Cursor, open: &mut Vec<Open>, found: &mut CodeEffects) {
             Some('"') => return,
             Some(_) => {}
             None => {
-                found.doubt("a string of the filter has no end");
+                found.doubt("unclosed string in the jq filter");
                 return;
             }
         }

@@ -3,7 +3,6 @@
 //! Each reader either accounts for everything the code may do, or says that it could not.
 
 mod awk;
-mod cursor;
 mod fzf;
 mod jq;
 mod mongo;
@@ -75,7 +74,7 @@ pub(super) fn read(collector: &mut Collector<'_>, language: &str, code: &Word, b
     };
     let mut found = match text.filter(|text| text.len() <= MAX_CODE) {
         Some(text) => read_text(language, &text),
-        None => CodeEffects::unknown(format!("{language} code is not known")),
+        None => CodeEffects::unknown(format!("the {language} code is unknown")),
     };
     let service = match language {
         "psql" => Some("<postgres>"),
@@ -87,7 +86,7 @@ pub(super) fn read(collector: &mut Collector<'_>, language: &str, code: &Word, b
     };
     collector.code_destroys |= found.destroys;
     if found.reads.iter().chain(&found.writes).any(|path| path.starts_with('~')) {
-        found.doubt("`~` is the home directory to some programs and a name to others");
+        found.doubt("`~` means the home directory to some programs and a file name to others");
     }
     collector.code_changes |= found.sends || found.destroys || !found.doubts.is_empty();
     for (action, paths) in [(Action::Read, found.reads), (Action::Write, found.writes)] {
@@ -134,6 +133,6 @@ fn read_text(language: &str, text: &str) -> CodeEffects {
         "php" => script::read(text, &script::PHP),
         "vim" => vim::read(text),
         "fzf" => fzf::read(text),
-        _ => CodeEffects::unknown(format!("callgate cannot read {language} code")),
+        _ => CodeEffects::unknown(format!("cannot read {language} code")),
     }
 }

@@ -1,7 +1,7 @@
 //! What a mongo shell is told: calls of a known set of methods.
 
 use super::CodeEffects;
-use super::cursor::Cursor;
+use crate::cursor::Cursor;
 use crate::lists::listed;
 
 const READS: &str = "find findOne aggregate count countDocuments estimatedDocumentCount distinct limit skip \
@@ -34,7 +34,7 @@ pub(super) fn read(code: &str) -> CodeEffects {
     // An expression may go on over several lines.
     let rest: Vec<&str> = code.lines().filter(|line| !is_shell_command(line)).collect();
     if expression(&rest.join("\n"), &mut found).is_none() {
-        found.doubt("code of a mongo shell is not understood");
+        found.doubt("cannot tell what the mongo shell code does");
     }
     found
 }

@@ -1,7 +1,7 @@
 //! Perl one-liners that only match, replace and print.
 
 use super::CodeEffects;
-use super::cursor::Cursor;
+use crate::cursor::Cursor;
 use crate::lists::listed;
 
 const WORDS: &str = "print printf say if unless else elsif and or not next last chomp chop lc uc lcfirst \
@@ -12,7 +12,7 @@ const WORDS: &str = "print printf say if unless else elsif and or not next last 
 pub(super) fn read(code: &str) -> CodeEffects {
     match harmless(code) {
         Some(()) => CodeEffects::default(),
-        None => CodeEffects::unknown("perl code is not known to be harmless"),
+        None => CodeEffects::unknown("cannot tell what the perl code does"),
     }
 }
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::CodeEffects;
-use super::cursor::{Cursor, is_name_character};
 use super::token::Token::{self, Newline, Number, Other, Text, Word};
+use crate::cursor::{Cursor, is_name_character};
 use crate::lists::listed;
 
 /// Modules from which nothing leads to files, programs or the network by the attributes below.
@@ -89,7 +89,7 @@ pub(super) fn read(code: &str) -> CodeEffects {
     let mut reader = PythonReader { found: CodeEffects::default(), bound: BTreeSet::new(), packages: BTreeSet::new() };
     match reader.code(code, 0) {
         Some(()) => reader.found,
-        None => CodeEffects::unknown("python code is not known to be harmless"),
+        None => CodeEffects::unknown("cannot tell what the python code does"),
     }
 }
 
@@ -192,13 +192,13 @@ impl PythonReader {
     /// `import a, b`, `from a import b`; returns how many tokens that takes.
     fn import(&mut self, keyword: &str, rest: &[Token]) -> Option<usize> {
         let end = rest.iter().position(|token| matches!(token, Newline | Other(';'))).unwrap_or(rest.len());
-        let spelled = |token| match token {
-            &Word(ref name) => Some(name.as_str()),
+        let words = rest.get(..end)?.iter().map(|token| match token {
+            Word(name) => Some(name.as_str()),
             Other('.') => Some("."),
             Other(',') => Some(","),
             _ => None,
-        };
-        let words = rest.get(..end)?.iter().map(spelled).collect::<Option<Vec<&str>>>()?;
+        });
+        let words = words.collect::<Option<Vec<&str>>>()?;
         match (keyword, words.as_slice()) {
             ("from", ["pathlib", "import", name @ "Path"])
             | ("from", ["importlib", ".", "metadata", "import", name @ "version"]) => {

@@ -51,7 +51,7 @@ pub(super) fn read(code: &str) -> CodeEffects {
             _ => false,
         };
         if shows_passwords {
-            found.doubt("passwords of the server are shown");
+            found.doubt("shows passwords of the redis server");
             continue;
         }
         let looks = match command.as_str() {
@@ -67,7 +67,7 @@ pub(super) fn read(code: &str) -> CodeEffects {
         } else if listed(WRITES, &command) {
             found.sends = true;
         } else {
-            found.doubt(format!("the redis command {command} {second} is not known to be harmless"));
+            found.doubt(format!("unknown redis command {command} {second}"));
         }
     }
     found

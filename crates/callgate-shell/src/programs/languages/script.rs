@@ -4,7 +4,7 @@
 //! text in which code is replaced is not understood.
 
 use super::CodeEffects;
-use super::cursor::Cursor;
+use crate::cursor::Cursor;
 use crate::lists::listed;
 
 pub(super) struct Language {
@@ -80,7 +80,7 @@ pub(super) const PHP: Language = Language {
 pub(super) fn read(code: &str, language: &Language) -> CodeEffects {
     let mut found = CodeEffects::default();
     if harmless(code, language, &mut found).is_none() {
-        return CodeEffects::unknown(format!("{} code is not known to be harmless", language.name));
+        return CodeEffects::unknown(format!("cannot tell what the {} code does", language.name));
     }
     found
 }

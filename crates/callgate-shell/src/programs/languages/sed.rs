@@ -1,12 +1,12 @@
 //! `sed` scripts: `w` and `r` name files, `e` runs commands.
 
 use super::CodeEffects;
-use super::cursor::Cursor;
+use crate::cursor::Cursor;
 
 pub(super) fn read(script: &str) -> CodeEffects {
     let mut reader = SedReader { cursor: Cursor::new(script), found: CodeEffects::default() };
     if reader.script().is_none() {
-        reader.found.doubt("a sed script is not understood");
+        reader.found.doubt("cannot parse the sed script");
     }
     reader.found
 }
@@ -143,7 +143,7 @@ impl SedReader {
                 self.cursor.skip_blanks();
                 let source = self.cursor.line();
                 match source.trim() {
-                    "" | "}" | ";" => self.found.doubt("sed runs what it reads as commands"),
+                    "" | "}" | ";" => self.found.doubt("sed runs its input as commands"),
                     source => self.found.shell.push(source.to_owned()),
                 }
                 Some(())
@@ -170,7 +170,7 @@ impl SedReader {
                 }
                 Some('e') => {
                     self.cursor.next();
-                    self.found.doubt("sed runs what it replaces as a command");
+                    self.found.doubt("sed runs the replaced text as a command");
                 }
                 Some('w') => {
                     self.cursor.next();

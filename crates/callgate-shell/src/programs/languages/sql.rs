@@ -1,9 +1,9 @@
 //! SQL statements: what they look at, change and destroy.
 
 use super::CodeEffects;
-use super::cursor::Cursor;
 use super::sql_functions::{Calling, calling};
 use super::token::Token::{self, Meta, Name, Number, Other, Text, Word};
+use crate::cursor::Cursor;
 use crate::lists::listed;
 
 /// What differs between shells.
@@ -173,11 +173,11 @@ pub(super) fn judge(statement: &[Token], dialect: SqlDialect, found: &mut CodeEf
         })
         .collect();
     let Some(Word(first)) = statement.iter().find(|token| **token != Other('(')) else {
-        return found.doubt("an SQL statement is not understood");
+        return found.doubt("cannot parse an SQL statement");
     };
     functions(statement, found);
     if shows_passwords(statement) {
-        found.doubt("hashes of passwords are looked at");
+        found.doubt("reads password hashes");
     }
     if dialect == SqlDialect::Duckdb
         && after_word(statement, &["FROM", "JOIN"]).any(|token| matches!(token, Text(_) | Name(_)))
@@ -203,7 +203,7 @@ pub(super) fn judge(statement: &[Token], dialect: SqlDialect, found: &mut CodeEf
             let shows = matches!(statement, [Word(show), Word(create), ..] if show == "SHOW" && create == "CREATE");
             changes_inside(if shows { statement.get(2..).unwrap_or_default() } else { statement }, found);
             if statement.len() > 6 {
-                found.doubt("an SQL statement is not understood");
+                found.doubt("cannot parse an SQL statement");
             }
         }
         "PRAGMA" => {
@@ -231,7 +231,7 @@ pub(super) fn judge(statement: &[Token], dialect: SqlDialect, found: &mut CodeEf
             if has("INTO") {
                 match texts.first() {
                     Some(path) if local => found.writes.push((*path).clone()),
-                    _ => found.doubt("where VACUUM writes is not known"),
+                    _ => found.doubt("VACUUM writes to an unknown file"),
                 }
             }
         }
@@ -244,7 +244,7 @@ pub(super) fn judge(statement: &[Token], dialect: SqlDialect, found: &mut CodeEf
             found.sends = true;
             found.destroys |= has("DROP");
             if has("SYSTEM") {
-                found.doubt("the settings of the database server change");
+                found.doubt("changes the settings of the database server");
             }
             found.rights |= has("USER") || has("ROLE");
         }
@@ -254,7 +254,7 @@ pub(super) fn judge(statement: &[Token], dialect: SqlDialect, found: &mut CodeEf
             const CODE: &str =
                 "FUNCTION PROCEDURE EXTENSION LANGUAGE TRIGGER EVENT SERVER SUBSCRIPTION RULE SECRET MACRO";
             if has_any(CODE) {
-                found.doubt("code or connections are put into the database");
+                found.doubt("creates code or connections in the database");
             }
             if has("VIRTUAL") {
                 found.doubt("a virtual table may reach outside the database");
@@ -270,16 +270,16 @@ pub(super) fn judge(statement: &[Token], dialect: SqlDialect, found: &mut CodeEf
                 found.reads.push((*path).clone());
                 found.writes.push((*path).clone());
             }
-            _ => found.doubt("what is attached is not known"),
+            _ => found.doubt("ATTACH opens an unknown database"),
         },
         "LOAD" => match texts.first() {
             Some(path) if has("DATA") && has("LOCAL") => {
                 found.reads.push((*path).clone());
                 found.sends = true;
             }
-            _ => found.doubt("something is loaded into the database"),
+            _ => found.doubt("LOAD loads unknown data or code"),
         },
-        _ => found.doubt(format!("the SQL statement {first} is not known to be harmless")),
+        _ => found.doubt(format!("unknown SQL statement {first}")),
     }
 }
 
@@ -298,7 +298,7 @@ fn duckdb_files(statement: &[Token], found: &mut CodeEffects) {
             && path.contains(['.', '/', '*'])
         {
             if path.contains("://") || path.contains('*') {
-                found.doubt("which files DuckDB reads is not known");
+                found.doubt("DuckDB reads unknown files");
             } else {
                 found.reads.push(path.clone());
             }
@@ -320,9 +320,7 @@ fn changes_inside(statement: &[Token], found: &mut CodeEffects) {
             "UPDATE" if !matches!(before, "FOR" | "KEY" | "DO" | "ON" | "NO") => found.sends = true,
             "DELETE" | "TRUNCATE" | "DROP" if !called && before != "ON" => found.destroys = true,
             "ALTER" | "CREATE" | "GRANT" | "REVOKE" if at > 0 && !called => found.sends = true,
-            "BACKUP" | "RESTORE" | "SHUTDOWN" | "RECONFIGURE" if at > 0 => {
-                found.doubt("the database server is changed")
-            }
+            "BACKUP" | "RESTORE" | "SHUTDOWN" | "RECONFIGURE" if at > 0 => found.doubt("changes the database server"),
             "CALL" | "EXEC" | "EXECUTE" => found.doubt("an SQL statement runs code"),
             _ => {}
         }
@@ -377,6 +375,6 @@ fn copy(statement: &[Token], local: bool, found: &mut CodeEffects) {
         direction = word;
     }
     if direction.is_empty() {
-        found.doubt("a COPY is not understood");
+        found.doubt("cannot parse a COPY statement");
     }
 }

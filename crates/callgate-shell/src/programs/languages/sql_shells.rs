@@ -7,12 +7,12 @@ use super::token::Token;
 pub(super) fn read(text: &str, dialect: SqlDialect) -> CodeEffects {
     let mut found = CodeEffects::default();
     let Some(statements) = statements(text, dialect) else {
-        found.doubt("SQL is not understood");
+        found.doubt("cannot parse the SQL");
         return found;
     };
     if statements.is_empty() && !text.trim().is_empty() {
         // What looks like a comment to us may be read otherwise, and nobody runs a comment alone.
-        found.doubt("SQL that is nothing but a comment");
+        found.doubt("the SQL contains only a comment, which another database may run");
     }
     for statement in &statements {
         let meta = match statement.split_last() {
@@ -66,12 +66,12 @@ fn psql_meta(meta: &str, found: &mut CodeEffects) {
             [path] if !path.starts_with('|') && !path.contains(['\'', '"', ':', '(']) => {
                 found.writes.push((*path).to_owned())
             }
-            _ => found.doubt("where psql writes is not known"),
+            _ => found.doubt("psql writes to an unknown file"),
         },
         "copy" => psql_copy(&arguments, found),
         _ if name.starts_with('d')
             && name.chars().all(|letter| letter.is_ascii_alphabetic() || matches!(letter, '+' | 'S')) => {}
-        _ => found.doubt(format!("the psql command \\{name} is not known to be harmless")),
+        _ => found.doubt(format!("unknown psql command \\{name}")),
     }
 }
 
@@ -79,7 +79,7 @@ fn psql_meta(meta: &str, found: &mut CodeEffects) {
 fn psql_copy(arguments: &[&str], found: &mut CodeEffects) {
     let position = arguments.iter().rposition(|word| matches!(word.to_ascii_lowercase().as_str(), "to" | "from"));
     let Some((direction, target)) = position.and_then(|at| Some((arguments.get(at)?, arguments.get(at + 1)?))) else {
-        return found.doubt("a \\copy is not understood");
+        return found.doubt("cannot parse a \\copy");
     };
     let path = target.trim_matches('\'');
     let writes = direction.eq_ignore_ascii_case("to");
@@ -87,7 +87,7 @@ fn psql_copy(arguments: &[&str], found: &mut CodeEffects) {
         "program" => found.doubt("\\copy runs a program"),
         "stdout" | "pstdout" => {}
         "stdin" | "pstdin" => found.sends = true,
-        _ if path.contains(['\'', ':', '"']) => found.doubt("the file of a \\copy is not known"),
+        _ if path.contains(['\'', ':', '"']) => found.doubt("\\copy uses an unknown file"),
         _ if writes => found.writes.push(path.to_owned()),
         _ => {
             found.reads.push(path.to_owned());
@@ -98,7 +98,7 @@ fn psql_copy(arguments: &[&str], found: &mut CodeEffects) {
     if query.starts_with('(') {
         match statements(query.trim_start_matches('(').trim_end_matches(')'), SqlDialect::Psql) {
             Some(inner) => inner.iter().for_each(|statement| judge(statement, SqlDialect::Psql, found)),
-            None => found.doubt("a \\copy is not understood"),
+            None => found.doubt("cannot parse a \\copy"),
         }
     }
 }
@@ -108,7 +108,7 @@ fn mysql_statement(statement: &[Token], found: &mut CodeEffects) {
     match statement.first() {
         Some(Token::Word(word)) => match word.as_str() {
             "SYSTEM" | "SOURCE" | "TEE" | "PAGER" | "EDIT" | "DELIMITER" | "NOPAGER" | "NOTEE" => {
-                found.doubt(format!("the mysql command {} is not followed", word.to_lowercase()));
+                found.doubt(format!("cannot tell what the mysql command {} does", word.to_lowercase()));
             }
             "EXIT" | "QUIT" | "STATUS" | "CLEAR" | "EGO" | "WARNINGS" => {}
             _ => judge(statement, SqlDialect::Mysql, found),
@@ -129,14 +129,14 @@ fn mysql_meta(meta: &str, found: &mut CodeEffects) {
             let rest = letters.as_str().trim();
             // What stands behind `\G` is SQL again.
             if rest.contains('\\') || rest.split_whitespace().count() > 1 {
-                found.doubt("what stands behind a command of mysql is not read");
+                found.doubt("cannot read what follows a mysql command");
             }
         }
         Some('T') => match letters.as_str().trim() {
-            "" => found.doubt("where mysql writes is not known"),
+            "" => found.doubt("mysql writes to an unknown file"),
             path => found.writes.push(path.to_owned()),
         },
-        _ => found.doubt("a command of mysql is not known to be harmless"),
+        _ => found.doubt("unknown mysql command"),
     }
 }
 
@@ -148,7 +148,7 @@ fn dot_command(meta: &str, found: &mut CodeEffects) {
     if arguments.iter().any(|argument| argument.starts_with('|') || argument.contains(['\'', '"', '\\']))
         && !matches!(*name, ".separator" | ".print" | ".mode" | ".shell" | ".system")
     {
-        return found.doubt(format!("the command {name} is not understood"));
+        return found.doubt(format!("cannot parse the command {name}"));
     }
     let path = arguments.iter().rev().find(|argument| !argument.starts_with('-')).map(|path| (*path).to_owned());
     match (*name, path) {
@@ -169,7 +169,7 @@ fn dot_command(meta: &str, found: &mut CodeEffects) {
                 found.reads.push((*path).to_owned());
                 found.sends = true;
             }
-            None => found.doubt("what is imported is not known"),
+            None => found.doubt(".import reads an unknown file"),
         },
         (".restore", Some(path)) => {
             found.reads.push(path);
@@ -182,8 +182,8 @@ fn dot_command(meta: &str, found: &mut CodeEffects) {
         }
         (".shell" | ".system", _) => match meta.split_once(char::is_whitespace) {
             Some((_, source)) => found.shell.push(source.trim().to_owned()),
-            None => found.doubt("a shell is started"),
+            None => found.doubt("starts a shell"),
         },
-        _ => found.doubt(format!("the command {name} is not known to be harmless")),
+        _ => found.doubt(format!("unknown command {name}")),
     }
 }

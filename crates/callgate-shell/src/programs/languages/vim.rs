@@ -1,7 +1,7 @@
 //! Commands of `vim -c`.
 
 use super::CodeEffects;
-use super::cursor::Cursor;
+use crate::cursor::Cursor;
 use crate::lists::listed;
 
 const HARMLESS: &str = "q q! qa qa! qall qall! quit quit! wq wq! wqa wqa! x xa w w! wa write update wall noh nohlsearch sort d retab cq \
@@ -14,7 +14,7 @@ pub(super) fn read(code: &str) -> CodeEffects {
     let mut found = CodeEffects::default();
     for command in code.split('\n') {
         if !is_harmless(command.trim().trim_start_matches(':')) {
-            found.doubt("a command of vim is not known to be harmless");
+            found.doubt("unknown vim command");
         }
     }
     found

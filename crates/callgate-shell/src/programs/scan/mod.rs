@@ -172,7 +172,7 @@ impl<'t> Scanner<'t> {
         let in_group = self.found.names.len() > self.found.levels.len();
         let open = self.found.level().is_some_and(|level| level.subs.iter().any(|sub| sub.again));
         if in_group && open && !self.found.lost {
-            self.doubt(|program| format!("subcommand {program} is not known"));
+            self.doubt(|program| format!("unknown subcommand {program}"));
         }
     }
 
@@ -186,7 +186,7 @@ impl<'t> Scanner<'t> {
                 return;
             }
             if self.found.events.len().saturating_sub(self.found.operands.len()) > MAX_GIVEN {
-                self.doubt(|program| format!("{program} has more options than are followed"));
+                self.doubt(|program| format!("{program} has too many options to track"));
                 self.found.lost = true;
                 return;
             }
@@ -211,7 +211,7 @@ impl<'t> Scanner<'t> {
                 Word::Unknown { why, .. } => {
                     if self.options_matter() {
                         let why = why.clone();
-                        self.doubt(|name| format!("{why} may be an option of {name}"));
+                        self.doubt(|name| format!("an unknown word ({why}) may be an option of {name}"));
                     }
                     self.operand(Cow::Borrowed(word));
                 }

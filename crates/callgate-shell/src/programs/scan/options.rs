@@ -136,7 +136,7 @@ impl<'t> Scanner<'t> {
                 }
                 Abbreviation::Ends => {}
                 Abbreviation::Unclear => {
-                    return self.doubt(|program| format!("option {name} of {program} is ambiguous"));
+                    return self.doubt(|program| format!("ambiguous option {name} of {program}"));
                 }
                 Abbreviation::None => {}
             }
@@ -227,7 +227,7 @@ impl<'t> Scanner<'t> {
         if self.found.levels.iter().any(|level| level.options_any) && self.any_option(&name, value) {
             return;
         }
-        self.doubt(|program| format!("option {name} of {program} is not known"));
+        self.doubt(|program| format!("unknown option {name} of {program}"));
     }
 
     /// An option where any is accepted: words up to the next option are its values.
@@ -278,7 +278,7 @@ impl<'t> Scanner<'t> {
             }
             _ => {
                 let name = name.to_owned();
-                self.doubt(|program| format!("option {name} of {program} takes no value that we know of"));
+                self.doubt(|program| format!("option {name} of {program} does not take a value"));
             }
         }
     }
@@ -335,7 +335,7 @@ impl<'t> Scanner<'t> {
         // A value that may be several words leaves the others as operands, or as options.
         for word in surplus {
             if !matches!(word.as_ref(), Word::Glob(_)) && self.options_matter() && !self.options_over {
-                self.doubt(|program| format!("an unquoted value may hold options of {program}"));
+                self.doubt(|program| format!("an unquoted value may contain options of {program}"));
             }
             self.operand(word);
         }

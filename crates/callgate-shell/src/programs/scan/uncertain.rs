@@ -116,7 +116,7 @@ impl<'t> Scanner<'t> {
         let is_unsafe = self.active().any(|(_, level)| level.globs_unsafe);
         if prefix.starts_with('-') || (prefix.is_empty() && is_unsafe) {
             let shown = shown.to_owned();
-            self.doubt(|program| format!("a file name of {shown} may be taken for an option of {program}"));
+            self.doubt(|program| format!("a file name that matches {shown} may be read as an option of {program}"));
         }
     }
 
