@@ -60,7 +60,7 @@ impl Cursor {
         self.at = self.at.saturating_add(count);
     }
 
-    /// The rest of the line; the cursor stands behind its end.
+    /// Takes the rest of the line and the line break.
     pub(crate) fn line(&mut self) -> String {
         let line = self.take_while(|character| character != '\n');
         self.next();

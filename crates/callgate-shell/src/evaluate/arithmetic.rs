@@ -9,7 +9,7 @@ use crate::cursor::Cursor;
 use crate::syntax::ast::{Operator, Part, Span};
 use crate::word::is_number;
 
-/// Longer expressions are not worked out.
+/// Longer expressions are not evaluated.
 const LONGEST: usize = 2_000;
 
 /// Stands for a number that is not known.
@@ -30,7 +30,7 @@ impl Evaluator<'_> {
         let inherited: Vec<Part>;
         let mut parts = parts;
         if parts.iter().any(|part| self.is_inherited_number(part, state)) {
-            // Whoever started the shell says what it is: not code.
+            // A variable from the environment is taken for a number, not for code.
             let number = Part::Quoted(SOME_NUMBER.to_string());
             let known = |part: &Part| if self.is_inherited_number(part, state) { number.clone() } else { part.clone() };
             inherited = parts.iter().map(known).collect();
@@ -50,7 +50,7 @@ impl Evaluator<'_> {
         self.expression(&text, span, state)
     }
 
-    /// Whether a part is a variable, as it is, of the environment that the shell was started in.
+    /// Whether a part is a plain variable from the environment that the shell was started in.
     fn is_inherited_number(&self, part: &Part, state: &State) -> bool {
         let Part::Parameter(parameter) = part else {
             return false;
@@ -214,7 +214,7 @@ impl ExpressionReader<'_, '_> {
         }
     }
 
-    /// Whether what stands here is a longer operator than this one.
+    /// Whether the next operator is longer than this one.
     fn part_of_longer(&self, operator: &str) -> bool {
         const LONGER: [&str; 8] = ["||", "&&", "<<", ">>", "**", "<=", ">=", "=="];
         LONGER.iter().any(|longer| {
@@ -311,7 +311,7 @@ impl ExpressionReader<'_, '_> {
                     None => Err(Unclear("a variable in an arithmetic expression contains text, which may run code")),
                 }
             }
-            // Nothing in the script gave it this value: it comes from whoever started the shell.
+            // The script did not set it, so its value comes from the environment and is not code of this command.
             Value::Unknown(_) if self.evaluator.is_inherited(name, self.state) => Ok(None),
             _ => Err(Unclear("a variable in an arithmetic expression has an unknown value, which may run code")),
         }

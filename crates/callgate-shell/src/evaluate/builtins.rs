@@ -114,13 +114,13 @@ impl Evaluator<'_> {
         (Ends::Either(state), output)
     }
 
-    /// Says that a builtin runs.
+    /// Records that a builtin runs.
     fn note(&mut self, name: &str, call: &Call) {
         self.add(call.slot, run(name, CodeOrigin::Known, "builtin"));
     }
 
-    /// What an alias stands for runs when its name is typed: it is walked once, as it stands. A shell that lives on remembers the
-    /// name instead, and what is typed under it is asked about.
+    /// Walks the meaning of an alias once, because it runs when its name is typed. For a shell that the agent keeps, only the
+    /// name is remembered, and later uses of it are doubtful.
     fn alias_meaning(&mut self, meaning: &str, call: &Call, state: &State) {
         if self.context.state.is_some() {
             return;
@@ -157,7 +157,7 @@ impl Evaluator<'_> {
                 if looks || command.is_empty() {
                     return (Ends::Either(state), Stream::Data);
                 }
-                // `declare` behind `command` no longer assigns without splitting; the words are expanded already.
+                // `declare` after `command` no longer assigns without splitting; the words are expanded already.
                 let inner = Call { words: command, by: By::NoFunction, ..*call };
                 let (ends, stdout) = self.rerun(name, &inner, state);
                 (ends, if name == "builtin" { Stream::Unknown } else { stdout })
@@ -307,9 +307,9 @@ impl Evaluator<'_> {
 }
 
 /// Whether one of the builtins that are not followed is only asked to print something. The history of a shell
-/// without a terminal holds what this shell was told, not the user's file.
+/// without a terminal contains this shell's commands, not the user's history file.
 fn shows_only(name: &str, words: &[Word]) -> bool {
-    // every command comes by here
+    // Every command is checked here, so this must be fast.
     if !matches!(name, "history" | "hash" | "compgen" | "complete" | "bind" | "enable") {
         return false;
     }

@@ -60,13 +60,13 @@ impl Evaluator<'_> {
                 }
                 Word::Known(_) => false,
                 Word::Glob(pattern) if is_number(pattern) || pattern == PLAIN => false,
-                // Names that may be `-v` and `a[$(x)]`, unless an operator stands in front.
+                // File names may be `-v` and `a[$(x)]`, unless an operator precedes them.
                 Word::Glob(pattern) => {
                     let first = previous.is_none_or(|word| matches!(word, "!" | "(" | "-a" | "-o"));
                     first && (pattern.contains(['[', '(']) || pattern.chars().all(|one| "*?-vR".contains(one)))
                 }
                 Word::Below { many, .. } | Word::Partly { many, .. } => *many,
-                // It may turn out to be `-v`.
+                // It may be `-v`.
                 Word::Unknown { many, .. } => {
                     let operator = |word: &&Word| word.known().is_some_and(|text| OPERATORS.contains(&text));
                     *many || arguments.peek().is_some_and(|next| !operator(next))

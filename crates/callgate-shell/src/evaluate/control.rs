@@ -188,7 +188,7 @@ impl Evaluator<'_> {
             away = redirected.output;
             input = redirected.stdin.unwrap_or(input);
         }
-        // Several commands share it: none of them is sure to get all of it.
+        // Several commands share it, so none is certain to read all of it.
         let shared = match input {
             Stream::Text(text) if !text.is_empty() => Stream::Data,
             other => other,

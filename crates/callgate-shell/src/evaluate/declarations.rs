@@ -141,7 +141,7 @@ impl Evaluator<'_> {
                     Rc::make_mut(&mut state.functions).remove(name);
                 }
                 Some(name) if is_name(name) => {
-                    // Without `-v` a function of that name goes if there is no variable.
+                    // Without `-v`, bash removes the function of that name if there is no such variable.
                     if let Some(body) = Rc::make_mut(&mut state.functions).get_mut(name) {
                         *body = None;
                     }
@@ -308,7 +308,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// `name=value` taken apart: the name, the value if there is one, and whether it is added.
+/// Splits `name=value` into the name, the value if there is one, and whether it is appended.
 fn split(word: &Word) -> Option<(String, Option<Value>, bool)> {
     let (text, rest) = match word {
         Word::Known(text) => (text, None),

@@ -41,7 +41,7 @@ impl Evaluator<'_> {
         }
         let lone_dollar = |part: &Part| matches!(part, Part::Literal(text) if text.contains('$'));
         if parts.len() > 1 && parts.iter().any(lone_dollar) {
-            // bash does not split such a word at all. What it holds must still be looked at.
+            // bash does not split such a word. Its substitutions still run.
             self.fields(parts, state, true);
             let why = "bash may or may not split this word".to_owned();
             words.push(Word::Unknown { why, many: true });
@@ -63,7 +63,7 @@ impl Evaluator<'_> {
         let expanded = braces::expand(&source.parts, most);
         Some(match expanded {
             Some(words) if self.dialect == Dialect::Bash || words.len() == 1 => words,
-            // What the braces hold must still be looked at; which words come out is not known.
+            // The resulting words are unknown, but substitutions inside the braces still run.
             _ => {
                 let mut parts = source.parts.clone();
                 parts.insert(0, Part::Unclear("braces".to_owned(), source.span.clone()));
@@ -77,7 +77,7 @@ impl Evaluator<'_> {
         self.fields(parts, state, false).joined()
     }
 
-    /// Expands what stands in double quotes to one field.
+    /// Expands the contents of double quotes to one field.
     pub fn double_quoted(&mut self, parts: &[Part], state: &mut State) -> Field {
         let mut fields = Fields::new(false);
         self.double_quotes(parts, state, &mut fields);
@@ -99,7 +99,7 @@ impl Evaluator<'_> {
         self.single(parts, state).value()
     }
 
-    /// Expands parts to fields; `splits` says whether unquoted expansions fall apart at blanks.
+    /// Expands parts to fields; `splits` says whether unquoted expansions are split at blanks.
     pub fn fields(&mut self, parts: &[Part], state: &mut State, splits: bool) -> Fields {
         let mut fields = Fields::new(splits);
         for (place, part) in parts.iter().enumerate() {
@@ -163,7 +163,7 @@ impl Evaluator<'_> {
         left
     }
 
-    /// Text with the tildes that assignments know: at the start and behind colons.
+    /// Expands text with tildes as in assignments: at the start and after colons.
     pub fn assigned_text(&mut self, parts: &[Part], state: &mut State) -> Field {
         let tilde = |part: &Part| matches!(part, Part::Literal(text) if text.contains(":~"));
         if parts.iter().any(tilde) {
@@ -215,7 +215,7 @@ impl Evaluator<'_> {
         self.under(parent, |evaluator| evaluator.in_subshell(&body.script, state.clone(), stdin))
     }
 
-    /// What a substitution leaves in a word.
+    /// Adds the output of a substitution to a word.
     pub(super) fn output(&mut self, output: Stream, state: &State, quoted: bool, fields: &mut Fields) {
         match output {
             Stream::Text(text) => {
@@ -247,7 +247,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// How unquoted expansions fall apart here.
+    /// How unquoted expansions are split here.
     pub fn splitting(&self, state: &State) -> Splitting {
         match state.variables.get("IFS").map(|variable| &variable.value) {
             None if state.anything_set => Splitting::Unknown,
@@ -289,7 +289,7 @@ pub(super) fn is_name(text: &str) -> bool {
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// How unquoted expansions fall apart.
+/// How unquoted expansions are split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Splitting {
     /// At spaces, tabs and newlines.
@@ -298,7 +298,7 @@ pub(super) enum Splitting {
     Unknown,
 }
 
-/// The fields of a word: those that are complete, and the one behind them.
+/// The fields of a word: those that are complete, and the last one.
 pub(super) struct Fields {
     done: Vec<Field>,
     pub open: Field,

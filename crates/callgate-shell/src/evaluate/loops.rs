@@ -1,4 +1,4 @@
-//! Loops: unrolled where the items are known, otherwise walked until nothing new is learnt.
+//! Loops: unrolled where the items are known, otherwise walked until the state no longer changes.
 
 use super::Evaluator;
 use super::state::{Ends, State, Value, join};
@@ -9,10 +9,10 @@ use crate::word::Word;
 /// How often a loop is walked before everything it may change is forgotten.
 const ROUNDS: usize = 4;
 
-/// Why a loop that nothing ends is not understood: it may start processes or fill the disk for ever.
+/// The doubt about a loop that nothing ends: it may start processes or fill the disk without limit.
 const ENDLESS: &str = "an endless loop";
 
-/// What a loop prints is not worked out.
+/// The output of a loop is not computed.
 const LOOP_OUTPUT: Stream = Stream::Unknown;
 
 /// The states with which a loop is left early. Most loops are not, so they lie elsewhere.
@@ -35,7 +35,7 @@ impl Evaluator<'_> {
     }
 
     /// Walks rounds until the state in front of the loop covers every round. `step` walks one round and returns
-    /// the state with which the loop ends, and the one with which it goes on.
+    /// the state with which the loop ends, and the one with which it continues.
     fn settle(
         &mut self,
         state: State,

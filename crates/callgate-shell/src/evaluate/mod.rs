@@ -1,4 +1,4 @@
-//! From source to simple commands: walks a script as the shell would, expands what is certain, and says what is not.
+//! Evaluates a script as the shell would: finds its simple commands, expands what is certain, and reports what is not.
 
 mod arithmetic;
 mod braces;
@@ -39,11 +39,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::rc::Rc;
 
-/// So many words, or bytes, take as much work as a command.
+/// How many words, and how many bytes, cost as much as one more command.
 const WORDS: usize = 16;
 const BYTES: usize = 4096;
 
-/// What is known about the place where the command would run.
+/// What is known about the shell that would run the command.
 #[derive(Debug, Clone, Copy)]
 pub struct ShellContext<'a> {
     /// The working directory, absolute.
@@ -52,26 +52,26 @@ pub struct ShellContext<'a> {
     pub home: Option<&'a str>,
     /// Environment variables whose values are known.
     pub variables: &'a BTreeMap<String, String>,
-    /// What programs do.
+    /// The tables that describe programs.
     pub programs: &'a Programs,
     /// Which shell reads the command.
     pub dialect: Dialect,
     /// How much work is done before giving up.
     pub limits: Limits,
-    /// The state of the shell, if it lives on after the command; `None`: it is started for this command and ends with it.
+    /// The state of the shell, if the agent keeps it; `None`: the shell starts for this command and ends with it.
     pub state: Option<&'a ShellState>,
 }
 
 /// What a command would do.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Analysis {
-    /// Every simple command that may run, wrapped and substituted ones included.
+    /// Every simple command that may run, including wrapped and substituted ones.
     pub commands: Vec<SimpleCommand>,
-    /// Whether that is everything.
+    /// Whether these are all commands and effects.
     pub coverage: Coverage,
-    /// What was not understood.
+    /// What could not be understood.
     pub doubts: Vec<Doubt>,
-    /// What the command leaves in a shell that lives on; `None` if it does not.
+    /// The state of the shell after the command, if the agent keeps the shell.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<ShellState>,
 }
@@ -88,7 +88,7 @@ impl Analysis {
 pub struct SimpleCommand {
     /// The words, the program first; none for an assignment or a redirection alone.
     pub words: Vec<Word>,
-    /// The programs that run it in turn, outermost first (`sudo`, `env`).
+    /// The programs that run it, outermost first (`sudo`, `env`).
     pub wrappers: Vec<String>,
     /// Its working directory, if known.
     pub directory: Option<String>,
@@ -98,15 +98,15 @@ pub struct SimpleCommand {
     pub assignments: Vec<(String, Word)>,
     /// What it does.
     pub effects: Vec<Effect>,
-    /// Where it stands in the source.
+    /// Where it is in the source.
     pub span: Range<usize>,
-    /// The table that told what it does.
+    /// The table that describes it.
     pub table: Option<String>,
     /// The command that runs it: a wrapper, or the one whose word holds the substitution.
     pub parent: Option<usize>,
 }
 
-/// Something that was not understood.
+/// Something that could not be understood.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Doubt {
     /// What.
@@ -115,7 +115,7 @@ pub struct Doubt {
     pub span: Range<usize>,
 }
 
-/// Works out what a command would do. Never panics; what is not understood is in the result.
+/// Works out what a command would do. Never panics; the result contains what could not be understood.
 ///
 /// ```
 /// use callgate_shell::{analyze, ShellContext, Dialect, Limits};
@@ -141,7 +141,7 @@ pub fn analyze(source: &str, context: &ShellContext) -> Analysis {
     analyze_with_input(source, context, &Stream::Unconnected)
 }
 
-/// The same with something on the command's standard input.
+/// Like [`analyze`], with `input` as the command's standard input.
 pub fn analyze_with_input(source: &str, context: &ShellContext, input: &Stream) -> Analysis {
     let mut evaluator = Evaluator::new(context, input);
     let parsed = parse(source, context.dialect, context.limits);
@@ -178,7 +178,7 @@ fn position(source: &str, at: usize) -> String {
     }
 }
 
-/// Adds where the shell would be if every `cd` succeeded. What that walk finds beside is not looked at: a `cd` may fail.
+/// Adds where the shell would be if every `cd` succeeded. Everything else that this walk finds is ignored, because a `cd` may fail.
 fn expected(
     after: ShellState,
     before: &ShellState,
@@ -199,38 +199,38 @@ fn expected(
 /// Walks scripts and collects what runs.
 struct Evaluator<'c> {
     context: &'c ShellContext<'c>,
-    /// What the whole script finds on its standard input, and so do its substitutions.
+    /// The standard input of the script and of its substitutions.
     input: &'c Stream,
     dialect: Dialect,
     commands: Vec<SimpleCommand>,
-    /// What is among the effects of commands that have many.
+    /// Indexes over the effects of commands that have many.
     distinct: BTreeMap<usize, Distinct>,
     doubts: Vec<Doubt>,
     steps: usize,
-    /// How many bytes variables have been expanded to.
+    /// How many bytes of variables have been expanded.
     expanded: Cell<usize>,
     depth: usize,
     /// The wrappers around what is being walked.
     wrappers: Vec<String>,
     elsewhere: Option<String>,
     parent: Option<usize>,
-    /// Where doubts go: the command that is being read.
+    /// The command that is being read, which gets the doubts.
     current: Option<usize>,
-    /// States with which `break` and `continue` leave the loops around.
+    /// The states in which `break` and `continue` leave the enclosing loops.
     loops: Vec<loops::Leaving>,
-    /// States with which `return` leaves the functions around.
+    /// The states in which `return` leaves the enclosing functions.
     returns: Vec<Option<State>>,
     /// The functions that are being called.
     calls: Vec<String>,
-    /// What `local` has hidden, a list for each call.
+    /// The variables that `local` hides, one list for each call.
     locals: Vec<Vec<(String, Option<state::Variable>)>>,
-    /// Code for `trap`, with the place it was set.
+    /// The code of traps, with where it was set.
     traps: Vec<(String, Span)>,
-    /// How many shells that end earlier than the first one are around what is being walked.
+    /// How many child shells enclose what is being walked.
     children: usize,
-    /// Why the first shell may have been changed in ways that are not followed.
+    /// Why the first shell may have changed in ways that are not tracked.
     lost: Option<String>,
-    /// The first shell may have ended on the way.
+    /// The first shell may have ended before the end of the script.
     may_have_ended: bool,
     /// The directories that `cd` goes to, if it is taken to succeed.
     entered: Option<Vec<String>>,
@@ -270,7 +270,7 @@ impl<'c> Evaluator<'c> {
         }
     }
 
-    /// Whether the work that may be done is done. Nothing more is walked then.
+    /// Whether the budget is used up. Nothing more is walked then.
     fn exhausted(&self) -> bool {
         self.steps > self.context.limits.steps
     }
@@ -286,7 +286,7 @@ impl<'c> Evaluator<'c> {
         }
     }
 
-    /// Pays for words and bytes that are copied beside those of a command; whether they may be.
+    /// Pays for words and bytes that are copied in addition to a command's own. Returns whether the budget allows it.
     fn charge(&mut self, words: usize, bytes: usize, span: &Span) -> bool {
         let before = self.exhausted();
         self.steps = self.steps.saturating_add(words / WORDS).saturating_add(bytes / BYTES);
@@ -298,7 +298,7 @@ impl<'c> Evaluator<'c> {
         !self.exhausted()
     }
 
-    /// Notes that something is not understood, as an effect of the command at hand.
+    /// Records that something is not understood, as an effect of the current command.
     fn doubt(&mut self, what: &str, span: &Span) {
         if self.children == 0 {
             self.loses_track(what);
@@ -334,7 +334,7 @@ impl<'c> Evaluator<'c> {
         }
     }
 
-    /// Makes room for a command that is about to be read.
+    /// Adds an empty entry for a command that is about to be read.
     fn reserve(&mut self, directory: Option<&str>, span: &Span) -> usize {
         self.commands.push(SimpleCommand {
             words: Vec::new(),
@@ -358,7 +358,7 @@ impl<'c> Evaluator<'c> {
         self.push(slot, effect);
     }
 
-    /// Adds effects of which no two are the same.
+    /// Adds effects, no two of which are the same.
     fn add_all(&mut self, slot: usize, effects: Vec<Effect>) {
         if self.elsewhere.is_none()
             && let Some(command) = self.commands.get_mut(slot)
@@ -372,14 +372,14 @@ impl<'c> Evaluator<'c> {
         }
     }
 
-    /// What is done may change the first shell in ways that are not followed.
+    /// Records that the first shell may change in ways that are not tracked.
     fn loses_track(&mut self, why: &str) {
         if self.children == 0 && self.lost.is_none() {
             self.lost = Some(why.to_owned());
         }
     }
 
-    /// Walks something in a shell of its own.
+    /// Walks something that runs in a child shell.
     fn in_child<T>(&mut self, walk: impl FnOnce(&mut Self) -> T) -> T {
         self.children = self.children.saturating_add(1);
         let result = walk(self);

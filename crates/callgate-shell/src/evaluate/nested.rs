@@ -1,4 +1,4 @@
-//! What a command runs in turn: wrapped words, shell source, functions, traps.
+//! What a command runs: wrapped words, shell source, functions, traps.
 
 use super::Evaluator;
 use super::simple::{By, Call};
@@ -181,8 +181,8 @@ impl Evaluator<'_> {
         (Ends::of(after), stdout)
     }
 
-    /// Walks functions that nothing here calls: somebody defines them to be called, with words that are not known.
-    /// A shell that lives on remembers them instead, and judges the call.
+    /// Walks functions that nothing here calls, with unknown arguments: they are defined to be called later.
+    /// If the agent keeps the shell, they are remembered instead, and the later call is doubtful.
     pub fn walk_uncalled_functions(&mut self) {
         let functions: Vec<(String, Vec<Rc<Command>>)> = self
             .functions

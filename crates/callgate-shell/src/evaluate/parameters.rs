@@ -1,4 +1,4 @@
-//! `$x` and `${x…}`: what they stand for.
+//! Expands `$x` and `${x…}`.
 
 use super::Evaluator;
 use super::expand::{Fields, Splitting};
@@ -279,7 +279,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// The word behind `:-` and its like.
+    /// Expands the word after `:-` and similar operators.
     fn operand(&mut self, parts: &[Part], state: &mut State, quoted: bool, fields: &mut Fields) {
         for (place, part) in parts.iter().enumerate() {
             match part {
@@ -399,7 +399,7 @@ fn shortened(names: &str, steps: &[PatternStep]) -> Value {
     }
 }
 
-/// Replaces literal text; other patterns are not worked out.
+/// Replaces literal text; other patterns are not computed.
 fn replaced(text: &str, steps: &[PatternStep], new: &str, all: bool) -> Value {
     let mut literal = String::new();
     for step in steps {

@@ -22,7 +22,7 @@ pub(super) enum Piece {
     Unknown { why: Arc<str>, many: bool },
 }
 
-/// A word in the making. Without pieces it stands for the empty word.
+/// A word that is being expanded. Without pieces it is the empty word.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Field {
     pub pieces: Vec<Piece>,
@@ -55,7 +55,7 @@ impl Field {
         Some(Cow::Owned(whole))
     }
 
-    /// What a program reads of it, with `end` behind.
+    /// What a program reads if this is its input, followed by `end`.
     pub fn stream(&self, end: &str) -> Stream {
         self.text().map_or(Stream::Unknown, |text| Stream::Text(text.into_owned() + end))
     }
@@ -159,7 +159,7 @@ impl Field {
         Some(Field { pieces: pieces.collect(), quoted: self.quoted }.text_or_pattern(globs))
     }
 
-    /// A path below a directory stays below it with more text behind, unless that climbs.
+    /// A path below a directory stays below it with more text after it, unless the text contains `..`.
     fn below(&self) -> Option<Word> {
         let (Piece::Below { directory, many }, rest) = self.pieces.split_first()? else {
             return None;
@@ -218,7 +218,7 @@ pub(super) fn has_wildcards(text: &str) -> bool {
         || (text.contains('(') && (text.contains("@(") || text.contains("+(") || text.contains("!(")))
 }
 
-/// A slash behind a wildcard: a directory name that ends in a blank would leave an absolute path behind.
+/// Whether a slash follows a wildcard: splitting at a blank in a directory name would make an absolute path of the rest.
 fn splits_into_other_paths(pattern: &str) -> bool {
     match pattern.find(WILDCARDS) {
         Some(place) => pattern.get(place..).is_some_and(|rest| rest.contains('/')),

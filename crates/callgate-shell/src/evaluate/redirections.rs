@@ -156,7 +156,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// The word behind a redirection.
+    /// The target of a redirection.
     fn target(&mut self, source: &SourceWord, state: &mut State) -> Word {
         // `>! file` overwrites a file in zsh and csh; bash writes to a file called `!`.
         if let Some(Part::Literal(text)) = source.parts.first()

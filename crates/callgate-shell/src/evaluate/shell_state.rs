@@ -70,10 +70,10 @@ pub struct ShellState {
     anything_set: bool,
     #[serde(skip_serializing_if = "is_default")]
     traps: bool,
-    /// Why anything may differ from what is said here.
+    /// Why anything may differ from this state.
     #[serde(skip_serializing_if = "is_default")]
     lost: Option<String>,
-    /// The call that left this state was judged knowing that.
+    /// The call that left this state was judged with that in mind.
     #[serde(skip_serializing_if = "is_default")]
     told: bool,
     /// Where the shell is if every `cd` of the last call succeeds.
@@ -90,7 +90,7 @@ struct ExpectedDirectory {
     stack: Vec<Directories>,
 }
 
-/// Leaves out of a stored state what a new shell has: every hook reads all states of its session.
+/// Skips what a new shell has. Every hook reads all states of its session, so they should be short.
 pub(super) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
@@ -123,7 +123,7 @@ impl ShellState {
     }
 
     /// The state once the call that left it did run. If that call was judged knowing that anything may be different in this
-    /// shell, whoever allowed it has been told, and need not be told again.
+    /// shell, the person who allowed it knows, and does not need the warning again.
     #[must_use]
     pub fn after_running(mut self) -> Self {
         if std::mem::take(&mut self.told) {
@@ -208,12 +208,12 @@ impl ShellState {
         kept
     }
 
-    /// Whether code that was set earlier may run a function that nobody calls by name.
+    /// Whether code that was set earlier may run a function without a call in this command.
     pub(super) fn runs_functions_later(&self) -> bool {
         self.traps || self.swayed
     }
 
-    /// The state at the end of a call that began in another one. `lost`: why the call may have changed anything.
+    /// The state after a call that began in `before`. `lost`: why the call may have changed anything.
     pub(super) fn after(before: &ShellState, mut state: State, traps: bool, lost: Option<String>) -> Self {
         if lost.is_some() {
             state.forget_variables("an earlier call may have changed it");

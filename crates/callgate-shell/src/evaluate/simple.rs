@@ -96,7 +96,7 @@ impl Evaluator<'_> {
             }
             outcome
         };
-        // Nothing is written into the file: it is cut to nothing.
+        // The command prints nothing, so the redirection empties the file.
         if prints_nothing(&words, &result.1) {
             self.cuts_files(slot);
         }
@@ -119,7 +119,7 @@ impl Evaluator<'_> {
         (result.0, redirected.output.apply(result.1))
     }
 
-    /// What redirections of a command without output write is lost.
+    /// Turns the writes of redirections into deletions: the files are emptied.
     fn cuts_files(&mut self, slot: usize) {
         self.distinct.remove(&slot);
         let effects = self.commands.get_mut(slot).map(|entry| entry.effects.iter_mut());
@@ -332,7 +332,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Finds out who runs a command and lets it.
+    /// Runs a command as a function, a builtin or a program.
     pub fn dispatch(&mut self, call: &Call, state: State) -> (Ends, Stream) {
         let name = match call.words.first() {
             Some(Word::Known(name)) if !name.is_empty() => name.as_str(),

@@ -113,7 +113,7 @@ impl Value {
         }
     }
 
-    /// What is certain whichever of the two it is.
+    /// Keeps what is certain in both cases.
     pub fn join(&self, other: &Value) -> Value {
         if self == other {
             self.clone()
@@ -181,10 +181,10 @@ pub(super) struct Options {
 /// Variables by name.
 pub(super) type Variables = BTreeMap<Arc<str>, Variable>;
 
-/// Directories of which one is meant; `None`: not known.
+/// Directories, one of which is meant; `None`: unknown.
 pub(super) type Directories = Arc<[Option<Arc<str>>]>;
 
-/// A function by name; `None`: which one it is is not certain.
+/// Functions by name; `None`: it is not certain which one it is.
 pub(super) type Functions = BTreeMap<String, Option<Rc<Command>>>;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -293,7 +293,7 @@ impl State {
         }
     }
 
-    /// What is certain whichever of the two it is.
+    /// Keeps what is certain in both cases.
     pub fn join(mut self, other: State) -> State {
         if self == other {
             return self;
@@ -301,7 +301,7 @@ impl State {
         if !Arc::ptr_eq(&self.variables, &other.variables) {
             let unknown = Variable::new(Value::unknown("it depends on earlier commands"));
             let mine = Arc::make_mut(&mut self.variables);
-            // Both are sorted: they are walked side by side.
+            // Both are sorted, so one pass over both is enough.
             let mut theirs = other.variables.iter().peekable();
             let mut missing = Vec::new();
             for (name, variable) in mine.iter_mut() {

@@ -50,7 +50,7 @@ pub(super) fn url(word: &Word) -> Destination {
             None => unknown(),
         };
     }
-    // Their paths are commands that the machine gets as they stand, so naming the machine would say too little.
+    // The paths of these URLs are commands for the machine, so its name alone would say too little.
     if matches!(
         scheme.as_str(),
         "gopher" | "gophers" | "dict" | "telnet" | "smtp" | "smtps" | "mqtt" | "tftp" | "ldap" | "ldaps"
@@ -118,7 +118,7 @@ fn shown(word: &Word) -> String {
     }
 }
 
-/// A URL is shown to people and logs: what stands before `@` does not belong there.
+/// Hides the password in a URL, which people and logs see.
 fn without_password(text: &str) -> String {
     let start = text.find("://").map_or(0, |at| at + 3);
     let rest = text.get(start..).unwrap_or_default();
@@ -180,7 +180,7 @@ fn plain_name(name: &str) -> Option<String> {
 }
 
 /// `inet_aton`: one to four numbers, decimal, octal or hexadecimal, the last filling the rest.
-/// `None`: a name; `Some(None)`: a number that is no address.
+/// `None`: a name; `Some(None)`: a number that is not an address.
 fn numeric_address(name: &str) -> Option<Option<Ipv4Addr>> {
     let last = name.rsplit('.').next()?;
     let numeric = last.starts_with("0x") || last.bytes().all(|byte| byte.is_ascii_digit());

@@ -18,7 +18,7 @@ pub(super) fn of_table(directory: Option<&str>, home: Option<&str>, path: &str) 
     }
 }
 
-/// Which names a word in a path's place stands for; `None`: it is certainly no path (empty).
+/// The names that a word in place of a path means; `None`: it is empty, so it is not a path.
 pub(super) fn names(directory: Option<&str>, word: &Word) -> Option<Names> {
     Some(match word {
         Word::Known(text) if text.is_empty() => return None,
@@ -37,7 +37,7 @@ fn without_scheme(text: &str) -> &str {
     rest.split(['?', '#']).next().unwrap_or(rest)
 }
 
-/// Which names a pattern stands for, made absolute.
+/// The names that a pattern matches, made absolute.
 pub(crate) fn glob(directory: Option<&str>, pattern: &str) -> Names {
     let pattern = file_pattern(pattern);
     match directory {

@@ -83,7 +83,7 @@ fn read_with(table: &Table, name: &str, words: &[Word], invocation: &Invocation<
     finish(collector, stdout, Some(table))
 }
 
-/// What the words of a scan do. Leaves what comes out.
+/// Adds the effects of scanned words. Returns the standard output.
 pub(super) fn apply(scan: &Scan<'_>, collector: &mut Collector<'_>) -> Stream {
     if scan.names.len() > 1 {
         collector.program = Cow::Owned(scan.names.join(" "));
@@ -190,7 +190,7 @@ fn nth_operand(index: usize) -> Cow<'static, str> {
     }
 }
 
-/// The roles that an option's value may have: those of `value` lines, or its own.
+/// The roles that an option's value may have: from `value` lines, or its own.
 fn value_roles<'t>(scan: &Scan<'t>, given: &Given<'t>, own: &'t Role) -> Vec<&'t Role> {
     let mut roles = Vec::new();
     for (name, line) in scan.levels.iter().rev().flat_map(|level| &level.values) {

@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::ops::Range;
 use std::rc::Rc;
 
-/// Where in the source something stands, in bytes.
+/// A range of bytes in the source.
 pub type Span = Range<usize>;
 
 /// A list of commands.
@@ -19,7 +19,7 @@ pub struct Script {
 pub struct Item {
     /// The first pipeline.
     pub first: Pipeline,
-    /// Those behind `&&` and `||`.
+    /// The pipelines after `&&` and `||`.
     pub rest: Vec<(Connector, Pipeline)>,
     /// Ended by `&`.
     pub background: bool,
@@ -54,7 +54,7 @@ pub struct Command {
     pub redirections: Vec<Redirection>,
     /// Its standard error goes into the pipe too (`|&`).
     pub pipes_errors: bool,
-    /// Where it stands.
+    /// Where it is in the source.
     pub span: Span,
 }
 
@@ -65,7 +65,7 @@ pub enum CommandKind {
     Simple {
         /// `x=1` before the words.
         assignments: Vec<Assignment>,
-        /// The words. An argument of `declare` and its like that assigns an array is kept as an assignment.
+        /// The words. An argument of `declare` or a similar builtin that assigns an array is kept as an assignment.
         words: Vec<Argument>,
     },
     /// `( … )`
@@ -76,7 +76,7 @@ pub enum CommandKind {
     If {
         /// Conditions with their bodies.
         branches: Vec<(Script, Script)>,
-        /// The body behind `else`.
+        /// The body of `else`.
         otherwise: Option<Script>,
     },
     /// `while … do … done`, also `until`.
@@ -147,7 +147,7 @@ pub struct Arm {
 pub enum Argument {
     /// A plain word.
     Word(SourceWord),
-    /// `declare a=(…)`: the array is no word.
+    /// `declare a=(…)`: the array is not a word.
     Assignment(Box<Assignment>),
 }
 
@@ -162,7 +162,7 @@ pub struct Assignment {
     pub appends: bool,
     /// What is assigned.
     pub value: AssignedValue,
-    /// Where it stands.
+    /// Where it is in the source.
     pub span: Span,
 }
 
@@ -180,7 +180,7 @@ pub enum AssignedValue {
 pub struct SourceWord {
     /// Its parts, side by side.
     pub parts: Vec<Part>,
-    /// Where it stands.
+    /// Where it is in the source.
     pub span: Span,
 }
 
@@ -227,7 +227,7 @@ pub struct Substitution {
     pub script: Script,
     /// Why bash may run something else than is written.
     pub doubt: Option<&'static str>,
-    /// Where it stands.
+    /// Where it is in the source.
     pub span: Span,
 }
 
@@ -246,7 +246,7 @@ pub struct Parameter {
     pub index: Option<ArrayIndex>,
     /// What is done with the value.
     pub operator: Operator,
-    /// Where it stands.
+    /// Where it is in the source.
     pub span: Span,
 }
 
@@ -272,7 +272,7 @@ pub enum Operator {
         kind: TestKind,
         /// With `:`, an empty value counts as unset.
         colon: bool,
-        /// The word behind it.
+        /// The word after it.
         operand: Vec<Part>,
     },
     /// `#`, `##`, `%`, `%%`
@@ -333,7 +333,7 @@ pub struct Redirection {
     pub descriptor: Descriptor,
     /// What it does.
     pub kind: RedirectionKind,
-    /// Where it stands.
+    /// Where it is in the source.
     pub span: Span,
 }
 
@@ -369,14 +369,14 @@ pub enum RedirectionKind {
     HereDocument(HereDocument),
 }
 
-/// A here-document. Its body stands behind the line and is filled in when that is reached.
+/// A here-document. Its body follows the line and is filled in when the parser reaches it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HereDocument {
     /// The parts of the body; one quoted part if nothing in it expands.
     pub body: Rc<OnceCell<Vec<Part>>>,
 }
 
-/// What stands between `[[` and `]]`.
+/// A condition between `[[` and `]]`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TestExpression {
     /// `&&` and `||`

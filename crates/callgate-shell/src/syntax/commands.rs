@@ -27,7 +27,7 @@ impl Parser<'_> {
         (script, result.err().map(|mistake| *mistake))
     }
 
-    /// A here-document that the source ends before: bash takes what there is.
+    /// Ends the here-documents that the source does not: bash takes what there is.
     fn documents_at_the_end(&mut self) -> Parsed<()> {
         for pending in std::mem::take(&mut self.pending) {
             if pending.body.set(Vec::new()).is_err() {
@@ -193,7 +193,7 @@ impl Parser<'_> {
         Ok(Command { kind, redirections, pipes_errors: false, span: self.span_from(start) })
     }
 
-    /// Reads the redirections that stand here.
+    /// Reads all redirections that are next.
     pub fn redirections(&mut self) -> Parsed<Vec<Redirection>> {
         let mut redirections = Vec::new();
         loop {
@@ -205,7 +205,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The reserved word that stands here, and how many bytes it takes.
+    /// The reserved word that is next, and how many bytes it takes.
     pub fn reserved(&self) -> Option<(&'static str, usize)> {
         let bytes = self.rest().as_bytes();
         let first = bytes.first()?;
@@ -243,7 +243,7 @@ impl Parser<'_> {
         if self.take_reserved(word) { Ok(()) } else { self.fail(format!("expected `{word}`")) }
     }
 
-    /// Takes this reserved word if it stands here.
+    /// Takes this reserved word if it is next.
     pub fn take_reserved(&mut self, word: &str) -> bool {
         match self.reserved() {
             Some((found, length)) if found == word => {

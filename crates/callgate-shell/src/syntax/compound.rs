@@ -225,7 +225,7 @@ impl Parser<'_> {
         Ok(CommandKind::Coprocess { name, body: Box::new(body) })
     }
 
-    /// Whether a reserved word follows the word that stands here.
+    /// Whether a reserved word follows the next word.
     fn reserved_behind_a_word(&self) -> bool {
         let rest = self.rest();
         let word = rest.bytes().position(is_metacharacter).unwrap_or(rest.len());

@@ -10,7 +10,7 @@ const BINARY: [&str; 15] =
 const UNARY: &str = "abcdefghknoprstuvwxzGLNORS";
 
 impl Parser<'_> {
-    /// Reads from behind `[[` to `]]`.
+    /// Reads from after `[[` to `]]`.
     pub fn double_bracket(&mut self) -> Parsed<CommandKind> {
         let condition = self.either()?;
         self.skip_lines()?;

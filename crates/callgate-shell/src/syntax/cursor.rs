@@ -6,12 +6,12 @@ use std::cell::{Cell, OnceCell};
 use std::collections::HashSet;
 use std::rc::Rc;
 
-/// Something the parser does not understand. Whatever follows it is not understood either.
+/// A syntax error, or a construct that the parser refuses. Nothing after it is parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotUnderstood {
     /// What it is.
     pub what: String,
-    /// Where it stands.
+    /// Where it is in the source.
     pub span: Span,
 }
 
@@ -31,14 +31,14 @@ pub(super) struct Pending {
 pub(super) struct Parser<'s> {
     pub source: &'s str,
     pub position: usize,
-    /// The parser sees nothing at or behind this.
+    /// The parser stops here.
     pub end: usize,
     pub dialect: Dialect,
     pub limits: Limits,
     pub depth: usize,
     /// Work left, shared with the parsers of backticks.
     pub fuel: Rc<Cell<usize>>,
-    /// For text that does not stand in the source as such: the place it comes from.
+    /// For text that is not in the source as such: where it comes from.
     pub stands_at: Option<Span>,
     pub pending: Vec<Pending>,
     /// Here-documents of an enclosing command wait for their bodies.
@@ -82,7 +82,7 @@ impl<'s> Parser<'s> {
         inner
     }
 
-    /// Where the source first mentions `extglob`: behind that, extended globs may be on.
+    /// Where the source first mentions `extglob`: after that, extended globs may be on.
     pub fn extended_globs_from(&self) -> Option<usize> {
         *self.extended_globs.get_or_init(|| self.source.find("extglob"))
     }
@@ -113,7 +113,7 @@ impl<'s> Parser<'s> {
         self.position = self.position.saturating_add(count).min(self.end);
     }
 
-    /// Takes this operator if it stands here.
+    /// Takes this operator if it is next.
     pub fn take(&mut self, operator: &str) -> bool {
         let there = self.starts_with(operator);
         if there {
@@ -145,7 +145,7 @@ impl<'s> Parser<'s> {
         if self.take(operator) { Ok(()) } else { self.fail(format!("expected `{operator}`")) }
     }
 
-    /// Fails at a character that cannot stand here.
+    /// Fails at an unexpected character.
     pub fn unexpected<T>(&self) -> Parsed<T> {
         match self.rest().chars().next() {
             Some('\n') => self.fail("unexpected line break"),
@@ -214,7 +214,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// Takes the newline that stands here and the bodies of here-documents behind it.
+    /// Takes the newline that is next and the bodies of here-documents after it.
     pub fn newline(&mut self) -> Parsed<()> {
         if self.outer_pending {
             return self.fail("a line break before the here-document of an outer command");

@@ -30,7 +30,7 @@ pub enum Dialect {
     /// bash.
     #[default]
     Bash,
-    /// `sh`, whichever that is: what shells disagree about is not understood.
+    /// `sh`, which may be any POSIX shell: constructs that shells disagree about are refused.
     Sh,
 }
 
@@ -76,7 +76,7 @@ pub fn parse(source: &str, dialect: Dialect, limits: Limits) -> ParsedScript {
     parse_at(source, dialect, limits, None, 0)
 }
 
-/// Reads a script that is itself part of a command: every span is that of the place it comes from.
+/// Parses a script that is part of a command: every span is that of the text it comes from.
 pub(crate) fn parse_at(source: &str, dialect: Dialect, limits: Limits, at: Option<Span>, depth: usize) -> ParsedScript {
     if let Some(mistake) = refuse(source, limits) {
         return ParsedScript { script: Script::default(), mistake: Some(mistake) };

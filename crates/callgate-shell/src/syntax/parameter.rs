@@ -173,7 +173,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What stands behind an operator, up to `}`, or `/` if that counts.
+    /// Reads the operand of an operator, up to `}`, or up to `/` if `slash`.
     fn operand(&mut self, quoted: bool, pattern: bool, slash: bool) -> Parsed<Vec<Part>> {
         self.pay()?;
         let mut parts = Vec::new();

@@ -53,13 +53,13 @@ impl Parser<'_> {
         Ok(Command { kind: CommandKind::Simple { assignments, words }, redirections, pipes_errors: false, span })
     }
 
-    /// Where the last token ends, without the blanks behind it.
+    /// Where the last token ends, without the blanks after it.
     fn end_of_token(&self, start: usize) -> usize {
         let text = self.text(start, self.position);
         start.saturating_add(text.trim_end_matches([' ', '\t']).len())
     }
 
-    /// An argument; those of declarations may be arrays.
+    /// Reads an argument. Arguments of declarations may be arrays.
     fn argument(&mut self, declares: bool) -> Parsed<Argument> {
         if declares {
             let length = name_length(self.rest());
@@ -89,7 +89,7 @@ impl Parser<'_> {
         Ok(Command { kind, redirections: Vec::new(), pipes_errors: false, span: self.span_from(start) })
     }
 
-    /// `name=…`, if that stands here.
+    /// Reads `name=…` if it is next.
     fn assignment(&mut self) -> Parsed<Option<Assignment>> {
         let start = self.position;
         let length = name_length(self.rest());
@@ -143,7 +143,7 @@ impl Parser<'_> {
         Ok(Some(Assignment { name, index, appends, value, span: self.span_from(start) }))
     }
 
-    /// `[…]` in front of `=` or `+=`. `None`: nothing is assigned; the position is behind the bracket.
+    /// `[…]` in front of `=` or `+=`. `None`: nothing is assigned; the position is after the bracket.
     fn assigned_index(&mut self) -> Parsed<Option<Vec<Part>>> {
         self.advance(1);
         let parts = self.arithmetic_parts(Stop::Bracket)?;
@@ -178,7 +178,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The redirection that stands here, if one does.
+    /// Reads a redirection if one is next.
     pub fn redirection(&mut self) -> Parsed<Option<Redirection>> {
         if !matches!(self.peek(), Some(b'0'..=b'9' | b'{' | b'<' | b'>' | b'&')) {
             return Ok(None);

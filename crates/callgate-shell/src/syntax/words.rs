@@ -17,14 +17,14 @@ pub(super) enum Stop {
     BraceOrColon,
 }
 
-/// Where a word stands, as far as that changes how it is read.
+/// The position of a word, as far as it changes how the word is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WordPlace {
     /// Anywhere in a command.
     Command,
     /// A pattern inside `[[ … ]]`: extended globs are always on.
     Pattern,
-    /// Behind `=~`: parentheses and bars belong to the word.
+    /// After `=~`: parentheses and bars belong to the word.
     Expression,
 }
 
@@ -61,12 +61,12 @@ impl Parser<'_> {
         Ok(SourceWord { parts, span: self.span_from(start) })
     }
 
-    /// Whether `<(` or `>(` stands here.
+    /// Whether `<(` or `>(` is next.
     pub fn at_process_substitution(&self) -> bool {
         self.starts_with("<(") || self.starts_with(">(")
     }
 
-    /// Reads parts up to the end of the word; none if a metacharacter stands here.
+    /// Reads parts up to the end of the word; none if a metacharacter is next.
     pub fn word_parts(&mut self, place: WordPlace) -> Parsed<Vec<Part>> {
         self.pay()?;
         let mut parts = Vec::new();
@@ -196,7 +196,7 @@ impl Parser<'_> {
         }
         self.require(")")?;
         // bash keeps a substitution as text made anew from what it parsed, and some versions lose the
-        // separator behind a here-document in it. Only one at the very end is sure to stay as it was.
+        // separator after a here-document in it. Only one at the very end is sure to stay as it was.
         let inside = self.documents.saturating_sub(documents);
         let reprinted = inside > 0 && documents_at_the_end(&script) != inside;
         let doubt =
@@ -204,7 +204,7 @@ impl Parser<'_> {
         Ok(Substitution { script, doubt, span: self.span_from(start) })
     }
 
-    /// `$…`, wherever it stands.
+    /// Reads `$…`.
     pub fn dollar(&mut self, parts: &mut Vec<Part>, in_double_quotes: bool) -> Parsed<()> {
         match self.peek_at(1) {
             Some(b'(') => parts.push(self.dollar_parenthesis()?),
@@ -289,7 +289,7 @@ impl Parser<'_> {
         Ok(parts)
     }
 
-    /// Whether the `#` here stands where a comment may start: not in `16#ff`.
+    /// Whether a comment may start at the `#` that is next: not in `16#ff`.
     fn comment_like(&self) -> bool {
         let before = self.position.checked_sub(1).and_then(|place| self.source.as_bytes().get(place));
         matches!(before, Some(b' ' | b'\t' | b'\n' | b'('))

@@ -31,7 +31,7 @@ fn tokens(program: &str) -> Option<Vec<Token>> {
             }
             '\n' => {
                 cursor.next();
-                // Behind these, the statement goes on.
+                // After these, the statement continues.
                 let goes_on = matches!(found.last(), Some(Other(',') | Operator("&&" | "||")));
                 if !goes_on {
                     found.push(Newline);
@@ -43,7 +43,7 @@ fn tokens(program: &str) -> Option<Vec<Token>> {
             '"' => {
                 found.push(Text(cursor.quoted()?));
             }
-            // Behind `if (…)` a pattern may start, behind `(…)` elsewhere a slash divides.
+            // After `if (…)` a pattern may start; after `(…)` elsewhere a slash divides.
             '/' if found.last() == Some(&Other(')')) && another_slash(&cursor) => {
                 return None;
             }
@@ -77,7 +77,7 @@ fn tokens(program: &str) -> Option<Vec<Token>> {
     Some(found)
 }
 
-/// A slash divides behind a value, and starts a pattern elsewhere.
+/// Whether a slash starts a pattern: after a value it divides.
 fn pattern_may_start(before: Option<&Token>) -> bool {
     match before {
         Some(Number | Text(_) | Pattern | Other(')' | ']' | '$')) => false,
@@ -118,7 +118,7 @@ fn pattern(cursor: &mut Cursor) -> Option<()> {
 
 fn judge(tokens: &[Token], found: &mut CodeEffects) {
     let mut depth: usize = 0;
-    // The depth at which a `print` stands whose redirection may follow.
+    // The depth of a `print` whose redirection may follow.
     let mut printing: Option<usize> = None;
     for (at, token) in tokens.iter().enumerate() {
         let after = tokens.get(at + 1..).unwrap_or_default();
@@ -179,7 +179,7 @@ enum Direction {
     Write,
 }
 
-/// A file behind `>` or `<`: known if it is one literal.
+/// Reads the file after `>` or `<`, which is known if it is one literal.
 fn file(after: &[Token], found: &mut CodeEffects, direction: Direction) {
     match (after, direction) {
         ([Text(path), rest @ ..], direction) if !path.contains('\\') && !path.starts_with("/inet") => match direction {

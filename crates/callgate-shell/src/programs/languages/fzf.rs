@@ -9,7 +9,7 @@ const COMMANDS: &str = "execute execute-silent execute-multi become reload reloa
 /// Actions whose argument is only shown, searched for, or the name of a key.
 const TEXTS: &str = "print put pos search rebind unbind toggle-bind trigger show-preview offset-up offset-down jump";
 
-/// What stands for something chosen, as one shell word of which nothing is known.
+/// The placeholder for a chosen line: one unknown shell word.
 const CHOSEN: &str = "\"$callgate_chosen_line\"";
 
 pub(super) fn read(text: &str) -> CodeEffects {
@@ -27,7 +27,7 @@ pub(super) fn read(text: &str) -> CodeEffects {
     found
 }
 
-/// One key with its actions; what is left behind them.
+/// Reads one key with its actions. Returns the rest of the text.
 fn binding<'t>(text: &'t str, found: &mut CodeEffects) -> Option<&'t str> {
     // A key may be a colon or a comma itself.
     let key_end = text.char_indices().skip(1).find(|(_, character)| *character == ':').map(|(at, _)| at)?;

@@ -1,6 +1,6 @@
 //! Little languages: arguments that are programs.
 //!
-//! Each reader either accounts for everything the code may do, or says that it could not.
+//! Each reader either accounts for everything the code may do, or reports that it cannot.
 
 mod awk;
 mod fzf;
@@ -46,7 +46,7 @@ struct CodeEffects {
     sends: bool,
     destroys: bool,
     rights: bool,
-    /// What was not understood.
+    /// What could not be understood.
     doubts: Vec<String>,
 }
 
@@ -64,11 +64,11 @@ impl CodeEffects {
     }
 }
 
-/// Reads code in a language. What is not understood is opaque.
+/// Adds the effects of code in a language. Code that its reader does not understand is opaque.
 pub(super) fn read(collector: &mut Collector<'_>, language: &str, code: &Word, because: &str) {
     let text = match code {
         Word::Known(text) => Some(Cow::Borrowed(text.as_str())),
-        // Which number stands there makes no difference to what else the code says.
+        // An unknown number does not change what the rest of the code means.
         Word::Glob(pattern) if matches!(language, "sed" | "awk" | "jq") => with_some_numbers(pattern).map(Cow::Owned),
         _ => None,
     };

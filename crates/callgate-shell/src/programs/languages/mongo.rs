@@ -1,4 +1,4 @@
-//! What a mongo shell is told: calls of a known set of methods.
+//! Code for the mongo shell: calls of a known set of methods.
 
 use super::CodeEffects;
 use crate::cursor::Cursor;
@@ -19,7 +19,7 @@ const WRITES: &str = "insert insertOne insertMany update updateOne updateMany re
 const DESTROYS: &str = "drop dropDatabase deleteOne deleteMany remove dropIndex dropIndexes dropCollection \
     findOneAndDelete bulkWrite dropUser shutdownServer";
 
-/// Names that stand for objects, and constants.
+/// Names of objects, and constants.
 const NAMES: &str = "db rs sh JSON true false null undefined new admin local config Infinity NaN";
 
 pub(super) fn read(code: &str) -> CodeEffects {

@@ -115,7 +115,7 @@ fn harmless(code: &str) -> Option<()> {
     Some(())
 }
 
-/// Leaves whether the word stands for a value.
+/// Returns whether the word is a value.
 fn word_is_harmless(word: &str, cursor: &mut Cursor) -> Option<bool> {
     let delimiter = cursor.peek().filter(|next| matches!(next, '/' | '|' | '#' | ',' | '!' | ':' | '@'));
     match (word, delimiter) {

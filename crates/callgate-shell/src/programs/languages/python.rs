@@ -20,7 +20,7 @@ const PACKAGES: &str = "numpy pandas scipy sklearn torch torchvision torchaudio 
     poetry boto3 botocore openai anthropic langchain redis celery psycopg2 pymongo grpc google cryptography attrs attr \
     streamlit gradio spacy nltk gensim pygments markdown docutils sphinx IPython jupyter notebook twisted tornado gevent sqlite3 ssl";
 
-/// What comes with Python, beside what begins with an underscore. Those that `MODULES` names import others of them.
+/// Modules of Python's standard library, except those that begin with an underscore. Modules in `MODULES` import some of these.
 const STANDARD: &str = "\
     abc aifc annotationlib argparse array ast asynchat asyncio asyncore atexit audioop base64 bdb binascii bisect \
     builtins bz2 cProfile calendar cgi cgitb chunk cmath cmd code codecs codeop collections colorsys compileall \
@@ -46,7 +46,7 @@ pub fn may_be_imported(name: &str) -> bool {
     private || listed(STANDARD, name) || listed(PACKAGES, name)
 }
 
-/// What may stand behind the name of a package, and leads nowhere else.
+/// What may follow the name of a package, and has no side effects.
 const PACKAGE_PARTS: &str = "__version__ VERSION version get_version safe_load safe_load_all safe_dump is_available \
     device_count get_device_name sqlite_version OPENSSL_VERSION";
 
@@ -75,8 +75,8 @@ const ATTRIBUTES: &str = "version version_info platform maxsize byteorder execut
     get_close_matches SequenceMatcher ratio crc32 adler32 hexlify unhexlify ip_address ip_network num_addresses \
     ascii_letters ascii_lowercase ascii_uppercase digits hexdigits punctuation whitespace printable";
 
-/// What of `os` and `os.path` only computes or asks the system about itself. `os` itself is no value here, so that
-/// none of its other functions is reached by another name.
+/// Functions of `os` that only compute or ask the system about itself. `os` is not a value here, so that
+/// no other function of it can be reached by another name.
 const SYSTEM: &str = "getcwd getpid getppid cpu_count name sep linesep pathsep getuid geteuid getgid getlogin uname \
     getloadavg";
 /// What of `os.path` looks at a file that is named.
@@ -226,7 +226,7 @@ impl PythonReader {
                         self.bound.insert((*word).to_owned());
                     } else if listed(PACKAGES, word) {
                         self.packages.insert((*word).to_owned());
-                    // The names of `os` are looked at where they stand.
+                    // Uses of `os` are checked where they occur.
                     } else if !matches!(*word, "," | "os") {
                         return None;
                     }
@@ -386,7 +386,7 @@ impl PythonReader {
     }
 }
 
-/// `.__version__`, `.cuda.is_available` behind a package; leaves how many tokens that takes.
+/// `.__version__`, `.cuda.is_available` after a package; returns how many tokens that takes.
 fn package(rest: &[Token]) -> Option<usize> {
     match rest {
         [Other('.'), Word(part), Other('.'), Word(name), ..]
@@ -399,7 +399,7 @@ fn package(rest: &[Token]) -> Option<usize> {
     }
 }
 
-/// `.path` behind `sys`, where it is only printed: whoever changes the list says where modules come from.
+/// `.path` after `sys`, where it is only printed: changing the list changes where modules come from.
 fn search_path(before: &[Token], rest: &[Token]) -> Option<usize> {
     let called = matches!(before, [.., Word(name), Other('(')] if matches!(name.as_str(), "print" | "join" | "len"));
     let ends = matches!(rest, [Other('.'), Word(_), Other(')'), ..]);
@@ -414,7 +414,7 @@ fn is_dangerous(name: &str) -> bool {
     listed(DANGEROUS, name)
 }
 
-/// Text whose escapes are only those of white space stays usable as text.
+/// Decodes text that contains only simple escapes.
 fn return_if_plain(text: &str) -> Option<String> {
     let mut plain = String::new();
     let mut characters = text.chars();

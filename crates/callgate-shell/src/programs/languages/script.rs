@@ -11,7 +11,7 @@ pub(super) struct Language {
     name: &'static str,
     /// Names that may be called or used.
     names: &'static str,
-    /// Names that may stand behind a dot.
+    /// Names that may follow a dot.
     attributes: &'static str,
     /// Quotes in which nothing is replaced.
     plain_quotes: &'static [char],
@@ -26,7 +26,7 @@ enum Variables {
     Declared,
     /// Parameters of a block, of one letter: `|x|`.
     Block,
-    /// Names behind a dollar sign.
+    /// Names after a dollar sign.
     Dollar,
 }
 

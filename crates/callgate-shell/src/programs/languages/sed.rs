@@ -183,7 +183,7 @@ impl SedReader {
         }
     }
 
-    /// A file name goes on to the end of the line, whatever stands in it.
+    /// A file name extends to the end of the line, whatever it contains.
     fn file(&mut self) -> Option<String> {
         self.cursor.skip_blanks();
         let name = self.cursor.line();
@@ -201,7 +201,7 @@ impl SedReader {
         }
     }
 
-    /// Behind a command stands a separator, a closing brace or a comment.
+    /// A separator, a closing brace or a comment must follow a command.
     fn end(&mut self) -> Option<()> {
         self.cursor.skip_blanks();
         match self.cursor.peek() {

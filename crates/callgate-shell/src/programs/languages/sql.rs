@@ -283,7 +283,7 @@ pub(super) fn judge(statement: &[Token], dialect: SqlDialect, found: &mut CodeEf
     }
 }
 
-/// The tokens right behind these words.
+/// The tokens right after these words.
 fn after_word<'s>(statement: &'s [Token], words: &'s [&str]) -> impl Iterator<Item = &'s Token> {
     statement.windows(2).filter_map(move |pair| match pair {
         [Word(word), next] if words.contains(&word.as_str()) => Some(next),
@@ -291,7 +291,7 @@ fn after_word<'s>(statement: &'s [Token], words: &'s [&str]) -> impl Iterator<It
     })
 }
 
-/// DuckDB reads files that stand where a table should.
+/// DuckDB reads files that are named in place of a table.
 fn duckdb_files(statement: &[Token], found: &mut CodeEffects) {
     for token in after_word(statement, &["FROM", "JOIN"]) {
         if let Text(path) | Name(path) = token

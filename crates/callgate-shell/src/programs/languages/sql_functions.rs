@@ -13,7 +13,7 @@ pub(super) enum Calling {
     Unknown,
 }
 
-/// Words that stand before a parenthesis without being functions.
+/// Words that precede a parenthesis without being functions.
 const SYNTAX: &str = "AND OR NOT IN EXISTS ANY ALL SOME VALUES AS ON USING OVER FILTER WHERE SELECT FROM JOIN BY \
     UNION INTERSECT EXCEPT LIKE ILIKE THEN ELSE WHEN CASE HAVING SET WITH LATERAL MATERIALIZED \
     INTO TABLE KEY UNIQUE CHECK REFERENCES GROUP DISTINCT LIMIT EXPLAIN INTERVAL";
@@ -50,7 +50,7 @@ const REACHES: &str = "LO_IMPORT LO_EXPORT LO_GET LO_PUT LOAD_FILE LOAD_EXTENSIO
 const REACHES_BY_PREFIX: &str =
     "PG_READ PG_LS PG_STAT_FILE PG_FILE PG_EXECUTE PG_LOGDIR PG_CURRENT_LOGFILE DBLINK XP_ SP_ READ_ PARQUET_ UTL_";
 
-/// What calling this function (in upper case) means; `None`: it is no function.
+/// What calling this function (in upper case) means; `None`: it is not a function.
 pub(super) fn calling(name: &str) -> Option<Calling> {
     if listed(SYNTAX, name) {
         return None;

@@ -11,7 +11,7 @@ pub(super) fn read(text: &str, dialect: SqlDialect) -> CodeEffects {
         return found;
     };
     if statements.is_empty() && !text.trim().is_empty() {
-        // What looks like a comment to us may be read otherwise, and nobody runs a comment alone.
+        // Another database may run what looks like a comment here, and nobody runs only a comment.
         found.doubt("the SQL contains only a comment, which another database may run");
     }
     for statement in &statements {
@@ -127,7 +127,7 @@ fn mysql_meta(meta: &str, found: &mut CodeEffects) {
         },
         Some('G' | 'g' | 'c' | 's' | 'q' | 'h' | '?' | 'W' | 'w' | 'u' | 'r' | 'p' | 'n' | 't') => {
             let rest = letters.as_str().trim();
-            // What stands behind `\G` is SQL again.
+            // What follows `\G` is SQL again.
             if rest.contains('\\') || rest.split_whitespace().count() > 1 {
                 found.doubt("cannot read what follows a mysql command");
             }

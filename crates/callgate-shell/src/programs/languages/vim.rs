@@ -32,7 +32,7 @@ fn is_harmless(command: &str) -> bool {
     substitution(command).is_some()
 }
 
-/// `%s/a/b/g`, without an expression and without another command behind it.
+/// `%s/a/b/g`, without an expression and without another command after it.
 fn substitution(command: &str) -> Option<()> {
     let rest = command
         .trim_start_matches(|character: char| matches!(character, '%' | ',' | '$' | '.') || character.is_ascii_digit());

@@ -37,13 +37,13 @@ pub(in crate::programs) struct Scan<'t> {
     forms: Vec<(usize, &'t OptionForm, bool)>,
     /// The operands of the innermost level.
     pub(in crate::programs) operands: Vec<Cow<'t, Word>>,
-    /// What was not understood.
+    /// What could not be understood.
     pub(in crate::programs) doubts: Vec<String>,
     /// Options may have been given that are not seen; none of them does any harm, but what comes out may differ.
     pub(in crate::programs) unseen_options: bool,
     /// An option ends the program.
     pub(in crate::programs) ended: bool,
-    /// The subcommand is not known, so nothing behind it is.
+    /// The subcommand is unknown, and so is everything after it.
     pub(in crate::programs) lost: bool,
 }
 
@@ -108,7 +108,7 @@ impl<'t> Scan<'t> {
     }
 }
 
-/// Scans the words behind the program's name.
+/// Scans the words after the program's name.
 pub(in crate::programs) fn scan<'t>(program: &'t str, level: &'t Level, words: &'t [Word]) -> Scan<'t> {
     scan_as(&level.style, program, level, words)
 }
@@ -151,7 +151,7 @@ fn is_named(sub: &Sub, text: &str) -> bool {
     }
 }
 
-/// Whether a word may stand for any number of words.
+/// Whether a word may become any number of words.
 pub(in crate::programs) fn is_many(word: &Word) -> bool {
     word.may_be_many() && !matches!(word, Word::Glob(pattern) if pattern == PLAIN)
 }

@@ -175,7 +175,7 @@ fn unknown_options_are_opaque_and_hide_nothing_else() {
 #[test]
 fn an_option_that_ends_the_program_hides_everything_but_doubt() {
     check(&[
-        // Behind an operand it may be one more operand on other systems.
+        // After an operand it may be one more operand on other systems.
         ("frob a -o out --help", "read a, write out"),
         ("frob -o out --help a", ""),
         ("frob --help=false a", "opaque, read a"),
