@@ -6,12 +6,11 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::Decision;
-use super::compile::{Expansion, Source};
-use super::layers::{Body, Layer, Trust};
-use super::matching::glob::Base;
-use super::mistake::Mistake;
-use super::model::Texts;
+use crate::file::mistake::Mistake;
+use crate::file::model::Texts;
 use crate::roots::{RelativeTo, Root, Roots};
+use crate::rules::compile::{Expansion, Source};
+use crate::rules::matching::glob::Base;
 
 /// Sets that are not lists of a file: whoever resolves paths knows what they stand for.
 pub const BUILT_IN_SETS: &[&str] = &["@temporary", "@plans"];
@@ -30,30 +29,6 @@ pub struct BoundarySettings {
 }
 
 impl BoundarySettings {
-    /// Layers in order; what a layer that may only tighten adds to the lists is not taken over.
-    pub(crate) fn of_layers(layers: &[Layer]) -> Self {
-        let mut result = Self::default();
-        for layer in layers {
-            let Body::File(chain) = &layer.body else { continue };
-            let own = chain.settings.boundary.clone();
-            match layer.trust {
-                // A higher layer that refuses what lies outside has drawn the line.
-                Trust::Trusted if result.outside == Some(Decision::Deny) => {}
-                Trust::Trusted => {
-                    result.roots = own.roots.or(result.roots);
-                    result.readable = own.readable.or(result.readable);
-                    result.outside = own.outside.or(result.outside);
-                    result.list_outside = own.list_outside.or(result.list_outside);
-                }
-                Trust::MayOnlyTighten => {
-                    result.outside = result.outside.max(own.outside);
-                    result.list_outside = result.list_outside.max(own.list_outside);
-                }
-            }
-        }
-        result
-    }
-
     /// The first file that says something decides.
     pub(crate) fn of_sources(sources: &[Arc<Source>]) -> Self {
         let list = |of: fn(&Source) -> Option<&Texts>| {

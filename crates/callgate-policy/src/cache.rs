@@ -15,9 +15,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use callgate_model::digest::sha256_hex;
 use serde::{Deserialize, Serialize};
 
-use super::compile::{Compiled, Sections};
-use super::source::{Chain, Relative, Settings, Start, read_text};
-use super::stored::{Image, Writer};
+use crate::rules::compile::{Compiled, Sections};
+use crate::rules::stored::{Image, Writer};
+use crate::source::{Chain, Relative, Settings, Start, read_text};
 
 /// Which compiler made it.
 const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), " ", env!("CALLGATE_POLICY_BUILD"));

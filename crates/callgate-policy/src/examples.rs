@@ -2,12 +2,12 @@
 
 use serde::Serialize;
 
-use super::judge::{Judge, Subject, Why};
-use super::layers::{Body, Policy, subjects};
-use super::mistake::{Mistake, Mistakes};
-use super::model::{At, Example};
-use super::source::Chain;
 use super::{Claims, JudgeRequest};
+use crate::file::mistake::{Mistake, Mistakes};
+use crate::file::model::{At, Example};
+use crate::layers::{Body, Policy, subjects};
+use crate::rules::judge::{Judge, Subject, Why};
+use crate::source::Chain;
 use callgate_model::call::Call;
 use callgate_model::description::Description;
 

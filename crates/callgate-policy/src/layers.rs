@@ -11,15 +11,15 @@ use callgate_model::digest::sha256_hex_of;
 use callgate_model::effect::{Action, Coverage, Effect};
 use callgate_model::word::Word;
 
-use super::audit::AuditSettings;
-use super::boundary::BoundarySettings;
-use super::builder::{PermissionHandler, PermissionPolicy};
-use super::judge::{Judge, Outcome, Subject, Why};
-use super::model::{ExecInput, Timeouts};
-use super::source::Chain;
 use super::{Classification, Decision, EffectRuling, JudgeRequest, Judgement, Ruling};
-use crate::approval_rules::ApprovalRules;
+use crate::boundary::BoundarySettings;
+use crate::builder::{PermissionHandler, PermissionPolicy};
 use crate::directories;
+use crate::file::approval_rules::ApprovalRules;
+use crate::file::audit::AuditSettings;
+use crate::file::model::{ExecInput, Timeouts};
+use crate::rules::judge::{Judge, Outcome, Subject, Why};
+use crate::source::Chain;
 
 /// The rules a call is held to.
 #[derive(Debug)]
@@ -89,6 +89,39 @@ impl From<PermissionPolicy> for Policy {
     }
 }
 
+/// The boundary of all layers. What a layer that may only tighten adds to the lists is ignored.
+fn boundary_of(layers: &[Layer]) -> BoundarySettings {
+    let mut result = BoundarySettings::default();
+    for layer in layers {
+        let Body::File(chain) = &layer.body else { continue };
+        let own = chain.settings.boundary.clone();
+        match layer.trust {
+            // A higher layer that refuses what lies outside has drawn the line.
+            Trust::Trusted if result.outside == Some(Decision::Deny) => {}
+            Trust::Trusted => {
+                result.roots = own.roots.or(result.roots);
+                result.readable = own.readable.or(result.readable);
+                result.outside = own.outside.or(result.outside);
+                result.list_outside = own.list_outside.or(result.list_outside);
+            }
+            Trust::MayOnlyTighten => {
+                result.outside = result.outside.max(own.outside);
+                result.list_outside = result.list_outside.max(own.list_outside);
+            }
+        }
+    }
+    result
+}
+
+/// The settings of the log. A project's file has no say, trusted or not: an agent works there, and the log is about the agent.
+fn audit_of(layers: &[Layer]) -> AuditSettings {
+    layers
+        .iter()
+        .filter(|layer| layer.kind != LayerKind::Project)
+        .filter_map(|layer| layer.body.chain())
+        .fold(AuditSettings::default(), |settings, chain| settings.or(&chain.settings.audit))
+}
+
 impl Policy {
     pub(crate) fn of_layers(layers: Vec<Layer>) -> Self {
         let version = sha256_hex_of(layers.iter().flat_map(|layer| {
@@ -98,8 +131,8 @@ impl Policy {
             };
             [vec![layer.kind as u8, layer.trust as u8], version.into_bytes()]
         }));
-        let boundary = BoundarySettings::of_layers(&layers);
-        let audit = AuditSettings::of_layers(&layers);
+        let boundary = boundary_of(&layers);
+        let audit = audit_of(&layers);
         Self { layers, home: directories::home(), boundary, audit, version }
     }
 
@@ -344,7 +377,7 @@ struct LayerJudge<'a> {
 
 enum JudgeBody<'a> {
     File { judge: Judge<'a>, has_default: bool },
-    Built(super::builder::Evaluated),
+    Built(crate::builder::Evaluated),
 }
 
 impl<'a> LayerJudge<'a> {

@@ -3,54 +3,39 @@
 //! A file goes through `yaml`, `decode` and `model` to `compile`; a call goes through `layers`, `judge` and
 //! `index` to `matching`. Rules can also be built in Rust (`builder`).
 
-mod approval_rules;
-mod audit;
 mod boundary;
 #[doc(hidden)]
 pub mod braces;
 mod builder;
 mod cache;
-mod compile;
-mod decode;
 pub mod directories;
 mod examples;
-mod index;
-mod judge;
-mod keys;
+mod file;
 mod layers;
-#[cfg(feature = "legacy")]
-mod legacy;
 mod lint;
 mod load;
-mod matching;
-mod mistake;
-mod model;
-mod raw;
 mod roots;
-mod schema;
+mod rules;
 mod source;
-mod stored;
 #[cfg(test)]
 mod tests;
 mod trust;
-mod when;
-mod yaml;
 
-pub use approval_rules::{ApprovalRuleText, ApprovalRules, CommandPattern, RulesError};
-pub use audit::{AuditSettings, NoSync, Sync, expand_home};
 pub use boundary::{BUILT_IN_SETS, BoundarySettings};
 pub use builder::{
     IntoMatch, PermissionHandler, PermissionPolicy, PermissionRequest, PermissionResult, PermissionRule,
 };
 pub use cache::PolicyCache;
 pub use examples::{CheckedExamples, ExampleCall, FailedExample};
+pub use file::approval_rules::{ApprovalRuleText, ApprovalRules, CommandPattern, RulesError};
+pub use file::audit::{AuditSettings, NoSync, Sync, expand_home};
+pub use file::mistake::{Mistake, Mistakes, PolicyError, Position};
+pub use file::model::{Example, ExecInput, Timeouts};
+pub use file::schema::schema;
 pub use layers::{LayerKind, Policy};
 pub use lint::{FindRoot, Finding, Severity};
 pub use load::{CompiledLayers, FILE_NAME, FoundFile, Locations, MANAGED_FILE};
-pub use mistake::{Mistake, Mistakes, PolicyError, Position};
-pub use model::{Example, ExecInput, Timeouts};
 pub use roots::{HostDirectories, PLANS, RelativeTo, Root, Roots, TEMPORARY};
-pub use schema::schema;
 pub use trust::TrustStore;
 
 pub use callgate_model::claims::{Annotations, Claims};

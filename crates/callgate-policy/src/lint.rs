@@ -8,13 +8,13 @@ use callgate_model::effect::{Action, Mark};
 use serde::Serialize;
 
 use super::Decision;
-use super::audit::{AuditSettings, expand_home};
-use super::boundary::BoundarySettings;
-use super::compile::{action_bit, mark_bit};
-use super::layers::{Body, LayerKind, Policy};
-use super::mistake::{Colours, Level, Mistake, Position, render};
-use super::model::{At, File, RuleText, Texts, ToolText};
-use super::source::{Chain, Loaded};
+use crate::boundary::BoundarySettings;
+use crate::file::audit::{AuditSettings, expand_home};
+use crate::file::mistake::{Colours, Level, Mistake, Position, render};
+use crate::file::model::{At, File, RuleText, Texts, ToolText};
+use crate::layers::{Body, LayerKind, Policy};
+use crate::rules::compile::{action_bit, mark_bit};
+use crate::source::{Chain, Loaded};
 
 /// How bad a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -116,7 +116,7 @@ fn audit(policy: &Policy, kind: LayerKind, chain: &Chain, find_root: FindRoot<'_
         let sources: Vec<_> = chain.files.iter().map(|file| Arc::clone(&file.source)).collect();
         for root in roots.iter().filter(|root| root.value.starts_with(['/', '~'])) {
             let only = Texts::from([root.clone()]);
-            let own = super::boundary::paths(&sources, 0, &only).ok();
+            let own = crate::boundary::paths(&sources, 0, &only).ok();
             let settings = BoundarySettings { roots: own, ..BoundarySettings::default() };
             if let Some(within) = find_root(&settings, &place) {
                 lint.log_in_boundary(root.position, &within);
@@ -333,7 +333,7 @@ impl<'a> Shape<'a> {
             marks: marks(true),
             without_marks: marks(false),
             zones: rule.zones.iter().fold(0, |bits, zone| bits | 1 << zone.value as u8),
-            code: rule.code.iter().fold(0, |bits, code| bits | super::compile::code_bit(code.value)),
+            code: rule.code.iter().fold(0, |bits, code| bits | crate::rules::compile::code_bit(code.value)),
         }
     }
 

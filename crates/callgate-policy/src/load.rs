@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::cache::PolicyCache;
-use super::layers::{Body, Layer, LayerKind, Policy, Trust};
-use super::mistake::PolicyError;
-use super::source::{BUNDLED, Chain, Relative, Start};
-use super::trust::TrustStore;
+use crate::cache::PolicyCache;
 use crate::directories;
+use crate::file::mistake::PolicyError;
+use crate::layers::{Body, Layer, LayerKind, Policy, Trust};
+use crate::source::{BUNDLED, Chain, Relative, Start};
+use crate::trust::TrustStore;
 
 /// What policy files are called.
 pub const FILE_NAME: &str = "callgate.yaml";

@@ -8,16 +8,16 @@ use std::sync::{Arc, OnceLock};
 use callgate_model::digest::sha256_hex_of;
 use serde::{Deserialize, Serialize};
 
-use super::audit::AuditSettings;
-use super::boundary::BoundarySettings;
-use super::compile::{Compiled, Source, compile};
-use super::decode;
-use super::keys::nearest;
-use super::matching::glob::Base;
-use super::mistake::{Mistake, Mistakes, PolicyError};
-use super::model::{At, ExecInput, Timeouts};
-use super::stored::Image;
-use super::yaml::{self, Limits};
+use crate::boundary::BoundarySettings;
+use crate::file::audit::AuditSettings;
+use crate::file::decode;
+use crate::file::keys::nearest;
+use crate::file::mistake::{Mistake, Mistakes, PolicyError};
+use crate::file::model::{At, ExecInput, Timeouts};
+use crate::file::yaml::{self, Limits};
+use crate::rules::compile::{Compiled, Source, compile};
+use crate::rules::matching::glob::Base;
+use crate::rules::stored::Image;
 
 /// The bundled policies by name.
 pub(crate) const BUNDLED: &[(&str, &str)] = &[
@@ -141,7 +141,7 @@ impl Chain {
         let sources: Vec<Arc<Source>> = files.iter().map(|file| Arc::clone(&file.source)).collect();
         for (number, source) in sources.iter().enumerate() {
             for texts in [&source.file.boundary.roots, &source.file.boundary.readable].into_iter().flatten() {
-                super::boundary::paths(&sources, number, texts).map_err(|located| mistakes(&files, vec![located]))?;
+                crate::boundary::paths(&sources, number, texts).map_err(|located| mistakes(&files, vec![located]))?;
             }
         }
         match compile(&sources) {

@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use super::mistake::PolicyError;
-use super::source::{Chain, Relative, Start, read_text};
+use crate::file::mistake::PolicyError;
+use crate::source::{Chain, Relative, Start, read_text};
 
 /// The list of trusted files.
 #[derive(Debug, Clone, PartialEq, Eq)]

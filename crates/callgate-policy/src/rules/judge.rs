@@ -14,10 +14,10 @@ use super::matching::pattern::Found;
 use super::matching::place::{Hits, NamedDirectories};
 use super::matching::tools::{self, Claimed};
 use super::matching::{Fit, Side, name, words};
-use super::model::ZoneText;
 use super::raw;
 use super::when::Held;
-use super::{Decision, JudgeRequest};
+use crate::file::model::ZoneText;
+use crate::{Decision, JudgeRequest};
 use callgate_model::description::Part;
 use callgate_model::place::{Place, Rest, Zone};
 

@@ -2,7 +2,6 @@
 
 use callgate_model::effect::{Action, CodeOrigin, Mark};
 
-use super::Decision;
 use super::audit;
 use super::keys::{self, Key, nearest};
 #[cfg(feature = "legacy")]
@@ -10,7 +9,8 @@ use super::legacy;
 use super::mistake::{Mistake, Position};
 use super::model::{At, BoundaryText, Example, ExecInput, File, RuleText, Texts, ToolText, ZoneText};
 use super::yaml::{Node, Value};
-use crate::approval_rules::ApprovalRules;
+use crate::Decision;
+use crate::file::approval_rules::ApprovalRules;
 
 /// More rules than this are refused.
 pub(crate) const MAXIMUM_RULES: usize = 50_000;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::Span;
-use crate::stored::{Image, List, Section, Writer, flat_struct};
+use crate::rules::stored::{Image, List, Section, Writer, flat_struct};
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Slot {

@@ -65,17 +65,17 @@ impl<T: Flat + Default> Flat for Option<T> {
 /// Says how a struct is laid out: its fields, one after the other.
 macro_rules! flat_struct {
     ($name:ident { $($field:ident: $kind:ty),* $(,)? }) => {
-        impl $crate::stored::Flat for $name {
-            const SIZE: usize = 0 $(+ <$kind as $crate::stored::Flat>::SIZE)*;
+        impl $crate::rules::stored::Flat for $name {
+            const SIZE: usize = 0 $(+ <$kind as $crate::rules::stored::Flat>::SIZE)*;
 
             fn put(&self, to: &mut Vec<u8>) {
                 // Every field is named, so that a new one is not forgotten here.
                 let Self { $($field),* } = self;
-                $(<$kind as $crate::stored::Flat>::put($field, to);)*
+                $(<$kind as $crate::rules::stored::Flat>::put($field, to);)*
             }
 
             fn take(from: &mut &[u8]) -> Option<Self> {
-                Some(Self { $($field: <$kind as $crate::stored::Flat>::take(from)?),* })
+                Some(Self { $($field: <$kind as $crate::rules::stored::Flat>::take(from)?),* })
             }
         }
     };

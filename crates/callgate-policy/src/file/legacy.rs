@@ -3,13 +3,13 @@
 //! The order is that of the format's promises: what is denied is denied first, complex shell asks even when the allow list
 //! matches, then come the allow lists, and custom tools ask unless they are listed.
 
-use super::Decision;
 use super::decode::Decoder;
 use super::keys;
-use super::matching::glob::escape;
 use super::mistake::Position;
 use super::model::{At, File, RuleText, Texts, ToolText};
 use super::yaml::Node;
+use crate::Decision;
+use crate::rules::matching::glob::escape;
 
 /// The sections as they were found.
 #[derive(Default)]

@@ -7,7 +7,7 @@ use callgate_model::word::Word;
 use super::glob::{GlobError, Segment, expand_braces};
 use super::name::{self, Tokens};
 use super::{Fit, Pool, Side, Span};
-use crate::stored::List;
+use crate::rules::stored::List;
 
 /// Directories in which a program of a bare name is looked for.
 const SYSTEM_DIRECTORIES: &[&str] =

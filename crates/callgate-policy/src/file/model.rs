@@ -4,9 +4,9 @@ use callgate_model::call::Call;
 use callgate_model::effect::{Action, CodeOrigin, Mark};
 use serde_json::{Value, json};
 
-use super::Decision;
 use super::audit::AuditText;
 use super::mistake::Position;
+use crate::Decision;
 
 /// A value and where it stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use callgate_model::effect::{Action, CodeOrigin, Mark};
 use serde::{Deserialize, Serialize};
 
-use super::Decision;
 use super::index::{Index, IndexSections};
 use super::matching::glob::{Base, Segment, escape, expand_braces};
 use super::matching::hosts::{self, HostPattern};
@@ -14,10 +13,11 @@ use super::matching::pattern::{self, Patterns};
 use super::matching::place::{PathLists, PathSections};
 use super::matching::tools::{self, ToolPattern};
 use super::matching::{Pool, Side, Span, Text, name, words};
-use super::mistake::{Mistake, Position};
-use super::model::{At, File, RuleText, Texts};
 use super::stored::{Flat, Image, List, Section, Writer, flat_struct};
 use super::when::Conditions;
+use crate::Decision;
+use crate::file::mistake::{Mistake, Position};
+use crate::file::model::{At, File, RuleText, Texts};
 
 /// All globs of a policy together, after sets and braces are expanded.
 const MAXIMUM_GLOBS: usize = 500_000;
@@ -557,7 +557,7 @@ impl<'a> Expansion<'a> {
             let mistake = Mistake::new(position, format!("there is no set `{name}`"));
             return Err((
                 file,
-                match super::keys::nearest(name, known) {
+                match crate::file::keys::nearest(name, known) {
                     Some(meant) => mistake.help(format!("did you mean \"@{meant}\"?")),
                     None => mistake.help(format!("define it under `sets:` as `{name}: [\"pattern\"]`")),
                 },

@@ -7,7 +7,7 @@ use callgate_model::effect::Mark;
 use callgate_model::word::Word;
 use serde_json::Value;
 
-use super::JudgeRequest;
+use crate::JudgeRequest;
 use callgate_model::place::Rest;
 
 /// Where tools that run commands put them.

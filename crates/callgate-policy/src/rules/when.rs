@@ -3,9 +3,9 @@
 //! Expressions cannot loop, but `all`, `exists`, `map` and `filter` walk lists, also within each other. So their number is
 //! limited, and so is the size of the input they are given.
 
-use super::JudgeRequest;
 use super::matching::{Pool, Text};
 use super::stored::List;
+use crate::JudgeRequest;
 
 /// A longer expression is refused.
 const MAXIMUM_LENGTH: usize = 2048;

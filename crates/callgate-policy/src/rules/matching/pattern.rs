@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use regex_syntax::hir::literal::Extractor;
 
 use super::{Pool, Span, Text};
-use crate::stored::List;
+use crate::rules::stored::List;
 
 /// How far a backtracking pattern may go.
 #[cfg(feature = "look-around")]

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::{Deserialize, Serialize};
 
-use crate::matching::hash;
+use crate::rules::matching::hash;
 
 /// How many bytes a page has, at most. Only a text that is longer has a page of its own, as long as it needs.
 pub(crate) const PAGE: usize = 4096;

@@ -9,8 +9,7 @@ use thiserror::Error;
 
 use super::decode::Decoder;
 use super::keys;
-use super::layers::{Layer, LayerKind};
-use super::mistake::Mistake;
+use super::mistake::{Mistake, Position};
 use super::model::At;
 use super::yaml::Node;
 
@@ -84,7 +83,7 @@ pub struct AuditSettings {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct AuditText {
     /// Where the section stands, if there is one.
-    pub position: Option<super::Position>,
+    pub position: Option<Position>,
     pub directory: Option<At<String>>,
     pub key: Option<At<String>>,
     pub settings: AuditSettings,
@@ -119,15 +118,6 @@ impl AuditSettings {
             },
             checkpoint_webhooks: join(self.checkpoint_webhooks, &other.checkpoint_webhooks),
         }
-    }
-
-    /// Layers in order. A project's file has no say, trusted or not: an agent works there, and the log is about the agent.
-    pub(crate) fn of_layers(layers: &[Layer]) -> Self {
-        layers
-            .iter()
-            .filter(|layer| layer.kind != LayerKind::Project)
-            .filter_map(|layer| layer.body.chain())
-            .fold(Self::default(), |settings, chain| settings.or(&chain.settings.audit))
     }
 
     /// Where the log lies unless somebody says otherwise: `$XDG_STATE_HOME/callgate/audit`, or `~/.local/state/callgate/audit`.

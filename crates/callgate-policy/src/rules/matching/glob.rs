@@ -3,7 +3,7 @@
 
 use super::name;
 use super::{Pool, Span, Text};
-use crate::stored::{Flat, List, flat_struct};
+use crate::rules::stored::{Flat, List, flat_struct};
 
 /// Where a glob starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::flat::Flat;
 use super::image::{Image, PAGE, Section, Writer};
-use crate::matching::Span;
+use crate::rules::matching::Span;
 
 /// A list of values. One that lies in a file is read a page at a time, when something in it is first needed.
 #[derive(Debug, Clone)]

@@ -1,8 +1,8 @@
 //! Patterns on tools. A tool's identity is its server and its name.
 
 use super::{Fit, Pool, Side, Text, name};
-use crate::model::ToolText;
-use crate::stored::Flat;
+use crate::file::model::ToolText;
+use crate::rules::stored::Flat;
 use callgate_model::call::Tool;
 
 /// A compiled tool pattern.

@@ -267,7 +267,7 @@ impl Iterator for Bits {
 mod tests {
     use super::super::glob::{Anchor, Base, compile};
     use super::*;
-    use crate::stored::List;
+    use crate::rules::stored::List;
 
     fn relate(glob: &str, path: &str, shell: Option<&str>, tree: bool, floating_counts: bool) -> Relation {
         let (mut pool, mut segments) = (Pool::default(), List::default());

@@ -13,7 +13,7 @@ use super::glob::{self, Anchor, Base, Glob, GlobError, Segment};
 use super::relate::{Following, Pattern, Prefix, ShellName, Subject};
 use super::table::{Table, TableSections};
 use super::{Fit, Pool, Span, Text, hash, name};
-use crate::stored::{Image, List, Section, Writer, flat_struct};
+use crate::rules::stored::{Image, List, Section, Writer, flat_struct};
 use callgate_model::place::{Place, Rest, Zone};
 
 const LITERAL: u8 = 1;
