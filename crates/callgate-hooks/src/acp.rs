@@ -136,16 +136,16 @@ fn of_tool_call(mut tool_call: Fields, origin: Origin) -> Result<(Call, Option<S
         (None, Some(input)) if kind == "execute" => of_execution(input, origin)?,
         (_, input) => {
             // Keep the title for people, and the locations because they are paths.
-            let mut told = match input.map(Fields::into_value) {
+            let mut described = match input.map(Fields::into_value) {
                 Some(Value::Object(input)) => input,
                 _ => Map::new(),
             };
             for (field, name) in [("title", "title"), ("locations", "paths")] {
                 if let Some(value) = tool_call.take(field) {
-                    told.entry(name).or_insert(value);
+                    described.entry(name).or_insert(value);
                 }
             }
-            named(&format!("acp_{kind}"), Value::Object(told), origin)
+            named(&format!("acp_{kind}"), Value::Object(described), origin)
         }
     };
     Ok((call, call_id))

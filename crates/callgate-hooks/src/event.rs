@@ -126,7 +126,7 @@ pub struct HookRequest {
     /// The sub-agent that makes the call, if it is not the main agent.
     pub subagent: Option<String>,
     /// Where the MCP server of the tool was configured: `user`, `project`, `plugin` and so on. Unlike the server's name,
-    /// whoever configures the server cannot choose this.
+    /// the person who configures the server cannot choose this.
     pub server_source: Option<String>,
     /// The interpreter that would keep reading input which this agent shows to no hook. Allowing the call allows
     /// everything that is typed into it later.

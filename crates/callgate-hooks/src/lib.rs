@@ -26,7 +26,7 @@
 //! # Limits
 //!
 //! This crate does not protect against an agent that never calls its hook, or that kills the hook before it has
-//! answered: whoever runs the hook must answer before [`Agent::default_timeout`] ends.
+//! answered: the program that runs the hook must answer before [`Agent::default_timeout`] ends.
 
 pub mod acp;
 mod agent;

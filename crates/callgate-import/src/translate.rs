@@ -80,6 +80,14 @@ pub(crate) fn permit_tool(tool: &str, origin: &str) -> Option<Rule> {
     Some(Rule::new(Decision::Allow, Key::Tools, [tool], origin).effects(effects))
 }
 
+/// Splits `Tool(specifier)`.
+pub(crate) fn split_specifier(text: &str) -> (&str, Option<&str>) {
+    match text.strip_suffix(')').and_then(|front| front.split_once('(')) {
+        Some((tool, specifier)) => (tool, Some(specifier)),
+        None => (text, None),
+    }
+}
+
 /// Whether a text is the name of a host.
 pub(crate) fn is_host(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-'))

@@ -3,7 +3,7 @@
 use jsonc_parser::{CollectOptions, ParseOptions, ast, parse_to_ast};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use toml_edit::{Document, Item, TableLike};
+use toml_edit::{Document, Item, TableLike, TomlError};
 
 /// A mark that some editors put at the start of a file.
 pub(crate) const BYTE_ORDER_MARK: &str = "\u{feff}";
@@ -21,6 +21,10 @@ pub struct SyntaxError {
 }
 
 impl SyntaxError {
+    pub(crate) fn of_toml(text: &str, error: &TomlError) -> Self {
+        SyntaxError::at(text, error.span().map_or(0, |span| span.start), error.message().trim().to_owned())
+    }
+
     pub(crate) fn at(text: &str, offset: usize, what: String) -> Self {
         let (line, column) = line_and_column(text, offset);
         SyntaxError { line, column, what }
@@ -81,10 +85,7 @@ impl SettingsNode {
 
     /// Reads TOML. Dates are read as null.
     pub fn read_toml(text: &str) -> Result<Self, SyntaxError> {
-        let document = Document::parse(text).map_err(|error| {
-            let offset = error.span().map_or(0, |span| span.start);
-            SyntaxError::at(text, offset, error.message().trim().to_owned())
-        })?;
+        let document = Document::parse(text).map_err(|error| SyntaxError::of_toml(text, &error))?;
         Ok(SettingsNode::of_table(document.as_table()))
     }
 

@@ -23,10 +23,7 @@ pub(crate) struct TomlEdit {
 }
 
 fn parse(text: &str) -> Result<DocumentMut, EditError> {
-    text.parse::<DocumentMut>().map_err(|error| {
-        let offset = error.span().map_or(0, |span| span.start);
-        SyntaxError::at(text, offset, error.message().trim().to_owned()).into()
-    })
+    text.parse::<DocumentMut>().map_err(|error| SyntaxError::of_toml(text, &error).into())
 }
 
 fn plain(item: &Item) -> Option<Value> {

@@ -17,7 +17,7 @@ use crate::proof::Reading;
 use crate::settings_file::{SettingsFile, SettingsLayer};
 use crate::translate::{
     ANYTHING, HARMLESS_TOOL, NO_ASSIGNMENTS, NOTHING_WHOLESALE, PROJECT_FILES, permit_command, permit_every_command,
-    restrict_command, restrict_host, text_list,
+    restrict_command, restrict_host, split_specifier, text_list,
 };
 use model::ClaudeModel;
 
@@ -66,11 +66,7 @@ enum Access {
 impl Permission {
     fn parse(text: &str, file: &SettingsFile, environment: &HostEnvironment) -> Self {
         let origin = file.origin(text);
-        let trimmed = text.trim();
-        let (tool, inside) = match trimmed.strip_suffix(')').and_then(|front| front.split_once('(')) {
-            Some((tool, inside)) => (tool, Some(inside)),
-            None => (trimmed, None),
-        };
+        let (tool, inside) = split_specifier(text.trim());
         let spec = match (tool, inside) {
             (name, None | Some("" | "*")) if name.starts_with("mcp__") => served(name),
             (_, None | Some("" | "*")) => Spec::Whole,
@@ -290,9 +286,7 @@ fn permit(draft: &mut Draft, permission: &Permission, environment: &HostEnvironm
                 draft.push(Rule::new(Decision::Allow, Key::Tools, ["WebFetch"], origin).effects(&["connect"]));
             }
             "WebSearch" => draft.covered(origin, "standard allows searches"),
-            _ if access(tool).is_some() => {
-                draft.covered(origin, PROJECT_FILES);
-            }
+            _ if access(tool).is_some() => draft.covered(origin, PROJECT_FILES),
             _ if families::contains(HARMLESS, tool) => draft.covered(origin, HARMLESS_TOOL),
             _ if tool.contains('*') => draft.left_out(origin, "it is a pattern on tools of unknown servers"),
             _ => draft.push(Rule::new(Decision::Allow, Key::Tools, [tool], origin)),
@@ -318,12 +312,8 @@ fn permit_path(draft: &mut Draft, tool: &str, pattern: &PathPattern, origin: &st
         (Some(Access::Unmatched(_)) | None, _) => {
             draft.note(origin, Translation::WithoutEffect, "Claude Code never matches paths of this tool");
         }
-        (Some(_), Some((_, true))) => {
-            draft.covered(origin, PROJECT_FILES);
-        }
-        (Some(_), None) if pattern.is_inside(environment) => {
-            draft.covered(origin, PROJECT_FILES);
-        }
+        (Some(_), Some((_, true))) => draft.covered(origin, PROJECT_FILES),
+        (Some(_), None) if pattern.is_inside(environment) => draft.covered(origin, PROJECT_FILES),
         (Some(_), Some((directory, false))) if is_too_wide(&directory, environment) => {
             draft.left_out(origin, "this is nearly everything; allow the directories that are needed");
         }
@@ -338,9 +328,7 @@ fn permit_path(draft: &mut Draft, tool: &str, pattern: &PathPattern, origin: &st
 /// Whether a directory contains the home directory or the project.
 fn is_too_wide(directory: &str, environment: &HostEnvironment) -> bool {
     let directory = path_of(directory, environment);
-    directory == environment.home
-        || environment.home.starts_with(&directory)
-        || environment.project.starts_with(&directory)
+    environment.home.starts_with(&directory) || environment.project.starts_with(&directory)
 }
 
 fn default_mode(draft: &mut Draft, mode: &str, origin: &str) {
@@ -352,15 +340,13 @@ fn default_mode(draft: &mut Draft, mode: &str, origin: &str) {
             let quiet = model::READ_ONLY;
             let when = format!("!input.command.matches('^ *({quiet})( [^;&|<>`$()\\\\n]*)?$')");
             draft.guard_commands(NO_ASSIGNMENTS);
-            draft
-                .push(Rule::new(Decision::Deny, Key::Tools, families::names(families::SHELL), origin).when(Some(when)));
+            let shells = families::names(families::SHELL);
+            draft.push(Rule::new(Decision::Deny, Key::Tools, shells, origin).when(Some(when)));
             draft.push(Rule::new(Decision::Deny, Key::Tools, ["*"], origin).effects(CHANGES));
             let outside = draft.outside();
             draft.push(Rule::new(Decision::Deny, Key::Paths, outside, origin).tools(families::FILES));
         }
-        "bypassPermissions" | "auto" => {
-            draft.left_out(origin, NOTHING_WHOLESALE);
-        }
+        "bypassPermissions" | "auto" => draft.left_out(origin, NOTHING_WHOLESALE),
         "plan" => draft.left_out(origin, "planning is a state of a session, not a rule"),
         _ => draft.left_out(origin, "the mode is unknown"),
     }

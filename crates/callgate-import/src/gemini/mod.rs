@@ -14,7 +14,8 @@ use crate::proof::Reading;
 use crate::settings_file::{SettingsFile, SettingsLayer};
 use crate::translate::permit_tool as permit_own_tool;
 use crate::translate::{
-    ANYTHING, HARMLESS_TOOL, PROJECT_FILES, permit_command, permit_every_command, restrict_command, text_list,
+    ANYTHING, HARMLESS_TOOL, PROJECT_FILES, permit_command, permit_every_command, restrict_command, split_specifier,
+    text_list,
 };
 use model::{Compiled, GeminiModel};
 
@@ -277,18 +278,11 @@ fn read_settings(
 
 /// `run_shell_command(git status)`, `ShellTool(git)`, `read_file`.
 fn tool_and_command(text: &str) -> (String, Arguments) {
-    let (name, command) = match text.strip_suffix(')').and_then(|front| front.split_once('(')) {
-        Some((name, command)) => (name, Some(command)),
-        None => (text, None),
-    };
+    let (name, command) = split_specifier(text);
     let class = |pair: &'static str| pair.split_once('=').filter(|(class, _)| *class == name);
     let tool = CLASSES.split_whitespace().find_map(class).map_or(name, |(_, tool)| tool);
-    match command {
-        Some(command) if tool == SHELL && !command.is_empty() => {
-            (tool.to_owned(), Arguments::Prefix(command.to_owned()))
-        }
-        _ => (tool.to_owned(), Arguments::Any),
-    }
+    let command = command.filter(|command| tool == SHELL && !command.is_empty());
+    (tool.to_owned(), command.map_or(Arguments::Any, |command| Arguments::Prefix(command.to_owned())))
 }
 
 /// The tools of a rule, as callgate names them.
