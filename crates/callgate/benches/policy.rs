@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use callgate::call::{Call, Origin, Tool};
 use callgate::describe::{Description, Part, PlacedEffect};
 use callgate::path::{Place, Rest, Zone};
-use callgate::policy::{Claims, Policy, JudgeRequest};
+use callgate::policy::{Claims, JudgeRequest, Policy};
 use callgate_shell::effect::{Action, CodeOrigin, Coverage, Effect, Names, PathTarget, Program, Target};
 use callgate_shell::word::Word;
 use serde_json::{Value, json};
@@ -57,11 +57,7 @@ fn scene(name: &'static str, tool: &str, input: Value, part: Part) -> Scene {
                 ..Origin::default()
             },
         },
-        description: Description {
-            category: "shell".to_owned(),
-            parts: vec![part],
-            coverage: Coverage::Complete,
-        },
+        description: Description { category: "shell".to_owned(), parts: vec![part], coverage: Coverage::Complete },
     }
 }
 
