@@ -49,7 +49,7 @@ impl Evaluator<'_> {
         }
         let globs = !state.options.no_globs;
         let Fields { done, open, .. } = self.fields(parts, state, true);
-        // The last field of several vanishes as well as any other.
+        // An empty last field vanishes like any other.
         let fields = done.into_iter().chain(std::iter::once(open));
         words.extend(fields.filter(|field| !field.vanishes()).map(|field| field.into_word(globs)));
     }
@@ -85,7 +85,7 @@ impl Evaluator<'_> {
     }
 
     fn double_quotes(&mut self, parts: &[Part], state: &mut State, fields: &mut Fields) {
-        // `"$@"` alone may be nothing at all.
+        // `"$@"` alone may expand to no word.
         let only_list = matches!(parts, [Part::Parameter(parameter)]
             if parameter.name == "@" || parameter.index == Some(crate::syntax::ast::ArrayIndex::Each));
         fields.open.quoted |= !only_list;
@@ -257,14 +257,14 @@ impl Evaluator<'_> {
         }
     }
 
-    /// The doubt about a variable that holds code.
+    /// Adds a doubt and returns an unknown value.
     pub fn doubt_value(&mut self, why: &str, span: &Span) -> Value {
         self.doubt(why, span);
         Value::unknown(why)
     }
 }
 
-/// A directory that all of these are at or below: one of them that is named as the others begin, or the one they start from.
+/// A directory that contains all of these names: one of them, or the working directory.
 fn common(directories: &[String]) -> Option<&str> {
     let first = directories.iter().min_by_key(|directory| directory.len())?;
     let is_below = |name: &String| {
@@ -310,7 +310,7 @@ impl Fields {
         Fields { done: Vec::new(), open: Field::default(), splits }
     }
 
-    /// All of them as one, where one word is wanted (`x=$@`): joined by blanks.
+    /// Joins all fields with blanks, where one word is wanted (`x=$@`).
     fn joined(self) -> Field {
         let Fields { mut done, open, .. } = self;
         if done.is_empty() {
@@ -358,7 +358,7 @@ impl Fields {
             Value::Below(directory) => {
                 self.open.pieces.push(Piece::Below { directory: Arc::clone(directory), many: splits });
             }
-            // Without quotes an empty word goes away.
+            // Without quotes, an empty word disappears.
             Value::Glob(pattern) if splits && &**pattern == PLAIN => {
                 self.printed("*");
             }

@@ -56,7 +56,7 @@ pub struct ShellContext<'a> {
     pub programs: &'a Programs,
     /// Which shell reads the command.
     pub dialect: Dialect,
-    /// How much work is done before giving up.
+    /// Limits on the work.
     pub limits: Limits,
     /// The state of the shell, if the agent keeps it; `None`: the shell starts for this command and ends with it.
     pub state: Option<&'a ShellState>,
@@ -168,14 +168,12 @@ pub fn analyze_with_input(source: &str, context: &ShellContext, input: &Stream) 
     evaluator.finish(after)
 }
 
-/// A place in the source as people count it: `column 7`, `line 2, column 3`.
+/// A place in the source as people count it.
 fn position(source: &str, at: usize) -> String {
     let before = source.get(..at).unwrap_or(source);
+    let line = before.matches('\n').count().saturating_add(1);
     let column = before.rsplit('\n').next().unwrap_or_default().chars().count().saturating_add(1);
-    match source.trim_end().contains('\n') {
-        true => format!("line {}, column {column}", before.matches('\n').count().saturating_add(1)),
-        false => format!("column {column}"),
-    }
+    format!("line {line}, column {column}")
 }
 
 /// Adds where the shell would be if every `cd` succeeded. Everything else that this walk finds is ignored, because a `cd` may fail.
@@ -403,7 +401,7 @@ impl<'c> Evaluator<'c> {
         result
     }
 
-    /// The state to start with in a shell that was there before.
+    /// Returns the state to start with in a kept shell.
     fn begin(&mut self, before: &ShellState, source: &str) -> State {
         if let Some(why) = before.why_lost() {
             let what = format!("an earlier call may have changed anything in this shell: {why}");
@@ -412,7 +410,7 @@ impl<'c> Evaluator<'c> {
         before.restored(self.context.directory)
     }
 
-    /// The state in which a shell that lives on is left.
+    /// Returns the state of a kept shell after the script.
     fn leave_shell(
         &mut self,
         before: &ShellState,

@@ -12,7 +12,7 @@ use callgate_model::lexical::absolute;
 /// Where a command's standard output goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StandardOutput {
-    /// To where it went before.
+    /// To where it went before the redirection.
     Kept,
     /// Together with standard error.
     Mixed,
@@ -21,7 +21,7 @@ pub(super) enum StandardOutput {
 }
 
 impl StandardOutput {
-    /// What is left of a stream.
+    /// What remains of a stream.
     pub fn apply(self, stream: Stream) -> Stream {
         match (self, stream) {
             (StandardOutput::Kept, stream) => stream,

@@ -1,4 +1,4 @@
-//! The position in the source, the tokens passed so far, and the budgets.
+//! The parser's position in the source, and its budgets.
 
 use super::ast::Span;
 use super::{Dialect, Limits};
