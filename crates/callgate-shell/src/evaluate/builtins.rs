@@ -121,7 +121,7 @@ impl Evaluator<'_> {
         if self.context.state.is_some() {
             return;
         }
-        self.under(Some(call.slot), |evaluator| {
+        self.apart(|evaluator| {
             evaluator.in_child(|evaluator| evaluator.source(meaning, call.span, state.clone(), &Stream::Unconnected))
         });
     }
@@ -184,8 +184,7 @@ impl Evaluator<'_> {
             state.set(name, Value::of_word(word));
         }
         let code = texts.join(" ");
-        let (ends, stdout) =
-            self.under(Some(call.slot), |evaluator| evaluator.source(&code, call.span, state, call.stdin));
+        let (ends, stdout) = self.apart(|evaluator| evaluator.source(&code, call.span, state, call.stdin));
         // Whether assignments before `eval` persist depends on the shell.
         let forget = |mut state: State| {
             for (name, _) in call.assignments {

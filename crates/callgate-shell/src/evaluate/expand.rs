@@ -211,8 +211,7 @@ impl Evaluator<'_> {
         if let Some(why) = body.doubt {
             self.doubt(why, &body.span);
         }
-        let parent = self.current.or(self.parent);
-        self.under(parent, |evaluator| evaluator.in_subshell(&body.script, state.clone(), stdin))
+        self.apart(|evaluator| evaluator.in_subshell(&body.script, state.clone(), stdin))
     }
 
     /// Adds the output of a substitution to a word.

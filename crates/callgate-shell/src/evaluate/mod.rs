@@ -102,8 +102,6 @@ pub struct SimpleCommand {
     pub span: Range<usize>,
     /// The table that describes it.
     pub table: Option<String>,
-    /// The command that runs it: a wrapper, or the one whose word holds the substitution.
-    pub parent: Option<usize>,
 }
 
 /// Something that could not be understood.
@@ -211,7 +209,6 @@ struct Evaluator<'c> {
     /// The wrappers around what is being walked.
     wrappers: Vec<String>,
     elsewhere: Option<String>,
-    parent: Option<usize>,
     /// The command that is being read, which gets the doubts.
     current: Option<usize>,
     /// The states in which `break` and `continue` leave the enclosing loops.
@@ -252,7 +249,6 @@ impl<'c> Evaluator<'c> {
             depth: 0,
             wrappers: Vec::new(),
             elsewhere: None,
-            parent: None,
             current: None,
             loops: Vec::new(),
             returns: Vec::new(),
@@ -343,7 +339,6 @@ impl<'c> Evaluator<'c> {
             effects: Vec::new(),
             span: span.clone(),
             table: None,
-            parent: self.parent,
         });
         self.commands.len().saturating_sub(1)
     }
@@ -385,11 +380,11 @@ impl<'c> Evaluator<'c> {
         result
     }
 
-    /// Walks something that `parent` runs, with doubts that belong to what is walked.
-    fn under<T>(&mut self, parent: Option<usize>, walk: impl FnOnce(&mut Self) -> T) -> T {
-        let saved = (std::mem::replace(&mut self.parent, parent), self.current.take());
+    /// Walks something whose doubts do not belong to the current command.
+    fn apart<T>(&mut self, walk: impl FnOnce(&mut Self) -> T) -> T {
+        let current = self.current.take();
         let result = walk(self);
-        (self.parent, self.current) = saved;
+        self.current = current;
         result
     }
 

@@ -30,8 +30,7 @@ impl Evaluator<'_> {
         }
         let mut inner = self.child_state(nested, call, directory, state);
         let stdin = nested.stdin.as_ref().unwrap_or(call.stdin);
-        let saved = (self.parent, self.current, self.elsewhere.clone(), self.dialect);
-        self.parent = Some(call.slot);
+        let saved = (self.current, self.elsewhere.clone(), self.dialect);
         self.wrappers.push(name.to_owned());
         self.depth = self.depth.saturating_add(1);
         if nested.elsewhere.is_some() {
@@ -60,7 +59,7 @@ impl Evaluator<'_> {
         self.children = self.children.saturating_sub(1);
         self.depth = self.depth.saturating_sub(1);
         self.wrappers.pop();
-        (self.parent, self.current, self.elsewhere, self.dialect) = saved;
+        (self.current, self.elsewhere, self.dialect) = saved;
         stdout
     }
 
@@ -157,7 +156,7 @@ impl Evaluator<'_> {
         self.returns.push(None);
         self.locals.push(hidden);
         let loops = std::mem::take(&mut self.loops);
-        let (ends, stdout) = self.under(Some(call.slot), |evaluator| evaluator.command(body, state, call.stdin));
+        let (ends, stdout) = self.apart(|evaluator| evaluator.command(body, state, call.stdin));
         self.loops = loops;
         self.calls.pop();
         let returned = self.returns.pop().flatten();
