@@ -2,11 +2,11 @@
 //! value that may not be a number is a doubt.
 
 use super::Evaluator;
-use super::expand::is_name;
 use super::pieces::Piece;
 use super::state::{State, Value};
 use crate::cursor::Cursor;
 use crate::syntax::ast::{Operator, Part, Span};
+use crate::syntax::is_name;
 use crate::word::is_number;
 
 /// Longer expressions are not evaluated.

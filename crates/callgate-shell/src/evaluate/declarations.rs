@@ -1,11 +1,11 @@
 //! `declare`, `export`, `local`, `readonly`, `unset`, `read` and others that set variables.
 
 use super::Evaluator;
-use super::expand::is_name;
 use super::simple::Call;
 use super::state::{State, Value};
 use crate::lists::listed;
 use crate::stream::Stream;
+use crate::syntax::is_name;
 use crate::word::Word;
 use std::rc::Rc;
 use std::sync::Arc;

@@ -5,8 +5,8 @@ use super::braces;
 use super::pieces::{Field, Piece};
 use super::state::{State, Value};
 use crate::stream::Stream;
-use crate::syntax::Dialect;
 use crate::syntax::ast::{Part, SourceWord, Span, Substitution};
+use crate::syntax::{Dialect, is_name};
 use crate::word::{DIGITS, INTEGER, PLAIN, Word};
 use std::sync::Arc;
 
@@ -226,23 +226,15 @@ impl Evaluator<'_> {
                     let directory = Arc::from(directory);
                     fields.open.pieces.push(Piece::Below { directory, many: !quoted });
                 }
-                None => {
-                    fields.unknown("names from several directories", !quoted);
-                }
+                None => fields.unknown("names from several directories", !quoted),
             },
-            Stream::Word => {
-                fields.printed(if quoted || !fields.splits { PLAIN } else { "*" });
-            }
+            Stream::Word => fields.printed(if quoted || !fields.splits { PLAIN } else { "*" }),
             Stream::Number => fields.printed(DIGITS),
-            Stream::Integer if quoted || !fields.splits => {
-                fields.printed(INTEGER);
-            }
+            Stream::Integer if quoted || !fields.splits => fields.printed(INTEGER),
             Stream::Numbers if !quoted && fields.splits && self.splitting(state) == Splitting::Blanks => {
                 fields.printed(DIGITS);
             }
-            _ => {
-                fields.unknown("the output of a command", !quoted);
-            }
+            _ => fields.unknown("the output of a command", !quoted),
         }
     }
 
@@ -279,13 +271,6 @@ fn common(directories: &[String]) -> Option<&str> {
 
 fn climbs(path: &str) -> bool {
     path.split('/').any(|component| component == "..")
-}
-
-/// Whether text is the name of a variable.
-pub(super) fn is_name(text: &str) -> bool {
-    !text.is_empty()
-        && !text.starts_with(|first: char| first.is_ascii_digit())
-        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
 /// How unquoted expansions are split.

@@ -190,9 +190,9 @@ impl Evaluator<'_> {
                 Word::Known(path) => Names::Exact(absolute(directory.as_deref(), path)),
                 Word::Glob(pattern) => glob(directory.as_deref(), pattern),
                 Word::Below { directory: below, .. } => Names::Below(absolute(directory.as_deref(), below)),
-                Word::Partly { .. } | Word::Unknown { .. } => {
-                    self.add(slot, opaque("the target of a redirection is unknown", "redirection"));
-                    return;
+                Word::Partly { why, .. } | Word::Unknown { why, .. } => {
+                    let why = format!("the target of a redirection is unknown ({why})");
+                    return self.add(slot, opaque(&why, "redirection"));
                 }
             };
             self.add(slot, redirection_effect(action, Target::Path(PathTarget { names, tree: false })));

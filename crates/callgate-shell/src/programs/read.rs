@@ -103,7 +103,7 @@ pub(super) fn apply(scan: &Scan<'_>, collector: &mut Collector<'_>) -> Stream {
     collector.copies |= scan.levels.iter().any(|level| level.index.copies);
     let placements: Vec<_> = chosen(&level.args, scan).map(|slots| place(slots, &scan.operands)).collect();
     if placements.is_empty() && !scan.operands.is_empty() {
-        let why = format!("{} does not take operands that the table knows", collector.program);
+        let why = format!("the table of {} does not describe these operands", collector.program);
         collector.opaque(&why, "operands");
     }
     for placement in &placements {

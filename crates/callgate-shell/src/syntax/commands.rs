@@ -256,7 +256,7 @@ impl Parser<'_> {
 
     fn compound(&mut self, word: &'static str, length: usize) -> Parsed<Option<CommandKind>> {
         if BASH_ONLY.contains(&word) {
-            self.bash_only(word)?;
+            self.bash_only(format_args!("`{word}`"))?;
         }
         if ENDS.contains(&word) || matches!(word, "!" | "time" | "in" | "]]") {
             return Ok(None);

@@ -4,6 +4,7 @@ use super::ast::Span;
 use super::{Dialect, Limits};
 use std::cell::{Cell, OnceCell};
 use std::collections::HashSet;
+use std::fmt::Display;
 use std::rc::Rc;
 
 /// A syntax error, or a construct that the parser refuses. Nothing after it is parsed.
@@ -133,7 +134,7 @@ impl<'s> Parser<'s> {
     }
 
     /// Fails where the source is for a POSIX shell, which may not know `construct`.
-    pub fn bash_only(&self, construct: &str) -> Parsed<()> {
+    pub fn bash_only(&self, construct: impl Display) -> Parsed<()> {
         match self.dialect {
             Dialect::Bash => Ok(()),
             Dialect::Sh => self.fail(format!("{construct} is not available in every `sh`")),
@@ -238,6 +239,11 @@ pub(super) fn is_name_start(byte: u8) -> bool {
 
 pub(super) fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
+}
+
+/// Whether text is the name of a variable.
+pub(crate) fn is_name(text: &str) -> bool {
+    !text.is_empty() && name_length(text) == text.len()
 }
 
 /// The length of the name at the start of a text.

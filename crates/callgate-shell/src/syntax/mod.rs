@@ -18,6 +18,7 @@ mod words;
 
 pub(crate) use commands::RESERVED;
 pub use cursor::NotUnderstood;
+pub(crate) use cursor::is_name;
 pub(crate) use simple::DECLARATIONS;
 
 use ast::{Script, Span};

@@ -270,11 +270,8 @@ impl<'t> Scanner<'t> {
             }
             let own = word.known().is_some() && !level.args.is_empty();
             if !own {
-                let shown = match word.as_ref() {
-                    Word::Known(text) => format!("subcommand {text}"),
-                    _ => "the subcommand".to_owned(),
-                };
-                self.doubt(|program| format!("{shown} of {program} is not known"));
+                let shown = word.known().map_or(String::new(), |text| format!(" {text}"));
+                self.doubt(|program| format!("unknown subcommand{shown} of {program}"));
                 self.found.lost = true;
                 return;
             }
