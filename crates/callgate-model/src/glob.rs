@@ -26,6 +26,22 @@ pub fn escape(text: &str) -> Cow<'_, str> {
     Cow::Owned(pattern)
 }
 
+/// Returns the text that a pattern without wildcards matches.
+///
+/// ```
+/// use callgate_model::glob::{escape, unescape};
+///
+/// assert_eq!(unescape(&escape("a*b")), "a*b");
+/// ```
+pub fn unescape(pattern: &str) -> String {
+    let mut text = String::with_capacity(pattern.len());
+    let mut characters = pattern.chars();
+    while let Some(character) = characters.next() {
+        text.push(if character == '\\' { characters.next().unwrap_or('\\') } else { character });
+    }
+    text
+}
+
 /// Returns the text with which everything starts that `pattern` matches: what stands before its first wildcard, unescaped.
 ///
 /// ```

@@ -9,6 +9,7 @@
 mod assessment;
 mod examples;
 mod reasons;
+#[allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "times are shown and decide nothing")]
 mod steps;
 
 use std::collections::HashMap;

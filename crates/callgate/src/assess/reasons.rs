@@ -9,8 +9,11 @@ use callgate_model::wording;
 
 use crate::policy::Judgement;
 
+/// Words for an effect of a part.
+type Wording = fn(&Part, &Effect) -> String;
+
 /// What a reason may refer to: the effect as a clause, what it is about, and the command it belongs to.
-const PLACEHOLDERS: [(&str, fn(&Part, &Effect) -> String); 3] = [
+const PLACEHOLDERS: [(&str, Wording); 3] = [
     ("{effect}", |_, effect| wording::clause(effect)),
     ("{target}", |_, effect| wording::target(effect, &Redactor::default())),
     ("{command}", |part, _| wording::command(part)),
