@@ -5,6 +5,7 @@ use serde::Serialize;
 /// What a program reads from its standard input, or writes to its standard output.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Stream {
     /// The caller's standard input, which is empty for an agent.
     Unconnected,

@@ -64,6 +64,7 @@ pub struct ShellContext<'a> {
 
 /// What a command would do.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Analysis {
     /// Every simple command that may run, including wrapped and substituted ones.
     pub commands: Vec<SimpleCommand>,
@@ -85,6 +86,7 @@ impl Analysis {
 
 /// One simple command that may run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct SimpleCommand {
     /// The words, the program first; none for an assignment or a redirection alone.
     pub words: Vec<Word>,
@@ -106,6 +108,7 @@ pub struct SimpleCommand {
 
 /// Something that could not be understood.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Doubt {
     /// What.
     pub what: String,

@@ -9,6 +9,7 @@ use std::rc::Rc;
 
 /// A syntax error, or a construct that the parser refuses. Nothing after it is parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct NotUnderstood {
     /// What it is.
     pub what: String,

@@ -60,6 +60,7 @@ impl Default for Limits {
 
 /// A parsed script.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct ParsedScript {
     /// The commands before the first mistake.
     pub(crate) script: Script,
