@@ -12,7 +12,7 @@ use callgate_model::lexical::absolute;
 use std::sync::Arc;
 
 /// Builtins that may run code or change the shell in ways that are not tracked.
-const NOT_FOLLOWED: [&str; 8] = ["enable", "bind", "complete", "compgen", "compopt", "history", "fc", "hash"];
+const NOT_TRACKED: [&str; 8] = ["enable", "bind", "complete", "compgen", "compopt", "history", "fc", "hash"];
 
 impl Evaluator<'_> {
     /// Runs the builtin of this name, or the program if the shell leaves it to one.
@@ -88,7 +88,7 @@ impl Evaluator<'_> {
                 self.note(name, call);
                 return (Ends::Either(state), Stream::Data);
             }
-            _ if NOT_FOLLOWED.contains(&name) => {
+            _ if NOT_TRACKED.contains(&name) => {
                 self.doubt(&format!("callgate does not track what `{name}` does"), call.span)
             }
             _ => return self.program(name, call, state),
