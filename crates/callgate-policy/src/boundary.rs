@@ -1,6 +1,5 @@
 //! What policy files say about the boundary. Applying it is the work of whoever resolves paths.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -10,7 +9,6 @@ use crate::file::mistake::Mistake;
 use crate::file::model::Texts;
 use crate::roots::{RelativeTo, Root, Roots};
 use crate::rules::compile::{Expansion, Source};
-use crate::rules::matching::glob::Base;
 
 /// Sets that are not lists of a file: whoever resolves paths knows what they stand for.
 pub const BUILT_IN_SETS: &[&str] = &["@temporary", "@plans"];
@@ -49,10 +47,7 @@ impl BoundarySettings {
 
 /// Reads one list of the boundary.
 pub(crate) fn paths(chain: &[Arc<Source>], file: usize, texts: &Texts) -> Result<Roots, (usize, Mistake)> {
-    let relative_to = match chain.get(file).map(|source| &source.base) {
-        Some(Base::Directory(directory)) => RelativeTo::Directory(PathBuf::from(directory)),
-        _ => RelativeTo::Call,
-    };
+    let relative_to = chain.get(file).map_or(RelativeTo::Call, |source| source.relative_to.clone());
     let patterns = Expansion::boundary(chain, file, texts, BUILT_IN_SETS)?;
     // A boundary is made of directories. What names none adds nothing, but must not silently fail to take something out.
     let unusable = patterns.iter().filter_map(|pattern| pattern.strip_prefix('!')).find(|pattern| {

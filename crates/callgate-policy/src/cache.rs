@@ -15,8 +15,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use callgate_model::digest::sha256_hex;
 use serde::{Deserialize, Serialize};
 
-use crate::rules::compile::{Compiled, Sections};
-use crate::rules::stored::{Image, Writer};
+use crate::rules::compile::{About, Compiled};
+use crate::rules::stored::{Image, Reader, Section, Stored, Writer};
 use crate::source::{Chain, Relative, Settings, Start, read_text};
 
 /// Which compiler made it.
@@ -39,7 +39,8 @@ struct Head {
     key: String,
     sources: Vec<Stamped>,
     settings: Settings,
-    sections: Sections,
+    about: About,
+    sections: Vec<Section>,
 }
 
 /// A file that a policy was made of.
@@ -135,7 +136,8 @@ impl PolicyCache {
             return None;
         }
         let image = Arc::new(image);
-        let compiled = Compiled::open(&image, head.sections);
+        let mut compiled = Compiled::open(&mut Reader::new(Arc::clone(&image), head.sections));
+        compiled.about = head.about;
         Some(Chain { files: Vec::new(), compiled, settings: head.settings, image: Some(image) })
     }
 
@@ -156,9 +158,15 @@ impl PolicyCache {
             sources.push(Stamped { named, path: path.clone(), stamp, young, sha256 });
         }
         let mut writer = Writer::default();
-        let sections = chain.compiled.store(&mut writer);
-        let head =
-            Head { build: BUILD.to_owned(), key: key.clone(), sources, settings: chain.settings.clone(), sections };
+        chain.compiled.store(&mut writer);
+        let head = Head {
+            build: BUILD.to_owned(),
+            key: key.clone(),
+            sources,
+            settings: chain.settings.clone(),
+            about: chain.compiled.about.clone(),
+            sections: std::mem::take(&mut writer.sections),
+        };
         let bytes = writer.finish(&serde_json::to_vec(&head)?);
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)?;
         self.tidy();

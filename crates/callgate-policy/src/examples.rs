@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::{Claims, JudgeRequest};
 use crate::file::mistake::{Mistake, Mistakes};
 use crate::file::model::{At, Example};
-use crate::layers::{Body, Policy, subjects};
+use crate::layers::{Policy, subjects};
 use crate::rules::judge::{Judge, Subject, Why};
 use crate::source::Chain;
 use callgate_model::call::Call;
@@ -59,24 +59,15 @@ impl CheckedExamples {
 impl Policy {
     /// The examples of every file the policy was loaded from, as calls.
     pub fn examples(&self) -> Vec<Call> {
-        let chains = self.layers.iter().filter_map(|layer| match &layer.body {
-            Body::File(chain) => chain.files.first(),
-            Body::Built(_) => None,
-        });
-        let rules = chains.flat_map(|file| &file.source.file.rules);
+        let files = self.layers.iter().filter_map(|layer| layer.body.chain()?.files.first());
+        let rules = files.flat_map(|file| &file.source.file.rules);
         rules.flat_map(|rule| rule.matches.iter().chain(&rule.misses)).map(|example| example.value.call()).collect()
     }
 
     /// Checks the examples of every file the policy was loaded from. A rule `matches` an example if it decides at least one
     /// of its effects, and `misses` it if it decides none. Examples of extended files are checked where those are loaded.
     pub fn check_examples(&self, describe: &dyn Fn(&Example) -> ExampleCall) -> Vec<CheckedExamples> {
-        self.layers
-            .iter()
-            .filter_map(|layer| match &layer.body {
-                Body::File(chain) => self.check_chain(chain, describe),
-                Body::Built(_) => None,
-            })
-            .collect()
+        self.layers.iter().filter_map(|layer| self.check_chain(layer.body.chain()?, describe)).collect()
     }
 
     fn check_chain(&self, chain: &Chain, describe: &dyn Fn(&Example) -> ExampleCall) -> Option<CheckedExamples> {

@@ -17,8 +17,11 @@ use crate::builder::{PermissionHandler, PermissionPolicy};
 use crate::directories;
 use crate::file::approval_rules::ApprovalRules;
 use crate::file::audit::AuditSettings;
+use crate::file::keys::RISKS;
 use crate::file::model::{ExecInput, Timeouts};
+use crate::rules::compile::{Compiled, Rule};
 use crate::rules::judge::{Judge, Outcome, Subject, Why};
+use crate::rules::matching::Text;
 use crate::source::Chain;
 
 /// The rules a call is held to.
@@ -93,7 +96,7 @@ impl From<PermissionPolicy> for Policy {
 fn boundary_of(layers: &[Layer]) -> BoundarySettings {
     let mut result = BoundarySettings::default();
     for layer in layers {
-        let Body::File(chain) = &layer.body else { continue };
+        let Some(chain) = layer.body.chain() else { continue };
         let own = chain.settings.boundary.clone();
         match layer.trust {
             // A higher layer that refuses what lies outside has drawn the line.
@@ -278,17 +281,11 @@ impl Policy {
     }
 
     fn ruling(&self, judges: &[LayerJudge<'_>], ruled: &Ruled) -> Ruling {
-        let Outcome { decision, rule, why } = ruled.outcome;
-        let layer = self.layers.get(ruled.layer);
+        let Outcome { decision, why, .. } = ruled.outcome;
         if let Some(LayerJudge { body: JudgeBody::Built(outcome), .. }) = judges.get(ruled.layer) {
             return outcome.ruling.clone();
         }
-        let compiled = layer.and_then(|layer| match &layer.body {
-            Body::File(chain) => Some(&chain.compiled),
-            Body::Built(_) => None,
-        });
-        let rule = compiled.and_then(|compiled| Some((compiled, compiled.rules.get(rule? as usize)?)));
-        let Some((compiled, rule)) = rule else {
+        let Some((compiled, rule)) = self.rule(ruled) else {
             let reason = match why {
                 Why::Nothing => "nothing would be done".to_owned(),
                 Why::NotUnderstood => "no rule matches, and what is not understood is asked about".to_owned(),
@@ -314,34 +311,21 @@ impl Policy {
         }
     }
 
-    /// How bad the rule that decided says it would be, from 0.
-    fn risk(&self, ruled: &Ruled) -> u8 {
-        let risk = match self.layers.get(ruled.layer).map(|layer| &layer.body) {
-            Some(Body::File(chain)) => ruled.outcome.rule.and_then(|number| {
-                let rule = chain.compiled.rules.get(number as usize)?;
-                Some(chain.compiled.pool.get(rule.risk_level))
-            }),
-            _ => None,
-        };
-        match risk {
-            Some("critical") => 4,
-            Some("high") => 3,
-            Some("medium") => 2,
-            Some("low") => 1,
-            _ => 0,
-        }
+    /// The rule that decided, if it was one of a file.
+    fn rule(&self, ruled: &Ruled) -> Option<(&Compiled, Rule)> {
+        let compiled = &self.layers.get(ruled.layer)?.body.chain()?.compiled;
+        Some((compiled, compiled.rules.get(ruled.outcome.rule? as usize)?))
+    }
+
+    /// The risk level that the deciding rule states, from 0.
+    fn risk(&self, ruled: &Ruled) -> usize {
+        let risk = self.rule(ruled).map_or("", |(compiled, rule)| compiled.pool.get(rule.risk_level));
+        RISKS.iter().position(|level| *level == risk).map_or(0, |level| level.saturating_add(1))
     }
 
     fn classify(&self, request: &JudgeRequest<'_>, ruled: &Ruled, ruling: &Ruling) -> Classification {
-        let rule = self.layers.get(ruled.layer).and_then(|layer| match &layer.body {
-            Body::File(chain) => {
-                let rule = chain.compiled.rules.get(ruled.outcome.rule? as usize)?;
-                let pool = &chain.compiled.pool;
-                Some((pool.get(rule.risk_level), pool.get(rule.description)))
-            }
-            Body::Built(_) => None,
-        });
-        let (risk, description) = rule.unwrap_or_default();
+        let text = |of: fn(&Rule) -> Text| self.rule(ruled).map_or("", |(compiled, rule)| compiled.pool.get(of(&rule)));
+        let (risk, description) = (text(|rule| rule.risk_level), text(|rule| rule.description));
         let usual = match ruling.decision {
             Decision::Allow => "low",
             Decision::Contain | Decision::Ask => "medium",

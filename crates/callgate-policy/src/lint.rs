@@ -4,29 +4,18 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use callgate_model::effect::{Action, Mark};
+use callgate_model::effect::Action;
 use serde::Serialize;
 
 use super::Decision;
 use crate::boundary::BoundarySettings;
 use crate::file::audit::{AuditSettings, expand_home};
-use crate::file::mistake::{Colours, Level, Mistake, Position, render};
+use crate::file::mistake::{Colours, Mistake, Position, Severity, render};
 use crate::file::model::{At, File, RuleText, Texts, ToolText};
 use crate::layers::{Body, LayerKind, Policy};
-use crate::rules::compile::{action_bit, mark_bit};
+use crate::rules::compile::{Compiled, Rule, action_bit};
+use crate::rules::matching::Side;
 use crate::source::{Chain, Loaded};
-
-/// How bad a finding is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Severity {
-    /// Could be clearer.
-    Note,
-    /// Probably not what was meant.
-    Warning,
-    /// Certainly not what was meant: a deny that an allow swallows.
-    Error,
-}
 
 /// Something that lint found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -72,8 +61,8 @@ fn lint_chain(chain: &Chain, findings: &mut Vec<Finding>) {
     let Some(loaded) = chain.files.first() else { return };
     let mut lint = Lint { loaded, findings };
     let file = &loaded.source.file;
-    lint.rules(file);
-    lint.shadows(file);
+    lint.rules(file, &chain.compiled);
+    lint.shadows(file, &chain.compiled);
     lint.sets(file, chain);
     for unused in &file.unused {
         lint.note("unused-key", unused.position, format!("`{}` is read and not used", unused.value), "");
@@ -137,12 +126,7 @@ const PATH_ACTIONS: [Action; 5] = [Action::List, Action::Read, Action::Write, Ac
 
 impl Lint<'_> {
     fn add(&mut self, severity: Severity, code: &'static str, mistake: Mistake) {
-        let level = match severity {
-            Severity::Note => Level::Note,
-            Severity::Warning => Level::Warning,
-            Severity::Error => Level::Error,
-        };
-        let rendered = render(&self.loaded.source.shown, &self.loaded.text, level, &mistake, Colours::Off);
+        let rendered = render(&self.loaded.source.shown, &self.loaded.text, severity, &mistake, Colours::Off);
         let file = self.loaded.source.shown.clone();
         self.findings.push(Finding { severity, code, file, mistake, rendered });
     }
@@ -161,9 +145,9 @@ impl Lint<'_> {
         self.add(Severity::Error, "log-in-boundary", Mistake::new(position, message).help(help));
     }
 
-    fn rules(&mut self, file: &File) {
+    fn rules(&mut self, file: &File, compiled: &Compiled) {
         let mut names: HashMap<&str, usize> = HashMap::new();
-        for rule in &file.rules {
+        for (rule, compiled) in file.rules.iter().zip(compiled.rules.iter()) {
             match &rule.name {
                 None => self.note("unnamed", rule.position, "a rule without `name`", "answers and logs name the rule"),
                 Some(name) => {
@@ -181,7 +165,7 @@ impl Lint<'_> {
                     "whoever is refused or asked wants to know why",
                 );
             }
-            if rule.action < Decision::Ask && is_unconditional(rule) {
+            if compiled.side() == Side::Permits && compiled.is_unconditional() {
                 self.warn(
                     "allows-everything",
                     rule.position,
@@ -238,8 +222,9 @@ impl Lint<'_> {
         }
     }
 
-    fn shadows(&mut self, file: &File) {
-        let shapes: Vec<Shape<'_>> = file.rules.iter().map(Shape::new).collect();
+    fn shadows(&mut self, file: &File, compiled: &Compiled) {
+        let shape = |(rule, compiled)| Shape { rule, compiled };
+        let shapes: Vec<Shape<'_>> = file.rules.iter().zip(compiled.rules.iter()).map(shape).collect();
         for (number, later) in shapes.iter().enumerate() {
             // rules that stand in for a question come after all others, whatever the order
             let before = |earlier: &&Shape<'_>| earlier.rule.instead_of_ask == later.rule.instead_of_ask;
@@ -289,61 +274,20 @@ fn with_help(position: Position, message: impl Into<String>, help: &str) -> Mist
     if help.is_empty() { mistake } else { mistake.help(help) }
 }
 
-fn is_unconditional(rule: &RuleText) -> bool {
-    let lists = [
-        &rule.paths,
-        &rule.runs,
-        &rule.run_by,
-        &rule.commands,
-        &rule.hosts,
-        &rule.command_patterns,
-        &rule.path_patterns,
-    ];
-    lists.iter().all(|list| list.is_empty())
-        && rule.tools.is_empty()
-        && rule.effects.is_empty()
-        && rule.marks.is_empty()
-        && rule.zones.is_empty()
-        && rule.code.is_empty()
-        && rule.traversal.is_none()
-        && rule.recursive.is_none()
-        && rule.when.is_none()
-        && !rule.complex_only
-        && !rule.custom_only
-}
-
-/// A rule, prepared for being compared with many others.
+/// A rule as it was written and as it was compiled, for being compared with many others.
 struct Shape<'a> {
     rule: &'a RuleText,
-    actions: u16,
-    marks: u8,
-    without_marks: u8,
-    zones: u8,
-    code: u8,
+    compiled: Rule,
 }
 
-impl<'a> Shape<'a> {
-    fn new(rule: &'a RuleText) -> Self {
-        let marks = |wanted: bool| {
-            rule.marks.iter().filter(|mark| mark.value.1 == wanted).fold(0, |bits, mark| bits | mark_bit(mark.value.0))
-        };
-        Self {
-            rule,
-            actions: rule.effects.iter().fold(0, |bits, effect| bits | action_bit(effect.value)),
-            marks: marks(true),
-            without_marks: marks(false),
-            zones: rule.zones.iter().fold(0, |bits, zone| bits | 1 << zone.value as u8),
-            code: rule.code.iter().fold(0, |bits, code| bits | crate::rules::compile::code_bit(code.value)),
-        }
-    }
-
+impl Shape<'_> {
     fn permits(&self) -> bool {
-        self.rule.action < Decision::Ask
+        self.compiled.side() == Side::Permits
     }
 
     /// What a permitting rule covers without naming it: everything but what is opaque.
     fn covered_actions(&self) -> u16 {
-        match self.actions {
+        match self.compiled.actions {
             0 if self.permits() && self.rule.commands.is_empty() && self.rule.command_patterns.is_empty() => {
                 !action_bit(Action::Opaque)
             }
@@ -355,47 +299,39 @@ impl<'a> Shape<'a> {
     /// Whether every effect that `later` matches is matched by this rule too. Errs towards no.
     fn holds_all_of(&self, later: &Self) -> bool {
         let subset = |mine: u8, theirs: u8| mine == 0 || theirs != 0 && theirs & !mine == 0;
-        let wanted = if later.actions == 0 { u16::MAX } else { later.actions };
+        let (mine, theirs) = (&self.compiled, &later.compiled);
+        let wanted = if theirs.actions == 0 { u16::MAX } else { theirs.actions };
+        let flag = |mine: Option<bool>, theirs: Option<bool>| mine.is_none() || mine == theirs;
         if wanted & !self.covered_actions() != 0
-            || !subset(self.zones, later.zones)
-            || !subset(self.code, later.code)
-            || self.marks != 0 && (later.marks == 0 || later.marks & !self.marks != 0)
-            || self.without_marks & !later.without_marks != 0
+            || !subset(mine.zones, theirs.zones)
+            || !subset(mine.code, theirs.code)
+            || !subset(mine.marks, theirs.marks)
+            || mine.without_marks & !theirs.without_marks != 0
+            || !flag(mine.traversal, theirs.traversal)
+            || !flag(mine.recursive, theirs.recursive)
+            || mine.complex_only && !theirs.complex_only
+            || mine.custom_only && !theirs.custom_only
         {
             return false;
         }
-        let (mine, theirs) = (self.rule, later.rule);
-        if self.permits() {
-            let mut delicate = mark_bit(Mark::Elsewhere) | mark_bit(Mark::Environment);
-            if mine.commands.is_empty() && mine.command_patterns.is_empty() {
-                delicate |= mark_bit(Mark::Destructive) | mark_bit(Mark::Credentials);
-            }
-            if later.marks & delicate & !self.marks != 0 || theirs.traversal.is_some_and(|flag| flag.value) {
-                return false;
-            }
+        if self.permits() && (theirs.marks & mine.never_covered_marks() != 0 || theirs.traversal == Some(true)) {
+            return false;
         }
-        let flag = |mine: Option<bool>, theirs: Option<bool>| mine.is_none() || mine == theirs;
-        flag(mine.traversal.map(|at| at.value), theirs.traversal.map(|at| at.value))
-            && flag(mine.recursive, theirs.recursive)
-            && (theirs.complex_only || !mine.complex_only)
-            && (theirs.custom_only || !mine.custom_only)
-            && tools_hold(&mine.tools, &theirs.tools)
+        let (mine, theirs) = (self.rule, later.rule);
+        let same = |mine: &str, theirs: &str| mine == theirs;
+        tools_hold(&mine.tools, &theirs.tools)
             && hold(&mine.paths, &theirs.paths, path_holds)
-            && hold(&mine.runs, &theirs.runs, |mine, theirs| mine == theirs)
-            && hold(&mine.run_by, &theirs.run_by, |mine, theirs| mine == theirs)
+            && hold(&mine.runs, &theirs.runs, same)
+            && hold(&mine.run_by, &theirs.run_by, same)
             && hold(&mine.commands, &theirs.commands, command_holds)
-            && hold(&mine.hosts, &theirs.hosts, |mine, theirs| mine == theirs)
-            && hold(&mine.command_patterns, &theirs.command_patterns, |mine, theirs| mine == theirs)
-            && hold(&mine.path_patterns, &theirs.path_patterns, |mine, theirs| mine == theirs)
-            && match (&mine.when, &theirs.when) {
-                (None, _) => true,
-                (Some(mine), Some(theirs)) => mine.value == theirs.value,
-                (Some(_), None) => false,
-            }
+            && hold(&mine.hosts, &theirs.hosts, same)
+            && hold(&mine.command_patterns, &theirs.command_patterns, same)
+            && hold(&mine.path_patterns, &theirs.path_patterns, same)
+            && mine.when.as_ref().is_none_or(|mine| theirs.when.as_ref().is_some_and(|when| when.value == mine.value))
     }
 }
 
-fn hold(mine: &Texts, theirs: &Texts, holds: fn(&str, &str) -> bool) -> bool {
+fn hold(mine: &Texts, theirs: &Texts, holds: impl Fn(&str, &str) -> bool) -> bool {
     if mine.is_empty() {
         return true;
     }

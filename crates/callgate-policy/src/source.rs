@@ -12,11 +12,11 @@ use crate::boundary::BoundarySettings;
 use crate::file::audit::AuditSettings;
 use crate::file::decode;
 use crate::file::keys::nearest;
-use crate::file::mistake::{Mistake, Mistakes, PolicyError};
+use crate::file::mistake::{Mistake, Mistakes, PolicyError, UnknownPolicy};
 use crate::file::model::{At, ExecInput, Timeouts};
 use crate::file::yaml::{self, Limits};
+use crate::roots::RelativeTo;
 use crate::rules::compile::{Compiled, Source, compile};
-use crate::rules::matching::glob::Base;
 use crate::rules::stored::Image;
 
 /// The bundled policies by name.
@@ -121,7 +121,7 @@ impl Chain {
     pub(crate) fn load(start: &Start<'_>) -> Result<Self, PolicyError> {
         let mut files = vec![match start {
             Start::Bundled(name) => bundled(name)?,
-            Start::Text { text, shown } => parse((*text).to_owned(), (*shown).to_owned(), None, Base::Workspace)?,
+            Start::Text { text, shown } => parse((*text).to_owned(), (*shown).to_owned(), None, RelativeTo::Call)?,
             Start::File { path, relative } => read(path, *relative)?,
         }];
         while let Some(last) = files.last() {
@@ -178,15 +178,15 @@ fn one(file: &Loaded, mistake: Mistake) -> PolicyError {
 
 fn bundled(name: &str) -> Result<Loaded, PolicyError> {
     match BUNDLED.iter().find(|(bundled, _)| *bundled == name) {
-        Some((name, text)) => parse((*text).to_owned(), format!("{name} (bundled)"), None, Base::Workspace),
-        None => Err(PolicyError::NoSuchPolicy { name: name.to_owned() }),
+        Some((name, text)) => parse((*text).to_owned(), format!("{name} (bundled)"), None, RelativeTo::Call),
+        None => Err(UnknownPolicy { name: name.to_owned() }.into()),
     }
 }
 
 /// The bundled sets, read once.
 fn sets() -> Result<Loaded, PolicyError> {
     static READ: OnceLock<Result<Loaded, PolicyError>> = OnceLock::new();
-    READ.get_or_init(|| parse(SETS.to_owned(), "sets.yaml (bundled)".to_owned(), None, Base::Workspace)).clone()
+    READ.get_or_init(|| parse(SETS.to_owned(), "sets.yaml (bundled)".to_owned(), None, RelativeTo::Call)).clone()
 }
 
 fn follow(file: &Loaded, extends: &At<String>) -> Result<Loaded, PolicyError> {
@@ -198,14 +198,12 @@ fn follow(file: &Loaded, extends: &At<String>) -> Result<Loaded, PolicyError> {
     let directory = file.path.as_deref().and_then(Path::parent);
     match directory {
         Some(directory) if looks_like_file => {
-            let relative = match file.source.base {
-                Base::Workspace => Relative::ToWorkspace,
-                Base::Directory(_) => Relative::ToFile,
+            let relative = match file.source.relative_to {
+                RelativeTo::Call => Relative::ToWorkspace,
+                RelativeTo::Directory(_) => Relative::ToFile,
             };
             read(&directory.join(&extends.value), relative).map_err(|error| match error {
-                PolicyError::Unreadable { why, .. } => {
-                    one(file, Mistake::new(extends.position, format!("cannot read this file: {why}")))
-                }
+                PolicyError::Unreadable(error) => one(file, Mistake::new(extends.position, error.to_string())),
                 other => other,
             })
         }
@@ -220,49 +218,38 @@ fn follow(file: &Loaded, extends: &At<String>) -> Result<Loaded, PolicyError> {
     }
 }
 
-/// Reads a file, but never more than the limit and never something that is no file (a pipe would block).
+/// Reads a file, but never more than the limit, and never a pipe or device: opening one alone may block.
 pub(crate) fn read_text(path: &Path) -> Result<String, PolicyError> {
-    let unreadable = |why: String| PolicyError::Unreadable { path: path.display().to_string(), why };
-    let handle = Handle::open(path).map_err(|error| unreadable(error.to_string()))?;
-    let metadata = handle.metadata().map_err(|error| unreadable(error.to_string()))?;
-    if !metadata.is_file() {
-        return Err(unreadable("it is no file".to_owned()));
+    let unreadable = |error: std::io::Error| PolicyError::unreadable(path, error);
+    if !std::fs::metadata(path).map_err(unreadable)?.is_file() {
+        return Err(PolicyError::unreadable(path, "not a file"));
     }
     let limit = Limits::POLICY.bytes;
     let mut bytes = Vec::new();
-    handle
-        .take(limit.saturating_add(1) as u64)
-        .read_to_end(&mut bytes)
-        .map_err(|error| unreadable(error.to_string()))?;
+    let handle = Handle::open(path).map_err(unreadable)?;
+    handle.take(limit.saturating_add(1) as u64).read_to_end(&mut bytes).map_err(unreadable)?;
     if bytes.len() > limit {
-        return Err(unreadable(format!("it is larger than {limit} bytes")));
+        return Err(PolicyError::unreadable(path, format_args!("larger than {limit} bytes")));
     }
-    String::from_utf8(bytes).map_err(|_| unreadable("it is not UTF-8 text".to_owned()))
+    String::from_utf8(bytes).map_err(|_| PolicyError::unreadable(path, "not UTF-8 text"))
 }
 
 fn read(path: &Path, relative: Relative) -> Result<Loaded, PolicyError> {
-    // A pipe or device is refused before it is opened: opening alone may block.
-    let unreadable =
-        |why: &std::io::Error| PolicyError::Unreadable { path: path.display().to_string(), why: why.to_string() };
-    let metadata = std::fs::metadata(path).map_err(|error| unreadable(&error))?;
-    if !metadata.is_file() {
-        return Err(PolicyError::Unreadable { path: path.display().to_string(), why: "it is no file".to_owned() });
-    }
-    let real = path.canonicalize().map_err(|error| unreadable(&error))?;
+    let real = path.canonicalize().map_err(|error| PolicyError::unreadable(path, error))?;
     let text = read_text(&real)?;
     let base = match (relative, real.parent()) {
-        (Relative::ToFile, Some(directory)) => Base::Directory(directory.to_string_lossy().into_owned()),
-        _ => Base::Workspace,
+        (Relative::ToFile, Some(directory)) => RelativeTo::Directory(directory.to_owned()),
+        _ => RelativeTo::Call,
     };
     parse(text, path.display().to_string(), Some(real), base)
 }
 
-fn parse(text: String, shown: String, path: Option<PathBuf>, base: Base) -> Result<Loaded, PolicyError> {
+fn parse(text: String, shown: String, path: Option<PathBuf>, relative_to: RelativeTo) -> Result<Loaded, PolicyError> {
     // A byte order mark is no part of the text.
     let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
     let file = yaml::read(&text, Limits::POLICY)
         .map_err(|mistake| vec![mistake])
         .and_then(|root| decode::file(&root))
         .map_err(|list| Mistakes::new(&shown, &text, list))?;
-    Ok(Loaded { source: Arc::new(Source { file, shown, base }), text, path })
+    Ok(Loaded { source: Arc::new(Source { file, shown, relative_to }), text, path })
 }

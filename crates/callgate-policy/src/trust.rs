@@ -1,9 +1,10 @@
 //! Which project files a person has trusted: a list of content hashes, kept where agents do not write.
 
 use std::io::Write;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use crate::file::mistake::PolicyError;
+use crate::file::mistake::{PolicyError, UnwritableFile};
 use crate::source::{Chain, Relative, Start, read_text};
 
 /// The list of trusted files.
@@ -79,25 +80,21 @@ impl TrustStore {
     }
 
     fn write(&self, entries: &[String]) -> Result<(), PolicyError> {
-        let unreadable = |error: std::io::Error| PolicyError::Unreadable {
-            path: self.path.display().to_string(),
-            why: error.to_string(),
-        };
+        let unwritable = |error: std::io::Error| UnwritableFile { path: self.path.clone(), why: error.to_string() };
         if let Some(directory) = self.path.parent() {
-            std::fs::create_dir_all(directory).map_err(unreadable)?;
+            std::fs::create_dir_all(directory).map_err(unwritable)?;
         }
         // Written beside and moved, so that a crash leaves the old list.
         let beside = self.path.with_extension(format!("{}.new", std::process::id()));
         let mut options = std::fs::OpenOptions::new();
         options.write(true).create(true).truncate(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut handle = options.open(&beside).map_err(unreadable)?;
+        options.mode(0o600);
+        let mut handle = options.open(&beside).map_err(unwritable)?;
         for entry in entries {
-            writeln!(handle, "{entry}").map_err(unreadable)?;
+            writeln!(handle, "{entry}").map_err(unwritable)?;
         }
-        handle.sync_all().map_err(unreadable)?;
-        std::fs::rename(&beside, &self.path).map_err(unreadable)
+        handle.sync_all().map_err(unwritable)?;
+        Ok(std::fs::rename(&beside, &self.path).map_err(unwritable)?)
     }
 }
 
@@ -117,13 +114,6 @@ fn key(entry: &str) -> Option<&str> {
     entry.split_once(' ').map(|(_, path)| path)
 }
 
-#[cfg(unix)]
 fn is_private(path: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
     std::fs::metadata(path).is_ok_and(|metadata| metadata.mode() & 0o022 == 0)
-}
-
-#[cfg(not(unix))]
-fn is_private(path: &Path) -> bool {
-    path.is_file()
 }

@@ -1,13 +1,15 @@
 //! From a YAML tree to the model, collecting every mistake on the way.
 
-use callgate_model::effect::{Action, CodeOrigin, Mark};
+use callgate_model::effect::Mark;
+use serde::Deserialize;
+use serde::de::value::{Error as DeserializeError, StrDeserializer};
 
 use super::audit;
 use super::keys::{self, Key, nearest};
 #[cfg(feature = "legacy")]
 use super::legacy;
 use super::mistake::{Mistake, Position};
-use super::model::{At, BoundaryText, Example, ExecInput, File, RuleText, Texts, ToolText, ZoneText};
+use super::model::{At, BoundaryText, Example, File, RuleText, Texts, ToolText};
 use super::yaml::{Node, Value};
 use crate::Decision;
 use crate::file::approval_rules::ApprovalRules;
@@ -100,10 +102,7 @@ impl Decoder {
     }
 
     pub(crate) fn texts(&mut self, node: &Node) -> Texts {
-        match &node.value {
-            Value::Sequence(items) => items.iter().filter_map(|item| self.text(item)).collect(),
-            _ => self.text(node).into_iter().collect(),
-        }
+        node.items().iter().filter_map(|item| self.text(item)).collect()
     }
 
     /// A list that says something: an empty one would match nothing, which nobody means.
@@ -151,35 +150,43 @@ impl Decoder {
         number
     }
 
-    /// One word of a list of words, looked up by position so that callers map words to values in one table.
-    pub(crate) fn word(&mut self, node: &Node, words: &[&str], what: &str) -> Option<usize> {
+    /// One of these words, read as `T` reads it.
+    pub(crate) fn word<T: for<'de> Deserialize<'de>>(&mut self, node: &Node, words: &[&str], what: &str) -> Option<T> {
         let text = self.text(node)?;
-        let found = words.iter().position(|word| *word == text.value);
-        if found.is_none() {
-            self.unknown(node.position, &text.value, "word", what, words.iter().copied());
+        self.known_word(&text, &text.value, words, what)
+    }
+
+    fn known_word<T: for<'de> Deserialize<'de>>(
+        &mut self,
+        text: &At<String>,
+        word: &str,
+        words: &[&str],
+        what: &str,
+    ) -> Option<T> {
+        if !words.contains(&word) {
+            self.unknown(text.position, word, "word", what, words.iter().copied());
+            return None;
         }
-        found
+        T::deserialize(StrDeserializer::<DeserializeError>::new(word)).ok()
     }
 
-    fn words<T: Copy>(&mut self, node: &Node, key: &str, words: &[&str], values: &[T]) -> Vec<At<T>> {
+    fn words<T: for<'de> Deserialize<'de>>(&mut self, node: &Node, key: &str, words: &[&str]) -> Vec<At<T>> {
         self.not_empty(node, key);
-        let items: Vec<&Node> = match &node.value {
-            Value::Sequence(items) => items.iter().collect(),
-            _ => vec![node],
+        let mut word = |item: &Node| {
+            let value = self.word(item, words, &format!("`{key}`"))?;
+            Some(At { value, position: item.position })
         };
-        items
-            .into_iter()
-            .filter_map(|item| {
-                let value = values.get(self.word(item, words, &format!("`{key}`"))?)?;
-                Some(At { value: *value, position: item.position })
-            })
-            .collect()
+        node.items().iter().filter_map(&mut word).collect()
     }
 
-    pub(crate) fn decision(&mut self, node: &Node, what: &str) -> Option<Decision> {
-        const DECISIONS: &[Decision] =
-            &[Decision::Allow, Decision::Ask, Decision::Deny, Decision::Contain, Decision::Ask];
-        self.word(node, keys::ACTIONS, what).and_then(|index| DECISIONS.get(index).copied())
+    /// A decision, also by the names it has in some places.
+    pub(crate) fn decision(&mut self, node: &Node, words: &[&str], what: &str) -> Option<Decision> {
+        match self.word::<String>(node, words, what)?.as_str() {
+            "allow" | "silent" => Some(Decision::Allow),
+            "contain" => Some(Decision::Contain),
+            "ask" | "require_approval" => Some(Decision::Ask),
+            _ => Some(Decision::Deny),
+        }
     }
 
     fn file(&mut self, root: &Node) -> File {
@@ -190,7 +197,7 @@ impl Decoder {
             match key {
                 "version" | "config_version" => self.version(node),
                 "extends" => file.extends = self.text(node),
-                "default" => file.default = self.decision(node, "`default`").or(file.default),
+                "default" => file.default = self.decision(node, keys::ACTIONS, "`default`").or(file.default),
                 "boundary" => file.boundary = self.boundary(node),
                 "sets" => file.sets = self.sets(node),
                 "programs" => file.programs = self.text(node),
@@ -235,19 +242,8 @@ impl Decoder {
             match key {
                 "roots" => boundary.roots = Some(self.texts(node)),
                 "readable" => boundary.readable = Some(self.texts(node)),
-                "outside" => {
-                    boundary.outside = self
-                        .word(node, keys::OUTSIDE, "`outside`")
-                        .map(|index| if index == 0 { Decision::Deny } else { Decision::Ask });
-                }
-                _ => {
-                    boundary.list_outside =
-                        self.word(node, keys::LIST_OUTSIDE, "`list_outside`").map(|index| match index {
-                            0 => Decision::Allow,
-                            1 => Decision::Ask,
-                            _ => Decision::Deny,
-                        });
-                }
+                "outside" => boundary.outside = self.decision(node, keys::OUTSIDE, "`outside`"),
+                _ => boundary.list_outside = self.decision(node, keys::LIST_OUTSIDE, "`list_outside`"),
             }
         }
         boundary
@@ -278,15 +274,11 @@ impl Decoder {
     }
 
     fn approvals(&mut self, node: &Node, file: &mut File) {
-        const EXEC_INPUT: [ExecInput; 3] = [ExecInput::Covered, ExecInput::Judged, ExecInput::Asked];
         let mut provider = serde_json::Map::new();
         for (key, node) in self.section(node, keys::APPROVALS, "`approvals`") {
             match key {
                 "timeout_seconds" => file.timeouts.approval_ms = self.seconds(node),
-                "exec_input" => {
-                    let index = self.word(node, keys::EXEC_INPUT, "`exec_input`");
-                    file.exec_input = index.and_then(|index| EXEC_INPUT.get(index).copied());
-                }
+                "exec_input" => file.exec_input = self.word(node, keys::EXEC_INPUT, "`exec_input`"),
                 _ => {
                     provider.insert(key.to_owned(), node.to_json());
                     file.without_effect.push(At { value: format!("approvals.{key}"), position: node.position });
@@ -332,7 +324,7 @@ impl Decoder {
         };
         for (key, value) in entries {
             match key.text() {
-                Some("default_action") => file.default = self.decision(value, "`default_action`"),
+                Some("default_action") => file.default = self.decision(value, keys::ACTIONS, "`default_action`"),
                 Some("approval_timeout_seconds") => {
                     file.timeouts.approval_ms = self.seconds(value);
                 }
@@ -363,20 +355,20 @@ impl Decoder {
             self.expected(node, "a rule (a mapping)");
             return None;
         }
-        let mut rule = RuleText::new(node.position, Decision::Deny);
+        let mut rule = RuleText { position: node.position, ..RuleText::default() };
         let mut has_action = false;
         let mut instead_of = None;
         for (key, node) in self.section(node, keys::RULE, "a rule") {
             match key {
                 "name" => rule.name = self.text(node),
                 "tools" => rule.tools = self.tools(node),
-                "effects" => rule.effects = self.words(node, key, keys::EFFECTS, EFFECT_VALUES),
+                "effects" => rule.effects = self.words(node, key, keys::EFFECTS),
                 "marks" => rule.marks = self.marks(node),
-                "zones" => rule.zones = self.words(node, key, keys::ZONES, ZONE_VALUES),
+                "zones" => rule.zones = self.words(node, key, keys::ZONES),
                 "traversal" => rule.traversal = self.flag(node),
                 "recursive" => rule.recursive = self.flag(node).map(|flag| flag.value),
                 "paths" => rule.paths = self.some_texts(node, key),
-                "code" => rule.code = self.words(node, key, keys::CODE, CODE_VALUES),
+                "code" => rule.code = self.words(node, key, keys::CODE),
                 "runs" => rule.runs = self.some_texts(node, key),
                 "run_by" => rule.run_by = self.some_texts(node, key),
                 "commands" => rule.commands = self.some_texts(node, key),
@@ -386,17 +378,14 @@ impl Decoder {
                 "when" => rule.when = self.text(node),
                 "action" => {
                     has_action = true;
-                    rule.action = self.decision(node, "`action`").unwrap_or(Decision::Deny);
+                    rule.action = self.decision(node, keys::ACTIONS, "`action`").unwrap_or(Decision::Deny);
                 }
-                "instead_of" => instead_of = self.word(node, keys::INSTEAD_OF, "`instead_of`").map(|_| node.position),
+                "instead_of" => {
+                    instead_of = self.word(node, keys::INSTEAD_OF, "`instead_of`").map(|_: String| node.position)
+                }
                 "reason" => rule.reason = self.text(node).map(|text| text.value),
                 "description" => rule.description = self.text(node).map(|text| text.value),
-                "risk_level" => {
-                    rule.risk_level = self
-                        .word(node, keys::RISKS, "`risk_level`")
-                        .and_then(|index| keys::RISKS.get(index))
-                        .map(|risk| (*risk).to_owned());
-                }
+                "risk_level" => rule.risk_level = self.word(node, keys::RISKS, "`risk_level`"),
                 "matches" => rule.matches = self.examples(node),
                 _ => rule.misses = self.examples(node),
             }
@@ -430,11 +419,7 @@ impl Decoder {
 
     fn tools(&mut self, node: &Node) -> Vec<At<ToolText>> {
         self.not_empty(node, "tools");
-        let items: Vec<&Node> = match &node.value {
-            Value::Sequence(items) => items.iter().collect(),
-            _ => vec![node],
-        };
-        items.into_iter().filter_map(|item| self.tool(item)).collect()
+        node.items().iter().filter_map(|item| self.tool(item)).collect()
     }
 
     fn tool(&mut self, node: &Node) -> Option<At<ToolText>> {
@@ -475,21 +460,16 @@ impl Decoder {
                 Some(word) => (word, false),
                 None => (text.value.as_str(), true),
             };
-            match keys::MARKS.iter().position(|known| *known == word).and_then(|index| MARK_VALUES.get(index)) {
-                Some(mark) => marks.push(At { value: (*mark, wanted), position: text.position }),
-                None => self.unknown(text.position, word, "word", "`marks`", keys::MARKS.iter().copied()),
+            if let Some(mark) = self.known_word(&text, word, keys::MARKS, "`marks`") {
+                marks.push(At { value: (mark, wanted), position: text.position });
             }
         }
         marks
     }
 
     fn examples(&mut self, node: &Node) -> Vec<At<Example>> {
-        let items: Vec<&Node> = match &node.value {
-            Value::Sequence(items) => items.iter().collect(),
-            _ => vec![node],
-        };
-        items
-            .into_iter()
+        node.items()
+            .iter()
             .filter_map(|item| {
                 let value = if matches!(item.value, Value::Mapping(_)) {
                     self.example(item)?
@@ -525,34 +505,27 @@ impl Decoder {
     }
 }
 
-const EFFECT_VALUES: &[Action] = &[
-    Action::List,
-    Action::Read,
-    Action::Write,
-    Action::Delete,
-    Action::Run,
-    Action::Connect,
-    Action::Send,
-    Action::Privilege,
-    Action::Opaque,
-];
-const MARK_VALUES: &[Mark] = &[
-    Mark::Destructive,
-    Mark::Elsewhere,
-    Mark::Redirection,
-    Mark::Environment,
-    Mark::ProjectCode,
-    Mark::Credentials,
-    Mark::OwnFiles,
-    Mark::Shared,
-];
-const ZONE_VALUES: &[ZoneText] = &[ZoneText::Root, ZoneText::Readable, ZoneText::Outside, ZoneText::Unresolved];
-const CODE_VALUES: &[CodeOrigin] = &[
-    CodeOrigin::Known,
-    CodeOrigin::Unknown,
-    CodeOrigin::File,
-    CodeOrigin::Project,
-    CodeOrigin::Inline,
-    CodeOrigin::Fetched,
-    CodeOrigin::Defined,
-];
+#[cfg(test)]
+mod tests {
+    use callgate_model::decision::ApprovalDecision;
+    use callgate_model::effect::{Action, CodeOrigin};
+
+    use super::super::model::{ExecInput, ZoneText};
+    use super::*;
+
+    fn all_are_known<T: for<'de> Deserialize<'de>>(words: &[&str]) {
+        for word in words {
+            assert!(T::deserialize(StrDeserializer::<DeserializeError>::new(word)).is_ok(), "{word}");
+        }
+    }
+
+    #[test]
+    fn every_word_of_the_tables_has_a_value() {
+        all_are_known::<Action>(keys::EFFECTS);
+        all_are_known::<Mark>(keys::MARKS);
+        all_are_known::<ZoneText>(keys::ZONES);
+        all_are_known::<CodeOrigin>(keys::CODE);
+        all_are_known::<ExecInput>(keys::EXEC_INPUT);
+        all_are_known::<ApprovalDecision>(keys::APPROVAL_DECISIONS);
+    }
+}

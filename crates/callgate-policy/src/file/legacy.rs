@@ -5,7 +5,6 @@
 
 use super::decode::Decoder;
 use super::keys;
-use super::mistake::Position;
 use super::model::{At, File, RuleText, Texts, ToolText};
 use super::yaml::Node;
 use crate::Decision;
@@ -42,17 +41,17 @@ fn sandbox(decoder: &mut Decoder, node: &Node, file: &mut File) {
     for (key, node) in decoder.section(node, keys::SANDBOX, "`sandbox`") {
         match key {
             "default_policy" => {
-                let policy = decoder.word(node, keys::SANDBOX_POLICIES, "`default_policy`");
-                file.sandbox = policy.map(|index| index == 1);
+                let policy: Option<String> = decoder.word(node, keys::SANDBOX_POLICIES, "`default_policy`");
+                file.sandbox = policy.map(|policy| policy == "restricted");
             }
             // Which sandbox is used is found out where it runs; a missing one is never replaced by a weaker one.
             "os" => {
                 for (_, node) in decoder.section(node, keys::SANDBOX_OS, "`os`") {
-                    decoder.word(node, keys::SANDBOX_MODES, "`mode`");
+                    decoder.word::<String>(node, keys::SANDBOX_MODES, "`mode`");
                 }
             }
             _ => {
-                decoder.word(node, keys::SANDBOX_PROFILES, "`profile`");
+                decoder.word::<String>(node, keys::SANDBOX_PROFILES, "`profile`");
             }
         }
     }
@@ -63,11 +62,7 @@ fn safety(decoder: &mut Decoder, node: &Node, file: &mut File) {
     let [mut allowed, mut denied, mut allowed_tools, mut denied_tools] = [const { Texts::new() }; 4];
     for (key, node) in decoder.section(node, keys::SAFETY, "`safety`") {
         match key {
-            "mode" => {
-                const MODES: [Decision; 3] = [Decision::Ask, Decision::Allow, Decision::Deny];
-                let index = decoder.word(node, keys::MODES, "`mode`");
-                mode = index.and_then(|index| MODES.get(index).copied()).unwrap_or(Decision::Deny);
-            }
+            "mode" => mode = decoder.decision(node, keys::MODES, "`mode`").unwrap_or(Decision::Deny),
             "allowlist" => allowed = decoder.texts(node),
             "denylist" => denied = decoder.texts(node),
             "tool_allowlist" => allowed_tools = decoder.texts(node),
@@ -77,9 +72,13 @@ fn safety(decoder: &mut Decoder, node: &Node, file: &mut File) {
     }
     let silent = if file.sandbox == Some(true) { Decision::Contain } else { Decision::Allow };
     let mut add = |name: &str, action: Decision, reason: &str, fill: &dyn Fn(&mut RuleText)| {
-        let mut rule = RuleText::new(node.position, action);
-        rule.name = Some(At { value: name.to_owned(), position: node.position });
-        rule.reason = Some(reason.to_owned());
+        let mut rule = RuleText {
+            position: node.position,
+            name: Some(At { value: name.to_owned(), position: node.position }),
+            action,
+            reason: Some(reason.to_owned()),
+            ..RuleText::default()
+        };
         fill(&mut rule);
         file.rules.push(rule);
     };
@@ -115,13 +114,10 @@ fn safety(decoder: &mut Decoder, node: &Node, file: &mut File) {
     file.default = Some(if mode == Decision::Allow { silent } else { mode });
 }
 
-fn exact(texts: &Texts) -> Vec<At<ToolText>> {
-    texts.iter().map(|text| At { value: ToolText::Name(escape_tool(&text.value)), position: text.position }).collect()
-}
-
 /// These lists hold exact names, so nothing in them is a wildcard.
-fn escape_tool(name: &str) -> String {
-    if name.contains(['*', '?', '[', '\\']) { escape(name).into_owned() } else { name.to_owned() }
+fn exact(texts: &Texts) -> Vec<At<ToolText>> {
+    let exact = |name: &str| ToolText::Name(escape(name).into_owned());
+    texts.iter().map(|text| At { value: exact(&text.value), position: text.position }).collect()
 }
 
 /// The patterns for an entry of the deny list: `rm -rf` also means `rm -r -f`, `rm -fr` and `rm -v -rf`.
@@ -159,5 +155,5 @@ fn quoted(command: &str) -> String {
 }
 
 fn words(entry: &At<String>, pattern: &str) -> At<String> {
-    At { value: pattern.to_owned(), position: Position { ..entry.position } }
+    At { value: pattern.to_owned(), position: entry.position }
 }

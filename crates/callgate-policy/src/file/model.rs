@@ -72,7 +72,7 @@ pub(crate) struct BoundaryText {
 }
 
 /// One rule. An empty list is a condition that was not written.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct RuleText {
     pub position: Position,
     pub name: Option<At<String>>,
@@ -105,40 +105,6 @@ pub(crate) struct RuleText {
     pub custom_only: bool,
 }
 
-impl RuleText {
-    /// A rule without conditions.
-    pub(crate) fn new(position: Position, action: Decision) -> Self {
-        Self {
-            position,
-            name: None,
-            tools: Vec::new(),
-            effects: Vec::new(),
-            marks: Vec::new(),
-            zones: Vec::new(),
-            traversal: None,
-            recursive: None,
-            paths: Vec::new(),
-            code: Vec::new(),
-            runs: Vec::new(),
-            run_by: Vec::new(),
-            commands: Vec::new(),
-            hosts: Vec::new(),
-            command_patterns: Vec::new(),
-            path_patterns: Vec::new(),
-            when: None,
-            action,
-            instead_of_ask: false,
-            reason: None,
-            description: None,
-            risk_level: None,
-            matches: Vec::new(),
-            misses: Vec::new(),
-            complex_only: false,
-            custom_only: false,
-        }
-    }
-}
-
 /// One entry under `tools:`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ToolText {
@@ -153,7 +119,8 @@ pub(crate) enum ToolText {
 }
 
 /// Zones as written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum ZoneText {
     Root,
     Readable,

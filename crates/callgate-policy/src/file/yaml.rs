@@ -66,6 +66,14 @@ impl Node {
         }
     }
 
+    /// The items of a list; anything else counts as a list of itself.
+    pub(crate) fn items(&self) -> &[Node] {
+        match &self.value {
+            Value::Sequence(items) => items,
+            _ => std::slice::from_ref(self),
+        }
+    }
+
     /// The same value as JSON, with YAML's core types.
     pub(crate) fn to_json(&self) -> serde_json::Value {
         match &self.value {

@@ -6,18 +6,19 @@ use std::sync::Arc;
 use callgate_model::effect::{Action, CodeOrigin, Mark};
 use serde::{Deserialize, Serialize};
 
-use super::index::{Index, IndexSections};
-use super::matching::glob::{Base, Segment, expand_braces};
+use super::index::Index;
+use super::matching::glob::{Segment, expand_braces};
 use super::matching::hosts::{self, HostPattern};
 use super::matching::pattern::{self, Patterns};
-use super::matching::place::{PathLists, PathSections};
+use super::matching::place::PathLists;
 use super::matching::tools::{self, ToolPattern};
 use super::matching::{Pool, Side, Span, Text, name, words};
-use super::stored::{Flat, Image, List, Section, Writer, flat_struct};
-use super::when::Conditions;
+use super::stored::{List, Reader, Stored, Writer, flat_enum, flat_struct, stored_struct};
+use super::when::{self, Conditions};
 use crate::Decision;
 use crate::file::mistake::{Mistake, Position};
 use crate::file::model::{At, File, RuleText, Texts};
+use crate::roots::RelativeTo;
 use callgate_model::glob::escape;
 
 /// All globs of a policy together, after sets and braces are expanded.
@@ -28,107 +29,86 @@ const MAXIMUM_GLOBS: usize = 500_000;
 pub(crate) struct Source {
     pub file: File,
     pub shown: String,
-    pub base: Base,
+    pub relative_to: RelativeTo,
 }
 
 /// A mistake and the number of the file it is in.
 pub(crate) type Located = (usize, Mistake);
 
-/// A compiled rule. Lists are ranges of the lists in [`Compiled`]; an empty range is a condition that was not written.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Rule {
-    pub name: Text,
-    pub reason: Text,
-    pub description: Text,
-    pub risk_level: Text,
-    pub file: u32,
-    pub line: u32,
-    pub decision: Decision,
-    /// One bit for each action; none: any.
-    pub actions: u16,
-    pub marks: u8,
-    pub without_marks: u8,
-    pub zones: u8,
-    pub code: u8,
-    pub traversal: Option<bool>,
-    pub recursive: Option<bool>,
-    /// Tried only where everything else says ask.
-    pub instead_of_ask: bool,
-    pub complex_only: bool,
-    pub custom_only: bool,
-    pub tools: Span,
-    pub runs: Span,
-    pub run_by: Span,
-    pub commands: Span,
-    pub hosts: Span,
-    pub paths: Option<u32>,
-    pub command_patterns: Span,
-    pub path_patterns: Span,
-    pub when: Option<u32>,
-}
-
-flat_struct!(Rule {
-    name: Text,
-    reason: Text,
-    description: Text,
-    risk_level: Text,
-    file: u32,
-    line: u32,
-    decision: Decision,
-    actions: u16,
-    marks: u8,
-    without_marks: u8,
-    zones: u8,
-    code: u8,
-    traversal: Option<bool>,
-    recursive: Option<bool>,
-    instead_of_ask: bool,
-    complex_only: bool,
-    custom_only: bool,
-    tools: Span,
-    runs: Span,
-    run_by: Span,
-    commands: Span,
-    hosts: Span,
-    paths: Option<u32>,
-    command_patterns: Span,
-    path_patterns: Span,
-    when: Option<u32>,
-});
-
-impl Flat for Decision {
-    const SIZE: usize = 1;
-
-    fn put(&self, to: &mut Vec<u8>) {
-        (*self as u8).put(to);
-    }
-
-    fn take(from: &mut &[u8]) -> Option<Self> {
-        [Self::Allow, Self::Contain, Self::Ask, Self::Deny].get(usize::from(u8::take(from)?)).copied()
+flat_struct! {
+    /// A compiled rule. Lists are ranges of the lists in [`Compiled`]; an empty range is a condition that was not written.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+    pub(crate) struct Rule {
+        pub name: Text,
+        pub reason: Text,
+        pub description: Text,
+        pub risk_level: Text,
+        pub file: u32,
+        pub line: u32,
+        pub decision: Decision,
+        /// One bit for each action; none: any.
+        pub actions: u16,
+        pub marks: u8,
+        pub without_marks: u8,
+        pub zones: u8,
+        pub code: u8,
+        pub traversal: Option<bool>,
+        pub recursive: Option<bool>,
+        /// Tried only where everything else says ask.
+        pub instead_of_ask: bool,
+        pub complex_only: bool,
+        pub custom_only: bool,
+        pub tools: Span,
+        pub runs: Span,
+        pub run_by: Span,
+        pub commands: Span,
+        pub hosts: Span,
+        pub paths: Option<u32>,
+        pub command_patterns: Span,
+        pub path_patterns: Span,
+        pub when: Option<u32>,
     }
 }
+flat_enum!(Decision { 0: Allow, 1: Contain, 2: Ask, 3: Deny });
 
 impl Rule {
     pub(crate) fn side(&self) -> Side {
         if self.decision < Decision::Ask { Side::Permits } else { Side::Restricts }
     }
+
+    /// The marks that a permitting rule covers only if it names them.
+    pub(crate) fn never_covered_marks(&self) -> u8 {
+        let mut marks = mark_bit(Mark::Elsewhere) | mark_bit(Mark::Environment);
+        if self.commands.is_empty() && self.command_patterns.is_empty() {
+            marks |= mark_bit(Mark::Destructive) | mark_bit(Mark::Credentials);
+        }
+        marks & !self.marks
+    }
+
+    /// Whether the rule has no conditions.
+    pub(crate) fn is_unconditional(&self) -> bool {
+        let Self { name, reason, description, risk_level, file, line, decision, instead_of_ask, .. } = *self;
+        *self == Self { name, reason, description, risk_level, file, line, decision, instead_of_ask, ..Self::default() }
+    }
 }
 
-/// A compiled chain of files.
-#[derive(Debug, Default)]
-pub(crate) struct Compiled {
-    pub pool: Pool,
-    pub rules: List<Rule>,
-    pub tools: List<ToolPattern>,
-    pub runs: List<Text>,
-    pub segments: List<Segment>,
-    pub commands: List<Span>,
-    pub hosts: List<HostPattern>,
-    pub paths: PathLists,
-    pub patterns: Patterns,
-    pub conditions: Conditions,
-    pub index: Index,
-    pub about: About,
+stored_struct! {
+    /// A compiled chain of files.
+    #[derive(Debug, Default)]
+    pub(crate) struct Compiled {
+        pub pool: Pool,
+        pub rules: List<Rule>,
+        pub tools: List<ToolPattern>,
+        pub runs: List<Text>,
+        pub segments: List<Segment>,
+        pub commands: List<Span>,
+        pub hosts: List<HostPattern>,
+        pub paths: PathLists,
+        pub patterns: Patterns,
+        pub conditions: Conditions,
+        pub index: Index,
+        pub about: About,
+    }
 }
 
 /// What is said once, whatever the number of rules.
@@ -141,58 +121,12 @@ pub(crate) struct About {
     pub trusted_servers: Vec<String>,
 }
 
-/// Where the parts of a compiled policy lie in a file.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Sections {
-    pool: Section,
-    rules: Section,
-    tools: Section,
-    runs: Section,
-    segments: Section,
-    commands: Section,
-    hosts: Section,
-    paths: PathSections,
-    patterns: Section,
-    conditions: Section,
-    index: IndexSections,
-    about: About,
-}
+/// Stored in the head of the file, by whoever writes that.
+impl Stored for About {
+    fn store(&self, _writer: &mut Writer) {}
 
-impl Compiled {
-    /// Writes all lists.
-    pub(crate) fn store(&self, writer: &mut Writer) -> Sections {
-        Sections {
-            pool: self.pool.store(writer),
-            rules: self.rules.store(writer),
-            tools: self.tools.store(writer),
-            runs: self.runs.store(writer),
-            segments: self.segments.store(writer),
-            commands: self.commands.store(writer),
-            hosts: self.hosts.store(writer),
-            paths: self.paths.store(writer),
-            patterns: self.patterns.sources().store(writer),
-            conditions: self.conditions.sources().store(writer),
-            index: self.index.store(writer),
-            about: self.about.clone(),
-        }
-    }
-
-    /// The compiled policy that lies in a file.
-    pub(crate) fn open(image: &Arc<Image>, sections: Sections) -> Self {
-        Self {
-            pool: Pool::open(image, sections.pool),
-            rules: List::open(image, sections.rules),
-            tools: List::open(image, sections.tools),
-            runs: List::open(image, sections.runs),
-            segments: List::open(image, sections.segments),
-            commands: List::open(image, sections.commands),
-            hosts: List::open(image, sections.hosts),
-            paths: PathLists::open(image, sections.paths),
-            patterns: Patterns::new(List::open(image, sections.patterns)),
-            conditions: Conditions::new(List::open(image, sections.conditions)),
-            index: Index::open(image, sections.index),
-            about: sections.about,
-        }
+    fn open(_reader: &mut Reader) -> Self {
+        Self::default()
     }
 }
 
@@ -267,7 +201,7 @@ struct Compiler<'a> {
     /// Lists that several rules share are kept once.
     path_lists: HashMap<Vec<String>, u32>,
     /// What every text that fits a pattern must hold, for the index.
-    literals: Vec<Option<Vec<Vec<u8>>>>,
+    literals: Vec<pattern::Literals>,
     /// How many patterns all lists together stand for.
     expanded: usize,
 }
@@ -288,7 +222,10 @@ impl Compiler<'_> {
         };
         let reason =
             text.reason.clone().or_else(|| text.description.clone()).unwrap_or_else(|| format!("rule {rule_name}"));
-        let mut rule = Rule {
+        let marks = |wanted: bool| {
+            text.marks.iter().filter(|mark| mark.value.1 == wanted).fold(0, |bits, mark| bits | mark_bit(mark.value.0))
+        };
+        let rule = Rule {
             name: pool.add(&rule_name),
             reason: pool.add(&reason),
             description: pool.add(text.description.as_deref().unwrap_or_default()),
@@ -297,12 +234,8 @@ impl Compiler<'_> {
             line: u32::try_from(line).unwrap_or(u32::MAX),
             decision: text.action,
             actions: text.effects.iter().fold(0, |bits, effect| bits | action_bit(effect.value)),
-            marks: text.marks.iter().filter(|mark| mark.value.1).fold(0, |bits, mark| bits | mark_bit(mark.value.0)),
-            without_marks: text
-                .marks
-                .iter()
-                .filter(|mark| !mark.value.1)
-                .fold(0, |bits, mark| bits | mark_bit(mark.value.0)),
+            marks: marks(true),
+            without_marks: marks(false),
             zones: text.zones.iter().fold(0, |bits, zone| bits | 1 << zone.value as u8),
             code: text.code.iter().fold(0, |bits, code| bits | code_bit(code.value)),
             traversal: text.traversal.map(|flag| flag.value),
@@ -310,31 +243,16 @@ impl Compiler<'_> {
             instead_of_ask: text.instead_of_ask,
             complex_only: text.complex_only,
             custom_only: text.custom_only,
-            tools: Span::default(),
-            runs: Span::default(),
-            run_by: Span::default(),
-            commands: Span::default(),
-            hosts: Span::default(),
-            paths: None,
-            command_patterns: Span::default(),
-            path_patterns: Span::default(),
-            when: None,
+            tools: self.tools(file, text),
+            runs: self.runs(file, &text.runs),
+            run_by: self.runs(file, &text.run_by),
+            commands: self.commands(file, &text.commands),
+            hosts: self.hosts(file, &text.hosts),
+            paths: self.paths(file, &text.paths),
+            command_patterns: self.patterns(file, &text.command_patterns),
+            path_patterns: self.patterns(file, &text.path_patterns),
+            when: text.when.as_ref().and_then(|when| self.condition(file, when)),
         };
-        rule.tools = self.tools(file, text);
-        rule.runs = self.runs(file, &text.runs);
-        rule.run_by = self.runs(file, &text.run_by);
-        rule.commands = self.commands(file, &text.commands);
-        rule.hosts = self.hosts(file, &text.hosts);
-        rule.paths = self.paths(file, &text.paths);
-        rule.command_patterns = self.patterns(file, &text.command_patterns);
-        rule.path_patterns = self.patterns(file, &text.path_patterns);
-        if let Some(when) = &text.when {
-            let source = self.compiled.pool.add(&when.value);
-            match self.compiled.conditions.add(&when.value, source) {
-                Ok(number) => rule.when = Some(number),
-                Err(mistake) => self.mistake(file, Mistake::new(when.position, mistake.message).help(mistake.help)),
-            }
-        }
         self.compiled.rules.append([rule]);
     }
 
@@ -349,64 +267,52 @@ impl Compiler<'_> {
         self.compiled.tools.append(compiled)
     }
 
-    fn runs(&mut self, file: usize, texts: &Texts) -> Span {
+    /// Compiles all patterns of a list; those that cannot be used are mistakes.
+    fn compile_all<T>(
+        &mut self,
+        file: usize,
+        texts: &Texts,
+        compile: impl Fn(&mut Compiled, &str, Position) -> Result<T, Mistake>,
+    ) -> Vec<T> {
         let mut compiled = Vec::new();
         for (pattern, position) in self.expand_all(file, texts, Kind::Other) {
-            match name::check(pattern.strip_prefix('!').unwrap_or(&pattern)) {
-                Ok(()) => compiled.push(self.compiled.pool.add(&pattern)),
-                Err(why) => self.mistake(file, Mistake::new(position, why)),
+            match compile(&mut self.compiled, &pattern, position) {
+                Ok(pattern) => compiled.push(pattern),
+                Err(mistake) => self.mistake(file, mistake),
             }
         }
-        self.compiled.runs.append(compiled)
+        compiled
+    }
+
+    fn runs(&mut self, file: usize, texts: &Texts) -> Span {
+        let runs = self.compile_all(file, texts, |compiled, pattern, position| {
+            let checked = name::check(pattern.strip_prefix('!').unwrap_or(pattern));
+            checked.map(|()| compiled.pool.add(pattern)).map_err(|why| Mistake::new(position, why))
+        });
+        self.compiled.runs.append(runs)
     }
 
     fn commands(&mut self, file: usize, texts: &Texts) -> Span {
-        let mut compiled = Vec::new();
-        for text in texts {
-            let expanded = self.expand(file, text, Kind::Other);
-            for pattern in expanded {
-                match words::compile(&pattern, &mut self.compiled.pool, &mut self.compiled.segments) {
-                    Ok(spans) => compiled.extend(spans),
-                    Err(error) => self.mistake(file, Mistake::new(text.position, error.to_string())),
-                }
-            }
-        }
-        self.compiled.commands.append(compiled)
+        let commands = self.compile_all(file, texts, |compiled, pattern, position| {
+            words::compile(pattern, &mut compiled.pool, &mut compiled.segments)
+                .map_err(|error| Mistake::new(position, error.to_string()))
+        });
+        self.compiled.commands.append(commands)
     }
 
     fn hosts(&mut self, file: usize, texts: &Texts) -> Span {
-        let mut compiled = Vec::new();
-        for (pattern, position) in self.expand_all(file, texts, Kind::Other) {
-            match hosts::compile(&pattern, &mut self.compiled.pool) {
-                Ok(pattern) => compiled.push(pattern),
-                Err(error) => {
-                    let help = "write a name, `*.example.com`, an address, a network such as `10.0.0.0/8`, or a service such as `<aws>`";
-                    self.mistake(file, Mistake::new(position, error.to_string()).help(help));
-                }
-            }
-        }
-        self.compiled.hosts.append(compiled)
+        let help =
+            "write a name, `*.example.com`, an address, a network such as `10.0.0.0/8`, or a service such as `<aws>`";
+        let hosts = self.compile_all(file, texts, |compiled, pattern, position| {
+            hosts::compile(pattern, &mut compiled.pool)
+                .map_err(|error| Mistake::new(position, error.to_string()).help(help))
+        });
+        self.compiled.hosts.append(hosts)
     }
 
     fn paths(&mut self, file: usize, texts: &Texts) -> Option<u32> {
         let first = texts.first()?;
-        let mut patterns = Vec::new();
-        for text in texts {
-            let expanded = self.expand(file, text, Kind::Paths);
-            // Compiled on its own first, so that a mistake is shown where it stands.
-            for pattern in &expanded {
-                let probe = super::matching::glob::compile(
-                    pattern,
-                    &Base::Workspace,
-                    &mut Pool::default(),
-                    &mut List::default(),
-                );
-                if let Err(error) = probe {
-                    self.mistake(file, Mistake::new(text.position, format!("{error} (in `{pattern}`)")));
-                }
-            }
-            patterns.extend(expanded);
-        }
+        let (patterns, positions): (Vec<_>, Vec<_>) = self.expand_all(file, texts, Kind::Paths).into_iter().unzip();
         if patterns.iter().all(|pattern| pattern.starts_with('!')) {
             let help = "add what they are taken out of, such as \"**\"";
             self.mistake(file, Mistake::new(first.position, "patterns with `!` alone match nothing").help(help));
@@ -418,11 +324,12 @@ impl Compiler<'_> {
             self.mistake(file, Mistake::new(first.position, format!("more than {MAXIMUM_GLOBS} globs")));
             return None;
         }
-        let list = self
-            .compiled
-            .paths
-            .add(patterns.iter().map(String::as_str), &Base::Workspace, &mut self.compiled.pool)
-            .ok()?;
+        let list = u32::try_from(self.path_lists.len()).unwrap_or(u32::MAX);
+        for (pattern, position) in patterns.iter().zip(positions) {
+            if let Err(error) = self.compiled.paths.add(list, pattern, &mut self.compiled.pool) {
+                self.mistake(file, Mistake::new(position, format!("{error} (in `{pattern}`)")));
+            }
+        }
         self.path_lists.insert(patterns, list);
         Some(list)
     }
@@ -431,8 +338,8 @@ impl Compiler<'_> {
         let mut sources = Vec::new();
         for text in texts {
             match pattern::check(&text.value) {
-                Ok(checked) => {
-                    self.literals.push(checked.literals);
+                Ok(literals) => {
+                    self.literals.push(literals);
                     sources.push(self.compiled.pool.add(&text.value));
                 }
                 Err(why) => {
@@ -442,6 +349,15 @@ impl Compiler<'_> {
             }
         }
         self.compiled.patterns.append(sources)
+    }
+
+    fn condition(&mut self, file: usize, when: &At<String>) -> Option<u32> {
+        if let Err(mistake) = when::check(&when.value) {
+            self.mistake(file, Mistake::new(when.position, mistake.message).help(mistake.help));
+            return None;
+        }
+        let source = self.compiled.pool.add(&when.value);
+        u32::try_from(self.compiled.conditions.append([source]).bounds().0).ok()
     }
 
     fn expand_all(&mut self, file: usize, texts: &Texts, kind: Kind) -> Vec<(String, Position)> {
@@ -530,9 +446,10 @@ impl<'a> Expansion<'a> {
         }
         let alternatives = expand_braces(body).map_err(|error| (file, Mistake::new(position, error.to_string())))?;
         for alternative in alternatives {
-            let pattern = match (kind, self.chain.get(file).map(|source| &source.base)) {
-                (Kind::Paths, Some(Base::Directory(directory))) if is_relative(&alternative) => {
-                    format!("{}/{alternative}", escape(directory))
+            let pattern = match (kind, self.chain.get(file).map(|source| &source.relative_to)) {
+                (Kind::Paths, Some(RelativeTo::Directory(directory))) if is_relative(&alternative) => {
+                    // The directory is a path, not a pattern: what looks special in it is taken literally.
+                    format!("{}/{alternative}", escape(&directory.to_string_lossy()))
                 }
                 _ => alternative,
             };

@@ -10,12 +10,11 @@ use callgate_model::word::Word;
 use super::compile::{Compiled, Rule, action_bit, code_bit, mark_bit};
 use super::index::KINDS;
 use super::matching::hosts::Machine;
-use super::matching::pattern::Found;
 use super::matching::place::{Hits, NamedDirectories};
 use super::matching::tools::{self, Claimed};
-use super::matching::{Fit, Side, name, words};
+use super::matching::{Fit, Side, name, pattern, words};
 use super::raw;
-use super::when::Held;
+use super::when;
 use crate::file::model::ZoneText;
 use crate::{Decision, JudgeRequest};
 use callgate_model::description::Part;
@@ -58,14 +57,6 @@ pub(crate) enum Why {
     Nothing,
 }
 
-/// Whether a rule matches.
-enum Match {
-    No,
-    Maybe,
-    Yes,
-    Overrun,
-}
-
 /// One call against one policy; remembers what several rules need.
 pub(crate) struct Judge<'a> {
     compiled: &'a Compiled,
@@ -76,7 +67,7 @@ pub(crate) struct Judge<'a> {
     around: OnceCell<NamedDirectories<'a>>,
     /// Rules found by the tool and by the text of the command.
     call_rules: OnceCell<Vec<u32>>,
-    conditions: RefCell<HashMap<u32, Held>>,
+    conditions: RefCell<HashMap<u32, Option<bool>>>,
 }
 
 const OPAQUE_BITS: u16 = 1 << Action::Opaque as u16;
@@ -106,7 +97,7 @@ impl<'a> Judge<'a> {
         self.with_view(subject, |view| {
             self.candidates(view).into_iter().find_map(|number| {
                 let rule = self.compiled.rules.get(number as usize).filter(|rule| rule.instead_of_ask)?;
-                matches!(self.matches(&rule, view), Match::Yes).then_some(Outcome {
+                (self.matches(&rule, view) == Some(Fit::Yes)).then_some(Outcome {
                     decision: rule.decision,
                     rule: Some(number),
                     why: Why::Rule,
@@ -122,7 +113,7 @@ impl<'a> Judge<'a> {
             let candidates = self.candidates(view);
             (0_u32..)
                 .zip(self.compiled.rules.iter())
-                .filter(|(number, rule)| !candidates.contains(number) && !matches!(self.matches(rule, view), Match::No))
+                .filter(|(number, rule)| !candidates.contains(number) && self.matches(rule, view) != Some(Fit::No))
                 .map(|(number, _)| number)
                 .collect()
         })
@@ -153,14 +144,12 @@ impl<'a> Judge<'a> {
                 continue;
             };
             match self.matches(&rule, view) {
-                Match::No => {}
-                Match::Overrun => {
-                    return Outcome { decision: Decision::Deny, rule: Some(number), why: Why::Overrun };
-                }
-                Match::Maybe => {
+                Some(Fit::No) => {}
+                None => return Outcome { decision: Decision::Deny, rule: Some(number), why: Why::Overrun },
+                Some(Fit::Maybe) => {
                     doubt.get_or_insert(Outcome { decision: Decision::Ask, rule: Some(number), why: Why::Doubt });
                 }
-                Match::Yes => {
+                Some(Fit::Yes) => {
                     let sure = Outcome { decision: rule.decision, rule: Some(number), why: Why::Rule };
                     return stricter(doubt, sure);
                 }
@@ -237,22 +226,23 @@ impl<'a> Judge<'a> {
         found
     }
 
-    fn matches(&self, rule: &Rule, view: &View<'_>) -> Match {
+    /// Whether a rule matches; `None` if one of its regular expressions overran its limit.
+    fn matches(&self, rule: &Rule, view: &View<'_>) -> Option<Fit> {
         let side = rule.side();
         if !rule_is_about(rule, view) {
-            return Match::No;
+            return Some(Fit::No);
         }
         let Some(meant) = self.tool_meant(rule, side) else {
-            return Match::No;
+            return Some(Fit::No);
         };
         if !self.may_cover(rule, view, side, meant) {
-            return Match::No;
+            return Some(Fit::No);
         }
         let mut fit = Fit::Yes;
         for condition in [Self::zone, Self::program, Self::commands, Self::hosts, Self::paths] {
             fit = fit.min(condition(self, rule, view, side));
             if fit == Fit::No {
-                return Match::No;
+                return Some(Fit::No);
             }
         }
         for (patterns, search) in [
@@ -264,32 +254,31 @@ impl<'a> Judge<'a> {
             }
             let mut best = Fit::No;
             for offset in 0..patterns.len() {
-                match search(self, patterns.index(offset), view, side) {
-                    Some(found) => best = best.max(found),
-                    None => return Match::Overrun,
-                }
+                best = best.max(search(self, patterns.index(offset), view, side)?);
             }
             fit = fit.min(best);
             if fit == Fit::No {
-                return Match::No;
+                return Some(Fit::No);
             }
         }
-        if let Some(when) = rule.when {
-            let held = *self
-                .conditions
-                .borrow_mut()
-                .entry(when)
-                .or_insert_with(|| self.compiled.conditions.holds(when, &self.compiled.pool, &self.request));
-            match (held, side) {
-                (Held::Yes, _) | (Held::Failed, Side::Restricts) => {}
-                (Held::No, _) | (Held::Failed, Side::Permits) => return Match::No,
+        if let Some(condition) = rule.when {
+            let holds = *self.conditions.borrow_mut().entry(condition).or_insert_with(|| {
+                when::holds(&self.compiled.conditions, condition as usize, &self.compiled.pool, &self.request)
+            });
+            // A condition that cannot be evaluated holds for a rule that restricts and not for one that permits.
+            if !holds.unwrap_or(side == Side::Restricts) {
+                return Some(Fit::No);
             }
         }
-        match (fit, side) {
-            (Fit::Yes, _) => Match::Yes,
-            (Fit::Maybe, Side::Restricts) => Match::Maybe,
-            _ => Match::No,
-        }
+        Some(match (fit, side) {
+            (Fit::Maybe, Side::Permits) => Fit::No,
+            (fit, _) => fit,
+        })
+    }
+
+    /// Whether a regular expression is found in a text; `None` if it overran its limit.
+    fn search(&self, number: usize, text: &str) -> Option<bool> {
+        pattern::search(&self.compiled.patterns, number, &self.compiled.pool, text)
     }
 
     /// Whether the tool fits, and if so whether it was meant itself.
@@ -341,11 +330,7 @@ impl<'a> Judge<'a> {
         {
             return false;
         }
-        let mut delicate = mark_bit(Mark::Elsewhere) | mark_bit(Mark::Environment);
-        if !by_words {
-            delicate |= mark_bit(Mark::Destructive) | mark_bit(Mark::Credentials);
-        }
-        view.marks() & delicate & !rule.marks == 0
+        view.marks() & rule.never_covered_marks() == 0
     }
 
     fn zone(&self, rule: &Rule, view: &View<'_>, side: Side) -> Fit {
@@ -461,22 +446,14 @@ impl<'a> Judge<'a> {
         };
         let (text, known) = raw::join(&part.words);
         let from_words = view.comes_from_words() && !text.is_empty();
-        if from_words && (known || side == Side::Restricts) {
-            match self.compiled.patterns.search(pattern, &self.compiled.pool, &text) {
-                Found::Yes => return Some(Fit::Yes),
-                Found::Overrun => return None,
-                Found::No => {}
-            }
+        if from_words && (known || side == Side::Restricts) && self.search(pattern, &text)? {
+            return Some(Fit::Yes);
         }
         if side == Side::Restricts
             && !part.words.is_empty()
             && let Some(whole) = raw::command(&self.request.call.input)
         {
-            return match self.compiled.patterns.search(pattern, &self.compiled.pool, &whole) {
-                Found::Yes => Some(Fit::Yes),
-                Found::No => Some(Fit::No),
-                Found::Overrun => None,
-            };
+            return self.search(pattern, &whole).map(Fit::certain);
         }
         Some(Fit::No)
     }
@@ -496,11 +473,7 @@ impl<'a> Judge<'a> {
         for path in [&place.named, &place.resolved] {
             let mut path_fits = false;
             for text in raw::path_texts(path, &place.rest, self.workspace) {
-                match self.compiled.patterns.search(pattern, &self.compiled.pool, &text) {
-                    Found::Yes => path_fits = true,
-                    Found::No => {}
-                    Found::Overrun => return None,
-                }
+                path_fits |= self.search(pattern, &text)?;
             }
             found.push(path_fits);
         }

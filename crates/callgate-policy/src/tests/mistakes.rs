@@ -101,7 +101,7 @@ fn every_kind_of_mistake_is_refused_with_a_help() {
 #[test]
 fn conditions_are_compiled_when_the_file_is_loaded() {
     for (condition, message) in [
-        ("input.to ==", "cannot be read"),
+        ("input.to ==", "cannot parse this expression"),
         ("inputs.to == 1", "unknown name `inputs`"),
         (&"(".repeat(100), "too deeply nested"),
         (&"a".repeat(5000), "too long"),

@@ -1,11 +1,11 @@
 //! Path globs: a row of segments, of which `**` stands for any number of components and everything else for exactly one.
 //! `relate.rs` compares them.
 
-use callgate_model::glob::{BraceError, LoneBraces, escape, unescape};
+use callgate_model::glob::{BraceError, LoneBraces, unescape};
 
 use super::name;
 use super::{Pool, Span, Text};
-use crate::rules::stored::{Flat, List, flat_struct};
+use crate::rules::stored::{List, flat_enum, flat_struct};
 
 /// Where a glob starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -29,54 +29,27 @@ pub(crate) enum Segment {
     Pattern(Text),
 }
 
-/// A compiled glob.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Glob {
-    pub anchor: Anchor,
-    /// `!`: takes names out again.
-    pub negated: bool,
-    pub segments: Span,
-}
-flat_struct!(Glob { anchor: Anchor, negated: bool, segments: Span });
-
-impl Flat for Anchor {
-    const SIZE: usize = 1;
-
-    fn put(&self, to: &mut Vec<u8>) {
-        (*self as u8).put(to);
-    }
-
-    fn take(from: &mut &[u8]) -> Option<Self> {
-        Some(match u8::take(from)? {
-            0 => Self::Absolute,
-            1 => Self::Home,
-            2 => Self::Workspace,
-            _ => return None,
-        })
+flat_struct! {
+    /// A compiled glob.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(crate) struct Glob {
+        pub anchor: Anchor,
+        /// `!`: takes names out again.
+        pub negated: bool,
+        pub segments: Span,
     }
 }
+flat_enum!(Anchor { 0: Absolute, 1: Home, 2: Workspace });
+flat_enum!(Segment { 0: Many, 1: Literal { 0: name: Text }, 2: Pattern { 0: name: Text } });
 
-impl Flat for Segment {
-    const SIZE: usize = 1 + Text::SIZE;
-
-    fn put(&self, to: &mut Vec<u8>) {
-        let (kind, text) = match self {
-            Self::Many => (0_u8, Text::default()),
-            Self::Literal(text) => (1, *text),
-            Self::Pattern(text) => (2, *text),
-        };
-        kind.put(to);
-        text.put(to);
-    }
-
-    fn take(from: &mut &[u8]) -> Option<Self> {
-        let kind = u8::take(from)?;
-        let text = Text::take(from)?;
-        Some(match kind {
-            0 => Self::Many,
-            1 => Self::Literal(text),
-            2 => Self::Pattern(text),
-            _ => return None,
+impl Segment {
+    /// Compiles one name or word, which is not `**`.
+    pub(crate) fn new(text: &str, pool: &mut Pool) -> Result<Self, GlobError> {
+        name::check(text).map_err(GlobError::Name)?;
+        Ok(if text.bytes().any(|byte| matches!(byte, b'*' | b'?' | b'[')) {
+            Self::Pattern(pool.add(text))
+        } else {
+            Self::Literal(pool.add(&unescape(text)))
         })
     }
 }
@@ -105,15 +78,6 @@ pub(crate) enum GlobError {
     PartialMany,
 }
 
-/// Where relative globs of a file start.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Base {
-    /// At the workspace of the call.
-    Workspace,
-    /// At the directory of the file, absolute.
-    Directory(String),
-}
-
 /// Expands `{a,b}`, also nested, into all alternatives.
 pub(crate) fn expand_braces(pattern: &str) -> Result<Vec<String>, GlobError> {
     callgate_model::glob::expand_braces(pattern, MAXIMUM_ALTERNATIVES, LoneBraces::Dropped).map_err(|error| match error
@@ -124,33 +88,18 @@ pub(crate) fn expand_braces(pattern: &str) -> Result<Vec<String>, GlobError> {
 }
 
 /// Compiles one pattern without braces.
-pub(crate) fn compile(
-    pattern: &str,
-    base: &Base,
-    pool: &mut Pool,
-    segments: &mut List<Segment>,
-) -> Result<Glob, GlobError> {
+pub(crate) fn compile(pattern: &str, pool: &mut Pool, segments: &mut List<Segment>) -> Result<Glob, GlobError> {
     let (negated, pattern) = match pattern.strip_prefix('!') {
         Some(rest) => (true, rest),
         None => (false, pattern),
     };
-    let directory;
-    let (anchor, body) = if let Some(rest) = pattern.strip_prefix('~') {
-        if !rest.is_empty() && !rest.starts_with('/') {
-            return Err(GlobError::OtherHome);
+    let (anchor, body) = match pattern.strip_prefix('~') {
+        Some(rest) if !rest.is_empty() && !rest.starts_with('/') => return Err(GlobError::OtherHome),
+        Some(rest) => (Anchor::Home, rest),
+        None if pattern.starts_with('/') || pattern == "**" || pattern.starts_with("**/") => {
+            (Anchor::Absolute, pattern)
         }
-        (Anchor::Home, rest)
-    } else if pattern.starts_with('/') || pattern == "**" || pattern.starts_with("**/") {
-        (Anchor::Absolute, pattern)
-    } else {
-        match base {
-            Base::Workspace => (Anchor::Workspace, pattern),
-            Base::Directory(path) => {
-                // The directory is a path, not a pattern: what looks special in it is taken literally.
-                directory = format!("{}/{pattern}", escape(path));
-                (Anchor::Absolute, directory.as_str())
-            }
-        }
+        None => (Anchor::Workspace, pattern),
     };
     let mut compiled = Vec::new();
     for component in body.split('/') {
@@ -164,14 +113,7 @@ pub(crate) fn compile(
                 Segment::Many
             }
             _ if component.contains("**") => return Err(GlobError::PartialMany),
-            _ => {
-                name::check(component).map_err(GlobError::Name)?;
-                if component.bytes().any(|byte| matches!(byte, b'*' | b'?' | b'[')) {
-                    Segment::Pattern(pool.add(component))
-                } else {
-                    Segment::Literal(pool.add(&unescape(component)))
-                }
-            }
+            _ => Segment::new(component, pool)?,
         };
         compiled.push(segment);
     }
@@ -196,7 +138,7 @@ mod tests {
 
     #[test]
     fn mistakes() {
-        let compile = |text: &str| compile(text, &Base::Workspace, &mut Pool::default(), &mut List::default());
+        let compile = |text: &str| compile(text, &mut Pool::default(), &mut List::default());
         assert_eq!(compile("/a/../b"), Err(GlobError::Parent));
         assert_eq!(compile("~bob/x"), Err(GlobError::OtherHome));
         assert_eq!(compile("/a/x**"), Err(GlobError::PartialMany));

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::{Fit, Pool, Text, name};
-use crate::rules::stored::Flat;
+use crate::rules::stored::flat_enum;
 
 /// A compiled host pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,42 +20,13 @@ pub(crate) enum HostPattern {
     Network { address: u128, bits: u8 },
 }
 
-impl Flat for HostPattern {
-    const SIZE: usize = 2 + u128::SIZE;
-
-    fn put(&self, to: &mut Vec<u8>) {
-        let of = |text: &Text| {
-            let mut bytes = Vec::with_capacity(Text::SIZE);
-            text.put(&mut bytes);
-            u128::from(u64::take(&mut bytes.as_slice()).unwrap_or_default())
-        };
-        let (kind, bits, number) = match self {
-            Self::Any => (0_u8, 0_u8, 0),
-            Self::Name(text) => (1, 0, of(text)),
-            Self::Below(text) => (2, 0, of(text)),
-            Self::Pattern(text) => (3, 0, of(text)),
-            Self::Network { address, bits } => (4, *bits, *address),
-        };
-        kind.put(to);
-        bits.put(to);
-        number.put(to);
-    }
-
-    fn take(from: &mut &[u8]) -> Option<Self> {
-        let kind = u8::take(from)?;
-        let bits = u8::take(from)?;
-        let number = u128::take(from)?;
-        let text = || Text::take(&mut number.to_le_bytes().as_slice());
-        Some(match kind {
-            0 => Self::Any,
-            1 => Self::Name(text()?),
-            2 => Self::Below(text()?),
-            3 => Self::Pattern(text()?),
-            4 if bits <= 128 => Self::Network { address: number, bits },
-            _ => return None,
-        })
-    }
-}
+flat_enum!(HostPattern {
+    0: Any,
+    1: Name { 0: name: Text },
+    2: Below { 0: name: Text },
+    3: Pattern { 0: name: Text },
+    4: Network { address: address: u128, bits: bits: u8 },
+});
 
 /// Why a host pattern cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -16,9 +16,7 @@ pub(crate) mod words;
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
-use serde::{Deserialize, Serialize};
-
-use super::stored::{Flat, Image, List, Section, Writer, flat_struct};
+use super::stored::{Flat, Image, List, Reader, Section, Stored, Writer, flat_struct};
 
 /// Whether a condition holds, from the least to the most certain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -47,14 +45,15 @@ pub(crate) enum Side {
     Restricts,
 }
 
-/// A piece of the text that all rules of a policy share.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Text {
-    /// The chunk it lies in, and where it starts there.
-    start: u32,
-    length: u32,
+flat_struct! {
+    /// A piece of the text that all rules of a policy share.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+    pub(crate) struct Text {
+        /// The chunk it lies in, and where it starts there.
+        start: u32,
+        length: u32,
+    }
 }
-flat_struct!(Text { start: u32, length: u32 });
 
 /// All text of a compiled policy, in chunks, each of which is a page where it is stored. A text lies in one chunk.
 #[derive(Debug, Clone, Default)]
@@ -100,35 +99,38 @@ impl Pool {
             String::new()
         })
     }
+}
 
-    /// Writes all text.
-    pub(crate) fn store(&self, writer: &mut Writer) -> Section {
-        let section =
-            Section { first: writer.next_page(), length: u32::try_from(self.chunks.len()).unwrap_or(u32::MAX) };
-        for number in 0..self.chunks.len() {
-            let chunk = self.chunks.get(number).map(|chunk| chunk.get_or_init(|| self.read(number)).clone());
-            writer.page(chunk.unwrap_or_default().into_bytes());
+impl Stored for Pool {
+    fn store(&self, writer: &mut Writer) {
+        writer.section(writer.next_page(), self.chunks.len());
+        for (number, chunk) in self.chunks.iter().enumerate() {
+            writer.page(chunk.get_or_init(|| self.read(number)).clone().into_bytes());
         }
-        section
     }
 
-    /// The text that lies in a section of a file.
-    pub(crate) fn open(image: &Arc<Image>, section: Section) -> Self {
+    fn open(reader: &mut Reader) -> Self {
+        let section = reader.section();
         let chunks = (0..section.length).map(|_| OnceLock::new()).collect();
-        Self { chunks, stored: Some((Arc::clone(image), section)) }
+        Self { chunks, stored: Some((Arc::clone(&reader.image), section)) }
     }
 }
 
-/// A range of one of the policy's lists.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Span {
-    start: u32,
-    end: u32,
+flat_struct! {
+    /// A range of one of the policy's lists.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+    pub(crate) struct Span {
+        start: u32,
+        end: u32,
+    }
 }
-flat_struct!(Span { start: u32, end: u32 });
 
 impl Span {
+    /// The range from `start` up to `end`. All empty ranges are equal.
     pub(crate) fn new(start: usize, end: usize) -> Self {
+        if start >= end {
+            return Self::default();
+        }
         let number = |number| u32::try_from(number).unwrap_or(u32::MAX);
         Self { start: number(start), end: number(end) }
     }

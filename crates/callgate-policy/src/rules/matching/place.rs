@@ -5,15 +5,12 @@
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
-use super::glob::{self, Anchor, Base, Glob, GlobError, Segment};
+use super::glob::{self, Anchor, Glob, GlobError, Segment};
 use super::relate::{Following, Pattern, Prefix, ShellName, Subject};
-use super::table::{Table, TableSections};
+use super::table::Table;
 use super::{Fit, Pool, Span, Text, hash, name};
-use crate::rules::stored::{Image, List, Section, Writer, flat_struct};
+use crate::rules::stored::{List, flat_struct, stored_struct};
 use callgate_model::place::{Place, Rest, Zone};
 
 const LITERAL: u8 = 1;
@@ -24,54 +21,36 @@ const INNER: u8 = 4;
 /// Pieces of names that globs are filed under have this length.
 const PIECE: usize = 3;
 
-/// All path globs of a policy.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct PathLists {
-    globs: List<Glob>,
-    segments: List<Segment>,
-    /// The list each glob belongs to.
-    owners: List<u32>,
-    /// How many lists there are.
-    lists: u32,
-    named: Table,
-    /// Anchored globs by the fixed part in front, sorted.
-    below: List<Below>,
-    /// Numbers of globs, which the following are ranges of.
-    numbers: List<u32>,
-    groups: Groups,
+stored_struct! {
+    /// All path globs of a policy.
+    #[derive(Debug, Clone, Default)]
+    pub(crate) struct PathLists {
+        globs: List<Glob>,
+        segments: List<Segment>,
+        /// The list each glob belongs to.
+        owners: List<u32>,
+        named: Table,
+        /// Anchored globs by the fixed part in front, sorted.
+        below: List<Below>,
+        /// Numbers of globs, which the following are ranges of.
+        numbers: List<u32>,
+        /// Globs without a usable name.
+        loose: Span,
+        /// Anchored globs with a pattern behind the fixed part.
+        wild: Span,
+        /// Globs in which a name may stand at any depth.
+        floating: Span,
+    }
 }
 
-/// Globs that are looked at together.
-#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
-struct Groups {
-    /// Globs without a usable name.
-    loose: Span,
-    /// Anchored globs with a pattern behind the fixed part.
-    wild: Span,
-    /// Globs in which a name may stand at any depth.
-    floating: Span,
+flat_struct! {
+    #[derive(Debug, Clone, Copy)]
+    struct Below {
+        anchor: Anchor,
+        fixed: Text,
+        glob: u32,
+    }
 }
-
-/// Where the parts lie in a file.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct PathSections {
-    globs: Section,
-    segments: Section,
-    owners: Section,
-    lists: u32,
-    named: TableSections,
-    below: Section,
-    numbers: Section,
-    groups: Groups,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Below {
-    anchor: Anchor,
-    fixed: Text,
-    glob: u32,
-}
-flat_struct!(Below { anchor: Anchor, fixed: Text, glob: u32 });
 
 /// Who and where the caller is: the directories that `~` and `./` stand for.
 pub(crate) struct NamedDirectories<'a> {
@@ -105,23 +84,12 @@ pub(crate) struct Hits {
 }
 
 impl PathLists {
-    /// Adds a list; its number is what rules refer to.
-    pub(crate) fn add<'p>(
-        &mut self,
-        patterns: impl Iterator<Item = &'p str>,
-        base: &Base,
-        pool: &mut Pool,
-    ) -> Result<u32, GlobError> {
-        let list = self.lists;
-        for pattern in patterns {
-            for pattern in glob::expand_braces(pattern)? {
-                let glob = glob::compile(&pattern, base, pool, &mut self.segments)?;
-                self.globs.append([glob]);
-                self.owners.append([list]);
-            }
-        }
-        self.lists = self.lists.saturating_add(1);
-        Ok(list)
+    /// Adds a glob without braces to the list with this number.
+    pub(crate) fn add(&mut self, list: u32, pattern: &str, pool: &mut Pool) -> Result<(), GlobError> {
+        let glob = glob::compile(pattern, pool, &mut self.segments)?;
+        self.globs.append([glob]);
+        self.owners.append([list]);
+        Ok(())
     }
 
     /// How many globs there are.
@@ -175,40 +143,10 @@ impl PathLists {
             fixed: pool.add(&fixed),
             glob,
         }));
-        self.groups = Groups {
-            loose: self.numbers.append(loose),
-            wild: self.numbers.append(wild),
-            floating: self.numbers.append(floating),
-        };
+        self.loose = self.numbers.append(loose);
+        self.wild = self.numbers.append(wild);
+        self.floating = self.numbers.append(floating);
         self.named = Table::new(entries);
-    }
-
-    /// Writes all lists.
-    pub(crate) fn store(&self, writer: &mut Writer) -> PathSections {
-        PathSections {
-            globs: self.globs.store(writer),
-            segments: self.segments.store(writer),
-            owners: self.owners.store(writer),
-            lists: self.lists,
-            named: self.named.store(writer),
-            below: self.below.store(writer),
-            numbers: self.numbers.store(writer),
-            groups: self.groups,
-        }
-    }
-
-    /// The lists that lie in a file.
-    pub(crate) fn open(image: &Arc<Image>, sections: PathSections) -> Self {
-        Self {
-            globs: List::open(image, sections.globs),
-            segments: List::open(image, sections.segments),
-            owners: List::open(image, sections.owners),
-            lists: sections.lists,
-            named: Table::open(image, sections.named),
-            below: List::open(image, sections.below),
-            numbers: List::open(image, sections.numbers),
-            groups: sections.groups,
-        }
     }
 
     /// The globs that have to do with a place.
@@ -255,7 +193,7 @@ impl PathLists {
 
     /// The numbers of all globs that may have to do with a subject, in order.
     fn candidates(&self, subject: &Subject<'_>, around: &NamedDirectories<'_>, pool: &Pool) -> Vec<u32> {
-        let mut candidates = self.groups.loose.of(&self.numbers).into_owned();
+        let mut candidates = self.loose.of(&self.numbers).into_owned();
         if !self.named.is_empty() {
             for component in subject.components {
                 candidates.extend_from_slice(&self.named.get(hash(LITERAL, component)));
@@ -275,9 +213,9 @@ impl PathLists {
 
     /// Adds the globs that may lie below a directory.
     fn search(&self, subject: &Subject<'_>, around: &NamedDirectories<'_>, pool: &Pool, candidates: &mut Vec<u32>) {
-        candidates.extend_from_slice(&self.groups.wild.of(&self.numbers));
+        candidates.extend_from_slice(&self.wild.of(&self.numbers));
         if subject.floating_counts || matches!(subject.following, Following::Shell(_)) {
-            candidates.extend_from_slice(&self.groups.floating.of(&self.numbers));
+            candidates.extend_from_slice(&self.floating.of(&self.numbers));
         } else if let (true, Some(last)) = (subject.changes, subject.components.last()) {
             candidates.extend_from_slice(&self.named.get(hash(INNER, last)));
         }
@@ -471,10 +409,9 @@ mod tests {
             anything: bool, tree: bool, floating_counts: bool, changes: bool,
         ) {
             let (mut lists, mut pool) = (PathLists::default(), Pool::default());
-            let usable = globs.iter().map(String::as_str).filter(|glob| {
-                glob::compile(glob, &Base::Workspace, &mut Pool::default(), &mut List::default()).is_ok()
-            });
-            lists.add(usable, &Base::Workspace, &mut pool).unwrap();
+            for glob in &globs {
+                let _ = lists.add(0, glob, &mut pool);
+            }
             lists.index(&mut pool);
             let around = NamedDirectories::new(Some(Path::new("/home/me")), Some(Path::new("/w")));
             let components = components(Path::new(&path));

@@ -266,13 +266,13 @@ impl Iterator for Bits {
 
 #[cfg(test)]
 mod tests {
-    use super::super::glob::{Anchor, Base, compile};
+    use super::super::glob::{Anchor, compile};
     use super::*;
     use crate::rules::stored::List;
 
     fn relate(glob: &str, path: &str, shell: Option<&str>, tree: bool, floating_counts: bool) -> Relation {
         let (mut pool, mut segments) = (Pool::default(), List::default());
-        let glob = compile(glob, &Base::Workspace, &mut pool, &mut segments).unwrap();
+        let glob = compile(glob, &mut pool, &mut segments).unwrap();
         let prefix: &[Prefix<'_>] = match glob.anchor {
             Anchor::Absolute => &[],
             Anchor::Home => &[Prefix::Name(b"home"), Prefix::AnyName],

@@ -4,36 +4,28 @@
 //! up compares it afterwards.
 
 use std::borrow::Cow;
-use std::sync::Arc;
-
-use serde::{Deserialize, Serialize};
 
 use super::Span;
-use crate::rules::stored::{Image, List, Section, Writer, flat_struct};
+use crate::rules::stored::{List, flat_struct, stored_struct};
 
-#[derive(Debug, Clone, Copy, Default)]
-struct Slot {
-    hash: u64,
-    values: Span,
-}
-flat_struct!(Slot { hash: u64, values: Span });
-
-/// The table. Build it once with [`Table::new`].
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Table {
-    /// Bits of which each key sets three in one word. Most keys that are looked up are in no rule, and this small list says so.
-    filter: List<u64>,
-    /// A power of two, at most half full, so that a search ends.
-    slots: List<Slot>,
-    values: List<u32>,
+flat_struct! {
+    #[derive(Debug, Clone, Copy, Default)]
+    struct Slot {
+        hash: u64,
+        values: Span,
+    }
 }
 
-/// Where the parts of a table lie in a file.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub(crate) struct TableSections {
-    filter: Section,
-    slots: Section,
-    values: Section,
+stored_struct! {
+    /// The table. Build it once with [`Table::new`].
+    #[derive(Debug, Clone, Default)]
+    pub(crate) struct Table {
+        /// Bits of which each key sets three in one word. Most keys that are looked up are in no rule, and this small list says so.
+        filter: List<u64>,
+        /// A power of two, at most half full, so that a search ends.
+        slots: List<Slot>,
+        values: List<u32>,
+    }
 }
 
 /// How many words of the filter there are for each key: sixteen bits let one key in fifty pass that is not there.
@@ -96,24 +88,6 @@ impl Table {
         match self.slots.get(find(hash, self.slots.len(), |index| self.slots.get(index))) {
             Some(slot) if slot.hash == hash => slot.values.of(&self.values),
             _ => Cow::Borrowed(&[]),
-        }
-    }
-
-    /// Writes the table.
-    pub(crate) fn store(&self, writer: &mut Writer) -> TableSections {
-        TableSections {
-            filter: self.filter.store(writer),
-            slots: self.slots.store(writer),
-            values: self.values.store(writer),
-        }
-    }
-
-    /// The table that lies in a file.
-    pub(crate) fn open(image: &Arc<Image>, sections: TableSections) -> Self {
-        Self {
-            filter: List::open(image, sections.filter),
-            slots: List::open(image, sections.slots),
-            values: List::open(image, sections.values),
         }
     }
 }

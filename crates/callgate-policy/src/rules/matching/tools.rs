@@ -2,7 +2,7 @@
 
 use super::{Fit, Pool, Side, Text, name};
 use crate::file::model::ToolText;
-use crate::rules::stored::Flat;
+use crate::rules::stored::flat_enum;
 use callgate_model::call::Tool;
 
 /// A compiled tool pattern.
@@ -18,37 +18,12 @@ pub(crate) enum ToolPattern {
     NotTag(Text),
 }
 
-impl Flat for ToolPattern {
-    const SIZE: usize = 2 + 2 * Text::SIZE;
-
-    fn put(&self, to: &mut Vec<u8>) {
-        let nothing = Text::default();
-        let (kind, exact, server, name) = match self {
-            Self::Own { name, exact } => (0_u8, *exact, nothing, *name),
-            Self::Served { server, name, exact } => (1, *exact, *server, *name),
-            Self::Tag(tag) => (2, false, nothing, *tag),
-            Self::NotTag(tag) => (3, false, nothing, *tag),
-        };
-        kind.put(to);
-        exact.put(to);
-        server.put(to);
-        name.put(to);
-    }
-
-    fn take(from: &mut &[u8]) -> Option<Self> {
-        let kind = u8::take(from)?;
-        let exact = bool::take(from)?;
-        let server = Text::take(from)?;
-        let name = Text::take(from)?;
-        Some(match kind {
-            0 => Self::Own { name, exact },
-            1 => Self::Served { server, name, exact },
-            2 => Self::Tag(name),
-            3 => Self::NotTag(name),
-            _ => return None,
-        })
-    }
-}
+flat_enum!(ToolPattern {
+    0: Own { name: name: Text, exact: exact: bool },
+    1: Served { server: server: Text, name: name: Text, exact: exact: bool },
+    2: Tag { 0: tag: Text },
+    3: NotTag { 0: tag: Text },
+});
 
 /// How far a tool pattern reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

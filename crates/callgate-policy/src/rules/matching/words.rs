@@ -4,11 +4,11 @@
 
 use callgate_model::word::Word;
 
-use super::glob::{GlobError, Segment, expand_braces};
+use super::glob::{GlobError, Segment};
 use super::name::{self, Tokens};
 use super::{Fit, Pool, Side, Span};
 use crate::rules::stored::List;
-use callgate_model::glob::{escape, unescape};
+use callgate_model::glob::escape;
 
 /// Directories in which a program of a bare name is looked for.
 const SYSTEM_DIRECTORIES: &[&str] =
@@ -16,29 +16,16 @@ const SYSTEM_DIRECTORIES: &[&str] =
 /// A command pattern may have this many words.
 const MAXIMUM_WORDS: usize = 100;
 
-/// Compiles a pattern; braces make several.
-pub(crate) fn compile(pattern: &str, pool: &mut Pool, segments: &mut List<Segment>) -> Result<Vec<Span>, GlobError> {
-    let mut compiled = Vec::new();
-    for alternative in expand_braces(pattern)? {
-        let mut words = Vec::new();
-        for word in split(&alternative) {
-            words.push(if word == "**" {
-                Segment::Many
-            } else {
-                name::check(&word).map_err(GlobError::Name)?;
-                if word.bytes().any(|byte| matches!(byte, b'*' | b'?' | b'[')) {
-                    Segment::Pattern(pool.add(&word))
-                } else {
-                    Segment::Literal(pool.add(&unescape(&word)))
-                }
-            });
-        }
-        if words.len() > MAXIMUM_WORDS {
-            return Err(GlobError::TooDeep);
-        }
-        compiled.push(segments.append(words));
+/// Compiles one pattern without braces.
+pub(crate) fn compile(pattern: &str, pool: &mut Pool, segments: &mut List<Segment>) -> Result<Span, GlobError> {
+    let mut words = Vec::new();
+    for word in split(pattern) {
+        words.push(if word == "**" { Segment::Many } else { Segment::new(&word, pool)? });
     }
-    Ok(compiled)
+    if words.len() > MAXIMUM_WORDS {
+        return Err(GlobError::TooDeep);
+    }
+    Ok(segments.append(words))
 }
 
 /// Splits at blanks; a quoted piece is one literal word.
@@ -244,13 +231,16 @@ impl Matcher<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::glob::expand_braces;
     use super::*;
 
     fn check(pattern: &str, words: &[Word], wrappers: &[&str], side: Side) -> Fit {
         let (mut pool, mut segments) = (Pool::default(), List::default());
         let wrappers: Vec<String> = wrappers.iter().map(|wrapper| (*wrapper).to_owned()).collect();
-        compile(pattern, &mut pool, &mut segments)
-            .unwrap()
+        let patterns = expand_braces(pattern).unwrap().into_iter();
+        patterns
+            .map(|pattern| compile(&pattern, &mut pool, &mut segments).unwrap())
+            .collect::<Vec<_>>()
             .into_iter()
             .map(|span| fit(&span.of(&segments), &pool, words, &wrappers, side))
             .max()

@@ -5,6 +5,7 @@
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::{Deserialize, Serialize};
@@ -49,6 +50,29 @@ pub(crate) struct Image {
 #[derive(Debug, Default)]
 pub(crate) struct Writer {
     pages: Vec<Vec<u8>>,
+    /// Where the parts of the policy lie, in the order in which they were stored.
+    pub sections: Vec<Section>,
+}
+
+/// Gives out the sections of a file in the order in which they were stored.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    pub image: Arc<Image>,
+    sections: std::vec::IntoIter<Section>,
+}
+
+impl Reader {
+    pub(crate) fn new(image: Arc<Image>, sections: Vec<Section>) -> Self {
+        Self { image, sections: sections.into_iter() }
+    }
+
+    /// The next section. If there is none, the image is damaged.
+    pub(crate) fn section(&mut self) -> Section {
+        self.sections.next().unwrap_or_else(|| {
+            self.image.damaged();
+            Section::default()
+        })
+    }
 }
 
 /// A checksum against accidents. It keeps nobody out: who can write the file could also write a checksum that fits, or the policy.
@@ -58,8 +82,14 @@ fn sum(bytes: &[u8]) -> [u8; SUM] {
 
 impl Writer {
     /// The number that the next page gets.
-    pub(crate) fn next_page(&self) -> u32 {
-        u32::try_from(self.pages.len()).unwrap_or(u32::MAX)
+    pub(crate) fn next_page(&self) -> usize {
+        self.pages.len()
+    }
+
+    /// Adds a section.
+    pub(crate) fn section(&mut self, first: usize, length: usize) {
+        let number = |number| u32::try_from(number).unwrap_or(u32::MAX);
+        self.sections.push(Section { first: number(first), length: number(length) });
     }
 
     /// Adds a page.
@@ -80,7 +110,7 @@ impl Writer {
         let mut bytes = Vec::with_capacity(offset);
         bytes.extend_from_slice(MAGIC);
         bytes.extend_from_slice(&u32::try_from(head.len()).unwrap_or(u32::MAX).to_le_bytes());
-        bytes.extend_from_slice(&self.next_page().to_le_bytes());
+        bytes.extend_from_slice(&u32::try_from(self.pages.len()).unwrap_or(u32::MAX).to_le_bytes());
         let front = [head, &table].concat();
         bytes.extend_from_slice(&sum(&front));
         bytes.extend_from_slice(&front);

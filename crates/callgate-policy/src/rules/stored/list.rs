@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
+use super::Stored;
 use super::flat::Flat;
-use super::image::{Image, PAGE, Section, Writer};
+use super::image::{Image, PAGE, Reader, Section, Writer};
 use crate::rules::matching::Span;
 
 /// A list of values. One that lies in a file is read a page at a time, when something in it is first needed.
@@ -115,11 +116,12 @@ impl<T: Flat> List<T> {
         }
         Span::new(start, self.len())
     }
+}
 
-    /// Writes the list.
-    pub(crate) fn store(&self, writer: &mut Writer) -> Section {
+impl<T: Flat> Stored for List<T> {
+    fn store(&self, writer: &mut Writer) {
         let mut page = Vec::with_capacity(PAGE);
-        let first = writer.next_page();
+        writer.section(writer.next_page(), self.len());
         for value in self.iter() {
             if page.len().saturating_add(T::SIZE) > PAGE {
                 writer.page(std::mem::take(&mut page));
@@ -129,14 +131,13 @@ impl<T: Flat> List<T> {
         if !page.is_empty() {
             writer.page(page);
         }
-        Section { first, length: u32::try_from(self.len()).unwrap_or(u32::MAX) }
     }
 
-    /// The list that lies in a section of a file.
-    pub(crate) fn open(image: &Arc<Image>, section: Section) -> Self {
+    fn open(reader: &mut Reader) -> Self {
+        let section = reader.section();
         let count = (section.length as usize).div_ceil(per_page::<T>());
         let pages = (0..count).map(|_| Page { bytes: OnceLock::new(), values: OnceLock::new() }).collect();
-        Self(Place::File(InFile { image: Arc::clone(image), section, pages }))
+        Self(Place::File(InFile { image: Arc::clone(&reader.image), section, pages }))
     }
 }
 
