@@ -8,7 +8,7 @@ use super::Decision;
 use crate::file::mistake::Mistake;
 use crate::file::model::Texts;
 use crate::roots::{RelativeTo, Root, Roots};
-use crate::rules::compile::{Expansion, Source};
+use crate::rules::compile::{PolicySource, SetExpansion};
 
 /// Sets that are not lists of a file: whoever resolves paths knows what they stand for.
 pub const BUILT_IN_SETS: &[&str] = &["@temporary", "@plans"];
@@ -28,8 +28,8 @@ pub struct BoundarySettings {
 
 impl BoundarySettings {
     /// The first file that says something decides.
-    pub(crate) fn of_sources(sources: &[Arc<Source>]) -> Self {
-        let list = |of: fn(&Source) -> Option<&Texts>| {
+    pub(crate) fn of_sources(sources: &[Arc<PolicySource>]) -> Self {
+        let list = |of: fn(&PolicySource) -> Option<&Texts>| {
             sources.iter().enumerate().find_map(|(number, source)| {
                 let texts = of(source)?;
                 // A list that cannot be read was reported when the chain was loaded.
@@ -46,9 +46,9 @@ impl BoundarySettings {
 }
 
 /// Reads one list of the boundary.
-pub(crate) fn paths(chain: &[Arc<Source>], file: usize, texts: &Texts) -> Result<Roots, (usize, Mistake)> {
+pub(crate) fn paths(chain: &[Arc<PolicySource>], file: usize, texts: &Texts) -> Result<Roots, (usize, Mistake)> {
     let relative_to = chain.get(file).map_or(RelativeTo::Call, |source| source.relative_to.clone());
-    let patterns = Expansion::boundary(chain, file, texts, BUILT_IN_SETS)?;
+    let patterns = SetExpansion::boundary(chain, file, texts, BUILT_IN_SETS)?;
     // A boundary is made of directories. What names none adds nothing, but must not silently fail to take something out.
     let unusable = patterns.iter().filter_map(|pattern| pattern.strip_prefix('!')).find(|pattern| {
         let directory = pattern.strip_suffix("/**").unwrap_or(pattern);

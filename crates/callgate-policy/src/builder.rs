@@ -227,7 +227,7 @@ impl PermissionPolicy {
         format!("{self:?}")
     }
 
-    pub(crate) fn evaluate(&self, request: &JudgeRequest<'_>) -> Evaluated {
+    pub(crate) fn evaluate(&self, request: &JudgeRequest<'_>) -> BuiltRuling {
         for rule in &self.rules {
             let held = catch_unwind(AssertUnwindSafe(|| {
                 (rule.predicate)(&request.call.tool, request.claims, &request.call.input)
@@ -240,16 +240,19 @@ impl PermissionPolicy {
                 }
             };
             let ruling = Ruling { decision, rule: Some(rule.name.clone()), place: None, reason };
-            return Evaluated { ruling, by_rule: true };
+            return BuiltRuling { ruling, by_rule: true };
         }
         let reason = "no rule matches".to_owned();
-        Evaluated { ruling: Ruling { decision: self.fallback.into(), rule: None, place: None, reason }, by_rule: false }
+        BuiltRuling {
+            ruling: Ruling { decision: self.fallback.into(), rule: None, place: None, reason },
+            by_rule: false,
+        }
     }
 }
 
 /// What a built policy says of a call.
 #[derive(Debug, Clone)]
-pub(crate) struct Evaluated {
+pub(crate) struct BuiltRuling {
     pub ruling: Ruling,
     pub by_rule: bool,
 }

@@ -1,4 +1,4 @@
-//! Compiled policies that outlive a process, for processes that judge one call and end.
+//! CompiledPolicy policies that outlive a process, for processes that judge one call and end.
 //!
 //! A stored policy is used if it was made by this build of callgate, belongs to this user, can be written by nobody else, and the
 //! files it was made of are the same: by their stamps (device, inode, size and times), or else by their contents. Anything else is
@@ -15,9 +15,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use callgate_model::digest::sha256_hex;
 use serde::{Deserialize, Serialize};
 
-use crate::rules::compile::{About, Compiled};
-use crate::rules::stored::{Image, Reader, Section, Stored, Writer};
-use crate::source::{Chain, Relative, Settings, Start, read_text};
+use crate::rules::compile::{About, CompiledPolicy};
+use crate::rules::stored::{Image, ImageReader, ImageWriter, PageRange, Stored};
+use crate::source::{ChainSettings, ChainStart, PolicyChain, RelativeGlobs, read_text};
 
 /// Which compiler made it.
 const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), " ", env!("CALLGATE_POLICY_BUILD"));
@@ -34,29 +34,29 @@ pub struct PolicyCache {
 
 /// What stands before the pages.
 #[derive(Serialize, Deserialize)]
-struct Head {
+struct CacheHead {
     build: String,
     key: String,
-    sources: Vec<Stamped>,
-    settings: Settings,
+    sources: Vec<StampedFile>,
+    settings: ChainSettings,
     about: About,
-    sections: Vec<Section>,
+    sections: Vec<PageRange>,
 }
 
 /// A file that a policy was made of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Stamped {
+struct StampedFile {
     /// As it was named; a link may lead elsewhere next time.
     named: PathBuf,
     path: PathBuf,
-    stamp: Stamp,
+    stamp: FileStamp,
     /// The file was so new that its stamp proves nothing yet.
     young: bool,
     sha256: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-struct Stamp {
+struct FileStamp {
     device: u64,
     inode: u64,
     size: u64,
@@ -64,7 +64,7 @@ struct Stamp {
     changed: i64,
 }
 
-impl Stamp {
+impl FileStamp {
     fn of(path: &Path) -> Option<Self> {
         let metadata = std::fs::metadata(path).ok()?;
         let nanoseconds = |seconds: i64, rest: i64| seconds.saturating_mul(1_000_000_000).saturating_add(rest);
@@ -78,7 +78,7 @@ impl Stamp {
     }
 }
 
-impl Stamp {
+impl FileStamp {
     /// Whether a change after this stamp was taken would show in it.
     fn is_settled(&self) -> bool {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
@@ -119,7 +119,7 @@ impl PolicyCache {
     }
 
     /// The stored chain that starts here, if there is one that can be used.
-    pub(crate) fn open(&self, start: &Start<'_>) -> Option<Chain> {
+    pub(crate) fn open(&self, start: &ChainStart<'_>) -> Option<PolicyChain> {
         let key = key(start)?;
         let file = OpenOptions::new()
             .read(true)
@@ -131,23 +131,23 @@ impl PolicyCache {
             return None;
         }
         let image = Image::open(file)?;
-        let head: Head = serde_json::from_slice(image.head()).ok()?;
+        let head: CacheHead = serde_json::from_slice(image.head()).ok()?;
         if head.build != BUILD || head.key != key || !head.sources.iter().all(unchanged) {
             return None;
         }
         let image = Arc::new(image);
-        let mut compiled = Compiled::open(&mut Reader::new(Arc::clone(&image), head.sections));
+        let mut compiled = CompiledPolicy::open(&mut ImageReader::new(Arc::clone(&image), head.sections));
         compiled.about = head.about;
-        Some(Chain { files: Vec::new(), compiled, settings: head.settings, image: Some(image) })
+        Some(PolicyChain { files: Vec::new(), compiled, settings: head.settings, image: Some(image) })
     }
 
     /// Stores a chain. Failing to costs time, nothing else.
-    pub(crate) fn store(&self, start: &Start<'_>, chain: &Chain) -> std::io::Result<()> {
+    pub(crate) fn store(&self, start: &ChainStart<'_>, chain: &PolicyChain) -> std::io::Result<()> {
         let Some(key) = key(start) else { return Ok(()) };
         let mut sources = Vec::new();
         for file in &chain.files {
             let Some(path) = &file.path else { continue };
-            let Some(stamp) = Stamp::of(path) else { return Ok(()) };
+            let Some(stamp) = FileStamp::of(path) else { return Ok(()) };
             // The stamp must not be newer than the text.
             let sha256 = digest(&file.text);
             if !read_text(path).is_ok_and(|text| digest(&text) == sha256) {
@@ -155,11 +155,11 @@ impl PolicyCache {
             }
             let young = !stamp.is_settled();
             let named = PathBuf::from(&file.source.shown);
-            sources.push(Stamped { named, path: path.clone(), stamp, young, sha256 });
+            sources.push(StampedFile { named, path: path.clone(), stamp, young, sha256 });
         }
-        let mut writer = Writer::default();
+        let mut writer = ImageWriter::default();
         chain.compiled.store(&mut writer);
-        let head = Head {
+        let head = CacheHead {
             build: BUILD.to_owned(),
             key: key.clone(),
             sources,
@@ -214,23 +214,23 @@ fn is_ours(metadata: &std::fs::Metadata) -> bool {
 }
 
 /// What a chain is stored under: everything that makes it another one beside the contents of files. Texts are not stored.
-fn key(start: &Start<'_>) -> Option<String> {
+fn key(start: &ChainStart<'_>) -> Option<String> {
     match start {
-        Start::Bundled(name) => Some(format!("bundled {name}")),
-        Start::Text { .. } => None,
-        Start::File { path, relative } => {
+        ChainStart::Bundled(name) => Some(format!("bundled {name}")),
+        ChainStart::Text { .. } => None,
+        ChainStart::File { path, relative } => {
             let relative = match relative {
-                Relative::ToWorkspace => "workspace",
-                Relative::ToFile => "file",
+                RelativeGlobs::ToWorkspace => "workspace",
+                RelativeGlobs::ToFile => "file",
             };
             Some(format!("{relative} {}", path.to_str()?))
         }
     }
 }
 
-fn unchanged(source: &Stamped) -> bool {
+fn unchanged(source: &StampedFile) -> bool {
     let same_place = source.named.canonicalize().is_ok_and(|path| path == source.path);
-    match Stamp::of(&source.path).filter(|_| same_place) {
+    match FileStamp::of(&source.path).filter(|_| same_place) {
         Some(stamp) if stamp == source.stamp && !source.young => true,
         // Stored again with a stamp that will do, so that contents are not read with every call for ever.
         Some(stamp) if stamp.is_settled() => false,

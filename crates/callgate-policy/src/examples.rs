@@ -4,10 +4,10 @@ use serde::Serialize;
 
 use super::{Claims, JudgeRequest};
 use crate::file::mistake::{Mistake, Mistakes};
-use crate::file::model::{At, Example};
+use crate::file::model::{RuleExample, Spanned};
 use crate::layers::{Policy, subjects};
-use crate::rules::judge::{Judge, Subject, Why};
-use crate::source::Chain;
+use crate::rules::judge::{DecisionCause, JudgedEffect, RuleEvaluator};
+use crate::source::PolicyChain;
 use callgate_model::call::Call;
 use callgate_model::description::Description;
 
@@ -66,11 +66,15 @@ impl Policy {
 
     /// Checks the examples of every file the policy was loaded from. A rule `matches` an example if it decides at least one
     /// of its effects, and `misses` it if it decides none. Examples of extended files are checked where those are loaded.
-    pub fn check_examples(&self, describe: &dyn Fn(&Example) -> ExampleCall) -> Vec<CheckedExamples> {
+    pub fn check_examples(&self, describe: &dyn Fn(&RuleExample) -> ExampleCall) -> Vec<CheckedExamples> {
         self.layers.iter().filter_map(|layer| self.check_chain(layer.body.chain()?, describe)).collect()
     }
 
-    fn check_chain(&self, chain: &Chain, describe: &dyn Fn(&Example) -> ExampleCall) -> Option<CheckedExamples> {
+    fn check_chain(
+        &self,
+        chain: &PolicyChain,
+        describe: &dyn Fn(&RuleExample) -> ExampleCall,
+    ) -> Option<CheckedExamples> {
         let file = chain.files.first()?;
         let mut result = CheckedExamples {
             checked: 0,
@@ -99,13 +103,13 @@ impl Policy {
     }
 
     /// The rules that decide the effects of a call, without repeats.
-    fn decided_by(&self, chain: &Chain, described: &ExampleCall) -> Vec<Option<u32>> {
+    fn decided_by(&self, chain: &PolicyChain, described: &ExampleCall) -> Vec<Option<u32>> {
         let request =
             JudgeRequest { call: &described.call, description: &described.description, claims: &described.claims };
-        let judge = Judge::new(&chain.compiled, request, self.home.as_deref());
+        let judge = RuleEvaluator::new(&chain.compiled, request, self.home.as_deref());
         let mut decided: Vec<Option<u32>> = subjects(&request)
-            .map(|(subject, _): (Subject<'_>, _)| judge.judge(&subject))
-            .map(|outcome| outcome.rule.filter(|_| outcome.why == Why::Rule))
+            .map(|(subject, _): (JudgedEffect<'_>, _)| judge.judge(&subject))
+            .map(|outcome| outcome.rule.filter(|_| outcome.why == DecisionCause::Rule))
             .collect();
         decided.sort_unstable();
         decided.dedup();
@@ -114,9 +118,9 @@ impl Policy {
 }
 
 fn failure(
-    chain: &Chain,
+    chain: &PolicyChain,
     rule: &str,
-    example: &At<Example>,
+    example: &Spanned<RuleExample>,
     should_match: bool,
     decided: &[Option<u32>],
 ) -> FailedExample {
@@ -137,8 +141,8 @@ fn failure(
         format!("its effects are decided by {}", others.join(", "))
     };
     let shown = match &example.value {
-        Example::Command(command) => command.clone(),
-        Example::Call { tool, .. } => tool.clone(),
+        RuleExample::Command(command) => command.clone(),
+        RuleExample::Call { tool, .. } => tool.clone(),
     };
     FailedExample {
         rule: rule.to_owned(),

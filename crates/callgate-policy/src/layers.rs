@@ -19,10 +19,10 @@ use crate::file::approval_rules::ApprovalRules;
 use crate::file::audit::AuditSettings;
 use crate::file::keys::RISKS;
 use crate::file::model::{ExecInput, Timeouts};
-use crate::rules::compile::{Compiled, Rule};
-use crate::rules::judge::{Judge, Outcome, Subject, Why};
+use crate::rules::compile::{CompiledPolicy, Rule};
+use crate::rules::judge::{DecisionCause, EffectDecision, JudgedEffect, RuleEvaluator};
 use crate::rules::matching::Text;
-use crate::source::Chain;
+use crate::source::PolicyChain;
 
 /// The rules a call is held to.
 #[derive(Debug)]
@@ -38,8 +38,8 @@ pub struct Policy {
 #[derive(Debug)]
 pub(crate) struct Layer {
     pub kind: LayerKind,
-    pub trust: Trust,
-    pub body: Body,
+    pub trust: LayerTrust,
+    pub body: LayerBody,
 }
 
 /// Who is responsible for a layer.
@@ -56,22 +56,22 @@ pub enum LayerKind {
 
 /// Whether a layer may loosen what higher layers say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Trust {
+pub(crate) enum LayerTrust {
     Trusted,
     MayOnlyTighten,
 }
 
 #[derive(Debug)]
-pub(crate) enum Body {
-    File(Box<Chain>),
+pub(crate) enum LayerBody {
+    File(Box<PolicyChain>),
     Built(Arc<PermissionPolicy>),
 }
 
-impl Body {
-    pub(crate) fn chain(&self) -> Option<&Chain> {
+impl LayerBody {
+    pub(crate) fn chain(&self) -> Option<&PolicyChain> {
         match self {
-            Body::File(chain) => Some(chain),
-            Body::Built(_) => None,
+            LayerBody::File(chain) => Some(chain),
+            LayerBody::Built(_) => None,
         }
     }
 }
@@ -86,8 +86,8 @@ impl From<PermissionPolicy> for Policy {
     fn from(policy: PermissionPolicy) -> Self {
         Self::of_layers(vec![Layer {
             kind: LayerKind::User,
-            trust: Trust::Trusted,
-            body: Body::Built(Arc::new(policy)),
+            trust: LayerTrust::Trusted,
+            body: LayerBody::Built(Arc::new(policy)),
         }])
     }
 }
@@ -100,14 +100,14 @@ fn boundary_of(layers: &[Layer]) -> BoundarySettings {
         let own = chain.settings.boundary.clone();
         match layer.trust {
             // A higher layer that refuses what lies outside has drawn the line.
-            Trust::Trusted if result.outside == Some(Decision::Deny) => {}
-            Trust::Trusted => {
+            LayerTrust::Trusted if result.outside == Some(Decision::Deny) => {}
+            LayerTrust::Trusted => {
                 result.roots = own.roots.or(result.roots);
                 result.readable = own.readable.or(result.readable);
                 result.outside = own.outside.or(result.outside);
                 result.list_outside = own.list_outside.or(result.list_outside);
             }
-            Trust::MayOnlyTighten => {
+            LayerTrust::MayOnlyTighten => {
                 result.outside = result.outside.max(own.outside);
                 result.list_outside = result.list_outside.max(own.list_outside);
             }
@@ -129,8 +129,8 @@ impl Policy {
     pub(crate) fn of_layers(layers: Vec<Layer>) -> Self {
         let version = sha256_hex_of(layers.iter().flat_map(|layer| {
             let version = match &layer.body {
-                Body::File(chain) => chain.settings.version.clone(),
-                Body::Built(policy) => policy.version(),
+                LayerBody::File(chain) => chain.settings.version.clone(),
+                LayerBody::Built(policy) => policy.version(),
             };
             [vec![layer.kind as u8, layer.trust as u8], version.into_bytes()]
         }));
@@ -159,8 +159,8 @@ impl Policy {
     /// The policy's own handler, which is asked before the gate's.
     pub fn handler(&self) -> Option<Arc<dyn PermissionHandler>> {
         self.layers.iter().find_map(|layer| match &layer.body {
-            Body::Built(policy) => policy.handler(),
-            Body::File(_) => None,
+            LayerBody::Built(policy) => policy.handler(),
+            LayerBody::File(_) => None,
         })
     }
 
@@ -187,12 +187,12 @@ impl Policy {
 
     /// How far a running program covers what is typed into it. The strictest layer counts; one that may only tighten does no more.
     pub fn exec_input(&self) -> ExecInput {
-        let of = |wanted: Trust| {
+        let of = |wanted: LayerTrust| {
             let chains = self.chains().filter(move |(trust, _)| *trust == wanted);
             chains.filter_map(|(_, chain)| chain.settings.exec_input)
         };
-        let trusted = of(Trust::Trusted).max().unwrap_or_default();
-        of(Trust::MayOnlyTighten).max().map_or(trusted, |tightened| tightened.max(trusted))
+        let trusted = of(LayerTrust::Trusted).max().unwrap_or_default();
+        of(LayerTrust::MayOnlyTighten).max().map_or(trusted, |tightened| tightened.max(trusted))
     }
 
     /// Who answers where somebody would be asked, if a file has rules for that: those of the first file that may loosen. Files that
@@ -223,12 +223,12 @@ impl Policy {
         files.map(|file| (file.source.shown.as_str(), file.text.as_str()))
     }
 
-    fn chains(&self) -> impl Iterator<Item = (Trust, &Chain)> {
+    fn chains(&self) -> impl Iterator<Item = (LayerTrust, &PolicyChain)> {
         self.layers.iter().filter_map(|layer| Some((layer.trust, layer.body.chain()?)))
     }
 
-    fn trusted_chains(&self) -> impl Iterator<Item = &Chain> {
-        self.chains().filter(|(trust, _)| *trust == Trust::Trusted).map(|(_, chain)| chain)
+    fn trusted_chains(&self) -> impl Iterator<Item = &PolicyChain> {
+        self.chains().filter(|(trust, _)| *trust == LayerTrust::Trusted).map(|(_, chain)| chain)
     }
 
     /// Whether something that was read from the cache was not as it was written. What was judged with it counts for nothing.
@@ -250,9 +250,9 @@ impl Policy {
     }
 
     fn judge_layers(&self, request: &JudgeRequest<'_>, layers: Vec<&Layer>) -> Judgement {
-        let judges: Vec<LayerJudge<'_>> =
-            layers.iter().map(|layer| LayerJudge::new(layer, *request, self.home.as_deref())).collect();
-        let mut strictest: Option<Ruled> = None;
+        let judges: Vec<LayerEvaluator<'_>> =
+            layers.iter().map(|layer| LayerEvaluator::new(layer, *request, self.home.as_deref())).collect();
+        let mut strictest: Option<LayerDecision> = None;
         let mut effects = Vec::new();
         for (subject, place) in subjects(request) {
             let mut ruled = combine(&judges, &subject);
@@ -263,13 +263,13 @@ impl Policy {
                 effects.push(EffectRuling { part, effect, ruling: self.ruling(&judges, &ruled) });
             }
             // Among rulings alike, the one with most at stake speaks for the call; then the first.
-            let weight = |ruled: &Ruled| (ruled.outcome.decision, self.risk(ruled));
+            let weight = |ruled: &LayerDecision| (ruled.outcome.decision, self.risk(ruled));
             if strictest.is_none_or(|strictest| weight(&ruled) > weight(&strictest)) {
                 strictest = Some(ruled);
             }
         }
         // A policy without layers says nothing, and what nobody allows is denied.
-        let strictest = strictest.unwrap_or(Ruled::NOBODY);
+        let strictest = strictest.unwrap_or(LayerDecision::NOBODY);
         let ruling = if self.is_damaged() {
             let reason = "the stored policy is damaged; it is made anew with the next call".to_owned();
             Ruling { decision: Decision::Deny, rule: None, place: None, reason }
@@ -280,15 +280,15 @@ impl Policy {
         Judgement { ruling, effects, classification }
     }
 
-    fn ruling(&self, judges: &[LayerJudge<'_>], ruled: &Ruled) -> Ruling {
-        let Outcome { decision, why, .. } = ruled.outcome;
-        if let Some(LayerJudge { body: JudgeBody::Built(outcome), .. }) = judges.get(ruled.layer) {
+    fn ruling(&self, judges: &[LayerEvaluator<'_>], ruled: &LayerDecision) -> Ruling {
+        let EffectDecision { decision, why, .. } = ruled.outcome;
+        if let Some(LayerEvaluator { body: EvaluatorBody::Built(outcome), .. }) = judges.get(ruled.layer) {
             return outcome.ruling.clone();
         }
         let Some((compiled, rule)) = self.rule(ruled) else {
             let reason = match why {
-                Why::Nothing => "nothing would be done".to_owned(),
-                Why::NotUnderstood => "no rule matches, and what is not understood is asked about".to_owned(),
+                DecisionCause::Nothing => "nothing would be done".to_owned(),
+                DecisionCause::NotUnderstood => "no rule matches, and what is not understood is asked about".to_owned(),
                 _ if self.layers.is_empty() => "there is no policy".to_owned(),
                 _ => format!("no rule matches; the default is {}", decision.as_str()),
             };
@@ -302,28 +302,30 @@ impl Policy {
             rule: Some(name.to_owned()),
             place: Some(format!("{file}:{}", rule.line)),
             reason: match why {
-                Why::Doubt => {
+                DecisionCause::Doubt => {
                     format!("the rule may apply ({reason}), but not everything is known that would decide it")
                 }
-                Why::Overrun => "a pattern of the rule took too long; what cannot be judged is refused".to_owned(),
+                DecisionCause::Overrun => {
+                    "a pattern of the rule took too long; what cannot be judged is refused".to_owned()
+                }
                 _ => reason.to_owned(),
             },
         }
     }
 
     /// The rule that decided, if it was one of a file.
-    fn rule(&self, ruled: &Ruled) -> Option<(&Compiled, Rule)> {
+    fn rule(&self, ruled: &LayerDecision) -> Option<(&CompiledPolicy, Rule)> {
         let compiled = &self.layers.get(ruled.layer)?.body.chain()?.compiled;
         Some((compiled, compiled.rules.get(ruled.outcome.rule? as usize)?))
     }
 
     /// The risk level that the deciding rule states, from 0.
-    fn risk(&self, ruled: &Ruled) -> usize {
+    fn risk(&self, ruled: &LayerDecision) -> usize {
         let risk = self.rule(ruled).map_or("", |(compiled, rule)| compiled.pool.get(rule.risk_level));
         RISKS.iter().position(|level| *level == risk).map_or(0, |level| level.saturating_add(1))
     }
 
-    fn classify(&self, request: &JudgeRequest<'_>, ruled: &Ruled, ruling: &Ruling) -> Classification {
+    fn classify(&self, request: &JudgeRequest<'_>, ruled: &LayerDecision, ruling: &Ruling) -> Classification {
         let text = |of: fn(&Rule) -> Text| self.rule(ruled).map_or("", |(compiled, rule)| compiled.pool.get(of(&rule)));
         let (risk, description) = (text(|rule| rule.risk_level), text(|rule| rule.description));
         let usual = match ruling.decision {
@@ -343,55 +345,58 @@ impl Policy {
 
 /// An outcome and the layer it comes from.
 #[derive(Debug, Clone, Copy)]
-struct Ruled {
+struct LayerDecision {
     layer: usize,
-    outcome: Outcome,
+    outcome: EffectDecision,
 }
 
-impl Ruled {
-    const NOBODY: Self =
-        Self { layer: usize::MAX, outcome: Outcome { decision: Decision::Deny, rule: None, why: Why::Default } };
+impl LayerDecision {
+    const NOBODY: Self = Self {
+        layer: usize::MAX,
+        outcome: EffectDecision { decision: Decision::Deny, rule: None, why: DecisionCause::Default },
+    };
 }
 
 /// A layer at work on one call.
-struct LayerJudge<'a> {
-    trust: Trust,
-    body: JudgeBody<'a>,
+struct LayerEvaluator<'a> {
+    trust: LayerTrust,
+    body: EvaluatorBody<'a>,
 }
 
-enum JudgeBody<'a> {
-    File { judge: Judge<'a>, has_default: bool },
-    Built(crate::builder::Evaluated),
+enum EvaluatorBody<'a> {
+    File { judge: RuleEvaluator<'a>, has_default: bool },
+    Built(crate::builder::BuiltRuling),
 }
 
-impl<'a> LayerJudge<'a> {
+impl<'a> LayerEvaluator<'a> {
     fn new(layer: &'a Layer, request: JudgeRequest<'a>, home: Option<&'a Path>) -> Self {
         let body = match &layer.body {
-            Body::File(chain) => JudgeBody::File {
-                judge: Judge::new(&chain.compiled, request, home),
+            LayerBody::File(chain) => EvaluatorBody::File {
+                judge: RuleEvaluator::new(&chain.compiled, request, home),
                 has_default: chain.compiled.about.default.is_some(),
             },
-            Body::Built(policy) => JudgeBody::Built(policy.evaluate(&request)),
+            LayerBody::Built(policy) => EvaluatorBody::Built(policy.evaluate(&request)),
         };
         Self { trust: layer.trust, body }
     }
 
     /// What the layer says, and how firmly.
-    fn judge(&self, subject: &Subject<'_>) -> (Outcome, Firmness) {
+    fn judge(&self, subject: &JudgedEffect<'_>) -> (EffectDecision, Firmness) {
         match &self.body {
-            JudgeBody::File { judge, has_default } => {
+            EvaluatorBody::File { judge, has_default } => {
                 let outcome = judge.judge(subject);
                 let firmness = match (outcome.rule, outcome.why) {
                     (Some(_), _) => Firmness::Rule,
-                    (None, Why::Nothing) => Firmness::None,
+                    (None, DecisionCause::Nothing) => Firmness::None,
                     (None, _) if *has_default => Firmness::Default,
                     (None, _) => Firmness::None,
                 };
                 (outcome, firmness)
             }
-            JudgeBody::Built(evaluated) => {
+            EvaluatorBody::Built(evaluated) => {
                 let firmness = if evaluated.by_rule { Firmness::Rule } else { Firmness::Default };
-                let outcome = Outcome { decision: evaluated.ruling.decision, rule: None, why: Why::Rule };
+                let outcome =
+                    EffectDecision { decision: evaluated.ruling.decision, rule: None, why: DecisionCause::Rule };
                 (outcome, firmness)
             }
         }
@@ -410,46 +415,50 @@ enum Firmness {
 }
 
 /// What all layers together say of one effect.
-fn combine(judges: &[LayerJudge<'_>], subject: &Subject<'_>) -> Ruled {
-    let mut result: Option<(Ruled, Firmness)> = None;
+fn combine(judges: &[LayerEvaluator<'_>], subject: &JudgedEffect<'_>) -> LayerDecision {
+    let mut result: Option<(LayerDecision, Firmness)> = None;
     for (layer, judge) in judges.iter().enumerate() {
         let (outcome, firmness) = judge.judge(subject);
-        let ruled = Ruled { layer, outcome };
+        let ruled = LayerDecision { layer, outcome };
         let replaces = match &result {
             None => true,
             // A higher layer's deny stands, whether a rule says it or a default somebody wrote.
             Some((higher, firm)) if higher.outcome.decision == Decision::Deny && *firm > Firmness::None => false,
             Some((higher, firm)) => match judge.trust {
-                Trust::MayOnlyTighten => firmness == Firmness::Rule && outcome.decision > higher.outcome.decision,
-                Trust::Trusted => firmness == Firmness::Rule || firmness > Firmness::None && *firm < Firmness::Rule,
+                LayerTrust::MayOnlyTighten => firmness == Firmness::Rule && outcome.decision > higher.outcome.decision,
+                LayerTrust::Trusted => {
+                    firmness == Firmness::Rule || firmness > Firmness::None && *firm < Firmness::Rule
+                }
             },
         };
         if replaces {
             result = Some((ruled, firmness));
         }
     }
-    result.map_or(Ruled::NOBODY, |(ruled, _)| ruled)
+    result.map_or(LayerDecision::NOBODY, |(ruled, _)| ruled)
 }
 
 /// What a trusted layer says instead of the question that all together came to.
-fn instead_of_ask(judges: &[LayerJudge<'_>], subject: &Subject<'_>) -> Option<Ruled> {
-    let trusted = judges.iter().enumerate().filter(|(_, judge)| judge.trust == Trust::Trusted);
+fn instead_of_ask(judges: &[LayerEvaluator<'_>], subject: &JudgedEffect<'_>) -> Option<LayerDecision> {
+    let trusted = judges.iter().enumerate().filter(|(_, judge)| judge.trust == LayerTrust::Trusted);
     trusted
         .filter_map(|(layer, judge)| match &judge.body {
-            JudgeBody::File { judge, .. } => judge.instead_of_ask(subject).map(|outcome| Ruled { layer, outcome }),
-            JudgeBody::Built(_) => None,
+            EvaluatorBody::File { judge, .. } => {
+                judge.instead_of_ask(subject).map(|outcome| LayerDecision { layer, outcome })
+            }
+            EvaluatorBody::Built(_) => None,
         })
         .next()
 }
 
-pub(crate) type PlacedSubject<'a> = (Subject<'a>, Option<(usize, usize)>);
+pub(crate) type NumberedEffect<'a> = (JudgedEffect<'a>, Option<(usize, usize)>);
 
 /// Everything that is judged about a call: its effects, and what stands for parts and calls without any.
-pub(crate) fn subjects<'a>(request: &JudgeRequest<'a>) -> impl Iterator<Item = PlacedSubject<'a>> {
+pub(crate) fn subjects<'a>(request: &JudgeRequest<'a>) -> impl Iterator<Item = NumberedEffect<'a>> {
     let description = request.description;
     let is_opaque = |effect: &Effect| effect.action == Action::Opaque;
     let has_opaque = description.parts.iter().flat_map(|part| &part.effects).any(|placed| is_opaque(&placed.effect));
-    let nothing = |action| (Subject { part: None, effect: None, place: None, action }, None);
+    let nothing = |action| (JudgedEffect { part: None, effect: None, place: None, action }, None);
     let empty = description.parts.iter().all(|part| part.effects.is_empty() && part.words.is_empty());
     // Something was not understood, and nothing says what: that is opaque as well.
     let hidden = (description.coverage == Coverage::Partial && !has_opaque
@@ -458,7 +467,7 @@ pub(crate) fn subjects<'a>(request: &JudgeRequest<'a>) -> impl Iterator<Item = P
     let idle = (empty && hidden.is_none()).then(|| nothing(None));
     let parts = description.parts.iter().enumerate().flat_map(|(number, part)| {
         let effects = part.effects.iter().enumerate().map(move |(index, placed)| {
-            let subject = Subject {
+            let subject = JudgedEffect {
                 part: Some((number, part)),
                 effect: Some(&placed.effect),
                 place: placed.place.as_ref(),
@@ -470,7 +479,7 @@ pub(crate) fn subjects<'a>(request: &JudgeRequest<'a>) -> impl Iterator<Item = P
         let run = (part.effects.is_empty() && !part.words.is_empty()).then(|| {
             let known = matches!(part.words.first(), Some(Word::Known(_)));
             let action = if known { Action::Run } else { Action::Opaque };
-            (Subject { part: Some((number, part)), effect: None, place: None, action: Some(action) }, None)
+            (JudgedEffect { part: Some((number, part)), effect: None, place: None, action: Some(action) }, None)
         });
         effects.chain(run)
     });

@@ -32,15 +32,15 @@ pub use builder::{
 };
 pub use cache::PolicyCache;
 pub use examples::{CheckedExamples, ExampleCall, FailedExample};
-pub use file::approval_rules::{ApprovalRuleText, ApprovalRules, CommandPattern, RulesError};
-pub use file::audit::{AuditSettings, NoSync, Sync, expand_home};
+pub use file::approval_rules::{ApprovalRuleText, ApprovalRules, ApprovalRulesError, CommandPattern};
+pub use file::audit::{AuditSettings, ParseSyncModeError, SyncMode, expand_home};
 pub use file::mistake::{
     Mistake, Mistakes, PolicyError, Position, Severity, UnknownPolicy, UnreadableFile, UnwritableFile,
 };
-pub use file::model::{Example, ExecInput, Timeouts};
+pub use file::model::{ExecInput, RuleExample, Timeouts};
 pub use file::schema::schema;
 pub use layers::{LayerKind, Policy};
-pub use lint::{FindRoot, Finding};
+pub use lint::{FindRoot, LintFinding};
 pub use load::{CompiledLayers, FILE_NAME, FoundFile, Locations, MANAGED_FILE};
 pub use roots::{HostDirectories, PLANS, RelativeTo, Root, Roots, TEMPORARY};
 pub use trust::TrustStore;

@@ -11,15 +11,15 @@ use super::Decision;
 use crate::boundary::BoundarySettings;
 use crate::file::audit::{AuditSettings, expand_home};
 use crate::file::mistake::{Colours, Mistake, Position, Severity, render};
-use crate::file::model::{At, File, RuleText, Texts, ToolText};
-use crate::layers::{Body, LayerKind, Policy};
-use crate::rules::compile::{Compiled, Rule, action_bit};
-use crate::rules::matching::Side;
-use crate::source::{Chain, Loaded};
+use crate::file::model::{PolicyFile, RuleText, Spanned, Texts, ToolText};
+use crate::layers::{LayerBody, LayerKind, Policy};
+use crate::rules::compile::{CompiledPolicy, Rule, action_bit};
+use crate::rules::matching::Polarity;
+use crate::source::{LoadedFile, PolicyChain};
 
 /// Something that lint found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Finding {
+pub struct LintFinding {
     /// How bad it is.
     pub severity: Severity,
     /// A stable name for this kind of finding.
@@ -33,7 +33,7 @@ pub struct Finding {
     rendered: String,
 }
 
-impl Finding {
+impl LintFinding {
     /// As `rustc` would show it.
     pub fn rendered(&self) -> &str {
         &self.rendered
@@ -43,13 +43,13 @@ impl Finding {
 impl Policy {
     /// Looks for what is probably not meant in the files that the policy was loaded from. Bundled policies that they extend
     /// are not looked at again.
-    pub fn lint(&self, find_root: FindRoot<'_>) -> Vec<Finding> {
+    pub fn lint(&self, find_root: FindRoot<'_>) -> Vec<LintFinding> {
         let mut findings = Vec::new();
         for layer in &self.layers {
-            if let Body::File(chain) = &layer.body {
+            if let LayerBody::File(chain) = &layer.body {
                 lint_chain(chain, &mut findings);
                 if let Some(loaded) = chain.files.first() {
-                    audit(self, layer.kind, chain, find_root, &mut Lint { loaded, findings: &mut findings });
+                    audit(self, layer.kind, chain, find_root, &mut Linter { loaded, findings: &mut findings });
                 }
             }
         }
@@ -57,9 +57,9 @@ impl Policy {
     }
 }
 
-fn lint_chain(chain: &Chain, findings: &mut Vec<Finding>) {
+fn lint_chain(chain: &PolicyChain, findings: &mut Vec<LintFinding>) {
     let Some(loaded) = chain.files.first() else { return };
-    let mut lint = Lint { loaded, findings };
+    let mut lint = Linter { loaded, findings };
     let file = &loaded.source.file;
     lint.rules(file, &chain.compiled);
     lint.shadows(file, &chain.compiled);
@@ -82,7 +82,7 @@ fn lint_chain(chain: &Chain, findings: &mut Vec<Finding>) {
 }
 
 /// A log where agents may write proves nothing.
-fn audit(policy: &Policy, kind: LayerKind, chain: &Chain, find_root: FindRoot<'_>, lint: &mut Lint<'_>) {
+fn audit(policy: &Policy, kind: LayerKind, chain: &PolicyChain, find_root: FindRoot<'_>, lint: &mut Linter<'_>) {
     let file = &lint.loaded.source.file;
     if kind == LayerKind::Project {
         if let Some(position) = file.audit.position {
@@ -117,18 +117,18 @@ fn audit(policy: &Policy, kind: LayerKind, chain: &Chain, find_root: FindRoot<'_
 /// Finds the root of a boundary that a path lies in, for calls from here. Needs the file system, so the caller brings it.
 pub type FindRoot<'a> = &'a dyn Fn(&BoundarySettings, &Path) -> Option<PathBuf>;
 
-struct Lint<'a> {
-    loaded: &'a Loaded,
-    findings: &'a mut Vec<Finding>,
+struct Linter<'a> {
+    loaded: &'a LoadedFile,
+    findings: &'a mut Vec<LintFinding>,
 }
 
 const PATH_ACTIONS: [Action; 5] = [Action::List, Action::Read, Action::Write, Action::Delete, Action::Run];
 
-impl Lint<'_> {
+impl Linter<'_> {
     fn add(&mut self, severity: Severity, code: &'static str, mistake: Mistake) {
         let rendered = render(&self.loaded.source.shown, &self.loaded.text, severity, &mistake, Colours::Off);
         let file = self.loaded.source.shown.clone();
-        self.findings.push(Finding { severity, code, file, mistake, rendered });
+        self.findings.push(LintFinding { severity, code, file, mistake, rendered });
     }
 
     fn note(&mut self, code: &'static str, position: Position, message: impl Into<String>, help: &str) {
@@ -145,7 +145,7 @@ impl Lint<'_> {
         self.add(Severity::Error, "log-in-boundary", Mistake::new(position, message).help(help));
     }
 
-    fn rules(&mut self, file: &File, compiled: &Compiled) {
+    fn rules(&mut self, file: &PolicyFile, compiled: &CompiledPolicy) {
         let mut names: HashMap<&str, usize> = HashMap::new();
         for (rule, compiled) in file.rules.iter().zip(compiled.rules.iter()) {
             match &rule.name {
@@ -165,7 +165,7 @@ impl Lint<'_> {
                     "whoever is refused or asked wants to know why",
                 );
             }
-            if compiled.side() == Side::Permits && compiled.is_unconditional() {
+            if compiled.side() == Polarity::Permits && compiled.is_unconditional() {
                 self.warn(
                     "allows-everything",
                     rule.position,
@@ -222,12 +222,12 @@ impl Lint<'_> {
         }
     }
 
-    fn shadows(&mut self, file: &File, compiled: &Compiled) {
-        let shape = |(rule, compiled)| Shape { rule, compiled };
-        let shapes: Vec<Shape<'_>> = file.rules.iter().zip(compiled.rules.iter()).map(shape).collect();
+    fn shadows(&mut self, file: &PolicyFile, compiled: &CompiledPolicy) {
+        let shape = |(rule, compiled)| ComparableRule { rule, compiled };
+        let shapes: Vec<ComparableRule<'_>> = file.rules.iter().zip(compiled.rules.iter()).map(shape).collect();
         for (number, later) in shapes.iter().enumerate() {
             // rules that stand in for a question come after all others, whatever the order
-            let before = |earlier: &&Shape<'_>| earlier.rule.instead_of_ask == later.rule.instead_of_ask;
+            let before = |earlier: &&ComparableRule<'_>| earlier.rule.instead_of_ask == later.rule.instead_of_ask;
             let mut before = shapes.iter().take(number).filter(before);
             let Some(earlier) = before.find(|earlier| earlier.holds_all_of(later)) else {
                 continue;
@@ -247,7 +247,7 @@ impl Lint<'_> {
         }
     }
 
-    fn sets(&mut self, file: &File, chain: &Chain) {
+    fn sets(&mut self, file: &PolicyFile, chain: &PolicyChain) {
         let mut used: HashSet<&str> = HashSet::new();
         for source in chain.files.iter().map(|file| &file.source.file) {
             let rules = source.rules.iter().flat_map(|rule| [&rule.paths, &rule.hosts, &rule.commands, &rule.runs]);
@@ -275,14 +275,14 @@ fn with_help(position: Position, message: impl Into<String>, help: &str) -> Mist
 }
 
 /// A rule as it was written and as it was compiled, for being compared with many others.
-struct Shape<'a> {
+struct ComparableRule<'a> {
     rule: &'a RuleText,
     compiled: Rule,
 }
 
-impl Shape<'_> {
+impl ComparableRule<'_> {
     fn permits(&self) -> bool {
-        self.compiled.side() == Side::Permits
+        self.compiled.side() == Polarity::Permits
     }
 
     /// What a permitting rule covers without naming it: everything but what is opaque.
@@ -361,7 +361,7 @@ fn path_holds(mine: &str, theirs: &str) -> bool {
         })
 }
 
-fn tools_hold(mine: &[At<ToolText>], theirs: &[At<ToolText>]) -> bool {
+fn tools_hold(mine: &[Spanned<ToolText>], theirs: &[Spanned<ToolText>]) -> bool {
     mine.is_empty()
         || !theirs.is_empty() && theirs.iter().all(|theirs| mine.iter().any(|mine| mine.value == theirs.value))
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use crate::cache::PolicyCache;
 use crate::directories;
 use crate::file::mistake::PolicyError;
-use crate::layers::{Body, Layer, LayerKind, Policy, Trust};
-use crate::source::{BUNDLED, Chain, Relative, Start};
+use crate::layers::{Layer, LayerBody, LayerKind, LayerTrust, Policy};
+use crate::source::{BUNDLED, ChainStart, PolicyChain, RelativeGlobs};
 use crate::trust::TrustStore;
 
 /// What policy files are called.
@@ -85,7 +85,7 @@ impl Policy {
 
     /// A bundled policy: `strict`, `standard`, `permissive` or `unattended`.
     pub fn bundled(name: &str) -> Result<Self, PolicyError> {
-        Self::single(&Start::Bundled(name))
+        Self::single(&ChainStart::Bundled(name))
     }
 
     /// A policy from a text; `shown` is what it is called in messages. It can extend bundled policies.
@@ -98,23 +98,23 @@ impl Policy {
     /// # Ok::<(), callgate_policy::PolicyError>(())
     /// ```
     pub fn from_yaml(text: &str, shown: &str) -> Result<Self, PolicyError> {
-        Self::single(&Start::Text { text, shown })
+        Self::single(&ChainStart::Text { text, shown })
     }
 
     /// A policy from one file and what it extends.
     pub fn from_file(path: &Path) -> Result<Self, PolicyError> {
-        Self::single(&Start::File { path, relative: Relative::ToFile })
+        Self::single(&ChainStart::File { path, relative: RelativeGlobs::ToFile })
     }
 
-    fn single(start: &Start<'_>) -> Result<Self, PolicyError> {
-        let body = Body::File(Box::new(Chain::load(start)?));
-        Ok(Self::of_layers(vec![Layer { kind: LayerKind::User, trust: Trust::Trusted, body }]))
+    fn single(start: &ChainStart<'_>) -> Result<Self, PolicyError> {
+        let body = LayerBody::File(Box::new(PolicyChain::load(start)?));
+        Ok(Self::of_layers(vec![Layer { kind: LayerKind::User, trust: LayerTrust::Trusted, body }]))
     }
 
     /// All layers that apply: managed, user and project, or the bundled `standard` where neither user nor a trusted project
     /// says anything. A file that is there and cannot be used is an error: it might have forbidden something.
     pub fn layered(locations: &Locations) -> Result<Self, PolicyError> {
-        Self::layered_by(locations, Chain::load).map(|(policy, _)| policy)
+        Self::layered_by(locations, PolicyChain::load).map(|(policy, _)| policy)
     }
 
     /// All layers that apply, as far as possible from a cache. What had to be compiled is stored only by
@@ -126,7 +126,7 @@ impl Policy {
             Some(chain) => Ok(chain),
             None => {
                 is_new = true;
-                Chain::load(start)
+                PolicyChain::load(start)
             }
         })?;
         Ok(CompiledLayers { policy: Arc::new(policy), files, is_new })
@@ -134,32 +134,32 @@ impl Policy {
 
     fn layered_by(
         locations: &Locations,
-        mut load: impl FnMut(&Start<'_>) -> Result<Chain, PolicyError>,
+        mut load: impl FnMut(&ChainStart<'_>) -> Result<PolicyChain, PolicyError>,
     ) -> Result<(Self, Vec<FoundFile>), PolicyError> {
         let mut layers = Vec::new();
         let mut files = Vec::new();
-        let mut add = |kind, path: Option<PathBuf>, trust: Trust, chain| {
-            files.push(FoundFile { kind, path, trusted: trust == Trust::Trusted });
-            layers.push(Layer { kind, trust, body: Body::File(Box::new(chain)) });
+        let mut add = |kind, path: Option<PathBuf>, trust: LayerTrust, chain| {
+            files.push(FoundFile { kind, path, trusted: trust == LayerTrust::Trusted });
+            layers.push(Layer { kind, trust, body: LayerBody::File(Box::new(chain)) });
         };
         for (kind, path) in [(LayerKind::Managed, &locations.managed), (LayerKind::User, &locations.user)] {
             if let Some(path) = path.as_deref().filter(|path| exists(path)) {
-                let chain = load(&Start::File { path, relative: Relative::ToWorkspace })?;
-                add(kind, Some(path.to_owned()), Trust::Trusted, chain);
+                let chain = load(&ChainStart::File { path, relative: RelativeGlobs::ToWorkspace })?;
+                add(kind, Some(path.to_owned()), LayerTrust::Trusted, chain);
             }
         }
         let has_user = locations.user.as_deref().is_some_and(exists);
         let project = match locations.project_file() {
             Some(path) => {
-                let chain = load(&Start::File { path: &path, relative: Relative::ToFile })?;
+                let chain = load(&ChainStart::File { path: &path, relative: RelativeGlobs::ToFile })?;
                 let trust = trust_in(locations, &path, &chain);
                 Some((path, chain, trust))
             }
             None => None,
         };
-        let stands_alone = matches!(&project, Some((_, _, Trust::Trusted)));
+        let stands_alone = matches!(&project, Some((_, _, LayerTrust::Trusted)));
         if !has_user && !stands_alone {
-            add(LayerKind::User, None, Trust::Trusted, load(&Start::Bundled("standard"))?);
+            add(LayerKind::User, None, LayerTrust::Trusted, load(&ChainStart::Bundled("standard"))?);
         }
         if let Some((path, chain, trust)) = project {
             add(LayerKind::Project, Some(path), trust, chain);
@@ -183,24 +183,24 @@ impl CompiledLayers {
     /// Stores what had to be compiled. Failing to costs time with the next call, nothing else.
     pub fn save(&self, cache: &PolicyCache) {
         for (layer, found) in self.policy.layers.iter().zip(&self.files) {
-            let Body::File(chain) = &layer.body else { continue };
+            let LayerBody::File(chain) = &layer.body else { continue };
             if chain.image.is_some() {
                 continue;
             }
             let start = match (&found.path, layer.kind) {
-                (None, _) => Start::Bundled("standard"),
-                (Some(path), LayerKind::Project) => Start::File { path, relative: Relative::ToFile },
-                (Some(path), _) => Start::File { path, relative: Relative::ToWorkspace },
+                (None, _) => ChainStart::Bundled("standard"),
+                (Some(path), LayerKind::Project) => ChainStart::File { path, relative: RelativeGlobs::ToFile },
+                (Some(path), _) => ChainStart::File { path, relative: RelativeGlobs::ToWorkspace },
             };
             let _ = cache.store(&start, chain);
         }
     }
 }
 
-fn trust_in(locations: &Locations, path: &Path, chain: &Chain) -> Trust {
+fn trust_in(locations: &Locations, path: &Path, chain: &PolicyChain) -> LayerTrust {
     let trusted = locations.trusted.as_ref().is_some_and(|store| {
         let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         store.is_safe_from(locations.workspace.as_deref()) && store.holds(&chain.settings.contents, &real)
     });
-    if trusted { Trust::Trusted } else { Trust::MayOnlyTighten }
+    if trusted { LayerTrust::Trusted } else { LayerTrust::MayOnlyTighten }
 }

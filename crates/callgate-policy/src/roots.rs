@@ -118,13 +118,13 @@ impl Root {
 /// assert_eq!(roots.iter().filter(|root| root.path == "data").count(), 1);
 /// ```
 #[derive(Clone, Default)]
-pub struct Roots(Arc<List>);
+pub struct Roots(Arc<LazyRoots>);
 
 /// Hardly any path has it, and JSON writes it as it is.
 const END: char = '\u{7f}';
 
 #[derive(Default)]
-struct List {
+struct LazyRoots {
     /// Of each root its path and what that is relative to, if anything, each with [`END`] behind it. Empty if the roots are there.
     text: String,
     roots: OnceLock<Vec<Root>>,
@@ -132,7 +132,7 @@ struct List {
 
 impl From<Vec<Root>> for Roots {
     fn from(roots: Vec<Root>) -> Self {
-        Roots(Arc::new(List { text: String::new(), roots: OnceLock::from(roots) }))
+        Roots(Arc::new(LazyRoots { text: String::new(), roots: OnceLock::from(roots) }))
     }
 }
 
@@ -172,7 +172,7 @@ impl Serialize for Roots {
 impl<'de> Deserialize<'de> for Roots {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        Ok(Roots(Arc::new(List { text, roots: OnceLock::new() })))
+        Ok(Roots(Arc::new(LazyRoots { text, roots: OnceLock::new() })))
     }
 }
 

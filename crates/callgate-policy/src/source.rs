@@ -1,4 +1,4 @@
-//! Finding and reading the files a policy is made of.
+//! LintFinding and reading the files a policy is made of.
 
 use std::fs::File as Handle;
 use std::io::Read;
@@ -13,10 +13,10 @@ use crate::file::audit::AuditSettings;
 use crate::file::decode;
 use crate::file::keys::nearest;
 use crate::file::mistake::{Mistake, Mistakes, PolicyError, UnknownPolicy};
-use crate::file::model::{At, ExecInput, Timeouts};
+use crate::file::model::{ExecInput, Spanned, Timeouts};
 use crate::file::yaml::{self, Limits};
 use crate::roots::RelativeTo;
-use crate::rules::compile::{Compiled, Source, compile};
+use crate::rules::compile::{CompiledPolicy, PolicySource, compile};
 use crate::rules::stored::Image;
 
 /// The bundled policies by name.
@@ -33,8 +33,8 @@ const MAXIMUM_CHAIN: usize = 8;
 
 /// A file of a chain with its text.
 #[derive(Debug, Clone)]
-pub(crate) struct Loaded {
-    pub source: Arc<Source>,
+pub(crate) struct LoadedFile {
+    pub source: Arc<PolicySource>,
     pub text: String,
     /// Where it lies; `None` for bundled policies and texts.
     pub path: Option<PathBuf>,
@@ -42,18 +42,18 @@ pub(crate) struct Loaded {
 
 /// A chain of files, the extending one first, the bundled sets last.
 #[derive(Debug)]
-pub(crate) struct Chain {
+pub(crate) struct PolicyChain {
     /// The files as they were read; none if the chain was stored.
-    pub files: Vec<Loaded>,
-    pub compiled: Compiled,
-    pub settings: Settings,
+    pub files: Vec<LoadedFile>,
+    pub compiled: CompiledPolicy,
+    pub settings: ChainSettings,
     /// Where a stored chain lies.
     pub image: Option<Arc<Image>>,
 }
 
 /// What a chain says beside its rules.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(crate) struct Settings {
+pub(crate) struct ChainSettings {
     pub boundary: BoundarySettings,
     pub timeouts: Timeouts,
     /// The `approvals:` section of the first file that has one, checked.
@@ -72,9 +72,9 @@ pub(crate) struct Settings {
     pub contents: String,
 }
 
-impl Settings {
-    fn of(files: &[Loaded]) -> Self {
-        let sources: Vec<Arc<Source>> = files.iter().map(|file| Arc::clone(&file.source)).collect();
+impl ChainSettings {
+    fn of(files: &[LoadedFile]) -> Self {
+        let sources: Vec<Arc<PolicySource>> = files.iter().map(|file| Arc::clone(&file.source)).collect();
         let each = || sources.iter().map(|source| &source.file);
         let shortest = |of: fn(&Timeouts) -> Option<u64>| each().filter_map(|file| of(&file.timeouts)).min();
         Self {
@@ -98,31 +98,31 @@ impl Settings {
 }
 
 /// Where a chain starts.
-pub(crate) enum Start<'a> {
+pub(crate) enum ChainStart<'a> {
     /// A bundled policy.
     Bundled(&'a str),
     /// A text with the name it goes by in messages.
     Text { text: &'a str, shown: &'a str },
     /// A file.
-    File { path: &'a Path, relative: Relative },
+    File { path: &'a Path, relative: RelativeGlobs },
 }
 
 /// What relative globs in a file are relative to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Relative {
+pub(crate) enum RelativeGlobs {
     /// The workspace of the call: for files that are about every project.
     ToWorkspace,
     /// The file's directory: for files of a project.
     ToFile,
 }
 
-impl Chain {
+impl PolicyChain {
     /// Reads a file and everything it extends, and compiles it.
-    pub(crate) fn load(start: &Start<'_>) -> Result<Self, PolicyError> {
+    pub(crate) fn load(start: &ChainStart<'_>) -> Result<Self, PolicyError> {
         let mut files = vec![match start {
-            Start::Bundled(name) => bundled(name)?,
-            Start::Text { text, shown } => parse((*text).to_owned(), (*shown).to_owned(), None, RelativeTo::Call)?,
-            Start::File { path, relative } => read(path, *relative)?,
+            ChainStart::Bundled(name) => bundled(name)?,
+            ChainStart::Text { text, shown } => parse((*text).to_owned(), (*shown).to_owned(), None, RelativeTo::Call)?,
+            ChainStart::File { path, relative } => read(path, *relative)?,
         }];
         while let Some(last) = files.last() {
             let Some(extends) = last.source.file.extends.clone() else { break };
@@ -138,14 +138,14 @@ impl Chain {
             files.push(next);
         }
         files.push(sets()?);
-        let sources: Vec<Arc<Source>> = files.iter().map(|file| Arc::clone(&file.source)).collect();
+        let sources: Vec<Arc<PolicySource>> = files.iter().map(|file| Arc::clone(&file.source)).collect();
         for (number, source) in sources.iter().enumerate() {
             for texts in [&source.file.boundary.roots, &source.file.boundary.readable].into_iter().flatten() {
                 crate::boundary::paths(&sources, number, texts).map_err(|located| mistakes(&files, vec![located]))?;
             }
         }
         match compile(&sources) {
-            Ok(compiled) => Ok(Self { settings: Settings::of(&files), files, compiled, image: None }),
+            Ok(compiled) => Ok(Self { settings: ChainSettings::of(&files), files, compiled, image: None }),
             Err(located) => Err(mistakes(&files, located)),
         }
     }
@@ -156,14 +156,14 @@ impl Chain {
     }
 }
 
-fn hash<'a>(files: impl Iterator<Item = &'a Loaded>) -> String {
+fn hash<'a>(files: impl Iterator<Item = &'a LoadedFile>) -> String {
     sha256_hex_of(
         files.flat_map(|file| [(file.text.len() as u64).to_le_bytes().to_vec(), file.text.clone().into_bytes()]),
     )
 }
 
 /// The mistakes of the first file that has any: those of the next are best read after they are gone.
-fn mistakes(files: &[Loaded], located: Vec<(usize, Mistake)>) -> PolicyError {
+fn mistakes(files: &[LoadedFile], located: Vec<(usize, Mistake)>) -> PolicyError {
     let first = located.iter().map(|(file, _)| *file).min().unwrap_or_default();
     let list = located.into_iter().filter(|(file, _)| *file == first).map(|(_, mistake)| mistake).collect();
     match files.get(first) {
@@ -172,11 +172,11 @@ fn mistakes(files: &[Loaded], located: Vec<(usize, Mistake)>) -> PolicyError {
     }
 }
 
-fn one(file: &Loaded, mistake: Mistake) -> PolicyError {
+fn one(file: &LoadedFile, mistake: Mistake) -> PolicyError {
     Mistakes::new(&file.source.shown, &file.text, vec![mistake]).into()
 }
 
-fn bundled(name: &str) -> Result<Loaded, PolicyError> {
+fn bundled(name: &str) -> Result<LoadedFile, PolicyError> {
     match BUNDLED.iter().find(|(bundled, _)| *bundled == name) {
         Some((name, text)) => parse((*text).to_owned(), format!("{name} (bundled)"), None, RelativeTo::Call),
         None => Err(UnknownPolicy { name: name.to_owned() }.into()),
@@ -184,12 +184,12 @@ fn bundled(name: &str) -> Result<Loaded, PolicyError> {
 }
 
 /// The bundled sets, read once.
-fn sets() -> Result<Loaded, PolicyError> {
-    static READ: OnceLock<Result<Loaded, PolicyError>> = OnceLock::new();
+fn sets() -> Result<LoadedFile, PolicyError> {
+    static READ: OnceLock<Result<LoadedFile, PolicyError>> = OnceLock::new();
     READ.get_or_init(|| parse(SETS.to_owned(), "sets.yaml (bundled)".to_owned(), None, RelativeTo::Call)).clone()
 }
 
-fn follow(file: &Loaded, extends: &At<String>) -> Result<Loaded, PolicyError> {
+fn follow(file: &LoadedFile, extends: &Spanned<String>) -> Result<LoadedFile, PolicyError> {
     let names = || BUNDLED.iter().map(|(name, _)| *name);
     if names().any(|name| name == extends.value) {
         return bundled(&extends.value);
@@ -199,8 +199,8 @@ fn follow(file: &Loaded, extends: &At<String>) -> Result<Loaded, PolicyError> {
     match directory {
         Some(directory) if looks_like_file => {
             let relative = match file.source.relative_to {
-                RelativeTo::Call => Relative::ToWorkspace,
-                RelativeTo::Directory(_) => Relative::ToFile,
+                RelativeTo::Call => RelativeGlobs::ToWorkspace,
+                RelativeTo::Directory(_) => RelativeGlobs::ToFile,
             };
             read(&directory.join(&extends.value), relative).map_err(|error| match error {
                 PolicyError::Unreadable(error) => one(file, Mistake::new(extends.position, error.to_string())),
@@ -234,22 +234,27 @@ pub(crate) fn read_text(path: &Path) -> Result<String, PolicyError> {
     String::from_utf8(bytes).map_err(|_| PolicyError::unreadable(path, "not UTF-8 text"))
 }
 
-fn read(path: &Path, relative: Relative) -> Result<Loaded, PolicyError> {
+fn read(path: &Path, relative: RelativeGlobs) -> Result<LoadedFile, PolicyError> {
     let real = path.canonicalize().map_err(|error| PolicyError::unreadable(path, error))?;
     let text = read_text(&real)?;
     let base = match (relative, real.parent()) {
-        (Relative::ToFile, Some(directory)) => RelativeTo::Directory(directory.to_owned()),
+        (RelativeGlobs::ToFile, Some(directory)) => RelativeTo::Directory(directory.to_owned()),
         _ => RelativeTo::Call,
     };
     parse(text, path.display().to_string(), Some(real), base)
 }
 
-fn parse(text: String, shown: String, path: Option<PathBuf>, relative_to: RelativeTo) -> Result<Loaded, PolicyError> {
+fn parse(
+    text: String,
+    shown: String,
+    path: Option<PathBuf>,
+    relative_to: RelativeTo,
+) -> Result<LoadedFile, PolicyError> {
     // A byte order mark is no part of the text.
     let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
     let file = yaml::read(&text, Limits::POLICY)
         .map_err(|mistake| vec![mistake])
         .and_then(|root| decode::file(&root))
         .map_err(|list| Mistakes::new(&shown, &text, list))?;
-    Ok(Loaded { source: Arc::new(Source { file, shown, relative_to }), text, path })
+    Ok(LoadedFile { source: Arc::new(PolicySource { file, shown, relative_to }), text, path })
 }

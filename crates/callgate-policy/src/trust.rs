@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::file::mistake::{PolicyError, UnwritableFile};
-use crate::source::{Chain, Relative, Start, read_text};
+use crate::source::{ChainStart, PolicyChain, RelativeGlobs, read_text};
 
 /// The list of trusted files.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -99,7 +99,7 @@ impl TrustStore {
 }
 
 fn entry(file: &Path) -> Result<String, PolicyError> {
-    let chain = Chain::load(&Start::File { path: file, relative: Relative::ToFile })?;
+    let chain = PolicyChain::load(&ChainStart::File { path: file, relative: RelativeGlobs::ToFile })?;
     let real = file.canonicalize().unwrap_or_else(|_| file.to_owned());
     Ok(format!("{} {}", chain.settings.contents, shown(&real)))
 }

@@ -29,14 +29,14 @@ pub struct ApprovalRuleText {
 
 impl ApprovalRules {
     /// Reads `rules` and `default` of the section.
-    pub fn read(section: &Value) -> Result<Self, RulesError> {
+    pub fn read(section: &Value) -> Result<Self, ApprovalRulesError> {
         // a derived reader takes lists for objects, without a word
         let rules = section.get("rules").and_then(Value::as_array);
         if !section.is_object() || rules.is_some_and(|rules| !rules.iter().all(Value::is_object)) {
-            return Err(RulesError::Form("the section and each of its rules are mappings".into()));
+            return Err(ApprovalRulesError::Form("the section and each of its rules are mappings".into()));
         }
-        let section: Section =
-            serde_json::from_value(section.clone()).map_err(|error| RulesError::Form(error.to_string()))?;
+        let section: ApprovalsSection =
+            serde_json::from_value(section.clone()).map_err(|error| ApprovalRulesError::Form(error.to_string()))?;
         let rules = section.rules.into_iter().enumerate().map(|(index, rule)| rule.read(index.saturating_add(1)));
         Ok(ApprovalRules { rules: rules.collect::<Result<_, _>>()?, default: section.default })
     }
@@ -44,7 +44,7 @@ impl ApprovalRules {
 
 /// Why the section cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum RulesError {
+pub enum ApprovalRulesError {
     /// A field is missing, unknown or of the wrong kind.
     #[error("the approval rules cannot be read: {0}")]
     Form(String),
@@ -66,9 +66,9 @@ pub enum RulesError {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Section {
+struct ApprovalsSection {
     #[serde(default)]
-    rules: Vec<SectionRule>,
+    rules: Vec<ApprovalsRule>,
     #[serde(default = "denied")]
     default: ApprovalDecision,
 }
@@ -79,19 +79,19 @@ fn denied() -> ApprovalDecision {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct SectionRule {
+struct ApprovalsRule {
     tools: Vec<String>,
     commands: Option<Vec<String>>,
     decision: ApprovalDecision,
     reason: Option<String>,
 }
 
-impl SectionRule {
-    fn read(self, number: usize) -> Result<ApprovalRuleText, RulesError> {
+impl ApprovalsRule {
+    fn read(self, number: usize) -> Result<ApprovalRuleText, ApprovalRulesError> {
         if self.tools.is_empty() {
-            return Err(RulesError::NoTool { number });
+            return Err(ApprovalRulesError::NoTool { number });
         }
-        let read = |text: &String| CommandPattern::read(text).ok_or(RulesError::Pattern { number });
+        let read = |text: &String| CommandPattern::read(text).ok_or(ApprovalRulesError::Pattern { number });
         let commands = self.commands.map(|commands| commands.iter().map(read).collect()).transpose()?;
         Ok(ApprovalRuleText { tools: self.tools, commands, decision: self.decision, reason: self.reason })
     }

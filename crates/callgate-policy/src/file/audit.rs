@@ -12,7 +12,7 @@ use super::keys;
 use crate::directories;
 
 use super::mistake::{Mistake, Position};
-use super::model::At;
+use super::model::Spanned;
 use super::yaml::Node;
 
 /// When what was written is forced onto the disk.
@@ -21,7 +21,7 @@ use super::yaml::Node;
 /// process. The difference is what a power failure may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Sync {
+pub enum SyncMode {
     /// Before writing returns; what waits at the same time shares one sync. The default.
     #[default]
     Always,
@@ -31,23 +31,23 @@ pub enum Sync {
     Os,
 }
 
-/// A text that names no [`Sync`].
+/// A text that names no [`SyncMode`].
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{0:?} is none of `always`, `interval`, `interval 500ms`, `os`")]
-pub struct NoSync(String);
+pub struct ParseSyncModeError(String);
 
-impl FromStr for Sync {
-    type Err = NoSync;
+impl FromStr for SyncMode {
+    type Err = ParseSyncModeError;
 
-    fn from_str(text: &str) -> Result<Self, NoSync> {
-        let wrong = || NoSync(text.to_owned());
+    fn from_str(text: &str) -> Result<Self, ParseSyncModeError> {
+        let wrong = || ParseSyncModeError(text.to_owned());
         match text.trim() {
-            "always" => Ok(Sync::Always),
-            "interval" => Ok(Sync::Interval(Duration::from_millis(200))),
-            "os" => Ok(Sync::Os),
+            "always" => Ok(SyncMode::Always),
+            "interval" => Ok(SyncMode::Interval(Duration::from_millis(200))),
+            "os" => Ok(SyncMode::Os),
             other => {
                 let length = other.strip_prefix("interval").ok_or_else(wrong)?.trim();
-                humantime::parse_duration(length).map(Sync::Interval).map_err(|_| wrong())
+                humantime::parse_duration(length).map(SyncMode::Interval).map_err(|_| wrong())
             }
         }
     }
@@ -62,7 +62,7 @@ pub struct AuditSettings {
     /// The file of the key: absolute, or starting with `~/`.
     pub key: Option<String>,
     /// When entries are forced onto the disk.
-    pub sync: Option<Sync>,
+    pub sync: Option<SyncMode>,
     /// A segment of this size is closed and the next one begun.
     pub segment_bytes: Option<u64>,
     /// So is one of this age.
@@ -86,8 +86,8 @@ pub struct AuditSettings {
 pub(crate) struct AuditText {
     /// Where the section stands, if there is one.
     pub position: Option<Position>,
-    pub directory: Option<At<String>>,
-    pub key: Option<At<String>>,
+    pub directory: Option<Spanned<String>>,
+    pub key: Option<Spanned<String>>,
     pub settings: AuditSettings,
 }
 
@@ -153,7 +153,7 @@ pub(crate) fn decode(decoder: &mut Decoder, node: &Node) -> AuditText {
             _ => checkpoints(decoder, node, settings),
         }
     }
-    let value = |at: &Option<At<String>>| at.as_ref().map(|at| at.value.clone());
+    let value = |at: &Option<Spanned<String>>| at.as_ref().map(|at| at.value.clone());
     text.settings.directory = value(&text.directory);
     text.settings.key = value(&text.key);
     text
@@ -191,15 +191,15 @@ fn checkpoints(decoder: &mut Decoder, node: &Node, settings: &mut AuditSettings)
     }
 }
 
-fn place(decoder: &mut Decoder, node: &Node) -> Option<At<String>> {
+fn place(decoder: &mut Decoder, node: &Node) -> Option<Spanned<String>> {
     let text = decoder.text(node)?;
     let position = text.position;
-    is_place(decoder, text).map(|value| At { value, position })
+    is_place(decoder, text).map(|value| Spanned { value, position })
 }
 
 /// A file or directory that does not depend on where one is.
-fn is_place(decoder: &mut Decoder, text: At<String>) -> Option<String> {
-    let At { value, position } = text;
+fn is_place(decoder: &mut Decoder, text: Spanned<String>) -> Option<String> {
+    let Spanned { value, position } = text;
     let rest = value.strip_prefix("~/").or_else(|| value.strip_prefix('/'));
     let plain = rest.is_some_and(|rest| {
         !rest.trim_matches('/').is_empty() && !rest.contains('\0') && !rest.split('/').any(|part| part == "..")
@@ -212,7 +212,7 @@ fn is_place(decoder: &mut Decoder, text: At<String>) -> Option<String> {
     None
 }
 
-fn sync(decoder: &mut Decoder, node: &Node) -> Option<Sync> {
+fn sync(decoder: &mut Decoder, node: &Node) -> Option<SyncMode> {
     let text = decoder.text(node)?;
     match text.value.parse() {
         Ok(sync) => Some(sync),
@@ -262,12 +262,12 @@ mod tests {
 
     #[test]
     fn sync_is_read_from_words() {
-        assert_eq!("always".parse(), Ok(Sync::Always));
-        assert_eq!("os".parse(), Ok(Sync::Os));
-        assert_eq!("interval".parse(), Ok(Sync::Interval(Duration::from_millis(200))));
-        assert_eq!("interval 2s".parse(), Ok(Sync::Interval(Duration::from_secs(2))));
+        assert_eq!("always".parse(), Ok(SyncMode::Always));
+        assert_eq!("os".parse(), Ok(SyncMode::Os));
+        assert_eq!("interval".parse(), Ok(SyncMode::Interval(Duration::from_millis(200))));
+        assert_eq!("interval 2s".parse(), Ok(SyncMode::Interval(Duration::from_secs(2))));
         for wrong in ["", "never", "interval soon", "2s"] {
-            assert!(wrong.parse::<Sync>().is_err(), "{wrong}");
+            assert!(wrong.parse::<SyncMode>().is_err(), "{wrong}");
         }
     }
 

@@ -9,8 +9,8 @@ use super::keys::{self, Key, nearest};
 #[cfg(feature = "legacy")]
 use super::legacy;
 use super::mistake::{Mistake, Position};
-use super::model::{At, BoundaryText, Example, File, RuleText, Texts, ToolText};
-use super::yaml::{Node, Value};
+use super::model::{BoundaryText, PolicyFile, RuleExample, RuleText, Spanned, Texts, ToolText};
+use super::yaml::{Node, NodeValue};
 use crate::Decision;
 use crate::file::approval_rules::ApprovalRules;
 
@@ -22,7 +22,7 @@ pub(crate) const MAXIMUM_PATTERN: usize = 4096;
 const MAXIMUM_MISTAKES: usize = 100;
 
 /// Reads a whole file.
-pub(crate) fn file(root: &Node) -> Result<File, Vec<Mistake>> {
+pub(crate) fn file(root: &Node) -> Result<PolicyFile, Vec<Mistake>> {
     let mut decoder = Decoder::default();
     let file = decoder.file(root);
     if decoder.mistakes.is_empty() { Ok(file) } else { Err(decoder.mistakes) }
@@ -48,7 +48,7 @@ impl Decoder {
     /// The entries of a mapping whose keys are all known and written once.
     pub(crate) fn section<'n>(&mut self, node: &'n Node, keys: &[Key], what: &str) -> Vec<(&'static str, &'n Node)> {
         let entries = match &node.value {
-            Value::Mapping(entries) => entries.as_slice(),
+            NodeValue::Mapping(entries) => entries.as_slice(),
             _ if node.is_null() => return Vec::new(),
             _ => {
                 self.expected(node, &format!("a mapping for {what}"));
@@ -91,9 +91,9 @@ impl Decoder {
         self.mistake(Mistake::new(position, format!("unknown {kind} `{shown}` in {place}")).help(help));
     }
 
-    pub(crate) fn text(&mut self, node: &Node) -> Option<At<String>> {
+    pub(crate) fn text(&mut self, node: &Node) -> Option<Spanned<String>> {
         match node.text() {
-            Some(text) => Some(At { value: text.to_owned(), position: node.position }),
+            Some(text) => Some(Spanned { value: text.to_owned(), position: node.position }),
             None => {
                 self.expected(node, "text");
                 None
@@ -120,7 +120,7 @@ impl Decoder {
     }
 
     fn not_empty(&mut self, node: &Node, key: &str) {
-        if matches!(&node.value, Value::Sequence(items) if items.is_empty()) {
+        if matches!(&node.value, NodeValue::Sequence(items) if items.is_empty()) {
             self.mistake(
                 Mistake::new(node.position, format!("an empty `{key}` matches nothing"))
                     .help(format!("leave `{key}` out if the rule does not depend on it")),
@@ -128,7 +128,7 @@ impl Decoder {
         }
     }
 
-    pub(crate) fn flag(&mut self, node: &Node) -> Option<At<bool>> {
+    pub(crate) fn flag(&mut self, node: &Node) -> Option<Spanned<bool>> {
         let value = match node.text() {
             Some("true") => true,
             Some("false") => false,
@@ -139,7 +139,7 @@ impl Decoder {
                 return None;
             }
         };
-        Some(At { value, position: node.position })
+        Some(Spanned { value, position: node.position })
     }
 
     pub(crate) fn number(&mut self, node: &Node) -> Option<u64> {
@@ -158,7 +158,7 @@ impl Decoder {
 
     fn known_word<T: for<'de> Deserialize<'de>>(
         &mut self,
-        text: &At<String>,
+        text: &Spanned<String>,
         word: &str,
         words: &[&str],
         what: &str,
@@ -170,11 +170,11 @@ impl Decoder {
         T::deserialize(StrDeserializer::<DeserializeError>::new(word)).ok()
     }
 
-    fn words<T: for<'de> Deserialize<'de>>(&mut self, node: &Node, key: &str, words: &[&str]) -> Vec<At<T>> {
+    fn words<T: for<'de> Deserialize<'de>>(&mut self, node: &Node, key: &str, words: &[&str]) -> Vec<Spanned<T>> {
         self.not_empty(node, key);
         let mut word = |item: &Node| {
             let value = self.word(item, words, &format!("`{key}`"))?;
-            Some(At { value, position: item.position })
+            Some(Spanned { value, position: item.position })
         };
         node.items().iter().filter_map(&mut word).collect()
     }
@@ -189,10 +189,10 @@ impl Decoder {
         }
     }
 
-    fn file(&mut self, root: &Node) -> File {
-        let mut file = File::default();
+    fn file(&mut self, root: &Node) -> PolicyFile {
+        let mut file = PolicyFile::default();
         #[cfg(feature = "legacy")]
-        let mut sections = legacy::Sections::default();
+        let mut sections = legacy::LegacySections::default();
         for (key, node) in self.section(root, keys::FILE, "a policy file") {
             match key {
                 "version" | "config_version" => self.version(node),
@@ -249,12 +249,12 @@ impl Decoder {
         boundary
     }
 
-    fn sets(&mut self, node: &Node) -> Vec<(At<String>, Texts)> {
-        let Value::Mapping(entries) = &node.value else {
+    fn sets(&mut self, node: &Node) -> Vec<(Spanned<String>, Texts)> {
+        let NodeValue::Mapping(entries) = &node.value else {
             self.expected(node, "a mapping from names to lists");
             return Vec::new();
         };
-        let mut sets: Vec<(At<String>, Texts)> = Vec::new();
+        let mut sets: Vec<(Spanned<String>, Texts)> = Vec::new();
         let mut seen = std::collections::HashSet::new();
         for (key, value) in entries {
             let Some(name) = self.text(key) else { continue };
@@ -273,7 +273,7 @@ impl Decoder {
         sets
     }
 
-    fn approvals(&mut self, node: &Node, file: &mut File) {
+    fn approvals(&mut self, node: &Node, file: &mut PolicyFile) {
         let mut provider = serde_json::Map::new();
         for (key, node) in self.section(node, keys::APPROVALS, "`approvals`") {
             match key {
@@ -281,7 +281,7 @@ impl Decoder {
                 "exec_input" => file.exec_input = self.word(node, keys::EXEC_INPUT, "`exec_input`"),
                 _ => {
                     provider.insert(key.to_owned(), node.to_json());
-                    file.without_effect.push(At { value: format!("approvals.{key}"), position: node.position });
+                    file.without_effect.push(Spanned { value: format!("approvals.{key}"), position: node.position });
                 }
             }
         }
@@ -305,7 +305,7 @@ impl Decoder {
         milliseconds
     }
 
-    fn trust(&mut self, node: &Node, file: &mut File) {
+    fn trust(&mut self, node: &Node, file: &mut PolicyFile) {
         for (key, node) in self.section(node, keys::TRUST, "`trust`") {
             match key {
                 "tags" => file.trusted_tags = self.texts(node),
@@ -315,8 +315,8 @@ impl Decoder {
     }
 
     /// Settings of the second format: only the default matters here, the rest belongs to whoever runs the tools.
-    fn settings(&mut self, node: &Node, file: &mut File) {
-        let Value::Mapping(entries) = &node.value else {
+    fn settings(&mut self, node: &Node, file: &mut PolicyFile) {
+        let NodeValue::Mapping(entries) = &node.value else {
             if !node.is_null() {
                 self.expected(node, "a mapping for `settings`");
             }
@@ -328,7 +328,7 @@ impl Decoder {
                 Some("approval_timeout_seconds") => {
                     file.timeouts.approval_ms = self.seconds(value);
                 }
-                Some(other) => file.unused.push(At { value: format!("settings.{other}"), position: key.position }),
+                Some(other) => file.unused.push(Spanned { value: format!("settings.{other}"), position: key.position }),
                 None => self.expected(key, "a key"),
             }
         }
@@ -336,7 +336,7 @@ impl Decoder {
 
     fn rules(&mut self, node: &Node) -> Vec<RuleText> {
         let items = match &node.value {
-            Value::Sequence(items) => items,
+            NodeValue::Sequence(items) => items,
             _ if node.is_null() => return Vec::new(),
             _ => {
                 self.expected(node, "a list of rules");
@@ -351,7 +351,7 @@ impl Decoder {
     }
 
     fn rule(&mut self, node: &Node) -> Option<RuleText> {
-        if !matches!(node.value, Value::Mapping(_)) {
+        if !matches!(node.value, NodeValue::Mapping(_)) {
             self.expected(node, "a rule (a mapping)");
             return None;
         }
@@ -417,13 +417,13 @@ impl Decoder {
         Some(rule)
     }
 
-    fn tools(&mut self, node: &Node) -> Vec<At<ToolText>> {
+    fn tools(&mut self, node: &Node) -> Vec<Spanned<ToolText>> {
         self.not_empty(node, "tools");
         node.items().iter().filter_map(|item| self.tool(item)).collect()
     }
 
-    fn tool(&mut self, node: &Node) -> Option<At<ToolText>> {
-        let value = if let Value::Mapping(entries) = &node.value {
+    fn tool(&mut self, node: &Node) -> Option<Spanned<ToolText>> {
+        let value = if let NodeValue::Mapping(entries) = &node.value {
             match entries.as_slice() {
                 [(key, server)] if key.text() == Some("server") => ToolText::Server(self.text(server)?.value),
                 _ => {
@@ -449,10 +449,10 @@ impl Decoder {
                 ToolText::Name(text)
             }
         };
-        Some(At { value, position: node.position })
+        Some(Spanned { value, position: node.position })
     }
 
-    fn marks(&mut self, node: &Node) -> Vec<At<(Mark, bool)>> {
+    fn marks(&mut self, node: &Node) -> Vec<Spanned<(Mark, bool)>> {
         self.not_empty(node, "marks");
         let mut marks = Vec::new();
         for text in self.texts(node) {
@@ -461,27 +461,27 @@ impl Decoder {
                 None => (text.value.as_str(), true),
             };
             if let Some(mark) = self.known_word(&text, word, keys::MARKS, "`marks`") {
-                marks.push(At { value: (mark, wanted), position: text.position });
+                marks.push(Spanned { value: (mark, wanted), position: text.position });
             }
         }
         marks
     }
 
-    fn examples(&mut self, node: &Node) -> Vec<At<Example>> {
+    fn examples(&mut self, node: &Node) -> Vec<Spanned<RuleExample>> {
         node.items()
             .iter()
             .filter_map(|item| {
-                let value = if matches!(item.value, Value::Mapping(_)) {
+                let value = if matches!(item.value, NodeValue::Mapping(_)) {
                     self.example(item)?
                 } else {
-                    Example::Command(self.text(item)?.value)
+                    RuleExample::Command(self.text(item)?.value)
                 };
-                Some(At { value, position: item.position })
+                Some(Spanned { value, position: item.position })
             })
             .collect()
     }
 
-    fn example(&mut self, node: &Node) -> Option<Example> {
+    fn example(&mut self, node: &Node) -> Option<RuleExample> {
         let (mut tool, mut input, mut command) = (None, serde_json::json!({}), None);
         for (key, node) in self.section(node, keys::EXAMPLE, "an example") {
             match key {
@@ -491,8 +491,8 @@ impl Decoder {
             }
         }
         match (tool, command) {
-            (Some(tool), None) => Some(Example::Call { tool: tool.value, input }),
-            (None, Some(command)) => Some(Example::Command(command.value)),
+            (Some(tool), None) => Some(RuleExample::Call { tool: tool.value, input }),
+            (None, Some(command)) => Some(RuleExample::Command(command.value)),
             _ => {
                 self.mistake(
                     Mistake::new(node.position, "an example is a command, or a tool with its input").help(

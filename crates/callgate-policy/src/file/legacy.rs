@@ -1,35 +1,35 @@
-//! Sections of an earlier format (`safety:`, `sandbox:`, `run:`), translated into rules.
+//! LegacySections of an earlier format (`safety:`, `sandbox:`, `run:`), translated into rules.
 //!
 //! The order is that of the format's promises: what is denied is denied first, complex shell asks even when the allow list
 //! matches, then come the allow lists, and custom tools ask unless they are listed.
 
 use super::decode::Decoder;
 use super::keys;
-use super::model::{At, File, RuleText, Texts, ToolText};
+use super::model::{PolicyFile, RuleText, Spanned, Texts, ToolText};
 use super::yaml::Node;
 use crate::Decision;
 use callgate_model::glob::escape;
 
 /// The sections as they were found.
 #[derive(Default)]
-pub(crate) struct Sections<'n> {
+pub(crate) struct LegacySections<'n> {
     pub safety: Option<&'n Node>,
     pub sandbox: Option<&'n Node>,
     pub run: Option<&'n Node>,
 }
 
 /// Adds the rules that the sections stand for, after the file's own.
-pub(crate) fn translate(decoder: &mut Decoder, sections: &Sections<'_>, file: &mut File) {
+pub(crate) fn translate(decoder: &mut Decoder, sections: &LegacySections<'_>, file: &mut PolicyFile) {
     if let Some(node) = sections.run {
         for (key, node) in decoder.section(node, keys::RUN, "`run`") {
             file.timeouts.human_ms = decoder.number(node);
-            file.without_effect.push(At { value: format!("run.{key}"), position: node.position });
+            file.without_effect.push(Spanned { value: format!("run.{key}"), position: node.position });
         }
     }
     if let Some(node) = sections.sandbox {
         sandbox(decoder, node, file);
         if sections.safety.is_none() {
-            file.without_effect.push(At { value: "sandbox` without `safety".to_owned(), position: node.position });
+            file.without_effect.push(Spanned { value: "sandbox` without `safety".to_owned(), position: node.position });
         }
     }
     if let Some(node) = sections.safety {
@@ -37,7 +37,7 @@ pub(crate) fn translate(decoder: &mut Decoder, sections: &Sections<'_>, file: &m
     }
 }
 
-fn sandbox(decoder: &mut Decoder, node: &Node, file: &mut File) {
+fn sandbox(decoder: &mut Decoder, node: &Node, file: &mut PolicyFile) {
     for (key, node) in decoder.section(node, keys::SANDBOX, "`sandbox`") {
         match key {
             "default_policy" => {
@@ -57,7 +57,7 @@ fn sandbox(decoder: &mut Decoder, node: &Node, file: &mut File) {
     }
 }
 
-fn safety(decoder: &mut Decoder, node: &Node, file: &mut File) {
+fn safety(decoder: &mut Decoder, node: &Node, file: &mut PolicyFile) {
     let mut mode = Decision::Ask;
     let [mut allowed, mut denied, mut allowed_tools, mut denied_tools] = [const { Texts::new() }; 4];
     for (key, node) in decoder.section(node, keys::SAFETY, "`safety`") {
@@ -74,7 +74,7 @@ fn safety(decoder: &mut Decoder, node: &Node, file: &mut File) {
     let mut add = |name: &str, action: Decision, reason: &str, fill: &dyn Fn(&mut RuleText)| {
         let mut rule = RuleText {
             position: node.position,
-            name: Some(At { value: name.to_owned(), position: node.position }),
+            name: Some(Spanned { value: name.to_owned(), position: node.position }),
             action,
             reason: Some(reason.to_owned()),
             ..RuleText::default()
@@ -115,13 +115,13 @@ fn safety(decoder: &mut Decoder, node: &Node, file: &mut File) {
 }
 
 /// These lists hold exact names, so nothing in them is a wildcard.
-fn exact(texts: &Texts) -> Vec<At<ToolText>> {
+fn exact(texts: &Texts) -> Vec<Spanned<ToolText>> {
     let exact = |name: &str| ToolText::Name(escape(name).into_owned());
-    texts.iter().map(|text| At { value: exact(&text.value), position: text.position }).collect()
+    texts.iter().map(|text| Spanned { value: exact(&text.value), position: text.position }).collect()
 }
 
 /// The patterns for an entry of the deny list: `rm -rf` also means `rm -r -f`, `rm -fr` and `rm -v -rf`.
-fn denied_command(entry: &At<String>) -> Vec<At<String>> {
+fn denied_command(entry: &Spanned<String>) -> Vec<Spanned<String>> {
     let mut parts = entry.value.split_whitespace();
     let Some(program) = parts.next() else {
         return Vec::new();
@@ -154,6 +154,6 @@ fn quoted(command: &str) -> String {
     command.split_whitespace().map(escape).collect::<Vec<_>>().join(" ")
 }
 
-fn words(entry: &At<String>, pattern: &str) -> At<String> {
-    At { value: pattern.to_owned(), position: entry.position }
+fn words(entry: &Spanned<String>, pattern: &str) -> Spanned<String> {
+    Spanned { value: pattern.to_owned(), position: entry.position }
 }

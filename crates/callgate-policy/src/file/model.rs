@@ -10,21 +10,21 @@ use crate::Decision;
 
 /// A value and where it stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct At<T> {
+pub(crate) struct Spanned<T> {
     pub value: T,
     pub position: Position,
 }
 
-pub(crate) type Texts = Vec<At<String>>;
+pub(crate) type Texts = Vec<Spanned<String>>;
 
 /// One file.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct File {
-    pub extends: Option<At<String>>,
+pub(crate) struct PolicyFile {
+    pub extends: Option<Spanned<String>>,
     pub default: Option<Decision>,
     pub boundary: BoundaryText,
-    pub sets: Vec<(At<String>, Texts)>,
-    pub programs: Option<At<String>>,
+    pub sets: Vec<(Spanned<String>, Texts)>,
+    pub programs: Option<Spanned<String>>,
     pub trusted_tags: Texts,
     pub trusted_servers: Texts,
     pub rules: Vec<RuleText>,
@@ -35,9 +35,9 @@ pub(crate) struct File {
     pub audit: AuditText,
     pub sandbox: Option<bool>,
     /// Keys that are checked and have no effect yet.
-    pub without_effect: Vec<At<String>>,
+    pub without_effect: Vec<Spanned<String>>,
     /// Keys of earlier formats that are read and not used.
-    pub unused: Vec<At<String>>,
+    pub unused: Vec<Spanned<String>>,
 }
 
 /// How long approvers may take, where the file says so.
@@ -75,30 +75,30 @@ pub(crate) struct BoundaryText {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RuleText {
     pub position: Position,
-    pub name: Option<At<String>>,
-    pub tools: Vec<At<ToolText>>,
-    pub effects: Vec<At<Action>>,
-    pub marks: Vec<At<(Mark, bool)>>,
-    pub zones: Vec<At<ZoneText>>,
-    pub traversal: Option<At<bool>>,
+    pub name: Option<Spanned<String>>,
+    pub tools: Vec<Spanned<ToolText>>,
+    pub effects: Vec<Spanned<Action>>,
+    pub marks: Vec<Spanned<(Mark, bool)>>,
+    pub zones: Vec<Spanned<ZoneText>>,
+    pub traversal: Option<Spanned<bool>>,
     pub recursive: Option<bool>,
     pub paths: Texts,
-    pub code: Vec<At<CodeOrigin>>,
+    pub code: Vec<Spanned<CodeOrigin>>,
     pub runs: Texts,
     pub run_by: Texts,
     pub commands: Texts,
     pub hosts: Texts,
     pub command_patterns: Texts,
     pub path_patterns: Texts,
-    pub when: Option<At<String>>,
+    pub when: Option<Spanned<String>>,
     pub action: Decision,
     /// Tried only where everything else says ask.
     pub instead_of_ask: bool,
     pub reason: Option<String>,
     pub description: Option<String>,
     pub risk_level: Option<String>,
-    pub matches: Vec<At<Example>>,
-    pub misses: Vec<At<Example>>,
+    pub matches: Vec<Spanned<RuleExample>>,
+    pub misses: Vec<Spanned<RuleExample>>,
     /// Only for calls that are no simple command (pipes, redirections, several commands, substitutions).
     pub complex_only: bool,
     /// Only for tools that have no descriptor.
@@ -130,7 +130,7 @@ pub(crate) enum ZoneText {
 
 /// An example under `matches:` or `misses:`.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Example {
+pub enum RuleExample {
     /// A shell command.
     Command(String),
     /// A call of some tool.
@@ -142,12 +142,12 @@ pub enum Example {
     },
 }
 
-impl Example {
+impl RuleExample {
     /// The example as a call.
     pub fn call(&self) -> Call {
         match self {
-            Example::Command(command) => Call::new("Bash", json!({ "command": command })),
-            Example::Call { tool, input } => Call::new(tool.as_str(), input.clone()),
+            RuleExample::Command(command) => Call::new("Bash", json!({ "command": command })),
+            RuleExample::Call { tool, input } => Call::new(tool.as_str(), input.clone()),
         }
     }
 }

@@ -12,12 +12,12 @@ use super::matching::hosts::{self, HostPattern};
 use super::matching::pattern::{self, Patterns};
 use super::matching::place::PathLists;
 use super::matching::tools::{self, ToolPattern};
-use super::matching::{Pool, Side, Span, Text, name, words};
-use super::stored::{List, Reader, Stored, Writer, flat_enum, flat_struct, stored_struct};
+use super::matching::{Polarity, Pool, Span, Text, name, words};
+use super::stored::{ImageReader, ImageWriter, Stored, StoredList, flat_enum, flat_struct, stored_struct};
 use super::when::{self, Conditions};
 use crate::Decision;
 use crate::file::mistake::{Mistake, Position};
-use crate::file::model::{At, File, RuleText, Texts};
+use crate::file::model::{PolicyFile, RuleText, Spanned, Texts};
 use crate::roots::RelativeTo;
 use callgate_model::glob::escape;
 
@@ -26,17 +26,17 @@ const MAXIMUM_GLOBS: usize = 500_000;
 
 /// One file of a chain: what it says, what it is called, and where its relative globs start.
 #[derive(Debug, Clone)]
-pub(crate) struct Source {
-    pub file: File,
+pub(crate) struct PolicySource {
+    pub file: PolicyFile,
     pub shown: String,
     pub relative_to: RelativeTo,
 }
 
 /// A mistake and the number of the file it is in.
-pub(crate) type Located = (usize, Mistake);
+pub(crate) type LocatedMistake = (usize, Mistake);
 
 flat_struct! {
-    /// A compiled rule. Lists are ranges of the lists in [`Compiled`]; an empty range is a condition that was not written.
+    /// A compiled rule. Lists are ranges of the lists in [`CompiledPolicy`]; an empty range is a condition that was not written.
     #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
     pub(crate) struct Rule {
         pub name: Text,
@@ -72,8 +72,8 @@ flat_struct! {
 flat_enum!(Decision { 0: Allow, 1: Contain, 2: Ask, 3: Deny });
 
 impl Rule {
-    pub(crate) fn side(&self) -> Side {
-        if self.decision < Decision::Ask { Side::Permits } else { Side::Restricts }
+    pub(crate) fn side(&self) -> Polarity {
+        if self.decision < Decision::Ask { Polarity::Permits } else { Polarity::Restricts }
     }
 
     /// The marks that a permitting rule covers only if it names them.
@@ -95,14 +95,14 @@ impl Rule {
 stored_struct! {
     /// A compiled chain of files.
     #[derive(Debug, Default)]
-    pub(crate) struct Compiled {
+    pub(crate) struct CompiledPolicy {
         pub pool: Pool,
-        pub rules: List<Rule>,
-        pub tools: List<ToolPattern>,
-        pub runs: List<Text>,
-        pub segments: List<Segment>,
-        pub commands: List<Span>,
-        pub hosts: List<HostPattern>,
+        pub rules: StoredList<Rule>,
+        pub tools: StoredList<ToolPattern>,
+        pub runs: StoredList<Text>,
+        pub segments: StoredList<Segment>,
+        pub commands: StoredList<Span>,
+        pub hosts: StoredList<HostPattern>,
         pub paths: PathLists,
         pub patterns: Patterns,
         pub conditions: Conditions,
@@ -123,9 +123,9 @@ pub(crate) struct About {
 
 /// Stored in the head of the file, by whoever writes that.
 impl Stored for About {
-    fn store(&self, _writer: &mut Writer) {}
+    fn store(&self, _writer: &mut ImageWriter) {}
 
-    fn open(_reader: &mut Reader) -> Self {
+    fn open(_reader: &mut ImageReader) -> Self {
         Self::default()
     }
 }
@@ -147,15 +147,15 @@ pub(crate) fn code_bit(origin: CodeOrigin) -> u8 {
 
 /// Compiles a chain: the rules of the first file come first, then those of the file it extends, and so on. The last one may
 /// hold nothing but the bundled sets.
-pub(crate) fn compile(chain: &[Arc<Source>]) -> Result<Compiled, Vec<Located>> {
+pub(crate) fn compile(chain: &[Arc<PolicySource>]) -> Result<CompiledPolicy, Vec<LocatedMistake>> {
     let mut compiler = Compiler {
-        compiled: Compiled {
+        compiled: CompiledPolicy {
             about: About {
                 files: chain.iter().map(|source| source.shown.clone()).collect(),
                 default: chain.iter().find_map(|source| source.file.default),
                 ..About::default()
             },
-            ..Compiled::default()
+            ..CompiledPolicy::default()
         },
         chain,
         mistakes: Vec::new(),
@@ -171,7 +171,11 @@ pub(crate) fn compile(chain: &[Arc<Source>]) -> Result<Compiled, Vec<Located>> {
         // last, are checked by the tests.
         let sets = if number.saturating_add(1) == chain.len() { &[] } else { source.file.sets.as_slice() };
         for (name, _) in sets {
-            compiler.expand(number, &At { value: format!("@{}", name.value), position: name.position }, Kind::Other);
+            compiler.expand(
+                number,
+                &Spanned { value: format!("@{}", name.value), position: name.position },
+                PatternKind::Other,
+            );
         }
         for rule in &source.file.rules {
             compiler.rule(number, rule);
@@ -188,16 +192,16 @@ pub(crate) fn compile(chain: &[Arc<Source>]) -> Result<Compiled, Vec<Located>> {
 
 /// What the patterns of a list are about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Kind {
+enum PatternKind {
     /// Relative ones start somewhere.
     Paths,
     Other,
 }
 
 struct Compiler<'a> {
-    compiled: Compiled,
-    chain: &'a [Arc<Source>],
-    mistakes: Vec<Located>,
+    compiled: CompiledPolicy,
+    chain: &'a [Arc<PolicySource>],
+    mistakes: Vec<LocatedMistake>,
     /// Lists that several rules share are kept once.
     path_lists: HashMap<Vec<String>, u32>,
     /// What every text that fits a pattern must hold, for the index.
@@ -272,10 +276,10 @@ impl Compiler<'_> {
         &mut self,
         file: usize,
         texts: &Texts,
-        compile: impl Fn(&mut Compiled, &str, Position) -> Result<T, Mistake>,
+        compile: impl Fn(&mut CompiledPolicy, &str, Position) -> Result<T, Mistake>,
     ) -> Vec<T> {
         let mut compiled = Vec::new();
-        for (pattern, position) in self.expand_all(file, texts, Kind::Other) {
+        for (pattern, position) in self.expand_all(file, texts, PatternKind::Other) {
             match compile(&mut self.compiled, &pattern, position) {
                 Ok(pattern) => compiled.push(pattern),
                 Err(mistake) => self.mistake(file, mistake),
@@ -312,7 +316,8 @@ impl Compiler<'_> {
 
     fn paths(&mut self, file: usize, texts: &Texts) -> Option<u32> {
         let first = texts.first()?;
-        let (patterns, positions): (Vec<_>, Vec<_>) = self.expand_all(file, texts, Kind::Paths).into_iter().unzip();
+        let (patterns, positions): (Vec<_>, Vec<_>) =
+            self.expand_all(file, texts, PatternKind::Paths).into_iter().unzip();
         if patterns.iter().all(|pattern| pattern.starts_with('!')) {
             let help = "add what they are taken out of, such as \"**\"";
             self.mistake(file, Mistake::new(first.position, "patterns with `!` alone match nothing").help(help));
@@ -351,7 +356,7 @@ impl Compiler<'_> {
         self.compiled.patterns.append(sources)
     }
 
-    fn condition(&mut self, file: usize, when: &At<String>) -> Option<u32> {
+    fn condition(&mut self, file: usize, when: &Spanned<String>) -> Option<u32> {
         if let Err(mistake) = when::check(&when.value) {
             self.mistake(file, Mistake::new(when.position, mistake.message).help(mistake.help));
             return None;
@@ -360,7 +365,7 @@ impl Compiler<'_> {
         u32::try_from(self.compiled.conditions.append([source]).bounds().0).ok()
     }
 
-    fn expand_all(&mut self, file: usize, texts: &Texts, kind: Kind) -> Vec<(String, Position)> {
+    fn expand_all(&mut self, file: usize, texts: &Texts, kind: PatternKind) -> Vec<(String, Position)> {
         let mut all = Vec::new();
         for text in texts {
             all.extend(self.expand(file, text, kind).into_iter().map(|pattern| (pattern, text.position)));
@@ -369,11 +374,11 @@ impl Compiler<'_> {
     }
 
     /// The patterns that one entry stands for: sets are looked up, braces expanded, relative paths given their start.
-    fn expand(&mut self, file: usize, text: &At<String>, kind: Kind) -> Vec<String> {
+    fn expand(&mut self, file: usize, text: &Spanned<String>, kind: PatternKind) -> Vec<String> {
         if self.expanded > MAXIMUM_GLOBS {
             return Vec::new();
         }
-        let mut expansion = Expansion { chain: self.chain, patterns: Vec::new(), open: HashSet::new() };
+        let mut expansion = SetExpansion { chain: self.chain, patterns: Vec::new(), open: HashSet::new() };
         let result = expansion.entry(file, 0, &text.value, text.position, kind, false);
         self.expanded = self.expanded.saturating_add(expansion.patterns.len());
         if self.expanded > MAXIMUM_GLOBS {
@@ -395,8 +400,8 @@ impl Compiler<'_> {
 }
 
 /// Expands references to sets.
-pub(crate) struct Expansion<'a> {
-    chain: &'a [Arc<Source>],
+pub(crate) struct SetExpansion<'a> {
+    chain: &'a [Arc<PolicySource>],
     patterns: Vec<String>,
     /// Sets that are being expanded, by the file that defines them.
     open: HashSet<(usize, String)>,
@@ -405,20 +410,20 @@ pub(crate) struct Expansion<'a> {
 /// A list may stand for this many patterns.
 const MAXIMUM_PATTERNS: usize = 20_000;
 
-impl<'a> Expansion<'a> {
+impl<'a> SetExpansion<'a> {
     /// The patterns of a list outside of rules (the boundary), with sets expanded. `built_in` names stay as they are.
     pub(crate) fn boundary(
-        chain: &'a [Arc<Source>],
+        chain: &'a [Arc<PolicySource>],
         file: usize,
         texts: &Texts,
         built_in: &[&str],
-    ) -> Result<Vec<String>, Located> {
+    ) -> Result<Vec<String>, LocatedMistake> {
         let mut expansion = Self { chain, patterns: Vec::new(), open: HashSet::new() };
         for text in texts {
             if built_in.contains(&text.value.as_str()) {
                 expansion.patterns.push(text.value.clone());
             } else {
-                expansion.entry(file, 0, &text.value, text.position, Kind::Other, false)?;
+                expansion.entry(file, 0, &text.value, text.position, PatternKind::Other, false)?;
             }
         }
         Ok(expansion.patterns)
@@ -431,9 +436,9 @@ impl<'a> Expansion<'a> {
         from: usize,
         text: &str,
         position: Position,
-        kind: Kind,
+        kind: PatternKind,
         negated: bool,
-    ) -> Result<(), Located> {
+    ) -> Result<(), LocatedMistake> {
         let (negated, body) = match text.strip_prefix('!') {
             Some(body) => (!negated, body),
             None => (negated, text),
@@ -447,7 +452,7 @@ impl<'a> Expansion<'a> {
         let alternatives = expand_braces(body).map_err(|error| (file, Mistake::new(position, error.to_string())))?;
         for alternative in alternatives {
             let pattern = match (kind, self.chain.get(file).map(|source| &source.relative_to)) {
-                (Kind::Paths, Some(RelativeTo::Directory(directory))) if is_relative(&alternative) => {
+                (PatternKind::Paths, Some(RelativeTo::Directory(directory))) if is_relative(&alternative) => {
                     // The directory is a path, not a pattern: what looks special in it is taken literally.
                     format!("{}/{alternative}", escape(&directory.to_string_lossy()))
                 }
@@ -464,9 +469,9 @@ impl<'a> Expansion<'a> {
         from: usize,
         name: &str,
         position: Position,
-        kind: Kind,
+        kind: PatternKind,
         negated: bool,
-    ) -> Result<(), Located> {
+    ) -> Result<(), LocatedMistake> {
         let found = self.chain.iter().enumerate().skip(from).find_map(|(number, source)| {
             source.file.sets.iter().find(|(set, _)| set.value == name).map(|(_, patterns)| (number, patterns))
         });

@@ -1,4 +1,4 @@
-//! Finding the rules that an effect may have to do with, without looking at all of them.
+//! LintFinding the rules that an effect may have to do with, without looking at all of them.
 //!
 //! Every rule is filed under its rarest kind of condition: its paths, the first words of its commands, its hosts, a piece of
 //! text that its regular expressions need, its tools, or else only the actions it is about. A rule that is found is still
@@ -9,14 +9,14 @@ use std::collections::HashMap;
 
 use callgate_model::word::Word;
 
-use super::compile::{Compiled, Rule};
+use super::compile::{CompiledPolicy, Rule};
 use super::matching::glob::Segment;
-use super::matching::hosts::{HostPattern, Machine};
+use super::matching::hosts::{HostPattern, HostTarget};
 use super::matching::table::Table;
 use super::matching::tools::ToolPattern;
 use super::matching::words::base_name;
 use super::matching::{Span, hash, name, pattern};
-use super::stored::{List, stored_struct};
+use super::stored::{StoredList, stored_struct};
 use callgate_model::call::Tool;
 use callgate_model::description::Part;
 
@@ -42,7 +42,7 @@ stored_struct! {
     pub(crate) struct Index {
         keyed: Table,
         /// Numbers of rules, which the others are ranges of.
-        numbers: List<u32>,
+        numbers: StoredList<u32>,
         /// For each kind of effect, the rules that have no better key.
         general: [Span; KINDS],
         /// Rules filed under paths, for effects whose path is not known.
@@ -60,7 +60,7 @@ stored_struct! {
 
 /// Rules as they are filed.
 #[derive(Default)]
-struct Filed {
+struct FiledRules {
     general: [Vec<u32>; KINDS],
     paths: Vec<u32>,
     commands: Vec<u32>,
@@ -71,8 +71,8 @@ struct Filed {
 
 impl Index {
     /// Files all rules. `literals` holds, for every regular expression, what must occur in a text that fits.
-    pub(crate) fn new(compiled: &Compiled, literals: &[pattern::Literals]) -> Self {
-        let mut filed = Filed::default();
+    pub(crate) fn new(compiled: &CompiledPolicy, literals: &[pattern::Literals]) -> Self {
+        let mut filed = FiledRules::default();
         let literals = LiteralCounts::new(literals);
         let mut entries: Vec<(u64, u32)> = Vec::new();
         for (number, rule) in compiled.rules.iter().enumerate() {
@@ -91,7 +91,7 @@ impl Index {
                 }
             }
         }
-        let mut numbers = List::default();
+        let mut numbers = StoredList::default();
         Self {
             keyed: Table::new(entries),
             general: filed.general.map(|list| numbers.append(list)),
@@ -105,10 +105,10 @@ impl Index {
     }
 }
 
-impl Filed {
+impl FiledRules {
     fn file(
         &mut self,
-        compiled: &Compiled,
+        compiled: &CompiledPolicy,
         rule: &Rule,
         number: u32,
         literals: &LiteralCounts<'_>,
@@ -188,11 +188,11 @@ impl Index {
     }
 
     /// Rules about a machine.
-    pub(crate) fn host(&self, machine: &Machine, found: &mut Vec<u32>) {
+    pub(crate) fn host(&self, machine: &HostTarget, found: &mut Vec<u32>) {
         let name = match machine {
-            Machine::Name(name) | Machine::Service(name) => name,
-            Machine::Unknown => return found.extend_from_slice(&self.hosts.of(&self.numbers)),
-            Machine::Address(_) => return,
+            HostTarget::Name(name) | HostTarget::Service(name) => name,
+            HostTarget::Unknown => return found.extend_from_slice(&self.hosts.of(&self.numbers)),
+            HostTarget::Address(_) => return,
         };
         found.extend_from_slice(&self.keyed.get(hash(HOST, name.as_bytes())));
         for (dot, _) in name.match_indices('.') {
@@ -224,7 +224,7 @@ fn pair(first: &str, second: &str) -> u64 {
     hash(FIRST_TWO_WORDS, format!("{first}\0{second}").as_bytes())
 }
 
-fn command_keys(compiled: &Compiled, rule: &Rule) -> Option<Vec<u64>> {
+fn command_keys(compiled: &CompiledPolicy, rule: &Rule) -> Option<Vec<u64>> {
     if rule.commands.is_empty() {
         return None;
     }
@@ -244,7 +244,7 @@ fn command_keys(compiled: &Compiled, rule: &Rule) -> Option<Vec<u64>> {
     Some(keys)
 }
 
-fn host_keys(compiled: &Compiled, rule: &Rule) -> Option<Vec<u64>> {
+fn host_keys(compiled: &CompiledPolicy, rule: &Rule) -> Option<Vec<u64>> {
     if rule.hosts.is_empty() {
         return None;
     }
@@ -288,7 +288,7 @@ impl<'a> LiteralCounts<'a> {
     }
 }
 
-fn tool_keys(compiled: &Compiled, rule: &Rule) -> Option<Vec<u64>> {
+fn tool_keys(compiled: &CompiledPolicy, rule: &Rule) -> Option<Vec<u64>> {
     if rule.tools.is_empty() {
         return None;
     }

@@ -1,4 +1,4 @@
-use super::super::{AuditSettings, Locations, Severity, Sync};
+use super::super::{AuditSettings, Locations, Severity, SyncMode};
 use super::*;
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ fn the_section_says_where_the_log_lies_and_how_it_is_kept() {
     let expected = AuditSettings {
         directory: Some("~/logs/callgate".into()),
         key: Some("/etc/callgate/audit.key".into()),
-        sync: Some(Sync::Interval(Duration::from_millis(500))),
+        sync: Some(SyncMode::Interval(Duration::from_millis(500))),
         segment_bytes: Some(1_000_000),
         segment_age: Some(Duration::from_secs(24 * 60 * 60)),
         checkpoint_entries: Some(10),

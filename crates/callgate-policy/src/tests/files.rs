@@ -1,4 +1,4 @@
-use super::super::{Example, ExampleCall, PermissionPolicy, PermissionResult, PermissionRule, Severity};
+use super::super::{ExampleCall, PermissionPolicy, PermissionResult, PermissionRule, RuleExample, Severity};
 use super::*;
 use Decision::{Allow, Ask, Deny};
 
@@ -149,10 +149,10 @@ fn the_version_follows_the_contents() {
     assert_eq!(one.version().len(), 64);
 }
 
-fn describe(example: &Example) -> ExampleCall {
+fn describe(example: &RuleExample) -> ExampleCall {
     let scene = match example {
-        Example::Command(command) => Scene::shell(command),
-        Example::Call { tool, input } => {
+        RuleExample::Command(command) => Scene::shell(command),
+        RuleExample::Call { tool, input } => {
             let file = input["file_path"].as_str().unwrap();
             Scene::tool(tool).input(input.clone()).effect(path(Action::Read, &format!("/w/{file}")))
         }

@@ -5,7 +5,7 @@ use callgate_model::glob::{BraceError, LoneBraces, unescape};
 
 use super::name;
 use super::{Pool, Span, Text};
-use crate::rules::stored::{List, flat_enum, flat_struct};
+use crate::rules::stored::{StoredList, flat_enum, flat_struct};
 
 /// Where a glob starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -88,7 +88,7 @@ pub(crate) fn expand_braces(pattern: &str) -> Result<Vec<String>, GlobError> {
 }
 
 /// Compiles one pattern without braces.
-pub(crate) fn compile(pattern: &str, pool: &mut Pool, segments: &mut List<Segment>) -> Result<Glob, GlobError> {
+pub(crate) fn compile(pattern: &str, pool: &mut Pool, segments: &mut StoredList<Segment>) -> Result<Glob, GlobError> {
     let (negated, pattern) = match pattern.strip_prefix('!') {
         Some(rest) => (true, rest),
         None => (false, pattern),
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn mistakes() {
-        let compile = |text: &str| compile(text, &mut Pool::default(), &mut List::default());
+        let compile = |text: &str| compile(text, &mut Pool::default(), &mut StoredList::default());
         assert_eq!(compile("/a/../b"), Err(GlobError::Parent));
         assert_eq!(compile("~bob/x"), Err(GlobError::OtherHome));
         assert_eq!(compile("/a/x**"), Err(GlobError::PartialMany));

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::{Fit, Pool, Text, name};
+use super::{Match, Pool, Text, name};
 use crate::rules::stored::flat_enum;
 
 /// A compiled host pattern.
@@ -79,7 +79,7 @@ pub(crate) fn compile(pattern: &str, pool: &mut Pool) -> Result<HostPattern, Hos
 
 /// A host as an effect names it, made comparable.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Machine {
+pub(crate) enum HostTarget {
     /// Not known.
     Unknown,
     /// A service in angle brackets.
@@ -90,7 +90,7 @@ pub(crate) enum Machine {
     Address(u128),
 }
 
-impl Machine {
+impl HostTarget {
     pub(crate) fn new(host: Option<&str>) -> Self {
         let Some(host) = host else {
             return Self::Unknown;
@@ -110,25 +110,25 @@ impl Machine {
     }
 
     /// The keys under which rules for this machine are filed: the name and every domain above it.
-    pub(crate) fn fit(&self, pattern: HostPattern, pool: &Pool) -> Fit {
+    pub(crate) fn fit(&self, pattern: HostPattern, pool: &Pool) -> Match {
         match (pattern, self) {
-            (HostPattern::Any, Self::Service(_)) => Fit::No,
-            (HostPattern::Any, _) => Fit::Yes,
-            (_, Self::Unknown) => Fit::Maybe,
+            (HostPattern::Any, Self::Service(_)) => Match::No,
+            (HostPattern::Any, _) => Match::Yes,
+            (_, Self::Unknown) => Match::Maybe,
             (HostPattern::Name(wanted), Self::Name(name) | Self::Service(name)) => {
-                Fit::certain(pool.get(wanted) == name)
+                Match::certain(pool.get(wanted) == name)
             }
             (HostPattern::Below(domain), Self::Name(name)) => {
                 let domain = pool.get(domain);
-                Fit::certain(name.len() > domain.len() && name.ends_with(domain))
+                Match::certain(name.len() > domain.len() && name.ends_with(domain))
             }
             (HostPattern::Pattern(pattern), Self::Name(name) | Self::Service(name)) => {
-                Fit::certain(name::matches(pool.get(pattern), name.as_bytes()))
+                Match::certain(name::matches(pool.get(pattern), name.as_bytes()))
             }
             (HostPattern::Network { address, bits }, Self::Address(other)) => {
-                Fit::certain(other & mask(bits) == address)
+                Match::certain(other & mask(bits) == address)
             }
-            _ => Fit::No,
+            _ => Match::No,
         }
     }
 }
@@ -182,42 +182,42 @@ fn part(text: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    fn fit(pattern: &str, host: Option<&str>) -> Fit {
+    fn fit(pattern: &str, host: Option<&str>) -> Match {
         let mut pool = Pool::default();
         let pattern = compile(pattern, &mut pool).unwrap();
-        Machine::new(host).fit(pattern, &pool)
+        HostTarget::new(host).fit(pattern, &pool)
     }
 
     #[test]
     fn hosts_fit_patterns() {
         for (pattern, host, expected) in [
-            ("example.com", "example.com", Fit::Yes),
-            ("example.com", "EXAMPLE.com.", Fit::Yes),
-            ("example.com", "evil-example.com", Fit::No),
-            ("*.example.com", "a.b.example.com", Fit::Yes),
-            ("*.example.com", "example.com", Fit::No),
-            ("*.example.com", "evilexample.com", Fit::No),
-            ("127.0.0.0/8", "127.1", Fit::Yes),
-            ("127.0.0.0/8", "2130706433", Fit::Yes),
-            ("127.0.0.0/8", "0x7f.0.0.1", Fit::Yes),
-            ("127.0.0.0/8", "0177.0.0.1", Fit::Yes),
-            ("127.0.0.0/8", "[::ffff:127.0.0.1]", Fit::Yes),
-            ("127.0.0.0/8", "128.0.0.1", Fit::No),
-            ("169.254.169.254", "0xa9fea9fe", Fit::Yes),
-            ("::1", "[::1]", Fit::Yes),
-            ("fd00::/8", "fd12::1", Fit::Yes),
-            ("<aws>", "<aws>", Fit::Yes),
-            ("<*>", "<kubernetes>", Fit::Yes),
-            ("<*>", "example.com", Fit::No),
-            ("*", "example.com", Fit::Yes),
-            ("*", "<aws>", Fit::No),
-            ("api-?.example.com", "api-1.example.com", Fit::Yes),
+            ("example.com", "example.com", Match::Yes),
+            ("example.com", "EXAMPLE.com.", Match::Yes),
+            ("example.com", "evil-example.com", Match::No),
+            ("*.example.com", "a.b.example.com", Match::Yes),
+            ("*.example.com", "example.com", Match::No),
+            ("*.example.com", "evilexample.com", Match::No),
+            ("127.0.0.0/8", "127.1", Match::Yes),
+            ("127.0.0.0/8", "2130706433", Match::Yes),
+            ("127.0.0.0/8", "0x7f.0.0.1", Match::Yes),
+            ("127.0.0.0/8", "0177.0.0.1", Match::Yes),
+            ("127.0.0.0/8", "[::ffff:127.0.0.1]", Match::Yes),
+            ("127.0.0.0/8", "128.0.0.1", Match::No),
+            ("169.254.169.254", "0xa9fea9fe", Match::Yes),
+            ("::1", "[::1]", Match::Yes),
+            ("fd00::/8", "fd12::1", Match::Yes),
+            ("<aws>", "<aws>", Match::Yes),
+            ("<*>", "<kubernetes>", Match::Yes),
+            ("<*>", "example.com", Match::No),
+            ("*", "example.com", Match::Yes),
+            ("*", "<aws>", Match::No),
+            ("api-?.example.com", "api-1.example.com", Match::Yes),
         ] {
             assert_eq!(fit(pattern, Some(host)), expected, "{pattern} {host}");
         }
-        assert_eq!(fit("example.com", None), Fit::Maybe);
-        assert_eq!(fit("*", None), Fit::Yes);
-        assert_eq!(fit("example.com", Some("a\0example.com")), Fit::Maybe);
+        assert_eq!(fit("example.com", None), Match::Maybe);
+        assert_eq!(fit("*", None), Match::Yes);
+        assert_eq!(fit("example.com", Some("a\0example.com")), Match::Maybe);
     }
 
     #[test]

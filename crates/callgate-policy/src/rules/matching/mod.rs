@@ -16,11 +16,11 @@ pub(crate) mod words;
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
-use super::stored::{Flat, Image, List, Reader, Section, Stored, Writer, flat_struct};
+use super::stored::{Flat, Image, ImageReader, ImageWriter, PageRange, Stored, StoredList, flat_struct};
 
 /// Whether a condition holds, from the least to the most certain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Fit {
+pub(crate) enum Match {
     /// It does not hold.
     No,
     /// It may hold; what would decide it is not known.
@@ -29,7 +29,7 @@ pub(crate) enum Fit {
     Yes,
 }
 
-impl Fit {
+impl Match {
     /// Certain or not at all.
     pub(crate) fn certain(holds: bool) -> Self {
         if holds { Self::Yes } else { Self::No }
@@ -38,7 +38,7 @@ impl Fit {
 
 /// From which side a condition is looked at: doubt counts for restricting rules and against permitting ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Side {
+pub(crate) enum Polarity {
     /// The rule is `allow` or `contain`.
     Permits,
     /// The rule is `ask` or `deny`.
@@ -60,7 +60,7 @@ flat_struct! {
 pub(crate) struct Pool {
     chunks: Vec<OnceLock<String>>,
     /// Where chunks come from that are not read yet.
-    stored: Option<(Arc<Image>, Section)>,
+    stored: Option<(Arc<Image>, PageRange)>,
 }
 
 /// So many bits of [`Text::start`] say where in the chunk.
@@ -102,14 +102,14 @@ impl Pool {
 }
 
 impl Stored for Pool {
-    fn store(&self, writer: &mut Writer) {
+    fn store(&self, writer: &mut ImageWriter) {
         writer.section(writer.next_page(), self.chunks.len());
         for (number, chunk) in self.chunks.iter().enumerate() {
             writer.page(chunk.get_or_init(|| self.read(number)).clone().into_bytes());
         }
     }
 
-    fn open(reader: &mut Reader) -> Self {
+    fn open(reader: &mut ImageReader) -> Self {
         let section = reader.section();
         let chunks = (0..section.length).map(|_| OnceLock::new()).collect();
         Self { chunks, stored: Some((Arc::clone(&reader.image), section)) }
@@ -136,7 +136,7 @@ impl Span {
     }
 
     /// The values of the range.
-    pub(crate) fn of<T: Flat>(self, list: &List<T>) -> Cow<'_, [T]> {
+    pub(crate) fn of<T: Flat>(self, list: &StoredList<T>) -> Cow<'_, [T]> {
         list.slice(self)
     }
 

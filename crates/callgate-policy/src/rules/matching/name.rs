@@ -89,7 +89,7 @@ fn first_character(bytes: &[u8]) -> Option<(char, usize)> {
 }
 
 /// How one step of a pattern fares at the front of `name`.
-enum Step {
+enum PatternStep {
     /// A `*`, of this length in the pattern.
     Star(usize),
     /// Takes `pattern` bytes of the pattern and `name` bytes of the name.
@@ -98,28 +98,28 @@ enum Step {
     Fails,
 }
 
-fn step(pattern: &[u8], name: &[u8]) -> Step {
+fn step(pattern: &[u8], name: &[u8]) -> PatternStep {
     let Some(&byte) = pattern.first() else {
-        return Step::Fails;
+        return PatternStep::Fails;
     };
     if byte == b'*' {
-        return Step::Star(1);
+        return PatternStep::Star(1);
     }
     let Some((character, length)) = first_character(name) else {
-        return Step::Fails;
+        return PatternStep::Fails;
     };
     match byte {
-        b'?' => Step::Takes { pattern: 1, name: length },
+        b'?' => PatternStep::Takes { pattern: 1, name: length },
         b'[' => match class_end(pattern) {
             Some(end) if class_has(pattern.get(1..end.saturating_sub(1)).unwrap_or_default(), character) => {
-                Step::Takes { pattern: end, name: length }
+                PatternStep::Takes { pattern: end, name: length }
             }
-            _ => Step::Fails,
+            _ => PatternStep::Fails,
         },
-        b'\\' if pattern.get(1) == name.first() => Step::Takes { pattern: 2, name: 1 },
-        b'\\' => Step::Fails,
-        _ if Some(&byte) == name.first() => Step::Takes { pattern: 1, name: 1 },
-        _ => Step::Fails,
+        b'\\' if pattern.get(1) == name.first() => PatternStep::Takes { pattern: 2, name: 1 },
+        b'\\' => PatternStep::Fails,
+        _ if Some(&byte) == name.first() => PatternStep::Takes { pattern: 1, name: 1 },
+        _ => PatternStep::Fails,
     }
 }
 
@@ -132,7 +132,7 @@ pub(crate) fn matches(pattern: &str, name: &[u8]) -> bool {
             return true;
         }
         match step(pattern, name) {
-            Step::Star(length) => {
+            PatternStep::Star(length) => {
                 pattern = pattern.get(length..).unwrap_or_default();
                 if pattern.is_empty() {
                     return true;
@@ -140,12 +140,12 @@ pub(crate) fn matches(pattern: &str, name: &[u8]) -> bool {
                 retry = Some((pattern, name));
                 continue;
             }
-            Step::Takes { pattern: from_pattern, name: from_name } => {
+            PatternStep::Takes { pattern: from_pattern, name: from_name } => {
                 pattern = pattern.get(from_pattern..).unwrap_or_default();
                 name = name.get(from_name..).unwrap_or_default();
                 continue;
             }
-            Step::Fails => {}
+            PatternStep::Fails => {}
         }
         // Let the last `*` take one character more.
         match retry {

@@ -7,10 +7,10 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use super::glob::{self, Anchor, Glob, GlobError, Segment};
-use super::relate::{Following, Pattern, Prefix, ShellName, Subject};
+use super::relate::{ComparedPath, Following, PathPattern, PathPrefix, ShellName};
 use super::table::Table;
-use super::{Fit, Pool, Span, Text, hash, name};
-use crate::rules::stored::{List, flat_struct, stored_struct};
+use super::{Match, Pool, Span, Text, hash, name};
+use crate::rules::stored::{StoredList, flat_struct, stored_struct};
 use callgate_model::place::{Place, Rest, Zone};
 
 const LITERAL: u8 = 1;
@@ -25,15 +25,15 @@ stored_struct! {
     /// All path globs of a policy.
     #[derive(Debug, Clone, Default)]
     pub(crate) struct PathLists {
-        globs: List<Glob>,
-        segments: List<Segment>,
+        globs: StoredList<Glob>,
+        segments: StoredList<Segment>,
         /// The list each glob belongs to.
-        owners: List<u32>,
+        owners: StoredList<u32>,
         named: Table,
         /// Anchored globs by the fixed part in front, sorted.
-        below: List<Below>,
+        below: StoredList<AnchoredGlob>,
         /// Numbers of globs, which the following are ranges of.
-        numbers: List<u32>,
+        numbers: StoredList<u32>,
         /// Globs without a usable name.
         loose: Span,
         /// Anchored globs with a pattern behind the fixed part.
@@ -45,7 +45,7 @@ stored_struct! {
 
 flat_struct! {
     #[derive(Debug, Clone, Copy)]
-    struct Below {
+    struct AnchoredGlob {
         anchor: Anchor,
         fixed: Text,
         glob: u32,
@@ -54,19 +54,19 @@ flat_struct! {
 
 /// Who and where the caller is: the directories that `~` and `./` stand for.
 pub(crate) struct NamedDirectories<'a> {
-    homes: Vec<Vec<Prefix<'a>>>,
-    workspace: Vec<Vec<Prefix<'a>>>,
-    root: [Vec<Prefix<'a>>; 1],
+    homes: Vec<Vec<PathPrefix<'a>>>,
+    workspace: Vec<Vec<PathPrefix<'a>>>,
+    root: [Vec<PathPrefix<'a>>; 1],
     /// Whether the first home is the caller's.
     first_is_own: bool,
 }
 
 /// A glob that has to do with a path.
 #[derive(Debug, Clone, Copy)]
-struct Hit {
+struct GlobHit {
     list: u32,
     negated: bool,
-    touches: Fit,
+    touches: Match,
     /// Covered, where `~` is the caller's own home.
     covers_own: bool,
     /// Covered, where `~` is anybody's.
@@ -75,10 +75,10 @@ struct Hit {
 
 /// The globs that have to do with a place: once for the path as named, once as resolved.
 #[derive(Debug, Default)]
-pub(crate) struct Hits {
-    named: Vec<Hit>,
+pub(crate) struct GlobHits {
+    named: Vec<GlobHit>,
     /// `None`: the same as named.
-    resolved: Option<Vec<Hit>>,
+    resolved: Option<Vec<GlobHit>>,
     /// The path is not known.
     pub unknown: bool,
 }
@@ -138,7 +138,7 @@ impl PathLists {
             below.push((glob.anchor, fixed.join("/"), number));
         }
         below.sort();
-        self.below.append(below.into_iter().map(|(anchor, fixed, glob)| Below {
+        self.below.append(below.into_iter().map(|(anchor, fixed, glob)| AnchoredGlob {
             anchor,
             fixed: pool.add(&fixed),
             glob,
@@ -156,17 +156,17 @@ impl PathLists {
         changes: bool,
         around: &NamedDirectories<'_>,
         pool: &Pool,
-    ) -> Hits {
+    ) -> GlobHits {
         let Some(place) = place.filter(|place| !matches!(place.zone, Zone::Unresolved(_))) else {
-            return Hits { unknown: true, ..Hits::default() };
+            return GlobHits { unknown: true, ..GlobHits::default() };
         };
         if self.globs.is_empty() {
-            return Hits::default();
+            return GlobHits::default();
         }
         let shell = match &place.rest {
             Rest::Glob(pattern) => match ShellName::parse(pattern) {
                 Some(names) => Some(names),
-                None => return Hits { unknown: true, ..Hits::default() },
+                None => return GlobHits { unknown: true, ..GlobHits::default() },
             },
             _ => None,
         };
@@ -178,21 +178,22 @@ impl PathLists {
         let floating_counts = !matches!(place.zone, Zone::Root | Zone::Readable);
         let look = |path: &Path| {
             let components = components(path);
-            let subject = Subject { components: &components, following, tree: place.tree, floating_counts, changes };
+            let subject =
+                ComparedPath { components: &components, following, tree: place.tree, floating_counts, changes };
             self.look_up(&subject, around, pool)
         };
         let named = look(&place.named);
         let resolved = (place.named != place.resolved).then(|| look(&place.resolved));
-        Hits { named, resolved, unknown: false }
+        GlobHits { named, resolved, unknown: false }
     }
 
-    fn look_up(&self, subject: &Subject<'_>, around: &NamedDirectories<'_>, pool: &Pool) -> Vec<Hit> {
+    fn look_up(&self, subject: &ComparedPath<'_>, around: &NamedDirectories<'_>, pool: &Pool) -> Vec<GlobHit> {
         let candidates = self.candidates(subject, around, pool);
         candidates.iter().filter_map(|number| self.hit(*number, subject, around, pool)).collect()
     }
 
     /// The numbers of all globs that may have to do with a subject, in order.
-    fn candidates(&self, subject: &Subject<'_>, around: &NamedDirectories<'_>, pool: &Pool) -> Vec<u32> {
+    fn candidates(&self, subject: &ComparedPath<'_>, around: &NamedDirectories<'_>, pool: &Pool) -> Vec<u32> {
         let mut candidates = self.loose.of(&self.numbers).into_owned();
         if !self.named.is_empty() {
             for component in subject.components {
@@ -212,7 +213,13 @@ impl PathLists {
     }
 
     /// Adds the globs that may lie below a directory.
-    fn search(&self, subject: &Subject<'_>, around: &NamedDirectories<'_>, pool: &Pool, candidates: &mut Vec<u32>) {
+    fn search(
+        &self,
+        subject: &ComparedPath<'_>,
+        around: &NamedDirectories<'_>,
+        pool: &Pool,
+        candidates: &mut Vec<u32>,
+    ) {
         candidates.extend_from_slice(&self.wild.of(&self.numbers));
         if subject.floating_counts || matches!(subject.following, Following::Shell(_)) {
             candidates.extend_from_slice(&self.floating.of(&self.numbers));
@@ -223,8 +230,8 @@ impl PathLists {
             for prefix in around.prefixes(anchor) {
                 let length = prefix.len().min(subject.components.len());
                 let agrees = prefix.iter().zip(subject.components).all(|(prefix, component)| match prefix {
-                    Prefix::AnyName => true,
-                    Prefix::Name(name) => name == component,
+                    PathPrefix::AnyName => true,
+                    PathPrefix::Name(name) => name == component,
                 });
                 if agrees {
                     let inside = subject.components.get(length..).unwrap_or_default();
@@ -241,7 +248,7 @@ impl PathLists {
             fixed.push_str(&String::from_utf8_lossy(component));
             fixed.push('/');
         }
-        let key = |below: &Below| (below.anchor, pool.get(below.fixed));
+        let key = |below: &AnchoredGlob| (below.anchor, pool.get(below.fixed));
         let start = self.below.partition_point(|below| key(below) < (anchor, fixed.as_str()));
         candidates.extend(
             (start..self.below.len())
@@ -251,28 +258,34 @@ impl PathLists {
         );
     }
 
-    fn hit(&self, number: u32, subject: &Subject<'_>, around: &NamedDirectories<'_>, pool: &Pool) -> Option<Hit> {
+    fn hit(
+        &self,
+        number: u32,
+        subject: &ComparedPath<'_>,
+        around: &NamedDirectories<'_>,
+        pool: &Pool,
+    ) -> Option<GlobHit> {
         let glob = self.globs.get(number as usize)?;
-        let mut hit = Hit {
+        let mut hit = GlobHit {
             list: self.owners.get(number as usize)?,
             negated: glob.negated,
-            touches: Fit::No,
+            touches: Match::No,
             covers_own: false,
             covers_any: false,
         };
         let segments = glob.segments.of(&self.segments);
         for (index, prefix) in around.prefixes(glob.anchor).iter().enumerate() {
-            let relation = Pattern { prefix, segments: &segments, pool }.relate(subject);
+            let relation = PathPattern { prefix, segments: &segments, pool }.relate(subject);
             hit.touches = hit.touches.max(relation.touches);
             hit.covers_any |= relation.covers;
             hit.covers_own |= relation.covers && (index == 0 && around.first_is_own || glob.anchor != Anchor::Home);
         }
-        (hit.touches != Fit::No || hit.covers_any).then_some(hit)
+        (hit.touches != Match::No || hit.covers_any).then_some(hit)
     }
 }
 
-impl Hits {
-    fn each(&self) -> impl Iterator<Item = &[Hit]> {
+impl GlobHits {
+    fn each(&self) -> impl Iterator<Item = &[GlobHit]> {
         std::iter::once(self.named.as_slice()).chain(self.resolved.as_deref())
     }
 
@@ -283,20 +296,20 @@ impl Hits {
 
     /// For restricting rules: one of the two paths is enough. Later globs win; a name is taken out only if the whole of
     /// what is meant is.
-    pub(crate) fn touched(&self, list: u32) -> Fit {
+    pub(crate) fn touched(&self, list: u32) -> Match {
         if self.unknown {
-            return Fit::Maybe;
+            return Match::Maybe;
         }
         self.each()
             .map(|hits| {
-                hits.iter().filter(|hit| hit.list == list).fold(Fit::No, |fit, hit| match hit.negated {
+                hits.iter().filter(|hit| hit.list == list).fold(Match::No, |fit, hit| match hit.negated {
                     false => fit.max(hit.touches),
-                    true if hit.covers_any => Fit::No,
+                    true if hit.covers_any => Match::No,
                     true => fit,
                 })
             })
             .max()
-            .unwrap_or(Fit::No)
+            .unwrap_or(Match::No)
     }
 
     /// For permitting rules: both paths must be covered, wholly. Later globs win; touching a name that is taken out is
@@ -306,7 +319,7 @@ impl Hits {
             && self.each().all(|hits| {
                 hits.iter().filter(|hit| hit.list == list).fold(false, |covered, hit| match hit.negated {
                     false => covered || hit.covers_own,
-                    true => covered && hit.touches == Fit::No,
+                    true => covered && hit.touches == Match::No,
                 })
             })
     }
@@ -314,15 +327,16 @@ impl Hits {
 
 impl<'a> NamedDirectories<'a> {
     pub(crate) fn new(home: Option<&'a Path>, workspace: Option<&'a Path>) -> Self {
-        let names = |path: &'a Path| -> Vec<Prefix<'a>> { components(path).into_iter().map(Prefix::Name).collect() };
+        let names =
+            |path: &'a Path| -> Vec<PathPrefix<'a>> { components(path).into_iter().map(PathPrefix::Name).collect() };
         Self {
             homes: home
                 .map(names)
                 .into_iter()
                 .chain([
-                    vec![Prefix::Name(b"home"), Prefix::AnyName],
-                    vec![Prefix::Name(b"Users"), Prefix::AnyName],
-                    vec![Prefix::Name(b"root")],
+                    vec![PathPrefix::Name(b"home"), PathPrefix::AnyName],
+                    vec![PathPrefix::Name(b"Users"), PathPrefix::AnyName],
+                    vec![PathPrefix::Name(b"root")],
                 ])
                 .collect(),
             workspace: workspace.map(names).into_iter().collect(),
@@ -331,7 +345,7 @@ impl<'a> NamedDirectories<'a> {
         }
     }
 
-    fn prefixes(&self, anchor: Anchor) -> &[Vec<Prefix<'a>>] {
+    fn prefixes(&self, anchor: Anchor) -> &[Vec<PathPrefix<'a>>] {
         match anchor {
             Anchor::Absolute => &self.root,
             Anchor::Home => &self.homes,
@@ -421,7 +435,7 @@ mod tests {
                 None if anything => Following::Anything,
                 None => Following::Nothing,
             };
-            let subject = Subject { components: &components, following, tree, floating_counts, changes };
+            let subject = ComparedPath { components: &components, following, tree, floating_counts, changes };
             let candidates = lists.candidates(&subject, &around, &pool);
             for number in 0..lists.len() as u32 {
                 if lists.hit(number, &subject, &around, &pool).is_some() {

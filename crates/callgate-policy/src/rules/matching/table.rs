@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use super::Span;
-use crate::rules::stored::{List, flat_struct, stored_struct};
+use crate::rules::stored::{StoredList, flat_struct, stored_struct};
 
 flat_struct! {
     #[derive(Debug, Clone, Copy, Default)]
@@ -21,10 +21,10 @@ stored_struct! {
     #[derive(Debug, Clone, Default)]
     pub(crate) struct Table {
         /// Bits of which each key sets three in one word. Most keys that are looked up are in no rule, and this small list says so.
-        filter: List<u64>,
+        filter: StoredList<u64>,
         /// A power of two, at most half full, so that a search ends.
-        slots: List<Slot>,
-        values: List<u32>,
+        slots: StoredList<Slot>,
+        values: StoredList<u32>,
     }
 }
 
@@ -58,7 +58,7 @@ impl Table {
         entries.sort_unstable();
         entries.dedup();
         let mut slots = vec![Slot::default(); entries.len().saturating_mul(2).next_power_of_two().max(2)];
-        let mut values = List::default();
+        let mut values = StoredList::default();
         let mut filter = vec![0_u64; entries.len().div_ceil(KEYS_PER_WORD).next_power_of_two()];
         for group in entries.chunk_by(|left, right| left.0 == right.0) {
             let Some((hash, _)) = group.first() else { continue };

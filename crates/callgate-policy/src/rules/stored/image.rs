@@ -28,7 +28,7 @@ const FIRST_READ: usize = 12 << 10;
 
 /// Where a list lies: its first page, and how many values it has.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Section {
+pub(crate) struct PageRange {
     pub first: u32,
     pub length: u32,
 }
@@ -48,29 +48,29 @@ pub(crate) struct Image {
 
 /// Collects the pages of a file.
 #[derive(Debug, Default)]
-pub(crate) struct Writer {
+pub(crate) struct ImageWriter {
     pages: Vec<Vec<u8>>,
     /// Where the parts of the policy lie, in the order in which they were stored.
-    pub sections: Vec<Section>,
+    pub sections: Vec<PageRange>,
 }
 
 /// Gives out the sections of a file in the order in which they were stored.
 #[derive(Debug)]
-pub(crate) struct Reader {
+pub(crate) struct ImageReader {
     pub image: Arc<Image>,
-    sections: std::vec::IntoIter<Section>,
+    sections: std::vec::IntoIter<PageRange>,
 }
 
-impl Reader {
-    pub(crate) fn new(image: Arc<Image>, sections: Vec<Section>) -> Self {
+impl ImageReader {
+    pub(crate) fn new(image: Arc<Image>, sections: Vec<PageRange>) -> Self {
         Self { image, sections: sections.into_iter() }
     }
 
     /// The next section. If there is none, the image is damaged.
-    pub(crate) fn section(&mut self) -> Section {
+    pub(crate) fn section(&mut self) -> PageRange {
         self.sections.next().unwrap_or_else(|| {
             self.image.damaged();
-            Section::default()
+            PageRange::default()
         })
     }
 }
@@ -80,7 +80,7 @@ fn sum(bytes: &[u8]) -> [u8; SUM] {
     hash(SUM_FAMILY, bytes).to_le_bytes()
 }
 
-impl Writer {
+impl ImageWriter {
     /// The number that the next page gets.
     pub(crate) fn next_page(&self) -> usize {
         self.pages.len()
@@ -89,7 +89,7 @@ impl Writer {
     /// Adds a section.
     pub(crate) fn section(&mut self, first: usize, length: usize) {
         let number = |number| u32::try_from(number).unwrap_or(u32::MAX);
-        self.sections.push(Section { first: number(first), length: number(length) });
+        self.sections.push(PageRange { first: number(first), length: number(length) });
     }
 
     /// Adds a page.

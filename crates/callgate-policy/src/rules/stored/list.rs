@@ -5,15 +5,15 @@ use std::sync::{Arc, OnceLock};
 
 use super::Stored;
 use super::flat::Flat;
-use super::image::{Image, PAGE, Reader, Section, Writer};
+use super::image::{Image, ImageReader, ImageWriter, PAGE, PageRange};
 use crate::rules::matching::Span;
 
 /// A list of values. One that lies in a file is read a page at a time, when something in it is first needed.
 #[derive(Debug, Clone)]
-pub(crate) struct List<T>(Place<T>);
+pub(crate) struct StoredList<T>(Storage<T>);
 
 #[derive(Debug, Clone)]
-enum Place<T> {
+enum Storage<T> {
     Memory(Vec<T>),
     File(InFile<T>),
 }
@@ -21,7 +21,7 @@ enum Place<T> {
 #[derive(Debug, Clone)]
 struct InFile<T> {
     image: Arc<Image>,
-    section: Section,
+    section: PageRange,
     pages: Box<[Page<T>]>,
 }
 
@@ -33,15 +33,15 @@ struct Page<T> {
     values: OnceLock<Box<[T]>>,
 }
 
-impl<T> Default for List<T> {
+impl<T> Default for StoredList<T> {
     fn default() -> Self {
-        Self(Place::Memory(Vec::new()))
+        Self(Storage::Memory(Vec::new()))
     }
 }
 
-impl<T> From<Vec<T>> for List<T> {
+impl<T> From<Vec<T>> for StoredList<T> {
     fn from(list: Vec<T>) -> Self {
-        Self(Place::Memory(list))
+        Self(Storage::Memory(list))
     }
 }
 
@@ -49,12 +49,12 @@ const fn per_page<T: Flat>() -> usize {
     PAGE / T::SIZE
 }
 
-impl<T: Flat> List<T> {
+impl<T: Flat> StoredList<T> {
     /// How many values there are.
     pub(crate) fn len(&self) -> usize {
         match &self.0 {
-            Place::Memory(list) => list.len(),
-            Place::File(file) => file.section.length as usize,
+            Storage::Memory(list) => list.len(),
+            Storage::File(file) => file.section.length as usize,
         }
     }
 
@@ -65,9 +65,9 @@ impl<T: Flat> List<T> {
     /// The value of this number.
     pub(crate) fn get(&self, number: usize) -> Option<T> {
         match &self.0 {
-            Place::Memory(list) => list.get(number).copied(),
-            Place::File(file) if number < file.section.length as usize => file.value(number),
-            Place::File(_) => None,
+            Storage::Memory(list) => list.get(number).copied(),
+            Storage::File(file) if number < file.section.length as usize => file.value(number),
+            Storage::File(_) => None,
         }
     }
 
@@ -75,9 +75,9 @@ impl<T: Flat> List<T> {
     pub(crate) fn slice(&self, span: Span) -> Cow<'_, [T]> {
         let (start, end) = span.bounds();
         match &self.0 {
-            Place::Memory(list) => Cow::Borrowed(list.get(start..end).unwrap_or_default()),
-            Place::File(_) if span.is_empty() => Cow::Borrowed(&[]),
-            Place::File(file) => {
+            Storage::Memory(list) => Cow::Borrowed(list.get(start..end).unwrap_or_default()),
+            Storage::File(_) if span.is_empty() => Cow::Borrowed(&[]),
+            Storage::File(file) => {
                 let (page, offset) = (start / per_page::<T>(), start % per_page::<T>());
                 let together = page == end.saturating_sub(1) / per_page::<T>();
                 let here = || file.values(page)?.get(offset..offset.saturating_add(end.saturating_sub(start)));
@@ -111,15 +111,15 @@ impl<T: Flat> List<T> {
     /// Appends values and says where they are. Only lists in memory grow: policies are stored when they are complete.
     pub(crate) fn append(&mut self, values: impl IntoIterator<Item = T>) -> Span {
         let start = self.len();
-        if let Place::Memory(list) = &mut self.0 {
+        if let Storage::Memory(list) = &mut self.0 {
             list.extend(values);
         }
         Span::new(start, self.len())
     }
 }
 
-impl<T: Flat> Stored for List<T> {
-    fn store(&self, writer: &mut Writer) {
+impl<T: Flat> Stored for StoredList<T> {
+    fn store(&self, writer: &mut ImageWriter) {
         let mut page = Vec::with_capacity(PAGE);
         writer.section(writer.next_page(), self.len());
         for value in self.iter() {
@@ -133,11 +133,11 @@ impl<T: Flat> Stored for List<T> {
         }
     }
 
-    fn open(reader: &mut Reader) -> Self {
+    fn open(reader: &mut ImageReader) -> Self {
         let section = reader.section();
         let count = (section.length as usize).div_ceil(per_page::<T>());
         let pages = (0..count).map(|_| Page { bytes: OnceLock::new(), values: OnceLock::new() }).collect();
-        Self(Place::File(InFile { image: Arc::clone(&reader.image), section, pages }))
+        Self(Storage::File(InFile { image: Arc::clone(&reader.image), section, pages }))
     }
 }
 

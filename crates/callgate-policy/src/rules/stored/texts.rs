@@ -2,19 +2,19 @@
 
 use std::sync::OnceLock;
 
-use super::{List, Reader, Stored, Writer};
+use super::{ImageReader, ImageWriter, Stored, StoredList};
 use crate::rules::matching::{Pool, Span, Text};
 
 /// A list of texts, each compiled at most once.
 #[derive(Debug)]
 pub(crate) struct CompiledTexts<T> {
-    sources: List<Text>,
+    sources: StoredList<Text>,
     compiled: OnceLock<Box<[OnceLock<T>]>>,
 }
 
 impl<T> Default for CompiledTexts<T> {
     fn default() -> Self {
-        Self { sources: List::default(), compiled: OnceLock::new() }
+        Self { sources: StoredList::default(), compiled: OnceLock::new() }
     }
 }
 
@@ -33,11 +33,11 @@ impl<T> CompiledTexts<T> {
 }
 
 impl<T> Stored for CompiledTexts<T> {
-    fn store(&self, writer: &mut Writer) {
+    fn store(&self, writer: &mut ImageWriter) {
         self.sources.store(writer);
     }
 
-    fn open(reader: &mut Reader) -> Self {
-        Self { sources: List::open(reader), compiled: OnceLock::new() }
+    fn open(reader: &mut ImageReader) -> Self {
+        Self { sources: StoredList::open(reader), compiled: OnceLock::new() }
     }
 }
