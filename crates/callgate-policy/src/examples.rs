@@ -1,4 +1,4 @@
-//! The examples that rules carry: each must do what its rule says.
+//! Checks the examples of rules.
 
 use serde::Serialize;
 
@@ -18,28 +18,28 @@ pub struct ExampleCall {
     pub call: Call,
     /// What it would do.
     pub description: Description,
-    /// What is claimed of its tool.
+    /// The claims about its tool.
     pub claims: Claims,
 }
 
-/// An example that does not do what its rule says.
+/// An example that fails.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FailedExample {
     /// The rule.
     pub rule: String,
     /// The example, in short.
     pub example: String,
-    /// Where it stands and what is wrong.
+    /// The position and what is wrong.
     #[serde(flatten)]
     pub mistake: Mistake,
 }
 
-/// What checking the examples of a file came to.
+/// The result of checking the examples of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckedExamples {
     /// How many examples there were.
     pub checked: usize,
-    /// Those that do not do what their rule says.
+    /// The examples that fail.
     pub failed: Vec<FailedExample>,
     file: String,
     source: String,
@@ -131,14 +131,14 @@ fn failure(
         .map(|rule| chain.compiled.pool.get(rule.name))
         .collect();
     let message = if should_match {
-        format!("the rule `{rule}` should match this, and decides none of its effects")
+        format!("rule `{rule}` should match this example but decides none of its effects")
     } else {
-        format!("the rule `{rule}` should miss this, and decides one of its effects")
+        format!("rule `{rule}` should not match this example but decides one of its effects")
     };
     let help = if others.is_empty() {
-        "no rule decides any of its effects".to_owned()
+        "no rule matches any of its effects".to_owned()
     } else {
-        format!("its effects are decided by {}", others.join(", "))
+        format!("the deciding rules are: {}", others.join(", "))
     };
     let shown = match &example.value {
         RuleExample::Command(command) => command.clone(),

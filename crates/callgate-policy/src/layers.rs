@@ -1,7 +1,7 @@
-//! A policy as the gate uses it: one or several layers, and how their rulings combine.
+//! A policy of one or several layers, and how their rulings combine.
 //!
-//! Layers stand in a known order: managed by the machine's owner, user, project. A lower layer never loosens a higher one's
-//! deny. A layer that is not trusted may only tighten.
+//! The order of the layers is managed, user, project. A lower layer never overrides a deny of a higher one. A layer that is
+//! not trusted can only tighten.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::rules::judge::{DecisionCause, EffectDecision, JudgedEffect, RuleEvalu
 use crate::rules::matching::Text;
 use crate::source::PolicyChain;
 
-/// The rules a call is held to.
+/// A loaded policy, which judges calls.
 #[derive(Debug)]
 pub struct Policy {
     pub(crate) layers: Vec<Layer>,
@@ -42,11 +42,11 @@ pub(crate) struct Layer {
     pub body: LayerBody,
 }
 
-/// Who is responsible for a layer.
+/// Who wrote a layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LayerKind {
-    /// The owner of the machine.
+    /// The administrator of the machine.
     Managed,
     /// The user.
     User,
@@ -54,7 +54,7 @@ pub enum LayerKind {
     Project,
 }
 
-/// Whether a layer may loosen what higher layers say.
+/// Whether a layer can loosen the decisions of higher layers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LayerTrust {
     Trusted,
@@ -92,14 +92,14 @@ impl From<PermissionPolicy> for Policy {
     }
 }
 
-/// The boundary of all layers. What a layer that may only tighten adds to the lists is ignored.
+/// The boundary of all layers. Layers that can only tighten cannot add directories.
 fn boundary_of(layers: &[Layer]) -> BoundarySettings {
     let mut result = BoundarySettings::default();
     for layer in layers {
         let Some(chain) = layer.body.chain() else { continue };
         let own = chain.settings.boundary.clone();
         match layer.trust {
-            // A higher layer that refuses what lies outside has drawn the line.
+            // A higher layer that denies everything outside has fixed the boundary.
             LayerTrust::Trusted if result.outside == Some(Decision::Deny) => {}
             LayerTrust::Trusted => {
                 result.roots = own.roots.or(result.roots);
@@ -116,7 +116,7 @@ fn boundary_of(layers: &[Layer]) -> BoundarySettings {
     result
 }
 
-/// The settings of the log. A project's file has no say, trusted or not: an agent works there, and the log is about the agent.
+/// The audit settings. Project files are ignored, trusted or not: the log is about an agent that can write there.
 fn audit_of(layers: &[Layer]) -> AuditSettings {
     layers
         .iter()
@@ -146,17 +146,17 @@ impl Policy {
         self
     }
 
-    /// What the policy says about the boundary.
+    /// The boundary settings of all layers.
     pub fn boundary_settings(&self) -> &BoundarySettings {
         &self.boundary
     }
 
-    /// What the policy says about the log. Only the machine's owner and the user have a say in it, the owner first.
+    /// The audit settings of the managed layer and the user's, the managed one first. Project files are ignored.
     pub fn audit_settings(&self) -> &AuditSettings {
         &self.audit
     }
 
-    /// The policy's own handler, which is asked before the gate's.
+    /// The handler of the policy, which is asked before the handler of the gate.
     pub fn handler(&self) -> Option<Arc<dyn PermissionHandler>> {
         self.layers.iter().find_map(|layer| match &layer.body {
             LayerBody::Built(policy) => policy.handler(),
@@ -169,7 +169,7 @@ impl Policy {
         &self.version
     }
 
-    /// How long approvers may take; the shortest that any layer says.
+    /// The timeouts; the shortest of all layers.
     pub fn timeouts(&self) -> Timeouts {
         let shortest = |of: fn(&Timeouts) -> Option<u64>| {
             self.chains().filter_map(|(_, chain)| of(&chain.settings.timeouts)).min()
@@ -180,12 +180,12 @@ impl Policy {
         }
     }
 
-    /// How long a question waits, if a file says so.
+    /// How long a question waits for an answer, if a file sets it.
     pub fn approval_timeout(&self) -> Option<Duration> {
         self.timeouts().approval_ms.map(Duration::from_millis)
     }
 
-    /// How far a running program covers what is typed into it. The strictest layer counts; one that may only tighten does no more.
+    /// How input to a running program is treated; the strictest of all layers.
     pub fn exec_input(&self) -> ExecInput {
         let of = |wanted: LayerTrust| {
             let chains = self.chains().filter(move |(trust, _)| *trust == wanted);
@@ -195,21 +195,20 @@ impl Policy {
         of(LayerTrust::MayOnlyTighten).max().map_or(trusted, |tightened| tightened.max(trusted))
     }
 
-    /// Who answers where somebody would be asked, if a file has rules for that: those of the first file that may loosen. Files that
-    /// may only tighten have no say in it.
+    /// The approval rules of the first trusted file that has any. Files that can only tighten are ignored.
     pub fn approval_rules(&self) -> Option<ApprovalRules> {
         let section = self.trusted_chains().find_map(|chain| chain.settings.approvals.as_ref())?;
         // checked when the file was read
         ApprovalRules::read(section).ok()
     }
 
-    /// Whether a layer asks for everything to run in the sandbox.
+    /// Whether a layer requires the sandbox for every call.
     pub fn wants_sandbox(&self) -> bool {
         self.chains().any(|(_, chain)| chain.settings.sandbox)
     }
 
-    /// Program tables that the files bring along, each with the file it comes from. Files that may only tighten bring none:
-    /// a table says what is harmless.
+    /// The program tables of trusted files, each with its file. A table can declare a program harmless, so files that can only
+    /// tighten have none.
     pub fn program_tables(&self) -> Vec<(&str, &str)> {
         self.trusted_chains()
             .flat_map(|chain| &chain.settings.programs)
@@ -217,7 +216,7 @@ impl Policy {
             .collect()
     }
 
-    /// The files it is made of, each with its text, in the order in which their rules are tried. A policy from the cache has none.
+    /// The files of the policy with their texts, in the order of their rules. Empty for a policy from the cache.
     pub fn sources(&self) -> impl Iterator<Item = (&str, &str)> {
         let files = self.chains().flat_map(|(_, chain)| &chain.files);
         files.map(|file| (file.source.shown.as_str(), file.text.as_str()))
@@ -231,19 +230,19 @@ impl Policy {
         self.chains().filter(|(trust, _)| *trust == LayerTrust::Trusted).map(|(_, chain)| chain)
     }
 
-    /// Whether something that was read from the cache was not as it was written. What was judged with it counts for nothing.
+    /// Whether a page of a cached policy was damaged. Decisions made with it must not be used.
     pub fn is_damaged(&self) -> bool {
         self.chains().any(|(_, chain)| chain.is_damaged())
     }
 
     /// Judges a call: every effect by the first rule that matches it, the call by the strictest of these rulings.
     ///
-    /// Where all layers together say ask, the rules `instead_of: ask` of the trusted ones are tried.
+    /// If all layers together decide ask, the rules with `instead_of: ask` of the trusted ones are tried.
     pub fn judge(&self, request: &JudgeRequest<'_>) -> Judgement {
         self.judge_layers(request, self.layers.iter().collect())
     }
 
-    /// The same as if a trusted file below all others had one more rule.
+    /// Judges a call as if `rule` were one more trusted layer below all others.
     pub fn judge_with(&self, request: &JudgeRequest<'_>, rule: &Policy) -> Judgement {
         // a layer that has nothing but rules `instead_of: ask` says nothing by itself
         self.judge_layers(request, self.layers.iter().chain(&rule.layers).collect())
@@ -262,16 +261,16 @@ impl Policy {
             if let Some((part, effect)) = place {
                 effects.push(EffectRuling { part, effect, ruling: self.ruling(&judges, &ruled) });
             }
-            // Among rulings alike, the one with most at stake speaks for the call; then the first.
+            // Among equal decisions, the one with the highest risk represents the call, then the first.
             let weight = |ruled: &LayerDecision| (ruled.outcome.decision, self.risk(ruled));
             if strictest.is_none_or(|strictest| weight(&ruled) > weight(&strictest)) {
                 strictest = Some(ruled);
             }
         }
-        // A policy without layers says nothing, and what nobody allows is denied.
+        // A policy without layers denies everything.
         let strictest = strictest.unwrap_or(LayerDecision::NOBODY);
         let ruling = if self.is_damaged() {
-            let reason = "the stored policy is damaged; it is made anew with the next call".to_owned();
+            let reason = "the cached policy is damaged; it will be compiled again for the next call".to_owned();
             Ruling { decision: Decision::Deny, rule: None, place: None, reason }
         } else {
             self.ruling(&judges, &strictest)
@@ -287,9 +286,9 @@ impl Policy {
         }
         let Some((compiled, rule)) = self.rule(ruled) else {
             let reason = match why {
-                DecisionCause::Nothing => "nothing would be done".to_owned(),
-                DecisionCause::NotUnderstood => "no rule matches, and what is not understood is asked about".to_owned(),
-                _ if self.layers.is_empty() => "there is no policy".to_owned(),
+                DecisionCause::Nothing => "the call has no effect".to_owned(),
+                DecisionCause::NotUnderstood => "no rule matches, and the call could not be fully analyzed".to_owned(),
+                _ if self.layers.is_empty() => "no policy is loaded".to_owned(),
                 _ => format!("no rule matches; the default is {}", decision.as_str()),
             };
             return Ruling { decision, rule: None, place: None, reason };
@@ -303,11 +302,9 @@ impl Policy {
             place: Some(format!("{file}:{}", rule.line)),
             reason: match why {
                 DecisionCause::Doubt => {
-                    format!("the rule may apply ({reason}), but not everything is known that would decide it")
+                    format!("the rule may apply ({reason}), but not all of the call is known")
                 }
-                DecisionCause::Overrun => {
-                    "a pattern of the rule took too long; what cannot be judged is refused".to_owned()
-                }
+                DecisionCause::Overrun => "a regular expression of the rule exceeded its limit".to_owned(),
                 _ => reason.to_owned(),
             },
         }
@@ -343,7 +340,7 @@ impl Policy {
     }
 }
 
-/// An outcome and the layer it comes from.
+/// A decision and the layer that made it.
 #[derive(Debug, Clone, Copy)]
 struct LayerDecision {
     layer: usize,
@@ -357,7 +354,7 @@ impl LayerDecision {
     };
 }
 
-/// A layer at work on one call.
+/// Evaluates one layer for one call.
 struct LayerEvaluator<'a> {
     trust: LayerTrust,
     body: EvaluatorBody<'a>,
@@ -380,7 +377,7 @@ impl<'a> LayerEvaluator<'a> {
         Self { trust: layer.trust, body }
     }
 
-    /// What the layer says, and how firmly.
+    /// The decision of the layer, and how firm it is.
     fn judge(&self, subject: &JudgedEffect<'_>) -> (EffectDecision, Firmness) {
         match &self.body {
             EvaluatorBody::File { judge, has_default } => {
@@ -403,10 +400,10 @@ impl<'a> LayerEvaluator<'a> {
     }
 }
 
-/// How firmly a layer says something, from least to most.
+/// How firm a decision is, from least to most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Firmness {
-    /// It says nothing.
+    /// The layer decides nothing.
     None,
     /// Its written default.
     Default,
@@ -414,7 +411,7 @@ enum Firmness {
     Rule,
 }
 
-/// What all layers together say of one effect.
+/// The decision of all layers about one effect.
 fn combine(judges: &[LayerEvaluator<'_>], subject: &JudgedEffect<'_>) -> LayerDecision {
     let mut result: Option<(LayerDecision, Firmness)> = None;
     for (layer, judge) in judges.iter().enumerate() {
@@ -438,7 +435,7 @@ fn combine(judges: &[LayerEvaluator<'_>], subject: &JudgedEffect<'_>) -> LayerDe
     result.map_or(LayerDecision::NOBODY, |(ruled, _)| ruled)
 }
 
-/// What a trusted layer says instead of the question that all together came to.
+/// The decision of a trusted layer that replaces the question of all layers.
 fn instead_of_ask(judges: &[LayerEvaluator<'_>], subject: &JudgedEffect<'_>) -> Option<LayerDecision> {
     let trusted = judges.iter().enumerate().filter(|(_, judge)| judge.trust == LayerTrust::Trusted);
     trusted
@@ -453,14 +450,14 @@ fn instead_of_ask(judges: &[LayerEvaluator<'_>], subject: &JudgedEffect<'_>) -> 
 
 pub(crate) type NumberedEffect<'a> = (JudgedEffect<'a>, Option<(usize, usize)>);
 
-/// Everything that is judged about a call: its effects, and what stands for parts and calls without any.
+/// Everything to judge about a call: its effects, and one that represents each part or call without effects.
 pub(crate) fn subjects<'a>(request: &JudgeRequest<'a>) -> impl Iterator<Item = NumberedEffect<'a>> {
     let description = request.description;
     let is_opaque = |effect: &Effect| effect.action == Action::Opaque;
     let has_opaque = description.parts.iter().flat_map(|part| &part.effects).any(|placed| is_opaque(&placed.effect));
     let nothing = |action| (JudgedEffect { part: None, effect: None, place: None, action }, None);
     let empty = description.parts.iter().all(|part| part.effects.is_empty() && part.words.is_empty());
-    // Something was not understood, and nothing says what: that is opaque as well.
+    // A call that was only partly analyzed is opaque, even if no effect says so.
     let hidden = (description.coverage == Coverage::Partial && !has_opaque
         || empty && description.category == "unknown")
         .then(|| nothing(Some(Action::Opaque)));

@@ -1,4 +1,4 @@
-//! What is legal in a policy and still probably not meant.
+//! Finds what is valid in a policy but probably not intended.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -17,10 +17,10 @@ use crate::rules::compile::{CompiledPolicy, Rule, action_bit};
 use crate::rules::matching::Polarity;
 use crate::source::{LoadedFile, PolicyChain};
 
-/// Something that lint found.
+/// A finding of the linter.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LintFinding {
-    /// How bad it is.
+    /// How serious it is.
     pub severity: Severity,
     /// A stable name for this kind of finding.
     pub code: &'static str,
@@ -34,15 +34,14 @@ pub struct LintFinding {
 }
 
 impl LintFinding {
-    /// As `rustc` would show it.
+    /// The finding in the style of `rustc`.
     pub fn rendered(&self) -> &str {
         &self.rendered
     }
 }
 
 impl Policy {
-    /// Looks for what is probably not meant in the files that the policy was loaded from. Bundled policies that they extend
-    /// are not looked at again.
+    /// Checks the files that the policy was loaded from. Bundled policies that they extend are not checked again.
     pub fn lint(&self, find_root: FindRoot<'_>) -> Vec<LintFinding> {
         let mut findings = Vec::new();
         for layer in &self.layers {
@@ -65,7 +64,7 @@ fn lint_chain(chain: &PolicyChain, findings: &mut Vec<LintFinding>) {
     lint.shadows(file, &chain.compiled);
     lint.sets(file, chain);
     for unused in &file.unused {
-        lint.note("unused-key", unused.position, format!("`{}` is read and not used", unused.value), "");
+        lint.note("unused-key", unused.position, format!("`{}` is ignored", unused.value), "");
     }
     for key in &file.without_effect {
         let message = format!("`{}` has no effect in this version of callgate", key.value);
@@ -75,19 +74,19 @@ fn lint_chain(chain: &PolicyChain, findings: &mut Vec<LintFinding>) {
         lint.warn(
             "default-allow",
             Position { line: 1, column: 1, ..Position::default() },
-            "everything that no rule matches is allowed",
-            "write `default: ask` and allow what is needed",
+            "the default allows everything that no rule matches",
+            "use `default: ask` and add rules for what you need",
         );
     }
 }
 
-/// A log where agents may write proves nothing.
+/// Checks that the log is outside the boundary: agents must not be able to change it.
 fn audit(policy: &Policy, kind: LayerKind, chain: &PolicyChain, find_root: FindRoot<'_>, lint: &mut Linter<'_>) {
     let file = &lint.loaded.source.file;
     if kind == LayerKind::Project {
         if let Some(position) = file.audit.position {
-            let message = "a project's file has no say about the log";
-            lint.warn("unheard-audit", position, message, "put it into the user's file, or remove it");
+            let message = "`audit` is ignored in project files";
+            lint.warn("unheard-audit", position, message, "move it to your user policy, or remove it");
         }
         return;
     }
@@ -98,8 +97,7 @@ fn audit(policy: &Policy, kind: LayerKind, chain: &PolicyChain, find_root: FindR
             lint.log_in_boundary(place.position, &root);
         }
     }
-    // Where this file draws the boundary around the usual place. `.` and the named sets are no such thing: where they
-    // lie depends on the call.
+    // Check whether a root of this file contains the default log directory. `.` and named sets depend on the call.
     let moved = policy.audit_settings().directory.is_some();
     if let (false, Some(place), Some(roots)) = (moved, AuditSettings::default_directory(), &file.boundary.roots) {
         let sources: Vec<_> = chain.files.iter().map(|file| Arc::clone(&file.source)).collect();
@@ -114,7 +112,7 @@ fn audit(policy: &Policy, kind: LayerKind, chain: &PolicyChain, find_root: FindR
     }
 }
 
-/// Finds the root of a boundary that a path lies in, for calls from here. Needs the file system, so the caller brings it.
+/// Finds the root of a boundary that contains a path. The caller provides it because it needs the file system.
 pub type FindRoot<'a> = &'a dyn Fn(&BoundarySettings, &Path) -> Option<PathBuf>;
 
 struct Linter<'a> {
@@ -140,8 +138,8 @@ impl Linter<'_> {
     }
 
     fn log_in_boundary(&mut self, position: Position, root: &Path) {
-        let message = format!("the audit log would lie inside the boundary, in {}", root.display());
-        let help = "agents may write there, and a log that they can change proves nothing: keep it elsewhere";
+        let message = format!("the audit log is inside the boundary, in {}", root.display());
+        let help = "agents can write there and change the log; use a directory outside the boundary";
         self.add(Severity::Error, "log-in-boundary", Mistake::new(position, message).help(help));
     }
 
@@ -149,11 +147,13 @@ impl Linter<'_> {
         let mut names: HashMap<&str, usize> = HashMap::new();
         for (rule, compiled) in file.rules.iter().zip(compiled.rules.iter()) {
             match &rule.name {
-                None => self.note("unnamed", rule.position, "a rule without `name`", "answers and logs name the rule"),
+                None => {
+                    self.note("unnamed", rule.position, "rule without `name`", "add a name; answers and logs show it")
+                }
                 Some(name) => {
                     if let Some(line) = names.insert(&name.value, rule.position.line) {
-                        let message = format!("the name `{}` is also used in line {line}", name.value);
-                        self.warn("repeated-name", name.position, message, "give each rule its own name");
+                        let message = format!("duplicate rule name `{}`, first used in line {line}", name.value);
+                        self.warn("repeated-name", name.position, message, "give each rule a unique name");
                     }
                 }
             }
@@ -161,16 +161,16 @@ impl Linter<'_> {
                 self.note(
                     "no-reason",
                     rule.position,
-                    "a rule without `reason`",
-                    "whoever is refused or asked wants to know why",
+                    "rule without `reason`",
+                    "add a reason; the agent and the person who is asked see it",
                 );
             }
             if compiled.side() == Polarity::Permits && compiled.is_unconditional() {
                 self.warn(
                     "allows-everything",
                     rule.position,
-                    "this rule has no conditions: it allows everything that is understood",
-                    "say which effects, paths, commands or tools are meant",
+                    "rule without conditions allows every call that can be analyzed",
+                    "add `effects`, `paths`, `commands` or `tools`",
                 );
             }
             self.impossible(rule);
@@ -178,7 +178,7 @@ impl Linter<'_> {
         }
     }
 
-    /// Conditions that no effect fulfils together.
+    /// Finds conditions that no effect can meet together.
     fn impossible(&mut self, rule: &RuleText) {
         if rule.effects.is_empty() {
             return;
@@ -190,13 +190,13 @@ impl Linter<'_> {
         let hosts = first(&rule.hosts);
         let code = rule.code.first().map(|code| code.position).or_else(|| first(&rule.runs));
         for (position, fulfilled, message) in [
-            (paths, about(&PATH_ACTIONS), "none of these effects has a path"),
-            (hosts, about(&[Action::Connect, Action::Send]), "none of these effects has a host"),
-            (code, about(&[Action::Run]), "none of these effects runs code"),
+            (paths, about(&PATH_ACTIONS), "none of its effects has a path"),
+            (hosts, about(&[Action::Connect, Action::Send]), "none of its effects has a host"),
+            (code, about(&[Action::Run]), "none of its effects runs code"),
             (paths.and(hosts), false, "no effect has both a path and a host"),
         ] {
             if let (Some(position), false) = (position, fulfilled) {
-                let message = format!("this rule cannot match: {message}");
+                let message = format!("rule can never match: {message}");
                 self.warn("cannot-match", position, message, "change `effects`, or remove the condition");
             }
         }
@@ -204,7 +204,7 @@ impl Linter<'_> {
             let never =
                 regex_syntax::parse(&pattern.value).is_ok_and(|parsed| parsed.properties().minimum_len().is_none());
             if never {
-                self.warn("cannot-match", pattern.position, "no text fits this pattern", "");
+                self.warn("cannot-match", pattern.position, "pattern can never match", "");
             }
         }
     }
@@ -215,8 +215,9 @@ impl Linter<'_> {
             if !text.contains(['/', '*', '@', '~', '.'])
                 || text.starts_with('.') && !text.contains(['/', '*']) && text.len() > 1
             {
-                let message = format!("`{text}` is only the one in the project's own directory");
-                let help = format!("write \"**/{text}\" for any directory, or \"./{text}\" to say that this is meant");
+                let message = format!("`{text}` matches only in the project directory");
+                let help =
+                    format!("write \"**/{text}\" to match in any directory, or \"./{text}\" if this is intended");
                 self.note("narrow-path", path.position, message, &help);
             }
         }
@@ -226,7 +227,7 @@ impl Linter<'_> {
         let shape = |(rule, compiled)| ComparableRule { rule, compiled };
         let shapes: Vec<ComparableRule<'_>> = file.rules.iter().zip(compiled.rules.iter()).map(shape).collect();
         for (number, later) in shapes.iter().enumerate() {
-            // rules that stand in for a question come after all others, whatever the order
+            // rules with `instead_of: ask` come after all others, whatever the order
             let before = |earlier: &&ComparableRule<'_>| earlier.rule.instead_of_ask == later.rule.instead_of_ask;
             let mut before = shapes.iter().take(number).filter(before);
             let Some(earlier) = before.find(|earlier| earlier.holds_all_of(later)) else {
@@ -237,12 +238,12 @@ impl Linter<'_> {
             let position = later.rule.name.as_ref().map_or(later.rule.position, |name| name.position);
             if earlier.permits() && !later.permits() {
                 let message =
-                    format!("this rule never restricts anything: `{name}` in line {line} allows all of it before");
-                let mistake = Mistake::new(position, message).help("put this rule before the one that allows");
+                    format!("rule never takes effect: `{name}` in line {line} already allows everything it matches");
+                let mistake = Mistake::new(position, message).help("move this rule before the one that allows");
                 self.add(Severity::Error, "swallowed", mistake);
             } else {
-                let message = format!("this rule never decides anything: `{name}` in line {line} comes first");
-                self.warn("unreachable", position, message, "remove it, or put it before the other");
+                let message = format!("rule never takes effect: `{name}` in line {line} matches first");
+                self.warn("unreachable", position, message, "remove it, or move it before the other rule");
             }
         }
     }
@@ -261,7 +262,7 @@ impl Linter<'_> {
         }
         for (name, _) in &file.sets {
             if !used.contains(name.value.as_str()) {
-                let message = format!("the set `{}` is not used", name.value);
+                let message = format!("unused set `{}`", name.value);
                 let help = format!("use it as \"@{}\", or remove it", name.value);
                 self.warn("unused-set", name.position, message, &help);
             }
@@ -285,7 +286,7 @@ impl ComparableRule<'_> {
         self.compiled.side() == Polarity::Permits
     }
 
-    /// What a permitting rule covers without naming it: everything but what is opaque.
+    /// The actions that the rule covers: a permitting rule covers opaque effects only if it names them.
     fn covered_actions(&self) -> u16 {
         match self.compiled.actions {
             0 if self.permits() && self.rule.commands.is_empty() && self.rule.command_patterns.is_empty() => {

@@ -1,4 +1,4 @@
-//! LintFinding and reading the files a policy is made of.
+//! Reads the files that a policy consists of.
 
 use std::fs::File as Handle;
 use std::io::Read;
@@ -28,7 +28,7 @@ pub(crate) const BUNDLED: &[(&str, &str)] = &[
 ];
 const SETS: &str = include_str!("../policies/sets.yaml");
 
-/// A file may extend a file that extends a file, this often.
+/// The limit for a chain of `extends`.
 const MAXIMUM_CHAIN: usize = 8;
 
 /// A file of a chain with its text.
@@ -36,31 +36,31 @@ const MAXIMUM_CHAIN: usize = 8;
 pub(crate) struct LoadedFile {
     pub source: Arc<PolicySource>,
     pub text: String,
-    /// Where it lies; `None` for bundled policies and texts.
+    /// The resolved path; `None` for bundled policies and texts.
     pub path: Option<PathBuf>,
 }
 
 /// A chain of files, the extending one first, the bundled sets last.
 #[derive(Debug)]
 pub(crate) struct PolicyChain {
-    /// The files as they were read; none if the chain was stored.
+    /// The files; empty for a chain from the cache.
     pub files: Vec<LoadedFile>,
     pub compiled: CompiledPolicy,
     pub settings: ChainSettings,
-    /// Where a stored chain lies.
+    /// The file of a chain from the cache.
     pub image: Option<Arc<Image>>,
 }
 
-/// What a chain says beside its rules.
+/// What a chain sets besides its rules.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct ChainSettings {
     pub boundary: BoundarySettings,
     pub timeouts: Timeouts,
     /// The `approvals:` section of the first file that has one, checked.
     pub approvals: Option<serde_json::Value>,
-    /// How far a running program covers what is typed into it, if a file says so.
+    /// How input to a running program is treated, if a file sets it.
     pub exec_input: Option<ExecInput>,
-    /// What the files say about the log, the extending one first.
+    /// The audit settings, the extending file first.
     #[serde(default)]
     pub audit: AuditSettings,
     pub sandbox: bool,
@@ -68,7 +68,7 @@ pub(crate) struct ChainSettings {
     pub programs: Vec<(String, String)>,
     /// A hash of everything that was read.
     pub version: String,
-    /// A hash of what lies in files. What is bundled comes with the program and needs no trust of its own.
+    /// A hash of the contents of all files. Bundled policies are part of the program and need no trust.
     pub contents: String,
 }
 
@@ -132,7 +132,7 @@ impl PolicyChain {
                 None => file.path.is_none() && file.text == next.text,
             });
             if again || files.len() >= MAXIMUM_CHAIN {
-                let message = if again { "this file extends itself" } else { "too many files extend each other" };
+                let message = if again { "file extends itself" } else { "chain of `extends` is too long" };
                 return Err(one(last, Mistake::new(extends.position, message).help("remove one `extends`")));
             }
             files.push(next);
@@ -150,7 +150,7 @@ impl PolicyChain {
         }
     }
 
-    /// Whether something that was read of a stored chain was not as it was written.
+    /// Whether a page of a chain from the cache was damaged.
     pub(crate) fn is_damaged(&self) -> bool {
         self.image.as_ref().is_some_and(|image| image.is_damaged())
     }
@@ -162,7 +162,7 @@ fn hash<'a>(files: impl Iterator<Item = &'a LoadedFile>) -> String {
     )
 }
 
-/// The mistakes of the first file that has any: those of the next are best read after they are gone.
+/// The mistakes of the first file that has any.
 fn mistakes(files: &[LoadedFile], located: Vec<(usize, Mistake)>) -> PolicyError {
     let first = located.iter().map(|(file, _)| *file).min().unwrap_or_default();
     let list = located.into_iter().filter(|(file, _)| *file == first).map(|(_, mistake)| mistake).collect();
@@ -211,9 +211,9 @@ fn follow(file: &LoadedFile, extends: &Spanned<String>) -> Result<LoadedFile, Po
             let known = names().collect::<Vec<_>>().join(", ");
             let help = match nearest(&extends.value, names()) {
                 Some(meant) => format!("did you mean `{meant}`?"),
-                None => format!("there are {known}; a file is written with its path (`./team.yaml`)"),
+                None => format!("expected {known}, or the path of a file such as `./team.yaml`"),
             };
-            Err(one(file, Mistake::new(extends.position, "no policy of this name").help(help)))
+            Err(one(file, Mistake::new(extends.position, format!("unknown policy `{}`", extends.value)).help(help)))
         }
     }
 }
@@ -250,7 +250,7 @@ fn parse(
     path: Option<PathBuf>,
     relative_to: RelativeTo,
 ) -> Result<LoadedFile, PolicyError> {
-    // A byte order mark is no part of the text.
+    // Skip a byte order mark.
     let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
     let file = yaml::read(&text, Limits::POLICY)
         .map_err(|mistake| vec![mistake])

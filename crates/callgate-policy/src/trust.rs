@@ -1,4 +1,4 @@
-//! Which project files a person has trusted: a list of content hashes, kept where agents do not write.
+//! The project files that a person trusts: a list of content hashes outside the reach of agents.
 
 use std::io::Write;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -13,7 +13,7 @@ pub struct TrustStore {
     path: PathBuf,
 }
 
-/// The store is read up to this many entries.
+/// The limit for the entries of a store.
 const MAXIMUM_ENTRIES: usize = 10_000;
 
 impl TrustStore {
@@ -32,7 +32,7 @@ impl TrustStore {
         &self.path
     }
 
-    /// Trusts a policy file as it is now, with everything it extends. A change to any of them ends the trust.
+    /// Trusts a policy file and the files it extends with their current contents. Any change ends the trust.
     pub fn trust(&self, file: &Path) -> Result<(), PolicyError> {
         let entry = entry(file)?;
         let mut entries = self.entries();
@@ -41,7 +41,7 @@ impl TrustStore {
         self.write(&entries)
     }
 
-    /// Takes the trust back. It is no mistake if the file was not trusted.
+    /// Removes the trust. A file that was not trusted is not an error.
     pub fn untrust(&self, file: &Path) -> Result<(), PolicyError> {
         let real = file.canonicalize().unwrap_or_else(|_| file.to_owned());
         let shown = shown(&real);
@@ -50,7 +50,7 @@ impl TrustStore {
         self.write(&entries)
     }
 
-    /// Whether the file is trusted with its present contents.
+    /// Whether the file is trusted with its current contents.
     pub fn is_trusted(&self, file: &Path) -> bool {
         match entry(file) {
             Ok(entry) => self.entries().contains(&entry),
@@ -62,7 +62,7 @@ impl TrustStore {
         self.entries().contains(&format!("{hash} {}", shown(file)))
     }
 
-    /// A store inside the workspace, or one that others can write, says nothing.
+    /// Whether the store is outside the workspace.
     pub(crate) fn is_safe_from(&self, workspace: Option<&Path>) -> bool {
         let real = self.path.canonicalize().unwrap_or_else(|_| self.path.clone());
         !workspace.is_some_and(|workspace| {
@@ -84,7 +84,7 @@ impl TrustStore {
         if let Some(directory) = self.path.parent() {
             std::fs::create_dir_all(directory).map_err(unwritable)?;
         }
-        // Written beside and moved, so that a crash leaves the old list.
+        // Write a new file and rename it, so that a crash leaves the old list.
         let beside = self.path.with_extension(format!("{}.new", std::process::id()));
         let mut options = std::fs::OpenOptions::new();
         options.write(true).create(true).truncate(true);

@@ -1,4 +1,4 @@
-//! The `approvals:` section: who answers without being asked.
+//! The rules of the `approvals:` section, which answer questions in place of a person.
 
 use callgate_model::decision::ApprovalDecision;
 use serde::Deserialize;
@@ -19,7 +19,7 @@ pub struct ApprovalRules {
 pub struct ApprovalRuleText {
     /// The tools, by their whole names.
     pub tools: Vec<String>,
-    /// Every command of the call must fit one of these, if there are any.
+    /// Patterns, of which every command of the call must match one, if there are any.
     pub commands: Option<Vec<CommandPattern>>,
     /// The answer.
     pub decision: ApprovalDecision,
@@ -30,10 +30,12 @@ pub struct ApprovalRuleText {
 impl ApprovalRules {
     /// Reads `rules` and `default` of the section.
     pub fn read(section: &Value) -> Result<Self, ApprovalRulesError> {
-        // a derived reader takes lists for objects, without a word
+        // serde also reads a list as a struct
         let rules = section.get("rules").and_then(Value::as_array);
         if !section.is_object() || rules.is_some_and(|rules| !rules.iter().all(Value::is_object)) {
-            return Err(ApprovalRulesError::Form("the section and each of its rules are mappings".into()));
+            return Err(ApprovalRulesError::Form(
+                "expected a mapping for the section and for each of its rules".into(),
+            ));
         }
         let section: ApprovalsSection =
             serde_json::from_value(section.clone()).map_err(|error| ApprovalRulesError::Form(error.to_string()))?;
@@ -42,21 +44,21 @@ impl ApprovalRules {
     }
 }
 
-/// Why the section cannot be read.
+/// Why approval rules cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ApprovalRulesError {
-    /// A field is missing, unknown or of the wrong kind.
-    #[error("the approval rules cannot be read: {0}")]
+    /// A field is missing, unknown or has the wrong type.
+    #[error("cannot parse the approval rules: {0}")]
     Form(String),
-    /// A rule names no tool.
-    #[error("approval rule {number} names no tool")]
+    /// A rule has no tools.
+    #[error("approval rule {number} has no tools; list at least one under `tools`")]
     NoTool {
         /// Which rule, from 1.
         number: usize,
     },
     /// A command pattern has no words, or `**` elsewhere than at the end.
     #[error(
-        "a command pattern of approval rule {number} is invalid: use words, `*` for one word, `**` at the end for any"
+        "invalid command pattern in approval rule {number}; write words, `*` for one word, `**` at the end for any number"
     )]
     Pattern {
         /// Which rule, from 1.
@@ -115,7 +117,7 @@ impl CommandPattern {
         sensible.then_some(CommandPattern { words, open })
     }
 
-    /// Whether a command of these words fits.
+    /// Whether a command with these words matches.
     pub fn fits(&self, words: &[String]) -> bool {
         let long_enough = if self.open { words.len() >= self.words.len() } else { words.len() == self.words.len() };
         long_enough && self.words.iter().zip(words).all(|(pattern, word)| pattern == "*" || pattern == word)

@@ -1,4 +1,4 @@
-//! From a YAML tree to the model, collecting every mistake on the way.
+//! Converts a YAML tree to the model and collects every mistake.
 
 use callgate_model::effect::Mark;
 use serde::Deserialize;
@@ -28,7 +28,7 @@ pub(crate) fn file(root: &Node) -> Result<PolicyFile, Vec<Mistake>> {
     if decoder.mistakes.is_empty() { Ok(file) } else { Err(decoder.mistakes) }
 }
 
-/// Collects mistakes; every reader returns what it could make of its node.
+/// Collects mistakes; every method returns what it could read of its node.
 #[derive(Default)]
 pub(crate) struct Decoder {
     pub mistakes: Vec<Mistake>,
@@ -65,8 +65,7 @@ impl Decoder {
                 None => self.unknown(key.position, name, "key", what, keys.iter().map(|key| key.name)),
                 Some(known) if found.iter().any(|(seen, _)| *seen == known.name) => {
                     self.mistake(
-                        Mistake::new(key.position, format!("the key `{name}` is written twice"))
-                            .help("keep one of them"),
+                        Mistake::new(key.position, format!("duplicate key `{name}`")).help("remove one of them"),
                     );
                 }
                 Some(known) => found.push((known.name, value)),
@@ -86,7 +85,7 @@ impl Decoder {
         let shown: String = word.chars().take(60).collect();
         let help = match nearest(word, known.clone()) {
             Some(meant) => format!("did you mean `{meant}`?"),
-            None => format!("{place} takes {}", known.collect::<Vec<_>>().join(", ")),
+            None => format!("expected one of {}", known.collect::<Vec<_>>().join(", ")),
         };
         self.mistake(Mistake::new(position, format!("unknown {kind} `{shown}` in {place}")).help(help));
     }
@@ -105,15 +104,18 @@ impl Decoder {
         node.items().iter().filter_map(|item| self.text(item)).collect()
     }
 
-    /// A list that says something: an empty one would match nothing, which nobody means.
+    /// A list of patterns, which must not be empty: an empty one would match nothing.
     fn some_texts(&mut self, node: &Node, key: &str) -> Texts {
         self.not_empty(node, key);
         let texts = self.texts(node);
         for text in &texts {
             if text.value.len() > MAXIMUM_PATTERN {
-                self.mistake(Mistake::new(text.position, format!("longer than {MAXIMUM_PATTERN} bytes")));
+                self.mistake(Mistake::new(text.position, format!("pattern is longer than {MAXIMUM_PATTERN} bytes")));
             } else if text.value.trim().is_empty() || text.value.contains('\0') {
-                self.mistake(Mistake::new(text.position, "an empty pattern, or one with a NUL byte, matches nothing"));
+                self.mistake(Mistake::new(
+                    text.position,
+                    "pattern is empty or contains a NUL byte, so it matches nothing",
+                ));
             }
         }
         texts
@@ -122,8 +124,8 @@ impl Decoder {
     fn not_empty(&mut self, node: &Node, key: &str) {
         if matches!(&node.value, NodeValue::Sequence(items) if items.is_empty()) {
             self.mistake(
-                Mistake::new(node.position, format!("an empty `{key}` matches nothing"))
-                    .help(format!("leave `{key}` out if the rule does not depend on it")),
+                Mistake::new(node.position, format!("`{key}` is empty, so the rule matches nothing"))
+                    .help(format!("remove `{key}` if the rule does not depend on it")),
             );
         }
     }
@@ -133,9 +135,7 @@ impl Decoder {
             Some("true") => true,
             Some("false") => false,
             _ => {
-                self.mistake(
-                    Mistake::new(node.position, "expected true or false").help("write `true` or `false`, in full"),
-                );
+                self.mistake(Mistake::new(node.position, "expected true or false").help("write `true` or `false`"));
                 return None;
             }
         };
@@ -214,11 +214,11 @@ impl Decoder {
                 "run" => sections.run = Some(node),
                 #[cfg(not(feature = "legacy"))]
                 "safety" | "sandbox" | "run" => {
-                    let message = format!("`{key}` needs callgate's feature `legacy`");
+                    let message = format!("`{key}` requires callgate's feature `legacy`");
                     self.mistake(Mistake::new(node.position, message));
                 }
                 _ => {
-                    // `name` and `description` say what the file is to whoever reads it.
+                    // `name` and `description` are for people who read the file.
                     self.text(node);
                 }
             }
@@ -230,9 +230,7 @@ impl Decoder {
 
     fn version(&mut self, node: &Node) {
         if node.text() != Some("1") {
-            self.mistake(
-                Mistake::new(node.position, "this version of the format is not known").help("write `version: 1`"),
-            );
+            self.mistake(Mistake::new(node.position, "unsupported format version").help("write `version: 1`"));
         }
     }
 
@@ -260,12 +258,12 @@ impl Decoder {
             let Some(name) = self.text(key) else { continue };
             if name.value.starts_with('@') {
                 self.mistake(
-                    Mistake::new(name.position, "a set is defined without `@`")
+                    Mistake::new(name.position, "set names are defined without `@`")
                         .help(format!("write `{}:`", name.value.trim_start_matches('@'))),
                 );
             }
             if !seen.insert(name.value.clone()) {
-                self.mistake(Mistake::new(name.position, format!("the set `{}` is defined twice", name.value)));
+                self.mistake(Mistake::new(name.position, format!("duplicate set `{}`", name.value)));
             }
             let patterns = self.some_texts(value, &name.value);
             sets.push((name, patterns));
@@ -300,7 +298,7 @@ impl Decoder {
         let seconds = self.number(node)?;
         let milliseconds = seconds.checked_mul(1000);
         if milliseconds.is_none() {
-            self.expected(node, "fewer seconds");
+            self.expected(node, "a smaller number of seconds");
         }
         milliseconds
     }
@@ -314,7 +312,7 @@ impl Decoder {
         }
     }
 
-    /// Settings of the second format: only the default matters here, the rest belongs to whoever runs the tools.
+    /// Settings of the second format. Only the default and the timeout have an effect.
     fn settings(&mut self, node: &Node, file: &mut PolicyFile) {
         let NodeValue::Mapping(entries) = &node.value else {
             if !node.is_null() {
@@ -344,7 +342,7 @@ impl Decoder {
             }
         };
         if items.len() > MAXIMUM_RULES {
-            self.mistake(Mistake::new(node.position, format!("more than {MAXIMUM_RULES} rules")));
+            self.mistake(Mistake::new(node.position, format!("too many rules; the limit is {MAXIMUM_RULES}")));
             return Vec::new();
         }
         items.iter().filter_map(|item| self.rule(item)).collect()
@@ -392,7 +390,7 @@ impl Decoder {
         }
         if !has_action {
             self.mistake(
-                Mistake::new(node.position, "a rule without `action`")
+                Mistake::new(node.position, "missing key `action`")
                     .help("add `action: allow`, `ask`, `deny` or `contain`"),
             );
         }
@@ -401,8 +399,8 @@ impl Decoder {
             && rule.action >= Decision::Ask
         {
             self.mistake(
-                Mistake::new(position, "a rule that stands in for a question answers it")
-                    .help("use `action: allow` or `contain`, or leave `instead_of` out"),
+                Mistake::new(position, "a rule with `instead_of: ask` must answer the question")
+                    .help("use `action: allow` or `action: contain`, or remove `instead_of`"),
             );
         }
         if let Some(flag) = rule.traversal
@@ -410,7 +408,7 @@ impl Decoder {
             && rule.action < Decision::Ask
         {
             self.mistake(
-                Mistake::new(flag.position, "a path that leaves a root by `..` or by a link is never silent")
+                Mistake::new(flag.position, "rules cannot allow paths that leave a root through `..` or a symlink")
                     .help("use `action: ask`, or add the directory to `boundary.roots`"),
             );
         }
@@ -439,7 +437,7 @@ impl Decoder {
                 ToolText::NotTag(tag.to_owned())
             } else if text.starts_with('@') || text.starts_with('!') {
                 self.mistake(
-                    Mistake::new(node.position, format!("`{text}` is no tool"))
+                    Mistake::new(node.position, format!("invalid tool pattern `{text}`"))
                         .help("write a name, a glob such as `github/*`, or `@tag:NAME`"),
                 );
                 return None;
@@ -495,8 +493,8 @@ impl Decoder {
             (None, Some(command)) => Some(RuleExample::Command(command.value)),
             _ => {
                 self.mistake(
-                    Mistake::new(node.position, "an example is a command, or a tool with its input").help(
-                        "put a command with `: ` in it in quotes; a call is `{tool: Read, input: {file_path: x}}`",
+                    Mistake::new(node.position, "invalid example: expected a command, or a tool with its input").help(
+                        "quote a command that contains `: `; write a call as `{tool: Read, input: {file_path: x}}`",
                     ),
                 );
                 None

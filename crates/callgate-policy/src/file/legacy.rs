@@ -1,7 +1,7 @@
 //! LegacySections of an earlier format (`safety:`, `sandbox:`, `run:`), translated into rules.
 //!
-//! The order is that of the format's promises: what is denied is denied first, complex shell asks even when the allow list
-//! matches, then come the allow lists, and custom tools ask unless they are listed.
+//! The order keeps the guarantees of that format: the deny lists come first; complex shell asks even if the allow list
+//! matches; then come the allow lists; custom tools that are not listed ask.
 
 use super::decode::Decoder;
 use super::keys;
@@ -10,7 +10,7 @@ use super::yaml::Node;
 use crate::Decision;
 use callgate_model::glob::escape;
 
-/// The sections as they were found.
+/// The sections of the file, if it has them.
 #[derive(Default)]
 pub(crate) struct LegacySections<'n> {
     pub safety: Option<&'n Node>,
@@ -18,7 +18,7 @@ pub(crate) struct LegacySections<'n> {
     pub run: Option<&'n Node>,
 }
 
-/// Adds the rules that the sections stand for, after the file's own.
+/// Adds the rules that the sections mean, after the rules of the file.
 pub(crate) fn translate(decoder: &mut Decoder, sections: &LegacySections<'_>, file: &mut PolicyFile) {
     if let Some(node) = sections.run {
         for (key, node) in decoder.section(node, keys::RUN, "`run`") {
@@ -44,7 +44,7 @@ fn sandbox(decoder: &mut Decoder, node: &Node, file: &mut PolicyFile) {
                 let policy: Option<String> = decoder.word(node, keys::SANDBOX_POLICIES, "`default_policy`");
                 file.sandbox = policy.map(|policy| policy == "restricted");
             }
-            // Which sandbox is used is found out where it runs; a missing one is never replaced by a weaker one.
+            // The sandbox is chosen where it runs; a missing one is never replaced by a weaker one.
             "os" => {
                 for (_, node) in decoder.section(node, keys::SANDBOX_OS, "`os`") {
                     decoder.word::<String>(node, keys::SANDBOX_MODES, "`mode`");
@@ -83,33 +83,38 @@ fn safety(decoder: &mut Decoder, node: &Node, file: &mut PolicyFile) {
         file.rules.push(rule);
     };
     if !denied_tools.is_empty() {
-        add("safety.tool_denylist", Decision::Deny, "this tool is on the deny list", &|rule| {
+        add("safety.tool_denylist", Decision::Deny, "the tool is on the deny list", &|rule| {
             rule.tools = exact(&denied_tools)
         });
     }
     if !denied.is_empty() {
-        add("safety.denylist", Decision::Deny, "this command is on the deny list", &|rule| {
+        add("safety.denylist", Decision::Deny, "the command is on the deny list", &|rule| {
             rule.commands = denied.iter().flat_map(denied_command).collect();
         });
     }
     if mode != Decision::Allow {
-        add("safety.complex_shell", mode, "complex shell is not covered by the allow list", &|rule| {
-            rule.complex_only = true;
-        });
+        add(
+            "safety.complex_shell",
+            mode,
+            "the allow list does not cover pipes, redirections, substitutions or several commands",
+            &|rule| {
+                rule.complex_only = true;
+            },
+        );
     }
     if !allowed_tools.is_empty() {
-        add("safety.tool_allowlist", Decision::Allow, "this tool is on the allow list", &|rule| {
+        add("safety.tool_allowlist", Decision::Allow, "the tool is on the allow list", &|rule| {
             rule.tools = exact(&allowed_tools);
             rule.custom_only = true;
         });
     }
     if !allowed.is_empty() {
-        add("safety.allowlist", silent, "this command is on the allow list", &|rule| {
+        add("safety.allowlist", silent, "the command is on the allow list", &|rule| {
             rule.commands = allowed.iter().map(|entry| words(entry, &format!("{} **", quoted(&entry.value)))).collect();
         });
     }
     if mode == Decision::Allow {
-        add("safety.custom_tools", Decision::Ask, "a custom tool that is on no list", &|rule| rule.custom_only = true);
+        add("safety.custom_tools", Decision::Ask, "the custom tool is on no list", &|rule| rule.custom_only = true);
     }
     file.default = Some(if mode == Decision::Allow { silent } else { mode });
 }

@@ -1,11 +1,11 @@
-//! Mistakes in a policy file: where, what, and what to write instead.
+//! Mistakes in a policy file: where they are, what is wrong and what to write instead.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-/// Where something stands in a file.
+/// A position in a file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Position {
     /// The line, from 1.
@@ -20,10 +20,10 @@ pub struct Position {
     pub end: usize,
 }
 
-/// One mistake.
+/// A mistake in a policy file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Mistake {
-    /// Where it stands.
+    /// The position.
     #[serde(flatten)]
     pub position: Position,
     /// What is wrong.
@@ -44,7 +44,7 @@ impl Mistake {
     }
 }
 
-/// Why a policy cannot be used. A policy that cannot be used refuses everything.
+/// Why a policy cannot be loaded. Without a policy, every call is refused.
 ///
 /// ```
 /// use callgate_policy::{Policy, PolicyError};
@@ -125,7 +125,7 @@ pub struct Mistakes {
     mistakes: Vec<Mistake>,
 }
 
-/// More than this many mistakes are counted, not shown.
+/// The number of mistakes that are shown; the others are counted.
 const SHOWN: usize = 20;
 
 impl Mistakes {
@@ -134,7 +134,7 @@ impl Mistakes {
         Self { file: file.into(), source: source.into(), mistakes }
     }
 
-    /// The file as it should be called in messages.
+    /// The name of the file in messages.
     pub fn file(&self) -> &str {
         &self.file
     }
@@ -144,7 +144,7 @@ impl Mistakes {
         &self.mistakes
     }
 
-    /// For a terminal, with colours.
+    /// The mistakes with colors, for a terminal.
     pub fn coloured(&self) -> String {
         self.render(Colours::On)
     }
@@ -183,12 +183,12 @@ pub enum Severity {
     Error,
 }
 
-/// One message about a place in a file, as `rustc` would show it.
+/// Renders one message in the style of `rustc`.
 #[cfg(feature = "annotated-errors")]
 pub(crate) fn render(file: &str, source: &str, severity: Severity, mistake: &Mistake, colours: Colours) -> String {
     use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 
-    // Only the line itself: a span over several lines says no more, and the file may be large.
+    // Only the first line is shown: the file may be large.
     let start = source.floor_char_boundary(mistake.position.start);
     let before = source.get(..start).unwrap_or_default();
     let line_start = before.rfind('\n').map_or(0, |newline| newline.saturating_add(1));
@@ -213,7 +213,7 @@ pub(crate) fn render(file: &str, source: &str, severity: Severity, mistake: &Mis
     renderer.render(&[group]).to_string()
 }
 
-/// One message about a place in a file.
+/// Renders one message.
 #[cfg(not(feature = "annotated-errors"))]
 pub(crate) fn render(file: &str, _source: &str, severity: Severity, mistake: &Mistake, _colours: Colours) -> String {
     let Position { line, column, .. } = mistake.position;

@@ -1,4 +1,4 @@
-//! A policy file as it was written: every value with its place.
+//! The contents of a policy file, with positions.
 
 use callgate_model::call::Call;
 use callgate_model::effect::{Action, CodeOrigin, Mark};
@@ -8,7 +8,7 @@ use super::audit::AuditText;
 use super::mistake::Position;
 use crate::Decision;
 
-/// A value and where it stands.
+/// A value and its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Spanned<T> {
     pub value: T,
@@ -29,35 +29,35 @@ pub(crate) struct PolicyFile {
     pub trusted_servers: Texts,
     pub rules: Vec<RuleText>,
     pub timeouts: Timeouts,
-    /// Who answers without being asked: `rules` and `default` of the `approvals:` section, checked.
+    /// `rules` and `default` of the `approvals:` section, checked.
     pub approvals: Option<Value>,
     pub exec_input: Option<ExecInput>,
     pub audit: AuditText,
     pub sandbox: Option<bool>,
-    /// Keys that are checked and have no effect yet.
+    /// Keys that have no effect in this version.
     pub without_effect: Vec<Spanned<String>>,
     /// Keys of earlier formats that are read and not used.
     pub unused: Vec<Spanned<String>>,
 }
 
-/// How long approvers may take, where the file says so.
+/// Timeouts for people, if the file sets them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Timeouts {
     /// Milliseconds for an approval.
     pub approval_ms: Option<u64>,
-    /// Milliseconds for anything else a person is asked.
+    /// Milliseconds for any other question.
     pub human_ms: Option<u64>,
 }
 
-/// How far a program that was started with a permit covers what is typed into it later. From the most lenient to the strictest.
+/// How input to a program that is already running is treated, from the most lenient to the strictest.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExecInput {
-    /// Wholly: nobody is asked again.
+    /// The permit for the program covers its input.
     Covered,
-    /// What is typed into a shell is judged as the command that it is; anything else is asked about.
+    /// Input to a shell is judged as a command; other input is asked about.
     Judged,
-    /// Not at all.
+    /// Every input is asked about.
     #[default]
     Asked,
 }
@@ -71,7 +71,7 @@ pub(crate) struct BoundaryText {
     pub list_outside: Option<Decision>,
 }
 
-/// One rule. An empty list is a condition that was not written.
+/// One rule. An empty list means that the condition is absent.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RuleText {
     pub position: Position,
@@ -92,14 +92,14 @@ pub(crate) struct RuleText {
     pub path_patterns: Texts,
     pub when: Option<Spanned<String>>,
     pub action: Decision,
-    /// Tried only where everything else says ask.
+    /// Used only if all other rules together decide ask.
     pub instead_of_ask: bool,
     pub reason: Option<String>,
     pub description: Option<String>,
     pub risk_level: Option<String>,
     pub matches: Vec<Spanned<RuleExample>>,
     pub misses: Vec<Spanned<RuleExample>>,
-    /// Only for calls that are no simple command (pipes, redirections, several commands, substitutions).
+    /// Only for calls that are not a simple command (pipes, redirections, several commands, substitutions).
     pub complex_only: bool,
     /// Only for tools that have no descriptor.
     pub custom_only: bool,

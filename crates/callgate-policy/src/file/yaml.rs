@@ -1,8 +1,8 @@
-//! YAML as a tree in which every node knows where it stands.
+//! YAML as a tree in which every node has a position.
 //!
-//! Policies are read from a tree and not through `serde`, because a reader that stops at the first mistake shows a person
-//! one mistake at a time. Scalars stay text, so `no` is never `false`. Anchors and aliases are refused: a policy has named
-//! sets for that, and without aliases there is no bomb.
+//! Policies are read from a tree and not through `serde`, because serde stops at the
+//! first mistake. Scalars stay text, so `no` is never `false`. Anchors and aliases are rejected: named sets
+//! replace them, and without aliases a small file cannot expand to a huge one.
 
 use granit_parser::{Event, Options, Parser, ScalarStyle, Span};
 
@@ -20,11 +20,11 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// Enough for 10,000 rules with examples, far too little to hurt.
+    /// Enough for 10,000 rules with examples.
     pub(crate) const POLICY: Self = Self { bytes: 16 * 1024 * 1024, nodes: 1_000_000, depth: 24 };
 }
 
-/// A value and where it stands.
+/// A value and its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Node {
     pub position: Position,
@@ -53,7 +53,7 @@ impl Node {
         }
     }
 
-    /// Whether nothing was written here.
+    /// Whether the value is empty or `null`.
     pub(crate) fn is_null(&self) -> bool {
         matches!(&self.value, NodeValue::Scalar { text, plain: true } if matches!(text.as_str(), "" | "~" | "null"))
     }
@@ -110,14 +110,14 @@ fn scalar_to_json(text: &str, plain: bool) -> serde_json::Value {
 /// Reads one document. An empty file is an empty mapping.
 pub(crate) fn read(text: &str, limits: Limits) -> Result<Node, Mistake> {
     if text.len() > limits.bytes {
-        return Err(Mistake::new(Position::default(), format!("the file is larger than {} bytes", limits.bytes)));
+        return Err(Mistake::new(Position::default(), format!("file is larger than {} bytes", limits.bytes)));
     }
     let mut options = Options::default();
     options.disallow_directives = true;
     let mut reader = TreeBuilder { open: Vec::new(), root: None, nodes: 0, limits };
     for event in Parser::new_from_str_with_options(text, options) {
         let (event, span) = event.map_err(|error| {
-            Mistake::new(position_of(error.marker(), error.marker()), format!("this is not YAML: {}", error.info()))
+            Mistake::new(position_of(error.marker(), error.marker()), format!("invalid YAML: {}", error.info()))
         })?;
         reader.take(event, span)?;
     }
@@ -133,7 +133,7 @@ fn position_of(start: &granit_parser::Marker, end: &granit_parser::Marker) -> Po
     }
 }
 
-/// A collection that is not closed yet.
+/// A list or mapping whose end was not read yet.
 enum OpenCollection {
     Sequence(Position, Vec<Node>),
     Mapping(Position, Vec<(Node, Node)>, Option<Node>),
@@ -186,12 +186,13 @@ impl TreeBuilder {
             return Err(no_aliases(position));
         }
         if tagged {
-            return Err(Mistake::new(position, "tags (`!name`) are not used in policy files")
-                .help("put the text in quotes if it starts with `!`"));
+            return Err(
+                Mistake::new(position, "YAML tags (`!name`) are not supported").help("quote text that starts with `!`")
+            );
         }
         self.nodes = self.nodes.saturating_add(1);
         if self.nodes > self.limits.nodes {
-            return Err(Mistake::new(position, format!("the file has more than {} values", self.limits.nodes)));
+            return Err(Mistake::new(position, format!("file has more than {} values", self.limits.nodes)));
         }
         if self.open.len() >= self.limits.depth {
             return Err(Mistake::new(position, format!("nested more than {} levels deep", self.limits.depth)));
@@ -201,8 +202,9 @@ impl TreeBuilder {
 
     fn place(&mut self, node: Node) -> Result<(), Mistake> {
         match self.open.last_mut() {
-            None if self.root.is_some() => Err(Mistake::new(node.position, "a second document")
-                .help("a policy file holds one document; remove the `---`")),
+            None if self.root.is_some() => {
+                Err(Mistake::new(node.position, "file contains a second document").help("remove the `---`"))
+            }
             None => {
                 self.root = Some(node);
                 Ok(())
@@ -223,8 +225,8 @@ impl TreeBuilder {
 }
 
 fn no_aliases(position: Position) -> Mistake {
-    Mistake::new(position, "anchors and aliases are not used in policy files")
-        .help("write a named set (`sets:`) and refer to it as \"@name\"; quote text that starts with `*` or `&`")
+    Mistake::new(position, "YAML anchors and aliases are not supported")
+        .help("define a named set under `sets:` and use it as \"@name\"; quote text that starts with `*` or `&`")
 }
 
 #[cfg(test)]

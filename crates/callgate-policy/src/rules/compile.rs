@@ -1,4 +1,4 @@
-//! From files to the compiled form: flat lists and numbers, so that it can be stored and mapped in.
+//! Compiles policy files to flat lists and numbers, which can be stored.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -21,10 +21,10 @@ use crate::file::model::{PolicyFile, RuleText, Spanned, Texts};
 use crate::roots::RelativeTo;
 use callgate_model::glob::escape;
 
-/// All globs of a policy together, after sets and braces are expanded.
+/// The limit for all globs of a policy, after sets and braces are expanded.
 const MAXIMUM_GLOBS: usize = 500_000;
 
-/// One file of a chain: what it says, what it is called, and where its relative globs start.
+/// One file of a chain: its contents, its name in messages, and what its relative globs are relative to.
 #[derive(Debug, Clone)]
 pub(crate) struct PolicySource {
     pub file: PolicyFile,
@@ -36,7 +36,7 @@ pub(crate) struct PolicySource {
 pub(crate) type LocatedMistake = (usize, Mistake);
 
 flat_struct! {
-    /// A compiled rule. Lists are ranges of the lists in [`CompiledPolicy`]; an empty range is a condition that was not written.
+    /// A compiled rule. Lists are ranges of the lists in [`CompiledPolicy`]; an empty range means that the condition is absent.
     #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
     pub(crate) struct Rule {
         pub name: Text,
@@ -46,7 +46,7 @@ flat_struct! {
         pub file: u32,
         pub line: u32,
         pub decision: Decision,
-        /// One bit for each action; none: any.
+        /// One bit for each action; 0 means any.
         pub actions: u16,
         pub marks: u8,
         pub without_marks: u8,
@@ -54,7 +54,7 @@ flat_struct! {
         pub code: u8,
         pub traversal: Option<bool>,
         pub recursive: Option<bool>,
-        /// Tried only where everything else says ask.
+        /// Used only if all other rules together decide ask.
         pub instead_of_ask: bool,
         pub complex_only: bool,
         pub custom_only: bool,
@@ -111,17 +111,17 @@ stored_struct! {
     }
 }
 
-/// What is said once, whatever the number of rules.
+/// What a compiled policy contains besides its rules.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct About {
-    /// What the files are called in messages.
+    /// The names of the files in messages.
     pub files: Vec<String>,
     pub default: Option<Decision>,
     pub trusted_tags: Vec<String>,
     pub trusted_servers: Vec<String>,
 }
 
-/// Stored in the head of the file, by whoever writes that.
+/// The cache stores it in the head of the file.
 impl Stored for About {
     fn store(&self, _writer: &mut ImageWriter) {}
 
@@ -167,8 +167,7 @@ pub(crate) fn compile(chain: &[Arc<PolicySource>]) -> Result<CompiledPolicy, Vec
         let texts = |texts: &Texts| texts.iter().map(|text| text.value.clone()).collect::<Vec<_>>();
         compiler.compiled.about.trusted_tags.extend(texts(&source.file.trusted_tags));
         compiler.compiled.about.trusted_servers.extend(texts(&source.file.trusted_servers));
-        // A set that nobody uses is read too, so that its mistakes are found where they are made. The bundled sets, which come
-        // last, are checked by the tests.
+        // Unused sets are expanded too, to find their mistakes. The tests check the bundled sets, which come last.
         let sets = if number.saturating_add(1) == chain.len() { &[] } else { source.file.sets.as_slice() };
         for (name, _) in sets {
             compiler.expand(
@@ -190,10 +189,10 @@ pub(crate) fn compile(chain: &[Arc<PolicySource>]) -> Result<CompiledPolicy, Vec
     Ok(compiled)
 }
 
-/// What the patterns of a list are about.
+/// What the patterns of a list match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum PatternKind {
-    /// Relative ones start somewhere.
+    /// Paths, which may be relative.
     Paths,
     Other,
 }
@@ -204,9 +203,9 @@ struct Compiler<'a> {
     mistakes: Vec<LocatedMistake>,
     /// Lists that several rules share are kept once.
     path_lists: HashMap<Vec<String>, u32>,
-    /// What every text that fits a pattern must hold, for the index.
+    /// Literals of every regular expression, for the index.
     literals: Vec<pattern::Literals>,
-    /// How many patterns all lists together stand for.
+    /// The number of patterns of all lists, after expansion.
     expanded: usize,
 }
 
@@ -319,14 +318,17 @@ impl Compiler<'_> {
         let (patterns, positions): (Vec<_>, Vec<_>) =
             self.expand_all(file, texts, PatternKind::Paths).into_iter().unzip();
         if patterns.iter().all(|pattern| pattern.starts_with('!')) {
-            let help = "add what they are taken out of, such as \"**\"";
-            self.mistake(file, Mistake::new(first.position, "patterns with `!` alone match nothing").help(help));
+            let help = "add a pattern without `!`, such as \"**\"";
+            self.mistake(
+                file,
+                Mistake::new(first.position, "patterns that all start with `!` match nothing").help(help),
+            );
         }
         if let Some(list) = self.path_lists.get(&patterns) {
             return Some(*list);
         }
         if self.compiled.paths.len().saturating_add(patterns.len()) > MAXIMUM_GLOBS {
-            self.mistake(file, Mistake::new(first.position, format!("more than {MAXIMUM_GLOBS} globs")));
+            self.mistake(file, Mistake::new(first.position, format!("too many globs; the limit is {MAXIMUM_GLOBS}")));
             return None;
         }
         let list = u32::try_from(self.path_lists.len()).unwrap_or(u32::MAX);
@@ -348,7 +350,7 @@ impl Compiler<'_> {
                     sources.push(self.compiled.pool.add(&text.value));
                 }
                 Err(why) => {
-                    let message = format!("this regular expression cannot be read: {why}");
+                    let message = format!("invalid regular expression: {why}");
                     self.mistake(file, Mistake::new(text.position, message));
                 }
             }
@@ -373,7 +375,7 @@ impl Compiler<'_> {
         all
     }
 
-    /// The patterns that one entry stands for: sets are looked up, braces expanded, relative paths given their start.
+    /// Expands the sets and braces of one entry and makes relative paths of project files absolute.
     fn expand(&mut self, file: usize, text: &Spanned<String>, kind: PatternKind) -> Vec<String> {
         if self.expanded > MAXIMUM_GLOBS {
             return Vec::new();
@@ -384,7 +386,7 @@ impl Compiler<'_> {
         if self.expanded > MAXIMUM_GLOBS {
             self.mistake(
                 file,
-                Mistake::new(text.position, format!("the sets stand for more than {MAXIMUM_GLOBS} patterns")),
+                Mistake::new(text.position, format!("sets expand to more than {MAXIMUM_GLOBS} patterns")),
             );
         }
         match result {
@@ -407,11 +409,11 @@ pub(crate) struct SetExpansion<'a> {
     open: HashSet<(usize, String)>,
 }
 
-/// A list may stand for this many patterns.
+/// The limit for one list, after expansion.
 const MAXIMUM_PATTERNS: usize = 20_000;
 
 impl<'a> SetExpansion<'a> {
-    /// The patterns of a list outside of rules (the boundary), with sets expanded. `built_in` names stay as they are.
+    /// Expands a list of the boundary. `built_in` sets are kept.
     pub(crate) fn boundary(
         chain: &'a [Arc<PolicySource>],
         file: usize,
@@ -429,7 +431,7 @@ impl<'a> SetExpansion<'a> {
         Ok(expansion.patterns)
     }
 
-    /// `from`: the first file in which a set is looked for; a file may replace a set of the one it extends.
+    /// `from` is the first file to look for a set in: a file may replace a set of the one it extends.
     fn entry(
         &mut self,
         file: usize,
@@ -444,7 +446,7 @@ impl<'a> SetExpansion<'a> {
             None => (negated, text),
         };
         if self.patterns.len() > MAXIMUM_PATTERNS {
-            return Err((file, Mistake::new(position, format!("stands for more than {MAXIMUM_PATTERNS} patterns"))));
+            return Err((file, Mistake::new(position, format!("expands to more than {MAXIMUM_PATTERNS} patterns"))));
         }
         if let Some(name) = body.strip_prefix('@') {
             return self.set(file, from, name, position, kind, negated);
@@ -477,7 +479,7 @@ impl<'a> SetExpansion<'a> {
         });
         let Some((number, patterns)) = found else {
             let known = self.chain.iter().flat_map(|source| source.file.sets.iter().map(|(set, _)| set.value.as_str()));
-            let mistake = Mistake::new(position, format!("there is no set `{name}`"));
+            let mistake = Mistake::new(position, format!("unknown set `{name}`"));
             return Err((
                 file,
                 match crate::file::keys::nearest(name, known) {
@@ -490,7 +492,7 @@ impl<'a> SetExpansion<'a> {
             return Err((file, Mistake::new(position, format!("the set `{name}` contains itself"))));
         }
         for pattern in patterns {
-            // A set that names itself adds to the one it replaces.
+            // A set that refers to itself extends the one it replaces.
             let own = pattern.value.trim_start_matches('!').strip_prefix('@') == Some(name);
             let from = if own { number.saturating_add(1) } else { 0 };
             self.entry(number, from, &pattern.value, pattern.position, kind, negated)?;

@@ -1,8 +1,8 @@
-//! LintFinding the rules that an effect may have to do with, without looking at all of them.
+//! Finds the rules that may match an effect, without looking at all of them.
 //!
-//! Every rule is filed under its rarest kind of condition: its paths, the first words of its commands, its hosts, a piece of
-//! text that its regular expressions need, its tools, or else only the actions it is about. A rule that is found is still
-//! compared in full, so the index decides nothing.
+//! Every rule is filed under its most selective condition: its paths, the first words of its commands, its hosts, a literal
+//! of its regular expressions, its tools, or else its actions. All conditions of a rule that is found are still compared, so
+//! the index decides nothing.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

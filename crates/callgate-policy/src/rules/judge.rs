@@ -1,4 +1,4 @@
-//! One effect against the rules of one policy: the first that matches decides.
+//! Evaluates the rules of one policy for one effect: the first match decides.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
@@ -20,18 +20,18 @@ use crate::{Decision, JudgeRequest};
 use callgate_model::description::Part;
 use callgate_model::place::{Place, Rest, Zone};
 
-/// What is judged: an effect of the description, or one that stands for a call or part without any.
+/// An effect to judge: one of the description, or one that represents a call or part without effects.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct JudgedEffect<'a> {
     /// The simple command it belongs to.
     pub part: Option<(usize, &'a Part)>,
     pub effect: Option<&'a Effect>,
     pub place: Option<&'a Place>,
-    /// What is done; `None`: nothing at all.
+    /// The action; `None` if the call does nothing.
     pub action: Option<Action>,
 }
 
-/// What one policy says of one effect.
+/// The decision of one policy about one effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct EffectDecision {
     pub decision: Decision,
@@ -40,24 +40,24 @@ pub(crate) struct EffectDecision {
     pub why: DecisionCause,
 }
 
-/// How a decision came about.
+/// Why a decision was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DecisionCause {
     /// The rule matched.
     Rule,
-    /// The rule may match; what would decide it is not known.
+    /// The rule may match; the facts that would decide it are unknown.
     Doubt,
-    /// A regular expression of the rule overran its limit.
+    /// A regular expression of the rule exceeded its limit.
     Overrun,
     /// No rule matched.
     Default,
-    /// No rule matched, and the default does not cover what is not understood.
+    /// No rule matched, and the default does not cover calls that could not be analyzed.
     NotUnderstood,
     /// Nothing would be done.
     Nothing,
 }
 
-/// One call against one policy; remembers what several rules need.
+/// Evaluates one policy for one call; caches what several rules need.
 pub(crate) struct RuleEvaluator<'a> {
     compiled: &'a CompiledPolicy,
     request: JudgeRequest<'a>,
@@ -92,7 +92,7 @@ impl<'a> RuleEvaluator<'a> {
         self.with_view(subject, |view| self.first_match(view))
     }
 
-    /// What stands in for a question about an effect.
+    /// The decision that replaces a question about an effect.
     pub(crate) fn instead_of_ask(&self, subject: &JudgedEffect<'_>) -> Option<EffectDecision> {
         self.with_view(subject, |view| {
             self.candidates(view).into_iter().find_map(|number| {
@@ -106,7 +106,7 @@ impl<'a> RuleEvaluator<'a> {
         })
     }
 
-    /// The rules that match and that the index would not have found: none, if it is right.
+    /// The rules that match but are not among the candidates: none, if the index is right.
     #[cfg(test)]
     pub(crate) fn missed(&self, subject: &JudgedEffect<'_>) -> Vec<u32> {
         self.with_view(subject, |view| {
@@ -119,7 +119,7 @@ impl<'a> RuleEvaluator<'a> {
         })
     }
 
-    /// Looks up what several rules need to know of an effect.
+    /// Looks up what several rules need to know about an effect.
     fn with_view<T>(&self, subject: &JudgedEffect<'_>, then: impl FnOnce(&EffectView<'_>) -> T) -> T {
         let changes = matches!(subject.action, Some(Action::Write | Action::Delete));
         let is_path =
@@ -146,7 +146,11 @@ impl<'a> RuleEvaluator<'a> {
             match self.matches(&rule, view) {
                 Some(Match::No) => {}
                 None => {
-                    return EffectDecision { decision: Decision::Deny, rule: Some(number), why: DecisionCause::Overrun };
+                    return EffectDecision {
+                        decision: Decision::Deny,
+                        rule: Some(number),
+                        why: DecisionCause::Overrun,
+                    };
                 }
                 Some(Match::Maybe) => {
                     doubt.get_or_insert(EffectDecision {
@@ -164,7 +168,7 @@ impl<'a> RuleEvaluator<'a> {
         stricter(doubt, self.default(&view.subject))
     }
 
-    /// What happens to an effect that no rule matches.
+    /// The decision about an effect that no rule matches.
     fn default(&self, subject: &JudgedEffect<'_>) -> EffectDecision {
         let default = self.compiled.about.default.unwrap_or(Decision::Ask);
         let (decision, why) = match subject.action {
@@ -236,7 +240,7 @@ impl<'a> RuleEvaluator<'a> {
         found
     }
 
-    /// Whether a rule matches; `None` if one of its regular expressions overran its limit.
+    /// Whether a rule matches; `None` if one of its regular expressions exceeded its limit.
     fn matches(&self, rule: &Rule, view: &EffectView<'_>) -> Option<Match> {
         let side = rule.side();
         if !rule_is_about(rule, view) {
@@ -289,12 +293,12 @@ impl<'a> RuleEvaluator<'a> {
         })
     }
 
-    /// Whether a regular expression is found in a text; `None` if it overran its limit.
+    /// Whether a regular expression is found in a text; `None` if it exceeded its limit.
     fn search(&self, number: usize, text: &str) -> Option<bool> {
         pattern::search(&self.compiled.patterns, number, &self.compiled.pool, text)
     }
 
-    /// Whether the tool fits, and if so whether it was meant itself.
+    /// Whether the tool matches, and if so whether the rule names this very tool.
     fn tool_meant(&self, rule: &Rule, side: Polarity) -> Option<bool> {
         if rule.tools.is_empty() {
             return Some(false);
@@ -317,7 +321,7 @@ impl<'a> RuleEvaluator<'a> {
         result
     }
 
-    /// What a permitting rule never covers without saying so.
+    /// Whether the rule may decide: a permitting rule covers some effects only if it names them.
     fn may_cover(&self, rule: &Rule, view: &EffectView<'_>, side: Polarity, meant: bool) -> bool {
         let custom = self.request.description.category == "unknown";
         if rule.custom_only && !custom || rule.complex_only && !command_text::is_complex(&self.request) {
@@ -351,7 +355,7 @@ impl<'a> RuleEvaluator<'a> {
             return Match::Yes;
         }
         let Some(place) = view.subject.place else {
-            // A path that could not be placed may lie anywhere.
+            // An unresolved path may be anywhere.
             return if view.is_path && side == Polarity::Restricts { Match::Maybe } else { Match::No };
         };
         if rule.traversal.is_some_and(|wanted| wanted != place.traversal)
@@ -403,7 +407,7 @@ impl<'a> RuleEvaluator<'a> {
         Match::certain(code && runs)
     }
 
-    /// Whether one of the programs that run this part is meant.
+    /// Whether the rule names one of the wrappers of this part.
     fn run_by(&self, rule: &Rule, view: &EffectView<'_>) -> bool {
         let wrappers = view.subject.part.map_or(&[][..], |(_, part)| part.wrappers.as_slice());
         wrappers.iter().any(|wrapper| {
@@ -452,7 +456,7 @@ impl<'a> RuleEvaluator<'a> {
         }
     }
 
-    /// Searches the text of a command; `None` if the pattern overran.
+    /// Searches the text of a command; `None` if the pattern exceeded its limit.
     fn search_command(&self, pattern: usize, view: &EffectView<'_>, side: Polarity) -> Option<Match> {
         let Some((_, part)) = view.subject.part else {
             return Some(Match::No);
@@ -471,7 +475,7 @@ impl<'a> RuleEvaluator<'a> {
         Some(Match::No)
     }
 
-    /// Searches the text of a path; `None` if the pattern overran.
+    /// Searches the text of a path; `None` if the pattern exceeded its limit.
     fn search_path(&self, pattern: usize, view: &EffectView<'_>, side: Polarity) -> Option<Match> {
         let place = match view.subject.place {
             Some(place) if !matches!(place.zone, Zone::Unresolved(_)) => place,
@@ -493,19 +497,19 @@ impl<'a> RuleEvaluator<'a> {
         Some(match side {
             Polarity::Permits => Match::certain(found.iter().all(|fits| *fits)),
             Polarity::Restricts if found.contains(&true) => Match::Yes,
-            // A regular expression cannot be asked about names below a directory.
+            // A regular expression cannot be compared with all names below a directory.
             Polarity::Restricts if !exact && place.zone == Zone::Outside => Match::Maybe,
             Polarity::Restricts => Match::No,
         })
     }
 }
 
-/// Whether a place is one path, which is known.
+/// Whether a place is one known path.
 fn is_exact(place: &Place) -> bool {
     place.rest == Rest::Nothing && !place.tree && !matches!(place.zone, Zone::Unresolved(_))
 }
 
-/// A subject with what was looked up for it.
+/// An effect with what was looked up for it.
 struct EffectView<'a> {
     subject: JudgedEffect<'a>,
     hits: &'a GlobHits,
@@ -532,7 +536,7 @@ fn rule_is_about(rule: &Rule, view: &EffectView<'_>) -> bool {
                 return false;
             }
         }
-        // Nothing would be done: only rules about the tool, the call or everything apply.
+        // The call does nothing: only rules about the tool, the call or everything apply.
         None => {
             let about_effects = rule.actions != 0
                 || rule.zones | rule.code != 0
@@ -551,7 +555,7 @@ fn rule_is_about(rule: &Rule, view: &EffectView<'_>) -> bool {
     (rule.marks == 0 || rule.marks & marks != 0) && rule.without_marks & marks == 0
 }
 
-/// The stricter of a doubt and what follows; the doubt if they are alike, because it came first.
+/// The stricter of an uncertain decision and a certain one; the uncertain one if they are equal, because it came first.
 fn stricter(doubt: Option<EffectDecision>, sure: EffectDecision) -> EffectDecision {
     match doubt {
         Some(doubt) if doubt.decision >= sure.decision => doubt,

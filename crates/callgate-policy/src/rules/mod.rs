@@ -1,4 +1,4 @@
-//! CompiledPolicy rules: lists of values of a fixed size, found by index, compared with a call.
+//! Compiled rules: lists of values of a fixed size, an index to find them, and matching.
 
 pub(crate) mod command_text;
 pub(crate) mod compile;

@@ -1,7 +1,7 @@
 //! Conditions: expressions in CEL over the call, its input, its origin and its effects.
 //!
-//! Expressions cannot loop, but `all`, `exists`, `map` and `filter` walk lists, also within each other. So their number is
-//! limited, and so is the size of the input they are given.
+//! `all`, `exists`, `map` and `filter` loop over lists and can be nested. Their number is limited, and so is the size of the
+//! input.
 
 use super::matching::Pool;
 use super::stored::CompiledTexts;
@@ -25,10 +25,9 @@ pub(crate) struct ConditionMistake {
 /// Checks an expression.
 pub(crate) fn check(source: &str) -> Result<(), ConditionMistake> {
     check_size(source)?;
-    engine::compile(source).map(|_| ()).map_err(|why| ConditionMistake {
-        message: format!("cannot parse this expression: {why}"),
-        help: engine::HELP.to_owned(),
-    })
+    engine::compile(source)
+        .map(|_| ())
+        .map_err(|why| ConditionMistake { message: format!("invalid condition: {why}"), help: engine::HELP.to_owned() })
 }
 
 /// Whether the condition of this number holds; `None` if it cannot be evaluated: a missing key, a wrong type, too much input.
@@ -50,13 +49,13 @@ fn check_size(source: &str) -> Result<(), ConditionMistake> {
     }
     if source.len() > MAXIMUM_LENGTH || deepest > MAXIMUM_DEPTH {
         return Err(ConditionMistake {
-            message: "this expression is too long or too deeply nested".to_owned(),
+            message: "expression is too long or too deeply nested".to_owned(),
             help: format!("keep it below {MAXIMUM_LENGTH} bytes and {MAXIMUM_DEPTH} levels"),
         });
     }
     if loops(source) > 2 {
         return Err(ConditionMistake {
-            message: "this expression loops over too many lists".to_owned(),
+            message: "expression loops over too many lists".to_owned(),
             help: "use at most two of all, exists, exists_one, map and filter".to_owned(),
         });
     }
@@ -135,7 +134,7 @@ mod engine {
         }
     }
 
-    /// The names that `all(x, …)` and its like bring along.
+    /// The names that macros such as `all(x, …)` define.
     fn bound_names(source: &str) -> Vec<&str> {
         source
             .split('(')

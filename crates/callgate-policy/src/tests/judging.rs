@@ -215,7 +215,7 @@ fn a_pattern_that_overruns_refuses() {
     let policy = rules("  - {name: slow, command_patterns: ['^(?!x)(a|a|aa)+\\1b$'], action: allow}\n");
     let judgement = Scene::shell(&"a".repeat(60)).judge(&policy);
     assert_eq!(judgement.ruling.decision, Deny);
-    assert!(judgement.ruling.reason.contains("took too long"));
+    assert!(judgement.ruling.reason.contains("exceeded its limit"));
 }
 
 #[cfg(feature = "conditions")]

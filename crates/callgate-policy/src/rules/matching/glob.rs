@@ -25,7 +25,7 @@ pub(crate) enum Segment {
     Many,
     /// Exactly this name.
     Literal(Text),
-    /// A name that fits this pattern.
+    /// A name that matches this pattern.
     Pattern(Text),
 }
 
@@ -34,7 +34,7 @@ flat_struct! {
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub(crate) struct Glob {
         pub anchor: Anchor,
-        /// `!`: takes names out again.
+        /// Whether the glob starts with `!` and excludes names.
         pub negated: bool,
         pub segments: Span,
     }
@@ -54,27 +54,27 @@ impl Segment {
     }
 }
 
-/// More segments than this are refused, so that sets of them fit into a number.
+/// The limit for the segments of a glob, so that a set of them fits into a `u128`.
 pub(crate) const MAXIMUM_SEGMENTS: usize = 48;
-/// One pattern may stand for this many after its braces are expanded.
+/// The limit for the alternatives of one pattern with braces.
 const MAXIMUM_ALTERNATIVES: usize = 4096;
 
-/// Why a glob cannot be used.
+/// Why a glob is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum GlobError {
-    #[error("a `{{` is not closed")]
+    #[error("unclosed `{{`")]
     OpenBrace,
-    #[error("the braces stand for more than {MAXIMUM_ALTERNATIVES} patterns")]
+    #[error("braces expand to more than {MAXIMUM_ALTERNATIVES} patterns")]
     TooManyAlternatives,
-    #[error("more than {MAXIMUM_SEGMENTS} components")]
+    #[error("pattern has more than {MAXIMUM_SEGMENTS} components")]
     TooDeep,
     #[error("{0}")]
     Name(&'static str),
-    #[error("`..` is not used in patterns: paths are compared after it has been resolved")]
+    #[error("`..` is not supported in patterns; paths are resolved before they are compared")]
     Parent,
-    #[error("`~name` is not used in patterns: `~` is every user's home")]
+    #[error("`~name` is not supported in patterns; `~` matches the home directory of every user")]
     OtherHome,
-    #[error("`**` stands for whole components only; write `*` within a name")]
+    #[error("`**` must be a whole component; use `*` within a name")]
     PartialMany,
 }
 

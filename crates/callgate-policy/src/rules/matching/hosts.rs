@@ -1,4 +1,4 @@
-//! Patterns on machines and services.
+//! Patterns on hosts and services.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -8,11 +8,11 @@ use crate::rules::stored::flat_enum;
 /// A compiled host pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HostPattern {
-    /// `*`: any machine; services are meant by `<*>`.
+    /// `*`: any host. Services are matched by `<*>`.
     Any,
     /// A name without wildcards.
     Name(Text),
-    /// `*.example.com`: every name below, without the leading `*`.
+    /// `*.example.com`: every subdomain. The text has no leading `*`.
     Below(Text),
     /// Any other pattern, also on services: `<aws>`, `<*>`.
     Pattern(Text),
@@ -28,14 +28,14 @@ flat_enum!(HostPattern {
     4: Network { address: address: u128, bits: bits: u8 },
 });
 
-/// Why a host pattern cannot be used.
+/// Why a host pattern is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum HostError {
-    #[error("a host pattern is a name, not a URL")]
+    #[error("expected a host name, found a URL")]
     Url,
-    #[error("a port is not part of a host pattern")]
+    #[error("host patterns cannot contain a port")]
     Port,
-    #[error("`{0}` is no network")]
+    #[error("invalid network `{0}`")]
     Network(String),
     #[error("{0}")]
     Name(&'static str),
@@ -77,7 +77,7 @@ pub(crate) fn compile(pattern: &str, pool: &mut Pool) -> Result<HostPattern, Hos
     })
 }
 
-/// A host as an effect names it, made comparable.
+/// The host of an effect in a comparable form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum HostTarget {
     /// Not known.
@@ -99,7 +99,7 @@ impl HostTarget {
         if host.starts_with('<') {
             return Self::Service(host);
         }
-        // A name that no machine can have may be read differently by the program that connects.
+        // The program that connects may parse an invalid host name in another way.
         if host.is_empty() || host.bytes().any(|byte| byte.is_ascii_control() || byte == b' ') {
             return Self::Unknown;
         }
@@ -109,7 +109,7 @@ impl HostTarget {
         }
     }
 
-    /// The keys under which rules for this machine are filed: the name and every domain above it.
+    /// Whether the host matches a pattern.
     pub(crate) fn fit(&self, pattern: HostPattern, pool: &Pool) -> Match {
         match (pattern, self) {
             (HostPattern::Any, Self::Service(_)) => Match::No,

@@ -1,7 +1,7 @@
 //! How conditions of rules are compared with what a call would do.
 //!
-//! Every comparison is three-valued. What is unknown about a call must never let an allow rule fire, and must never keep a
-//! deny rule from being noticed.
+//! Every comparison is three-valued. Unknown facts about a call must never make an allow rule match, and must never hide a
+//! deny rule.
 
 pub(crate) mod glob;
 pub(crate) mod hosts;
@@ -23,20 +23,20 @@ use super::stored::{Flat, Image, ImageReader, ImageWriter, PageRange, Stored, St
 pub(crate) enum Match {
     /// It does not hold.
     No,
-    /// It may hold; what would decide it is not known.
+    /// It may hold; the facts that would decide it are unknown.
     Maybe,
     /// It holds.
     Yes,
 }
 
 impl Match {
-    /// Certain or not at all.
+    /// `Yes` or `No`.
     pub(crate) fn certain(holds: bool) -> Self {
         if holds { Self::Yes } else { Self::No }
     }
 }
 
-/// From which side a condition is looked at: doubt counts for restricting rules and against permitting ones.
+/// Whether a rule permits or restricts. An uncertain match counts for restricting rules and against permitting ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Polarity {
     /// The rule is `allow` or `contain`.

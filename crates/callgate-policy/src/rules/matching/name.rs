@@ -12,11 +12,11 @@ pub(crate) fn check(pattern: &str) -> Result<(), &'static str> {
     let mut rest = pattern.as_bytes();
     while let Some(&byte) = rest.first() {
         rest = match byte {
-            b'\\' if rest.len() == 1 => return Err("a `\\` at the end quotes nothing"),
+            b'\\' if rest.len() == 1 => return Err("trailing `\\`; write `\\\\` for the character itself"),
             b'\\' => rest.get(2..).unwrap_or_default(),
             b'[' => match class_end(rest) {
                 Some(length) => rest.get(length..).unwrap_or_default(),
-                None => return Err("the `[` is not closed; write `\\[` for the character itself"),
+                None => return Err("unclosed `[`; write `\\[` for the character itself"),
             },
             _ => rest.get(1..).unwrap_or_default(),
         };
@@ -88,7 +88,7 @@ fn first_character(bytes: &[u8]) -> Option<(char, usize)> {
     Some(character.map_or((char::REPLACEMENT_CHARACTER, 1), |character| (character, length)))
 }
 
-/// How one step of a pattern fares at the front of `name`.
+/// The result of matching one element of a pattern at the front of a name.
 enum PatternStep {
     /// A `*`, of this length in the pattern.
     Star(usize),
@@ -123,7 +123,7 @@ fn step(pattern: &[u8], name: &[u8]) -> PatternStep {
     }
 }
 
-/// Whether the whole `name` fits `pattern`.
+/// Whether the whole `name` matches `pattern`.
 pub(crate) fn matches(pattern: &str, name: &[u8]) -> bool {
     let (mut pattern, mut name) = (pattern.as_bytes(), name);
     let mut retry: Option<(&[u8], &[u8])> = None;

@@ -1,7 +1,7 @@
 //! Regular expressions: checked when a file is loaded, compiled when a call first needs them.
 //!
-//! The linear engine is tried first. Look-around and back-references go to the backtracking one, which has a limit; a
-//! pattern that overruns it refuses the call.
+//! The linear engine is tried first. Look-around and back-references need the backtracking one, which has a limit; a
+//! pattern that exceeds it refuses the call.
 
 use regex_syntax::hir::literal::Extractor;
 
@@ -66,7 +66,7 @@ fn backtracking(source: &str) -> Result<CompiledRegex, String> {
 
 #[cfg(not(feature = "look-around"))]
 fn backtracking(_source: &str) -> Result<CompiledRegex, String> {
-    Err("look-around and back-references need callgate's feature `look-around`".to_owned())
+    Err("look-around and back-references require callgate's feature `look-around`".to_owned())
 }
 
 impl CompiledRegex {

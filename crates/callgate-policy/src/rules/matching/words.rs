@@ -1,4 +1,4 @@
-//! Command patterns: compared with the words of a simple command, never with its text.
+//! Command patterns, which match the words of a simple command and never its text.
 //!
 //! `git push **` is the program `git`, then `push`, then any number of words; `*` is one word.
 
@@ -57,7 +57,7 @@ fn split(pattern: &str) -> Vec<String> {
     words
 }
 
-/// Whether a simple command fits a pattern.
+/// Whether a simple command matches a pattern.
 pub(crate) fn fit(pattern: &[Segment], pool: &Pool, words: &[Word], wrappers: &[String], side: Polarity) -> Match {
     if words.is_empty() || pattern.is_empty() {
         return Match::No;
@@ -86,7 +86,7 @@ struct CommandMatcher<'a> {
 }
 
 impl CommandMatcher<'_> {
-    /// With `doubt`, words that are not known may be anything they could be.
+    /// With `doubt`, an unknown word matches everything that it could be.
     fn run(&self, words: &[Word], doubt: bool) -> bool {
         let end = self.pattern.len();
         let mut states = self.closure(1);
