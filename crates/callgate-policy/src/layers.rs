@@ -171,13 +171,7 @@ impl Policy {
 
     /// The timeouts; the shortest of all layers.
     pub fn timeouts(&self) -> Timeouts {
-        let shortest = |of: fn(&Timeouts) -> Option<u64>| {
-            self.chains().filter_map(|(_, chain)| of(&chain.settings.timeouts)).min()
-        };
-        Timeouts {
-            approval_ms: shortest(|timeouts| timeouts.approval_ms),
-            human_ms: shortest(|timeouts| timeouts.human_ms),
-        }
+        Timeouts::shortest(self.chains().map(|(_, chain)| chain.settings.timeouts))
     }
 
     /// How long a question waits for an answer, if a file sets it.

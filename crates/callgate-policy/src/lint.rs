@@ -123,24 +123,26 @@ struct Linter<'a> {
 const PATH_ACTIONS: [Action; 5] = [Action::List, Action::Read, Action::Write, Action::Delete, Action::Run];
 
 impl Linter<'_> {
-    fn add(&mut self, severity: Severity, code: &'static str, mistake: Mistake) {
-        let rendered = render(&self.loaded.source.shown, &self.loaded.text, severity, &mistake, Colours::Off);
+    fn add(&mut self, severity: Severity, code: &'static str, at: Position, message: impl Into<String>, help: &str) {
+        let help = (!help.is_empty()).then(|| help.to_owned());
+        let mistake = Mistake { help, ..Mistake::new(at, message) };
         let file = self.loaded.source.shown.clone();
+        let rendered = render(&file, &self.loaded.text, severity, &mistake, Colours::Off);
         self.findings.push(LintFinding { severity, code, file, mistake, rendered });
     }
 
-    fn note(&mut self, code: &'static str, position: Position, message: impl Into<String>, help: &str) {
-        self.add(Severity::Note, code, with_help(position, message, help));
+    fn note(&mut self, code: &'static str, at: Position, message: impl Into<String>, help: &str) {
+        self.add(Severity::Note, code, at, message, help);
     }
 
-    fn warn(&mut self, code: &'static str, position: Position, message: impl Into<String>, help: &str) {
-        self.add(Severity::Warning, code, with_help(position, message, help));
+    fn warn(&mut self, code: &'static str, at: Position, message: impl Into<String>, help: &str) {
+        self.add(Severity::Warning, code, at, message, help);
     }
 
     fn log_in_boundary(&mut self, position: Position, root: &Path) {
         let message = format!("the audit log is inside the boundary, in {}", root.display());
         let help = "agents can write there and change the log; use a directory outside the boundary";
-        self.add(Severity::Error, "log-in-boundary", Mistake::new(position, message).help(help));
+        self.add(Severity::Error, "log-in-boundary", position, message, help);
     }
 
     fn rules(&mut self, file: &PolicyFile, compiled: &CompiledPolicy) {
@@ -239,8 +241,7 @@ impl Linter<'_> {
             if earlier.permits() && !later.permits() {
                 let message =
                     format!("rule never takes effect: `{name}` in line {line} already allows everything it matches");
-                let mistake = Mistake::new(position, message).help("move this rule before the one that allows");
-                self.add(Severity::Error, "swallowed", mistake);
+                self.add(Severity::Error, "swallowed", position, message, "move this rule before the one that allows");
             } else {
                 let message = format!("rule never takes effect: `{name}` in line {line} matches first");
                 self.warn("unreachable", position, message, "remove it, or move it before the other rule");
@@ -268,11 +269,6 @@ impl Linter<'_> {
             }
         }
     }
-}
-
-fn with_help(position: Position, message: impl Into<String>, help: &str) -> Mistake {
-    let mistake = Mistake::new(position, message);
-    if help.is_empty() { mistake } else { mistake.help(help) }
 }
 
 /// A rule as it was written and as it was compiled, for being compared with many others.

@@ -76,13 +76,9 @@ impl ChainSettings {
     fn of(files: &[LoadedFile]) -> Self {
         let sources: Vec<Arc<PolicySource>> = files.iter().map(|file| Arc::clone(&file.source)).collect();
         let each = || sources.iter().map(|source| &source.file);
-        let shortest = |of: fn(&Timeouts) -> Option<u64>| each().filter_map(|file| of(&file.timeouts)).min();
         Self {
             boundary: BoundarySettings::of_sources(&sources),
-            timeouts: Timeouts {
-                approval_ms: shortest(|timeouts| timeouts.approval_ms),
-                human_ms: shortest(|timeouts| timeouts.human_ms),
-            },
+            timeouts: Timeouts::shortest(each().map(|file| file.timeouts)),
             approvals: each().find_map(|file| file.approvals.clone()),
             exec_input: each().find_map(|file| file.exec_input),
             audit: each().fold(AuditSettings::default(), |audit, file| audit.or(&file.audit.settings)),

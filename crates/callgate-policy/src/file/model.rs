@@ -49,6 +49,17 @@ pub struct Timeouts {
     pub human_ms: Option<u64>,
 }
 
+impl Timeouts {
+    /// The shortest of several timeouts.
+    pub(crate) fn shortest(all: impl Iterator<Item = Self>) -> Self {
+        let shorter = |one: Option<u64>, other: Option<u64>| one.into_iter().chain(other).min();
+        all.fold(Self::default(), |one, other| Self {
+            approval_ms: shorter(one.approval_ms, other.approval_ms),
+            human_ms: shorter(one.human_ms, other.human_ms),
+        })
+    }
+}
+
 /// How input to a program that is already running is treated, from the most lenient to the strictest.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -138,6 +138,10 @@ impl FiledRules {
 }
 
 impl Index {
+    fn look_up(&self, family: u8, key: &[u8], found: &mut Vec<u32>) {
+        found.extend_from_slice(&self.keyed.get(hash(family, key)));
+    }
+
     /// Rules that only say what kind of effect they are about.
     pub(crate) fn general(&self, kind: usize) -> Cow<'_, [u32]> {
         self.general.get(kind).copied().unwrap_or_default().of(&self.numbers)
@@ -173,17 +177,17 @@ impl Index {
                 let first = base_name(first);
                 match rest.first() {
                     Some(Word::Known(second)) => {
-                        found.extend_from_slice(&self.keyed.get(hash(FIRST_WORD, first.as_bytes())));
+                        self.look_up(FIRST_WORD, first.as_bytes(), found);
                         found.extend_from_slice(&self.keyed.get(pair(first, second)));
                     }
-                    None => found.extend_from_slice(&self.keyed.get(hash(FIRST_WORD, first.as_bytes()))),
-                    Some(_) => found.extend_from_slice(&self.keyed.get(hash(FIRST_WORD_OF_ALL, first.as_bytes()))),
+                    None => self.look_up(FIRST_WORD, first.as_bytes(), found),
+                    Some(_) => self.look_up(FIRST_WORD_OF_ALL, first.as_bytes(), found),
                 }
             }
             Some(_) => found.extend_from_slice(&self.commands.of(&self.numbers)),
         }
         for program in programs {
-            found.extend_from_slice(&self.keyed.get(hash(FIRST_WORD_OF_ALL, base_name(program).as_bytes())));
+            self.look_up(FIRST_WORD_OF_ALL, base_name(program).as_bytes(), found);
         }
     }
 
@@ -194,9 +198,9 @@ impl Index {
             HostTarget::Unknown => return found.extend_from_slice(&self.hosts.of(&self.numbers)),
             HostTarget::Address(_) => return,
         };
-        found.extend_from_slice(&self.keyed.get(hash(HOST, name.as_bytes())));
+        self.look_up(HOST, name.as_bytes(), found);
         for (dot, _) in name.match_indices('.') {
-            found.extend_from_slice(&self.keyed.get(hash(HOST, name.as_bytes().get(dot..).unwrap_or_default())));
+            self.look_up(HOST, name.as_bytes().get(dot..).unwrap_or_default(), found);
         }
     }
 

@@ -54,13 +54,8 @@ pub(crate) fn compile(pattern: &str, pool: &mut Pool) -> Result<HostPattern, Hos
         let network = || HostError::Network(pattern.clone());
         let address: IpAddr = address.parse().map_err(|_| network())?;
         let bits: u8 = bits.parse().map_err(|_| network())?;
-        let (bits, most) = match address {
-            IpAddr::V4(_) => (bits.checked_add(96).ok_or_else(network)?, 128),
-            IpAddr::V6(_) => (bits, 128),
-        };
-        if bits > most {
-            return Err(network());
-        }
+        let offset = if address.is_ipv4() { 96 } else { 0 };
+        let bits = bits.checked_add(offset).filter(|bits| *bits <= 128).ok_or_else(network)?;
         return Ok(HostPattern::Network { address: number(address) & mask(bits), bits });
     }
     if let Some(address) = address(&pattern) {

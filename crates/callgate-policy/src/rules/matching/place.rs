@@ -1,7 +1,7 @@
-//! Lists of path globs, and finding those that a place may have to do with.
+//! Lists of path globs, and an index to find those that may match a path.
 //!
-//! A named set may stand for a thousand globs, and a policy for many sets, so globs are found by the names in them: each is
-//! filed under the rarest of its components, and a path looks up its own components.
+//! A policy may contain many sets with a thousand globs each, so globs are indexed: each is filed under its rarest component,
+//! and a path looks up its components.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -11,6 +11,7 @@ use super::relate::{ComparedPath, Following, PathPattern, PathPrefix, ShellName}
 use super::table::Table;
 use super::{Match, Pool, Span, Text, hash, name};
 use crate::rules::stored::{StoredList, flat_struct, stored_struct};
+use callgate_model::glob::literal_prefix;
 use callgate_model::place::{Place, Rest, Zone};
 
 const LITERAL: u8 = 1;
@@ -18,7 +19,7 @@ const FRONT: u8 = 2;
 const BACK: u8 = 3;
 /// A name within a floating glob, not its last one.
 const INNER: u8 = 4;
-/// Pieces of names that globs are filed under have this length.
+/// The length of the pieces of names that globs are filed under.
 const PIECE: usize = 3;
 
 stored_struct! {
@@ -30,15 +31,15 @@ stored_struct! {
         /// The list each glob belongs to.
         owners: StoredList<u32>,
         named: Table,
-        /// Anchored globs by the fixed part in front, sorted.
+        /// Anchored globs, sorted by their literal prefix.
         below: StoredList<AnchoredGlob>,
         /// Numbers of globs, which the following are ranges of.
         numbers: StoredList<u32>,
-        /// Globs without a usable name.
+        /// Globs without a literal to file them under.
         loose: Span,
-        /// Anchored globs with a pattern behind the fixed part.
+        /// Anchored globs with a wildcard after the literal prefix.
         wild: Span,
-        /// Globs in which a name may stand at any depth.
+        /// Globs that match a name at any depth.
         floating: Span,
     }
 }
@@ -52,7 +53,7 @@ flat_struct! {
     }
 }
 
-/// Who and where the caller is: the directories that `~` and `./` stand for.
+/// The directories that `~` and `./` mean.
 pub(crate) struct NamedDirectories<'a> {
     homes: Vec<Vec<PathPrefix<'a>>>,
     workspace: Vec<Vec<PathPrefix<'a>>>,
@@ -61,19 +62,19 @@ pub(crate) struct NamedDirectories<'a> {
     first_is_own: bool,
 }
 
-/// A glob that has to do with a path.
+/// A glob that matches a path or a part of it.
 #[derive(Debug, Clone, Copy)]
 struct GlobHit {
     list: u32,
     negated: bool,
     touches: Match,
-    /// Covered, where `~` is the caller's own home.
+    /// Whether the glob covers the path if `~` is the caller's home.
     covers_own: bool,
-    /// Covered, where `~` is anybody's.
+    /// Whether the glob covers the path if `~` is any user's home.
     covers_any: bool,
 }
 
-/// The globs that have to do with a place: once for the path as named, once as resolved.
+/// The globs that match a place: for the path as named and for the resolved path.
 #[derive(Debug, Default)]
 pub(crate) struct GlobHits {
     named: Vec<GlobHit>,
@@ -97,7 +98,7 @@ impl PathLists {
         self.globs.len()
     }
 
-    /// Files all globs. Call once, after the last list was added.
+    /// Indexes all globs. Call it once, after the last glob was added.
     pub(crate) fn index(&mut self, pool: &mut Pool) {
         let keys: Vec<Vec<u64>> = self.globs.iter().map(|glob| keys(&glob.segments.of(&self.segments), pool)).collect();
         let mut counts: HashMap<u64, usize> = HashMap::new();
@@ -149,7 +150,7 @@ impl PathLists {
         self.named = Table::new(entries);
     }
 
-    /// The globs that have to do with a place.
+    /// The globs that match a place.
     pub(crate) fn hits(
         &self,
         place: Option<&Place>,
@@ -192,7 +193,7 @@ impl PathLists {
         candidates.iter().filter_map(|number| self.hit(*number, subject, around, pool)).collect()
     }
 
-    /// The numbers of all globs that may have to do with a subject, in order.
+    /// The numbers of all globs that may match a path, in order.
     fn candidates(&self, subject: &ComparedPath<'_>, around: &NamedDirectories<'_>, pool: &Pool) -> Vec<u32> {
         let mut candidates = self.loose.of(&self.numbers).into_owned();
         if !self.named.is_empty() {
@@ -212,7 +213,7 @@ impl PathLists {
         candidates
     }
 
-    /// Adds the globs that may lie below a directory.
+    /// Adds the globs that may match names below a directory.
     fn search(
         &self,
         subject: &ComparedPath<'_>,
@@ -241,7 +242,7 @@ impl PathLists {
         }
     }
 
-    /// Anchored globs whose fixed part lies below `directory`.
+    /// Adds the anchored globs whose literal prefix is below `directory`.
     fn range(&self, anchor: Anchor, directory: &[&[u8]], pool: &Pool, candidates: &mut Vec<u32>) {
         let mut fixed = String::new();
         for component in directory {
@@ -289,13 +290,12 @@ impl GlobHits {
         std::iter::once(self.named.as_slice()).chain(self.resolved.as_deref())
     }
 
-    /// The lists that some glob hit, smallest first, repeated.
+    /// The lists of all hits; a list may occur several times.
     pub(crate) fn lists(&self) -> impl Iterator<Item = u32> {
         self.each().flatten().map(|hit| hit.list)
     }
 
-    /// For restricting rules: one of the two paths is enough. Later globs win; a name is taken out only if the whole of
-    /// what is meant is.
+    /// For restricting rules: one of the two paths is enough. Later globs win; an exclusion must cover the path completely.
     pub(crate) fn touched(&self, list: u32) -> Match {
         if self.unknown {
             return Match::Maybe;
@@ -312,8 +312,8 @@ impl GlobHits {
             .unwrap_or(Match::No)
     }
 
-    /// For permitting rules: both paths must be covered, wholly. Later globs win; touching a name that is taken out is
-    /// enough to lose it.
+    /// For permitting rules: both paths must be covered completely. Later globs win; an exclusion that touches the path is
+    /// enough.
     pub(crate) fn covered(&self, list: u32) -> bool {
         !self.unknown
             && self.each().all(|hits| {
@@ -354,7 +354,7 @@ impl<'a> NamedDirectories<'a> {
     }
 }
 
-/// What a glob can be filed under.
+/// The keys that a glob can be filed under.
 fn keys(segments: &[Segment], pool: &Pool) -> Vec<u64> {
     let mut keys = Vec::new();
     for segment in segments {
@@ -363,7 +363,7 @@ fn keys(segments: &[Segment], pool: &Pool) -> Vec<u64> {
             Segment::Literal(text) => keys.push(hash(LITERAL, pool.get(*text).as_bytes())),
             Segment::Pattern(text) => {
                 let pattern = pool.get(*text);
-                if let Some(front) = name::literal_front(pattern).as_bytes().get(..PIECE) {
+                if let Some(front) = literal_prefix(pattern).as_bytes().get(..PIECE) {
                     keys.push(hash(FRONT, front));
                 }
                 if let Some(back) = back(name::literal_back(pattern).as_bytes()) {

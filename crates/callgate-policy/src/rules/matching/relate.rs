@@ -1,14 +1,14 @@
-//! How a path glob and what is meant relate, component by component.
+//! Compares a path glob with a path, component by component.
 //!
-//! Comparing walks the components once and keeps the set of segments that may come next in the bits of a number, so the work is
-//! the product of the two lengths, whatever the pattern.
+//! The comparison visits the components once and keeps the possible next segments as bits of a number, so the cost is the
+//! product of the two lengths.
 
 use super::glob::{MAXIMUM_SEGMENTS, Segment};
 use super::name::{self, Tokens};
 use super::{Match, Pool};
 use callgate_model::glob::escape;
 
-/// What comes before the segments (a home or a workspace) may be this deep.
+/// The limit for the prefix (a home directory or a workspace).
 const MAXIMUM_PREFIX: usize = 70;
 
 /// A component before a glob's own segments.
@@ -18,7 +18,7 @@ pub(crate) enum PathPrefix<'a> {
     AnyName,
 }
 
-/// What follows the components that are certain.
+/// What follows the known components.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Following<'a> {
     /// Nothing.
@@ -53,26 +53,26 @@ impl ShellName {
     }
 }
 
-/// What a glob is compared with.
+/// A path to compare with globs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ComparedPath<'a> {
-    /// The components that are certain, from `/`.
+    /// The known components, from `/`.
     pub components: &'a [&'a [u8]],
     pub following: Following<'a>,
-    /// Everything below is meant too.
+    /// Whether everything below is included.
     pub tree: bool,
-    /// Trees are searched for floating globs (`**/.env`) only outside the boundary's areas.
+    /// Whether floating globs (`**/.env`) match inside trees: only outside the boundary.
     pub floating_counts: bool,
-    /// Something is changed: then a directory stands for the protected names in it.
+    /// Whether something is changed. Then a directory represents the protected names in it.
     pub changes: bool,
 }
 
-/// How a glob and a subject relate.
+/// The result of comparing a glob with a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Relation {
-    /// Whether some of what is meant fits the glob.
+    /// Whether the glob matches a part of the path.
     pub touches: Match,
-    /// Whether all of what is meant fits the glob.
+    /// Whether the glob matches all of the path.
     pub covers: bool,
 }
 
@@ -118,7 +118,7 @@ impl<'a> PathPattern<'a> {
         matches!(self.piece(index), Some(GlobPiece::Many))
     }
 
-    /// States in which a `**` may stand for nothing.
+    /// Adds the states that are reached if a `**` matches nothing.
     fn closure(&self, states: u128) -> u128 {
         let mut all = states;
         for index in Bits(states) {
@@ -144,7 +144,7 @@ impl<'a> PathPattern<'a> {
         (self.closure(next | named), named)
     }
 
-    /// How this glob and the subject relate.
+    /// Compares the glob with a path.
     pub(crate) fn relate(&self, subject: &ComparedPath<'_>) -> Relation {
         let end = self.length();
         if self.prefix.len() > MAXIMUM_PREFIX || self.segments.len() > MAXIMUM_SEGMENTS {
@@ -223,7 +223,7 @@ impl<'a> PathPattern<'a> {
         }
     }
 
-    /// Whether names below a directory fit.
+    /// Whether names below a directory match.
     fn below(&self, subject: &ComparedPath<'_>, states: u128, named: u128) -> Match {
         let end = self.length();
         if states >> end & 1 == 1 {

@@ -1,7 +1,6 @@
 //! A table from hashes to rule or glob numbers: flat, so that it can be stored, and constant in time.
 //!
-//! Two keys with the same hash share an entry. That costs a comparison and nothing else, because whoever looks something
-//! up compares it afterwards.
+//! Keys with the same hash share an entry. That costs only a comparison, because callers compare what they find.
 
 use std::borrow::Cow;
 
@@ -20,7 +19,7 @@ stored_struct! {
     /// The table. Build it once with [`Table::new`].
     #[derive(Debug, Clone, Default)]
     pub(crate) struct Table {
-        /// Bits of which each key sets three in one word. Most keys that are looked up are in no rule, and this small list says so.
+        /// A Bloom filter: each key sets three bits of one word. Most keys that are looked up are in no rule.
         filter: StoredList<u64>,
         /// A power of two, at most half full, so that a search ends.
         slots: StoredList<Slot>,
@@ -37,12 +36,12 @@ fn bits(hash: u64, words: usize) -> (usize, u64) {
     (word, 1 << (hash & 63) | 1 << (hash >> 6 & 63) | 1 << (hash >> 12 & 63))
 }
 
-/// The slot that holds `hash`, or the free one where it would be.
+/// The slot of `hash`, or the free slot where it would be.
 fn find(hash: u64, length: usize, slot: impl Fn(usize) -> Option<Slot>) -> usize {
     let mask = length.saturating_sub(1);
     // The upper bits are the better mixed ones.
     let mut index = (hash >> 32) as usize & mask;
-    // A table that is not as it was written may be full.
+    // A damaged table may be full.
     for _ in 0..length {
         match slot(index) {
             Some(slot) if slot.hash != hash && !slot.values.is_empty() => index = index.wrapping_add(1) & mask,

@@ -12,9 +12,9 @@ pub(crate) enum ToolPattern {
     Own { name: Text, exact: bool },
     /// A tool of a server; `exact` if the server has no wildcards and the name is more than one.
     Served { server: Text, name: Text, exact: bool },
-    /// A claim by whoever registered the tool.
+    /// A tag of the tool.
     Tag(Text),
-    /// The absence of a claim.
+    /// The absence of a tag.
     NotTag(Text),
 }
 
@@ -25,19 +25,19 @@ flat_enum!(ToolPattern {
     3: NotTag { 0: tag: Text },
 });
 
-/// How far a tool pattern reached.
+/// The result of matching a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ToolMatch {
     pub fit: Match,
-    /// The tool was meant itself: by its exact name, or by a claim that is believed.
+    /// Whether the pattern names this very tool: by its exact name or by a trusted tag.
     pub meant: bool,
 }
 
-/// What is claimed of a tool.
+/// The tags of a tool.
 #[derive(Clone, Copy)]
 pub(crate) struct ToolClaims<'a> {
     pub tags: &'a [String],
-    /// Whether the policy believes a claim.
+    /// Whether the policy trusts a tag.
     pub believed: &'a dyn Fn(&str) -> bool,
 }
 
@@ -76,7 +76,7 @@ fn parse(text: &str) -> (Option<&str>, &str) {
     }
 }
 
-/// Whether a tool fits a pattern.
+/// Whether a tool matches a pattern.
 pub(crate) fn fit(
     pattern: ToolPattern,
     pool: &Pool,
@@ -87,7 +87,7 @@ pub(crate) fn fit(
     let fits = |text: Text, value: &str| name::matches(pool.get(text), value.as_bytes());
     let (holds, meant) = match (pattern, &tool.server) {
         (ToolPattern::Own { name, exact }, None) => (fits(name, &tool.name), exact),
-        // A wildcard that restricts is about every tool; one that permits is about the agent's own.
+        // A wildcard matches the tools of all servers if the rule restricts, and only the agent's own tools if it permits.
         (ToolPattern::Own { name, exact: false }, Some(_)) => {
             (side == Polarity::Restricts && fits(name, &tool.name), false)
         }

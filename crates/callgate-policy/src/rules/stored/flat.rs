@@ -1,14 +1,14 @@
-//! Values of a fixed size in bytes, so that the one of a given number is found without reading those before it.
+//! Values with a fixed size in bytes, so that the value at an index is found without reading the ones before it.
 
-/// A value of a fixed size.
+/// A value with a fixed size.
 pub(crate) trait Flat: Copy {
-    /// How many bytes it takes.
+    /// The size in bytes.
     const SIZE: usize;
 
     /// Appends exactly [`Flat::SIZE`] bytes.
     fn put(&self, to: &mut Vec<u8>);
 
-    /// Takes the value from the front; `None` if the bytes are not those of one.
+    /// Reads a value from the front; `None` if the bytes are invalid.
     fn take(from: &mut &[u8]) -> Option<Self>;
 }
 

@@ -1,4 +1,4 @@
-//! Lists that lie in memory while a policy is compiled, and in a file afterwards.
+//! Lists that are in memory while a policy is compiled and in a file afterwards.
 
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
@@ -8,7 +8,7 @@ use super::flat::Flat;
 use super::image::{Image, ImageReader, ImageWriter, PAGE, PageRange};
 use crate::rules::matching::Span;
 
-/// A list of values. One that lies in a file is read a page at a time, when something in it is first needed.
+/// A list of values. Pages of a list in a file are read when they are first needed.
 #[derive(Debug, Clone)]
 pub(crate) struct StoredList<T>(Storage<T>);
 
@@ -25,11 +25,11 @@ struct InFile<T> {
     pages: Box<[Page<T>]>,
 }
 
-/// A page, once it was needed.
+/// A page, once it was read.
 #[derive(Debug, Clone)]
 struct Page<T> {
     bytes: OnceLock<Box<[u8]>>,
-    /// All values in it, once several of them were needed together.
+    /// All values of the page, once several of them were needed together.
     values: OnceLock<Box<[T]>>,
 }
 
@@ -62,7 +62,7 @@ impl<T: Flat> StoredList<T> {
         self.len() == 0
     }
 
-    /// The value of this number.
+    /// The value at an index.
     pub(crate) fn get(&self, number: usize) -> Option<T> {
         match &self.0 {
             Storage::Memory(list) => list.get(number).copied(),
@@ -71,7 +71,7 @@ impl<T: Flat> StoredList<T> {
         }
     }
 
-    /// All values of a range, copied only if they do not lie together.
+    /// All values of a range, copied only if they span several pages.
     pub(crate) fn slice(&self, span: Span) -> Cow<'_, [T]> {
         let (start, end) = span.bounds();
         match &self.0 {
@@ -94,7 +94,7 @@ impl<T: Flat> StoredList<T> {
         (0..self.len()).map_while(|number| self.get(number))
     }
 
-    /// How many values at the front fulfil a condition; those that do must come first.
+    /// The number of values at the front that meet a condition; the list must be partitioned by it.
     pub(crate) fn partition_point(&self, holds: impl Fn(&T) -> bool) -> usize {
         let (mut low, mut high) = (0, self.len());
         while low < high {
@@ -108,7 +108,7 @@ impl<T: Flat> StoredList<T> {
         low
     }
 
-    /// Appends values and says where they are. Only lists in memory grow: policies are stored when they are complete.
+    /// Appends values and returns their range. Only lists in memory can grow.
     pub(crate) fn append(&mut self, values: impl IntoIterator<Item = T>) -> Span {
         let start = self.len();
         if let Storage::Memory(list) = &mut self.0 {
