@@ -96,6 +96,7 @@ pub(crate) fn search(patterns: &Patterns, number: usize, pool: &Pool, text: &str
 mod tests {
     use super::*;
 
+    #[cfg(feature = "look-around")]
     fn search(source: &str, text: &str) -> Option<bool> {
         check(source).unwrap();
         let (mut pool, mut patterns) = (Pool::default(), Patterns::default());
