@@ -24,6 +24,7 @@ mod terminal;
 mod trust;
 mod watching;
 
+use std::io::Write;
 use std::process::ExitCode;
 
 /// musl's allocator would take a third of a hook's time.
@@ -64,13 +65,17 @@ fn main() -> ExitCode {
         Task::Session(task) => session::run(task),
         Task::Audit(task) => outcome::coded(audit::run(&task)),
         Task::Completions { shell } => {
-            clap_complete::generate(shell, &mut Arguments::command(), "callgate", &mut std::io::stdout());
-            Ok(Outcome::Done)
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Arguments::command(), "callgate", &mut script);
+            print(&script)
         }
-        Task::Manual => clap_mangen::Man::new(Arguments::command())
-            .render(&mut std::io::stdout())
-            .map(|()| Outcome::Done)
-            .map_err(|error| Trouble::new(format!("cannot print the manual page: {error}"))),
+        Task::Manual => {
+            let mut page = Vec::new();
+            let rendered = clap_mangen::Man::new(Arguments::command()).render(&mut page);
+            rendered
+                .map_err(|error| Trouble::new(format!("cannot render the manual page: {error}")))
+                .and_then(|()| print(&page))
+        }
     };
     match outcome {
         Ok(outcome) => outcome.into(),
@@ -78,5 +83,15 @@ fn main() -> ExitCode {
             anstream::eprintln!("{trouble}");
             ExitCode::from(outcome::TROUBLE)
         }
+    }
+}
+
+/// Prints a long text. A reader that has seen enough, such as `head`, may close the pipe.
+fn print(text: &[u8]) -> Result<Outcome, Trouble> {
+    match std::io::stdout().write_all(text) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Trouble::new(format!("cannot write to standard output: {error}")))
+        }
+        _ => Ok(Outcome::Done),
     }
 }
