@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use super::custom;
 use super::examples;
-use super::form::{self, TableError, TableProblem};
-use super::store::{Programs, twice};
+use super::form::{self, Shares, TableError, TableProblem, source_lines};
+use super::store::{Programs, bundled_shares, twice};
 use super::table::Style;
 
 /// Something that is wrong with a table.
@@ -42,8 +42,12 @@ pub fn check(files: &[(&str, &str)]) -> Vec<Finding> {
     let mut places: BTreeMap<String, String> = BTreeMap::new();
     let mut programs = Programs::default();
     let mut all = Vec::new();
+    let mut shares = Shares { further: Some(bundled_shares), ..Shares::default() };
+    for (_, text) in files {
+        shares.take(source_lines(text));
+    }
     for (origin, text) in files {
-        let (tables, errors) = form::parse(text, origin, 1);
+        let (tables, errors) = form::parse(text, origin, &mut shares);
         findings.extend(errors.into_iter().map(Finding::Form));
         for table in tables {
             let table = Arc::new(table);

@@ -111,6 +111,9 @@ pub enum TableProblem {
     /// Words behind a line that takes none.
     #[error("nothing may follow `{0}`")]
     Trailing(String),
+    /// `use` of something that is not shared.
+    #[error("nothing is shared under the name `{0}`: see programs/shared, or write a block `share {0}: …`")]
+    Share(String),
     /// Two tables for one name.
     #[error("`{name}` has a table already, in {other}")]
     TwiceProgram {

@@ -1,6 +1,5 @@
 //! Reading the text of tables: lines and blocks.
 
-mod comment;
 mod conditions;
 mod effects;
 mod error;
@@ -8,6 +7,7 @@ mod lines;
 mod options;
 mod packed;
 mod roles;
+mod source;
 mod tokens;
 
 #[cfg(test)]
@@ -16,20 +16,27 @@ mod tests;
 pub use error::{TableError, TableProblem};
 
 pub(super) use packed::{packed_level, packed_table};
+pub(super) use source::{Shares, source_lines, used};
 
 use super::table::{Atom, Example, Level, Style, Table, Text};
-use comment::without_comment;
 use lines::Line;
+use source::SourceLine;
 
 /// How deep subcommands may be nested.
 const MAX_DEPTH: usize = 8;
 
-/// Reads all tables of a text. `first_line` is the number of its first line.
-pub fn parse(text: &str, origin: &str, first_line: usize) -> (Vec<Table>, Vec<TableError>) {
+/// Reads all tables of a text. The lines that it shares are added to `shares`.
+pub fn parse(text: &str, origin: &str, shares: &mut Shares) -> (Vec<Table>, Vec<TableError>) {
+    let lines = shares.take(source_lines(text));
+    let (lines, unknown) = shares.expand(lines);
     let keep = |text: &str| Text::Owned(text.to_owned());
     let mut reader = Reader { origin, keep, lines: Vec::new(), position: 0, errors: Vec::new(), examples: Vec::new() };
-    for (index, raw) in text.lines().enumerate() {
-        reader.take_line(raw, first_line + index);
+    for line in &unknown {
+        let problem = TableProblem::Share(used(line).unwrap_or_default().to_owned());
+        reader.report(&borrowed(line), line.indent, problem);
+    }
+    for line in &lines {
+        reader.take_line(borrowed(line));
     }
     let mut tables = Vec::new();
     while let Some(line) = reader.lines.get(reader.position).copied() {
@@ -59,6 +66,10 @@ pub fn parse(text: &str, origin: &str, first_line: usize) -> (Vec<Table>, Vec<Ta
     (tables, reader.errors)
 }
 
+fn borrowed<'a>(line: &'a SourceLine<'_>) -> Line<'a> {
+    Line { number: line.number, indent: line.indent, text: &line.text }
+}
+
 struct Reader<'a> {
     origin: &'a str,
     /// Makes text of the table that stays.
@@ -74,12 +85,7 @@ impl<'a> Reader<'a> {
         self.errors.push(TableError { origin: self.origin.to_owned(), line: line.number, column: column + 1, problem });
     }
 
-    fn take_line(&mut self, raw: &'a str, number: usize) {
-        let without_indent = raw.trim_start_matches(' ');
-        let line = Line { number, indent: raw.len() - without_indent.len(), text: without_comment(without_indent) };
-        if line.text.is_empty() {
-            return;
-        }
+    fn take_line(&mut self, line: Line<'a>) {
         if line.text.starts_with('\t') {
             self.report(&line, line.indent, TableProblem::Tab);
         } else if line.indent % 2 == 1 {

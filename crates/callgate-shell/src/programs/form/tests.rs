@@ -3,14 +3,14 @@ use crate::effect::{Action, CodeOrigin, Mark};
 use crate::programs::table::{EffectTarget, Repeat, RoleKind, Term, Values};
 
 fn table(text: &str) -> Table {
-    let (mut tables, errors) = parse(text, "test", 1);
+    let (mut tables, errors) = parse(text, "test", &mut Shares::default());
     assert_eq!(errors, [], "in {text}");
     assert_eq!(tables.len(), 1);
     tables.remove(0)
 }
 
 fn problem(text: &str) -> (usize, usize, TableProblem) {
-    let (_, errors) = parse(text, "test", 1);
+    let (_, errors) = parse(text, "test", &mut Shares::default());
     let error = errors.first().expect("a mistake");
     (error.line, error.column, error.problem.clone())
 }
@@ -109,6 +109,6 @@ fn conditions_have_their_own_little_form() {
 proptest::proptest! {
     #[test]
     fn any_text_is_read_without_panic(text in "([a-z:<>\\[\\]\",=|!#* -]{0,20}\n {0,6}){0,8}") {
-        let _ = parse(&text, "test", 1);
+        let _ = parse(&text, "test", &mut Shares::default());
     }
 }
