@@ -1,12 +1,12 @@
 //! Checking tables: their form, their names, their examples.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
 use super::custom;
 use super::examples;
-use super::form::{self, Shares, TableError, TableProblem, source_lines};
+use super::form::{self, Shares, TableError, TableProblem, source_lines, used};
 use super::store::{Programs, bundled_shares, twice};
 use super::table::Style;
 
@@ -43,9 +43,7 @@ pub fn check(files: &[(&str, &str)]) -> Vec<Finding> {
     let mut programs = Programs::default();
     let mut all = Vec::new();
     let mut shares = Shares { further: Some(bundled_shares), ..Shares::default() };
-    for (_, text) in files {
-        shares.take(source_lines(text));
-    }
+    share_lines(files, &mut shares, &mut findings);
     for (origin, text) in files {
         let (tables, errors) = form::parse(text, origin, &mut shares);
         findings.extend(errors.into_iter().map(Finding::Form));
@@ -64,12 +62,7 @@ pub fn check(files: &[(&str, &str)]) -> Vec<Finding> {
                 && !custom::READERS.contains(&reader.as_str())
             {
                 let problem = TableProblem::Style(format!("custom {reader}"));
-                findings.push(Finding::Form(TableError {
-                    origin: table.origin.clone(),
-                    line: table.line,
-                    column: 1,
-                    problem,
-                }));
+                findings.push(mistake(&table.origin, table.line, problem));
             }
             all.push(table);
         }
@@ -83,6 +76,34 @@ pub fn check(files: &[(&str, &str)]) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// Gathers the lines that files share, and finds those that nothing uses. Files that only share are used by others.
+fn share_lines(files: &[(&str, &str)], shares: &mut Shares, findings: &mut Vec<Finding>) {
+    let mut places: BTreeMap<String, (&str, usize)> = BTreeMap::new();
+    let mut uses: BTreeSet<String> = BTreeSet::new();
+    let mut tables = false;
+    for (origin, text) in files {
+        let mut own = Shares::default();
+        let lines = source_lines(text);
+        uses.extend(lines.iter().filter_map(used).map(str::to_owned));
+        tables |= !own.take(lines).is_empty();
+        for (name, lines) in own.own {
+            let line = lines.first().map_or(1, |header| header.number);
+            if let Some((other, line)) = places.insert(name.clone(), (origin, line)) {
+                let other = format!("{other}:{line}");
+                findings.push(mistake(origin, line, TableProblem::TwiceShare { name: name.clone(), other }));
+            }
+            shares.own.insert(name, lines);
+        }
+    }
+    for (name, (origin, line)) in places.into_iter().filter(|(name, _)| tables && !uses.contains(name)) {
+        findings.push(mistake(origin, line, TableProblem::UnusedShare(name)));
+    }
+}
+
+fn mistake(origin: &str, line: usize, problem: TableProblem) -> Finding {
+    Finding::Form(TableError { origin: origin.to_owned(), line, column: 1, problem })
 }
 
 #[cfg(test)]
@@ -107,5 +128,14 @@ mod tests {
                 "test:6: example `frob a`: has `read a` (frob: operand 1); lacks `write b`",
             ]
         );
+    }
+
+    #[test]
+    fn shared_lines_have_one_name_and_a_user() {
+        let files =
+            [("a", "share x: one\n  -a\nshare y: two\n  -b\n"), ("b", "share x: three\n  -c\nfrob: f\n  use x\n")];
+        let lines: Vec<String> = check(&files).iter().map(Finding::to_string).collect();
+        assert_eq!(lines, ["b:1:1: `x` is shared already, in a:1", "a:3:1: nothing uses the shared lines `y`"]);
+        assert!(check(&files[..1]).is_empty(), "others may use them");
     }
 }

@@ -167,3 +167,20 @@ pub(super) fn twice(table: &Table, name: &str, other: String) -> TableError {
         problem: TableProblem::TwiceProgram { name: name.to_owned(), other },
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_of_a_policy_use_what_bundled_ones_share() {
+        let programs = Programs::bundled();
+        let own = programs.extended("ours: a build\n  use docker-build\n", "policy").expect("a table");
+        assert!(own.get("ours").is_some_and(|table| table.level.options.len() > 20));
+        let error = programs.extended("ours: a build\n  use no-such-lines\n", "policy").expect_err("a mistake");
+        assert!(
+            error.to_string().starts_with("policy:2:3: nothing is shared under the name `no-such-lines`"),
+            "{error}"
+        );
+    }
+}

@@ -114,6 +114,17 @@ pub enum TableProblem {
     /// `use` of something that is not shared.
     #[error("nothing is shared under the name `{0}`: see programs/shared, or write a block `share {0}: …`")]
     Share(String),
+    /// Shared lines that no table uses.
+    #[error("nothing uses the shared lines `{0}`")]
+    UnusedShare(String),
+    /// Two blocks of shared lines for one name.
+    #[error("`{name}` is shared already, in {other}")]
+    TwiceShare {
+        /// The name.
+        name: String,
+        /// Where the other block stands.
+        other: String,
+    },
     /// Two tables for one name.
     #[error("`{name}` has a table already, in {other}")]
     TwiceProgram {

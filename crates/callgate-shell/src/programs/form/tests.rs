@@ -112,3 +112,26 @@ proptest::proptest! {
         let _ = parse(&text, "test", &mut Shares::default());
     }
 }
+
+#[test]
+fn shared_lines_stand_where_they_are_used() {
+    let text = "share looks: how it looks\n  -a\n  use deeper\n  sub list: l\n    -b\nshare deeper: more\n  -c <read>\n\
+        x: x\n  sub s: s\n    use looks\n    -d\n";
+    let table = table(text);
+    let inner = &table.level.subs[0].level;
+    let names: Vec<&str> = inner.options.iter().map(|option| option.names[0].as_ref()).collect();
+    assert_eq!(names, ["-a", "-c", "-d"]);
+    assert_eq!(inner.subs[0].level.options[0].names, ["-b"]);
+    assert_eq!(problem("x: x\n  -a\n  use nothing\n"), (3, 3, TableProblem::Share("nothing".into())));
+    assert_eq!(problem("share a: a\n  use a\nx: x\n  use a\n").2, TableProblem::Share("a".into()));
+    assert_eq!(problem("share a: a\n  -v\nx: x\n  -v\n  use a\n").2, TableProblem::TwiceOption("-v".into()));
+}
+
+#[test]
+fn a_long_line_goes_on_in_the_next() {
+    let table = table(
+        "x: x\n  -a \\\n      -b <text>  # why\n  args if -a| \\\n      -b: <read>\n  args if -a \\\n    |-b: <text>\n",
+    );
+    assert_eq!(table.level.options[0].names, ["-a", "-b"]);
+    assert_eq!(table.level.args[1].condition.all[0].any.len(), 2);
+}
