@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::custom;
 use super::examples;
 use super::form::{self, Shares, TableError, TableProblem, source_lines, used};
+use super::lint;
 use super::store::{Programs, bundled_shares, twice};
 use super::table::Style;
 
@@ -47,7 +48,9 @@ pub fn check(files: &[(&str, &str)]) -> Vec<Finding> {
     for (origin, text) in files {
         let (tables, errors) = form::parse(text, origin, &mut shares);
         findings.extend(errors.into_iter().map(Finding::Form));
+        findings.extend(lint::long_lines(text).map(|(line, problem)| mistake(origin, line, problem)));
         for table in tables {
+            findings.extend(lint::mistakes(&table).into_iter().map(|(line, problem)| mistake(origin, line, problem)));
             let table = Arc::new(table);
             for name in &table.names {
                 match places.get(name) {

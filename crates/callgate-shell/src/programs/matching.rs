@@ -1,7 +1,7 @@
 //! Globs of tables, and the truth of conditions.
 
 use super::scan::{Given, Scan, is_many};
-use super::table::{Atom, Condition, When};
+use super::table::{Atom, Condition, ValueSet, When};
 use crate::word::Word;
 
 /// What is known of a condition.
@@ -121,6 +121,12 @@ pub(super) fn matches_loosely(pattern: &str, text: &str) -> bool {
     matches_glob(&pattern.to_lowercase(), &text.to_lowercase())
 }
 
+impl ValueSet {
+    pub(super) fn contain(&self, text: &str) -> bool {
+        self.globs.iter().any(|glob| matches_loosely(glob, text)) != self.others
+    }
+}
+
 /// The lines that may be the first whose condition holds.
 pub(super) fn chosen<'t, T>(lines: &'t [When<T>], scan: &Scan<'_>) -> impl Iterator<Item = &'t T> {
     let mut certain = false;
@@ -177,7 +183,7 @@ fn atom_truth(atom: &Atom, scan: &Scan<'_>, here: Option<&Given<'_>>) -> Truth {
                 Truth::No
             }
         }
-        Atom::Value(name, glob) => {
+        Atom::Value(name, values) => {
             let mut found = Truth::No;
             let named = |given: &&Given<'_>| given.form.names.contains(name);
             let here = here.filter(named);
@@ -189,9 +195,9 @@ fn atom_truth(atom: &Atom, scan: &Scan<'_>, here: Option<&Given<'_>>) -> Truth {
             for given in candidates.filter(|given| given.level == level && named(given)) {
                 crate::work::count(1);
                 match given.values.first().map(|(word, _)| word.as_ref()) {
-                    Some(Word::Known(text)) if matches_loosely(glob, text) => return Truth::Yes,
+                    Some(Word::Known(text)) if values.contain(text) => return Truth::Yes,
                     Some(Word::Known(_)) => {}
-                    None if given.negated && glob == "false" => return Truth::Yes,
+                    None if given.negated && values.contain("false") => return Truth::Yes,
                     None => {}
                     Some(_) => found = Truth::Maybe,
                 }
@@ -208,13 +214,25 @@ fn atom_truth(atom: &Atom, scan: &Scan<'_>, here: Option<&Given<'_>>) -> Truth {
                 Truth::No
             }
         }
-        Atom::Operand(place, glob) => {
+        Atom::AnyOperand(values) => {
+            let mut found = Truth::No;
+            for word in &scan.operands {
+                crate::work::count(1);
+                match word.as_ref() {
+                    Word::Known(text) if values.contain(text) => return Truth::Yes,
+                    Word::Known(_) => {}
+                    _ => found = Truth::Maybe,
+                }
+            }
+            found
+        }
+        Atom::Operand(place, values) => {
             let index = place.saturating_sub(1);
             if scan.operands.iter().take(index).any(|word| is_many(word)) {
                 return Truth::Maybe;
             }
             match scan.operands.get(index).map(|word| word.as_ref()) {
-                Some(Word::Known(text)) if matches_loosely(glob, text) => Truth::Yes,
+                Some(Word::Known(text)) if values.contain(text) => Truth::Yes,
                 Some(Word::Known(_)) | None => Truth::No,
                 Some(_) => Truth::Maybe,
             }

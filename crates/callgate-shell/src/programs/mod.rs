@@ -12,6 +12,7 @@ mod index;
 mod languages;
 #[cfg(test)]
 mod lessons;
+mod lint;
 mod matching;
 mod names;
 mod operands;

@@ -72,6 +72,18 @@ pub struct Level {
     pub elsewhere: Option<String>,
 }
 
+impl Level {
+    /// The conditions of all its lines.
+    pub fn conditions(&self) -> impl Iterator<Item = &Condition> {
+        let args = self.args.iter().map(|line| &line.condition);
+        let effects = self.none.iter().chain(&self.does).map(|line| &line.condition);
+        let streams =
+            self.stdin.iter().map(|line| &line.condition).chain(self.stdout.iter().map(|line| &line.condition));
+        let values = self.values.iter().map(|(_, line)| &line.condition);
+        args.chain(effects).chain(streams).chain(values).chain(&self.tree)
+    }
+}
+
 /// A subcommand.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sub {
@@ -184,12 +196,33 @@ pub struct Term {
 pub enum Atom {
     /// The option is given, under any of its names.
     Option(Text),
-    /// The option is given with a value that matches the glob.
-    Value(Text, Text),
+    /// The option is given with one of these values.
+    Value(Text, ValueSet),
     /// There are at least so many operands.
     Count(usize),
-    /// The operand at this place (from 1) matches the glob.
-    Operand(usize, Text),
+    /// The operand at this place (from 1) is one of these.
+    Operand(usize, ValueSet),
+    /// One of the operands is one of these.
+    AnyOperand(ValueSet),
+}
+
+impl Atom {
+    /// The option it is about.
+    pub fn option(&self) -> Option<&Text> {
+        match self {
+            Atom::Option(name) | Atom::Value(name, _) => Some(name),
+            Atom::Count(_) | Atom::Operand(..) | Atom::AnyOperand(_) => None,
+        }
+    }
+}
+
+/// The values that match one of several globs, or none of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ValueSet {
+    /// The globs.
+    pub globs: Vec<Text>,
+    /// The values that match no glob are meant.
+    pub others: bool,
 }
 
 /// How options are written.
@@ -233,6 +266,8 @@ pub struct OptionForm {
     pub rest: bool,
     /// It is accepted behind subcommands, too, where they have none of that name.
     pub everywhere: bool,
+    /// Its names are several options, and a condition on one of them is meant for all.
+    pub together: bool,
     /// Effects of its own.
     pub effects: Vec<EffectForm>,
     /// The line it stands on.
@@ -249,6 +284,7 @@ impl OptionForm {
         tree: false,
         rest: false,
         everywhere: false,
+        together: false,
         effects: Vec::new(),
         line: 0,
     };

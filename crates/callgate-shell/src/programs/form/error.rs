@@ -88,7 +88,7 @@ pub enum TableProblem {
     Mark(String),
     /// A condition that is not understood.
     #[error(
-        "`{0}` is not a condition: write `-x`, `-x|-y`, `-x=VALUE`, `args`, `no args`, `arg1=VALUE`, `not …`, joined by `and`"
+        "`{0}` is not a condition: write `-x`, `-x|-y`, `-x=VALUE|VALUE`, `-x not VALUE|VALUE`, `args`, `no args`, `arg1=VALUE`, `not …`, joined by `and`"
     )]
     Condition(String),
     /// A condition on an option that does not exist.
@@ -108,6 +108,28 @@ pub enum TableProblem {
     /// `globs` without `unsafe`.
     #[error("write `globs unsafe`")]
     Globs,
+    /// A condition, part of which holds for no command line.
+    #[error("the condition `{0}` can never hold here")]
+    NeverMatches(String),
+    /// A line that an earlier one of its kind hides.
+    #[error("this `{0}` line never counts: an earlier one always holds, or has the same condition")]
+    Unreachable(String),
+    /// A star in the middle of an option's name.
+    #[error("the first star of `{0}` is a plain character: only a star at the end stands for the rest of a word")]
+    LiteralStar(String),
+    /// Options on one line, one of which a condition names.
+    #[error(
+        "a condition names one of `{0}` and holds for all: give each option a line of its own, or write `together` behind them"
+    )]
+    NotTogether(String),
+    /// A line that does not fit on a screen.
+    #[error("{length} columns, at most {most}: end the line with ` \\` and go on in the next one")]
+    TooLong {
+        /// How many there are.
+        length: usize,
+        /// How many there may be.
+        most: usize,
+    },
     /// Words behind a line that takes none.
     #[error("nothing may follow `{0}`")]
     Trailing(String),

@@ -132,8 +132,10 @@ impl<'a> Reader<'a> {
                 lines::entry(line, level, self.keep)?;
                 if let Some((added, earlier)) =
                     level.options.split_last().filter(|(_, earlier)| earlier.len() == before)
-                    && let Some(name) =
-                        added.names.iter().find(|name| earlier.iter().any(|other| other.names.contains(name)))
+                    && let Some((_, name)) = added.names.iter().enumerate().find(|(place, name)| {
+                        added.names.iter().take(*place).any(|other| other == *name)
+                            || earlier.iter().any(|other| other.names.contains(name))
+                    })
                 {
                     let problem = TableProblem::TwiceOption(name.to_string());
                     level.options.pop();
@@ -149,24 +151,10 @@ impl<'a> Reader<'a> {
         lines::finish(level, style);
         let depth = outer.len();
         outer.extend(level.options.iter().flat_map(|option| option.names.iter().cloned()));
-        let conditions = level
-            .args
-            .iter()
-            .map(|when| &when.condition)
-            .chain(level.none.iter().map(|when| &when.condition))
-            .chain(level.does.iter().map(|when| &when.condition))
-            .chain(level.stdin.iter().map(|when| &when.condition))
-            .chain(level.stdout.iter().map(|when| &when.condition))
-            .chain(level.values.iter().map(|(_, when)| &when.condition))
-            .chain(level.tree.iter());
         let mut missing = Vec::new();
-        for atom in conditions.flat_map(|condition| &condition.all).flat_map(|term| &term.any) {
-            if let Atom::Option(name) | Atom::Value(name, _) = atom
-                && !outer.contains(name)
-                && !(atom == &Atom::Option(name.clone()) && matches!(name.as_ref(), "--help" | "--version"))
-            {
-                missing.push(name.clone());
-            }
+        for atom in level.conditions().flat_map(|condition| &condition.all).flat_map(|term| &term.any) {
+            let always_known = matches!(atom, Atom::Option(name) if matches!(name.as_ref(), "--help" | "--version"));
+            missing.extend(atom.option().filter(|name| !always_known && !outer.contains(name)).cloned());
         }
         missing.extend(level.values.iter().map(|(name, _)| name).filter(|name| !outer.contains(name)).cloned());
         let number = level.options.first().map_or(1, |option| option.line);

@@ -87,7 +87,7 @@ mod tests {
                 let packed = Programs::bundled().get(&checked.names[0]).expect("a bundled table");
                 checked.examples.clear();
                 bare(&mut checked.level);
-                assert_eq!(*packed, checked, "{origin}:{}", checked.line);
+                assert!(*packed == checked, "{origin}:{} differs", checked.line);
             }
         }
     }

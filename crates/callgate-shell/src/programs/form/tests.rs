@@ -1,6 +1,6 @@
 use super::*;
 use crate::effect::{Action, CodeOrigin, Mark};
-use crate::programs::table::{EffectTarget, Repeat, RoleKind, Term, Values};
+use crate::programs::table::{EffectTarget, Repeat, RoleKind, Term, ValueSet, Values};
 
 fn table(text: &str) -> Table {
     let (mut tables, errors) = parse(text, "test", &mut Shares::default());
@@ -94,16 +94,35 @@ fn mistakes_name_their_place_and_the_remedy() {
 #[test]
 fn conditions_have_their_own_little_form() {
     let table = table(
-        "x: x\n  -r\n  -n\n  -X <text>\n  does if -r and not -n|-X=PO* and no args: read a\n  does if arg1=create* and arg2: read b\n",
+        "x: x\n  -r\n  -n\n  -X <text>\n  does if -r and not -n|-X=PO*|a=b|-r and no args: read a\n  \
+         does if arg1=create*|arg2=x|y|arg3 and arg2: read b\n  does if -X not GET|[|]* and arg1 not list|-l: read c\n  \
+         does if args=x|y|args and args not a|args=b: read d\n",
     );
-    let condition = &table.level.does[0].condition;
-    assert_eq!(condition.all.len(), 3);
-    assert_eq!(condition.all[1].any, [Atom::Option("-n".into()), Atom::Value("-X".into(), "PO*".into())]);
-    assert_eq!(condition.all[2], Term { negated: true, any: vec![Atom::Count(1)] });
-    assert_eq!(
-        table.level.does[1].condition.all.iter().flat_map(|term| term.any.clone()).collect::<Vec<_>>(),
-        [Atom::Operand(1, "create*".into()), Atom::Count(2)]
-    );
+    let values = |globs: &[&str], others| {
+        let globs = globs.iter().map(|glob| Text::Owned((*glob).to_owned())).collect();
+        ValueSet { globs, others }
+    };
+    let atoms = |line: usize, term: usize| table.level.does[line].condition.all[term].any.clone();
+    assert_eq!(table.level.does[0].condition.all.len(), 3);
+    let either = [
+        Atom::Option("-n".into()),
+        Atom::Value("-X".into(), values(&["PO*", "a=b"], false)),
+        Atom::Option("-r".into()),
+    ];
+    assert_eq!(atoms(0, 1), either);
+    assert_eq!(table.level.does[0].condition.all[2], Term { negated: true, any: vec![Atom::Count(1)] });
+    let either =
+        [Atom::Operand(1, values(&["create*"], false)), Atom::Operand(2, values(&["x", "y"], false)), Atom::Count(3)];
+    assert_eq!(atoms(1, 0), either);
+    assert_eq!(atoms(1, 1), [Atom::Count(2)]);
+    assert_eq!(atoms(2, 0), [Atom::Value("-X".into(), values(&["GET", "[|]*"], true))]);
+    assert_eq!(atoms(2, 1), [Atom::Operand(1, values(&["list", "-l"], true))]);
+    assert_eq!(atoms(3, 0), [Atom::AnyOperand(values(&["x", "y"], false)), Atom::Count(1)]);
+    assert_eq!(atoms(3, 1), [Atom::AnyOperand(values(&["a", "args=b"], true))]);
+    for wrong in ["-X not", "-X=a not b", "-X|-r not a", "-X not a b", "or -X"] {
+        let text = format!("x: x\n  -r\n  -X <text>\n  does if {wrong}: read a\n");
+        assert_eq!(problem(&text).2, TableProblem::Condition(wrong.into()));
+    }
 }
 
 proptest::proptest! {
