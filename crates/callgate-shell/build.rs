@@ -148,7 +148,7 @@ fn pack(lines: &[SourceLine<'_>], packed: &mut String) -> std::fmt::Result {
                 writeln!(packed, "sub@{} {names}", inner.len())?;
                 packed.push_str(&inner);
             }
-            None if line.text.starts_with("example ") => {}
+            None if line.text.starts_with("example ") || line.text.starts_with("from ") => {}
             None => writeln!(packed, "{}", line.text)?,
         }
     }

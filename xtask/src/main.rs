@@ -7,6 +7,7 @@ mod manuals;
 mod order;
 mod packages;
 mod step;
+mod tables;
 
 use std::process::ExitCode;
 
@@ -18,6 +19,7 @@ const HELP: &str = "cargo xtask TASK
   setup      install the Debian packages that the tests need (as root or with sudo), and unpack manual pages
   check      format, lints, documentation and dependencies, without tests
   dist       the static binary as it is shipped; prints where it lies
+  tables     list the program tables that do not say from which version they were made
   bench      all benchmarks; each prints its table and ratios
   fuzz [S]   fuzz every target for S seconds (default 30)";
 
@@ -29,6 +31,7 @@ fn main() -> ExitCode {
         "setup" => packages::install().and_then(|()| manuals::unpack()),
         "check" => check(),
         "dist" => dist::build(),
+        "tables" => tables::list(),
         "bench" => run("benchmarks", &mut cargo(&["bench", "--workspace"])),
         "fuzz" => match arguments.next().unwrap_or_else(|| "30".to_owned()).parse() {
             Ok(seconds) => fuzz::run_all(seconds),

@@ -105,6 +105,11 @@ pub enum TableProblem {
     /// An example without arrow.
     #[error("an example reads `example COMMAND => EFFECTS`")]
     Example,
+    /// A `from` line that is not understood.
+    #[error(
+        "say where a table comes from as `from PROGRAM VERSION: SOURCES`, at its top level; sources are manual, --help, completion, source"
+    )]
+    Source,
     /// `globs` without `unsafe`.
     #[error("write `globs unsafe`")]
     Globs,

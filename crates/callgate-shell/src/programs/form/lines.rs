@@ -190,6 +190,16 @@ fn style(text: &str) -> Result<Style, TableProblem> {
     })
 }
 
+/// The kinds of text that a table is made from.
+const SOURCES: [&str; 4] = ["manual", "--help", "completion", "source"];
+
+/// Whether this is what stands behind `from`: `PROGRAM VERSION: SOURCES`. It is there for readers.
+pub(super) fn is_source(text: &str) -> bool {
+    text.split_once(": ").is_some_and(|(version, read)| {
+        version.split_whitespace().count() == 2 && read.split(", ").all(|source| SOURCES.contains(&source))
+    })
+}
+
 /// Reads what stands behind `example`.
 pub(super) fn example(line: &Line<'_>, text: &str, column: usize) -> Result<Example, (usize, TableProblem)> {
     let arrow = text.rfind(" =>").ok_or((column, TableProblem::Example))?;

@@ -117,6 +117,8 @@ impl<'a> Reader<'a> {
         let keyword = first.strip_suffix(':').unwrap_or(first);
         let rest_column = line.indent + first.len() + 1;
         match keyword {
+            "from" if line.indent == 2 && lines::is_source(rest) => {}
+            "from" => return Err((rest_column, TableProblem::Source)),
             "example" => self.examples.push(lines::example(line, rest, rest_column)?),
             "sub" => {
                 let mut sub = lines::sub(rest, line.number, self.keep).map_err(|problem| (rest_column, problem))?;

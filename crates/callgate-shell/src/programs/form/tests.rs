@@ -18,7 +18,7 @@ fn problem(text: &str) -> (usize, usize, TableProblem) {
 #[test]
 fn a_block_has_names_options_operands_and_examples() {
     let table = table(
-        "cp copy: copy files\n  # a comment\n  -r -R --recursive   tree  # whole trees\n  -t <write into>\n  \
+        "cp copy: copy files\n  from coreutils 9.1: manual, --help\n  # a comment\n  -r -R --recursive   tree  # whole trees\n  -t <write into>\n  \
          args if -t: <read>*\n  args: <read>+ <write into>\n\n  example cp 'a  # b' c => read a, write c\n",
     );
     assert_eq!(table.names, ["cp", "copy"]);
@@ -82,6 +82,8 @@ fn mistakes_name_their_place_and_the_remedy() {
         ("cp: c\n  style german\n", 2, 9, TableProblem::Style("german".into())),
         ("cp: c\n  stdout: letters\n", 2, 11, TableProblem::Output("letters".into())),
         ("cp: c\n  example cp a b\n", 2, 11, TableProblem::Example),
+        ("cp: c\n  from cp: manual\n", 2, 8, TableProblem::Source),
+        ("cp: c\n  from cp 9.1: hearsay\n", 2, 8, TableProblem::Source),
         ("cp: c\n  globs safe\n", 2, 9, TableProblem::Globs),
         ("cp: c\n  -a <read\n", 2, 6, TableProblem::Unclosed('<')),
         ("cp: c\n  -a <text> -b\n", 2, 13, TableProblem::NameAfterValue("-b".into())),
