@@ -6,7 +6,7 @@ mod clients;
 use std::path::Path;
 
 use callgate::call::Call;
-use callgate::describe::{Context, Registry};
+use callgate::describe::{CallContext, Registry};
 use callgate::json::{MAXIMUM_DEPTH, MAXIMUM_SIZE};
 use callgate_agents::{Agent, EventName, Incoming, PayloadError, Received};
 use callgate_shell::effect::Coverage;
@@ -283,7 +283,7 @@ fn amp_without_the_name_of_a_tool_is_refused() {
 
 #[test]
 fn a_tool_that_nobody_knows_stays_one() {
-    let describe = |call: &Call| Registry::default().describe(call, &Context::default()).expect("described");
+    let describe = |call: &Call| Registry::default().describe(call, &CallContext::default()).expect("described");
     let fields = [("tool_name", "frobnicate"), ("toolName", "frobnicate"), ("tool", "frobnicate")];
     for Sound { agent, mut payload, .. } in sound() {
         if agent == "amp" || agent == "windsurf" {
@@ -294,7 +294,7 @@ fn a_tool_that_nobody_knows_stays_one() {
         let incoming = read(agent, payload.to_string().as_bytes()).expect("sound");
         let call = incoming.call().expect("a call");
         assert!(call.tool.name.ends_with("frobnicate"), "{agent}: {}", call.tool);
-        assert_eq!(describe(call).coverage, Coverage::Partial, "{agent}");
+        assert_eq!(describe(call).description.coverage, Coverage::Partial, "{agent}");
     }
 }
 

@@ -42,7 +42,7 @@ fn no_agent_writes_or_removes_what_was_installed() {
         let gate = Gate::builder().policy(Policy::bundled(name).expect("bundled")).build();
         let decision = |call: Call| {
             let call = call.directory(&surroundings.project).workspace(&surroundings.project);
-            gate.explain(&call).map_or(Decision::Deny, |explanation| explanation.ruling().decision)
+            gate.assess(&call).map_or(Decision::Deny, |assessment| assessment.ruling().decision)
         };
         for path in written(&surroundings) {
             // A project's own settings for OpenCode hold more than what callgate puts in: a person is asked there, unless

@@ -1,8 +1,8 @@
 //! A gate that writes an audit log: `cargo run -p callgate-audit --example session -- DIRECTORY`.
 
+use callgate::Gate;
 use callgate::approvals::{ApprovalDecision, Question};
 use callgate::call::Call;
-use callgate::gate::{Gate, Verdict};
 use callgate::policy::Policy;
 use callgate_audit::{AuditSink, Log, Settings};
 use serde_json::json;
@@ -26,13 +26,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             .session("s-1")
             .directory(std::env::current_dir()?);
         match gate.check(call) {
-            Verdict::Permitted(permit) => {
+            Ok(permit) => {
                 let _ = permit.run(|_| {
                     println!("would run {command}");
                     Ok::<(), ()>(())
                 });
             }
-            Verdict::Refused(refusal) => println!("{command}: {refusal}"),
+            Err(refusal) => println!("{command}: {refusal}"),
         }
     }
     Ok(())

@@ -3,9 +3,9 @@
 use std::time::SystemTime;
 
 use callgate::call::Origin;
+pub use callgate::event::ResultDigest;
 use callgate::policy::Decision;
 use callgate::redact::Redactor;
-pub use callgate::report::ResultDigest;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

@@ -8,6 +8,7 @@ use callgate::call::Origin;
 use callgate::event::{AnswerSource, Event, EventError, EventKind, EventSink};
 use callgate::policy::Decision;
 use callgate::redact::Redactor;
+use callgate_model::clock::Timestamp;
 use serde_json::Value;
 
 use crate::entry::{
@@ -40,10 +41,10 @@ pub struct AuditSink {
 /// What is remembered of a call between its events.
 #[derive(Debug)]
 struct UnderWay {
-    since: u64,
+    since: Timestamp,
     /// Until the attempt is written.
     input: Option<Value>,
-    asked: Option<u64>,
+    asked: Option<Timestamp>,
 }
 
 impl AuditSink {
@@ -79,24 +80,24 @@ impl AuditSink {
                 calls.insert(event.call.clone(), UnderWay { since: event.time, input, asked: None });
                 Vec::new()
             }
-            EventKind::Gated { decision, rule, reason, risk, judged, .. } => {
+            EventKind::Gated { decision, rule, reason, risk, assessed, .. } => {
                 let input = calls.get_mut(&event.call).and_then(|call| call.input.take()).unwrap_or_default();
                 let attempt = ToolAttempt {
                     input,
                     decision: *decision,
                     rule: rule.clone(),
-                    rule_place: judged.rule_place.clone(),
+                    rule_place: assessed.rule_place.clone(),
                     reason: reason.clone(),
-                    policy: judged.policy.clone(),
-                    classification: Some(judged.classification.as_value().clone()),
-                    description: judged.description.as_value().clone(),
-                    claims: judged.claims.as_value().clone(),
+                    policy: assessed.policy.clone(),
+                    classification: Some(assessed.classification.as_value().clone()),
+                    description: assessed.description.as_value().clone(),
+                    claims: assessed.claims.as_value().clone(),
                     ..self.attempt(&tool, &event.origin)
                 };
                 let mut bodies = vec![Body::ToolAttempt(Box::new(attempt))];
                 if *decision == Decision::Deny {
                     // what the rule says of the risk counts before what the effects suggest
-                    let said = judged.classification.as_value().get("risk_level").and_then(Value::as_str);
+                    let said = assessed.classification.as_value().get("risk_level").and_then(Value::as_str);
                     bodies.push(Body::SecurityViolation(SecurityViolation {
                         tool,
                         reason: reason.clone(),
@@ -127,7 +128,7 @@ impl AuditSink {
                     cached: decided.source == AnswerSource::Earlier,
                     approval: decided.approval.clone(),
                     by: Some(self.redactor.text(&decided.by)),
-                    took_ms: asked.map(|asked| event.time.saturating_sub(asked)),
+                    took_ms: asked.map(|asked| u64::try_from(asked.until(event.time).as_millis()).unwrap_or(u64::MAX)),
                     reason: decided.reason.as_deref().map(|reason| self.redactor.text(reason)),
                 })]
             }
@@ -218,8 +219,8 @@ fn logged(outcome: OutcomeKind) -> Outcome {
 mod tests {
     use std::fs;
 
+    use callgate::Gate;
     use callgate::call::Call;
-    use callgate::gate::{Gate, Verdict};
     use callgate::policy::Policy;
     use serde_json::json;
 
@@ -243,7 +244,7 @@ mod tests {
         let settings = settings(&directory);
         let gate = gate(&settings);
         let call = || Call::new("Bash", json!({"command": "ls"})).directory("/tmp");
-        let Verdict::Permitted(permit) = gate.check(call()) else { panic!("allowed so far") };
+        let Ok(permit) = gate.check(call()) else { panic!("allowed so far") };
         // somebody adds to the log: nothing is written to it any more
         let path = settings.directory.join("audit-000001.jsonl");
         let text = fs::read_to_string(&path).unwrap();
@@ -254,7 +255,7 @@ mod tests {
             Ok::<(), ()>(())
         });
         assert!(result.is_err() && !ran, "a start that cannot be logged does not happen");
-        let Verdict::Refused(refusal) = gate.check(call()) else { panic!("the attempt cannot be logged") };
+        let Err(refusal) = gate.check(call()) else { panic!("the attempt cannot be logged") };
         assert!(refusal.reason.contains("could not be recorded"), "{refusal}");
     }
 
@@ -263,10 +264,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let settings = settings(&directory);
         let gate = gate(&settings);
-        let Verdict::Permitted(permit) = gate.check(Call::new("Bash", json!({"command": "ls"})).directory("/tmp"))
-        else {
-            panic!()
-        };
+        let Ok(permit) = gate.check(Call::new("Bash", json!({"command": "ls"})).directory("/tmp")) else { panic!() };
         let kinds = || -> Vec<&str> {
             let entries = crate::read::Entries::open(&settings.directory).unwrap();
             entries.map(|line| line.unwrap().entry.record.body.kind()).collect()
@@ -288,7 +286,7 @@ mod tests {
         let log = Log::open(settings.clone()).unwrap();
         // a gate without a policy judges nothing
         let gate = Gate::builder().events(AuditSink::new(log)).build();
-        assert!(!gate.check(Call::new("Read", json!({"file_path": "x"}))).is_permitted());
+        assert!(!gate.check(Call::new("Read", json!({"file_path": "x"}))).is_ok());
         let entries: Vec<_> =
             crate::read::Entries::open(&settings.directory).unwrap().map(|line| line.unwrap().entry.record).collect();
         let Body::ToolAttempt(attempt) = &entries[1].body else { panic!("{entries:?}") };
@@ -307,7 +305,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let settings = settings(&directory);
         let permit = gate(&settings).check(Call::new("Bash", json!({"command": "ls"})).directory("/tmp"));
-        let failed = permit.into_result().unwrap().run_reporting(|_, report| {
+        let failed = permit.unwrap().run_with(None, |_, report| {
             report.exit(2);
             report.result(b"ls: no such file");
             report.error("exit");
@@ -316,7 +314,7 @@ mod tests {
         assert!(failed.is_err());
         let Some(Body::Finished(finished)) = records(&settings).pop().map(|record| record.body) else { panic!() };
         assert_eq!((finished.success, finished.exit, finished.error.as_deref()), (Some(false), Some(2), Some("exit")));
-        let expected = callgate::report::ResultDigest::of(b"ls: no such file");
+        let expected = callgate::event::ResultDigest::of(b"ls: no such file");
         assert_eq!(finished.result, Some(expected));
         assert!(finished.duration_ms.is_some());
     }
@@ -332,7 +330,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let settings = settings(&directory);
         let permit = gate(&settings).check(Call::new("Bash", json!({"command": "ls"})).directory("/tmp"));
-        permit.into_result().unwrap().run_inside(&Cage, |_, _| Ok::<(), ()>(())).unwrap();
+        permit.unwrap().run_with(Some(&Cage), |_, _| Ok::<(), ()>(())).unwrap();
         let started = records(&settings).into_iter().find_map(|record| match record.body {
             Body::Started(started) => started.sandbox,
             _ => None,
@@ -377,7 +375,7 @@ mod tests {
             .build();
         for _ in 0..2 {
             let call = Call::new("Bash", json!({"command": "ls"})).session("s").directory("/tmp");
-            gate.check(call).into_result().unwrap().run(|_| Ok::<(), ()>(())).unwrap();
+            gate.check(call).unwrap().run(|_| Ok::<(), ()>(())).unwrap();
         }
         let records = records(&settings);
         let asked = records.iter().find_map(|record| match &record.body {

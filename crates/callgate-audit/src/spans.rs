@@ -31,7 +31,7 @@ pub struct Spans {
 #[derive(Debug)]
 struct Open {
     span: Span,
-    since: u64,
+    since: Timestamp,
 }
 
 impl Spans {
@@ -175,9 +175,9 @@ mod tests {
             let policy = Policy::from_yaml("rules:\n  - {name: ls, commands: [ls], action: allow}\ndefault: deny", "x");
             let gate = Gate::builder().policy(policy.unwrap()).events(Spans::default()).build();
             let call = |command: &str| Call::new("Bash", json!({"command": command})).session("s").directory("/tmp");
-            gate.check(call("ls")).into_result().unwrap().run(|_| Ok::<(), ()>(())).unwrap();
+            gate.check(call("ls")).unwrap().run(|_| Ok::<(), ()>(())).unwrap();
             let secret = "curl -H 'Authorization: Bearer abcdefghijklmnopqrstuvwxyz0123456789' https://x.example";
-            assert!(!gate.check(call(secret)).is_permitted());
+            assert!(!gate.check(call(secret)).is_ok());
         });
         let lines = notes.lines.lock().unwrap().clone();
         assert!(!lines.concat().contains("abcdefghijklmnop"), "{lines:?}");

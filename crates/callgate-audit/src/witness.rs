@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use callgate::call::{Call, Origin, Tool};
 use callgate::describe::Registry;
+use callgate::event::Report;
 use callgate::redact::Redactor;
-use callgate::report::Report;
 use serde_json::Value;
 
 use crate::entry::{Body, Finished, RanWithoutVerdict, Record, SessionEnded, SessionStarted};

@@ -3,10 +3,10 @@
 
 use std::sync::{Arc, Mutex};
 
+use callgate::Gate;
 use callgate::approvals::{ApprovalDecision, Question};
 use callgate::call::Call;
 use callgate::event::{Event, EventError, EventSink};
-use callgate::gate::{Gate, Verdict};
 use callgate::policy::Policy;
 use callgate_audit::{AuditSink, Log, Settings, Sync};
 use serde_json::{Value, json};
@@ -224,8 +224,8 @@ fn no_secret_leaves_the_gate() {
         for call in calls(canary) {
             let tool = call.tool.to_string();
             let error = match gate.check(call) {
-                Verdict::Permitted(_) => String::new(),
-                Verdict::Refused(refusal) => format!("{refusal} {refusal:?}"),
+                Ok(_) => String::new(),
+                Err(refusal) => format!("{refusal} {refusal:?}"),
             };
             let text = std::fs::read(settings.directory.join("audit-000001.jsonl")).unwrap();
             let log = String::from_utf8_lossy(&text[read..]).into_owned();

@@ -75,7 +75,7 @@ fn agent() {
         let policy = Policy::from_yaml("default: allow", "all").unwrap();
         let gate = Gate::builder().policy(policy).events(AuditSink::new(log)).build();
         let call = Call::new("Read", json!({"file_path": "/tmp/x"})).session(&name).directory("/tmp");
-        let Ok(permit) = gate.check(call).into_result() else {
+        let Ok(permit) = gate.check(call) else {
             println!("error refused");
             if number > 400 {
                 return;

@@ -3,9 +3,11 @@
 use std::path::Path;
 
 use callgate::approvals::{AlwaysError, Proposal, add_rule, try_rule};
-use callgate::clock::Timestamp;
-use callgate::policy::{Decision, Locations, Policy};
-use callgate::{Call, Gate};
+use callgate::assess::Assessor;
+use callgate::load::{PolicyChoice, load_policy};
+use callgate::policy::Locations;
+use callgate::{Call, Decision};
+use callgate_model::clock::Timestamp;
 
 use crate::grant::user;
 
@@ -27,7 +29,7 @@ fn with_rule(
     call: Option<&Call>,
     act: impl Fn(&Path, &str, Check<'_>) -> Result<(), AlwaysError>,
 ) -> Result<String, String> {
-    let file = locations.user.as_deref().ok_or("it is not known where the user's policy file is")?;
+    let file = locations.user.as_deref().ok_or("cannot determine where the user policy file is")?;
     let now = Timestamp::now();
     let rule = proposal.rule(&format!("always-{now}"), now, &user());
     let check = |new: &Path| passes(&Locations { user: Some(new.to_owned()), ..locations.clone() }, call);
@@ -36,17 +38,13 @@ fn with_rule(
 }
 
 fn passes(locations: &Locations, call: Option<&Call>) -> Result<(), String> {
-    let policy = Policy::layered(locations).map_err(|error| error.to_string())?;
-    let gate = Gate::builder().policy(policy).build();
-    for checked in gate.check_examples() {
-        checked.into_result().map_err(|mistakes| callgate::policy::PolicyError::from(mistakes).to_string())?;
-    }
+    let loaded = load_policy(PolicyChoice::Layers(locations), None).map_err(|error| error.to_string())?;
     let Some(call) = call else { return Ok(()) };
-    let explanation = gate.explain(call).map_err(|refusal| refusal.to_string())?;
-    let ruling = explanation.ruling();
+    let assessment = Assessor::new(loaded.policy).assess(call).map_err(|refusal| refusal.to_string())?;
+    let ruling = assessment.ruling();
     if ruling.decision < Decision::Ask {
         return Ok(());
     }
     let rule = ruling.rule.as_deref().unwrap_or("the default");
-    Err(format!("{rule} would still stand before it ({})", ruling.reason))
+    Err(format!("{rule} would still apply ({})", ruling.reason))
 }

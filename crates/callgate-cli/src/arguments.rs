@@ -3,15 +3,17 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use callgate::SandboxSupport;
+use callgate::describe::git::GitHardening;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+
+use crate::outcome::Trouble;
 
 /// The gate in front of every tool call an AI agent makes.
 #[derive(Debug, Parser)]
 #[command(name = "callgate", version, max_term_width = 100)]
-#[command(
-    after_help = "Exit codes: 0 allow · 10 ask · 11 deny · 12 contain · 2 the question itself was wrong · 1 anything else went wrong"
-)]
+#[command(after_help = "Exit codes: 0 allow · 10 ask · 11 deny · 12 contain · 2 usage error · 1 any other error")]
 pub struct Arguments {
     /// What to do.
     #[command(subcommand)]
@@ -122,6 +124,9 @@ pub struct CallArguments {
     /// Under which policy
     #[command(flatten)]
     pub policy: PolicyArguments,
+    /// Through which door
+    #[command(flatten)]
+    pub door: DoorArguments,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
@@ -162,6 +167,45 @@ pub struct PlaceArguments {
     /// The project the agent works on [default: the working directory]
     #[arg(long, value_name = "DIRECTORY")]
     pub workspace: Option<PathBuf>,
+}
+
+/// What the answer depends on beside the call: who runs it.
+#[derive(Debug, Args, Clone)]
+pub struct DoorArguments {
+    /// The agent that makes the call: claude, codex, gemini … [default: one that takes a rewritten command]
+    #[arg(long, value_name = "AGENT")]
+    pub door: Option<String>,
+    /// Whether the agent's calls can be contained in a sandbox
+    #[arg(long, value_name = "found|none", default_value = "none", hide_possible_values = true)]
+    pub sandbox: SandboxArgument,
+}
+
+/// Whether there is a sandbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SandboxArgument {
+    /// The agent's calls can be contained
+    Found,
+    /// They cannot: a call that must be contained is refused
+    None,
+}
+
+impl From<SandboxArgument> for SandboxSupport {
+    fn from(argument: SandboxArgument) -> Self {
+        match argument {
+            SandboxArgument::Found => SandboxSupport::Available,
+            SandboxArgument::None => SandboxSupport::Missing,
+        }
+    }
+}
+
+impl DoorArguments {
+    /// Whether the agent behind this door runs git hardened where callgate rewrites the command.
+    pub fn git_hardening(&self) -> Result<GitHardening, Trouble> {
+        let Some(name) = &self.door else { return Ok(GitHardening::WhenNeeded) };
+        let agent = crate::hook::agent(name).map_err(Trouble::new)?;
+        let rewrites = agent.events().iter().any(|event| agent.can_rewrite(*event));
+        Ok(if rewrites { GitHardening::WhenNeeded } else { GitHardening::Never })
+    }
 }
 
 /// Which policy to use.

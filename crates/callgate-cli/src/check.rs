@@ -2,12 +2,12 @@
 
 use anstyle::{AnsiColor, Style};
 use callgate::approvals::Patience;
-use callgate::describe::PlacedEffect;
-use callgate::gate::Explanation;
-use callgate::policy::Decision;
-use callgate::refusal::Refusal;
-use callgate::show::visible;
-use callgate::{Call, Gate, Verdict};
+use callgate::assess::Assessment;
+use callgate::gate::CheckOptions;
+use callgate::{Decision, Gate, Refusal};
+use callgate_model::description::PlacedEffect;
+use callgate_model::show::visible;
+use callgate_model::wording;
 use serde_json::{Value, json};
 
 use crate::arguments::{CallArguments, CheckArguments};
@@ -19,14 +19,14 @@ use crate::{choice, shown};
 pub fn run(arguments: &CallArguments) -> Result<Outcome, Trouble> {
     let call = choice::call(arguments)?;
     let directory = call.origin.directory.clone().unwrap_or_default();
-    let gate = choice::gate(arguments.policy.policy.as_deref(), &directory)?;
-    let judged = gate.explain(&call);
+    let gate = choice::gate(arguments.policy.policy.as_deref(), &directory, &arguments.door)?;
+    let assessed = gate.assess(&call);
     if arguments.json {
-        anstream::println!("{}", shown::one_line(&answer(&gate, &judged)));
+        anstream::println!("{}", shown::one_line(&answer(&gate, &assessed)));
     } else {
-        print(&gate, &judged);
+        print(&gate, &assessed);
     }
-    Ok(Outcome::Judged(decision(&judged)))
+    Ok(Outcome::Judged(decision(&assessed)))
 }
 
 /// Judges one call as a gate in front of a tool would: whoever can answer is asked, grants are spent.
@@ -35,71 +35,68 @@ pub fn ask(arguments: &CheckArguments) -> Result<Outcome, Trouble> {
     call.origin.session.clone_from(&arguments.session);
     call.origin.scope.clone_from(&arguments.scope);
     let who = if arguments.wait { Who::TerminalOrElsewhere } else { Who::Terminal };
-    let gate = choice::asking_gate(arguments.call.policy.policy.as_deref(), &call, who)?;
+    let gate = choice::asking_gate(&arguments.call, &call, who)?;
     let patience = arguments.timeout.map(Patience::of).unwrap_or_default();
-    let (outcome, answer) = match gate.check_with(call, patience) {
-        Verdict::Permitted(permit) => (Decision::Allow, json!({ "decision": "allow", "id": permit.id() })),
-        Verdict::Refused(refusal) => (
-            Decision::Deny,
-            json!({
-                "decision": "deny",
-                "rule": refusal.rule,
-                "reason": refusal.reason,
-                "kind": refusal.kind.as_str(),
-                "hint": refusal.hint,
-            }),
-        ),
+    let (outcome, answer) = match gate.check_with(call, CheckOptions::default().patience(patience)).verdict {
+        Ok(permit) => (Decision::Allow, json!({ "decision": "allow", "id": permit.id() })),
+        Err(refusal) => (Decision::Deny, refused(&refusal)),
     };
     if arguments.call.json {
         anstream::println!("{answer}");
     } else {
         let style = style(outcome);
         let reason = answer.get("reason").and_then(Value::as_str).unwrap_or("permitted");
-        anstream::println!("{style}{:<7}{style:#} {}", shown::decision(outcome), visible(reason));
+        anstream::println!("{style}{outcome:<7}{style:#} {}", visible(reason));
     }
     Ok(Outcome::Judged(outcome))
 }
 
 /// What was decided; a call that could not be judged is denied.
-pub fn decision(judged: &Result<Explanation, Refusal>) -> Decision {
-    judged.as_ref().map_or(Decision::Deny, |explanation| explanation.ruling().decision)
+pub fn decision(assessed: &Result<Assessment, Refusal>) -> Decision {
+    assessed.as_ref().map_or(Decision::Deny, |assessment| assessment.ruling().decision)
 }
 
-/// Judges a call for a program.
-pub fn judge(gate: &Gate, call: &Call) -> Value {
-    answer(gate, &gate.explain(call))
-}
-
-fn answer(gate: &Gate, judged: &Result<Explanation, Refusal>) -> Value {
-    match judged {
-        Ok(explanation) => {
-            let ruling = explanation.ruling();
-            json!({
-                "decision": shown::decision(ruling.decision),
-                "rule": ruling.rule,
-                "place": ruling.place,
-                "reason": gate.redactor().text(&ruling.reason),
-                "risk": explanation.risk().as_str(),
-                "category": explanation.description().category,
-                "coverage": explanation.description().coverage,
-                "effects": explanation
-                    .description()
-                    .parts
-                    .iter()
-                    .flat_map(|part| &part.effects)
-                    .map(|effect| shown::effect_as_json(effect, gate.redactor()))
-                    .collect::<Vec<_>>(),
-            })
-        }
-        Err(refusal) => json!({
-            "decision": "deny",
-            "rule": refusal.rule,
-            "reason": refusal.reason,
-            "kind": refusal.kind.as_str(),
-            "hint": refusal.hint,
-            "effects": [],
-        }),
+/// The answer for a program.
+pub fn answer(gate: &Gate, assessed: &Result<Assessment, Refusal>) -> Value {
+    let mut answer = summary(gate, assessed);
+    let effects = assessed.iter().flat_map(|assessment| assessment.description().effects());
+    let effects: Vec<Value> = effects.map(|effect| shown::effect_as_json(effect, gate.redactor())).collect();
+    if let Value::Object(fields) = &mut answer {
+        fields.insert("effects".to_owned(), Value::Array(effects));
     }
+    answer
+}
+
+/// The answer for a program without the effects.
+pub fn summary(gate: &Gate, assessed: &Result<Assessment, Refusal>) -> Value {
+    let assessment = match assessed {
+        Ok(assessment) => assessment,
+        Err(refusal) => return refused(refusal),
+    };
+    let ruling = assessment.ruling();
+    let mut answer = json!({
+        "decision": ruling.decision,
+        "rule": ruling.rule,
+        "place": ruling.place,
+        "reason": gate.redactor().text(&ruling.reason),
+        "risk": assessment.risk().as_str(),
+        "category": assessment.description().category,
+        "coverage": assessment.description().coverage,
+    });
+    if let (Value::Object(fields), Some(command)) = (&mut answer, assessment.rewritten()) {
+        fields.insert("rewritten".to_owned(), json!(gate.redactor().text(command)));
+    }
+    answer
+}
+
+fn refused(refusal: &Refusal) -> Value {
+    json!({
+        "decision": Decision::Deny,
+        "rule": refusal.rule,
+        "reason": refusal.reason,
+        "kind": refusal.kind.as_str(),
+        "hint": refusal.hint,
+    })
 }
 
 /// The colour of a decision.
@@ -114,22 +111,24 @@ pub fn style(decision: Decision) -> Style {
 }
 
 /// The verdict with its reason and rule, as the first lines.
-pub fn print_verdict(gate: &Gate, judged: &Result<Explanation, Refusal>) {
-    let decision = decision(judged);
+pub fn print_verdict(gate: &Gate, assessed: &Result<Assessment, Refusal>) {
+    let decision = decision(assessed);
     let style = style(decision);
-    let word = shown::decision(decision);
-    match judged {
-        Ok(explanation) => {
-            let ruling = explanation.ruling();
-            anstream::println!("{style}{word:<7}{style:#} {}", visible(&gate.redactor().text(&ruling.reason)));
+    match assessed {
+        Ok(assessment) => {
+            let ruling = assessment.ruling();
+            anstream::println!("{style}{decision:<7}{style:#} {}", visible(&gate.redactor().text(&ruling.reason)));
             match (&ruling.rule, &ruling.place) {
                 (Some(rule), Some(place)) => anstream::println!("        rule {rule} ({place})"),
                 (Some(rule), None) => anstream::println!("        rule {rule}"),
                 (None, _) => anstream::println!("        no rule matches; this is the policy's default"),
             }
+            if let Some(command) = assessment.rewritten() {
+                anstream::println!("        runs as {}", visible(&gate.redactor().text(command)));
+            }
         }
         Err(refusal) => {
-            anstream::println!("{style}{word:<7}{style:#} {}", visible(&refusal.reason));
+            anstream::println!("{style}{decision:<7}{style:#} {}", visible(&refusal.reason));
             if let Some(hint) = &refusal.hint {
                 anstream::println!("        {hint}");
             }
@@ -137,11 +136,11 @@ pub fn print_verdict(gate: &Gate, judged: &Result<Explanation, Refusal>) {
     }
 }
 
-fn print(gate: &Gate, judged: &Result<Explanation, Refusal>) {
-    print_verdict(gate, judged);
-    let Ok(explanation) = judged else { return };
+fn print(gate: &Gate, assessed: &Result<Assessment, Refusal>) {
+    print_verdict(gate, assessed);
+    let Ok(assessment) = assessed else { return };
     anstream::println!();
-    for effect in explanation.description().parts.iter().flat_map(|part| &part.effects) {
+    for effect in assessment.description().effects() {
         print_effect(gate, effect);
     }
 }
@@ -149,12 +148,12 @@ fn print(gate: &Gate, judged: &Result<Explanation, Refusal>) {
 /// One effect: what, to what, and where that is known from.
 pub fn print_effect(gate: &Gate, placed: &PlacedEffect) {
     let dim = Style::new().dimmed();
-    let target = shown::target(&placed.effect, gate.redactor());
+    let target = wording::target(&placed.effect, gate.redactor());
     let because = gate.redactor().text(&placed.effect.because);
     anstream::println!(
         "        {:<9} {:<40} {dim}{}{dim:#}",
-        shown::action(placed.effect.action),
-        format!("{target}{}", shown::remarks(placed)),
+        placed.effect.action.as_str(),
+        format!("{target}{}", wording::remarks(placed)),
         visible(&because)
     );
 }

@@ -101,7 +101,7 @@ pub fn install(arguments: &InstallArguments) -> Result<Outcome, Trouble> {
     let scope = arguments.scope.scope();
     let program = program(arguments.program.as_deref())?;
     let directory = surroundings.own_state().join("canary");
-    let gate = choice::gate(None, &directory)?;
+    let gate = Gate::builder().policy(choice::policy(None, &directory)?.policy).build();
     let mirror = if arguments.no_rules { Vec::new() } else { denied(&gate, &directory) };
     let mut installer = Installer {
         surroundings: &surroundings,
@@ -231,7 +231,7 @@ fn denied(gate: &Gate, directory: &Path) -> Vec<HardDeny> {
 }
 
 fn decision(gate: &Gate, call: Call, directory: &Path) -> Decision {
-    crate::check::decision(&gate.explain(&call.directory(directory).workspace(directory)))
+    crate::check::decision(&gate.assess(&call.directory(directory).workspace(directory)))
 }
 
 /// Files that hold the hooks and that this user's policy lets agents write.

@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
-use callgate::{Call, Gate, json};
+use callgate::{Call, Gate};
+use callgate_model::json;
 use serde_json::{Map, Value, json};
 
-use crate::arguments::CallArguments;
+use crate::arguments::{CallArguments, DoorArguments};
 use crate::outcome::{Outcome, Trouble};
 use crate::{check, choice, shown};
 
@@ -17,8 +18,13 @@ const MAXIMUM_GATES: usize = 64;
 /// Answers every line of standard input.
 pub fn run(arguments: &CallArguments) -> Result<Outcome, Trouble> {
     let (directory, workspace) = choice::place(&arguments.place)?;
-    let mut answerer =
-        Answerer { policy: arguments.policy.policy.clone(), directory, workspace, gates: HashMap::new() };
+    let mut answerer = Answerer {
+        policy: arguments.policy.policy.clone(),
+        door: arguments.door.clone(),
+        directory,
+        workspace,
+        gates: HashMap::new(),
+    };
     // A policy that cannot be used is said once, before anything is read.
     answerer.prepare()?;
     let mut input = BufReader::with_capacity(1 << 16, std::io::stdin().lock());
@@ -79,6 +85,7 @@ fn read_line(input: &mut impl BufRead) -> std::io::Result<Option<Line>> {
 
 struct Answerer {
     policy: Option<String>,
+    door: DoorArguments,
     directory: PathBuf,
     workspace: PathBuf,
     gates: HashMap<PathBuf, Gate>,
@@ -99,7 +106,7 @@ impl Answerer {
         match self.gates.entry(key) {
             std::collections::hash_map::Entry::Occupied(entry) => Ok(entry.into_mut()),
             std::collections::hash_map::Entry::Vacant(entry) => {
-                Ok(entry.insert(choice::gate(self.policy.as_deref(), directory)?))
+                Ok(entry.insert(choice::gate(self.policy.as_deref(), directory, &self.door)?))
             }
         }
     }
@@ -117,7 +124,7 @@ impl Answerer {
         };
         let directory = call.origin.directory.clone().unwrap_or_default();
         match self.gate(&directory) {
-            Ok(gate) => match check::judge(gate, &call) {
+            Ok(gate) => match check::answer(gate, &gate.assess(&call)) {
                 Value::Object(mut answer) => {
                     answer.insert("id".to_owned(), id);
                     Value::Object(answer)

@@ -1,8 +1,10 @@
 //! `callgate policy`: looking at policies.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use callgate::Gate;
+use callgate::assess::Assessor;
+use callgate::load::LoadedPolicy;
 use callgate::policy::{LayerKind, Policy, Severity, schema};
 use serde_json::json;
 
@@ -30,15 +32,15 @@ fn here() -> Result<PathBuf, Trouble> {
 }
 
 /// The policies that were named, or the one that applies here.
-fn chosen(policies: &[String]) -> Result<Vec<(String, Policy)>, Trouble> {
+fn chosen(policies: &[String]) -> Result<Vec<(String, Arc<Policy>)>, Trouble> {
     if policies.is_empty() {
-        return Ok(vec![("the policy that applies here".to_owned(), choice::policy(None, &here()?)?.0)]);
+        return Ok(vec![("the policy that applies here".to_owned(), choice::policy(None, &here()?)?.policy)]);
     }
-    policies.iter().map(|name| Ok((name.clone(), choice::named(name)?))).collect()
+    policies.iter().map(|name| Ok((name.clone(), choice::policy(Some(name), &here()?)?.policy))).collect()
 }
 
 fn show(policy: Option<&str>, as_json: bool) -> Result<Outcome, Trouble> {
-    let (loaded, files) = choice::policy(policy, &here()?)?;
+    let LoadedPolicy { policy: loaded, files } = choice::policy(policy, &here()?)?;
     if as_json {
         let sources: Vec<_> = loaded.sources().map(|(file, text)| json!({ "file": file, "text": text })).collect();
         anstream::println!("{:#}", json!({ "layers": files, "version": loaded.version(), "sources": sources }));
@@ -69,7 +71,7 @@ fn layer(kind: LayerKind) -> &'static str {
     }
 }
 
-fn lint(policies: &[(String, Policy)], as_json: bool) -> Result<Outcome, Trouble> {
+fn lint(policies: &[(String, Arc<Policy>)], as_json: bool) -> Result<Outcome, Trouble> {
     let findings: Vec<_> = policies.iter().flat_map(|(_, policy)| policy.lint()).collect();
     let bad = findings.iter().any(|finding| finding.severity > Severity::Note);
     if as_json {
@@ -85,13 +87,13 @@ fn lint(policies: &[(String, Policy)], as_json: bool) -> Result<Outcome, Trouble
     Ok(if bad { Outcome::Found } else { Outcome::Done })
 }
 
-fn test(policies: Vec<(String, Policy)>, as_json: bool) -> Result<Outcome, Trouble> {
+fn test(policies: Vec<(String, Arc<Policy>)>, as_json: bool) -> Result<Outcome, Trouble> {
     let mut outcome = Outcome::Done;
     let mut results = Vec::new();
     for (name, policy) in policies {
         // a policy of several layers is one to whoever reads this
         let (mut held, mut failures) = (0_usize, false);
-        for checked in Gate::builder().policy(policy).build().check_examples() {
+        for checked in Assessor::new(policy).check_examples() {
             let (count, failed) = (checked.checked, checked.failed.clone());
             if !failed.is_empty() {
                 outcome = Outcome::Found;

@@ -1,6 +1,7 @@
 //! `callgate trust`: whether a project's policy file may loosen rules.
 
-use callgate::policy::{Locations, Policy, TrustStore};
+use callgate::load::{PolicyChoice, load_policy};
+use callgate::policy::{Locations, TrustStore};
 
 use crate::arguments::TrustArguments;
 use crate::outcome::{Outcome, Trouble};
@@ -29,10 +30,7 @@ pub fn run(arguments: &TrustArguments) -> Result<Outcome, Trouble> {
         return Ok(Outcome::Done);
     }
     // What cannot be used is not worth trusting.
-    let policy = Policy::from_file(&file)?;
-    for checked in callgate::Gate::builder().policy(policy).build().check_examples() {
-        checked.into_result().map_err(callgate::policy::PolicyError::from)?;
-    }
+    load_policy(PolicyChoice::Named(&file.to_string_lossy()), None)?;
     store.trust(&file)?;
     anstream::println!("{shown} is trusted as it is now; when it changes, or a file it extends, it is not");
     Ok(Outcome::Done)

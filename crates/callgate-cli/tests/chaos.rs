@@ -101,8 +101,7 @@ fn library_allows(gate: &Gate, agent: &dyn Agent, payload: &[u8], world: &World)
             let workspace = incoming.origin.workspace.clone().or(stays).unwrap_or_else(|| world.project());
             call.origin.directory.get_or_insert_with(|| workspace.clone());
             call.origin.workspace = Some(workspace);
-            gate.explain(&call)
-                .is_ok_and(|explanation| explanation.ruling().decision == callgate::policy::Decision::Allow)
+            gate.assess(&call).is_ok_and(|assessment| assessment.ruling().decision == callgate::policy::Decision::Allow)
         }
         // nothing is decided about a tool
         _ => true,
@@ -113,7 +112,7 @@ fn library_allows(gate: &Gate, agent: &dyn Agent, payload: &[u8], world: &World)
 fn ten_thousand_damaged_calls_are_all_answered_and_none_is_wrongly_allowed() {
     let world = World::new();
     let policy = Policy::bundled("standard").expect("a policy").with_home(world.home());
-    let gate = Gate::builder().policy(policy).surroundings(world.surroundings()).build();
+    let gate = Gate::builder().policy(policy).host(world.host()).build();
     for agent in callgate_agents::all() {
         support::feed(world.hook(agent.name(), &[]), &payload(*agent, "ls", 0, &world));
     }

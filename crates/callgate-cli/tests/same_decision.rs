@@ -38,11 +38,11 @@ fn commands() -> Vec<String> {
 
 fn gate(world: &World) -> Gate {
     let policy = Policy::bundled("standard").expect("a policy").with_home(world.home());
-    Gate::builder().policy(policy).surroundings(world.surroundings()).build()
+    Gate::builder().policy(policy).host(world.host()).build()
 }
 
 fn decision(gate: &Gate, call: &Call) -> Decision {
-    gate.explain(call).map_or(Decision::Deny, |explanation| explanation.ruling().decision)
+    gate.assess(call).map_or(Decision::Deny, |assessment| assessment.ruling().decision)
 }
 
 fn call(world: &World, command: &str) -> Call {

@@ -55,7 +55,6 @@
 //! - Names that a program prints are taken to be one a line: a file name with a line break in it breaks that promise.
 
 mod distinct;
-pub mod effect;
 pub mod environment;
 pub mod evaluate;
 pub mod programs;
@@ -66,6 +65,7 @@ pub mod syntax;
 pub mod word;
 mod work;
 
+pub use callgate_model::effect;
 pub use evaluate::{Analysis, Context, Doubt, Flags, ShellState, SimpleCommand, analyze, analyze_with_input};
 pub use risk::Risk;
 pub use syntax::{Dialect, Limits};

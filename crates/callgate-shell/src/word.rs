@@ -1,41 +1,6 @@
-//! Words after expansion: what a program would be handed, as far as it is certain.
+//! Patterns that stand for the output of programs inside words.
 
-use serde::{Deserialize, Serialize};
-
-/// One word as the program would receive it.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Word {
-    /// Exactly this text.
-    Known(String),
-    /// The names a glob matches; the pattern in shell syntax, literal characters escaped by `\`.
-    /// Zero, one or many words at run time.
-    Glob(String),
-    /// A path at or below this directory, from a stream of names (`find src | xargs …`, `{}` of `find -exec`).
-    /// One word, unless `many`.
-    Below {
-        /// The directory, as the command names it.
-        directory: String,
-        /// May stand for any number of words.
-        many: bool,
-    },
-    /// Known text around something unknown: `out-$x.txt`. `prefix` is certain.
-    Partly {
-        /// The text before the first unknown part. Never empty.
-        prefix: String,
-        /// Why the rest is unknown.
-        why: String,
-        /// May stand for any number of words.
-        many: bool,
-    },
-    /// Nothing is known of it.
-    Unknown {
-        /// Why.
-        why: String,
-        /// May stand for any number of words (unquoted expansion).
-        many: bool,
-    },
-}
+pub use callgate_model::word::Word;
 
 /// A number that a program printed, as a pattern: nothing else fits. It may be missing, since programs fail.
 pub(crate) const DIGITS: &str = "*([0-9])";
@@ -79,14 +44,4 @@ pub(crate) fn with_some_numbers(pattern: &str) -> Option<String> {
         rest = after;
     }
     Some(text)
-}
-
-impl Word {
-    /// The text, if it is certain.
-    pub fn known(&self) -> Option<&str> {
-        match self {
-            Word::Known(text) => Some(text),
-            _ => None,
-        }
-    }
 }

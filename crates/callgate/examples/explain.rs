@@ -8,11 +8,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let gate = Gate::builder().policy(Policy::bundled("standard")?).build();
     for command in std::env::args().skip(1) {
         let call = Call::new("Bash", serde_json::json!({"command": command})).directory(std::env::current_dir()?);
-        let explanation = gate.explain(&call)?;
-        let ruling = explanation.ruling();
+        let assessment = gate.assess(&call)?;
+        let ruling = assessment.ruling();
         println!("{:?}  {command}", ruling.decision);
         println!("    {} ({})", ruling.reason, ruling.rule.as_deref().unwrap_or("default"));
-        for effect in explanation.effects(gate.redactor()) {
+        for effect in assessment.effects(gate.redactor()) {
             println!("    {:?}: {}", effect.decision, effect.effect);
         }
     }

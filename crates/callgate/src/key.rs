@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
-use crate::call::Tool;
-use crate::json::{self, JsonError};
+use callgate_model::call::Tool;
+use callgate_model::json::{self, JsonError};
 
 /// The version of the document that is hashed; part of it, so that keys of two versions never meet.
 const VERSION: u32 = 1;

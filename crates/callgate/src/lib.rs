@@ -9,8 +9,8 @@
 //! let gate = Gate::builder().policy(Policy::bundled("standard")?).build();
 //! let call = Call::new("Bash", serde_json::json!({"command": "cat ~/.ssh/id_rsa"})).directory("/tmp");
 //! match gate.check(call) {
-//!     Verdict::Permitted(permit) => permit.run(|plan| Ok::<_, ()>(println!("runs {}", plan.call().tool))).unwrap(),
-//!     Verdict::Refused(refusal) => println!("{refusal}"),
+//!     Ok(permit) => permit.run(|plan| Ok::<_, ()>(println!("runs {}", plan.call().tool))).unwrap(),
+//!     Err(refusal) => println!("{refusal}"),
 //! }
 //! # Ok::<(), callgate::policy::PolicyError>(())
 //! ```
@@ -29,26 +29,25 @@
 //! [resolved paths](permit::Plan::places) and refuses links on the way.
 
 pub mod approvals;
-pub mod call;
-pub mod clock;
+pub mod assess;
 pub mod describe;
 pub mod directories;
 pub mod event;
 pub mod gate;
 pub mod grant;
-pub mod json;
 pub mod key;
+pub mod load;
 pub mod monitor;
+pub mod observe;
 pub mod path;
 pub mod permit;
 pub mod policy;
-pub mod redact;
-pub mod refusal;
-pub mod report;
-pub mod risk;
-pub mod show;
-pub mod store;
 
+pub use callgate_model::{call, clock, json, redact, refusal, risk, show};
+
+pub use approvals::store;
 pub use call::Call;
-pub use gate::{Gate, Verdict};
+pub use callgate_model::decision::Decision;
+pub use callgate_model::refusal::Refusal;
+pub use gate::{Gate, SandboxSupport, Verdict};
 pub use policy::Policy;

@@ -5,24 +5,24 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use callgate_shell::effect::Action;
-use callgate_shell::word::Word;
+use callgate_model::call::Call;
+use callgate_model::description::Description;
+use callgate_model::effect::Action;
+use callgate_model::place::{Place, Rest};
+use callgate_model::refusal::{Refusal, RefusalKind};
+use callgate_model::word::Word;
 use serde::Serialize;
 use serde_json::Value;
 use thiserror::Error;
 
-use crate::call::Call;
-use crate::describe::{Description, git};
-use crate::event::{EventError, EventKind};
-use crate::gate::Recorder;
-use crate::path::{Place, Rest};
-use crate::refusal::{Refusal, RefusalKind};
-use crate::report::Report;
+use crate::assess::Assessment;
+use crate::describe::git;
+use crate::event::{EventKind, Recorder, Report};
 
 /// What was judged, and what therefore runs: nothing else.
 pub struct Plan {
     call: Call,
-    description: Description,
+    assessment: Assessment,
     containment: Containment,
 }
 
@@ -37,8 +37,8 @@ pub enum Containment {
 }
 
 impl Plan {
-    pub(crate) fn new(call: Call, description: Description, containment: Containment) -> Self {
-        Plan { call, description, containment }
+    pub(crate) fn new(call: Call, assessment: Assessment, containment: Containment) -> Self {
+        Plan { call, assessment, containment }
     }
 
     /// The call as it was judged.
@@ -48,7 +48,12 @@ impl Plan {
 
     /// What it would do, with every path resolved.
     pub fn description(&self) -> &Description {
-        &self.description
+        &self.assessment.description
+    }
+
+    /// The command that must run in place of the call's own, if the permit depends on it.
+    pub fn rewritten(&self) -> Option<&str> {
+        self.assessment.rewritten()
     }
 
     /// Where it may run.
@@ -63,12 +68,12 @@ impl Plan {
 
     /// The places it touches, as they were resolved. Open these, not what the input names.
     pub fn places(&self) -> impl Iterator<Item = &Place> {
-        self.description.parts.iter().flat_map(|part| &part.effects).filter_map(|effect| effect.place.as_ref())
+        self.description().effects().filter_map(|effect| effect.place.as_ref())
     }
 
     /// The files it may write, as they were resolved, as far as each of them is known.
     pub fn written(&self) -> impl Iterator<Item = &Path> {
-        let effects = self.description.parts.iter().flat_map(|part| &part.effects);
+        let effects = self.description().effects();
         effects
             .filter(|placed| placed.effect.action == Action::Write)
             .filter_map(|placed| placed.place.as_ref())
@@ -83,19 +88,19 @@ impl Plan {
 
     /// The words of each simple command of a shell call.
     pub fn commands(&self) -> impl Iterator<Item = &[Word]> {
-        self.description.parts.iter().map(|part| part.words.as_slice()).filter(|words| !words.is_empty())
+        self.description().parts.iter().map(|part| part.words.as_slice()).filter(|words| !words.is_empty())
     }
 
     /// The words of each simple command, where they are all certain, as they should be started: git that only looks is
     /// hardened, so that the repository's own settings run nothing. See [`crate::describe::git`].
     pub fn hardened_commands(&self) -> impl Iterator<Item = Vec<String>> {
-        self.description.parts.iter().filter_map(|part| {
+        self.description().parts.iter().filter_map(|part| {
             let words: Vec<String> =
                 part.words.iter().map(|word| word.known().map(str::to_owned)).collect::<Option<_>>()?;
             if words.is_empty() {
                 return None;
             }
-            match git::subcommand(&words).filter(|_| crate::gate::repositories::runs_git(part)) {
+            match git::subcommand(&words).filter(|_| git::looks(part)) {
                 Some(place) => Some(git::harden(&words, place)),
                 None => Some(words),
             }
@@ -118,7 +123,7 @@ impl fmt::Debug for Plan {
         formatter
             .debug_struct("Plan")
             .field("tool", &self.call.tool)
-            .field("category", &self.description.category)
+            .field("category", &self.description().category)
             .field("containment", &self.containment)
             .finish_non_exhaustive()
     }
@@ -197,19 +202,17 @@ impl Permit {
 
     /// Runs what was judged, once. A call that may only run inside a sandbox is refused here.
     pub fn run<T, E>(self, body: impl FnOnce(&Plan) -> Result<T, E>) -> Result<T, RunError<E>> {
-        self.refuse_uncontained()?;
-        self.execute(None, |plan, _| body(plan))
+        self.run_with(None, |plan, _| body(plan))
     }
 
-    /// Runs what was judged, once, and lets whoever runs it say how it ended: exit code, digest of the result.
+    /// Runs what was judged, once: inside a sandbox if there is one, and with a report on how it ended.
     ///
     /// ```
-    /// use callgate::{Call, Gate, policy::Policy};
+    /// use callgate::{Call, Gate, Policy};
     ///
     /// let gate = Gate::builder().policy(Policy::from_yaml("default: allow", "all")?).build();
     /// let call = Call::new("Bash", serde_json::json!({"command": "ls"})).directory("/tmp");
-    /// let permit = gate.check(call).into_result()?;
-    /// let output = permit.run_reporting(|_plan, report| {
+    /// let output = gate.check(call)?.run_with(None, |_plan, report| {
     ///     let output = b"a\nb\n".to_vec();
     ///     report.exit(0);
     ///     report.result(&output);
@@ -217,63 +220,47 @@ impl Permit {
     /// })?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn run_reporting<T, E>(self, body: impl FnOnce(&Plan, &mut Report) -> Result<T, E>) -> Result<T, RunError<E>> {
-        self.refuse_uncontained()?;
-        self.execute(None, body)
-    }
-
-    /// Runs what was judged inside a sandbox, once.
-    pub fn run_inside<S: Sandbox, T, E>(
+    pub fn run_with<T, E>(
         self,
-        sandbox: &S,
-        body: impl FnOnce(&Plan, &S) -> Result<T, E>,
-    ) -> Result<T, RunError<E>> {
-        self.execute(Some(sandbox.enforces()), |plan, _| body(plan, sandbox))
-    }
-
-    /// The same, and lets whoever runs it say how it ended.
-    pub fn run_inside_reporting<S: Sandbox, T, E>(
-        self,
-        sandbox: &S,
-        body: impl FnOnce(&Plan, &S, &mut Report) -> Result<T, E>,
-    ) -> Result<T, RunError<E>> {
-        self.execute(Some(sandbox.enforces()), |plan, report| body(plan, sandbox, report))
-    }
-
-    /// Runs what was judged, once, without holding up a thread.
-    pub async fn run_async<T, E>(self, body: impl AsyncFnOnce(&Plan) -> Result<T, E>) -> Result<T, RunError<E>> {
-        self.refuse_uncontained()?;
-        let mut running = Running::start(&self.recorder, None).map_err(unrecorded)?;
-        let result = body(&self.plan).await;
-        running.success = result.is_ok();
-        result.map_err(RunError::Failed)
-    }
-
-    fn execute<T, E>(
-        self,
-        sandbox: Option<String>,
+        sandbox: Option<&dyn Sandbox>,
         body: impl FnOnce(&Plan, &mut Report) -> Result<T, E>,
     ) -> Result<T, RunError<E>> {
-        let mut running = Running::start(&self.recorder, sandbox).map_err(unrecorded)?;
+        let mut running = self.start(sandbox)?;
         let result = body(&self.plan, &mut running.report);
         running.success = result.is_ok();
         result.map_err(RunError::Failed)
     }
 
-    fn refuse_uncontained<E>(&self) -> Result<(), RunError<E>> {
-        match self.plan.containment {
-            Containment::Free => Ok(()),
-            Containment::Required => {
-                let refusal = Refusal::new(RefusalKind::SandboxDenied, "this call may only run inside a sandbox");
-                self.recorder.emit_late(EventKind::Denied { refusal: refusal.clone() });
-                Err(RunError::Refused(refusal))
-            }
+    /// Runs what was judged, once, without blocking a thread.
+    pub async fn run_async<T, E>(
+        self,
+        sandbox: Option<&dyn Sandbox>,
+        body: impl AsyncFnOnce(&Plan, &mut Report) -> Result<T, E>,
+    ) -> Result<T, RunError<E>> {
+        let mut running = self.start(sandbox)?;
+        let result = body(&self.plan, &mut running.report).await;
+        running.success = result.is_ok();
+        result.map_err(RunError::Failed)
+    }
+
+    /// Records that the call starts; refuses a call that must be contained and is not.
+    fn start<E>(&self, sandbox: Option<&dyn Sandbox>) -> Result<Running<'_>, RunError<E>> {
+        if self.plan.containment == Containment::Required && sandbox.is_none() {
+            let refusal = Refusal::new(RefusalKind::SandboxDenied, "this call may only run inside a sandbox");
+            self.recorder.emit_late(EventKind::Denied { refusal: refusal.clone() });
+            return Err(RunError::Refused(refusal));
+        }
+        let started = EventKind::Started { sandbox: sandbox.map(Sandbox::enforces) };
+        match self.recorder.emit(started) {
+            Ok(()) => Ok(Running {
+                recorder: &self.recorder,
+                since: Instant::now(),
+                success: false,
+                report: Report::default(),
+            }),
+            Err(error) => Err(RunError::Refused(Refusal::new(RefusalKind::Unknown, error.to_string()))),
         }
     }
-}
-
-fn unrecorded<E>(error: EventError) -> RunError<E> {
-    RunError::Refused(Refusal::new(RefusalKind::Unknown, error.to_string()))
 }
 
 impl fmt::Debug for Permit {
@@ -288,13 +275,6 @@ struct Running<'a> {
     since: Instant,
     success: bool,
     report: Report,
-}
-
-impl<'a> Running<'a> {
-    fn start(recorder: &'a Recorder, sandbox: Option<String>) -> Result<Self, EventError> {
-        recorder.emit(EventKind::Started { sandbox })?;
-        Ok(Running { recorder, since: Instant::now(), success: false, report: Report::default() })
-    }
 }
 
 impl Drop for Running<'_> {

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use callgate::describe::git::{Examination, Hardening, Reach, examine, harden, subcommand};
+use callgate::describe::git::{Examination, GitRun, Reach, examine, harden, subcommand};
 
 /// Settings that name a program. `diff=d merge=d filter=f` stands in the repository's attributes.
 const SETTINGS: &[&str] = &[
@@ -87,13 +87,13 @@ const CHANGES: &[&str] =
 
 struct Scene {
     folder: tempfile::TempDir,
-    hardening: Hardening,
+    run: GitRun,
 }
 
 impl Scene {
     /// A repository `work` with a branch `other`, something put aside, a change in the work tree, and a submodule `sub`.
     fn new() -> Scene {
-        let scene = Scene { folder: tempfile::tempdir().expect("a directory"), hardening: Hardening::Applied };
+        let scene = Scene { folder: tempfile::tempdir().expect("a directory"), run: GitRun::Hardened };
         for name in ["library", "work"] {
             let root = scene.path(name);
             std::fs::create_dir(&root).expect("a directory");
@@ -158,20 +158,14 @@ impl Scene {
     }
 
     fn findings(&self, reach: Reach) -> Vec<String> {
-        examine(
-            &self.path("work"),
-            Examination { reach, hardening: self.hardening },
-            &|path, limit| match std::fs::read(path) {
-                Ok(bytes) if bytes.len() > limit => Err(std::io::ErrorKind::FileTooLarge.into()),
-                Ok(bytes) => Ok(Some(bytes)),
-                Err(error)
-                    if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) =>
-                {
-                    Ok(None)
-                }
-                Err(error) => Err(error),
-            },
-        )
+        examine(&self.path("work"), Examination { reach, run: self.run }, &|path, limit| match std::fs::read(path) {
+            Ok(bytes) if bytes.len() > limit => Err(std::io::ErrorKind::FileTooLarge.into()),
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => {
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        })
     }
 
     /// Whether the command makes git run the program that the repository names.
@@ -280,7 +274,7 @@ fn a_submodule_without_findings_runs_nothing() {
 #[test]
 fn a_look_that_nobody_hardens_runs_nothing_if_there_are_no_findings() {
     for place in ["work", "work/sub"] {
-        let scene = Scene { hardening: Hardening::Missing, ..Scene::new() };
+        let scene = Scene { run: GitRun::AsWritten, ..Scene::new() };
         let found = scene.set_what_passes(&scene.path(place), Reach::Looks);
         for setting in ["core.fsmonitor", "core.hooksPath", "diff.external"] {
             assert!(found.contains(&setting), "{setting}");

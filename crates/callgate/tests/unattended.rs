@@ -111,7 +111,7 @@ impl Run {
     }
 
     fn check(&self, call: Call) -> Result<Containment, Refusal> {
-        self.gate.check(call).into_result().map(|permit| permit.plan().containment())
+        self.gate.check(call).map(|permit| permit.plan().containment())
     }
 }
 
@@ -204,7 +204,7 @@ fn the_request_that_rules_see_and_events_hold_has_no_secrets() {
 #[test]
 fn the_events_of_a_call_come_in_a_stable_order_and_it_starts_only_if_it_was_approved() {
     let run = run(RECIPE_B, rules());
-    let permit = run.gate.check(run.call("shell_exec", json!({"argv": ["pytest"]}))).into_result().unwrap();
+    let permit = run.gate.check(run.call("shell_exec", json!({"argv": ["pytest"]}))).unwrap();
     permit.run(|_| Ok::<(), ()>(())).unwrap();
     assert_eq!(
         run.log.names(),
@@ -277,7 +277,7 @@ fn recipe_a_bounds_every_wait() {
     let silent = Approvals::in_memory(callgate::approvals::channel::Elsewhere);
     let gate = Gate::builder().policy(Policy::from_yaml(&patient, "recipe.yaml").unwrap()).approvals(silent).build();
     let call = Call::new("shell_exec", json!({"argv": ["make"]})).directory("/");
-    assert_eq!(gate.check(call).into_result().unwrap_err().kind, RefusalKind::Timeout);
+    assert_eq!(gate.check(call).unwrap_err().kind, RefusalKind::Timeout);
 }
 
 #[test]
@@ -293,7 +293,7 @@ fn a_no_of_the_policy_of_an_approver_and_of_the_sandbox_are_told_apart() {
     let by_policy = run.argv(&["sudo", "ls"]).unwrap_err();
     let by_approver = run.argv(&["make"]).unwrap_err();
     let without = Gate::builder().policy(Policy::from_yaml(RECIPE_A, "recipe.yaml").unwrap()).build();
-    let by_sandbox = without.check(run.call("shell_exec", json!({"argv": ["ls"]}))).into_result().unwrap_err();
+    let by_sandbox = without.check(run.call("shell_exec", json!({"argv": ["ls"]}))).unwrap_err();
     assert_eq!((by_policy.kind, by_policy.rule.as_deref()), (RefusalKind::Permission, Some("safety.denylist")));
     assert!(by_approver.reason.starts_with("the approver said no"));
     assert_eq!(by_sandbox.kind, RefusalKind::SandboxDenied);
@@ -308,7 +308,7 @@ fn what_must_be_contained_runs_nowhere_else() {
         }
     }
     let run = run(RECIPE_A, rules());
-    let permit = |argv: &[&str]| run.gate.check(run.call("shell_exec", json!({ "argv": argv }))).into_result().unwrap();
+    let permit = |argv: &[&str]| run.gate.check(run.call("shell_exec", json!({ "argv": argv }))).unwrap();
     assert!(permit(&["ls"]).run(|_| Ok::<(), ()>(())).is_err());
-    assert!(permit(&["ls"]).run_inside(&Fence, |_, _| Ok::<(), ()>(())).is_ok());
+    assert!(permit(&["ls"]).run_with(Some(&Fence), |_, _| Ok::<(), ()>(())).is_ok());
 }

@@ -108,7 +108,7 @@ mod tests {
             (SKILL, &["skill"]),
         ] {
             for tool in family {
-                let explained = gate.explain(&Call::new(*tool, serde_json::json!({})).directory("/work")).unwrap();
+                let explained = gate.assess(&Call::new(*tool, serde_json::json!({})).directory("/work")).unwrap();
                 let category = explained.description().category.as_str();
                 assert!(categories.contains(&category), "{tool}: {category}");
             }

@@ -97,7 +97,7 @@ pub(super) fn compare_on(probes: &[Probe], policy: Policy, reading: &Reading, ar
         proof.examples = proof.examples.saturating_add(1);
         let before = reading.model.decide(probe);
         // A call that cannot be judged is refused.
-        let (after, rule) = match gate.explain(&call) {
+        let (after, rule) = match gate.assessor().assess(&call) {
             Ok(explained) => (explained.ruling().decision, explained.ruling().rule.clone()),
             Err(refusal) => (Decision::Deny, refusal.rule),
         };

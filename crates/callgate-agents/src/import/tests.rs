@@ -39,7 +39,7 @@ fn judged(policy: &str, tool: &str, input: serde_json::Value) -> Decision {
     let policy = Policy::from_yaml(policy, "imported").unwrap().with_home(&around.home);
     let gate = Gate::builder().policy(policy).build();
     let call = Call::new(tool, input).directory(&around.project).workspace(&around.project);
-    gate.explain(&call).map_or(Decision::Deny, |explained| explained.ruling().decision)
+    gate.assess(&call).map_or(Decision::Deny, |explained| explained.ruling().decision)
 }
 
 fn run(policy: &str, command: &str) -> Decision {
@@ -135,7 +135,7 @@ fn what_standard_denies_stays_denied_whatever_was_allowed() {
     let mut denied = 0;
     for probe in probe::common(&around).iter().chain(&probes) {
         let Some(call) = claude::TOOLS.call(probe, &around) else { continue };
-        let decision = |gate: &Gate| gate.explain(&call).unwrap().ruling().decision;
+        let decision = |gate: &Gate| gate.assess(&call).unwrap().ruling().decision;
         if decision(&bundled) == Decision::Deny {
             denied += 1;
             assert_eq!(decision(&imported), Decision::Deny, "{probe:?}");

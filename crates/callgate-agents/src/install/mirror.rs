@@ -164,7 +164,7 @@ mod tests {
             let gate = Gate::builder().policy(Policy::bundled(name).expect("bundled")).build();
             for deny in HARD_DENIES {
                 let call = deny.call().directory("/srv/project").workspace("/srv/project");
-                let decision = gate.explain(&call).expect("judged").ruling().decision;
+                let decision = gate.assess(&call).expect("judged").ruling().decision;
                 assert_eq!(decision, Decision::Deny, "{name}: {deny:?}");
             }
         }

@@ -30,7 +30,7 @@ pub(super) fn row(entry: &Entry) -> String {
         record.session.clone(),
         record.agent.clone(),
         record.body.tool().map(str::to_owned),
-        attempt.map(|attempt| crate::read::decision_name(attempt.decision).to_owned()),
+        attempt.map(|attempt| attempt.decision.to_string()),
         attempt.and_then(|attempt| attempt.rule.clone()),
         risk,
         effects,

@@ -1,14 +1,15 @@
 //! Two policies side by side: calls that one lets through and the other does not.
 
-use std::cell::RefCell;
 use std::path::Path;
 
-use callgate::call::Call;
-use callgate::policy::{Decision, Described, Example, Policy};
+use callgate::assess::Assessor;
+use callgate::policy::Policy;
+use callgate_model::call::Call;
+use callgate_model::decision::Decision;
 use serde::Serialize;
 use serde_json::json;
 
-use super::{Judge, Recorded};
+use super::{Reassessment, RecordedCall};
 
 /// Calls of many kinds, one a line: `tool TAB input`, or a shell command.
 const PROBES: &str = include_str!("probes.txt");
@@ -42,22 +43,21 @@ pub struct Difference {
 /// Compares two policies on the examples of both, on a set of calls of many kinds, and on recorded calls.
 ///
 /// It finds witnesses; where it finds none, that is no proof that nothing changes.
-pub fn compare(old: &Judge, new: &Judge, directory: &Path, recorded: &[Recorded]) -> Difference {
+pub fn compare(old: &Assessor, new: &Assessor, directory: &Path, recorded: &[RecordedCall]) -> Difference {
     let mut difference = Difference::default();
-    let calls = examples(old.policy())
+    let calls = examples(old)
         .into_iter()
-        .chain(examples(new.policy()))
+        .chain(examples(new))
         .map(|call| (call, "example"))
         .chain(PROBES.lines().filter_map(probe).map(|call| (call, "probe")));
     for (call, from) in calls {
         let call = call.directory(directory).workspace(directory);
         // each with the program tables that its policy brings along
-        let (Some(before), Some(after)) = (old.describe(&call), new.describe(&call)) else { continue };
-        let (before, after) = (old.judge(&before), new.judge(&after));
+        let [before, after] = [old, new].map(|assessor| Reassessment::from(assessor.assess(&call)));
         difference.add(shown(&call), from.to_owned(), before.decision, after.decision, after.rule);
     }
     for call in recorded {
-        let (before, after) = (old.judge(call), new.judge(call));
+        let [before, after] = [old, new].map(|assessor| call.reassess(assessor));
         let from = format!("entry {}", call.seq);
         difference.add(call.shown.clone(), from, before.decision, after.decision, after.rule);
     }
@@ -80,20 +80,8 @@ impl Difference {
 }
 
 /// The examples that stand with the rules of a policy.
-fn examples(policy: &Policy) -> Vec<Call> {
-    let calls = RefCell::new(Vec::new());
-    let describe = |example: &Example| {
-        let call = match example {
-            Example::Command(command) => Call::new("Bash", json!({"command": command})),
-            Example::Call { tool, input } => Call::new(tool.as_str(), input.clone()),
-        };
-        calls.borrow_mut().push(call.clone());
-        // what the rules make of it does not matter here
-        let description = callgate::describe::Description::of_effects("plan", Vec::new());
-        Described { call, description, claims: callgate::policy::Claims::default() }
-    };
-    policy.check_examples(&describe);
-    calls.into_inner()
+fn examples(assessor: &Assessor) -> Vec<Call> {
+    assessor.policy().map(Policy::examples).unwrap_or_default()
 }
 
 fn probe(line: &str) -> Option<Call> {

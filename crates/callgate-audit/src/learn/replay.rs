@@ -3,7 +3,9 @@
 use callgate::policy::Decision;
 use serde::Serialize;
 
-use super::{Judge, Recorded};
+use callgate::assess::Assessor;
+
+use super::RecordedCall;
 use crate::entry::Entry;
 
 /// How many examples of each change are kept.
@@ -76,7 +78,7 @@ impl Replay {
     /// Judges the calls among some entries again, on all cores. `progress` is told how many entries were dealt with.
     pub fn of<E>(
         entries: impl Iterator<Item = Result<Entry, E>>,
-        judge: &Judge,
+        assessor: &Assessor,
         progress: &mut dyn FnMut(u64),
     ) -> Result<Self, E> {
         const AT_ONCE: usize = 4_096;
@@ -89,7 +91,7 @@ impl Replay {
             let share = batch.len().div_ceil(threads).max(1);
             let parts: Vec<Replay> = std::thread::scope(|scope| {
                 let running: Vec<_> =
-                    batch.chunks(share).map(|chunk| scope.spawn(move || Self::of_some(chunk, judge))).collect();
+                    batch.chunks(share).map(|chunk| scope.spawn(move || Self::of_some(chunk, assessor))).collect();
                 // a thread that panicked has judged nothing: its calls are missing from the count, and that shows
                 running.into_iter().map(|thread| thread.join().unwrap_or_default()).collect()
             });
@@ -100,11 +102,11 @@ impl Replay {
         Ok(result)
     }
 
-    fn of_some(entries: &[Entry], judge: &Judge) -> Self {
+    fn of_some(entries: &[Entry], assessor: &Assessor) -> Self {
         let mut result = Replay::default();
         for entry in entries {
-            match Recorded::of(entry) {
-                Some(recorded) => result.add(&recorded, judge),
+            match RecordedCall::of(entry) {
+                Some(recorded) => result.add(&recorded, assessor),
                 None if entry.record.body.kind() == "tool_attempt" => {
                     result.left_out = result.left_out.saturating_add(1)
                 }
@@ -114,8 +116,8 @@ impl Replay {
         result
     }
 
-    fn add(&mut self, recorded: &Recorded, judge: &Judge) {
-        let judged = judge.judge(recorded);
+    fn add(&mut self, recorded: &RecordedCall, assessor: &Assessor) {
+        let judged = recorded.reassess(assessor);
         let (was, becomes) = (recorded.decision, judged.decision);
         self.calls = self.calls.saturating_add(1);
         self.inexact = self.inexact.saturating_add(u64::from(!recorded.exact));

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use callgate::policy::{Decision, Policy, PolicyError};
-use callgate_shell::effect::{Action, Target};
-use callgate_shell::word::Word;
+use callgate_model::effect::{Action, Target};
+use callgate_model::word::Word;
 use serde::Serialize;
 
-use super::{Judge, Recorded};
+use callgate::assess::Assessor;
+
+use super::RecordedCall;
 
 /// How many candidates are tried.
 const CANDIDATES: usize = 60;
@@ -30,7 +32,7 @@ pub struct Suggestion {
     pub examples: Vec<String>,
     /// What else it would let through, in words.
     pub also: String,
-    /// Recorded calls that it would let through although somebody said no to them, or nobody said yes.
+    /// RecordedCall calls that it would let through although somebody said no to them, or nobody said yes.
     pub also_recorded: Vec<String>,
 }
 
@@ -49,7 +51,7 @@ enum Candidate {
 
 impl Candidate {
     /// What would have covered what held up a call.
-    fn of(recorded: &Recorded, held_up: &[(usize, usize)]) -> Vec<Self> {
+    fn of(recorded: &RecordedCall, held_up: &[(usize, usize)]) -> Vec<Self> {
         let mut found = Vec::new();
         for (part, effect) in held_up {
             let Some(part) = recorded.description.parts.get(*part) else { continue };
@@ -85,7 +87,7 @@ impl Candidate {
         exact.into_iter().chain(wide).collect()
     }
 
-    fn of_effect(recorded: &Recorded, placed: &callgate::describe::PlacedEffect) -> Option<Self> {
+    fn of_effect(recorded: &RecordedCall, placed: &callgate::describe::PlacedEffect) -> Option<Self> {
         let tool = recorded.call.tool.to_string();
         match (&placed.effect.action, &placed.effect.target) {
             (Action::Connect, Target::Host(host)) => Some(Candidate::Host(tool, host.name.clone()?)),
@@ -133,24 +135,24 @@ impl Candidate {
 }
 
 /// A call that still asks: whether somebody said yes, and what holds it up.
-type Open<'a> = (&'a Recorded, bool, Vec<(usize, usize)>);
+type Open<'a> = (&'a RecordedCall, bool, Vec<(usize, usize)>);
 
 /// Proposes rules. `asked` are recorded calls that were asked about, with whether somebody said yes; `base` is what the
 /// new rule would be added to: the name of a bundled policy or the path of a file, as after `extends:`. `load` makes a policy of a text
 /// that extends it.
 pub fn suggest(
-    asked: &[(Recorded, bool)],
+    asked: &[(RecordedCall, bool)],
     base: &str,
     load: &dyn Fn(&str) -> Result<Policy, PolicyError>,
     longest: usize,
 ) -> Result<Vec<Suggestion>, PolicyError> {
     let asked = asked.get(..asked.len().min(CALLS)).unwrap_or_default();
     let extends = format!("version: 1\nextends: {}\n", serde_json::to_string(base).unwrap_or_default());
-    let today = Judge::new(load(&extends)?);
+    let today = Assessor::new(load(&extends)?);
     // what still asks today, and nothing of it is secret, privileged or not understood
     let open: Vec<Open<'_>> = asked
         .iter()
-        .map(|(recorded, approved)| (recorded, *approved, today.judge(recorded)))
+        .map(|(recorded, approved)| (recorded, *approved, recorded.reassess(&today)))
         .filter(|(_, _, judged)| judged.decision == Decision::Ask)
         .map(|(recorded, approved, judged)| (recorded, approved, judged.held_up))
         .collect();
@@ -168,8 +170,8 @@ pub fn suggest(
     let mut suggestions: Vec<(Suggestion, Vec<u64>)> = Vec::new();
     for (candidate, _) in candidates {
         let rule = candidate.yaml(suggestions.len().saturating_add(1));
-        let judge = Judge::new(load(&format!("{extends}rules:\n{rule}"))?);
-        let passes = |recorded: &Recorded| judge.judge(recorded).decision < Decision::Ask;
+        let judge = Assessor::new(load(&format!("{extends}rules:\n{rule}"))?);
+        let passes = |recorded: &RecordedCall| recorded.reassess(&judge).decision < Decision::Ask;
         let passing: Vec<&Open<'_>> = open.iter().filter(|(recorded, ..)| passes(recorded)).collect();
         let (saved, also): (Vec<_>, Vec<_>) =
             passing.into_iter().partition(|(recorded, approved, _)| *approved && recorded.is_plain());

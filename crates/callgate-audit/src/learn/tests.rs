@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use callgate::approvals::{ApprovalDecision, Question};
+use callgate::assess::Assessor;
 use callgate::gate::Gate;
 use callgate::policy::Policy;
 use serde_json::json;
@@ -38,7 +39,7 @@ fn entries(settings: &Settings) -> Vec<crate::entry::Entry> {
 }
 
 fn replayed(settings: &Settings, policy: &str) -> Replay {
-    let judge = Judge::new(Policy::from_yaml(policy, "new").unwrap());
+    let judge = Assessor::new(Policy::from_yaml(policy, "new").unwrap());
     let mut done = 0;
     let replay = Replay::of(entries(settings).into_iter().map(Ok::<_, ()>), &judge, &mut |count| done = count).unwrap();
     assert_eq!(done, entries(settings).len() as u64);
@@ -76,8 +77,8 @@ fn suggestions_are_narrow_and_never_for_what_is_secret_or_not_understood() {
     commands.extend(["echo $(cat x) | sh"; 5]);
     commands.extend(["curl -H 'Authorization: Bearer abcdefgh12345678' https://example.com"; 5]);
     let (_base, settings) = recorded(&commands);
-    let asked: Vec<(Recorded, bool)> =
-        entries(&settings).iter().filter_map(Recorded::of).map(|recorded| (recorded, true)).collect();
+    let asked: Vec<(RecordedCall, bool)> =
+        entries(&settings).iter().filter_map(RecordedCall::of).map(|recorded| (recorded, true)).collect();
     let file = settings.directory.parent().unwrap().join("base.yaml");
     std::fs::write(&file, BASE).unwrap();
     let directory = tempfile::tempdir().unwrap();
@@ -103,14 +104,14 @@ fn suggestions_are_narrow_and_never_for_what_is_secret_or_not_understood() {
 #[test]
 fn a_difference_between_policies_has_witnesses() {
     let directory = tempfile::tempdir().unwrap();
-    let [strict, standard] = ["strict", "standard"].map(|name| Judge::new(Policy::bundled(name).unwrap()));
+    let [strict, standard] = ["strict", "standard"].map(|name| Assessor::new(Policy::bundled(name).unwrap()));
     let same = compare(&standard, &standard, directory.path(), &[]);
     assert!(same.looser.is_empty() && same.tighter.is_empty() && same.compared > 60, "{same:#?}");
     let difference = compare(&strict, &standard, directory.path(), &[]);
     assert!(!difference.looser.is_empty());
     let back = compare(&standard, &strict, directory.path(), &[]);
     assert_eq!(back.tighter.len(), difference.looser.len());
-    let only = Judge::new(
+    let only = Assessor::new(
         Policy::from_yaml(
             "version: 1\nextends: standard\nrules:\n  - {name: p, commands: ['git push'], action: allow}\n",
             "x",

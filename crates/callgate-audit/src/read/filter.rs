@@ -1,7 +1,7 @@
 //! Which entries are wanted.
 
 use callgate::policy::Decision;
-use callgate_shell::effect::{Action, Target};
+use callgate_model::effect::{Action, Target};
 use serde_json::Value;
 
 use crate::entry::{Body, Entry, Time, ToolAttempt};
@@ -27,7 +27,7 @@ pub fn effects_of(attempt: &ToolAttempt) -> Vec<Effect> {
 }
 
 fn effect_of(placed: &Value) -> Option<Effect> {
-    let effect: callgate_shell::effect::Effect = serde_json::from_value(placed.get("effect")?.clone()).ok()?;
+    let effect: callgate_model::effect::Effect = serde_json::from_value(placed.get("effect")?.clone()).ok()?;
     let place = placed.get("place");
     let text = |name: &str| place.and_then(|place| place.get(name)?.as_str()).map(str::to_owned);
     let mut paths: Vec<String> = [text("resolved"), text("named")].into_iter().flatten().collect();
@@ -37,7 +37,7 @@ fn effect_of(placed: &Value) -> Option<Effect> {
         Target::Program(program) => (None, program.name.clone()),
         Target::Text(text) => (None, text.clone()),
         Target::Path(path) => {
-            use callgate_shell::effect::Names;
+            use callgate_model::effect::Names;
             let (Names::Exact(name) | Names::Glob(name) | Names::Below(name) | Names::Unknown(name)) = &path.names;
             if paths.is_empty() && !matches!(path.names, Names::Unknown(_)) {
                 paths.push(name.clone());

@@ -18,7 +18,6 @@ use crate::line::Link;
 use crate::segment::{self, Lines, Next, SegmentFile, plain_path};
 
 pub use filter::{Effect, Filter, effects_of};
-pub(crate) use stats::decision_name;
 pub use stats::{Counted, Day, Stats};
 pub use timeline::{Step, StepName, timeline};
 

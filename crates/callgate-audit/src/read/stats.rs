@@ -103,7 +103,7 @@ impl Stats {
 
     fn add_attempt(&mut self, entry: &Entry, attempt: &ToolAttempt) {
         self.calls = self.calls.saturating_add(1);
-        count(&mut self.decisions, decision_name(attempt.decision).to_owned());
+        count(&mut self.decisions, attempt.decision.to_string());
         let date = entry.time.to_string().get(..10).unwrap_or_default().to_owned();
         let day = self.days.entry(date).or_default();
         day.calls = day.calls.saturating_add(1);
@@ -172,15 +172,6 @@ fn subject(attempt: &ToolAttempt) -> String {
             verb.map_or_else(|| (*program).to_owned(), |verb| format!("{program} {verb}"))
         }
         None => attempt.tool.clone(),
-    }
-}
-
-pub(crate) fn decision_name(decision: Decision) -> &'static str {
-    match decision {
-        Decision::Allow => "allow",
-        Decision::Contain => "contain",
-        Decision::Ask => "ask",
-        Decision::Deny => "deny",
     }
 }
 

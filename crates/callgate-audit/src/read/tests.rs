@@ -1,10 +1,10 @@
 use std::sync::Arc;
 
+use callgate::Gate;
 use callgate::approvals::{ApprovalDecision, AskError, Question};
 use callgate::call::Call;
-use callgate::gate::{Gate, Verdict};
 use callgate::policy::{Decision, Policy};
-use callgate_shell::effect::Action;
+use callgate_model::effect::Action;
 use serde_json::json;
 
 use super::*;
@@ -32,12 +32,12 @@ pub(crate) fn session() -> (tempfile::TempDir, Settings) {
         Gate::builder().policy(Policy::bundled("standard").unwrap()).approver(yes).events(AuditSink::new(log)).build();
     for command in ["ls", "cat ~/.ssh/id_rsa", "git push", "curl https://api.example.com/x", "rm -rf ~"] {
         let call = Call::new("Bash", json!({"command": command})).session("s-1").agent("claude").directory(&project);
-        if let Verdict::Permitted(permit) = gate.check(call) {
+        if let Ok(permit) = gate.check(call) {
             permit.run(|_| Ok::<(), ()>(())).unwrap();
         }
     }
     let call = Call::new("Read", json!({"file_path": "notes.md"})).session("s-2").directory(&project);
-    if let Verdict::Permitted(permit) = gate.check(call) {
+    if let Ok(permit) = gate.check(call) {
         let _ = permit.run(|_| Err::<(), ()>(()));
     }
     (base, settings)

@@ -275,7 +275,7 @@ pub fn show(arguments: &ShowArguments) -> Result<u8, String> {
                 line(&format!("           rule at  {}", cut(place, 500)))?;
             }
             for effect in read::effects_of(attempt) {
-                let action = super::super::shown::action(effect.action);
+                let action = effect.action.as_str();
                 line(&format!("           {action:<8} {}", cut(&effect.shown, 500)))?;
             }
         }

@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use callgate::assess::Assessor;
+use callgate::load::{PolicyChoice, load_policy};
 use callgate::policy::{Decision, Policy, PolicyError};
 use callgate_audit::entry::Body;
-use callgate_audit::learn::{Changes, Judge, Recorded, Replay, compare, suggest as propose};
+use callgate_audit::learn::{Changes, RecordedCall, Replay, compare, suggest as propose};
 use callgate_audit::read::{self, Entries};
 use clap::{Args, ValueEnum};
 
-use super::super::shown::decision;
 use super::shown::{Progress, cut, line};
 use super::{CHANGES, LogArguments};
 
@@ -84,20 +85,18 @@ fn text(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 
-fn load(policy: &str) -> Result<Policy, String> {
-    if Policy::bundled_names().any(|name| name == policy) {
-        return Policy::bundled(policy).map_err(text);
-    }
-    Policy::from_file(Path::new(policy)).map_err(text)
+fn load(policy: &str) -> Result<Assessor, String> {
+    let loaded = load_policy(PolicyChoice::Named(policy), None).map_err(text)?;
+    Ok(Assessor::new(loaded.policy))
 }
 
 /// `callgate audit replay`
 pub fn replay(arguments: &ReplayArguments) -> Result<u8, String> {
     let directory = arguments.log.directory()?;
-    let judge = Judge::new(load(&arguments.policy)?);
+    let assessor = load(&arguments.policy)?;
     let progress = Progress::new("judging", read::last_number(&directory).map_err(text)?);
     let entries = Entries::open(&directory).map_err(text)?.map(|found| found.map(|found| found.entry));
-    let replay = Replay::of(entries, &judge, &mut |done| progress.at(done)).map_err(text)?;
+    let replay = Replay::of(entries, &assessor, &mut |done| progress.at(done)).map_err(text)?;
     drop(progress);
     let failing = arguments.fail_on.iter().any(|fail_on| match fail_on {
         FailOn::Any => replay.changes_anything(),
@@ -138,11 +137,11 @@ fn changes(title: &str, changes: &Changes) -> Result<(), String> {
     line(&format!("{title}: {}", changes.count))?;
     for change in &changes.examples {
         let rule = change.rule.as_deref().unwrap_or("default");
-        let was = decision(change.was);
+        let was = change.was.as_str();
         line(&format!(
             "  entry {}  {was} → {} ({rule})  {}",
             change.seq,
-            decision(change.becomes),
+            change.becomes.as_str(),
             cut(&change.call, 120)
         ))?;
     }
@@ -150,14 +149,14 @@ fn changes(title: &str, changes: &Changes) -> Result<(), String> {
 }
 
 /// The recorded calls that were asked about, each with whether somebody said yes.
-fn asked(directory: &Path) -> Result<Vec<(Recorded, bool)>, String> {
-    let mut calls: Vec<(Recorded, bool)> = Vec::new();
+fn asked(directory: &Path) -> Result<Vec<(RecordedCall, bool)>, String> {
+    let mut calls: Vec<(RecordedCall, bool)> = Vec::new();
     let mut waiting: HashMap<String, usize> = HashMap::new();
     for found in Entries::open(directory).map_err(text)? {
         let entry = found.map_err(text)?.entry;
         match &entry.record.body {
             Body::ToolAttempt(attempt) if attempt.decision == Decision::Ask => {
-                if let Some(recorded) = Recorded::of(&entry) {
+                if let Some(recorded) = RecordedCall::of(&entry) {
                     waiting.extend(entry.record.call.clone().map(|call| (call, calls.len())));
                     calls.push((recorded, false));
                 }
@@ -243,11 +242,11 @@ impl Drop for PrivateDirectory {
 
 /// `callgate policy diff`
 pub fn diff(arguments: &DiffArguments) -> Result<u8, String> {
-    let [old, new] = [&arguments.old, &arguments.new].map(|policy| load(policy).map(Judge::new));
+    let [old, new] = [&arguments.old, &arguments.new].map(|policy| load(policy));
     let (old, new) = (old?, new?);
-    let recorded: Vec<Recorded> = if arguments.recorded {
+    let recorded: Vec<RecordedCall> = if arguments.recorded {
         let entries = Entries::open(&arguments.log.directory()?).map_err(text)?;
-        entries.filter_map(|found| Recorded::of(&found.ok()?.entry)).take(100_000).collect()
+        entries.filter_map(|found| RecordedCall::of(&found.ok()?.entry)).take(100_000).collect()
     } else {
         Vec::new()
     };
@@ -261,7 +260,7 @@ pub fn diff(arguments: &DiffArguments) -> Result<u8, String> {
             line(&format!("{title}: {}", list.len()))?;
             for witness in list.iter().take(40) {
                 let rule = witness.rule.as_deref().unwrap_or("default");
-                let (old, new) = (decision(witness.old), decision(witness.new));
+                let (old, new) = (witness.old.as_str(), witness.new.as_str());
                 line(&format!("  {old} → {new} ({rule})  {}  [{}]", cut(&witness.call, 120), witness.from))?;
             }
         }

@@ -65,10 +65,10 @@ impl LogArguments {
             // A policy that cannot be read might have moved the log: to read another one in its place would mislead.
             None => {
                 let here = std::env::current_dir().map_err(|error| error.to_string())?;
-                let (policy, _) = crate::choice::policy(None, &here).map_err(|trouble| {
+                let policy = crate::choice::policy(None, &here).map_err(|trouble| {
                     format!("{trouble}\nwhere the log lies is not known; say it with --log DIRECTORY")
                 })?;
-                crate::choice::log_settings(&policy).map_err(|trouble| trouble.to_string())
+                crate::choice::log_settings(&policy.policy).map_err(|trouble| trouble.to_string())
             }
         }
     }

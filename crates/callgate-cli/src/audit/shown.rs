@@ -29,7 +29,7 @@ pub fn row(entry: &Entry) -> String {
             return format!(
                 "{:>9}  {time}  {:<20} {:<16} {}  ({})",
                 entry.seq,
-                format!("attempt, {}", super::super::shown::decision(attempt.decision)),
+                format!("attempt, {}", attempt.decision.as_str()),
                 cut(record.body.tool().unwrap_or_default(), 16),
                 cut(&summary(entry), 100),
                 visible(rule)

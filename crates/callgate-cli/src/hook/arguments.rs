@@ -19,7 +19,15 @@ pub enum AskWhom {
     Nobody,
 }
 
-/// What was said.
+/// The agent of this name.
+pub fn agent(name: &str) -> Result<&'static dyn Agent, String> {
+    callgate_agents::find(name).ok_or_else(|| {
+        let known: Vec<&str> = callgate_agents::all().iter().map(|agent| agent.name()).collect();
+        format!("unknown agent `{name}`; expected one of {}", known.join(", "))
+    })
+}
+
+/// The arguments of `callgate hook`.
 pub struct HookArguments {
     /// Whose hook it is.
     pub agent: &'static dyn Agent,
@@ -38,11 +46,8 @@ impl HookArguments {
     pub fn read(words: &[OsString]) -> Result<Self, String> {
         let mut words = words.iter().map(|word| word.to_str().ok_or("a word of its command line is not UTF-8"));
         let mut next = || words.next().transpose();
-        let name = next()?.ok_or("say whose hook it is: callgate hook claude")?;
-        let agent = callgate_agents::find(name).ok_or_else(|| {
-            let known: Vec<&str> = callgate_agents::all().iter().map(|agent| agent.name()).collect();
-            format!("there is no agent `{name}`; there are {}", known.join(", "))
-        })?;
+        let name = next()?.ok_or("missing agent name, as in `callgate hook claude`")?;
+        let agent = agent(name)?;
         let mut arguments = Self { agent, event: None, timeout: None, ask: AskWhom::Auto, policy: None };
         while let Some(word) = next()? {
             let (option, glued) = match word.split_once('=') {
@@ -70,7 +75,7 @@ impl HookArguments {
                         _ => return Err(format!("--ask is auto, agent, approvers or nobody: {value}")),
                     };
                 }
-                _ => return Err(format!("there is no option {option}; see callgate hook --help")),
+                _ => return Err(format!("unknown option {option}; see `callgate hook --help`")),
             }
         }
         Ok(arguments)

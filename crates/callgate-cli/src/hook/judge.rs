@@ -6,13 +6,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use callgate::approvals::{Approvals, Approver, Patience};
-use callgate::describe::git::{self, Hardening};
-use callgate::policy::{Decision, Locations, Policy, PolicyCache};
-use callgate::refusal::{Refusal, RefusalKind};
-use callgate::report::Report;
-use callgate::{Call, Gate, Verdict};
+use callgate::describe::git::GitHardening;
+use callgate::event::Report;
+use callgate::gate::{CheckOptions, CheckedCall};
+use callgate::load::{PolicyChoice, load_policy};
+use callgate::permit::Permit;
+use callgate::policy::{Locations, Policy, PolicyCache};
+use callgate::{Call, Gate};
 use callgate_agents::{After, Answer, Event, Incoming, Outcome};
 use callgate_audit::{AuditSink, Ended, Log, Sync, Witness};
+use callgate_model::refusal::{Refusal, RefusalKind};
+use callgate_shell::ShellState;
 use callgate_store::LazyStore;
 use serde_json::Value;
 
@@ -34,19 +38,117 @@ pub fn judge(
     session: &Session,
     call: &Call,
 ) -> Answer {
-    match permitted(arguments, deadline, incoming, session, call) {
-        Ok(None) => Answer::allow(),
-        Ok(Some(rewritten)) => Answer::rewrite(rewritten),
-        Err(No::Refused(why) | No::Trouble(why)) => Answer::deny(why),
-        Err(No::LeftToTheAgent(why)) => Answer::ask(why),
+    let prepared = Prepared::new(arguments, incoming, session, call);
+    match prepared.and_then(|prepared| prepared.decide(deadline)) {
+        Ok(answer) => answer,
+        Err(why) => Answer::deny(format!("callgate: {why}")),
     }
 }
 
-enum No {
-    Refused(String),
-    /// The agent's own prompt shall decide.
-    LeftToTheAgent(String),
-    Trouble(String),
+/// Everything that is needed to decide about one call.
+struct Prepared<'a> {
+    incoming: &'a Incoming,
+    session: &'a Session,
+    /// The call as the agent made it.
+    called: &'a Call,
+    /// The call in its project.
+    call: Call,
+    shell: Option<KeptShell>,
+    asked: Arc<Asked>,
+    /// The process ends with its answer and frees what it holds by that.
+    gate: ManuallyDrop<Gate>,
+}
+
+impl<'a> Prepared<'a> {
+    fn new(
+        arguments: &HookArguments,
+        incoming: &'a Incoming,
+        session: &'a Session,
+        called: &'a Call,
+    ) -> Result<Self, String> {
+        let workspace = session.workspace.clone().ok_or("cannot determine the project directory")?;
+        let policy = policy(arguments.policy.as_deref(), &workspace)?;
+        let mut call = called.clone();
+        call.origin.directory.get_or_insert_with(|| workspace.clone());
+        call.origin.workspace = Some(workspace);
+        let asked = Arc::new(Asked::of(arguments, incoming));
+        let approvals = Approvals::new(Arc::new(LazyStore::of_user()), Arc::clone(&asked) as Arc<dyn Approver>);
+        let rewritable = arguments.agent.can_rewrite(incoming.name) && command(&call.input).is_some();
+        let gate = Gate::builder()
+            .events(AuditSink::new(open_log(&policy)?))
+            .policy(policy)
+            .approvals(approvals)
+            .git_hardening(if rewritable { GitHardening::WhenNeeded } else { GitHardening::Never })
+            .build();
+        let shell = KeptShell::of(incoming, session, &call);
+        Ok(Prepared { incoming, session, called, call, shell, asked, gate: ManuallyDrop::new(gate) })
+    }
+
+    fn decide(self, deadline: &Deadline) -> Result<Answer, String> {
+        if let Some(interpreter) = &self.incoming.unseen_input {
+            let reason = format!("{interpreter} would read further input that no hook sees");
+            let hint = "pass what it should run as a file or an argument, or redirect its input from /dev/null";
+            let refusal = Refusal::new(RefusalKind::Permission, reason).hint(hint);
+            return Ok(match self.gate.refuse(&self.call, refusal) {
+                Ok(_) => Answer::deny("callgate refused this call"),
+                Err(refusal) => Answer::deny(words(&refusal)),
+            });
+        }
+        let options = CheckOptions::default()
+            .patience(Patience::at_most(deadline.left().saturating_sub(MARGIN)))
+            .shell(self.shell.as_ref().map(|shell| shell.state.clone()));
+        let CheckedCall { verdict, shell } = self.gate.check_with(self.call.clone(), options);
+        match verdict {
+            Ok(permit) => {
+                let answer = match permit.plan().rewritten() {
+                    Some(rewritten) => {
+                        let mut input = self.call.input.clone();
+                        let command = input.get_mut(COMMAND).ok_or("the command to rewrite is missing")?;
+                        *command = rewritten.into();
+                        Answer::rewrite(input)
+                    }
+                    None => Answer::allow(),
+                };
+                self.remember_permitted(&permit, shell.as_deref())?;
+                Ok(answer)
+            }
+            Err(refusal) => self.refused(&refusal, shell.as_deref()),
+        }
+    }
+
+    fn remember_permitted(self, permit: &Permit, after: Option<&ShellState>) -> Result<(), String> {
+        let written: Vec<&Path> = permit.plan().written().collect();
+        self.session.passed(self.incoming, self.called, Some(permit.id()), &written).map_err(not_remembered)?;
+        match self.shell {
+            Some(shell) => shell.after(self.session, after, self.gate.redactor()).map_err(not_remembered),
+            None => Ok(()),
+        }
+    }
+
+    fn refused(self, refusal: &Refusal, after: Option<&ShellState>) -> Result<Answer, String> {
+        let Some(question) = self.asked.question() else { return Ok(Answer::deny(words(refusal))) };
+        let asked = asked::words(&question, self.session);
+        if !self.asked.left_to_agent() {
+            return Ok(Answer::deny(format!("{}: {asked}", words(refusal))));
+        }
+        // The agent's user may say yes to it, and then it runs.
+        let _ = self.session.passed(self.incoming, self.called, None, &[]);
+        if let Some(shell) = self.shell {
+            shell.perhaps_after(self.session, after, self.gate.redactor()).map_err(not_remembered)?;
+        }
+        Ok(Answer::ask(asked))
+    }
+}
+
+/// The parameter in which agents pass a shell command.
+const COMMAND: &str = "command";
+
+fn command(input: &Value) -> Option<&str> {
+    input.get(COMMAND)?.as_str()
+}
+
+fn not_remembered(error: std::io::Error) -> String {
+    format!("cannot record the verdict: {error}")
 }
 
 /// What the agent is told: the reason, and what it could do instead.
@@ -58,110 +160,14 @@ fn words(refusal: &Refusal) -> String {
     }
 }
 
-fn permitted(
-    arguments: &HookArguments,
-    deadline: &Deadline,
-    incoming: &Incoming,
-    session: &Session,
-    called: &Call,
-) -> Result<Option<Value>, No> {
-    let trouble = |why: String| No::Trouble(format!("callgate: {why}"));
-    let workspace = session.workspace.clone().ok_or_else(|| trouble("the project's directory is not known".into()))?;
-    let mut call = called.clone();
-    call.origin.workspace = Some(workspace.clone());
-    call.origin.directory.get_or_insert(workspace.clone());
-    let policy = policy(arguments.policy.as_deref(), &workspace).map_err(|why| trouble(why.to_string()))?;
-    let log = open_log(&policy).map_err(trouble)?;
-    let asked = Arc::new(Asked::of(arguments, incoming));
-    let approvals = Approvals::new(Arc::new(LazyStore::of_user()), Arc::clone(&asked) as Arc<dyn Approver>);
-    // The agent's shell runs the command as it is, unless the agent takes another one.
-    let gate = Gate::builder()
-        .policy(policy)
-        .approvals(approvals)
-        .events(AuditSink::new(log))
-        .hardening(Hardening::Missing)
-        .build();
-    // The process ends with its answer, and what it holds is given back by that.
-    let mut gate = ManuallyDrop::new(gate);
-    if let Some(interpreter) = &incoming.unseen_input {
-        let reason = format!("{interpreter} would go on to take input that no hook sees");
-        let refusal = Refusal::new(RefusalKind::Permission, reason);
-        let hint = "give it what it should run as a file or an argument, or its input from /dev/null";
-        if let Verdict::Refused(refusal) = gate.refuse(&call, refusal.hint(hint)) {
-            return Err(No::Refused(words(&refusal)));
-        }
-    }
-    let forgetful = |error: std::io::Error| trouble(format!("the verdict cannot be remembered: {error}"));
-    let shell = KeptShell::of(incoming, session, &call);
-    call.shell = shell.as_ref().map(|shell| Box::new(shell.state.clone()));
-    let judged = call.shell.is_some().then(|| call.clone());
-    let rewritten = rewritten(arguments, incoming, &mut gate, &call);
-    let patience = Patience::at_most(deadline.left().saturating_sub(MARGIN));
-    match gate.check_with(call, patience) {
-        Verdict::Permitted(permit) => {
-            let written: Vec<&Path> = permit.plan().written().collect();
-            session.passed(incoming, called, Some(permit.id()), &written).map_err(forgetful)?;
-            if let Some(shell) = shell {
-                let state = permit.plan().description().shell.as_deref();
-                shell.after(session, state, gate.redactor()).map_err(forgetful)?;
-            }
-            Ok(rewritten)
-        }
-        Verdict::Refused(refusal) => Err(match asked.question() {
-            Some(question) if asked.left_to_agent() => {
-                // The agent's user may say yes to it, and then it runs.
-                let _ = session.passed(incoming, called, None, &[]);
-                if let (Some(shell), Some(judged)) = (shell, judged) {
-                    let explained = gate.explain(&judged).ok();
-                    let state = explained.as_ref().and_then(|explained| explained.description().shell.as_deref());
-                    shell.perhaps_after(session, state, gate.redactor()).map_err(forgetful)?;
-                }
-                No::LeftToTheAgent(asked::words(&question, session))
-            }
-            Some(question) => No::Refused(format!("{}: {}", words(&refusal), asked::words(&question, session))),
-            None => No::Refused(words(&refusal)),
-        }),
-    }
-}
-
-/// The input with git hardened, if that alone spares a question, and the agent runs what it is given. Then the gate judges the
-/// hardened command.
-fn rewritten(arguments: &HookArguments, incoming: &Incoming, gate: &mut Gate, call: &Call) -> Option<Value> {
-    let command = call.input.get("command")?.as_str()?;
-    if !command.contains("git") || !arguments.agent.can_rewrite(incoming.name) {
-        return None;
-    }
-    let decision = |gate: &Gate| gate.explain(call).map(|explanation| explanation.ruling().decision);
-    if decision(gate) != Ok(Decision::Ask) {
-        return None;
-    }
-    gate.set_hardening(Hardening::Applied);
-    let explanation = gate.explain(call).ok().filter(|explanation| explanation.ruling().decision == Decision::Allow);
-    let hardened = explanation.and_then(|explanation| git::rewritten(explanation.description()));
-    if hardened.is_none() {
-        gate.set_hardening(Hardening::Missing);
-    }
-    let mut input = call.input.clone();
-    *input.get_mut("command")? = hardened?.into();
-    Some(input)
-}
-
 /// The policy that was named, or all layers that apply to the project; compiled only if it has changed.
-fn policy(named: Option<&str>, workspace: &Path) -> Result<Policy, crate::outcome::Trouble> {
-    if let Some(named) = named {
-        return choice::named(named);
-    }
-    let locations = Locations::of(workspace);
-    let Some(cache) = PolicyCache::of_user() else {
-        return Ok(Policy::layered(&locations)?);
+fn policy(named: Option<&str>, workspace: &Path) -> Result<Arc<Policy>, String> {
+    let loaded = match named {
+        Some(name) => load_policy(PolicyChoice::Named(name), None),
+        None => load_policy(PolicyChoice::Layers(&Locations::of(workspace)), PolicyCache::of_user().as_ref()),
     };
-    let loaded = Policy::layered_from(&cache, &locations)?;
-    if loaded.is_new {
-        // Examples are checked whenever a file is compiled, and it is kept only if they hold.
-        choice::gate(None, workspace)?;
-        loaded.save(&cache);
-    }
-    Ok(loaded.policy)
+    // The reason goes to the agent, so it has no colours.
+    loaded.map(|loaded| loaded.policy).map_err(|error| error.to_string())
 }
 
 /// The log. Unless the policy says otherwise, an entry is handed to the operating system and not waited for until it is on the disk:
@@ -171,7 +177,7 @@ fn open_log(policy: &Policy) -> Result<Log, String> {
     if policy.audit_settings().sync.is_none() {
         settings = settings.sync(Sync::Os);
     }
-    Log::open_briefly(settings).map_err(|error| format!("the audit log: {error}"))
+    Log::open_briefly(settings).map_err(|error| format!("cannot open the audit log: {error}"))
 }
 
 /// Notes how a tool ended that ran; and that it had no verdict, if it had none.
@@ -211,7 +217,7 @@ pub fn notice(arguments: &HookArguments, incoming: &Incoming, session: &Session)
 }
 
 fn witness(arguments: &HookArguments, session: &Session) -> Result<Witness, String> {
-    let workspace = session.workspace.as_deref().ok_or("the project's directory is not known")?;
-    let policy = policy(arguments.policy.as_deref(), workspace).map_err(|trouble| trouble.to_string())?;
+    let workspace = session.workspace.as_deref().ok_or("cannot determine the project directory")?;
+    let policy = policy(arguments.policy.as_deref(), workspace)?;
     Ok(Witness::new(open_log(&policy)?))
 }

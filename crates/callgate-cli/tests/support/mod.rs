@@ -8,7 +8,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-use callgate::path::boundary::Surroundings;
+use callgate::path::boundary::HostDirectories;
 use serde_json::{Value, json};
 
 /// The command in an empty home and a small project.
@@ -60,8 +60,8 @@ impl World {
     }
 
     /// The surroundings as the command finds them here.
-    pub fn surroundings(&self) -> Surroundings {
-        Surroundings { home: Some(self.home()), temporary: vec![self.temporary(), "/tmp".into(), "/var/tmp".into()] }
+    pub fn host(&self) -> HostDirectories {
+        HostDirectories { home: Some(self.home()), temporary: vec![self.temporary(), "/tmp".into(), "/var/tmp".into()] }
     }
 
     fn placed(&self, mut command: Command) -> Command {

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use thiserror::Error;
 
 use super::approver::ask_guarded;
+use super::store::{Settling, Store, StoreError, Unreadable};
 use super::{Answer, ApprovalId, Approver, AskError, Outcome, Question};
-use crate::clock::Timestamp;
 use crate::monitor::{Monitor, Monitors, Standard};
-use crate::store::{Settling, Store, StoreError, Unreadable};
+use callgate_model::clock::Timestamp;
 
 /// How often the store is looked at for an answer that another process gave.
 const LOOK: Duration = Duration::from_millis(100);

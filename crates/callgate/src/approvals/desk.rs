@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::store::{MemoryStore, Store, StoreError};
 use super::{
     ApprovalDecision, Approver, AsyncApprover, Automatic, Coordinator, Exec, MAXIMUM_QUESTION, Mode, Outcome, Proposal,
     Question, Remembered,
 };
-use crate::clock::Timestamp;
 use crate::grant::{Demand, GrantId};
-use crate::store::{MemoryStore, Store, StoreError};
+use callgate_model::clock::Timestamp;
 
 /// How often the same request is denied in a session before it is not asked again.
 const DENIED_ENOUGH: u32 = 2;

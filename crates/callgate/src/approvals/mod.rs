@@ -24,6 +24,7 @@ mod proposal;
 mod question;
 mod rules;
 mod session;
+pub mod store;
 pub mod timeout;
 
 pub use always::{AlwaysError, add_rule, insert_rule, try_rule};

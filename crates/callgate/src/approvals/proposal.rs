@@ -3,14 +3,14 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use callgate_shell::effect::{Action, Effect, Target};
+use callgate_model::effect::{Action, Effect, Target};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::call::Tool;
-use crate::clock::Timestamp;
 use crate::describe::{Description, Part, PlacedEffect};
 use crate::path::{Rest, Zone};
+use callgate_model::call::Tool;
+use callgate_model::clock::Timestamp;
 
 /// Programs whose first word after the name says what they do, so that "this program and subcommand" means something.
 const WITH_SUBCOMMANDS: &[&str] = &[

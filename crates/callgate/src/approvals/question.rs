@@ -10,8 +10,8 @@ use serde_json::Value;
 use thiserror::Error;
 
 use super::Proposal;
-use crate::clock::Timestamp;
 use crate::key::ApprovalKey;
+use callgate_model::clock::Timestamp;
 
 /// Names a question: 16 hexadecimal digits, drawn at random.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

@@ -1,17 +1,17 @@
 //! Describes the tools of the table in `tools.rs`.
 
-use callgate_shell::effect::Action;
+use callgate_model::effect::Action;
 use callgate_shell::environment::influence;
 use serde_json::{Map, Value};
 
-use super::collect::{Collector, description};
+use super::collect::Collector;
 use super::parameters::{self, Caution, WrongType, texts};
 use super::patch;
 use super::role::{Access, Parameter, Role, Shape, ToolEntry};
 use super::tools::TOOLS;
-use super::{Context, DescribeError, Description, Descriptor, Part, TypedInput, shell, uri};
-use crate::call::Call;
-use crate::redact::{Redacted, Redactor, Shown};
+use super::{CallContext, DescribeError, Described, Description, Descriptor, Part, TypedInput, shell, uri};
+use callgate_model::call::Call;
+use callgate_model::redact::{Redacted, Redactor, Shown};
 
 /// The descriptor of one of the agents' own tools.
 pub(super) fn find(name: &str) -> Option<&'static dyn Descriptor> {
@@ -31,7 +31,7 @@ impl Descriptor for ToolEntry {
         self.category
     }
 
-    fn describe(&self, call: &Call, context: &Context) -> Result<Description, DescribeError> {
+    fn describe(&self, call: &Call, context: &CallContext) -> Result<Described, DescribeError> {
         let mut collector = Collector::new(context);
         let parts = match &call.input {
             Value::Object(fields) => {
@@ -47,7 +47,7 @@ impl Descriptor for ToolEntry {
         if all.is_empty() || !collector.is_empty() {
             all.push(collector.into_part());
         }
-        Ok(Description { shell: left, ..description(self.category, all) })
+        Ok(Described { description: Description::of_parts(self.category, all), shell: left })
     }
 
     fn typed_input(&self, call: &Call) -> Option<TypedInput> {
@@ -366,7 +366,7 @@ impl<'a> Reader<'a> {
     }
 
     fn search(&self, action: Action, collector: &mut Collector<'_>, search: &SearchParts) {
-        use callgate_shell::effect::Names;
+        use callgate_model::effect::Names;
         let filters: Vec<&str> = search
             .patterns
             .iter()
@@ -410,7 +410,7 @@ fn environment_effects(value: &Value, collector: &mut Collector<'_>) -> Result<(
         return Err(WrongType);
     };
     for (name, value) in variables {
-        let shown = crate::show::brief(name);
+        let shown = callgate_model::show::brief(name);
         if let Some(why) = influence(name, value.as_str()) {
             collector.opaque(format!("the variable `{shown}` {why}"));
         } else if !is_variable_name(name) {

@@ -1,14 +1,15 @@
 use std::collections::HashSet;
 
-use callgate_shell::effect::{Coverage, Names, Target};
+use callgate_model::effect::{Coverage, Names, Target};
 use serde_json::json;
 
 use super::super::Registry;
 use super::*;
 
 fn describe(tool: &str, input: Value) -> Description {
-    let context = Context { directory: Some("/ws".into()), home: Some("/home/ada".into()), ..Context::default() };
-    Registry::default().describe(&Call::new(tool, input), &context).expect("a description")
+    let context =
+        CallContext { directory: Some("/ws".into()), home: Some("/home/ada".into()), ..CallContext::default() };
+    Registry::default().describe(&Call::new(tool, input), &context).expect("a description").description
 }
 
 /// The effects in short: `read /ws/a`, `list /ws/*.rs glob`, `opaque`.
@@ -99,8 +100,9 @@ fn paths_are_taken_as_the_tool_would() {
     check("Read", json!({"file_path": "file:///etc/%70asswd"}), &["read /etc/%70asswd", "read /etc/passwd"]);
     check("Read", json!({"file_path": "a%2fb"}), &["read /ws/a%2fb"]);
     let nowhere = Registry::default()
-        .describe(&Call::new("Read", json!({"file_path": "a"})), &Context::default())
-        .expect("a description");
+        .describe(&Call::new("Read", json!({"file_path": "a"})), &CallContext::default())
+        .expect("a description")
+        .description;
     let Target::Path(target) = &nowhere.parts[0].effects[0].effect.target else {
         panic!("no path");
     };
@@ -280,7 +282,7 @@ fn shell_tools_tell_of_sandbox_environment_and_directory() {
         let last = description.parts.last().expect("a part").clone();
         last.effects.iter().map(|placed| placed.effect.clone()).collect::<Vec<_>>()
     };
-    let has = |effects: &[callgate_shell::effect::Effect], action: Action, text: &str| {
+    let has = |effects: &[callgate_model::effect::Effect], action: Action, text: &str| {
         effects.iter().any(|effect| {
             effect.action == action && serde_json::to_string(&effect.target).is_ok_and(|shown| shown.contains(text))
         })
@@ -350,7 +352,7 @@ fn a_descriptor_that_panics_has_failed() {
         fn category(&self) -> &str {
             "broken"
         }
-        fn describe(&self, _: &Call, _: &Context) -> Result<Description, DescribeError> {
+        fn describe(&self, _: &Call, _: &CallContext) -> Result<Described, DescribeError> {
             panic!("on purpose")
         }
         fn for_approval(&self, _: &Call, _: &Redactor) -> Redacted {
@@ -358,9 +360,9 @@ fn a_descriptor_that_panics_has_failed() {
         }
     }
     let mut registry = Registry::default();
-    registry.register("broken", Broken);
+    registry.register("broken", Broken).unwrap();
     let call = Call::new("broken", json!({}));
-    assert_eq!(registry.describe(&call, &Context::default()), Err(DescribeError::Panicked));
+    assert_eq!(registry.describe(&call, &CallContext::default()), Err(DescribeError::Panicked));
     assert_eq!(registry.for_event(&call, &Redactor::default()).err(), Some(DescribeError::Panicked));
 }
 

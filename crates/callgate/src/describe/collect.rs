@@ -3,16 +3,16 @@
 use std::cell::RefCell;
 use std::path::Path;
 
-use callgate_shell::effect::{Action, CodeOrigin, Coverage, Effect, Host, Names, PathTarget, Program, Target};
+use callgate_model::effect::{Action, CodeOrigin, Effect, Host, Names, PathTarget, Program, Target};
 
 use callgate_shell::programs::Programs;
 use callgate_shell::{Dialect, ShellState};
 
 use super::role::Access;
 use super::uri::{self, Destination};
-use super::{Context, Description, Part, PlacedEffect};
+use super::{CallContext, Part};
 use crate::path::braces;
-use crate::show::brief;
+use callgate_model::show::brief;
 
 /// How many effects one call may have.
 const MAXIMUM_EFFECTS: usize = 4096;
@@ -37,7 +37,7 @@ pub(super) struct Collector<'a> {
 }
 
 impl<'a> Collector<'a> {
-    pub(super) fn new(context: &'a Context) -> Self {
+    pub(super) fn new(context: &'a CallContext) -> Self {
         Collector {
             directory: context.directory.clone(),
             dialect: Dialect::Bash,
@@ -86,7 +86,7 @@ impl<'a> Collector<'a> {
             self.effects.push(Effect { action, target, marks: Vec::new(), because: because.to_owned() });
         } else if !self.overflowed {
             self.overflowed = true;
-            self.effects.push(opaque("the call has too many effects"));
+            self.effects.push(Effect::opaque("the call has too many effects"));
         }
     }
 
@@ -245,7 +245,7 @@ impl<'a> Collector<'a> {
 
     /// What was gathered, as one part without words.
     pub(super) fn into_part(self) -> Part {
-        Part { effects: placed(self.effects), ..Part::default() }
+        self.effects.into()
     }
 }
 
@@ -263,23 +263,4 @@ pub(super) fn escaped(text: &str) -> String {
         pattern.push(character);
     }
     pattern
-}
-
-pub(super) fn opaque(why: &str) -> Effect {
-    Effect { action: Action::Opaque, target: Target::Text(why.to_owned()), marks: Vec::new(), because: String::new() }
-}
-
-pub(super) fn placed(effects: Vec<Effect>) -> Vec<PlacedEffect> {
-    effects.into_iter().map(|effect| PlacedEffect { effect, place: None }).collect()
-}
-
-/// A description whose coverage follows from its effects.
-pub(super) fn description(category: &str, parts: Vec<Part>) -> Description {
-    let partial = parts.iter().flat_map(|part| &part.effects).any(|placed| placed.effect.action == Action::Opaque);
-    Description {
-        category: category.to_owned(),
-        parts,
-        coverage: if partial { Coverage::Partial } else { Coverage::Complete },
-        shell: None,
-    }
 }

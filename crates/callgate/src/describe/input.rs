@@ -1,6 +1,6 @@
 //! What is typed into a program that runs already.
 
-use callgate_shell::effect::Mark;
+use callgate_model::effect::Mark;
 
 use super::shell::dialect_of;
 use super::{Description, PlacedEffect};
@@ -43,8 +43,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::call::Call;
-    use crate::describe::{Context, Registry};
+    use crate::describe::{CallContext, Registry};
+    use callgate_model::call::Call;
 
     #[test]
     fn only_whole_printable_lines_are_what_they_show() {
@@ -61,8 +61,8 @@ mod tests {
     fn a_shell_that_is_given_a_script_or_stands_elsewhere_is_none() {
         let interactive = |command: &str| {
             let call = Call::new("exec_command", json!({"cmd": command})).directory("/ws");
-            let context = Context { directory: Some("/ws".into()), ..Context::default() };
-            is_interactive_shell(&Registry::default().describe(&call, &context).unwrap())
+            let context = CallContext { directory: Some("/ws".into()), ..CallContext::default() };
+            is_interactive_shell(&Registry::default().describe(&call, &context).unwrap().description)
         };
         for command in ["bash", "sh -i", "/bin/bash --norc -l"] {
             assert!(interactive(command), "{command}");

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::collect::Collector;
 use super::role::Access;
-use crate::show::brief;
+use callgate_model::show::brief;
 
 /// How deep an unknown parameter is looked through.
 const MAXIMUM_DEPTH: usize = 128;

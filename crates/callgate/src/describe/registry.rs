@@ -5,12 +5,14 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, LazyLock};
 
+use thiserror::Error;
+
 use super::unknown::UnknownTool;
-use super::{Context, DescribeError, Description, Descriptor, TypedInput, built_in};
-use crate::call::{Call, Tool};
+use super::{CallContext, DescribeError, Described, Description, Descriptor, TypedInput, built_in};
 use crate::policy::{Annotations, Claims};
-use crate::redact::{Redacted, Redactor};
-use crate::risk::Risk;
+use callgate_model::call::{Call, Tool};
+use callgate_model::redact::{Redacted, Redactor};
+use callgate_model::risk::Risk;
 
 /// The tags that say the same as the hints of an MCP tool.
 fn tags_of(annotations: Annotations) -> impl Iterator<Item = &'static str> {
@@ -23,6 +25,14 @@ fn tags_of(annotations: Annotations) -> impl Iterator<Item = &'static str> {
     .into_iter()
     .filter(|(hint, _)| *hint == Some(true))
     .map(|(_, tag)| tag)
+}
+
+/// A tool that has a descriptor already.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("tool `{tool}` is already registered; call `replace` to override its descriptor")]
+pub struct AlreadyRegistered {
+    /// The tool.
+    pub tool: Tool,
 }
 
 /// What is registered of one tool.
@@ -53,8 +63,24 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// Registers how a tool is understood. Takes the place of what is built in.
-    pub fn register(&mut self, tool: impl Into<Tool>, descriptor: impl Descriptor + 'static) {
+    /// Registers how a tool is understood. A tool that has a descriptor, built in or registered, is left as it is: see
+    /// [`Registry::replace`].
+    pub fn register(
+        &mut self,
+        tool: impl Into<Tool>,
+        descriptor: impl Descriptor + 'static,
+    ) -> Result<(), AlreadyRegistered> {
+        let tool = tool.into();
+        let registered = self.tools.get(&tool).is_some_and(|registration| registration.descriptor.is_some());
+        if registered || tool.server.is_none() && built_in::find(&tool.name).is_some() {
+            return Err(AlreadyRegistered { tool });
+        }
+        self.replace(tool, descriptor);
+        Ok(())
+    }
+
+    /// Registers how a tool is understood, in place of the descriptor it has.
+    pub fn replace(&mut self, tool: impl Into<Tool>, descriptor: impl Descriptor + 'static) {
         self.tools.entry(tool.into()).or_default().descriptor = Some(Arc::new(descriptor));
     }
 
@@ -90,7 +116,7 @@ impl Registry {
     }
 
     /// Describes a call. A descriptor that panics has failed.
-    pub fn describe(&self, call: &Call, context: &Context) -> Result<Description, DescribeError> {
+    pub fn describe(&self, call: &Call, context: &CallContext) -> Result<Described, DescribeError> {
         let descriptor = self.descriptor(&call.tool);
         guarded(|| descriptor.describe(call, context))?
     }

@@ -1,8 +1,8 @@
 //! What a parameter of a tool means: the vocabulary of the table in `tools.rs`.
 
-use callgate_shell::effect::{Action, CodeOrigin};
+use callgate_model::effect::{Action, CodeOrigin};
 
-use crate::redact::Shown;
+use callgate_model::redact::Shown;
 
 /// What a parameter carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use callgate_shell::effect::{Action, Coverage};
+use callgate_model::effect::{Action, Coverage, Effect};
 use callgate_shell::{Analysis, Dialect, Limits, ShellState, SimpleCommand};
 
-use super::Part;
-use super::collect::{Collector, opaque, placed};
+use super::collect::Collector;
+use super::{Part, PlacedEffect};
 
 /// The longest command that is analysed.
 const MAXIMUM_COMMAND: usize = 256 * 1024;
@@ -53,7 +53,7 @@ pub(super) fn dialect_of(name: &str) -> Option<Dialect> {
 }
 
 fn unknown(why: &str) -> Part {
-    Part { effects: placed(vec![opaque(why)]), ..Part::default() }
+    vec![Effect::opaque(why)].into()
 }
 
 /// More parts than this are not compared one by one.
@@ -114,7 +114,7 @@ fn part_of(command: SimpleCommand) -> Part {
         wrappers: command.wrappers,
         elsewhere: command.elsewhere,
         directory: command.directory,
-        effects: placed(command.effects),
+        effects: command.effects.into_iter().map(PlacedEffect::from).collect(),
     }
 }
 
@@ -131,16 +131,16 @@ mod tests {
 
     #[test]
     fn what_is_believed_of_a_shell_makes_no_call_look_better() {
-        use crate::call::Call;
-        use crate::describe::{Context, Description, Registry};
+        use crate::describe::{CallContext, Described, Registry};
+        use callgate_model::call::Call;
 
-        let describe = |command: &str, shell: Option<ShellState>| -> Description {
+        let describe = |command: &str, shell: Option<ShellState>| -> Described {
             let call = Call::new("Bash", serde_json::json!({ "command": command }));
-            let context = Context {
+            let context = CallContext {
                 directory: Some("/ws".into()),
                 home: Some("/home/ada".into()),
                 shell: shell.map(Box::new),
-                ..Context::default()
+                ..CallContext::default()
             };
             Registry::default().describe(&call, &context).unwrap()
         };
@@ -153,7 +153,8 @@ mod tests {
                 let fresh = describe(second, None);
                 let kept = describe(second, Some((*state).clone()));
                 assert!(kept.shell.is_some(), "{second}");
-                let lost: Vec<&Part> = fresh.parts.iter().filter(|part| !kept.parts.contains(part)).collect();
+                let lost: Vec<&Part> =
+                    fresh.description.parts.iter().filter(|part| !kept.description.parts.contains(part)).collect();
                 assert!(lost.is_empty(), "`{second}` after `{first}` lacks {lost:?}");
             }
         }

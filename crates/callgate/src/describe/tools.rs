@@ -3,7 +3,7 @@
 //! One entry serves every agent that has a tool of that name, so it knows all names that its parameters go by. All of them
 //! are used where they occur: a second spelling never hides a path.
 
-use callgate_shell::effect::{Action, CodeOrigin};
+use callgate_model::effect::{Action, CodeOrigin};
 
 use super::role::{Access, Role, Shape, ToolEntry, may, must, tool};
 use Role::{

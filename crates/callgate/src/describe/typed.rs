@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use callgate_shell::effect::Action;
+use callgate_model::effect::Action;
 use callgate_shell::programs::Programs;
 use callgate_shell::stream::Stream;
 use callgate_shell::{Analysis, Context, Dialect, Limits, SimpleCommand, analyze_with_input};

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use super::collect::{Collector, description};
+use super::collect::Collector;
 use super::parameters::{self, Caution, texts};
-use super::{Context, DescribeError, Description, Descriptor, shell};
-use crate::call::Call;
-use crate::redact::{Redacted, Redactor};
+use super::{CallContext, DescribeError, Described, Description, Descriptor, shell};
+use callgate_model::call::Call;
+use callgate_model::redact::{Redacted, Redactor};
 
 /// Describes a tool without descriptor: it may do anything, and what its arguments tell it does as well.
 #[derive(Debug, Clone, Copy, Default)]
@@ -17,7 +17,7 @@ impl Descriptor for UnknownTool {
         "unknown"
     }
 
-    fn describe(&self, call: &Call, context: &Context) -> Result<Description, DescribeError> {
+    fn describe(&self, call: &Call, context: &CallContext) -> Result<Described, DescribeError> {
         let mut collector = Collector::new(context);
         collector.opaque("what this tool does is not known");
         let mut commands = Vec::new();
@@ -40,7 +40,7 @@ impl Descriptor for UnknownTool {
             }
         }
         parts.insert(0, collector.into_part());
-        Ok(description(self.category(), parts))
+        Ok(Description::of_parts(self.category(), parts).into())
     }
 
     fn for_approval(&self, call: &Call, redactor: &Redactor) -> Redacted {

@@ -1,6 +1,6 @@
 //! URLs and resource identifiers: which host, or which paths.
 
-use callgate_shell::effect::Host;
+use callgate_model::effect::Host;
 
 /// How often percent-encoding is taken off: more layers than any reader does.
 const MAXIMUM_LAYERS: usize = 8;

@@ -3,35 +3,35 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 
-use callgate_shell::programs::Programs;
+use callgate_model::redact::Redactor;
 
 use super::{Gate, SandboxSupport};
 use crate::approvals::channel::Nobody;
+use crate::approvals::store::MemoryStore;
 use crate::approvals::{Approvals, Approver, AsyncApprover};
+use crate::assess::Assessor;
 use crate::describe::Registry;
-use crate::describe::git::Hardening;
+use crate::describe::git::GitHardening;
 use crate::event::EventSink;
-use crate::path::boundary::{Boundary, Surroundings};
+use crate::path::boundary::{Boundary, HostDirectories};
 use crate::path::file_system::{FileSystem, RealFileSystem};
 use crate::policy::Policy;
-use crate::redact::Redactor;
-use crate::store::MemoryStore;
 
-/// Puts a gate together. What is not said is at its strictest: no policy denies everything, no approver refuses every
-/// question, no sandbox refuses what must be contained.
+/// Puts a gate together. Every default is the strictest: without a policy all calls are denied, without an approver every question
+/// is refused, without a sandbox calls that must be contained are refused, and git is not assumed to be hardened.
 #[must_use]
 pub struct GateBuilder {
-    policy: Option<Policy>,
+    policy: Option<Arc<Policy>>,
     boundary: Option<Boundary>,
     registry: Registry,
     approvals: Option<Approvals>,
     fallback: Option<Approvals>,
     sinks: Vec<Arc<dyn EventSink>>,
     secrets: HashSet<String>,
-    surroundings: Option<Surroundings>,
+    host: Option<HostDirectories>,
     file_system: Arc<dyn FileSystem>,
     sandbox: SandboxSupport,
-    hardening: Hardening,
+    hardening: GitHardening,
 }
 
 impl Default for GateBuilder {
@@ -44,17 +44,17 @@ impl Default for GateBuilder {
             fallback: None,
             sinks: Vec::new(),
             secrets: HashSet::new(),
-            surroundings: None,
+            host: None,
             file_system: Arc::new(RealFileSystem),
             sandbox: SandboxSupport::Missing,
-            hardening: Hardening::Applied,
+            hardening: GitHardening::Never,
         }
     }
 }
 
 impl GateBuilder {
     /// The rules that calls are held to, and the boundary that comes with them.
-    pub fn policy(mut self, policy: impl Into<Policy>) -> Self {
+    pub fn policy(mut self, policy: impl Into<Arc<Policy>>) -> Self {
         self.policy = Some(policy.into());
         self
     }
@@ -105,9 +105,9 @@ impl GateBuilder {
         self
     }
 
-    /// What the machine is like; found out if not said.
-    pub fn surroundings(mut self, surroundings: Surroundings) -> Self {
-        self.surroundings = Some(surroundings);
+    /// The directories of this machine; those of this process if not given.
+    pub fn host(mut self, host: HostDirectories) -> Self {
+        self.host = Some(host);
         self
     }
 
@@ -123,50 +123,35 @@ impl GateBuilder {
         self
     }
 
-    /// Whether git runs as the plan's hardened words say. Where it does not, the repository's own settings must be harmless as
-    /// they are for a look to be silent.
-    pub fn hardening(mut self, hardening: Hardening) -> Self {
+    /// Whether the caller can run git with the repository's own settings switched off. Unless it promises to, `git status` is
+    /// silent only where those settings run nothing.
+    pub fn git_hardening(mut self, hardening: GitHardening) -> Self {
         self.hardening = hardening;
         self
     }
 
-    /// The gate.
+    /// Builds the gate.
     pub fn build(self) -> Gate {
-        let boundary = self
-            .boundary
-            .or_else(|| self.policy.as_ref().map(|policy| Boundary::from(policy.boundary_settings())))
-            .unwrap_or_default();
-        let (programs, broken) = programs_of(self.policy.as_ref());
-        Gate {
+        let policy = self.policy.as_ref();
+        let assessor = Assessor {
+            boundary: self
+                .boundary
+                .or_else(|| policy.map(|policy| Boundary::from(policy.boundary_settings())))
+                .unwrap_or_default(),
+            programs: policy.map_or(Ok(None), |policy| Assessor::programs_of(policy)),
             policy: self.policy,
-            boundary,
             registry: self.registry,
+            redactor: Redactor::knowing(self.secrets),
+            host: self.host.unwrap_or_else(HostDirectories::of_this_process),
+            file_system: self.file_system,
+            hardening: self.hardening,
+            boundaries: Mutex::default(),
+        };
+        Gate {
+            assessor,
             approvals: self.approvals.or(self.fallback).unwrap_or_else(|| Approvals::in_memory(Nobody)),
             sinks: self.sinks.into(),
-            redactor: Redactor::knowing(self.secrets),
-            surroundings: self.surroundings.unwrap_or_else(Surroundings::of_this_process),
-            file_system: self.file_system,
             sandbox: self.sandbox,
-            hardening: self.hardening,
-            programs,
-            broken,
-            settled: Mutex::new(None),
         }
     }
-}
-
-/// The program tables that a policy brings along; and why, if one of them is broken. A gate with a broken policy refuses.
-fn programs_of(policy: Option<&Policy>) -> (Option<Arc<Programs>>, Option<String>) {
-    let tables = policy.map(Policy::program_tables).unwrap_or_default();
-    if tables.is_empty() {
-        return (None, None);
-    }
-    let mut programs = Programs::bundled().clone();
-    for (file, text) in tables {
-        match programs.extended(text, file) {
-            Ok(extended) => programs = extended,
-            Err(error) => return (None, Some(error.to_string())),
-        }
-    }
-    (Some(Arc::new(programs)), None)
 }

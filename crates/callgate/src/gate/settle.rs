@@ -6,15 +6,20 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::question::demands;
-use super::{Explanation, Gate, Judged, unrecorded};
+use super::{Admitted, Assessment, CheckOptions, Gate, unrecorded};
+use crate::approvals::store::StoreError;
 use crate::approvals::{
-    ApprovalDecision, Asked, How, NoProposal, Outcome, Patience, Proposal, Question, Remembered, Settlement, narrowest,
+    ApprovalDecision, Asked, Exec, How, NoProposal, Outcome, Proposal, Question, Remembered, Settlement, narrowest,
 };
-use crate::call::Call;
-use crate::clock::Timestamp;
+use crate::describe::is_interactive_shell;
 use crate::event::{AnswerSource, ApprovalDecided, EventKind};
-use crate::policy::{Decision, ExecInput, PermissionHandler, PermissionRequest, PermissionResult, Policy, Request};
-use crate::refusal::{Refusal, RefusalKind};
+use crate::permit::Plan;
+use crate::policy::{
+    Decision, ExecInput, JudgeRequest, PermissionHandler, PermissionRequest, PermissionResult, Policy,
+};
+use callgate_model::call::Call;
+use callgate_model::clock::Timestamp;
+use callgate_model::refusal::{Refusal, RefusalKind};
 
 /// Where a call stands that was not denied.
 pub(super) enum Matter {
@@ -28,131 +33,126 @@ pub(super) enum Matter {
 
 impl Gate {
     /// Settles what is known already; else finds out what must be asked.
-    pub(super) fn settle(&self, call: &Call, judged: &Judged, patience: Patience) -> Result<Matter, Refusal> {
-        if judged.explanation.ruling().decision != Decision::Ask {
+    pub(super) fn settle(&self, call: &Call, admitted: &Admitted, options: &CheckOptions) -> Result<Matter, Refusal> {
+        if admitted.assessment.ruling.decision != Decision::Ask {
             return Ok(Matter::Permitted);
         }
-        if let Some(handler) = self.policy.as_ref().and_then(Policy::handler) {
-            self.announce(judged, None)?;
-            return Ok(Matter::Settled(self.ask_handler(handler.as_ref(), call, judged)));
+        if let Some(handler) = self.assessor.policy().and_then(Policy::handler) {
+            self.announce(admitted, None)?;
+            return Ok(Matter::Settled(self.ask_handler(handler.as_ref(), call, admitted)));
         }
-        let typed = self.typed_command(call)?;
-        if typed.as_ref().is_some_and(|typed| typed.ruling().decision == Decision::Allow) {
+        let typed = self.typed_command(call, options)?;
+        if typed.as_ref().is_some_and(|typed| typed.ruling.decision == Decision::Allow) {
             let outcome = ApprovalDecision::Approved.into();
             return Ok(Matter::Settled(Settlement { outcome, how: How::Session }));
         }
-        let explanation = typed.as_ref().unwrap_or(&judged.explanation);
-        let mut question = self.question(call, judged, explanation, patience)?;
+        let assessment = typed.as_ref().unwrap_or(&admitted.assessment);
+        let mut question = self.question(call, admitted, assessment, options)?;
         let covered = |what: &Remembered| match what {
-            Remembered::Rule(proposal) => self.would_pass(call, explanation, proposal),
+            Remembered::Rule(proposal) => self.would_pass(call, assessment, proposal),
             Remembered::Exec(exec) => {
                 self.exec_input() == ExecInput::Covered
-                    && self.registry.typed_input(call).is_some_and(|typed| typed.exec == exec.id)
+                    && self.registry().typed_input(call).is_some_and(|typed| typed.exec == exec.id)
             }
             Remembered::Request(_) => false,
         };
-        let demands = demands(call, explanation, &question);
+        let demands = demands(call, assessment, &question);
         if let Some(settlement) = self.approvals.known(&question, &demands, &covered) {
             return Ok(Matter::Settled(settlement));
         }
-        match self.proposals(call, explanation) {
+        match self.proposals(call, assessment) {
             Ok(proposals) => question.proposals = proposals,
             Err(why) => question.no_proposal = Some(why.to_string()),
         }
-        self.announce(judged, Some(&question))?;
+        self.announce(admitted, Some(&question))?;
         Ok(Matter::Open(Box::new(question)))
     }
 
     /// Recorded before anybody sees the question.
-    fn announce(&self, judged: &Judged, question: Option<&Question>) -> Result<(), Refusal> {
+    fn announce(&self, admitted: &Admitted, question: Option<&Question>) -> Result<(), Refusal> {
         let milliseconds = |question: &Question| u64::try_from(question.time().as_millis()).unwrap_or(u64::MAX);
         let event = EventKind::ApprovalRequested {
-            reason: self.redactor.text(&judged.explanation.ruling().reason),
+            reason: self.redactor().text(&admitted.assessment.ruling.reason),
             approval: question.map(|question| question.id.to_string()),
             timeout: question.map(milliseconds),
         };
-        judged.recorder.emit(event).map_err(unrecorded)
+        admitted.recorder.emit(event).map_err(unrecorded)
     }
 
     fn exec_input(&self) -> ExecInput {
-        self.policy.as_ref().map(Policy::exec_input).unwrap_or_default()
+        self.assessor.policy().map(Policy::exec_input).unwrap_or_default()
     }
 
     /// What is typed into a running shell, judged as the command that it is, if the policy wants that. `None` if it cannot be.
-    fn typed_command(&self, call: &Call) -> Result<Option<Explanation>, Refusal> {
+    fn typed_command(&self, call: &Call, options: &CheckOptions) -> Result<Option<Assessment>, Refusal> {
         if self.exec_input() != ExecInput::Judged {
             return Ok(None);
         }
-        let (Some(typed), Some(session)) = (self.registry.typed_input(call), &call.origin.session) else {
+        let (Some(typed), Some(session)) = (self.registry().typed_input(call), &call.origin.session) else {
             return Ok(None);
         };
-        let unusable = |error: crate::store::StoreError| Refusal::new(RefusalKind::HumanRequired, error.to_string());
+        let unusable = |error: StoreError| Refusal::new(RefusalKind::HumanRequired, error.to_string());
         if !typed.is_whole() || !self.approvals.is_shell(session, &typed.exec).map_err(unusable)? {
             return Ok(None);
         }
         let command = Call {
-            tool: crate::call::Tool::own("Bash"),
+            tool: callgate_model::call::Tool::own("Bash"),
             input: serde_json::json!({ "command": typed.text }),
             origin: call.origin.clone(),
-            shell: call.shell.clone(),
         };
-        let explanation = self.explain_anywhere(&command)?;
-        match explanation.ruling().decision {
-            Decision::Deny => Err(self.denied(explanation.ruling())),
+        let assessment = self.assessor.assess_anywhere(&command, options.shell.as_ref())?;
+        match assessment.ruling.decision {
+            Decision::Deny => Err(self.denied(&assessment.ruling)),
             // a program that runs already cannot be contained
             Decision::Contain => Ok(None),
-            Decision::Allow | Decision::Ask => Ok(Some(explanation)),
+            Decision::Allow | Decision::Ask => Ok(Some(assessment)),
         }
     }
 
     /// Remembers that a permitted call started a program which takes input. How far that covers what is typed into it later
     /// (`approvals: {exec_input: …}`), the policy says.
-    pub fn exec_started(
-        &self,
-        plan: &crate::permit::Plan,
-        exec: impl Into<String>,
-    ) -> Result<(), crate::store::StoreError> {
+    pub fn exec_started(&self, plan: &Plan, exec: impl Into<String>) -> Result<(), StoreError> {
         let Some(session) = &plan.call().origin.session else { return Ok(()) };
-        let shell = crate::describe::is_interactive_shell(plan.description());
-        self.approvals.cover_exec(session, crate::approvals::Exec { id: exec.into(), shell })
+        let shell = is_interactive_shell(plan.description());
+        self.approvals.cover_exec(session, Exec { id: exec.into(), shell })
     }
 
     /// The rules that would have let the call pass, the narrowest first. One that would write a secret down is none.
-    fn proposals(&self, call: &Call, explanation: &Explanation) -> Result<Vec<Proposal>, NoProposal> {
-        if explanation.boundary.iter().any(|ruling| ruling.ruling.decision >= Decision::Ask) {
+    fn proposals(&self, call: &Call, assessment: &Assessment) -> Result<Vec<Proposal>, NoProposal> {
+        if assessment.is_held_by_boundary() {
             return Err(NoProposal::Boundary);
         }
-        let effects = explanation.asked();
-        let asked = Asked { tool: &call.tool, description: &explanation.description, effects: &effects };
-        let mut proposals = narrowest(&asked, &|proposal| self.would_pass(call, explanation, proposal))?;
-        let words = self.redactor.of_words(&explanation.description);
+        let effects = assessment.effects_from(Decision::Ask);
+        let asked = Asked { tool: &call.tool, description: &assessment.description, effects: &effects };
+        let mut proposals = narrowest(&asked, &|proposal| self.would_pass(call, assessment, proposal))?;
+        let words = self.redactor().of_words(&assessment.description);
         proposals.retain(|proposal| proposal.texts().iter().all(|text| self.shown(words.as_ref(), text) == *text));
         if proposals.is_empty() { Err(NoProposal::Secret) } else { Ok(proposals) }
     }
 
     /// Whether the call would pass all layers if the user's file had this rule too. The boundary asks beside the rules.
-    fn would_pass(&self, call: &Call, explanation: &Explanation, proposal: &Proposal) -> bool {
-        if explanation.boundary.iter().any(|ruling| ruling.ruling.decision >= Decision::Ask) {
+    fn would_pass(&self, call: &Call, assessment: &Assessment, proposal: &Proposal) -> bool {
+        if assessment.is_held_by_boundary() {
             return false;
         }
         let rule = proposal.rule("proposed", Timestamp::from_milliseconds(0), "nobody");
         let text: String = rule.lines().map(|line| format!("  {line}\n")).collect();
         let rule = Policy::from_yaml(&format!("version: 1\nrules:\n{text}"), "proposed");
-        let (Some(policy), Ok(rule)) = (&self.policy, rule) else { return false };
-        let claims = self.registry.claims(&call.tool);
-        let request = Request { call, description: &explanation.description, claims };
+        let (Some(policy), Ok(rule)) = (self.assessor.policy(), rule) else { return false };
+        let claims = self.registry().claims(&call.tool);
+        let request = JudgeRequest { call, description: &assessment.description, claims };
         policy.judge_with(&request, &rule).ruling.decision < Decision::Ask
     }
 
     /// The policy's own handler, which is code and sees the arguments themselves.
-    fn ask_handler(&self, handler: &dyn PermissionHandler, call: &Call, judged: &Judged) -> Settlement {
-        let ruling = judged.explanation.ruling();
+    fn ask_handler(&self, handler: &dyn PermissionHandler, call: &Call, admitted: &Admitted) -> Settlement {
+        let ruling = &admitted.assessment.ruling;
         let request = PermissionRequest {
             tool: call.tool.clone(),
             parameters: call.input.clone(),
-            reason: self.redactor.text(&ruling.reason),
+            reason: self.redactor().text(&ruling.reason),
             rule_name: ruling.rule.clone().unwrap_or_default(),
-            claims: self.registry.claims(&call.tool).clone(),
+            claims: self.registry().claims(&call.tool).clone(),
         };
         let outcome = match catch_unwind(AssertUnwindSafe(|| handler.handle(&request))) {
             Ok(PermissionResult::Allow) => ApprovalDecision::Approved.into(),
@@ -168,7 +168,7 @@ impl Gate {
         &self,
         settlement: Settlement,
         asked: Option<&Question>,
-        judged: &Judged,
+        admitted: &Admitted,
     ) -> Result<(), Refusal> {
         let Settlement { outcome, how } = settlement;
         let said = match &outcome {
@@ -178,13 +178,13 @@ impl Gate {
         };
         let decided = ApprovalDecided {
             outcome: outcome.kind(),
-            by: self.redactor.text(&by(&how, &outcome)),
+            by: self.redactor().text(&by(&how, &outcome)),
             approval: asked.map(|question| question.id.to_string()),
             source: source(&how),
-            reason: said.map(|said| self.redactor.text(said)),
+            reason: said.map(|said| self.redactor().text(said)),
         };
-        judged.recorder.emit(EventKind::ApprovalDecided(decided)).map_err(unrecorded)?;
-        let ruling = judged.explanation.ruling();
+        admitted.recorder.emit(EventKind::ApprovalDecided(decided)).map_err(unrecorded)?;
+        let ruling = &admitted.assessment.ruling;
         let (kind, reason, hint) = match (&outcome, &how) {
             (outcome, _) if outcome.is_yes() => {
                 if let Some(question) = asked {
@@ -222,7 +222,7 @@ impl Gate {
                 "ask a person to allow this, or find a way that does not need it",
             ),
         };
-        Err(Refusal::new(kind, self.redactor.text(&reason)).hint(hint).rule(ruling.rule.clone()))
+        Err(Refusal::new(kind, self.redactor().text(&reason)).hint(hint).rule(ruling.rule.clone()))
     }
 }
 

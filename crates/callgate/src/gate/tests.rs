@@ -1,5 +1,7 @@
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context as TaskContext, Poll, Waker};
 
@@ -7,12 +9,13 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::approvals::{AnswerFuture, ApprovalDecision, AskError, AsyncApprover, Question};
-use crate::describe::{DescribeError, Description, Descriptor};
+use crate::describe::{CallContext, DescribeError, Described, Descriptor};
 use crate::event::Event;
+use crate::path::boundary::HostDirectories;
 use crate::path::file_system::fake::Fake;
 use crate::permit::{RunError, Sandbox};
-use crate::policy::{PermissionHandler, PermissionPolicy, PermissionRequest, PermissionResult, PermissionRule};
-use crate::redact::Redacted;
+use crate::policy::{PermissionHandler, PermissionPolicy, PermissionRequest, PermissionResult, PermissionRule, Policy};
+use callgate_model::redact::Redacted;
 
 const POLICY: &str = r#"
 version: 1
@@ -43,13 +46,13 @@ fn file_system() -> Fake {
     Fake::new().file("/ws/a.txt").link("/ws/link", "/etc").file("/etc/passwd").file("/usr/share/x")
 }
 
-fn surroundings() -> Surroundings {
-    Surroundings { home: Some("/home/ada".into()), temporary: vec!["/tmp".into()] }
+fn surroundings() -> HostDirectories {
+    HostDirectories { home: Some("/home/ada".into()), temporary: vec!["/tmp".into()] }
 }
 
 fn builder() -> GateBuilder {
     let policy = Policy::from_yaml(POLICY, "test.yaml").expect("a policy").with_home("/home/ada");
-    Gate::builder().policy(policy).file_system(file_system()).surroundings(surroundings())
+    Gate::builder().policy(policy).file_system(file_system()).host(surroundings())
 }
 
 fn call(tool: &str, input: Value) -> Call {
@@ -65,7 +68,7 @@ fn write(path: &str) -> Call {
 }
 
 fn refusal(verdict: Verdict) -> Refusal {
-    verdict.into_result().expect_err("this must be refused")
+    verdict.expect_err("this must be refused")
 }
 
 /// Keeps the names and texts of events.
@@ -108,7 +111,7 @@ fn a_gate_without_a_policy_denies_everything() {
 fn what_the_policy_allows_is_permitted_and_runs_once() {
     let log = Log::default();
     let gate = builder().events(log.clone()).build();
-    let permit = gate.check(read("a.txt")).into_result().expect("a permit");
+    let permit = gate.check(read("a.txt")).expect("a permit");
     let resolved = permit.plan().resolved(std::path::Path::new("/ws/a.txt")).cloned();
     assert_eq!(resolved, Some("/ws/a.txt".into()));
     assert_eq!(permit.plan().directory(), Some(std::path::Path::new("/ws")));
@@ -140,7 +143,7 @@ fn denies_name_the_rule_and_ask_nobody() {
         assert_eq!(refused.rule.as_deref(), Some("boundary"), "{path}");
         assert!(!refused.reason.contains("/usr"), "the roots are not told: {}", refused.reason);
     }
-    assert!(gate.check(read("/usr/share/x")).is_permitted());
+    assert!(gate.check(read("/usr/share/x")).is_ok());
     assert_eq!(asked.load(Ordering::SeqCst), 0);
 }
 
@@ -161,7 +164,7 @@ fn only_an_explicit_yes_is_a_yes() {
         let log = Log::default();
         let says = answer.clone();
         let gate = builder().approver(move |_: &Question| says.clone()).events(log.clone()).build();
-        let kind = gate.check(write("b.txt")).into_result().err().map(|refusal| refusal.kind);
+        let kind = gate.check(write("b.txt")).err().map(|refusal| refusal.kind);
         assert_eq!(kind, expected, "{answer:?}");
         let last = if expected.is_none() { "allowed" } else { "denied" };
         assert_eq!(log.names(), ["requested", "gated", "approval_requested", "approval_decided", last]);
@@ -209,22 +212,21 @@ fn the_policys_handler_comes_first_then_the_gates_then_the_fallback() {
         let gate = Gate::builder()
             .policy(rules().with_handler(handler))
             .file_system(file_system())
-            .surroundings(surroundings())
+            .host(surroundings())
             .approver(|_: &Question| -> ApprovalDecision { panic!("the gate's approver must not be asked") })
             .build();
-        assert_eq!(gate.check(read("a.txt")).is_permitted(), permitted, "{result:?}");
+        assert_eq!(gate.check(read("a.txt")).is_ok(), permitted, "{result:?}");
     }
     assert_eq!(asked.load(Ordering::SeqCst), 3);
-    let with =
-        |builder: GateBuilder| builder.policy(rules()).file_system(file_system()).surroundings(surroundings()).build();
+    let with = |builder: GateBuilder| builder.policy(rules()).file_system(file_system()).host(surroundings()).build();
     let gates = with(
         Gate::builder()
             .approver(|_: &Question| ApprovalDecision::Approved)
             .fallback(|_: &Question| -> ApprovalDecision { panic!("the fallback must not be asked") }),
     );
-    assert!(gates.check(read("a.txt")).is_permitted());
+    assert!(gates.check(read("a.txt")).is_ok());
     let fallback = with(Gate::builder().fallback(|_: &Question| ApprovalDecision::Approved));
-    assert!(fallback.check(read("a.txt")).is_permitted());
+    assert!(fallback.check(read("a.txt")).is_ok());
 }
 
 #[test]
@@ -242,12 +244,12 @@ fn asynchronous_approvers_are_awaited() {
     }
     let gate = |answer| builder().async_approver(Later(answer)).build();
     let yes = gate(Some(ApprovalDecision::Approved));
-    let permit = block_on(yes.check_async(write("b.txt"))).into_result().expect("a permit");
-    assert!(block_on(permit.run_async(async |_| Ok::<_, ()>(1))).is_ok());
-    assert!(!block_on(gate(Some(ApprovalDecision::Denied)).check_async(write("b.txt"))).is_permitted());
-    assert!(!block_on(gate(None).check_async(write("b.txt"))).is_permitted());
-    assert!(block_on(gate(None).check_async(read("a.txt"))).is_permitted());
-    assert!(!block_on(gate(None).check_async(read(".env"))).is_permitted());
+    let permit = block_on(yes.check_async(write("b.txt"))).expect("a permit");
+    assert!(block_on(permit.run_async(None, async |_, _| Ok::<_, ()>(1))).is_ok());
+    assert!(!block_on(gate(Some(ApprovalDecision::Denied)).check_async(write("b.txt"))).is_ok());
+    assert!(!block_on(gate(None).check_async(write("b.txt"))).is_ok());
+    assert!(block_on(gate(None).check_async(read("a.txt"))).is_ok());
+    assert!(!block_on(gate(None).check_async(read(".env"))).is_ok());
     // a check that cannot wait does not take the question for a yes
     assert_eq!(refusal(yes.check(write("b.txt"))).kind, RefusalKind::HumanRequired);
     assert_eq!(refusal(block_on(builder().build().check_async(write("b.txt")))).kind, RefusalKind::HumanRequired);
@@ -263,14 +265,14 @@ fn what_must_be_contained_runs_in_a_sandbox_or_not_at_all() {
     }
     assert_eq!(refusal(builder().build().check(write("contained"))).kind, RefusalKind::SandboxDenied);
     let gate = builder().sandbox(SandboxSupport::Available).build();
-    let permit = gate.check(write("contained")).into_result().expect("a permit");
+    let permit = gate.check(write("contained")).expect("a permit");
     assert_eq!(permit.plan().containment(), Containment::Required);
     let Err(RunError::Refused(refused)) = permit.run(|_| Ok::<(), ()>(())) else {
         panic!("it ran outside the sandbox");
     };
     assert_eq!(refused.kind, RefusalKind::SandboxDenied);
-    let permit = gate.check(write("contained")).into_result().expect("a permit");
-    assert!(permit.run_inside(&Box, |_, _| Ok::<(), ()>(())).is_ok());
+    let permit = gate.check(write("contained")).expect("a permit");
+    assert!(permit.run_with(Some(&Box), |_, _| Ok::<(), ()>(())).is_ok());
 }
 
 #[test]
@@ -282,9 +284,9 @@ fn what_cannot_be_recorded_does_not_run() {
         }
     }
     for name in ["requested", "gated", "allowed"] {
-        assert!(!builder().events(Fails(name)).build().check(read("a.txt")).is_permitted(), "{name}");
+        assert!(!builder().events(Fails(name)).build().check(read("a.txt")).is_ok(), "{name}");
     }
-    let permit = builder().events(Fails("started")).build().check(read("a.txt")).into_result().expect("a permit");
+    let permit = builder().events(Fails("started")).build().check(read("a.txt")).expect("a permit");
     let result = permit.run(|_| -> Result<(), ()> { panic!("it was started") });
     assert!(matches!(result, Err(RunError::Refused(_))));
     struct Panics;
@@ -293,7 +295,7 @@ fn what_cannot_be_recorded_does_not_run() {
             panic!("on purpose")
         }
     }
-    assert!(!builder().events(Panics).build().check(read("a.txt")).is_permitted());
+    assert!(!builder().events(Panics).build().check(read("a.txt")).is_ok());
 }
 
 #[test]
@@ -305,7 +307,7 @@ fn events_hold_one_id_and_no_secrets() {
         .secrets(["swordfish"])
         .build();
     let verdict = gate.check(call("Write", json!({"file_path": "swordfish.txt", "content": "TOPSECRET"})));
-    let permit = verdict.into_result().expect("a permit");
+    let permit = verdict.expect("a permit");
     let id = permit.id().to_owned();
     assert!(permit.run(|_| Err::<(), _>("failed")).is_err());
     let events = log.0.lock().expect("the log").clone();
@@ -321,7 +323,7 @@ fn events_hold_one_id_and_no_secrets() {
 #[test]
 fn a_panic_while_running_is_still_the_end() {
     let log = Log::default();
-    let permit = builder().events(log.clone()).build().check(read("a.txt")).into_result().expect("a permit");
+    let permit = builder().events(log.clone()).build().check(read("a.txt")).expect("a permit");
     let result = catch_unwind(AssertUnwindSafe(|| permit.run(|_| -> Result<(), ()> { panic!("on purpose") })));
     assert!(result.is_err());
     assert_eq!(log.names().last(), Some(&"finished"));
@@ -334,7 +336,7 @@ fn a_descriptor_that_fails_means_deny() {
         fn category(&self) -> &str {
             "custom"
         }
-        fn describe(&self, call: &Call, _: &Context) -> Result<Description, DescribeError> {
+        fn describe(&self, call: &Call, _: &CallContext) -> Result<Described, DescribeError> {
             if call.input["panic"] == true {
                 panic!("on purpose")
             }
@@ -345,7 +347,7 @@ fn a_descriptor_that_fails_means_deny() {
         }
     }
     let mut registry = Registry::default();
-    registry.register("custom", Fails);
+    registry.register("custom", Fails).unwrap();
     let gate = builder().registry(registry).approver(|_: &Question| ApprovalDecision::Approved).build();
     assert_eq!(refusal(gate.check(call("custom", json!({})))).kind, RefusalKind::Unknown);
     assert_eq!(refusal(gate.check(call("custom", json!({"panic": true})))).kind, RefusalKind::Unknown);
@@ -365,11 +367,11 @@ fn an_unknown_tool_and_another_servers_tool_are_asked_about() {
 fn explaining_asks_nobody_and_shows_each_step() {
     let log = Log::default();
     let gate = builder().events(log.clone()).approver(|_: &Question| -> ApprovalDecision { panic!("asked") }).build();
-    let explanation = gate.explain(&write("b.txt")).expect("an explanation");
-    assert_eq!(explanation.ruling().decision, Decision::Ask);
-    let steps: Vec<_> = explanation.steps().iter().map(|step| step.name).collect();
-    assert_eq!(steps, ["describe", "boundary", "policy"]);
-    let effects = explanation.effects(gate.redactor());
+    let assessment = gate.assess(&write("b.txt")).expect("an assessment");
+    assert_eq!(assessment.ruling().decision, Decision::Ask);
+    let steps: Vec<_> = assessment.steps().iter().map(|step| step.name).collect();
+    assert_eq!(steps, ["describe", "observe", "judge"]);
+    let effects = assessment.effects(gate.redactor());
     assert_eq!(effects[0].effect, "write /ws/b.txt");
     assert_eq!(effects[0].rule.as_deref(), Some("ask-writes"));
     assert_eq!(log.names(), Vec::<&str>::new());

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use super::{ActionBlocked, BlockReason, Demand, Grant, GrantId, Grants, Ledger, Scope, Spent, Target, Terms};
-use crate::clock::Timestamp;
 use crate::monitor::{Monitor, Monitors, Standard};
+use callgate_model::clock::Timestamp;
 
 /// Grants of one tool instance, each spent when it is used. Nothing is shared between instances, nothing is global.
 ///

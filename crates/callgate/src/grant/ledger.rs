@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::num::NonZeroU32;
 
 use super::{Demand, Grant, GrantId, Reach, Scope, Target, Terms};
-use crate::clock::Timestamp;
 use crate::key::ApprovalKey;
+use callgate_model::clock::Timestamp;
 
 /// Grants that agree in everything that a demand is compared with.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

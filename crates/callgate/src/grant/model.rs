@@ -7,8 +7,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::{Reach, Scope, Target};
-use crate::clock::Timestamp;
 use crate::key::ApprovalKey;
+use callgate_model::clock::Timestamp;
 
 /// How much earlier than its making a grant that expires may be used: clocks are corrected by small amounts all the time.
 /// A clock that was set back further makes the grant unusable rather than longer.

@@ -122,7 +122,7 @@ pub enum Reach {
 impl fmt::Display for Reach {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Reach::Target(target) => formatter.write_str(&crate::show::visible(target.as_str())),
+            Reach::Target(target) => formatter.write_str(&callgate_model::show::visible(target.as_str())),
             Reach::Any => formatter.write_str("(any target)"),
         }
     }

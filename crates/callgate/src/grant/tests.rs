@@ -4,8 +4,8 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use super::*;
-use crate::clock::Timestamp;
 use crate::key::ApprovalKey;
+use callgate_model::clock::Timestamp;
 
 const CUSTOMER: &str = "customer@x.com";
 

@@ -2,20 +2,21 @@
 
 use std::path::{Path, PathBuf};
 
+use callgate_model::call::Origin;
+use callgate_model::decision::Decision;
 use serde::{Deserialize, Serialize};
 
 use super::file_system::FileSystem;
 use super::resolve::{fold, resolve};
 pub use super::roots::{PLANS, RelativeTo, Root, Roots, TEMPORARY};
-pub use super::settled::{BoundaryRuling, Settled};
 use super::settled::{Readable, areas};
-use crate::call::Origin;
-use crate::policy::{BoundarySettings, Decision};
+pub use super::settled::{ResolvedBoundary, UnresolvedPaths};
+use crate::policy::BoundarySettings;
 
 /// The name under which the boundary rules.
 pub const RULE: &str = "boundary";
 
-/// Which directories calls may touch, as somebody wrote it down. [`Boundary::settle`] makes it ready for use.
+/// Which directories calls may touch, as somebody wrote it down. [`Boundary::resolve`] makes it ready for use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Boundary {
     /// May be read and written.
@@ -56,14 +57,14 @@ pub enum ListOutside {
 
 /// What the machine is like: the directories that only the host knows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Surroundings {
+pub struct HostDirectories {
     /// The user's home directory.
     pub home: Option<PathBuf>,
     /// The directories for temporary files.
     pub temporary: Vec<PathBuf>,
 }
 
-impl Surroundings {
+impl HostDirectories {
     /// As this process finds them.
     pub fn of_this_process() -> Self {
         let mut temporary = vec![PathBuf::from("/tmp"), PathBuf::from("/var/tmp")];
@@ -71,7 +72,7 @@ impl Surroundings {
         if own.is_absolute() && !temporary.contains(&own) {
             temporary.push(own);
         }
-        Surroundings { home: std::env::home_dir().filter(|home| home.is_absolute()), temporary }
+        HostDirectories { home: std::env::home_dir().filter(|home| home.is_absolute()), temporary }
     }
 }
 
@@ -119,17 +120,14 @@ impl Boundary {
     }
 
     /// Resolves the directories for calls of one origin. A directory that cannot be resolved is left out.
-    pub fn settle(&self, origin: &Origin, surroundings: &Surroundings, file_system: &dyn FileSystem) -> Settled {
+    pub fn resolve(&self, origin: &Origin, host: &HostDirectories, file_system: &dyn FileSystem) -> ResolvedBoundary {
         let resolved = |path: Option<&Path>| path.and_then(|path| resolve(file_system, path).ok());
-        Settled {
-            roots: areas(&self.roots, workspace_of(origin), surroundings, file_system),
-            readable: Readable::new(self.readable.clone(), workspace_of(origin), surroundings),
+        ResolvedBoundary {
+            roots: areas(&self.roots, workspace_of(origin), host, file_system),
+            readable: Readable::new(self.readable.clone(), workspace_of(origin), host),
             outside: self.outside,
             list_outside: self.list_outside,
-            whole: [resolved(surroundings.home.as_deref()), resolved(workspace_of(origin))]
-                .into_iter()
-                .flatten()
-                .collect(),
+            whole: [resolved(host.home.as_deref()), resolved(workspace_of(origin))].into_iter().flatten().collect(),
         }
     }
 }

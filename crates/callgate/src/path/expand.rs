@@ -1,11 +1,11 @@
 //! Patterns of shell commands, put into the names they stand for.
 
-use callgate_shell::effect::{Action, CodeOrigin, Names, PathTarget, Target};
-use callgate_shell::word::Word;
+use callgate_model::description::Description;
+use callgate_model::effect::{Action, CodeOrigin, Names, PathTarget, Target};
+use callgate_model::word::Word;
 
 use super::file_system::FileSystem;
 use super::pattern::{Hidden, Pattern};
-use crate::describe::Description;
 
 /// Puts the names that a command's patterns match now in the place of the patterns, as the shell will.
 ///

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::boundary::Surroundings;
+use super::boundary::HostDirectories;
 use super::braces;
 
 /// Stands for the machine's directories for temporary files.
@@ -52,34 +52,34 @@ impl Root {
     }
 
     /// The directories it stands for, as far as they are known; `true` for those taken out.
-    pub(super) fn directories(&self, workspace: Option<&Path>, surroundings: &Surroundings) -> Vec<(PathBuf, bool)> {
+    pub(super) fn directories(&self, workspace: Option<&Path>, host: &HostDirectories) -> Vec<(PathBuf, bool)> {
         let (text, excluded) = match self.path.strip_prefix('!') {
             Some(rest) => (rest, true),
             None => (self.path.as_str(), false),
         };
         let directories: Vec<PathBuf> = match text {
-            TEMPORARY => surroundings.temporary.clone(),
-            PLANS => PLAN_FOLDERS.iter().filter_map(|folder| self.absolute(folder, workspace, surroundings)).collect(),
+            TEMPORARY => host.temporary.clone(),
+            PLANS => PLAN_FOLDERS.iter().filter_map(|folder| self.absolute(folder, workspace, host)).collect(),
             text => braces::expand(text)
                 .unwrap_or_default()
                 .iter()
-                .filter_map(|text| self.absolute(text, workspace, surroundings))
+                .filter_map(|text| self.absolute(text, workspace, host))
                 .collect(),
         };
         directories.into_iter().map(|path| (path, excluded)).collect()
     }
 
-    fn absolute(&self, text: &str, workspace: Option<&Path>, surroundings: &Surroundings) -> Option<PathBuf> {
+    fn absolute(&self, text: &str, workspace: Option<&Path>, host: &HostDirectories) -> Option<PathBuf> {
         let text = match text.strip_suffix("/**") {
             Some("") => "/",
             Some(front) => front,
             None => text,
         };
         if text == "~" {
-            return surroundings.home.clone();
+            return host.home.clone();
         }
         if let Some(rest) = text.strip_prefix("~/") {
-            return Some(surroundings.home.as_ref()?.join(rest));
+            return Some(host.home.as_ref()?.join(rest));
         }
         // `~other` is somebody whose home is not known here
         if text.is_empty() || text.starts_with('~') || text.contains(['*', '?', '[']) {

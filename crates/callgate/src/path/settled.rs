@@ -1,24 +1,25 @@
 //! The boundary at work: where every path of a call lies, and what must not pass silently.
 
+use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 use std::sync::OnceLock;
 
-use callgate_shell::effect::{Action, Mark, Names, PathTarget, Target};
-use callgate_shell::word::Word;
+use callgate_model::decision::{Decision, EffectRuling, Ruling};
+use callgate_model::description::Description;
+use callgate_model::effect::{Action, Mark, Names, PathTarget, Target};
+use callgate_model::show::brief;
+use callgate_model::word::Word;
 
-use super::boundary::{Area, ListOutside, Outside, RULE, Roots, Surroundings};
+use super::boundary::{Area, HostDirectories, ListOutside, Outside, RULE, Roots};
 use super::expand::expand_patterns;
 use super::file_system::{FileSystem, Remembering};
 use super::pattern::Pattern;
 use super::resolve::{ResolveError, fold, has_parent, resolve};
 use super::{Place, Rest, Zone};
-use crate::describe::Description;
-use crate::policy::{Decision, Ruling};
-use crate::show::brief;
 
 /// A boundary whose directories are resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settled {
+pub struct ResolvedBoundary {
     pub(super) roots: Vec<Area>,
     pub(super) readable: Readable,
     pub(super) outside: Outside,
@@ -33,22 +34,17 @@ pub struct Settled {
 pub(super) struct Readable {
     roots: Roots,
     workspace: Option<PathBuf>,
-    surroundings: Surroundings,
+    host: HostDirectories,
     resolved: OnceLock<Vec<Area>>,
 }
 
 impl Readable {
-    pub fn new(roots: Roots, workspace: Option<&Path>, surroundings: &Surroundings) -> Self {
-        Readable {
-            roots,
-            workspace: workspace.map(Path::to_owned),
-            surroundings: surroundings.clone(),
-            resolved: OnceLock::new(),
-        }
+    pub fn new(roots: Roots, workspace: Option<&Path>, host: &HostDirectories) -> Self {
+        Readable { roots, workspace: workspace.map(Path::to_owned), host: host.clone(), resolved: OnceLock::new() }
     }
 
     fn areas(&self, file_system: &dyn FileSystem) -> &[Area] {
-        self.resolved.get_or_init(|| areas(&self.roots, self.workspace.as_deref(), &self.surroundings, file_system))
+        self.resolved.get_or_init(|| areas(&self.roots, self.workspace.as_deref(), &self.host, file_system))
     }
 }
 
@@ -56,39 +52,31 @@ impl Readable {
 pub(super) fn areas(
     roots: &Roots,
     workspace: Option<&Path>,
-    surroundings: &Surroundings,
+    host: &HostDirectories,
     file_system: &dyn FileSystem,
 ) -> Vec<Area> {
     let file_system = Remembering::new(file_system);
     roots
         .iter()
-        .flat_map(|root| root.directories(workspace, surroundings))
+        .flat_map(|root| root.directories(workspace, host))
         .filter_map(|(path, excluded)| Area::of(&path, excluded, &file_system))
         .collect()
 }
 
-/// What the boundary says of one effect.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BoundaryRuling {
-    /// In which part.
-    pub part: usize,
-    /// Which effect of it.
-    pub effect: usize,
-    /// What it says.
-    pub ruling: Ruling,
-}
-
-/// A place, and why it is none if it could not be resolved.
+/// A place, and the error if it could not be resolved.
 struct Placed {
     place: Place,
     failure: Option<ResolveError>,
 }
 
-impl Settled {
-    /// Finds the place of every path effect, and says what must not pass silently.
-    pub fn apply(&self, description: &mut Description, file_system: &dyn FileSystem) -> Vec<BoundaryRuling> {
+/// The path effects that could not be resolved, by `(part, effect)`.
+pub type UnresolvedPaths = BTreeMap<(usize, usize), ResolveError>;
+
+impl ResolvedBoundary {
+    /// Finds the place of every path effect.
+    pub fn place_effects(&self, description: &mut Description, file_system: &dyn FileSystem) -> UnresolvedPaths {
         expand_patterns(description, file_system);
-        let mut rulings = Vec::new();
+        let mut unresolved_paths = UnresolvedPaths::new();
         let mut disturbed: Vec<PathBuf> = Vec::new();
         for (part_index, part) in description.parts.iter_mut().enumerate() {
             let disturbed_before = disturbed.len();
@@ -115,22 +103,35 @@ impl Settled {
                 if action == Action::Write && failure.is_none() && is_shared(&place, file_system) {
                     placed.effect.marks.push(Mark::Shared);
                     placed.effect.marks.sort();
+                    placed.effect.marks.dedup();
                 }
                 if action == Action::Write && (place.tree || makes_links) {
                     disturbed.push(place.resolved.clone());
                 }
-                // that a program looks into its own configuration is part of running it
-                let own =
-                    placed.effect.marks.contains(&Mark::OwnFiles) && matches!(action, Action::List | Action::Read);
-                let ruling = if own { None } else { self.judge(action, &place, failure.as_ref()) };
-                if let Some((decision, reason)) = ruling {
-                    rulings.push(BoundaryRuling {
-                        part: part_index,
-                        effect: effect_index,
-                        ruling: Ruling { decision, rule: Some(RULE.to_owned()), place: None, reason },
-                    });
-                }
+                unresolved_paths.extend(failure.map(|failure| ((part_index, effect_index), failure)));
                 placed.place = Some(place);
+            }
+        }
+        unresolved_paths
+    }
+
+    /// What must not pass silently, in the order of the effects. Pure: all was looked at before.
+    pub fn rulings(&self, description: &Description, unresolved: &UnresolvedPaths) -> Vec<EffectRuling> {
+        let mut rulings = Vec::new();
+        for (part, effects) in description.parts.iter().enumerate() {
+            for (effect, placed) in effects.effects.iter().enumerate() {
+                let Some(place) = &placed.place else { continue };
+                let marks = &placed.effect.marks;
+                let action = placed.effect.action;
+                // a program that looks into its own configuration does so as part of running
+                let own = marks.contains(&Mark::OwnFiles) && matches!(action, Action::List | Action::Read);
+                if own || effects.elsewhere.is_some() || marks.contains(&Mark::Elsewhere) {
+                    continue;
+                }
+                if let Some((decision, reason)) = self.judge(action, place, unresolved.get(&(part, effect))) {
+                    let ruling = Ruling { decision, rule: Some(RULE.to_owned()), place: None, reason };
+                    rulings.push(EffectRuling { part, effect, ruling });
+                }
             }
         }
         rulings

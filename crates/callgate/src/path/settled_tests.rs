@@ -1,10 +1,19 @@
-use callgate_shell::effect::{Coverage, Effect};
+use callgate_model::effect::{Coverage, Effect};
 
-use super::super::boundary::{Boundary, Root, Surroundings};
+use super::super::boundary::{Boundary, HostDirectories, Root};
 use super::super::file_system::fake::Fake;
 use super::*;
-use crate::call::Origin;
 use crate::describe::{Part, PlacedEffect};
+use callgate_model::call::Origin;
+
+fn apply(
+    boundary: &ResolvedBoundary,
+    description: &mut Description,
+    file_system: &dyn FileSystem,
+) -> Vec<EffectRuling> {
+    let unresolved = boundary.place_effects(description, file_system);
+    boundary.rulings(description, &unresolved)
+}
 
 fn file_system() -> Fake {
     Fake::new()
@@ -22,8 +31,8 @@ fn file_system() -> Fake {
         .file("/etc/passwd")
 }
 
-fn surroundings() -> Surroundings {
-    Surroundings { home: Some("/home/ada".into()), temporary: vec!["/tmp".into()] }
+fn host() -> HostDirectories {
+    HostDirectories { home: Some("/home/ada".into()), temporary: vec!["/tmp".into()] }
 }
 
 fn origin() -> Origin {
@@ -47,10 +56,9 @@ fn look_with(boundary: &Boundary, action: Action, names: Names, tree: bool) -> S
         category: "test".into(),
         parts: vec![Part { effects: vec![PlacedEffect { effect, place: None }], ..Part::default() }],
         coverage: Coverage::Complete,
-        shell: None,
     };
-    let settled = boundary.settle(&origin(), &surroundings(), &file_system());
-    let rulings = settled.apply(&mut description, &file_system());
+    let settled = boundary.resolve(&origin(), &host(), &file_system());
+    let rulings = apply(&settled, &mut description, &file_system());
     let ruling = rulings.into_iter().next().map(|ruling| ruling.ruling);
     Seen {
         place: description.parts[0].effects[0].place.clone().expect("a place"),
@@ -218,7 +226,7 @@ fn braces_and_exceptions_in_a_boundary() {
 
 #[test]
 fn without_a_directory_there_is_no_workspace_root() {
-    let settled = Boundary::default().settle(&Origin::default(), &Surroundings::default(), &file_system());
+    let settled = Boundary::default().resolve(&Origin::default(), &HostDirectories::default(), &file_system());
     assert_eq!(settled.zone(Path::new("/home/ada/ws/x"), false, &file_system()), Zone::Outside);
 }
 
@@ -234,10 +242,9 @@ fn paths_on_another_machine_are_left_to_the_policy() {
         category: "shell".into(),
         parts: vec![Part { effects: vec![PlacedEffect { effect, place: None }], ..Part::default() }],
         coverage: Coverage::Complete,
-        shell: None,
     };
-    let settled = boundary().settle(&origin(), &surroundings(), &file_system());
-    assert_eq!(settled.apply(&mut description, &file_system()), Vec::new());
+    let settled = boundary().resolve(&origin(), &host(), &file_system());
+    assert_eq!(apply(&settled, &mut description, &file_system()), Vec::new());
     let place = description.parts[0].effects[0].place.as_ref().expect("a place");
     assert!(matches!(place.zone, Zone::Unresolved(_)));
 }
@@ -264,9 +271,8 @@ fn the_patterns_of_a_command_stand_for_the_names_that_are_there() {
     };
     let part = |effects: Vec<PlacedEffect>| Part { words: vec![Word::Known("cat".into())], effects, ..Part::default() };
     let places = |parts: Vec<Part>| -> Vec<(PathBuf, Rest)> {
-        let mut description =
-            Description { category: "shell".into(), parts, coverage: Coverage::Complete, shell: None };
-        boundary().settle(&origin(), &surroundings(), &file_system()).apply(&mut description, &file_system());
+        let mut description = Description { category: "shell".into(), parts, coverage: Coverage::Complete };
+        apply(&boundary().resolve(&origin(), &host(), &file_system()), &mut description, &file_system());
         let effects = description.parts.iter().flat_map(|part| &part.effects);
         effects.filter_map(|placed| placed.place.clone()).map(|place| (place.resolved, place.rest)).collect()
     };
@@ -298,10 +304,8 @@ fn what_an_earlier_command_may_have_turned_into_a_link_is_not_known() {
         ..Part::default()
     };
     let decisions = |parts: Vec<Part>| -> Vec<(usize, Decision)> {
-        let mut description =
-            Description { category: "shell".into(), parts, coverage: Coverage::Complete, shell: None };
-        let rulings =
-            boundary().settle(&origin(), &surroundings(), &file_system()).apply(&mut description, &file_system());
+        let mut description = Description { category: "shell".into(), parts, coverage: Coverage::Complete };
+        let rulings = apply(&boundary().resolve(&origin(), &host(), &file_system()), &mut description, &file_system());
         rulings.into_iter().map(|ruling| (ruling.part, ruling.ruling.decision)).collect()
     };
     let in_ws = "/home/ada/ws/new";
@@ -330,10 +334,9 @@ fn what_everybody_writes_to_is_marked() {
             category: "test".into(),
             parts: vec![Part { effects: vec![PlacedEffect { effect, place: None }], ..Part::default() }],
             coverage: Coverage::Complete,
-            shell: None,
         };
         let file_system = Fake::new().directory("/tmp/mine").directory("/home/ada/ws");
-        boundary().settle(&origin(), &surroundings(), &file_system).apply(&mut description, &file_system);
+        apply(&boundary().resolve(&origin(), &host(), &file_system), &mut description, &file_system);
         description.parts[0].effects[0].effect.marks.contains(&Mark::Shared)
     };
     assert!(marks(Action::Write, "/tmp/out", false));

@@ -19,8 +19,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Claims, Decision, Request, Ruling};
-use crate::call::Tool;
+use super::{Claims, Decision, JudgeRequest, Ruling};
+use callgate_model::call::Tool;
 
 /// What a rule or a handler says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -227,7 +227,7 @@ impl PermissionPolicy {
         format!("{self:?}")
     }
 
-    pub(crate) fn evaluate(&self, request: &Request<'_>) -> Evaluated {
+    pub(crate) fn evaluate(&self, request: &JudgeRequest<'_>) -> Evaluated {
         for rule in &self.rules {
             let held = catch_unwind(AssertUnwindSafe(|| {
                 (rule.predicate)(&request.call.tool, request.claims, &request.call.input)

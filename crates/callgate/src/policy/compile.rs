@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use callgate_shell::effect::{Action, CodeOrigin, Mark};
+use callgate_model::effect::{Action, CodeOrigin, Mark};
 use serde::{Deserialize, Serialize};
 
 use super::Decision;

@@ -1,6 +1,6 @@
 //! From a YAML tree to the model, collecting every mistake on the way.
 
-use callgate_shell::effect::{Action, CodeOrigin, Mark};
+use callgate_model::effect::{Action, CodeOrigin, Mark};
 
 use super::Decision;
 use super::audit;

@@ -7,13 +7,13 @@ use super::layers::{Body, Policy, subjects};
 use super::mistake::{Mistake, Mistakes};
 use super::model::{At, Example};
 use super::source::Chain;
-use super::{Claims, Request};
-use crate::call::Call;
+use super::{Claims, JudgeRequest};
 use crate::describe::Description;
+use callgate_model::call::Call;
 
-/// An example as a call, described and placed by whoever can do that.
+/// An example as a call that has been assessed.
 #[derive(Debug, Clone)]
-pub struct Described {
+pub struct ExampleCall {
     /// The call.
     pub call: Call,
     /// What it would do.
@@ -57,9 +57,19 @@ impl CheckedExamples {
 }
 
 impl Policy {
+    /// The examples of every file the policy was loaded from, as calls.
+    pub fn examples(&self) -> Vec<Call> {
+        let chains = self.layers.iter().filter_map(|layer| match &layer.body {
+            Body::File(chain) => chain.files.first(),
+            Body::Built(_) => None,
+        });
+        let rules = chains.flat_map(|file| &file.source.file.rules);
+        rules.flat_map(|rule| rule.matches.iter().chain(&rule.misses)).map(|example| example.value.call()).collect()
+    }
+
     /// Checks the examples of every file the policy was loaded from. A rule `matches` an example if it decides at least one
     /// of its effects, and `misses` it if it decides none. Examples of extended files are checked where those are loaded.
-    pub fn check_examples(&self, describe: &dyn Fn(&Example) -> Described) -> Vec<CheckedExamples> {
+    pub fn check_examples(&self, describe: &dyn Fn(&Example) -> ExampleCall) -> Vec<CheckedExamples> {
         self.layers
             .iter()
             .filter_map(|layer| match &layer.body {
@@ -69,7 +79,7 @@ impl Policy {
             .collect()
     }
 
-    fn check_chain(&self, chain: &Chain, describe: &dyn Fn(&Example) -> Described) -> Option<CheckedExamples> {
+    fn check_chain(&self, chain: &Chain, describe: &dyn Fn(&Example) -> ExampleCall) -> Option<CheckedExamples> {
         let file = chain.files.first()?;
         let mut result = CheckedExamples {
             checked: 0,
@@ -98,8 +108,9 @@ impl Policy {
     }
 
     /// The rules that decide the effects of a call, without repeats.
-    fn decided_by(&self, chain: &Chain, described: &Described) -> Vec<Option<u32>> {
-        let request = Request { call: &described.call, description: &described.description, claims: &described.claims };
+    fn decided_by(&self, chain: &Chain, described: &ExampleCall) -> Vec<Option<u32>> {
+        let request =
+            JudgeRequest { call: &described.call, description: &described.description, claims: &described.claims };
         let judge = Judge::new(&chain.compiled, request, self.home.as_deref());
         let mut decided: Vec<Option<u32>> = subjects(&request)
             .map(|(subject, _): (Subject<'_>, _)| judge.judge(&subject))

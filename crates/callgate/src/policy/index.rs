@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use callgate_shell::word::Word;
+use callgate_model::word::Word;
 use serde::{Deserialize, Serialize};
 
 use super::compile::{Compiled, Rule};
@@ -19,8 +19,8 @@ use super::matching::tools::ToolPattern;
 use super::matching::words::base_name;
 use super::matching::{Span, hash, name};
 use super::stored::{Image, List, Section, Writer};
-use crate::call::Tool;
 use crate::describe::Part;
+use callgate_model::call::Tool;
 
 const LIST: u8 = 16;
 const FIRST_WORD: u8 = 17;

@@ -4,20 +4,20 @@ use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::path::Path;
 
-use callgate_shell::effect::{Action, CodeOrigin, Effect, Mark, Target};
-use callgate_shell::word::Word;
+use callgate_model::effect::{Action, CodeOrigin, Effect, Mark, Target};
+use callgate_model::word::Word;
 
 use super::compile::{Compiled, Rule, action_bit, code_bit, mark_bit};
 use super::index::KINDS;
 use super::matching::hosts::Machine;
 use super::matching::pattern::Found;
-use super::matching::place::{Hits, Surroundings};
+use super::matching::place::{Hits, NamedDirectories};
 use super::matching::tools::{self, Claimed};
 use super::matching::{Fit, Side, name, words};
 use super::model::ZoneText;
 use super::raw;
 use super::when::Held;
-use super::{Decision, Request};
+use super::{Decision, JudgeRequest};
 use crate::describe::Part;
 use crate::path::{Place, Rest, Zone};
 
@@ -69,11 +69,11 @@ enum Match {
 /// One call against one policy; remembers what several rules need.
 pub(crate) struct Judge<'a> {
     compiled: &'a Compiled,
-    request: Request<'a>,
+    request: JudgeRequest<'a>,
     home: Option<&'a Path>,
     workspace: Option<&'a Path>,
     /// Made when a path is first compared.
-    around: OnceCell<Surroundings<'a>>,
+    around: OnceCell<NamedDirectories<'a>>,
     /// Rules found by the tool and by the text of the command.
     call_rules: OnceCell<Vec<u32>>,
     conditions: RefCell<HashMap<u32, Held>>,
@@ -82,7 +82,7 @@ pub(crate) struct Judge<'a> {
 const OPAQUE_BITS: u16 = 1 << Action::Opaque as u16;
 
 impl<'a> Judge<'a> {
-    pub(crate) fn new(compiled: &'a Compiled, request: Request<'a>, home: Option<&'a Path>) -> Self {
+    pub(crate) fn new(compiled: &'a Compiled, request: JudgeRequest<'a>, home: Option<&'a Path>) -> Self {
         let origin = &request.call.origin;
         let workspace = origin.workspace.as_deref().or(origin.directory.as_deref());
         Self {
@@ -134,7 +134,7 @@ impl<'a> Judge<'a> {
         let is_path =
             subject.place.is_some() || matches!(subject.effect.map(|effect| &effect.target), Some(Target::Path(_)));
         let hits = if is_path {
-            let around = self.around.get_or_init(|| Surroundings::new(self.home, self.workspace));
+            let around = self.around.get_or_init(|| NamedDirectories::new(self.home, self.workspace));
             self.compiled.paths.hits(subject.place, changes, around, &self.compiled.pool)
         } else {
             Hits::default()

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgate_shell::effect::{Action, Coverage, Effect};
-use callgate_shell::word::Word;
+use callgate_model::effect::{Action, Coverage, Effect};
+use callgate_model::word::Word;
 use sha2::{Digest, Sha256};
 
 use super::audit::AuditSettings;
@@ -17,7 +17,7 @@ use super::builder::{PermissionHandler, PermissionPolicy};
 use super::judge::{Judge, Outcome, Subject, Why};
 use super::model::{ExecInput, Timeouts};
 use super::source::Chain;
-use super::{Classification, Decision, Judgement, Request, Ruling};
+use super::{Classification, Decision, EffectRuling, JudgeRequest, Judgement, Ruling};
 use crate::approvals::RuleBasedApprovalProvider;
 
 /// The rules a call is held to.
@@ -69,6 +69,12 @@ impl Body {
             Body::File(chain) => Some(chain),
             Body::Built(_) => None,
         }
+    }
+}
+
+impl From<PermissionPolicy> for Arc<Policy> {
+    fn from(policy: PermissionPolicy) -> Self {
+        Arc::new(policy.into())
     }
 }
 
@@ -198,17 +204,17 @@ impl Policy {
     /// Judges a call: every effect by the first rule that matches it, the call by the strictest of these rulings.
     ///
     /// Where all layers together say ask, the rules `instead_of: ask` of the trusted ones are tried.
-    pub fn judge(&self, request: &Request<'_>) -> Judgement {
+    pub fn judge(&self, request: &JudgeRequest<'_>) -> Judgement {
         self.judge_layers(request, self.layers.iter().collect())
     }
 
     /// The same as if a trusted file below all others had one more rule.
-    pub(crate) fn judge_with(&self, request: &Request<'_>, rule: &Policy) -> Judgement {
+    pub(crate) fn judge_with(&self, request: &JudgeRequest<'_>, rule: &Policy) -> Judgement {
         // a layer that has nothing but rules `instead_of: ask` says nothing by itself
         self.judge_layers(request, self.layers.iter().chain(&rule.layers).collect())
     }
 
-    fn judge_layers(&self, request: &Request<'_>, layers: Vec<&Layer>) -> Judgement {
+    fn judge_layers(&self, request: &JudgeRequest<'_>, layers: Vec<&Layer>) -> Judgement {
         let judges: Vec<LayerJudge<'_>> =
             layers.iter().map(|layer| LayerJudge::new(layer, *request, self.home.as_deref())).collect();
         let mut strictest: Option<Ruled> = None;
@@ -219,7 +225,7 @@ impl Policy {
                 ruled = instead_of_ask(&judges, &subject).unwrap_or(ruled);
             }
             if let Some((part, effect)) = place {
-                effects.push((part, effect, self.ruling(&judges, &ruled)));
+                effects.push(EffectRuling { part, effect, ruling: self.ruling(&judges, &ruled) });
             }
             // Among rulings alike, the one with most at stake speaks for the call; then the first.
             let weight = |ruled: &Ruled| (ruled.outcome.decision, self.risk(ruled));
@@ -255,7 +261,7 @@ impl Policy {
                 Why::Nothing => "nothing would be done".to_owned(),
                 Why::NotUnderstood => "no rule matches, and what is not understood is asked about".to_owned(),
                 _ if self.layers.is_empty() => "there is no policy".to_owned(),
-                _ => format!("no rule matches; the default is {}", word(decision)),
+                _ => format!("no rule matches; the default is {}", decision.as_str()),
             };
             return Ruling { decision, rule: None, place: None, reason };
         };
@@ -294,7 +300,7 @@ impl Policy {
         }
     }
 
-    fn classify(&self, request: &Request<'_>, ruled: &Ruled, ruling: &Ruling) -> Classification {
+    fn classify(&self, request: &JudgeRequest<'_>, ruled: &Ruled, ruling: &Ruling) -> Classification {
         let rule = self.layers.get(ruled.layer).and_then(|layer| match &layer.body {
             Body::File(chain) => {
                 let rule = chain.compiled.rules.get(ruled.outcome.rule? as usize)?;
@@ -316,15 +322,6 @@ impl Policy {
             deny_reason: (ruling.decision == Decision::Deny).then(|| ruling.reason.clone()),
             matched_rule: ruling.rule.clone(),
         }
-    }
-}
-
-fn word(decision: Decision) -> &'static str {
-    match decision {
-        Decision::Allow => "allow",
-        Decision::Contain => "contain",
-        Decision::Ask => "ask",
-        Decision::Deny => "deny",
     }
 }
 
@@ -352,7 +349,7 @@ enum JudgeBody<'a> {
 }
 
 impl<'a> LayerJudge<'a> {
-    fn new(layer: &'a Layer, request: Request<'a>, home: Option<&'a Path>) -> Self {
+    fn new(layer: &'a Layer, request: JudgeRequest<'a>, home: Option<&'a Path>) -> Self {
         let body = match &layer.body {
             Body::File(chain) => JudgeBody::File {
                 judge: Judge::new(&chain.compiled, request, home),
@@ -432,7 +429,7 @@ fn instead_of_ask(judges: &[LayerJudge<'_>], subject: &Subject<'_>) -> Option<Ru
 pub(crate) type PlacedSubject<'a> = (Subject<'a>, Option<(usize, usize)>);
 
 /// Everything that is judged about a call: its effects, and what stands for parts and calls without any.
-pub(crate) fn subjects<'a>(request: &Request<'a>) -> impl Iterator<Item = PlacedSubject<'a>> {
+pub(crate) fn subjects<'a>(request: &JudgeRequest<'a>) -> impl Iterator<Item = PlacedSubject<'a>> {
     let description = request.description;
     let is_opaque = |effect: &Effect| effect.action == Action::Opaque;
     let has_opaque = description.parts.iter().flat_map(|part| &part.effects).any(|placed| is_opaque(&placed.effect));

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use annotate_snippets::{Level, Renderer};
-use callgate_shell::effect::{Action, Mark};
+use callgate_model::effect::{Action, Mark};
 use serde::Serialize;
 
 use super::Decision;
@@ -16,9 +16,9 @@ use super::layers::{Body, LayerKind, Policy};
 use super::mistake::{Mistake, Position, render};
 use super::model::{At, File, RuleText, Texts, ToolText};
 use super::source::{Chain, Loaded};
-use crate::call::Origin;
-use crate::path::boundary::{Boundary, Surroundings};
+use crate::path::boundary::{Boundary, HostDirectories};
 use crate::path::file_system::RealFileSystem;
+use callgate_model::call::Origin;
 
 /// How bad a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -130,8 +130,8 @@ fn audit(policy: &Policy, kind: LayerKind, chain: &Chain, lint: &mut Lint<'_>) {
 fn root_around(boundary: &Boundary, path: &Path, home: Option<&Path>) -> Option<PathBuf> {
     let here = std::env::current_dir().ok();
     let origin = Origin { workspace: here.clone(), directory: here, ..Origin::default() };
-    let surroundings = Surroundings { home: home.map(Path::to_owned), ..Surroundings::of_this_process() };
-    boundary.settle(&origin, &surroundings, &RealFileSystem).root_around(path, &RealFileSystem)
+    let surroundings = HostDirectories { home: home.map(Path::to_owned), ..HostDirectories::of_this_process() };
+    boundary.resolve(&origin, &surroundings, &RealFileSystem).root_around(path, &RealFileSystem)
 }
 
 struct Lint<'a> {

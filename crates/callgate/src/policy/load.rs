@@ -1,6 +1,7 @@
 //! Making policies: from a bundled one, a text, a file, or all layers that apply to a directory.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::cache::PolicyCache;
 use super::layers::{Body, Layer, LayerKind, Policy, Trust};
@@ -113,27 +114,22 @@ impl Policy {
     /// All layers that apply: managed, user and project, or the bundled `standard` where neither user nor a trusted project
     /// says anything. A file that is there and cannot be used is an error: it might have forbidden something.
     pub fn layered(locations: &Locations) -> Result<Self, PolicyError> {
-        Self::layered_with_files(locations).map(|(policy, _)| policy)
+        Self::layered_by(locations, Chain::load).map(|(policy, _)| policy)
     }
 
-    /// The same, and which files it was made of.
-    pub fn layered_with_files(locations: &Locations) -> Result<(Self, Vec<FoundFile>), PolicyError> {
-        Self::layered_by(locations, Chain::load)
-    }
-
-    /// The same from a cache, as far as what lies there can be used; what had to be compiled is stored only by
-    /// [`CachedPolicy::save`], so that its examples can be checked first.
-    pub fn layered_from(cache: &PolicyCache, locations: &Locations) -> Result<CachedPolicy, PolicyError> {
-        let usable = cache.is_safe_from(locations.workspace.as_deref());
+    /// All layers that apply, as far as possible from a cache. What had to be compiled is stored only by
+    /// [`CompiledLayers::save`], so that its examples can be checked first.
+    pub fn layered_from(cache: Option<&PolicyCache>, locations: &Locations) -> Result<CompiledLayers, PolicyError> {
+        let cache = cache.filter(|cache| cache.is_safe_from(locations.workspace.as_deref()));
         let mut is_new = false;
-        let (policy, files) = Self::layered_by(locations, |start| match cache.open(start).filter(|_| usable) {
+        let (policy, files) = Self::layered_by(locations, |start| match cache.and_then(|cache| cache.open(start)) {
             Some(chain) => Ok(chain),
             None => {
                 is_new = true;
                 Chain::load(start)
             }
         })?;
-        Ok(CachedPolicy { policy, files, is_new })
+        Ok(CompiledLayers { policy: Arc::new(policy), files, is_new })
     }
 
     fn layered_by(
@@ -172,18 +168,18 @@ impl Policy {
     }
 }
 
-/// A policy of which parts may come from a cache.
+/// All layers that apply, some of which may come from a cache.
 #[derive(Debug)]
-pub struct CachedPolicy {
+pub struct CompiledLayers {
     /// The policy.
-    pub policy: Policy,
+    pub policy: Arc<Policy>,
     /// Which files it is made of.
     pub files: Vec<FoundFile>,
     /// Whether a part of it had to be compiled.
     pub is_new: bool,
 }
 
-impl CachedPolicy {
+impl CompiledLayers {
     /// Stores what had to be compiled. Failing to costs time with the next call, nothing else.
     pub fn save(&self, cache: &PolicyCache) {
         for (layer, found) in self.policy.layers.iter().zip(&self.files) {

@@ -36,37 +36,25 @@ pub use builder::{
     IntoMatch, PermissionHandler, PermissionPolicy, PermissionRequest, PermissionResult, PermissionRule,
 };
 pub use cache::PolicyCache;
-pub use examples::{CheckedExamples, Described, FailedExample};
+pub use examples::{CheckedExamples, ExampleCall, FailedExample};
 pub use layers::{LayerKind, Policy};
 pub use lint::{Finding, Severity};
-pub use load::{CachedPolicy, FILE_NAME, FoundFile, Locations, MANAGED_FILE};
+pub use load::{CompiledLayers, FILE_NAME, FoundFile, Locations, MANAGED_FILE};
 pub use mistake::{Mistake, Mistakes, PolicyError, Position};
 pub use model::{Example, ExecInput, Timeouts};
 pub use schema::schema;
 pub use trust::TrustStore;
 
-use serde::{Deserialize, Serialize};
+pub use callgate_model::claims::{Annotations, Claims};
+pub use callgate_model::decision::{Decision, EffectRuling, Ruling};
+use serde::Serialize;
 
-use crate::call::Call;
 use crate::describe::Description;
-
-/// What a policy says, from the most lenient to the strictest.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Decision {
-    /// It may run.
-    Allow,
-    /// It may run inside the sandbox.
-    Contain,
-    /// Somebody must be asked.
-    Ask,
-    /// It may not run.
-    Deny,
-}
+use callgate_model::call::Call;
 
 /// What a policy judges: a call and what it would do.
 #[derive(Debug, Clone, Copy)]
-pub struct Request<'a> {
+pub struct JudgeRequest<'a> {
     /// The call.
     pub call: &'a Call,
     /// What it would do.
@@ -75,55 +63,13 @@ pub struct Request<'a> {
     pub claims: &'a Claims,
 }
 
-/// What whoever registered a tool claims of it. Trusted only where the policy says so.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Claims {
-    /// `read_only`, `destructive`, `network`, `file_system`, `slow`, `privileged`, or free ones.
-    #[serde(default)]
-    pub tags: Vec<String>,
-    /// What an MCP server says of its own tool. Whoever registers the tool turns them into tags.
-    #[serde(default)]
-    pub annotations: Annotations,
-}
-
-/// The hints of an MCP tool.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Annotations {
-    /// The tool changes nothing.
-    #[serde(default)]
-    pub read_only_hint: Option<bool>,
-    /// The tool may destroy something.
-    #[serde(default)]
-    pub destructive_hint: Option<bool>,
-    /// Calling it again changes nothing more.
-    #[serde(default)]
-    pub idempotent_hint: Option<bool>,
-    /// The tool deals with the world outside.
-    #[serde(default)]
-    pub open_world_hint: Option<bool>,
-}
-
-/// A decision with its rule and reason.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Ruling {
-    /// What is decided.
-    pub decision: Decision,
-    /// The rule's name; `None` if the default decided.
-    pub rule: Option<String>,
-    /// Where the rule stands: `callgate.yaml:12`.
-    pub place: Option<String>,
-    /// Why, in words.
-    pub reason: String,
-}
-
 /// The whole judgement of a call: the strictest ruling, and that of every effect.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Judgement {
     /// The strictest ruling.
     pub ruling: Ruling,
-    /// One for every effect: `(part, effect, ruling)`.
-    pub effects: Vec<(usize, usize, Ruling)>,
+    /// One for every effect, in their order.
+    pub effects: Vec<EffectRuling>,
     /// The second view: category, risk and so on.
     pub classification: Classification,
 }

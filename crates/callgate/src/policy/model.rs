@@ -1,7 +1,8 @@
 //! A policy file as it was written: every value with its place.
 
-use callgate_shell::effect::{Action, CodeOrigin, Mark};
-use serde_json::Value;
+use callgate_model::call::Call;
+use callgate_model::effect::{Action, CodeOrigin, Mark};
+use serde_json::{Value, json};
 
 use super::Decision;
 use super::audit::AuditText;
@@ -170,4 +171,14 @@ pub enum Example {
         /// Its input.
         input: Value,
     },
+}
+
+impl Example {
+    /// The example as a call.
+    pub fn call(&self) -> Call {
+        match self {
+            Example::Command(command) => Call::new("Bash", json!({ "command": command })),
+            Example::Call { tool, input } => Call::new(tool.as_str(), input.clone()),
+        }
+    }
 }

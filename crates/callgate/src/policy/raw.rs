@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use callgate_shell::effect::Mark;
-use callgate_shell::word::Word;
+use callgate_model::effect::Mark;
+use callgate_model::word::Word;
 use serde_json::Value;
 
-use super::Request;
+use super::JudgeRequest;
 use crate::path::Rest;
 
 /// Where tools that run commands put them.
@@ -77,7 +77,7 @@ pub(crate) fn path_texts(path: &Path, rest: &Rest, workspace: Option<&Path>) -> 
 }
 
 /// Whether a call is more than one simple command with plain words: pipes, lists, redirections, substitutions, wrappers.
-pub(crate) fn is_complex(request: &Request<'_>) -> bool {
+pub(crate) fn is_complex(request: &JudgeRequest<'_>) -> bool {
     let parts = &request.description.parts;
     let commands = parts.iter().filter(|part| !part.words.is_empty()).count();
     if commands == 0 {

@@ -3,7 +3,7 @@
 //! Expressions cannot loop, but `all`, `exists`, `map` and `filter` walk lists, also within each other. So their number is
 //! limited, and so is the size of the input they are given.
 
-use super::Request;
+use super::JudgeRequest;
 use super::matching::{Pool, Text};
 use super::stored::List;
 
@@ -107,7 +107,7 @@ fn check_syntax(source: &str) -> Result<(), ConditionMistake> {
 #[cfg(not(feature = "when"))]
 impl Conditions {
     /// Never reached: no condition can be added.
-    pub(crate) fn holds(&self, _number: u32, _pool: &Pool, _request: &Request<'_>) -> Held {
+    pub(crate) fn holds(&self, _number: u32, _pool: &Pool, _request: &JudgeRequest<'_>) -> Held {
         Held::Failed
     }
 }
@@ -115,7 +115,7 @@ impl Conditions {
 #[cfg(feature = "when")]
 impl Conditions {
     /// Evaluates the condition of this number.
-    pub(crate) fn holds(&self, number: u32, pool: &Pool, request: &Request<'_>) -> Held {
+    pub(crate) fn holds(&self, number: u32, pool: &Pool, request: &JudgeRequest<'_>) -> Held {
         use std::sync::OnceLock;
         let compiled = self.compiled.get_or_init(|| (0..self.sources.len()).map(|_| OnceLock::new()).collect());
         let (Some(slot), Some(source)) = (compiled.get(number as usize), self.sources.get(number as usize)) else {
@@ -133,11 +133,11 @@ impl Conditions {
 mod engine {
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
-    use callgate_shell::effect::Target;
+    use callgate_model::effect::Target;
     use cel::{Context, Value};
     use serde_json::{Value as Json, json};
 
-    use super::{Held, Request};
+    use super::{Held, JudgeRequest};
     use crate::describe::PlacedEffect;
 
     pub(super) type Program = cel::Program;
@@ -180,7 +180,7 @@ mod engine {
             .collect()
     }
 
-    pub(super) fn evaluate(program: &Program, request: &Request<'_>, walks: usize) -> Held {
+    pub(super) fn evaluate(program: &Program, request: &JudgeRequest<'_>, walks: usize) -> Held {
         let mut left = allowance(walks);
         if !count(&request.call.input, &mut left) {
             return Held::Failed;

@@ -15,7 +15,7 @@ pub use webhook::{SIGNATURE_HEADER, TIMESTAMP_HEADER, WebhookApprover, WebhookEr
 use std::time::Duration;
 
 use super::{Answer, Approver, AskError, Question};
-use crate::clock::Timestamp;
+use callgate_model::clock::Timestamp;
 
 /// Asks nobody: waits for those who look into the store, a second terminal or a server.
 #[derive(Debug, Clone, Copy, Default)]

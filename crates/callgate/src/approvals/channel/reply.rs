@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::AskError;
 use crate::approvals::{Answer, Question};
-use crate::json;
+use callgate_model::json;
 
 /// The longest answer that is read.
 pub const MAXIMUM_REPLY: usize = 64 * 1024;

@@ -11,7 +11,7 @@ use rustix::termios::{QueueSelector, tcflush, tcgetpgrp};
 
 use super::{Approver, AskError, time_left};
 use crate::approvals::{Answer, ApprovalDecision, Proposal, Question, QuestionEffect};
-use crate::show::{unpadded, visible};
+use callgate_model::show::{unpadded, visible};
 
 /// How often it is looked whether the question is settled elsewhere.
 const LOOK: Duration = Duration::from_millis(200);

@@ -15,7 +15,7 @@ use ureq::http::Uri;
 
 use super::{Approver, AskError, MAXIMUM_REPLY, read_reply, time_left};
 use crate::approvals::{Answer, Question};
-use crate::clock::Timestamp;
+use callgate_model::clock::Timestamp;
 
 /// The header that carries the time of the request, in milliseconds since 1970.
 pub const TIMESTAMP_HEADER: &str = "Callgate-Timestamp";

@@ -12,8 +12,8 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::*;
-use crate::clock::Timestamp;
 use crate::key::ApprovalKey;
+use callgate_model::clock::Timestamp;
 
 pub(super) fn key(byte: u8) -> ApprovalKey {
     ApprovalKey::from([byte; 32])

@@ -3,13 +3,13 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use callgate_shell::effect::{Action, CodeOrigin, Coverage, Effect, Host, Names, PathTarget, Program, Target};
-use callgate_shell::word::Word;
+use callgate_model::effect::{Action, CodeOrigin, Coverage, Effect, Host, Names, PathTarget, Program, Target};
+use callgate_model::word::Word;
 
 use super::*;
-use crate::call::Tool;
 use crate::describe::{Description, Part, PlacedEffect};
 use crate::path::{Place, Rest, Zone};
+use callgate_model::call::Tool;
 
 fn effect(action: Action, target: Target) -> PlacedEffect {
     PlacedEffect { effect: Effect { action, target, marks: vec![], because: String::new() }, place: None }
@@ -42,7 +42,7 @@ fn part(command: &str, effects: Vec<PlacedEffect>) -> Part {
 }
 
 fn description(parts: Vec<Part>) -> Description {
-    Description { category: "shell".into(), parts, coverage: Coverage::Complete, shell: None }
+    Description { category: "shell".into(), parts, coverage: Coverage::Complete }
 }
 
 fn extents(description: &Description, effects: &[(usize, usize)]) -> Result<Vec<Extent>, NoProposal> {

@@ -10,9 +10,9 @@ mod settings;
 
 use std::path::{Path, PathBuf};
 
-use callgate_shell::effect::Mark;
-
-use super::{Description, PlacedEffect};
+use callgate_model::description::{Description, Part, PlacedEffect};
+use callgate_model::effect::{Mark, Target};
+use callgate_model::quote::shell_words;
 
 /// Reads a file of the repository of at most so many bytes: `Ok(None)` if it is not there.
 pub type ReadFile<'a> = &'a dyn Fn(&Path, usize) -> std::io::Result<Option<Vec<u8>>>;
@@ -101,7 +101,7 @@ pub fn rewritten(description: &Description) -> Option<String> {
     }
     let words: Vec<String> = part.words.iter().map(|word| word.known().map(str::to_owned)).collect::<Option<_>>()?;
     let hardened = harden(&words, subcommand(&words)?);
-    Some(hardened.iter().map(|word| format!("'{}'", word.replace('\'', "'\\''"))).collect::<Vec<_>>().join(" "))
+    Some(shell_words(hardened))
 }
 
 /// How far a git command goes.
@@ -113,14 +113,38 @@ pub enum Reach {
     More,
 }
 
-/// Whether what runs git can be relied upon to run it as [`harden`] says.
+/// Whether the caller can run git with the repository's own settings switched off, as [`harden`] does.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Hardening {
-    /// It runs the plan's hardened words.
+pub enum GitHardening {
+    /// It runs the words of the call as they are, like the shell of an agent.
     #[default]
-    Applied,
-    /// It runs the words as they are: a shell of an agent, which only asks whether it may.
-    Missing,
+    Never,
+    /// It runs the hardened command if the assessment [says so](crate::assess::Assessment::rewritten): an agent that takes a
+    /// changed input.
+    WhenNeeded,
+    /// It always runs [the plan's hardened words](crate::permit::Plan::hardened_commands).
+    Always,
+}
+
+/// How a git command runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GitRun {
+    /// As the call says.
+    AsWritten,
+    /// With the repository's own settings switched off.
+    Hardened,
+}
+
+/// What the tables call git's own reading of the repository's configuration.
+pub(crate) const CONFIGURATION: &str = "git-config";
+
+/// Whether git looks at a repository here.
+pub(crate) fn looks(part: &Part) -> bool {
+    let is_git = |placed: &PlacedEffect| match &placed.effect.target {
+        Target::Program(program) => program.name == CONFIGURATION,
+        _ => false,
+    };
+    part.effects.iter().any(is_git)
 }
 
 /// What is asked about a repository.
@@ -129,7 +153,7 @@ pub struct Examination {
     /// How far the command goes.
     pub reach: Reach,
     /// How it will run.
-    pub hardening: Hardening,
+    pub run: GitRun,
 }
 
 /// A repository that is examined.
@@ -188,7 +212,7 @@ fn examine_repository(
     }
     // The one hook that runs when git looks: status and diff write the index anew.
     let hook = common.join("hooks/post-index-change");
-    if examination.hardening == Hardening::Missing && !matches!(read(&hook, LONGEST_CONFIGURATION), Ok(None)) {
+    if examination.run == GitRun::AsWritten && !matches!(read(&hook, LONGEST_CONFIGURATION), Ok(None)) {
         findings.push(format!("{} runs", hook.display()));
     }
     if !matches!(read(&common.join("objects/info/alternates"), LONGEST_CONFIGURATION), Ok(None)) {
@@ -268,7 +292,7 @@ mod tests {
     }
 
     fn findings_of(config: &str, reach: Reach) -> Vec<String> {
-        examined(config, Examination { reach, hardening: Hardening::Applied })
+        examined(config, Examination { reach, run: GitRun::Hardened })
     }
 
     fn examined(config: &str, examination: Examination) -> Vec<String> {
@@ -279,7 +303,7 @@ mod tests {
         examine(Path::new("/w/src"), examination, &|path, _| Ok(files.get(path).map(|text| text.clone().into_bytes())))
     }
 
-    const LOOKS: Examination = Examination { reach: Reach::Looks, hardening: Hardening::Applied };
+    const LOOKS: Examination = Examination { reach: Reach::Looks, run: GitRun::Hardened };
     const ORDINARY: &str = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n[remote \"origin\"]\n\turl = git@example.com:x\n\
         \tfetch = +refs/heads/*:refs/remotes/origin/*\n[branch \"main\"]\n\tremote = origin\n";
 
@@ -298,7 +322,7 @@ mod tests {
 
     #[test]
     fn what_nobody_switches_off_is_a_finding() {
-        let missing = Examination { reach: Reach::Looks, hardening: Hardening::Missing };
+        let missing = Examination { reach: Reach::Looks, run: GitRun::AsWritten };
         for config in [
             "[core]\nfsmonitor = ./x",
             "[core]\nhooksPath = hooks",

@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use super::{Examination, Hardening, Reach, Repository};
+use super::{Examination, GitRun, Reach, Repository};
 
 /// What a configuration file holds that could make git run something, in words. `Err` with the line that is not understood.
 pub(super) fn findings(
@@ -221,7 +221,7 @@ const SECTIONS: &[&str] = &[
 fn harmless(key: &Key, repository: &Repository<'_>, examination: Examination) -> bool {
     let (section, name, value) = (key.section.as_str(), key.key.as_str(), key.value.trim_matches('"'));
     if examination.reach == Reach::More && runs_beyond_looking(key, value)
-        || examination.hardening == Hardening::Missing && runs_unless_hardened(key, value)
+        || examination.run == GitRun::AsWritten && runs_unless_hardened(key, value)
     {
         return false;
     }

@@ -4,7 +4,7 @@ use super::*;
 
 fn of(policy: &str, call: &Call) -> Decision {
     let gate = under(policy, &person(ApprovalDecision::Denied), &Arc::new(MemoryStore::new()));
-    gate.explain(call).unwrap().ruling().decision
+    gate.assess(call).unwrap().ruling().decision
 }
 
 fn decision(policy: &str, command: &str) -> Decision {

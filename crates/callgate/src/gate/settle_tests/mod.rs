@@ -17,12 +17,13 @@ use crate::approvals::{
     Answer, ApprovalDecision, ApprovalRule, Approvals, Approver, AskError, Extent, Mode, Question,
     RuleBasedApprovalProvider,
 };
-use crate::clock::Timestamp;
 use crate::event::Event;
 use crate::grant::{Terms, in_scope};
+use crate::path::boundary::HostDirectories;
 use crate::path::file_system::fake::Fake;
-use crate::policy::ExecInput;
+use crate::policy::{ExecInput, Policy};
 use crate::store::{MemoryStore, Store};
+use callgate_model::clock::Timestamp;
 
 const POLICY: &str = r#"
 version: 1
@@ -91,7 +92,7 @@ fn setting_in(decision: ApprovalDecision, mode: Mode) -> Setting {
     let gate = Gate::builder()
         .policy(policy)
         .file_system(Fake::new().file("/ws/a.txt").file("/etc/passwd"))
-        .surroundings(Surroundings { home: Some("/home/ada".into()), temporary: vec![] })
+        .host(HostDirectories { home: Some("/home/ada".into()), temporary: vec![] })
         .approvals(approvals.clone())
         .events(log.clone())
         .build();
@@ -100,11 +101,11 @@ fn setting_in(decision: ApprovalDecision, mode: Mode) -> Setting {
 
 impl Setting {
     fn passes(&self, call: Call) -> bool {
-        self.gate.check(call).is_permitted()
+        self.gate.check(call).is_ok()
     }
 
     fn refusal(&self, call: Call) -> Refusal {
-        self.gate.check(call).into_result().unwrap_err()
+        self.gate.check(call).unwrap_err()
     }
 
     fn asked(&self) -> usize {
@@ -244,7 +245,7 @@ fn timed_out_is_told_apart_from_denied() {
     let policy = Policy::from_yaml(&policy, "test.yaml").unwrap();
     let approvals = Approvals::new(store, Arc::new(crate::approvals::channel::Elsewhere));
     let gate = Gate::builder().policy(policy).file_system(Fake::new()).approvals(approvals).build();
-    let refusal = gate.check(write("/ws/a.txt", "x")).into_result().unwrap_err();
+    let refusal = gate.check(write("/ws/a.txt", "x")).unwrap_err();
     assert_eq!(refusal.kind, RefusalKind::Timeout);
 }
 
@@ -259,7 +260,7 @@ fn an_asynchronous_check_waits_without_its_thread_and_takes_the_question_back_wh
         }
         std::thread::sleep(Duration::from_millis(2));
     };
-    assert!(verdict.is_permitted());
+    assert!(verdict.is_ok());
 
     let store = Arc::new(MemoryStore::new());
     let approvals = Approvals::new(store.clone(), Arc::new(crate::approvals::channel::Elsewhere));
@@ -296,7 +297,7 @@ safety:
     let approvals = Approvals::new(Arc::new(MemoryStore::new()), Arc::new(provider));
     let policy = Policy::from_yaml(recipe, "recipe.yaml").unwrap();
     let gate = Gate::builder().policy(policy).file_system(Fake::new().file("/ws/a.txt")).approvals(approvals).build();
-    let run = |argv: &[&str]| gate.check(call("shell_exec", json!({"argv": argv}))).into_result();
+    let run = |argv: &[&str]| gate.check(call("shell_exec", json!({"argv": argv})));
     assert!(run(&["pytest", "-q"]).is_ok());
     assert_eq!(run(&["make", "install"]).unwrap_err().kind, RefusalKind::Permission);
     assert_eq!(run(&["sudo", "pytest"]).unwrap_err().kind, RefusalKind::Permission);
@@ -320,7 +321,7 @@ approvals:
     let policy = Policy::from_yaml(file, "callgate.yaml").unwrap();
     let approvals = Approvals::in_memory(policy.approval_rules().unwrap());
     let gate = Gate::builder().policy(policy).file_system(Fake::new()).approvals(approvals).build();
-    let passes = |command: &str| gate.check(call("Bash", json!({"command": command}))).is_permitted();
+    let passes = |command: &str| gate.check(call("Bash", json!({"command": command}))).is_ok();
     assert!(passes("pytest -q tests"));
     for command in [
         "pytest; make",
@@ -340,7 +341,7 @@ approvals:
     ] {
         assert!(!passes(command), "{command}");
     }
-    assert!(gate.check(call("write_stdin", json!({"session_id": 1, "chars": "x"}))).is_permitted());
+    assert!(gate.check(call("write_stdin", json!({"session_id": 1, "chars": "x"}))).is_ok());
     let mistake = file.replace("decision: approved}", "decision: yes}");
     assert!(Policy::from_yaml(&mistake, "callgate.yaml").is_err());
 }
@@ -351,7 +352,7 @@ fn under(policy: &str, person: &Person, store: &Arc<MemoryStore>) -> Gate {
     Gate::builder()
         .policy(policy)
         .file_system(Fake::new().file("/ws/a.txt").file("/ws/.env"))
-        .surroundings(Surroundings { home: Some("/home/ada".into()), temporary: vec![] })
+        .host(HostDirectories { home: Some("/home/ada".into()), temporary: vec![] })
         .approvals(Approvals::new(store.clone(), Arc::new(person.clone())))
         .build()
 }

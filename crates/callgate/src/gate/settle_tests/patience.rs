@@ -14,7 +14,7 @@ fn deadline_of(policy: &str, patience: Patience) -> Duration {
     };
     let approvals = Approvals::new(store, Arc::new(approver));
     let gate = Gate::builder().policy(policy).file_system(Fake::new()).approvals(approvals).build();
-    let _ = gate.check_with(write("/ws/a.txt", "x"), patience);
+    let _ = gate.check_with(write("/ws/a.txt", "x"), CheckOptions::default().patience(patience));
     seen.lock().unwrap().take().unwrap()
 }
 
@@ -50,8 +50,10 @@ fn a_caller_without_time_is_refused_in_time_and_no_answer_comes_through_later() 
         .file_system(Fake::new())
         .approvals(Approvals::new(store.clone(), Arc::new(Elsewhere)))
         .build();
-    let refusal =
-        gate.check_with(write("/ws/a.txt", "x"), Patience::at_most(Duration::ZERO)).into_result().unwrap_err();
+    let refusal = gate
+        .check_with(write("/ws/a.txt", "x"), CheckOptions::default().patience(Patience::at_most(Duration::ZERO)))
+        .verdict
+        .unwrap_err();
     assert_eq!(refusal.kind, RefusalKind::Timeout);
     assert!(store.pending().unwrap().is_empty());
 }

@@ -19,7 +19,7 @@ fn typing(exec_input: &str) -> Typing {
     let person = person(ApprovalDecision::Approved);
     let gate = under(&policy(exec_input), &person, &Arc::new(MemoryStore::new()));
     for (command, exec) in [("bash", "1"), ("python", "2")] {
-        let permit = gate.check(call("exec_command", json!({"cmd": command}))).into_result().unwrap();
+        let permit = gate.check(call("exec_command", json!({"cmd": command}))).unwrap();
         permit.run(|plan| gate.exec_started(plan, exec)).unwrap();
     }
     *person.says.lock().unwrap() = Answer::new(ApprovalDecision::Denied);
@@ -35,7 +35,7 @@ impl Typing {
 
     fn tool(&self, tool: &str, input: Value) -> &'static str {
         self.person.asked.lock().unwrap().clear();
-        let permitted = self.gate.check(call(tool, input)).is_permitted();
+        let permitted = self.gate.check(call(tool, input)).is_ok();
         match (permitted, self.person.asked.lock().unwrap().len()) {
             (true, 0) => "yes",
             (false, 1) => "asked",
@@ -53,7 +53,7 @@ fn asked_is_the_default_and_asks_about_every_input() {
         assert_eq!(typing.types(1, ""), "yes", "looking at the output is no input");
     }
     let silent = under(POLICY, &person(ApprovalDecision::Denied), &Arc::new(MemoryStore::new()));
-    assert!(!silent.check(call("write_stdin", json!({"session_id": 1, "chars": "ls\n"}))).is_permitted());
+    assert!(!silent.check(call("write_stdin", json!({"session_id": 1, "chars": "ls\n"}))).is_ok());
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn covered_asks_no_more_about_the_programs_that_were_started_here() {
     assert_eq!(typing.tool("write_bash", json!({"sessionId": "2", "input": "1\n"})), "yes");
     assert_eq!(typing.types(3, "ls\n"), "asked", "nobody started that");
     let other = call("write_stdin", json!({"session_id": 1, "chars": "ls\n"})).session("s-2");
-    assert!(!typing.gate.check(other).is_permitted(), "another session's program");
+    assert!(!typing.gate.check(other).is_ok(), "another session's program");
     assert_eq!(typing.tool("mcp__evil__write_stdin", json!({"session_id": 1, "chars": "ls\n"})), "asked");
 }
 
@@ -87,7 +87,7 @@ fn judged_takes_what_is_typed_into_a_shell_for_a_command() {
 fn an_id_that_a_shell_had_before_is_not_judged_when_another_program_has_it() {
     let typing = typing("judged");
     *typing.person.says.lock().unwrap() = Answer::new(ApprovalDecision::Approved);
-    let permit = typing.gate.check(call("exec_command", json!({"cmd": "ed"}))).into_result().unwrap();
+    let permit = typing.gate.check(call("exec_command", json!({"cmd": "ed"}))).unwrap();
     permit.run(|plan| typing.gate.exec_started(plan, "1")).unwrap();
     *typing.person.says.lock().unwrap() = Answer::new(ApprovalDecision::Denied);
     assert_eq!(typing.types(1, "pwd\n"), "asked");

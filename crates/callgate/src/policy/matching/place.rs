@@ -74,7 +74,7 @@ struct Below {
 flat_struct!(Below { anchor: Anchor, fixed: Text, glob: u32 });
 
 /// Who and where the caller is: the directories that `~` and `./` stand for.
-pub(crate) struct Surroundings<'a> {
+pub(crate) struct NamedDirectories<'a> {
     homes: Vec<Vec<Prefix<'a>>>,
     workspace: Vec<Vec<Prefix<'a>>>,
     root: [Vec<Prefix<'a>>; 1],
@@ -212,7 +212,13 @@ impl PathLists {
     }
 
     /// The globs that have to do with a place.
-    pub(crate) fn hits(&self, place: Option<&Place>, changes: bool, around: &Surroundings<'_>, pool: &Pool) -> Hits {
+    pub(crate) fn hits(
+        &self,
+        place: Option<&Place>,
+        changes: bool,
+        around: &NamedDirectories<'_>,
+        pool: &Pool,
+    ) -> Hits {
         let Some(place) = place.filter(|place| !matches!(place.zone, Zone::Unresolved(_))) else {
             return Hits { unknown: true, ..Hits::default() };
         };
@@ -242,13 +248,13 @@ impl PathLists {
         Hits { named, resolved, unknown: false }
     }
 
-    fn look_up(&self, subject: &Subject<'_>, around: &Surroundings<'_>, pool: &Pool) -> Vec<Hit> {
+    fn look_up(&self, subject: &Subject<'_>, around: &NamedDirectories<'_>, pool: &Pool) -> Vec<Hit> {
         let candidates = self.candidates(subject, around, pool);
         candidates.iter().filter_map(|number| self.hit(*number, subject, around, pool)).collect()
     }
 
     /// The numbers of all globs that may have to do with a subject, in order.
-    fn candidates(&self, subject: &Subject<'_>, around: &Surroundings<'_>, pool: &Pool) -> Vec<u32> {
+    fn candidates(&self, subject: &Subject<'_>, around: &NamedDirectories<'_>, pool: &Pool) -> Vec<u32> {
         let mut candidates = self.groups.loose.of(&self.numbers).into_owned();
         if !self.named.is_empty() {
             for component in subject.components {
@@ -268,7 +274,7 @@ impl PathLists {
     }
 
     /// Adds the globs that may lie below a directory.
-    fn search(&self, subject: &Subject<'_>, around: &Surroundings<'_>, pool: &Pool, candidates: &mut Vec<u32>) {
+    fn search(&self, subject: &Subject<'_>, around: &NamedDirectories<'_>, pool: &Pool, candidates: &mut Vec<u32>) {
         candidates.extend_from_slice(&self.groups.wild.of(&self.numbers));
         if subject.floating_counts || matches!(subject.following, Following::Shell(_)) {
             candidates.extend_from_slice(&self.groups.floating.of(&self.numbers));
@@ -307,7 +313,7 @@ impl PathLists {
         );
     }
 
-    fn hit(&self, number: u32, subject: &Subject<'_>, around: &Surroundings<'_>, pool: &Pool) -> Option<Hit> {
+    fn hit(&self, number: u32, subject: &Subject<'_>, around: &NamedDirectories<'_>, pool: &Pool) -> Option<Hit> {
         let glob = self.globs.get(number as usize)?;
         let mut hit = Hit {
             list: self.owners.get(number as usize)?,
@@ -368,7 +374,7 @@ impl Hits {
     }
 }
 
-impl<'a> Surroundings<'a> {
+impl<'a> NamedDirectories<'a> {
     pub(crate) fn new(home: Option<&'a Path>, workspace: Option<&'a Path>) -> Self {
         let names = |path: &'a Path| -> Vec<Prefix<'a>> { components(path).into_iter().map(Prefix::Name).collect() };
         Self {
@@ -470,7 +476,7 @@ mod tests {
             });
             lists.add(usable, &Base::Workspace, &mut pool).unwrap();
             lists.index(&mut pool);
-            let around = Surroundings::new(Some(Path::new("/home/me")), Some(Path::new("/w")));
+            let around = NamedDirectories::new(Some(Path::new("/home/me")), Some(Path::new("/w")));
             let components = components(Path::new(&path));
             let names = shell.as_deref().and_then(ShellName::parse);
             let following = match &names {

@@ -1,9 +1,9 @@
 //! Patterns on tools. A tool's identity is its server and its name.
 
 use super::{Fit, Pool, Side, Text, name};
-use crate::call::Tool;
 use crate::policy::model::ToolText;
 use crate::policy::stored::Flat;
+use callgate_model::call::Tool;
 
 /// A compiled tool pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

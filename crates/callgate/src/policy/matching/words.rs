@@ -2,7 +2,7 @@
 //!
 //! `git push **` is the program `git`, then `push`, then any number of words; `*` is one word.
 
-use callgate_shell::word::Word;
+use callgate_model::word::Word;
 
 use super::glob::{GlobError, Segment, expand_braces};
 use super::name::{self, Tokens};

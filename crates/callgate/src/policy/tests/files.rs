@@ -1,4 +1,4 @@
-use super::super::{Described, Example, PermissionPolicy, PermissionResult, PermissionRule, Severity};
+use super::super::{Example, ExampleCall, PermissionPolicy, PermissionResult, PermissionRule, Severity};
 use super::*;
 use Decision::{Allow, Ask, Deny};
 
@@ -148,7 +148,7 @@ fn the_version_follows_the_contents() {
     assert_eq!(one.version().len(), 64);
 }
 
-fn describe(example: &Example) -> Described {
+fn describe(example: &Example) -> ExampleCall {
     let scene = match example {
         Example::Command(command) => Scene::shell(command),
         Example::Call { tool, input } => {
@@ -156,7 +156,7 @@ fn describe(example: &Example) -> Described {
             Scene::tool(tool).input(input.clone()).effect(path(Action::Read, &format!("/w/{file}")))
         }
     };
-    Described { call: scene.call, description: scene.description, claims: scene.claims }
+    ExampleCall { call: scene.call, description: scene.description, claims: scene.claims }
 }
 
 #[test]

@@ -18,7 +18,7 @@ fn the_first_rule_that_matches_an_effect_decides_and_the_strictest_counts() {
     assert_eq!(denied.ruling.place.as_deref(), Some("test.yaml:2"));
     assert_eq!(denied.ruling.reason, "secret");
     assert_eq!(denied.effects.len(), 2);
-    assert_eq!(denied.effects[0].2.decision, Allow);
+    assert_eq!(denied.effects[0].ruling.decision, Allow);
     assert_eq!(Scene::shell("cargo test -q").decide(&policy), Contain);
     assert_eq!(Scene::shell("cargo test ; rm x").decide(&policy), Ask);
 }
@@ -356,7 +356,7 @@ mod index {
             if wrapped {
                 scene = scene.wrapped_in("sudo");
             }
-            let request = Request { call: &scene.call, description: &scene.description, claims: &scene.claims };
+            let request = JudgeRequest { call: &scene.call, description: &scene.description, claims: &scene.claims };
             let Body::File(chain) = &policy.layers[0].body else { panic!() };
             let judge = Judge::new(&chain.compiled, request, policy.home.as_deref());
             for (subject, _) in subjects(&request) {

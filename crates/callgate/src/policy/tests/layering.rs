@@ -1,4 +1,4 @@
-use super::super::{LayerKind, Locations, TrustStore};
+use super::super::{CompiledLayers, LayerKind, Locations, TrustStore};
 use super::*;
 use Decision::{Allow, Ask, Deny};
 use std::path::Path;
@@ -54,7 +54,7 @@ fn connect() -> Scene {
 #[test]
 fn without_any_file_it_is_the_bundled_standard() {
     let machine = Machine::new();
-    let (policy, files) = Policy::layered_with_files(&machine.locations()).unwrap();
+    let CompiledLayers { policy, files, .. } = Policy::layered_from(None, &machine.locations()).unwrap();
     assert_eq!(files.len(), 1);
     assert_eq!((files[0].kind, &files[0].path), (LayerKind::User, &None));
     assert_eq!(connect().decide(&policy), Ask);

@@ -11,14 +11,14 @@ mod stored;
 
 use std::path::PathBuf;
 
-use callgate_shell::effect::{Action, CodeOrigin, Coverage, Effect, Host, Mark, Names, PathTarget, Program, Target};
-use callgate_shell::word::Word;
+use callgate_model::effect::{Action, CodeOrigin, Coverage, Effect, Host, Mark, Names, PathTarget, Program, Target};
+use callgate_model::word::Word;
 use serde_json::{Value, json};
 
-use super::{Claims, Decision, Judgement, Policy, Request};
-use crate::call::{Call, Origin, Tool};
+use super::{Claims, Decision, JudgeRequest, Judgement, Policy};
 use crate::describe::{Description, Part, PlacedEffect};
 use crate::path::{Place, Rest, Zone};
+use callgate_model::call::{Call, Origin, Tool};
 
 /// A call put together by hand, as describing and placing would have made it.
 #[derive(Clone)]
@@ -39,13 +39,11 @@ impl Scene {
                 tool: Tool { server, name: name.to_owned() },
                 input: json!({}),
                 origin: Origin { workspace: Some("/w".into()), directory: Some("/w".into()), ..Origin::default() },
-                shell: None,
             },
             description: Description {
                 category: "file_read".to_owned(),
                 parts: vec![Part::default()],
                 coverage: Coverage::Complete,
-                shell: None,
             },
             claims: Claims::default(),
         }
@@ -106,7 +104,7 @@ impl Scene {
     }
 
     fn judge(&self, policy: &Policy) -> Judgement {
-        policy.judge(&Request { call: &self.call, description: &self.description, claims: &self.claims })
+        policy.judge(&JudgeRequest { call: &self.call, description: &self.description, claims: &self.claims })
     }
 
     fn decide(&self, policy: &Policy) -> Decision {

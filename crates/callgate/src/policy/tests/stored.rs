@@ -3,9 +3,10 @@
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::sync::Arc;
 
 use super::*;
-use crate::policy::{CachedPolicy, Locations, PolicyCache};
+use crate::policy::{CompiledLayers, Locations, PolicyCache};
 
 /// A home with a policy of its own and a cache.
 struct Home {
@@ -37,14 +38,15 @@ impl Home {
         Locations { user: Some(self.file()), workspace: Some("/w".into()), ..Locations::default() }
     }
 
-    fn load(&self) -> CachedPolicy {
-        let mut loaded = Policy::layered_from(&self.cache, &self.locations()).unwrap();
-        loaded.policy = loaded.policy.with_home("/home/me");
+    fn load(&self) -> CompiledLayers {
+        let mut loaded = Policy::layered_from(Some(&self.cache), &self.locations()).unwrap();
+        let policy = Arc::into_inner(loaded.policy).unwrap();
+        loaded.policy = Arc::new(policy.with_home("/home/me"));
         loaded
     }
 
     /// Loads, stores what is new, and loads again.
-    fn stored(&self) -> CachedPolicy {
+    fn stored(&self) -> CompiledLayers {
         self.load().save(&self.cache);
         let loaded = self.load();
         if !loaded.is_new {
@@ -195,5 +197,5 @@ fn only_what_nobody_else_can_write_is_believed() {
     assert!(!home.load().is_new);
     // A cache inside the workspace says nothing.
     let inside = Locations { workspace: Some(home.directory.path().to_owned()), ..home.locations() };
-    assert!(Policy::layered_from(&home.cache, &inside).unwrap().is_new);
+    assert!(Policy::layered_from(Some(&home.cache), &inside).unwrap().is_new);
 }

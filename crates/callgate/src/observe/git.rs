@@ -2,26 +2,23 @@
 
 use std::path::{Path, PathBuf};
 
-use callgate_shell::effect::{Action, CodeOrigin, Coverage, Target};
-use callgate_shell::word::Word;
+use callgate_model::description::{Description, Part, PlacedEffect};
+use callgate_model::effect::{Action, CodeOrigin, Coverage, Target};
+use callgate_model::word::Word;
 
-use crate::describe::git::{self, Examination, Hardening, Reach};
-use crate::describe::{Description, Part, PlacedEffect};
+use crate::describe::git::{self, Examination, GitRun, Reach};
 use crate::path::file_system::FileSystem;
 
-/// What the tables call git's own reading of the repository's configuration.
-pub(crate) const LOOKS: &str = "git-config";
-
 /// Adds a doubt to every part that runs git where the repository's configuration holds more than is switched off.
-pub(super) fn examine(description: &mut Description, hardening: Hardening, file_system: &dyn FileSystem) {
+pub(super) fn examine(description: &mut Description, run: GitRun, file_system: &dyn FileSystem) {
     let mut doubted = false;
     for part in &mut description.parts {
-        if part.elsewhere.is_some() || !runs_git(part) {
+        if part.elsewhere.is_some() || !git::looks(part) {
             continue;
         }
         let findings = match directory(part) {
             Some(directory) => {
-                let examination = Examination { reach: reach(part), hardening };
+                let examination = Examination { reach: reach(part), run };
                 git::examine(&directory, examination, &|path: &Path, limit| file_system.read(path, limit))
             }
             None => vec!["the directory that git runs in is not known".to_owned()],
@@ -37,20 +34,12 @@ pub(super) fn examine(description: &mut Description, hardening: Hardening, file_
     }
 }
 
-/// Whether git looks at a repository here.
-pub(crate) fn runs_git(part: &Part) -> bool {
-    part.effects.iter().any(|placed| match &placed.effect.target {
-        Target::Program(program) => program.name == LOOKS,
-        _ => false,
-    })
-}
-
 /// Whether git only looks, as far as the tables say.
 fn reach(part: &Part) -> Reach {
     let looks = |placed: &PlacedEffect| match placed.effect.action {
         Action::List | Action::Read => true,
         Action::Run => match &placed.effect.target {
-            Target::Program(program) => program.name == LOOKS || program.origin == CodeOrigin::Known,
+            Target::Program(program) => program.name == git::CONFIGURATION || program.origin == CodeOrigin::Known,
             _ => false,
         },
         _ => false,

@@ -3,18 +3,15 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use callgate_shell::ShellState;
 use serde::Serialize;
 use serde_json::Value;
-
-use crate::json::{self, JsonError};
 
 /// A tool's identity: the server that offers it, if any, and its name there.
 ///
 /// Two servers may offer a tool of the same name; they are two tools.
 ///
 /// ```
-/// use callgate::call::Tool;
+/// use callgate_model::call::Tool;
 ///
 /// assert_eq!(Tool::parse("mcp__files__Read"), Tool::of_server("files", "Read"));
 /// assert_ne!(Tool::parse("mcp__files__Read"), Tool::parse("Read"));
@@ -54,7 +51,7 @@ impl Tool {
     /// Like [`Tool::parse`], and reads the ambiguous spellings where exactly one of the known servers fits.
     ///
     /// ```
-    /// use callgate::call::Tool;
+    /// use callgate_model::call::Tool;
     ///
     /// let servers = ["fs", "mail"];
     /// assert_eq!(Tool::parse_among("mcp_fs_write_file", &servers), Tool::of_server("fs", "write_file"));
@@ -117,7 +114,7 @@ pub struct Origin {
 /// One tool call.
 ///
 /// ```
-/// use callgate::call::Call;
+/// use callgate_model::call::Call;
 /// use serde_json::json;
 ///
 /// let call = Call::new("Read", json!({"file_path": "notes.md"}))
@@ -134,34 +131,18 @@ pub struct Call {
     pub input: Value,
     /// From whom.
     pub origin: Origin,
-    /// The state of the shell that the caller keeps from call to call, if this call runs in one. Never what the model says:
-    /// it is what [`Description::shell`](crate::describe::Description::shell) gave back for the call before.
-    #[serde(skip)]
-    pub shell: Option<Box<ShellState>>,
 }
 
 impl Call {
     /// A call of a tool with its input, from nowhere in particular.
     pub fn new(tool: impl Into<Tool>, input: Value) -> Self {
-        Call { tool: tool.into(), input, origin: Origin::default(), shell: None }
-    }
-
-    /// The same with an input that is still text, read strictly (see [`json`]).
-    pub fn from_text(tool: impl Into<Tool>, input: &[u8]) -> Result<Self, JsonError> {
-        Ok(Call::new(tool, json::read(input)?))
+        Call { tool: tool.into(), input, origin: Origin::default() }
     }
 
     /// Replaces everything that is known of the caller.
     #[must_use]
     pub fn origin(mut self, origin: Origin) -> Self {
         self.origin = origin;
-        self
-    }
-
-    /// In a shell that lives on after the call and is in this state now.
-    #[must_use]
-    pub fn shell(mut self, state: ShellState) -> Self {
-        self.shell = Some(Box::new(state));
         self
     }
 

@@ -3,8 +3,10 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use crate::call::{Origin, Tool};
-use crate::event::{Event, EventError, EventKind, EventSink, new_call_id, now};
+use callgate_model::call::{Origin, Tool};
+use callgate_model::clock::Timestamp;
+
+use super::{Event, EventError, EventKind, EventSink, new_call_id};
 
 /// Emits the events of one call under one id.
 pub(crate) struct Recorder {
@@ -15,7 +17,7 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    pub(super) fn new(tool: &Tool, origin: &Origin, sinks: &Arc<[Arc<dyn EventSink>]>) -> Self {
+    pub(crate) fn new(tool: &Tool, origin: &Origin, sinks: &Arc<[Arc<dyn EventSink>]>) -> Self {
         Recorder { id: new_call_id(), tool: tool.clone(), origin: origin.clone(), sinks: Arc::clone(sinks) }
     }
 
@@ -24,7 +26,7 @@ impl Recorder {
     }
 
     /// Whether anybody takes events. Views that nobody sees need not be made.
-    pub(super) fn is_heard(&self) -> bool {
+    pub(crate) fn is_heard(&self) -> bool {
         !self.sinks.is_empty()
     }
 
@@ -33,8 +35,8 @@ impl Recorder {
         if !self.is_heard() {
             return Ok(());
         }
-        let event =
-            Event { call: self.id.clone(), time: now(), tool: self.tool.clone(), origin: self.origin.clone(), kind };
+        let (tool, origin) = (self.tool.clone(), self.origin.clone());
+        let event = Event { call: self.id.clone(), time: Timestamp::now(), tool, origin, kind };
         // all of them hear of it, even if one fails
         let mut result = Ok(());
         for sink in self.sinks.iter() {

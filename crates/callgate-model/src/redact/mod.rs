@@ -13,7 +13,8 @@ use std::fmt;
 use aho_corasick::{AhoCorasick, MatchKind};
 use serde::Serialize;
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
+
+use crate::digest::sha256_hex;
 
 /// The longest text that is looked through; a longer one is shown by size and digest only.
 const MAXIMUM_TEXT: usize = 256 * 1024;
@@ -26,7 +27,7 @@ const MAXIMUM_DEPTH: usize = 128;
 ///
 /// ```compile_fail
 /// let raw = serde_json::json!({"password": "hunter2"});
-/// let view: callgate::redact::Redacted = callgate::redact::Redacted(raw);
+/// let view: callgate_model::redact::Redacted = callgate_model::redact::Redacted(raw);
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(transparent)]
@@ -79,7 +80,7 @@ impl Redactor {
     /// The text with everything that looks like a credential replaced by `[redacted: what]`.
     ///
     /// ```
-    /// use callgate::redact::Redactor;
+    /// use callgate_model::redact::Redactor;
     ///
     /// let redactor = Redactor::default();
     /// assert_eq!(
@@ -94,7 +95,7 @@ impl Redactor {
     /// The text without its secrets; `None` if it has none.
     fn changed(&self, text: &str) -> Option<String> {
         if text.len() > MAXIMUM_TEXT {
-            return Some(format!("[{} bytes, sha256 {}]", text.len(), sha256(text.as_bytes())));
+            return Some(format!("[{} bytes, sha256 {}]", text.len(), sha256_hex(text.as_bytes())));
         }
         let mut found = shapes::find(text);
         if let Some(known) = &self.known {
@@ -248,11 +249,7 @@ fn is_telling(name: &str) -> bool {
 
 /// Size and SHA-256 of a text, in place of the text.
 pub fn digest(text: &str) -> Value {
-    json!({"size": text.len(), "sha256": sha256(text.as_bytes())})
-}
-
-pub(crate) fn sha256(bytes: &[u8]) -> String {
-    hex::encode(Sha256::digest(bytes))
+    json!({"size": text.len(), "sha256": sha256_hex(text.as_bytes())})
 }
 
 /// Every text in a value by size and digest.

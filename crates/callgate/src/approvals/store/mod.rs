@@ -13,9 +13,9 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use crate::approvals::{ApprovalId, Automatic, Outcome, Question, Remembered};
-use crate::clock::Timestamp;
 use crate::grant::{ActionBlocked, BlockReason, Demand, Grant, GrantId, Grants, Spent, Terms};
 use crate::key::ApprovalKey;
+use callgate_model::clock::Timestamp;
 
 /// Why a store cannot be used. Whoever needed it refuses.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

@@ -28,6 +28,23 @@ pub enum Action {
     Opaque,
 }
 
+impl Action {
+    /// The name, as in policies and answers.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Action::List => "list",
+            Action::Read => "read",
+            Action::Write => "write",
+            Action::Delete => "delete",
+            Action::Run => "run",
+            Action::Connect => "connect",
+            Action::Send => "send",
+            Action::Privilege => "privilege",
+            Action::Opaque => "opaque",
+        }
+    }
+}
+
 /// What an effect is about.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -140,6 +157,18 @@ pub struct Effect {
     /// Where this knowledge comes from: a table entry (`cp: last operand`) or a construct (`redirection`).
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub because: String,
+}
+
+impl Effect {
+    /// An effect without marks.
+    pub fn new(action: Action, target: Target, because: impl Into<String>) -> Self {
+        Effect { action, target, marks: Vec::new(), because: because.into() }
+    }
+
+    /// Something that was not understood, and why.
+    pub fn opaque(why: impl Into<String>) -> Self {
+        Effect::new(Action::Opaque, Target::Text(why.into()), "")
+    }
 }
 
 /// Whether the effects are all there are.

@@ -1,11 +1,12 @@
 //! What whoever ran a call says of it: the exit code, and the result by size and digest.
 
+use callgate_model::digest::sha256_hex;
 use serde::{Deserialize, Serialize};
 
 /// What whoever ran a call says of it, beside whether it went well and how long it took. Contents never stand here.
 ///
 /// ```
-/// use callgate::report::Report;
+/// use callgate::event::Report;
 ///
 /// let mut report = Report::default();
 /// report.exit(1);
@@ -38,7 +39,7 @@ pub struct ResultDigest {
 impl ResultDigest {
     /// Of these bytes.
     pub fn of(result: &[u8]) -> Self {
-        ResultDigest { bytes: result.len() as u64, sha256: crate::redact::sha256(result) }
+        ResultDigest { bytes: result.len() as u64, sha256: sha256_hex(result) }
     }
 }
 

@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use callgate_shell::effect::{Action, Coverage, Effect, Names, Target};
+use callgate_model::description::{Description, Part, PlacedEffect};
+use callgate_model::effect::{Action, Coverage, Effect, Names, Target};
 use callgate_shell::programs::python_may_import;
 
-use crate::describe::{Description, Part, PlacedEffect};
 use crate::path::file_system::{Entry, FileSystem};
 
 /// What the tables call Python's search for modules in the directory where it starts.
@@ -119,7 +119,7 @@ mod tests {
         let decide = |command: &str, file_system: Fake| {
             let gate = Gate::builder().policy(Policy::bundled("standard").unwrap()).file_system(file_system).build();
             let call = Call::new("Bash", serde_json::json!({"command": command})).directory("/w");
-            gate.explain(&call).unwrap().ruling().decision
+            gate.assess(&call).unwrap().ruling().decision
         };
         let clean = || Fake::new().file("/w/a.json").file("/w/setup.py");
         let trapped = || clean().file("/w/json.py");

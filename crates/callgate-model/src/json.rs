@@ -63,7 +63,7 @@ pub enum JsonError {
 /// Reads one JSON value that fills the whole text.
 ///
 /// ```
-/// use callgate::json;
+/// use callgate_model::json;
 ///
 /// assert!(json::read(br#"{"path": "a"}"#).is_ok());
 /// assert!(json::read(br#"{"path": "a", "path": "b"}"#).is_err());

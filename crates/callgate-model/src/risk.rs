@@ -1,10 +1,10 @@
 //! How risky a call is, in one word.
 
-use callgate_shell::effect::{Action, CodeOrigin, Effect, Mark, Target};
+use crate::effect::{Action, CodeOrigin, Effect, Mark, Target};
 use serde::{Deserialize, Serialize};
 
-use crate::describe::{Description, PlacedEffect};
-use crate::path::Zone;
+use crate::description::{Description, PlacedEffect};
+use crate::place::Zone;
 
 /// How much is at stake.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

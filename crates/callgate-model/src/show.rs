@@ -23,7 +23,7 @@ fn is_misleading(character: char) -> bool {
 /// The text with control, bidirectional and zero-width characters written out.
 ///
 /// ```
-/// assert_eq!(callgate::show::visible("a\u{202e}b\n"), "a\\u{202e}b\\n");
+/// assert_eq!(callgate_model::show::visible("a\u{202e}b\n"), "a\\u{202e}b\\n");
 /// ```
 pub fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
@@ -46,7 +46,7 @@ pub fn visible(text: &str) -> String {
 ///
 /// ```
 /// let padded = format!("ls{}; rm -rf ~", " ".repeat(5000));
-/// assert_eq!(callgate::show::unpadded(&padded), "ls⟨5000 × \" \"⟩; rm -rf ~");
+/// assert_eq!(callgate_model::show::unpadded(&padded), "ls⟨5000 × \" \"⟩; rm -rf ~");
 /// ```
 pub fn unpadded(text: &str) -> String {
     let mut shown = String::with_capacity(text.len().min(4096));

@@ -3,10 +3,10 @@
 //! A word alone often does not show that it is a secret: `hunter2` is one only after `--password`. So the words of a command
 //! are looked through together, and what vanishes from them is taken out wherever it stands.
 
-use callgate_shell::word::Word;
+use crate::word::Word;
 
 use super::{MINIMUM_SECRET, Redacted, Redactor};
-use crate::describe::Description;
+use crate::description::Description;
 
 /// How many words are looked up one by one; where there are more and one is a secret, all are hidden.
 const MAXIMUM_WORDS: usize = 512;
@@ -80,10 +80,10 @@ fn text(word: &Word) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use callgate_shell::effect::{Action, Coverage, Effect, Target};
+    use crate::effect::{Action, Coverage, Effect, Target};
 
     use super::*;
-    use crate::describe::{Part, PlacedEffect};
+    use crate::description::{Part, PlacedEffect};
 
     #[test]
     fn a_secret_that_only_its_neighbours_give_away_is_gone_from_words_and_effects() {
@@ -105,8 +105,7 @@ mod tests {
                 effects: vec![PlacedEffect { effect, place: None }],
                 ..Part::default()
             };
-            let description =
-                Description { category: "shell".into(), parts: vec![part], coverage: Coverage::Partial, shell: None };
+            let description = Description { category: "shell".into(), parts: vec![part], coverage: Coverage::Partial };
             let shown = Redactor::default().description(&description).to_string();
             assert!(!shown.contains("hunter2"), "{shown}");
             assert!(shown.contains(command[0]), "{shown}");

@@ -5,10 +5,10 @@ use std::fmt;
 
 use super::{Entry, Settling, Store, StoreError, Unreadable};
 use crate::approvals::{ApprovalId, Automatic, Outcome, Question, Remembered};
-use crate::clock::Timestamp;
 use crate::grant::{Demand, Grant, GrantId, Ledger, Terms};
 use crate::key::ApprovalKey;
 use crate::monitor::{Monitor, Monitors, Standard};
+use callgate_model::clock::Timestamp;
 
 /// Settled questions that are kept for those who ask what became of them.
 const SETTLED_KEPT: usize = 200;

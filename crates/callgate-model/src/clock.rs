@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// A point in time: milliseconds since the beginning of 1970, UTC.
 ///
 /// ```
-/// use callgate::clock::Timestamp;
+/// use callgate_model::clock::Timestamp;
 ///
 /// assert_eq!(Timestamp::from_milliseconds(1_700_000_000_000).to_string(), "2023-11-14T22:13:20Z");
 /// ```

@@ -1,18 +1,24 @@
 //! One step in the life of a call, as whoever keeps a log or shows progress sees it. Redacted content only.
 
+mod recorder;
+mod report;
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use callgate_model::call::{Origin, Tool};
+use callgate_model::clock::Timestamp;
+use callgate_model::decision::Decision;
+use callgate_model::redact::Redacted;
+use callgate_model::refusal::Refusal;
+use callgate_model::risk::Risk;
 use serde::Serialize;
 use thiserror::Error;
 
+pub(crate) use recorder::Recorder;
+pub use report::{Report, ResultDigest};
+
 use crate::approvals::OutcomeKind;
-use crate::call::{Origin, Tool};
-use crate::policy::Decision;
-use crate::redact::Redacted;
-use crate::refusal::Refusal;
-use crate::report::Report;
-use crate::risk::Risk;
 
 /// What happened. The names are stable.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -36,7 +42,7 @@ pub enum EventKind {
         /// What the call would do, in words.
         effects: Vec<String>,
         /// What else a log keeps.
-        judged: Box<Judged>,
+        assessed: Box<AssessedCall>,
     },
     /// Somebody is asked.
     ApprovalRequested {
@@ -125,9 +131,9 @@ impl EventKind {
     }
 }
 
-/// What a log keeps of a judgement, so that it can be looked up and made again later.
+/// What a log keeps of an assessment, so that it can be looked up and repeated later.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Judged {
+pub struct AssessedCall {
     /// Where the rule stands.
     pub rule_place: Option<String>,
     /// The version of the policy.
@@ -145,8 +151,8 @@ pub struct Judged {
 pub struct Event {
     /// The call's id: the same for all its events.
     pub call: String,
-    /// Milliseconds since 1970.
-    pub time: u64,
+    /// When it happened.
+    pub time: Timestamp,
     /// Which tool.
     pub tool: Tool,
     /// From whom.
@@ -165,13 +171,6 @@ pub struct EventError(pub String);
 pub trait EventSink: Send + Sync {
     /// Takes one event.
     fn emit(&self, event: &Event) -> Result<(), EventError>;
-}
-
-/// Now, in milliseconds since 1970.
-pub(crate) fn now() -> u64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
 }
 
 /// An id that no other call of this or another process has.

@@ -1,0 +1,48 @@
+//! Words after expansion: what a program would receive, as far as it is certain.
+
+use serde::{Deserialize, Serialize};
+
+/// One word as the program would receive it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Word {
+    /// Exactly this text.
+    Known(String),
+    /// The names a glob matches; the pattern in shell syntax, literal characters escaped by `\`.
+    /// Zero, one or many words at run time.
+    Glob(String),
+    /// A path at or below this directory, from a stream of names (`find src | xargs …`, `{}` of `find -exec`).
+    /// One word, unless `many`.
+    Below {
+        /// The directory, as the command names it.
+        directory: String,
+        /// May stand for any number of words.
+        many: bool,
+    },
+    /// Known text around something unknown: `out-$x.txt`. `prefix` is certain.
+    Partly {
+        /// The text before the first unknown part. Never empty.
+        prefix: String,
+        /// Why the rest is unknown.
+        why: String,
+        /// May stand for any number of words.
+        many: bool,
+    },
+    /// Nothing is known of it.
+    Unknown {
+        /// Why.
+        why: String,
+        /// May stand for any number of words (unquoted expansion).
+        many: bool,
+    },
+}
+
+impl Word {
+    /// The text, if it is certain.
+    pub fn known(&self) -> Option<&str> {
+        match self {
+            Word::Known(text) => Some(text),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! The one wording of effects, for people and for programs.
+
+use std::path::Path;
+
+use crate::description::{Part, PlacedEffect};
+use crate::effect::{CodeOrigin, Effect, Mark, Names, PathTarget, Target};
+use crate::place::{Rest, Zone};
+use crate::quote::shell_word;
+use crate::redact::Redactor;
+use crate::show::{brief, visible};
+use crate::word::Word;
+
+/// One effect in a line: `delete /home/ada/x and everything below (cannot be undone)`, redacted and without hidden characters.
+pub fn effect(placed: &PlacedEffect, redactor: &Redactor) -> String {
+    let Effect { action, .. } = placed.effect;
+    brief(&redactor.text(&format!("{} {}{}", action.as_str(), target_text(&placed.effect), remarks(placed))))
+}
+
+/// What an effect is about, redacted and with hidden characters made visible.
+pub fn target(effect: &Effect, redactor: &Redactor) -> String {
+    visible(&redactor.text(&target_text(effect)))
+}
+
+fn target_text(effect: &Effect) -> String {
+    match &effect.target {
+        Target::Path(path) => path_text(path),
+        Target::Program(program) => match program.origin {
+            CodeOrigin::Known | CodeOrigin::Unknown | CodeOrigin::Defined | CodeOrigin::File => program.name.clone(),
+            CodeOrigin::Project => format!("project code ({})", program.name),
+            CodeOrigin::Inline => format!("code in the command ({})", program.name),
+            CodeOrigin::Fetched => format!("downloaded code ({})", program.name),
+        },
+        Target::Host(host) => host.shown.clone(),
+        Target::Text(text) => text.clone(),
+    }
+}
+
+fn path_text(path: &PathTarget) -> String {
+    let below = below(path.tree);
+    match &path.names {
+        Names::Exact(name) => format!("{name}{below}"),
+        Names::Glob(pattern) => format!("files matching {pattern}{below}"),
+        Names::Below(directory) => format!("files below {directory}"),
+        Names::Unknown(why) => format!("an unknown path ({why})"),
+    }
+}
+
+fn below(tree: bool) -> &'static str {
+    if tree { " and everything below" } else { "" }
+}
+
+/// What an effect is about, in full and exactly: a path as it was resolved. Grants are bound to this text.
+pub fn exact_target(placed: &PlacedEffect) -> String {
+    let PlacedEffect { effect, place } = placed;
+    match (&effect.target, place) {
+        (Target::Path(target), Some(place)) if place.rest == Rest::Nothing => {
+            format!("{}{}", lossless(&place.resolved), below(target.tree))
+        }
+        (Target::Path(target), _) => path_text(target),
+        (Target::Program(program), _) => program.name.clone(),
+        (Target::Host(host), _) => host.name.clone().unwrap_or_else(|| host.shown.clone()),
+        (Target::Text(text), _) => text.clone(),
+    }
+}
+
+/// A path as text, such that two paths stay two.
+fn lossless(path: &Path) -> String {
+    path.to_str().map_or_else(|| format!("{path:?}"), str::to_owned)
+}
+
+/// What is special about an effect, in brackets; empty if nothing is.
+pub fn remarks(placed: &PlacedEffect) -> String {
+    let mut remarks: Vec<&str> = placed.effect.marks.iter().filter_map(|mark| remark(*mark)).collect();
+    match placed.place.as_ref().map(|place| (&place.zone, place.traversal)) {
+        Some((_, true)) => remarks.push("leaves the project"),
+        Some((Zone::Outside, false)) => remarks.push("outside the project"),
+        _ => {}
+    }
+    if remarks.is_empty() { String::new() } else { format!(" ({})", remarks.join(", ")) }
+}
+
+fn remark(mark: Mark) -> Option<&'static str> {
+    match mark {
+        Mark::Destructive => Some("cannot be undone"),
+        Mark::Elsewhere => Some("on another machine or in a container"),
+        Mark::Credentials => Some("shows secrets"),
+        Mark::Environment => Some("environment variable changes what runs"),
+        Mark::Shared => Some("directory is writable by everyone"),
+        Mark::Redirection | Mark::ProjectCode | Mark::OwnFiles => None,
+    }
+}
+
+/// The words of a command as they will run, quoted for a shell; what is not known in angle brackets.
+pub fn command(part: &Part) -> String {
+    let shown: Vec<String> = part
+        .words
+        .iter()
+        .map(|word| match word {
+            Word::Known(text) => shell_word(text).into_owned(),
+            Word::Glob(pattern) => pattern.clone(),
+            Word::Below { directory, .. } => format!("⟨below {directory}⟩"),
+            Word::Partly { prefix, why, .. } => format!("{prefix}⟨{why}⟩"),
+            Word::Unknown { why, .. } => format!("⟨{why}⟩"),
+        })
+        .collect();
+    visible(&shown.join(" "))
+}

@@ -1,0 +1,154 @@
+//! What an assessment of a call says.
+
+use callgate_model::decision::{Decision, EffectRuling, Ruling};
+use callgate_model::description::{Description, PlacedEffect};
+use callgate_model::place::Zone;
+use callgate_model::redact::Redactor;
+use callgate_model::risk::Risk;
+use callgate_model::wording;
+use callgate_shell::ShellState;
+use serde::Serialize;
+
+use super::steps::StepTime;
+use crate::policy::{Classification, Judgement};
+
+/// Everything that is known of a call before anybody is asked.
+#[derive(Debug, Clone)]
+pub struct Assessment {
+    pub(crate) ruling: Ruling,
+    pub(crate) description: Description,
+    pub(crate) shell: Option<Box<ShellState>>,
+    pub(crate) boundary: Vec<EffectRuling>,
+    pub(crate) judgement: Judgement,
+    pub(crate) risk: Risk,
+    pub(crate) rewritten: Option<String>,
+    pub(crate) steps: Vec<StepTime>,
+}
+
+/// One effect with the ruling on it, in words and without secrets.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RuledEffect {
+    /// The place of its simple command in the call.
+    pub part: usize,
+    /// In words.
+    pub effect: String,
+    /// Where its path lies.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub zone: Option<Zone>,
+    /// It left a root by `..` or a link.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub traversal: bool,
+    /// What was decided about it.
+    pub decision: Decision,
+    /// By which rule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+    /// Where the rule stands.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
+    /// Why.
+    pub reason: String,
+}
+
+impl Assessment {
+    /// What was decided: the stricter of boundary and policy.
+    pub fn ruling(&self) -> &Ruling {
+        &self.ruling
+    }
+
+    /// What the call would do. Not redacted: commands stand here as they are.
+    pub fn description(&self) -> &Description {
+        &self.description
+    }
+
+    /// The state in which the call leaves a shell that the caller keeps.
+    pub fn shell(&self) -> Option<&ShellState> {
+        self.shell.as_deref()
+    }
+
+    /// The command that must run in place of the call's own, if the decision depends on it: git with the repository's settings
+    /// switched off.
+    pub fn rewritten(&self) -> Option<&str> {
+        self.rewritten.as_deref()
+    }
+
+    /// Whether a part of the call may only run inside a sandbox.
+    pub fn is_contained(&self) -> bool {
+        // an approval lifts what was asked about, not the containment of the rest
+        let effects = self.judgement.effects.iter().map(|of| &of.ruling);
+        effects.chain([&self.ruling]).any(|ruling| ruling.decision == Decision::Contain)
+    }
+
+    /// Whether the boundary asks about an effect or denies one. No rule changes that.
+    pub fn is_held_by_boundary(&self) -> bool {
+        self.boundary.iter().any(|of| of.ruling.decision >= Decision::Ask)
+    }
+
+    /// The call in one line.
+    pub fn classification(&self) -> &Classification {
+        &self.judgement.classification
+    }
+
+    /// How much is at stake.
+    pub fn risk(&self) -> Risk {
+        self.risk
+    }
+
+    /// The steps with their times.
+    pub fn steps(&self) -> &[StepTime] {
+        &self.steps
+    }
+
+    /// Every effect with the stricter of what boundary and policy say of it, the strictest first.
+    pub fn effects(&self, redactor: &Redactor) -> Vec<RuledEffect> {
+        let mut effects: Vec<RuledEffect> = Vec::new();
+        for (part_index, part) in self.description.parts.iter().enumerate() {
+            for (effect_index, placed) in part.effects.iter().enumerate() {
+                let ruling = self.ruling_of(part_index, effect_index);
+                effects.push(explained(part_index, placed, ruling, redactor));
+            }
+        }
+        if let Some(words) = redactor.of_words(&self.description) {
+            for effect in &mut effects {
+                effect.effect = words.text(&effect.effect);
+            }
+        }
+        effects.sort_by_key(|effect| std::cmp::Reverse(effect.decision));
+        effects
+    }
+
+    /// The effects whose ruling is at least `decision`, as `(part, effect)`.
+    pub fn effects_from(&self, decision: Decision) -> Vec<(usize, usize)> {
+        let parts = self.description.parts.iter().enumerate();
+        let all = parts.flat_map(|(part, effects)| (0..effects.effects.len()).map(move |effect| (part, effect)));
+        all.filter(|(part, effect)| self.ruling_of(*part, *effect).is_none_or(|ruling| ruling.decision >= decision))
+            .collect()
+    }
+
+    /// The stricter of what boundary and policy say of one effect, by the place of its part and its own place there.
+    pub fn ruling_of<'a>(&'a self, part: usize, effect: usize) -> Option<&'a Ruling> {
+        let of = |rulings: &'a [EffectRuling]| {
+            // INVARIANT: rulings are listed in the order of parts and effects.
+            let place = rulings.binary_search_by_key(&(part, effect), |of| (of.part, of.effect)).ok()?;
+            rulings.get(place).map(|of| &of.ruling)
+        };
+        let (boundary, policy) = (of(&self.boundary), of(&self.judgement.effects));
+        match (boundary, policy) {
+            (Some(boundary), Some(policy)) if boundary.decision > policy.decision => Some(boundary),
+            (boundary, policy) => policy.or(boundary),
+        }
+    }
+}
+
+fn explained(part: usize, placed: &PlacedEffect, ruling: Option<&Ruling>, redactor: &Redactor) -> RuledEffect {
+    RuledEffect {
+        part,
+        effect: wording::effect(placed, redactor),
+        zone: placed.place.as_ref().map(|place| place.zone.clone()),
+        traversal: placed.place.as_ref().is_some_and(|place| place.traversal),
+        decision: ruling.map_or(Decision::Deny, |ruling| ruling.decision),
+        rule: ruling.and_then(|ruling| ruling.rule.clone()),
+        place: ruling.and_then(|ruling| ruling.place.clone()),
+        reason: ruling.map(|ruling| redactor.text(&ruling.reason)).unwrap_or_default(),
+    }
+}

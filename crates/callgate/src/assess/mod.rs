@@ -1,0 +1,234 @@
+//! The one judgement: everything that is known of a call before anybody is asked.
+//!
+//! [`Assessor::assess`] is the only function that judges a call, whichever door the call comes through. It takes three steps:
+//!
+//! 1. *plan* (pure): describe what the call would do, and so what must be looked at;
+//! 2. *observe*: look at the file system and the repository, the only step that does I/O;
+//! 3. *judge* (pure): boundary, policy and risk.
+
+mod assessment;
+mod examples;
+mod steps;
+
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use callgate_model::call::{Call, Origin};
+use callgate_model::claims::Claims;
+use callgate_model::decision::{Decision, Ruling};
+use callgate_model::json;
+use callgate_model::redact::Redactor;
+use callgate_model::refusal::{Refusal, RefusalKind};
+use callgate_shell::ShellState;
+use callgate_shell::programs::Programs;
+
+pub use assessment::{Assessment, RuledEffect};
+pub use steps::StepTime;
+use steps::Stopwatch;
+
+use crate::describe::git::{self, GitHardening};
+use crate::describe::{CallContext, DescribeError, Described, Registry};
+use crate::observe::{GitRun, Observation, observe};
+use crate::path::boundary::{Boundary, HostDirectories, ResolvedBoundary};
+use crate::path::file_system::{FileSystem, RealFileSystem};
+use crate::policy::{JudgeRequest, Policy};
+
+/// How many workspaces an assessor remembers the resolved boundary of.
+const MOST_WORKSPACES: usize = 256;
+
+/// Judges calls. Asks nobody, records nothing and permits nothing.
+///
+/// ```
+/// use callgate::assess::Assessor;
+/// use callgate::{Call, Decision, Policy};
+///
+/// let assessor = Assessor::new(Policy::bundled("standard")?);
+/// let call = Call::new("Bash", serde_json::json!({"command": "cat ~/.ssh/id_rsa"})).directory("/tmp");
+/// assert_eq!(assessor.assess(&call)?.ruling().decision, Decision::Deny);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Assessor {
+    pub(crate) policy: Option<Arc<Policy>>,
+    pub(crate) boundary: Boundary,
+    pub(crate) registry: Registry,
+    pub(crate) redactor: Redactor,
+    pub(crate) host: HostDirectories,
+    pub(crate) file_system: Arc<dyn FileSystem>,
+    pub(crate) hardening: GitHardening,
+    /// The program tables of the policy beside those built in; or why they cannot be used.
+    pub(crate) programs: Result<Option<Arc<Programs>>, String>,
+    /// Resolved once for each workspace, so that a symlink swapped later does not move a root.
+    pub(crate) boundaries: Mutex<HashMap<Option<PathBuf>, Arc<ResolvedBoundary>>>,
+}
+
+impl Assessor {
+    /// Judges by `policy` on this machine, for a caller that runs git as the call says.
+    pub fn new(policy: impl Into<Arc<Policy>>) -> Self {
+        let policy = policy.into();
+        Assessor {
+            boundary: Boundary::from(policy.boundary_settings()),
+            programs: Assessor::programs_of(&policy),
+            policy: Some(policy),
+            registry: Registry::default(),
+            redactor: Redactor::default(),
+            host: HostDirectories::of_this_process(),
+            file_system: Arc::new(RealFileSystem),
+            hardening: GitHardening::Never,
+            boundaries: Mutex::default(),
+        }
+    }
+
+    /// The program tables that `policy` brings along, or why they cannot be used.
+    pub(crate) fn programs_of(policy: &Policy) -> Result<Option<Arc<Programs>>, String> {
+        let tables = policy.program_tables();
+        if tables.is_empty() {
+            return Ok(None);
+        }
+        let all = tables.iter().try_fold(Programs::bundled().clone(), |all, (file, text)| all.extended(text, file));
+        all.map(|all| Some(Arc::new(all))).map_err(|error| error.to_string())
+    }
+
+    /// The policy, if there is one.
+    pub fn policy(&self) -> Option<&Policy> {
+        self.policy.as_deref()
+    }
+
+    /// Assesses a call.
+    pub fn assess(&self, call: &Call) -> Result<Assessment, Refusal> {
+        self.assess_in(call, None)
+    }
+
+    /// Assesses a call that runs in a shell the caller keeps from call to call.
+    pub fn assess_in(&self, call: &Call, shell: Option<&ShellState>) -> Result<Assessment, Refusal> {
+        self.assess_context(call, CallContext::of(call, shell, &self.host))
+    }
+
+    /// Assesses a command whose working directory nobody knows.
+    pub(crate) fn assess_anywhere(&self, call: &Call, shell: Option<&ShellState>) -> Result<Assessment, Refusal> {
+        self.assess_context(call, CallContext { directory: None, ..CallContext::of(call, shell, &self.host) })
+    }
+
+    fn assess_context(&self, call: &Call, context: CallContext) -> Result<Assessment, Refusal> {
+        guarded(|| {
+            let mut steps = Stopwatch::start();
+            let described = self.plan(call, context)?;
+            steps.done("describe");
+            self.finish(call, described, self.registry.claims(&call.tool), steps)
+        })
+    }
+
+    /// Assesses a call by a description made earlier: its effects as they were, the rest as it is now.
+    pub fn reassess(&self, call: &Call, described: Described, claims: &Claims) -> Result<Assessment, Refusal> {
+        guarded(|| {
+            self.usable_policy()?;
+            self.finish(call, described, claims, Stopwatch::start())
+        })
+    }
+
+    /// The policy; a refusal if there is none, or if it cannot be used.
+    fn usable_policy(&self) -> Result<(&Policy, Option<&Arc<Programs>>), Refusal> {
+        let Some(policy) = &self.policy else {
+            return Err(Refusal::new(RefusalKind::Permission, "no policy is configured, so every call is denied")
+                .hint("give the gate a policy, such as the bundled `standard`"));
+        };
+        match &self.programs {
+            Ok(programs) => Ok((policy, programs.as_ref())),
+            Err(why) => Err(Refusal::new(RefusalKind::Permission, format!("the policy cannot be used: {why}"))),
+        }
+    }
+
+    /// Step 1, pure: what the call would do.
+    fn plan(&self, call: &Call, mut context: CallContext) -> Result<Described, Refusal> {
+        json::measure(&call.input).map_err(|error| Refusal::new(RefusalKind::Validation, error.to_string()))?;
+        context.programs = self.usable_policy()?.1.cloned();
+        self.registry.describe(call, &context).map_err(|error| self.failed(&error))
+    }
+
+    fn finish(
+        &self,
+        call: &Call,
+        described: Described,
+        claims: &Claims,
+        mut steps: Stopwatch,
+    ) -> Result<Assessment, Refusal> {
+        // Kept only where running git with the repository's settings switched off might spare a question.
+        let again = (self.hardening == GitHardening::WhenNeeded && described.description.parts.iter().any(git::looks))
+            .then(|| described.clone());
+        let run = if self.hardening == GitHardening::Always { GitRun::Hardened } else { GitRun::AsWritten };
+        let observation = self.observe(call, described, run);
+        steps.done("observe");
+        let mut assessment = self.judge(call, observation, claims)?;
+        steps.done("judge");
+        if assessment.ruling.decision == Decision::Ask
+            && let Some(described) = again
+            && let Some(rewritten) = git::rewritten(&described.description)
+        {
+            let hardened = self.judge(call, self.observe(call, described, GitRun::Hardened), claims)?;
+            if hardened.ruling.decision == Decision::Allow {
+                assessment = Assessment { rewritten: Some(rewritten), ..hardened };
+            }
+        }
+        assessment.steps = steps.finish();
+        Ok(assessment)
+    }
+
+    /// Step 2: what the file system and the repository say. Nothing else on the way to a decision does I/O.
+    fn observe(&self, call: &Call, described: Described, run: GitRun) -> Observation {
+        let boundary = self.resolved_boundary(&call.origin);
+        observe(described, boundary, run, self.file_system.as_ref())
+    }
+
+    /// Step 3, pure: boundary, policy, risk.
+    fn judge(&self, call: &Call, observation: Observation, claims: &Claims) -> Result<Assessment, Refusal> {
+        let (policy, _) = self.usable_policy()?;
+        let boundary = observation.boundary.rulings(&observation.description, &observation.unresolved);
+        let Observation { description, shell, .. } = observation;
+        let judgement = policy.judge(&JudgeRequest { call, description: &description, claims });
+        let risk = self.registry.risk(call, &description).map_err(|error| self.failed(&error))?;
+        let strictest = boundary.iter().map(|ruling| &ruling.ruling).max_by_key(|ruling| ruling.decision);
+        let ruling = stricter(strictest, &judgement.ruling).clone();
+        Ok(Assessment { ruling, description, shell, boundary, judgement, risk, rewritten: None, steps: Vec::new() })
+    }
+
+    fn failed(&self, error: &DescribeError) -> Refusal {
+        Refusal::new(RefusalKind::Unknown, self.redactor.text(&error.to_string()))
+    }
+
+    /// The boundary for calls from one workspace.
+    fn resolved_boundary(&self, origin: &Origin) -> Arc<ResolvedBoundary> {
+        let workspace = origin.workspace.as_ref().or(origin.directory.as_ref());
+        let mut boundaries = self.boundaries.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = boundaries.get(&workspace.cloned()) {
+            return Arc::clone(known);
+        }
+        if boundaries.len() >= MOST_WORKSPACES {
+            boundaries.clear();
+        }
+        let resolved = Arc::new(self.boundary.resolve(origin, &self.host, self.file_system.as_ref()));
+        boundaries.insert(workspace.cloned(), Arc::clone(&resolved));
+        resolved
+    }
+}
+
+impl std::fmt::Debug for Assessor {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let policy = self.policy().map(Policy::version);
+        formatter.debug_struct("Assessor").field("policy", &policy).finish_non_exhaustive()
+    }
+}
+
+fn guarded(body: impl FnOnce() -> Result<Assessment, Refusal>) -> Result<Assessment, Refusal> {
+    catch_unwind(AssertUnwindSafe(body))
+        .unwrap_or_else(|_| Err(Refusal::new(RefusalKind::Unknown, "callgate failed while judging the call")))
+}
+
+/// The stricter of what boundary and policy say; where they agree, the one that has a rule for it.
+fn stricter<'a>(boundary: Option<&'a Ruling>, policy: &'a Ruling) -> &'a Ruling {
+    match boundary {
+        Some(boundary) if boundary.decision > policy.decision => boundary,
+        Some(boundary) if boundary.decision == policy.decision && policy.rule.is_none() => boundary,
+        _ => policy,
+    }
+}
