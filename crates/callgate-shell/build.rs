@@ -123,7 +123,8 @@ fn gather(lines: &[SourceLine<'_>], origin: &str, packed: &mut Packed) -> std::f
         let length = behind.iter().take_while(|line| line.indent > header.indent).count();
         let (body, after) = behind.split_at(length);
         rest = after;
-        for name in header.text.split(':').next().unwrap_or_default().split_whitespace() {
+        let names = source::header(&header.text).map_or("", |(names, _)| names);
+        for name in names.split_whitespace() {
             packed.names.entry(name.to_owned()).or_insert(packed.blocks.len());
         }
         let start = packed.text.len();

@@ -24,6 +24,8 @@ pub enum Stream {
     Data,
     /// The environment, with whatever secrets it holds.
     Environment,
+    /// Data without end (`yes`, `cat /dev/zero`).
+    Endless,
     /// Comes from the network.
     Fetched,
     /// Not known.

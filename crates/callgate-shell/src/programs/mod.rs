@@ -21,6 +21,7 @@ mod read;
 mod scan;
 mod store;
 pub mod table;
+mod traits;
 
 pub use check::{Finding, check};
 pub use form::{TableError, TableProblem};

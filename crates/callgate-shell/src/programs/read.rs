@@ -6,7 +6,7 @@ use super::matching::{Truth, chosen, truth, truth_at};
 use super::operands::place;
 use super::paths;
 use super::scan::{Event, Given, Scan, scan};
-use super::table::{Level, Output, Role, RoleKind, Style, Table};
+use super::table::{Condition, Level, Output, ProgramTrait, Role, RoleKind, Style, Table, When};
 use super::{Invocation, Programs, Reading};
 use crate::effect::CodeOrigin;
 use crate::stream::Stream;
@@ -38,12 +38,10 @@ impl Programs {
         let Some(written) = first.known().filter(|name| !name.is_empty()) else {
             return unknown(invocation, "", "the name of the program is not known");
         };
-        let name = if loader(written) {
-            "ld.so"
-        } else if !written.contains('/') {
+        let name = if !written.contains('/') {
             written
         } else {
-            match paths::system_program(written) {
+            match paths::system_program(written).or_else(|| self.loader(written)) {
                 Some(name) => name,
                 None => return file(invocation, written),
             }
@@ -55,7 +53,7 @@ impl Programs {
     }
 
     /// The table of a name, or of the name without its version (`python3.11`, `gcc-12`).
-    fn find(&self, name: &str) -> Option<&Table> {
+    pub(super) fn find(&self, name: &str) -> Option<&Table> {
         self.get(name).or_else(|| {
             let is_version = |character: char| character.is_ascii_digit() || character == '.';
             let bare = name.trim_end_matches(is_version);
@@ -174,11 +172,21 @@ pub(super) fn apply(scan: &Scan<'_>, collector: &mut Collector<'_>) -> Stream {
             forms.iter().for_each(|form| collector.stated(form, "no operands"));
         }
     }
+    if matches!(collector.stdin, Stream::Text(text) if text.trim_end().is_empty()) {
+        for line in level.no_input.iter().filter(|line| truth(&line.condition, scan) != Truth::No) {
+            line.then.iter().for_each(|form| collector.stated(form, "nothing comes in"));
+        }
+    }
     for role in chosen(&level.stdin, scan) {
         collector.stdin_role(role);
     }
     collector.finish_code();
-    stdout(output, collector)
+    let certain = |condition: &Condition| truth(condition, scan) == Truth::Yes;
+    for line in level.warns.iter().filter(|line| certain(&line.condition)) {
+        line.then.iter().for_each(|form| collector.stated(form, "running it"));
+    }
+    let endless = |line: &When<ProgramTrait>| line.then == ProgramTrait::Endless && certain(&line.condition);
+    if level.traits.iter().any(endless) { Stream::Endless } else { stdout(output, collector) }
 }
 
 /// How an operand is named in reasons.
@@ -244,8 +252,8 @@ fn stdout(output: Option<Output>, collector: &Collector<'_>) -> Stream {
         },
         Some(Output::Same) if !collector.has_listed => match collector.stdin {
             Stream::Text(_) => Stream::Unknown,
-            // Whatever a person might type.
-            Stream::Unconnected => Stream::Data,
+            // Whatever a person might type, or a part of what has no end.
+            Stream::Unconnected | Stream::Endless => Stream::Data,
             other => other.clone(),
         },
         Some(Output::Same | Output::Data) => Stream::Data,
@@ -258,8 +266,10 @@ fn stdout(output: Option<Output>, collector: &Collector<'_>) -> Stream {
         Some(Output::Number) => Stream::Number,
         Some(Output::Integer) => Stream::Integer,
         Some(Output::Numbers) => Stream::Numbers,
+        Some(Output::Nothing) => Stream::Text(String::new()),
+        Some(Output::Environment) if collector.nested.is_empty() => Stream::Environment,
         Some(Output::Fetched) => Stream::Fetched,
-        Some(Output::Unknown) => Stream::Unknown,
+        Some(Output::Environment | Output::Unknown) => Stream::Unknown,
     }
 }
 
@@ -308,13 +318,4 @@ fn file(invocation: &Invocation<'_>, path: &str) -> Reading {
     let path = paths::absolute(invocation.directory, path);
     collector.run(&path, CodeOrigin::File, "the program");
     finish(collector, Stream::Unknown, None)
-}
-
-/// The dynamic loader, which runs the program it is given.
-fn loader(path: &str) -> bool {
-    if !path.as_bytes().windows(3).any(|part| part == b".so") {
-        return false;
-    }
-    let name = path.rsplit('/').next().unwrap_or_default();
-    name == "ld.so" || (name.starts_with("ld-") && name.contains(".so"))
 }

@@ -58,6 +58,12 @@ pub struct Level {
     pub stdout: Vec<When<Output>>,
     /// The subcommands; the first whose name matches.
     pub subs: Vec<Sub>,
+    /// Effects that count only where their conditions hold for certain.
+    pub warns: Vec<When<Vec<EffectForm>>>,
+    /// The effects when nothing comes in on standard input; all whose conditions hold.
+    pub no_input: Vec<When<Vec<EffectForm>>>,
+    /// What is special about the program beside its effects, and when.
+    pub traits: Vec<When<ProgramTrait>>,
     /// Finds the options.
     pub index: OptionIndex,
     /// Options of this level are accepted behind the subcommand, too.
@@ -76,12 +82,29 @@ impl Level {
     /// The conditions of all its lines.
     pub fn conditions(&self) -> impl Iterator<Item = &Condition> {
         let args = self.args.iter().map(|line| &line.condition);
-        let effects = self.none.iter().chain(&self.does).map(|line| &line.condition);
+        let effects =
+            [&self.none, &self.does, &self.warns, &self.no_input].into_iter().flatten().map(|line| &line.condition);
         let streams =
             self.stdin.iter().map(|line| &line.condition).chain(self.stdout.iter().map(|line| &line.condition));
         let values = self.values.iter().map(|(_, line)| &line.condition);
-        args.chain(effects).chain(streams).chain(values).chain(&self.tree)
+        let traits = self.traits.iter().map(|line| &line.condition);
+        args.chain(effects).chain(streams).chain(values).chain(traits).chain(&self.tree)
     }
+}
+
+/// What is special about a program beside its effects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProgramTrait {
+    /// It takes commands on a terminal, or shows long output in a pager that does.
+    Interactive,
+    /// What it writes are links to what it lists.
+    Links,
+    /// It may change which names a pattern matches in commands that follow.
+    Globbing,
+    /// It is the dynamic loader, wherever it lies, and runs the program it is given.
+    Loader,
+    /// What comes out of it has no end.
+    Endless,
 }
 
 /// A subcommand.
@@ -423,6 +446,10 @@ pub enum Output {
     Numbers,
     /// Local data.
     Data,
+    /// Nothing.
+    Nothing,
+    /// The environment, unless it runs something.
+    Environment,
     /// Something from the network.
     Fetched,
     /// Not known.

@@ -106,6 +106,10 @@ fn atom<'a>(text: &'a str, keep: fn(&'a str) -> Text) -> Option<Atom> {
             None => Atom::Count(number),
         });
     }
+    // `if==/dev/zero` is about the option `if=`
+    if let Some((name, glob)) = text.split_once("==").filter(|(name, _)| !name.is_empty() && !name.contains('=')) {
+        return Some(Atom::Value(Text::Owned(format!("{name}=")), one(glob)));
+    }
     match text.split_once('=') {
         _ if text.is_empty() => None,
         Some((name, "")) => Some(Atom::Option(Text::Owned(format!("{name}=")))),

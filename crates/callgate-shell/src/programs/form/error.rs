@@ -100,7 +100,7 @@ pub enum TableProblem {
     )]
     Style(String),
     /// An output that is not known.
-    #[error("there is no output `{0}`: write names, entries, same, data, fetched or unknown")]
+    #[error("there is no output `{0}`: see `stdout` in docs/program-tables.md")]
     Output(String),
     /// An example without arrow.
     #[error("an example reads `example COMMAND => EFFECTS`")]
@@ -110,6 +110,9 @@ pub enum TableProblem {
         "say where a table comes from as `from PROGRAM VERSION: SOURCES`, at its top level; sources are manual, --help, completion, source"
     )]
     Source,
+    /// A line that is about the whole program, below a subcommand.
+    #[error("`{0}` is about the whole program: it stands at the top level of a table")]
+    TopLevel(String),
     /// `globs` without `unsafe`.
     #[error("write `globs unsafe`")]
     Globs,

@@ -4,7 +4,9 @@ use super::error::TableProblem;
 use super::tokens::{Commas, Kind, tokens};
 use super::{conditions, effects, options, roles};
 use crate::programs::index::OptionIndex;
-use crate::programs::table::{Condition, Deferred, Example, Level, Output, Repeat, Slot, Style, Sub, Text, When};
+use crate::programs::table::{
+    Condition, Deferred, Example, Level, Output, ProgramTrait, Repeat, Slot, Style, Sub, Text, When,
+};
 
 /// A line without its indentation and comment.
 #[derive(Clone, Copy)]
@@ -45,11 +47,16 @@ pub(super) fn entry<'a>(
             let (condition, body, column) = conditional(line, keyword, keep)?;
             level.args.push(When { condition, then: slots(body, column)? });
         }
-        "none" | "does" => {
+        "none" | "does" | "warns" | "no-input" => {
             let (condition, body, column) = conditional(line, keyword, keep)?;
             let end = column + body.len();
             let then = effects::effects(&tokens(body, column, Commas::Separate)?, end)?;
-            let list = if keyword == "none" { &mut level.none } else { &mut level.does };
+            let list = match keyword {
+                "none" => &mut level.none,
+                "does" => &mut level.does,
+                "warns" => &mut level.warns,
+                _ => &mut level.no_input,
+            };
             list.push(When { condition, then });
         }
         "stdin" => {
@@ -74,19 +81,15 @@ pub(super) fn entry<'a>(
                 "integer" => Output::Integer,
                 "numbers" => Output::Numbers,
                 "data" => Output::Data,
+                "nothing" => Output::Nothing,
+                "environment" => Output::Environment,
                 "fetched" => Output::Fetched,
                 "unknown" => Output::Unknown,
                 _ => return Err((column, TableProblem::Output(body.to_owned()))),
             };
             level.stdout.push(When { condition, then });
         }
-        "tree" => level.tree.push(match rest.trim().split_once(' ') {
-            None if rest.trim().is_empty() => Condition::default(),
-            Some(("if", text)) => {
-                conditions::condition(text.trim_end_matches(':'), keep).map_err(|problem| (rest_column, problem))?
-            }
-            _ => return Err((rest_column, TableProblem::ExpectedIf(rest.to_owned()))),
-        }),
+        "tree" => level.tree.push(bare_condition(rest, keep).map_err(|problem| (rest_column, problem))?),
         "style" => level.style = style(rest.trim()).map_err(|problem| (rest_column, problem))?,
         "everywhere" if rest.trim().is_empty() => level.everywhere = true,
         "everywhere" => return Err((rest_column, TableProblem::Trailing(keyword.to_owned()))),
@@ -103,7 +106,13 @@ pub(super) fn entry<'a>(
             }
         }
         "elsewhere" => level.elsewhere = Some(rest.trim().trim_matches('"').to_owned()),
-        _ => level.options.push(options::option(line.text, line.indent, line.number, keep)?),
+        _ => match program_trait(keyword) {
+            Some(then) => {
+                let condition = bare_condition(rest, keep).map_err(|problem| (rest_column, problem))?;
+                level.traits.push(When { condition, then });
+            }
+            None => level.options.push(options::option(line.text, line.indent, line.number, keep)?),
+        },
     }
     Ok(())
 }
@@ -124,6 +133,27 @@ pub(super) fn sub<'a>(text: &'a str, line: usize, keep: fn(&'a str) -> Text) -> 
         line,
         level: Deferred::default(),
     })
+}
+
+/// The trait that a line is about.
+pub(super) fn program_trait(keyword: &str) -> Option<ProgramTrait> {
+    Some(match keyword {
+        "interactive" => ProgramTrait::Interactive,
+        "links" => ProgramTrait::Links,
+        "globbing" => ProgramTrait::Globbing,
+        "loader" => ProgramTrait::Loader,
+        "endless" => ProgramTrait::Endless,
+        _ => return None,
+    })
+}
+
+/// Reads `[if CONDITION]` behind a keyword that says all.
+fn bare_condition<'a>(rest: &'a str, keep: fn(&'a str) -> Text) -> Result<Condition, TableProblem> {
+    match rest.trim().split_once(' ') {
+        None if rest.trim().is_empty() => Ok(Condition::default()),
+        Some(("if", text)) => conditions::condition(text.trim_end_matches(':'), keep),
+        _ => Err(TableProblem::ExpectedIf(rest.to_owned())),
+    }
 }
 
 /// Cuts `KEYWORD [if CONDITION]: BODY`.

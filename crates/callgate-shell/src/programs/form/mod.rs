@@ -45,7 +45,7 @@ pub fn parse(text: &str, origin: &str, shares: &mut Shares) -> (Vec<Table>, Vec<
             reader.report(&line, line.indent, TableProblem::Indent { found: line.indent, expected: 0 });
             continue;
         }
-        let (names, description) = match line.text.split_once(':') {
+        let (names, description) = match source::header(line.text) {
             Some((names, description)) if !names.trim().is_empty() => (names, description.trim()),
             _ => {
                 reader.report(&line, 0, TableProblem::Header);
@@ -117,6 +117,9 @@ impl<'a> Reader<'a> {
         let keyword = first.strip_suffix(':').unwrap_or(first);
         let rest_column = line.indent + first.len() + 1;
         match keyword {
+            _ if line.indent > 2 && lines::program_trait(keyword).is_some() => {
+                return Err((line.indent, TableProblem::TopLevel(keyword.to_owned())));
+            }
             "from" if line.indent == 2 && lines::is_source(rest) => {}
             "from" => return Err((rest_column, TableProblem::Source)),
             "example" => self.examples.push(lines::example(line, rest, rest_column)?),

@@ -1,6 +1,7 @@
 //! Tables as `build.rs` packs them. They have been checked by the tests: here they are only read, and quickly.
 
 use super::lines::{self, Line};
+use super::source;
 use crate::effect::Action;
 use crate::programs::table::{Deferred, EffectForm, EffectTarget, Level, Style, Table, Text, When};
 
@@ -9,7 +10,7 @@ pub(in crate::programs) fn packed_table(text: &'static str) -> Option<Table> {
     let (place, table) = text.split_once('\n')?;
     let (origin, line) = place.split_once(':')?;
     let (header, body) = table.split_once('\n')?;
-    let (names, description) = header.split_once(':')?;
+    let (names, description) = source::header(header)?;
     Some(Table {
         names: names.split_whitespace().map(str::to_owned).collect(),
         description: description.trim().to_owned(),

@@ -58,7 +58,7 @@ impl Shares {
         let mut current: Option<&mut Vec<SourceLine<'static>>> = None;
         for line in lines {
             if line.indent == 0 {
-                let header = line.text.strip_prefix("share ").and_then(|rest| rest.split_once(':'));
+                let header = line.text.strip_prefix("share ").and_then(header);
                 current =
                     header.map(|(name, _)| self.own.entry(name.trim().to_owned()).insert_entry(Vec::new()).into_mut());
             }
@@ -104,6 +104,11 @@ impl Shares {
             _ => unknown.push(line),
         }
     }
+}
+
+/// The names and the description of a header: `NAMES: DESCRIPTION`. A colon alone is a name, too.
+pub fn header(text: &str) -> Option<(&str, &str)> {
+    text.split_once(": ").or_else(|| text.strip_suffix(':').map(|names| (names, "")))
 }
 
 /// The name behind `use`.
