@@ -99,6 +99,7 @@ pub(super) fn apply(scan: &Scan<'_>, collector: &mut Collector<'_>) -> Stream {
     let output = output(level, scan);
     collector.keeps_listed |= matches!(output, Some(Output::Names | Output::Entries | Output::Resolved));
     collector.copies |= scan.levels.iter().any(|level| level.index.copies);
+    collector.backs_up |= scan.levels.iter().any(|level| level.index.backs_up);
     let placements: Vec<_> = chosen(&level.args, scan).map(|slots| place(slots, &scan.operands)).collect();
     if placements.is_empty() && !scan.operands.is_empty() {
         let why = format!("{} takes no operands that are known", collector.program);
@@ -158,6 +159,7 @@ pub(super) fn apply(scan: &Scan<'_>, collector: &mut Collector<'_>) -> Stream {
         }
     }
     collector.finish_destinations();
+    collector.finish_backups();
     for level in scan.levels.iter() {
         for line in level.does.iter().filter(|line| truth(&line.condition, scan) != Truth::No) {
             line.then.iter().for_each(|form| collector.stated(form, "running it"));

@@ -76,6 +76,43 @@ pub struct Level {
     pub values: Vec<(Text, When<Role>)>,
     /// What it wraps runs on another machine or in a container.
     pub elsewhere: Option<String>,
+    /// Files that it loads as code, or as configuration that can change what it does.
+    pub loads: Vec<When<LoadedFiles>>,
+    /// Variables of the environment that change what it does, possibly globs.
+    pub heeds: Vec<Text>,
+    /// The words beside those of roles like `<host>` and `<url>` that may name a host; `None`: nobody has looked.
+    pub hosts: Option<Vec<HostPlace>>,
+}
+
+/// Files that a program loads, relative to a directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoadedFiles {
+    /// The directory.
+    pub place: LoadPlace,
+    /// Their names, possibly globs.
+    pub files: Vec<Text>,
+}
+
+/// Where a program looks for files that it loads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LoadPlace {
+    /// The working directory, or one above it.
+    Project,
+    /// The home directory.
+    Home,
+    /// The root directory.
+    System,
+}
+
+/// A word that may name a host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HostPlace {
+    /// Any operand.
+    Operands,
+    /// The operand at this place, from 1.
+    Operand(usize),
+    /// The value of this option.
+    Option(Text),
 }
 
 impl Level {
@@ -87,7 +124,8 @@ impl Level {
         let streams =
             self.stdin.iter().map(|line| &line.condition).chain(self.stdout.iter().map(|line| &line.condition));
         let values = self.values.iter().map(|(_, line)| &line.condition);
-        let traits = self.traits.iter().map(|line| &line.condition);
+        let traits =
+            self.traits.iter().map(|line| &line.condition).chain(self.loads.iter().map(|line| &line.condition));
         args.chain(effects).chain(streams).chain(values).chain(traits).chain(&self.tree)
     }
 }
@@ -357,6 +395,19 @@ pub struct Role {
     pub marks: Vec<Mark>,
     /// Where what it names runs, if not here.
     pub elsewhere: Option<String>,
+    /// How the name of another file that is written follows from this one.
+    pub derived: Option<Derived>,
+}
+
+/// How a program makes the name of a file that it writes out of one that it is given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Derived {
+    /// It puts a suffix on: `gzip a` writes `a.gz`.
+    Adds(String),
+    /// It takes one of these suffixes off and puts another one in its place: `gunzip a.tgz` writes `a.tar`.
+    Drops(Vec<(String, String)>),
+    /// The name is the front of the names of several files: `split a part-` writes `part-aa`.
+    Pieces,
 }
 
 /// The kinds of roles.
@@ -417,6 +468,8 @@ pub enum RoleKind {
     Revision,
     /// The value of an option that is not named: text, but `file://…` and `@…` read a file.
     AnyValue,
+    /// A suffix under which the old contents of updated files are kept.
+    BackupSuffix,
     /// Not understood, and why.
     Opaque(String),
 }
@@ -483,6 +536,11 @@ pub enum EffectTarget {
 }
 
 impl Role {
+    /// A role of which nothing but its kind is said.
+    pub(super) const fn plain(kind: RoleKind) -> Role {
+        Role { kind, tree: false, marks: Vec::new(), elsewhere: None, derived: None }
+    }
+
     /// It takes all words that follow.
     pub fn takes_rest(&self) -> bool {
         matches!(self.kind, RoleKind::Command { until: false, .. } | RoleKind::ShellWords)

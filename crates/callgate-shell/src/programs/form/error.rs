@@ -110,6 +110,17 @@ pub enum TableProblem {
         "say where a table comes from as `from PROGRAM VERSION: SOURCES`, at its top level; sources are manual, --help, completion, source"
     )]
     Source,
+    /// A `loads` line that is not understood.
+    #[error(
+        "`{0}` is not understood behind `loads`: write `loads project: FILES`, `loads home: FILES` or `loads system: FILES`, relative to that directory"
+    )]
+    LoadPlace(String),
+    /// Something else than a variable behind `heeds`.
+    #[error("`{0}` is not the name of a variable")]
+    Variable(String),
+    /// A `hosts` line that is not understood.
+    #[error("say where hosts may stand as `hosts: none`, or with `args`, `arg1` and options")]
+    HostPlace,
     /// A line that is about the whole program, below a subcommand.
     #[error("`{0}` is about the whole program: it stands at the top level of a table")]
     TopLevel(String),

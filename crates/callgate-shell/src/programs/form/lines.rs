@@ -7,6 +7,7 @@ use crate::programs::index::OptionIndex;
 use crate::programs::table::{
     Condition, Deferred, Example, Level, Output, ProgramTrait, Repeat, Slot, Style, Sub, Text, When,
 };
+use crate::programs::table::{HostPlace, LoadPlace, LoadedFiles};
 
 /// A line without its indentation and comment.
 #[derive(Clone, Copy)]
@@ -105,6 +106,34 @@ pub(super) fn entry<'a>(
                 _ => return Err((column, TableProblem::NotARole(body.to_owned()))),
             }
         }
+        "loads" => {
+            let (place, _) = rest.split_once([' ', ':']).unwrap_or((rest, ""));
+            let (condition, files, column) = conditional(line, &format!("loads {place}"), keep)?;
+            let place = match place {
+                "project" => LoadPlace::Project,
+                "home" => LoadPlace::Home,
+                "system" => LoadPlace::System,
+                _ => return Err((rest_column, TableProblem::LoadPlace(place.to_owned()))),
+            };
+            let files: Vec<Text> = files.split_whitespace().map(keep).collect();
+            if files.is_empty() || files.iter().any(|file| file.starts_with(['/', '~'])) {
+                return Err((column, TableProblem::LoadPlace(rest.to_owned())));
+            }
+            level.loads.push(When { condition, then: LoadedFiles { place, files } });
+        }
+        "heeds" => {
+            let (names, column) = plain_list(line, keyword)?;
+            if let Some(name) = names.iter().find(|name| !is_variable(name)) {
+                return Err((column, TableProblem::Variable((*name).to_owned())));
+            }
+            level.heeds.extend(names.into_iter().map(keep));
+        }
+        "hosts" => {
+            let (places, column) = plain_list(line, keyword)?;
+            let places = if places == ["none"] { Vec::new() } else { places };
+            let places = places.into_iter().map(|place| host_place(place, keep)).collect::<Option<Vec<_>>>();
+            level.hosts = Some(places.ok_or((column, TableProblem::HostPlace))?);
+        }
         "elsewhere" => level.elsewhere = Some(rest.trim().trim_matches('"').to_owned()),
         _ => match program_trait(keyword) {
             Some(then) => {
@@ -133,6 +162,29 @@ pub(super) fn sub<'a>(text: &'a str, line: usize, keep: fn(&'a str) -> Text) -> 
         line,
         level: Deferred::default(),
     })
+}
+
+/// The words of a line without condition: `KEYWORD: WORDS`, at least one.
+fn plain_list<'a>(line: &Line<'a>, keyword: &str) -> Result<(Vec<&'a str>, usize), (usize, TableProblem)> {
+    let colon = || (line.indent, TableProblem::Colon(keyword.to_owned()));
+    let words = line.text.strip_prefix(keyword).and_then(|rest| rest.strip_prefix(':')).ok_or_else(colon)?;
+    let words: Vec<&str> = words.split_whitespace().collect();
+    if words.is_empty() { Err(colon()) } else { Ok((words, line.indent + keyword.len() + 2)) }
+}
+
+/// The name of a variable, possibly a glob (`GIT_*`).
+fn is_variable(name: &str) -> bool {
+    let part = |character: char| character.is_ascii_alphanumeric() || matches!(character, '_' | '*');
+    name.chars().all(part) && !name.starts_with(|first: char| first.is_ascii_digit())
+}
+
+/// `args`, `arg2` or an option.
+fn host_place<'a>(place: &'a str, keep: fn(&'a str) -> Text) -> Option<HostPlace> {
+    match place.strip_prefix("arg") {
+        Some("s") => Some(HostPlace::Operands),
+        Some(number) => number.parse().ok().filter(|number| *number > 0).map(HostPlace::Operand),
+        None => place.starts_with('-').then(|| HostPlace::Option(keep(place))),
+    }
 }
 
 /// The trait that a line is about.

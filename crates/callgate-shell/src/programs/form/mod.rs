@@ -18,7 +18,7 @@ pub use error::{TableError, TableProblem};
 pub(super) use packed::{packed_level, packed_table};
 pub(super) use source::{Shares, source_lines, used};
 
-use super::table::{Atom, Example, Level, Style, Table, Text};
+use super::table::{Atom, Example, HostPlace, Level, Style, Table, Text};
 use lines::Line;
 use source::SourceLine;
 
@@ -161,6 +161,11 @@ impl<'a> Reader<'a> {
             let always_known = matches!(atom, Atom::Option(name) if matches!(name.as_ref(), "--help" | "--version"));
             missing.extend(atom.option().filter(|name| !always_known && !outer.contains(name)).cloned());
         }
+        let hosts = level.hosts.iter().flatten().filter_map(|place| match place {
+            HostPlace::Option(name) => Some(name),
+            _ => None,
+        });
+        missing.extend(hosts.filter(|name| !outer.contains(name)).cloned());
         missing.extend(level.values.iter().map(|(name, _)| name).filter(|name| !outer.contains(name)).cloned());
         let number = level.options.first().map_or(1, |option| option.line);
         for name in missing {

@@ -3,7 +3,7 @@
 use super::effects::mark;
 use super::error::TableProblem;
 use super::tokens::{Commas, Kind, tokens};
-use crate::programs::table::{Role, RoleKind};
+use crate::programs::table::{Derived, Role, RoleKind};
 
 /// Reads what stands between the angle brackets.
 pub(super) fn role(text: &str) -> Result<Role, TableProblem> {
@@ -68,6 +68,7 @@ pub(super) fn role(text: &str) -> Result<Role, TableProblem> {
             Some(Kind::Word("write")) => RoleKind::RemoteWrite,
             _ => return Err(unknown()),
         },
+        "suffix" => RoleKind::BackupSuffix,
         "revision" => RoleKind::Revision,
         "at" => match words.next() {
             Some(Kind::Word("read")) => RoleKind::AtRead,
@@ -80,7 +81,7 @@ pub(super) fn role(text: &str) -> Result<Role, TableProblem> {
         },
         _ => return Err(unknown()),
     };
-    let mut role = Role { kind, tree: false, marks: Vec::new(), elsewhere: None };
+    let mut role = Role::plain(kind);
     while let Some(kind) = words.next() {
         match kind {
             Kind::Word("tree") => role.tree = true,
@@ -88,6 +89,21 @@ pub(super) fn role(text: &str) -> Result<Role, TableProblem> {
                 Some(Kind::Word(place) | Kind::Quoted(place)) => role.elsewhere = Some((*place).to_owned()),
                 _ => return Err(unknown()),
             },
+            Kind::Word("pieces") => role.derived = Some(Derived::Pieces),
+            Kind::Word("adds") => match words.next() {
+                Some(Kind::Word(suffix)) => role.derived = Some(Derived::Adds((*suffix).to_owned())),
+                _ => return Err(unknown()),
+            },
+            Kind::Word("drops") => {
+                let mut suffixes = Vec::new();
+                while let Some(Kind::Word(suffix)) =
+                    words.next_if(|kind| matches!(kind, Kind::Word(word) if word.starts_with('.')))
+                {
+                    let (old, new) = suffix.split_once('=').unwrap_or((suffix, ""));
+                    suffixes.push((old.to_owned(), new.to_owned()));
+                }
+                role.derived = Some(Derived::Drops(suffixes));
+            }
             Kind::Word(word) => role.marks.push(mark(word).ok_or_else(unknown)?),
             _ => return Err(unknown()),
         }

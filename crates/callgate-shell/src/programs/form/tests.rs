@@ -1,6 +1,6 @@
 use super::*;
 use crate::effect::{Action, CodeOrigin, Mark};
-use crate::programs::table::{EffectTarget, Repeat, RoleKind, Term, ValueSet, Values};
+use crate::programs::table::{Derived, EffectTarget, LoadPlace, LoadedFiles, Repeat, RoleKind, Term, ValueSet, Values};
 
 fn table(text: &str) -> Table {
     let (mut tables, errors) = parse(text, "test", &mut Shares::default());
@@ -84,6 +84,13 @@ fn mistakes_name_their_place_and_the_remedy() {
         ("cp: c\n  example cp a b\n", 2, 11, TableProblem::Example),
         ("cp: c\n  from cp: manual\n", 2, 8, TableProblem::Source),
         ("cp: c\n  from cp 9.1: hearsay\n", 2, 8, TableProblem::Source),
+        ("cp: c\n  loads desk: a\n", 2, 9, TableProblem::LoadPlace("desk".into())),
+        ("cp: c\n  loads home: /a\n", 2, 15, TableProblem::LoadPlace("home: /a".into())),
+        ("cp: c\n  heeds: A-B\n", 2, 10, TableProblem::Variable("A-B".into())),
+        ("cp: c\n  hosts: file\n", 2, 10, TableProblem::HostPlace),
+        ("cp: c\n  hosts:\n", 2, 3, TableProblem::Colon("hosts".into())),
+        ("cp: c\n  hosts: -x\n", 1, 1, TableProblem::ConditionOption("-x".into())),
+        ("cp: c\n  sub s: s\n    interactive\n", 3, 5, TableProblem::TopLevel("interactive".into())),
         ("cp: c\n  globs safe\n", 2, 9, TableProblem::Globs),
         ("cp: c\n  -a <read\n", 2, 6, TableProblem::Unclosed('<')),
         ("cp: c\n  -a <text> -b\n", 2, 13, TableProblem::NameAfterValue("-b".into())),
@@ -146,6 +153,27 @@ fn shared_lines_stand_where_they_are_used() {
     assert_eq!(problem("x: x\n  -a\n  use nothing\n"), (3, 3, TableProblem::Share("nothing".into())));
     assert_eq!(problem("share a: a\n  use a\nx: x\n  use a\n").2, TableProblem::Share("a".into()));
     assert_eq!(problem("share a: a\n  -v\nx: x\n  -v\n  use a\n").2, TableProblem::TwiceOption("-v".into()));
+}
+
+#[test]
+fn tables_say_what_a_program_loads_heeds_and_derives() {
+    let table = table(
+        "x: x\n  -f <read>\n  --url <text>\n  loads project if not -f: Makefile *.mk\n  loads home: .xrc\n  heeds: X_* PAGER\n  \
+         hosts: arg2 --url\n  args: <move adds .gz> <read drops .gz .tgz=.tar>+ <write pieces>\n  sub s: s\n    hosts: none\n",
+    );
+    let level = &table.level;
+    assert_eq!(
+        level.loads[0].then,
+        LoadedFiles { place: LoadPlace::Project, files: vec!["Makefile".into(), "*.mk".into()] }
+    );
+    assert_eq!(level.loads[0].condition.all.len(), 1);
+    assert_eq!(level.loads[1].then.place, LoadPlace::Home);
+    assert_eq!(level.heeds, ["X_*", "PAGER"]);
+    assert_eq!(level.hosts, Some(vec![HostPlace::Operand(2), HostPlace::Option("--url".into())]));
+    assert_eq!(level.subs[0].level.hosts, Some(Vec::new()));
+    let derived: Vec<_> = level.args[0].then.iter().filter_map(|slot| slot.role.derived.clone()).collect();
+    let drops = Derived::Drops(vec![(".gz".into(), String::new()), (".tgz".into(), ".tar".into())]);
+    assert_eq!(derived, [Derived::Adds(".gz".into()), drops, Derived::Pieces]);
 }
 
 #[test]
