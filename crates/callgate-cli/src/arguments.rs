@@ -1,14 +1,12 @@
 //! What can be said on the command line.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
-use callgate::SandboxSupport;
-use callgate::describe::git::GitHardening;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
-use crate::outcome::Trouble;
+use crate::check::CheckArguments;
+use crate::choice::{CallArguments, PolicyArguments};
 
 /// The gate in front of every tool call an AI agent makes.
 #[derive(Debug, Parser)]
@@ -105,116 +103,6 @@ const INSTALL_EXAMPLES: &str = "Examples:
   callgate install claude codex --dry-run
   callgate install --all
   sudo callgate install claude --managed";
-
-/// The call to be judged, and under which policy.
-#[derive(Debug, Args)]
-pub struct CallArguments {
-    /// The shell command to judge
-    #[arg(conflicts_with = "tool")]
-    pub command: Option<String>,
-    /// The tool to be called, instead of a shell command; mcp__SERVER__TOOL for a server's tool
-    #[arg(long, value_name = "NAME")]
-    pub tool: Option<String>,
-    /// Its input: JSON, @FILE, or - for standard input
-    #[arg(long, value_name = "JSON", requires = "tool", allow_hyphen_values = true)]
-    pub input: Option<String>,
-    /// Where the call happens
-    #[command(flatten)]
-    pub place: PlaceArguments,
-    /// Under which policy
-    #[command(flatten)]
-    pub policy: PolicyArguments,
-    /// Through which door
-    #[command(flatten)]
-    pub door: DoorArguments,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// The arguments of `check`.
-#[derive(Debug, Args)]
-pub struct CheckArguments {
-    /// The call
-    #[command(flatten)]
-    pub call: CallArguments,
-    /// Where the answer is ask, ask: here on the terminal, or in another one through `callgate approvals`
-    #[arg(long, conflicts_with = "jsonl")]
-    pub ask: bool,
-    /// With --ask: if there is no terminal here, wait for `callgate approvals` in another one
-    #[arg(long, requires = "ask")]
-    pub wait: bool,
-    /// With --ask: how long the answer may take (90s, 10m), whatever policy and environment say
-    #[arg(long, value_name = "TIME", requires = "ask", value_parser = humantime::parse_duration)]
-    pub timeout: Option<Duration>,
-    /// With --ask: the session that the call belongs to
-    #[arg(long, value_name = "SESSION", requires = "ask")]
-    pub session: Option<String>,
-    /// With --ask: the task that the call belongs to; its grants may be spent
-    #[arg(long, value_name = "TASK", requires = "ask")]
-    pub scope: Option<String>,
-    /// Read requests from standard input, one JSON object a line, and answer each with one
-    #[arg(long, conflicts_with_all = ["command", "tool", "input"])]
-    pub jsonl: bool,
-}
-
-/// Where a call happens.
-#[derive(Debug, Args, Clone)]
-pub struct PlaceArguments {
-    /// The call's working directory [default: the current one]
-    #[arg(long, value_name = "DIRECTORY")]
-    pub cwd: Option<PathBuf>,
-    /// The project the agent works on [default: the working directory]
-    #[arg(long, value_name = "DIRECTORY")]
-    pub workspace: Option<PathBuf>,
-}
-
-/// What the answer depends on beside the call: who runs it.
-#[derive(Debug, Args, Clone)]
-pub struct DoorArguments {
-    /// The agent that makes the call: claude, codex, gemini … [default: one that takes a rewritten command]
-    #[arg(long, value_name = "AGENT")]
-    pub door: Option<String>,
-    /// Whether the agent's calls can be contained in a sandbox
-    #[arg(long, value_name = "found|none", default_value = "none", hide_possible_values = true)]
-    pub sandbox: SandboxArgument,
-}
-
-/// Whether there is a sandbox.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum SandboxArgument {
-    /// The agent's calls can be contained
-    Found,
-    /// They cannot: a call that must be contained is refused
-    None,
-}
-
-impl From<SandboxArgument> for SandboxSupport {
-    fn from(argument: SandboxArgument) -> Self {
-        match argument {
-            SandboxArgument::Found => SandboxSupport::Available,
-            SandboxArgument::None => SandboxSupport::Missing,
-        }
-    }
-}
-
-impl DoorArguments {
-    /// Whether the agent behind this door runs git hardened where callgate rewrites the command.
-    pub fn git_hardening(&self) -> Result<GitHardening, Trouble> {
-        let Some(name) = &self.door else { return Ok(GitHardening::WhenNeeded) };
-        let agent = crate::hook::agent(name).map_err(Trouble::new)?;
-        let rewrites = agent.events().iter().any(|event| agent.can_rewrite(*event));
-        Ok(if rewrites { GitHardening::WhenNeeded } else { GitHardening::Never })
-    }
-}
-
-/// Which policy to use.
-#[derive(Debug, Args, Clone)]
-pub struct PolicyArguments {
-    /// A policy file, or strict, standard, permissive, unattended [default: callgate.yaml upwards from here, then the user's, then standard]
-    #[arg(long, value_name = "POLICY")]
-    pub policy: Option<String>,
-}
 
 /// The tasks of `callgate policy`.
 #[derive(Debug, Subcommand)]

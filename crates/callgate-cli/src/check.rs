@@ -1,5 +1,7 @@
 //! `callgate check`: the verdict first, then the effects, then the rule.
 
+use std::time::Duration;
+
 use anstyle::{AnsiColor, Style};
 use callgate::approvals::Patience;
 use callgate::assess::Assessment;
@@ -8,12 +10,39 @@ use callgate::{Decision, Gate, Refusal};
 use callgate_model::description::PlacedEffect;
 use callgate_model::show::visible;
 use callgate_model::wording;
+use clap::Args;
 use serde_json::{Value, json};
 
-use crate::arguments::{CallArguments, CheckArguments};
+use crate::choice::CallArguments;
 use crate::outcome::{Outcome, Trouble};
 use crate::terminal::Who;
 use crate::{choice, shown};
+
+/// The arguments of `check`.
+#[derive(Debug, Args)]
+pub struct CheckArguments {
+    /// The call
+    #[command(flatten)]
+    pub call: CallArguments,
+    /// Where the answer is ask, ask: here on the terminal, or in another one through `callgate approvals`
+    #[arg(long, conflicts_with = "jsonl")]
+    pub ask: bool,
+    /// With --ask: if there is no terminal here, wait for `callgate approvals` in another one
+    #[arg(long, requires = "ask")]
+    pub wait: bool,
+    /// With --ask: how long the answer may take (90s, 10m), whatever policy and environment say
+    #[arg(long, value_name = "TIME", requires = "ask", value_parser = humantime::parse_duration)]
+    pub timeout: Option<Duration>,
+    /// With --ask: the session that the call belongs to
+    #[arg(long, value_name = "SESSION", requires = "ask")]
+    pub session: Option<String>,
+    /// With --ask: the task that the call belongs to; its grants may be spent
+    #[arg(long, value_name = "TASK", requires = "ask")]
+    pub scope: Option<String>,
+    /// Read requests from standard input, one JSON object a line, and answer each with one
+    #[arg(long, conflicts_with_all = ["command", "tool", "input"])]
+    pub jsonl: bool,
+}
 
 /// Judges one call and prints the answer.
 pub fn run(arguments: &CallArguments) -> Result<Outcome, Trouble> {

@@ -3,14 +3,101 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use callgate::describe::git::GitHardening;
 use callgate::load::{LoadedPolicy, PolicyChoice, load_policy};
-use callgate::policy::{Locations, Policy};
-use callgate::{Call, Gate};
+use callgate::policy::Locations;
+use callgate::{Call, Gate, SandboxSupport};
 use callgate_model::json;
+use clap::{Args, ValueEnum};
 
-use crate::arguments::{CallArguments, DoorArguments, PlaceArguments};
+use crate::agents;
+use crate::audit_log;
 use crate::outcome::Trouble;
 use crate::terminal::Who;
+
+/// The call to be judged, and under which policy.
+#[derive(Debug, Args)]
+pub struct CallArguments {
+    /// The shell command to judge
+    #[arg(conflicts_with = "tool")]
+    pub command: Option<String>,
+    /// The tool to be called, instead of a shell command; mcp__SERVER__TOOL for a server's tool
+    #[arg(long, value_name = "NAME")]
+    pub tool: Option<String>,
+    /// Its input: JSON, @FILE, or - for standard input
+    #[arg(long, value_name = "JSON", requires = "tool", allow_hyphen_values = true)]
+    pub input: Option<String>,
+    /// Where the call happens
+    #[command(flatten)]
+    pub place: PlaceArguments,
+    /// Under which policy
+    #[command(flatten)]
+    pub policy: PolicyArguments,
+    /// Through which door
+    #[command(flatten)]
+    pub door: DoorArguments,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Where a call happens.
+#[derive(Debug, Args, Clone)]
+pub struct PlaceArguments {
+    /// The call's working directory [default: the current one]
+    #[arg(long, value_name = "DIRECTORY")]
+    pub cwd: Option<PathBuf>,
+    /// The project the agent works on [default: the working directory]
+    #[arg(long, value_name = "DIRECTORY")]
+    pub workspace: Option<PathBuf>,
+}
+
+/// What the answer depends on beside the call: who runs it.
+#[derive(Debug, Args, Clone)]
+pub struct DoorArguments {
+    /// The agent that makes the call: claude, codex, gemini … [default: one that takes a rewritten command]
+    #[arg(long, value_name = "AGENT")]
+    pub door: Option<String>,
+    /// Whether the agent's calls can be contained in a sandbox
+    #[arg(long, value_name = "found|none", default_value = "none", hide_possible_values = true)]
+    pub sandbox: SandboxArgument,
+}
+
+/// Whether there is a sandbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SandboxArgument {
+    /// The agent's calls can be contained
+    Found,
+    /// They cannot: a call that must be contained is refused
+    None,
+}
+
+impl From<SandboxArgument> for SandboxSupport {
+    fn from(argument: SandboxArgument) -> Self {
+        match argument {
+            SandboxArgument::Found => SandboxSupport::Available,
+            SandboxArgument::None => SandboxSupport::Missing,
+        }
+    }
+}
+
+impl DoorArguments {
+    /// Whether the agent behind this door runs git hardened where callgate rewrites the command.
+    pub fn git_hardening(&self) -> Result<GitHardening, Trouble> {
+        let Some(name) = &self.door else { return Ok(GitHardening::WhenNeeded) };
+        let agent = agents::find(name).map_err(Trouble::new)?;
+        let rewrites = agent.events().iter().any(|event| agent.can_rewrite(*event));
+        Ok(if rewrites { GitHardening::WhenNeeded } else { GitHardening::Never })
+    }
+}
+
+/// Which policy to use.
+#[derive(Debug, Args, Clone)]
+pub struct PolicyArguments {
+    /// A policy file, or strict, standard, permissive, unattended [default: callgate.yaml upwards from here, then the user's, then standard]
+    #[arg(long, value_name = "POLICY")]
+    pub policy: Option<String>,
+}
 
 /// The policy that was named, or all layers that apply to a directory.
 pub fn policy(named: Option<&str>, directory: &Path) -> Result<LoadedPolicy, Trouble> {
@@ -35,7 +122,7 @@ pub fn asking_gate(arguments: &CallArguments, call: &Call, who: Who) -> Result<G
     let always = named.is_none().then(|| (Locations::of(&directory), call.clone()));
     let approvals = crate::terminal::approvals(who, always)?;
     // What cannot be logged does not run.
-    let settings = log_settings(&policy)?;
+    let settings = audit_log::settings(&policy)?;
     let log = callgate_audit::Log::open(settings)
         .map_err(|error| Trouble::new(format!("cannot open the audit log: {error}")))?;
     Ok(Gate::builder()
@@ -45,12 +132,6 @@ pub fn asking_gate(arguments: &CallArguments, call: &Call, who: Who) -> Result<G
         .git_hardening(arguments.door.git_hardening()?)
         .sandbox(arguments.door.sandbox.into())
         .build())
-}
-
-/// Where the policy says that the log lies, and how it is kept.
-pub fn log_settings(policy: &Policy) -> Result<callgate_audit::Settings, Trouble> {
-    callgate_audit::Settings::of_policy(policy, std::env::home_dir().as_deref())
-        .map_err(|error| Trouble::new(error.to_string()))
 }
 
 /// The working directory and the workspace of a call, absolute.

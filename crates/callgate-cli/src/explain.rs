@@ -8,7 +8,7 @@ use callgate_model::effect::Coverage;
 use callgate_model::wording;
 use serde_json::{Value, json};
 
-use crate::arguments::CallArguments;
+use crate::choice::CallArguments;
 use crate::outcome::{Outcome, Trouble};
 use crate::{check, choice, shown};
 

@@ -8,7 +8,7 @@ use callgate::{Call, Gate};
 use callgate_model::json;
 use serde_json::{Map, Value, json};
 
-use crate::arguments::{CallArguments, DoorArguments};
+use crate::choice::{CallArguments, DoorArguments};
 use crate::outcome::{Outcome, Trouble};
 use crate::{check, choice, shown};
 

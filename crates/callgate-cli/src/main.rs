@@ -1,9 +1,11 @@
 //! The `callgate` command: it wires the rooms together and turns what they say into words and exit codes.
 
+mod agents;
 mod always;
 mod approvals;
 mod arguments;
 mod audit;
+mod audit_log;
 mod check;
 mod choice;
 mod explain;

@@ -72,7 +72,7 @@ fn layer(kind: LayerKind) -> &'static str {
 }
 
 fn lint(policies: &[(String, Arc<Policy>)], as_json: bool) -> Result<Outcome, Trouble> {
-    let findings: Vec<_> = policies.iter().flat_map(|(_, policy)| policy.lint()).collect();
+    let findings: Vec<_> = policies.iter().flat_map(|(_, policy)| callgate::policy::lint(policy)).collect();
     let bad = findings.iter().any(|finding| finding.severity > Severity::Note);
     if as_json {
         anstream::println!("{:#}", json!(findings));

@@ -110,7 +110,7 @@ fn without_verdict() -> BTreeMap<String, u64> {
     // the log of whoever's policy applies here
     let settings = std::env::current_dir()
         .ok()
-        .and_then(|here| crate::choice::log_settings(&crate::choice::policy(None, &here).ok()?.policy).ok());
+        .and_then(|here| crate::audit_log::settings(&crate::choice::policy(None, &here).ok()?.policy).ok());
     let entries = settings.and_then(|settings| Entries::open(&settings.directory).ok());
     for line in entries.into_iter().flatten().flatten() {
         let record = line.entry.record;

@@ -7,7 +7,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::PathBuf;
 
 fn path() -> Option<PathBuf> {
-    callgate::directories::state().map(|state| state.join("watching"))
+    callgate::policy::directories::state().map(|state| state.join("watching"))
 }
 
 /// Says that somebody watches, for as long as the result lives.

@@ -59,3 +59,40 @@ pub struct EffectRuling {
     /// What is decided about it.
     pub ruling: Ruling,
 }
+
+/// What an approver says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ApprovalDecision {
+    /// Yes, this once.
+    Approved,
+    /// Yes, and the same again in this session.
+    ApprovedForSession,
+    /// No.
+    Denied,
+    /// No, and stop the whole run.
+    Abort,
+}
+
+impl ApprovalDecision {
+    /// Whether the call may run.
+    pub fn is_yes(self) -> bool {
+        matches!(self, ApprovalDecision::Approved | ApprovalDecision::ApprovedForSession)
+    }
+
+    /// The name, as in policies and answers.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            ApprovalDecision::Approved => "approved",
+            ApprovalDecision::ApprovedForSession => "approved_for_session",
+            ApprovalDecision::Denied => "denied",
+            ApprovalDecision::Abort => "abort",
+        }
+    }
+}
+
+impl fmt::Display for ApprovalDecision {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(self.as_str())
+    }
+}

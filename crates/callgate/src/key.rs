@@ -8,9 +8,9 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
+use callgate_model::digest::{hex, sha256, sha256_hex};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 use thiserror::Error;
 
 use callgate_model::call::Tool;
@@ -38,7 +38,7 @@ impl From<[u8; 32]> for ApprovalKey {
 
 impl fmt::Display for ApprovalKey {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&hex::encode(self.0))
+        formatter.write_str(&hex(&self.0))
     }
 }
 
@@ -176,7 +176,7 @@ pub fn canonical_document(request: &KeyedRequest<'_>) -> Result<Vec<u8>, KeyErro
         "scripts": scripts,
     });
     if let (Some(shell), Value::Object(fields)) = (request.shell, &mut document) {
-        fields.insert("shell".to_owned(), json!(hex::encode(sha256(&canonical(shell)?))));
+        fields.insert("shell".to_owned(), json!(sha256_hex(&canonical(shell)?)));
     }
     canonical(&document)
 }
@@ -187,10 +187,10 @@ fn digests(input: &Value) -> Result<Value, KeyError> {
     match input {
         Value::Object(fields) => {
             let digests: Result<BTreeMap<&String, String>, KeyError> =
-                fields.iter().map(|(name, value)| Ok((name, hex::encode(sha256(&canonical(value)?))))).collect();
+                fields.iter().map(|(name, value)| Ok((name, sha256_hex(&canonical(value)?)))).collect();
             Ok(json!(digests?))
         }
-        other => Ok(json!(hex::encode(sha256(&canonical(other)?)))),
+        other => Ok(json!(sha256_hex(&canonical(other)?))),
     }
 }
 
@@ -212,21 +212,12 @@ fn path_text(path: impl AsRef<Path>) -> String {
     let path = path.as_ref();
     match path.to_str() {
         Some(text) => text.to_owned(),
-        None => format!("bytes:{}", hex::encode(path.as_os_str().as_encoded_bytes())),
+        None => format!("bytes:{}", hex(path.as_os_str().as_encoded_bytes())),
     }
 }
 
 fn canonical(value: &Value) -> Result<Vec<u8>, KeyError> {
     serde_json_canonicalizer::to_vec(value).map_err(|_| KeyError::NotCanonical)
-}
-
-fn sha256(bytes: &[u8]) -> [u8; 32] {
-    Sha256::digest(bytes).into()
-}
-
-/// Contents by their digest, as the document names them.
-pub fn digest(contents: &[u8]) -> String {
-    hex::encode(sha256(contents))
 }
 
 #[cfg(test)]

@@ -31,7 +31,6 @@
 pub mod approvals;
 pub mod assess;
 pub mod describe;
-pub mod directories;
 pub mod event;
 pub mod gate;
 pub mod grant;

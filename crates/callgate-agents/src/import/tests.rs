@@ -93,8 +93,7 @@ fn imported_policies_are_clean() {
     for importer in ALL {
         let imported = import(importer, &fixtures(importer), &around()).unwrap();
         let policy = Policy::from_yaml(&imported.policy, "imported").unwrap();
-        let findings: Vec<String> = policy
-            .lint()
+        let findings: Vec<String> = callgate::policy::lint(&policy)
             .iter()
             .filter(|finding| finding.severity > Severity::Note)
             .map(|finding| finding.rendered().to_owned())

@@ -68,7 +68,7 @@ impl LogArguments {
                 let policy = crate::choice::policy(None, &here).map_err(|trouble| {
                     format!("{trouble}\nwhere the log lies is not known; say it with --log DIRECTORY")
                 })?;
-                crate::choice::log_settings(&policy.policy).map_err(|trouble| trouble.to_string())
+                crate::audit_log::settings(&policy.policy).map_err(|trouble| trouble.to_string())
             }
         }
     }

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use callgate_agents::Agent;
 
+use crate::agents;
+
 /// Who is asked where the policy says ask.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum AskWhom {
@@ -17,14 +19,6 @@ pub enum AskWhom {
     Approvers,
     /// Nobody: refused, with how to allow it.
     Nobody,
-}
-
-/// The agent of this name.
-pub fn agent(name: &str) -> Result<&'static dyn Agent, String> {
-    callgate_agents::find(name).ok_or_else(|| {
-        let known: Vec<&str> = callgate_agents::all().iter().map(|agent| agent.name()).collect();
-        format!("unknown agent `{name}`; expected one of {}", known.join(", "))
-    })
 }
 
 /// The arguments of `callgate hook`.
@@ -47,7 +41,7 @@ impl HookArguments {
         let mut words = words.iter().map(|word| word.to_str().ok_or("a word of its command line is not UTF-8"));
         let mut next = || words.next().transpose();
         let name = next()?.ok_or("missing agent name, as in `callgate hook claude`")?;
-        let agent = agent(name)?;
+        let agent = agents::find(name)?;
         let mut arguments = Self { agent, event: None, timeout: None, ask: AskWhom::Auto, policy: None };
         while let Some(word) = next()? {
             let (option, glued) = match word.split_once('=') {

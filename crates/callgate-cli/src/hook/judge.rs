@@ -25,7 +25,6 @@ use super::asked::{self, Asked};
 use super::deadline::Deadline;
 use super::session::Session;
 use super::shells::{self, KeptShell};
-use crate::choice;
 
 /// What remains of the hook's time once nobody has answered: enough to settle the question, log it and say so.
 const MARGIN: Duration = Duration::from_millis(500);
@@ -173,7 +172,7 @@ fn policy(named: Option<&str>, workspace: &Path) -> Result<Arc<Policy>, String> 
 /// The log. Unless the policy says otherwise, an entry is handed to the operating system and not waited for until it is on the disk:
 /// it outlives this process and the agent, and only a failure of the whole machine can take it, with what the tool did.
 fn open_log(policy: &Policy) -> Result<Log, String> {
-    let mut settings = choice::log_settings(policy).map_err(|trouble| trouble.to_string())?;
+    let mut settings = crate::audit_log::settings(policy).map_err(|trouble| trouble.to_string())?;
     if policy.audit_settings().sync.is_none() {
         settings = settings.sync(Sync::Os);
     }

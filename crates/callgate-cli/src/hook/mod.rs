@@ -21,7 +21,6 @@ use callgate_agents::install::{Sighting, Surroundings};
 use callgate_agents::{Answer, Event, Incoming, Output, Received};
 
 use arguments::HookArguments;
-pub use arguments::agent;
 use deadline::Deadline;
 
 /// Answers one call of a hook. `words` are those behind `callgate hook`.

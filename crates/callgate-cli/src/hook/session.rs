@@ -135,7 +135,7 @@ fn digest(parts: &[&[u8]]) -> String {
 
 /// The directory of a session. Its name says nothing of what the agent calls it, so that no name leads elsewhere.
 fn place(agent: &str, session: &str) -> Result<PathBuf, String> {
-    let state = callgate::directories::state().ok_or("there is no home directory to remember sessions in")?;
+    let state = callgate::policy::directories::state().ok_or("there is no home directory to remember sessions in")?;
     Ok(state.join("sessions").join(digest(&[agent.as_bytes(), session.as_bytes()])))
 }
 

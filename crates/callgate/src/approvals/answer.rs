@@ -2,34 +2,8 @@
 
 use std::fmt;
 
+pub use callgate_model::decision::ApprovalDecision;
 use serde::{Deserialize, Serialize};
-
-/// What an approver says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ApprovalDecision {
-    /// Yes, this once.
-    Approved,
-    /// Yes, and the same again in this session.
-    ApprovedForSession,
-    /// No.
-    Denied,
-    /// No, and stop the whole run.
-    Abort,
-}
-
-impl ApprovalDecision {
-    /// Whether the call may run.
-    pub fn is_yes(self) -> bool {
-        matches!(self, ApprovalDecision::Approved | ApprovalDecision::ApprovedForSession)
-    }
-}
-
-impl fmt::Display for ApprovalDecision {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&Outcome::from(*self), formatter)
-    }
-}
 
 /// An approver's answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

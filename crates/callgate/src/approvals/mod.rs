@@ -30,12 +30,13 @@ pub mod timeout;
 pub use always::{AlwaysError, add_rule, insert_rule, try_rule};
 pub use answer::{Answer, ApprovalDecision, Outcome, OutcomeKind};
 pub use approver::{AnswerFuture, Approver, AskError, AsyncApprover, IntoAnswer};
+pub use callgate_policy::RulesError;
 pub use coordinator::{Coordinator, ResolveError};
 pub use desk::{Approvals, How, Settlement};
 pub use future::Settling;
 pub use proposal::{Asked, Extent, NoProposal, Proposal, candidates, narrowest};
 pub use question::{ApprovalId, MAXIMUM_QUESTION, NoApprovalId, Question, QuestionCommand, QuestionEffect};
-pub use rules::{ApprovalRule, RuleBasedApprovalProvider, RulesError};
+pub use rules::{ApprovalRule, RuleBasedApprovalProvider};
 pub use session::{Automatic, Exec, Mode, Remembered};
 pub use timeout::Patience;
 

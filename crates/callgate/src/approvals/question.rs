@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use callgate_model::digest::hex;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
@@ -20,13 +21,27 @@ pub struct ApprovalId(String);
 
 /// A text that is no id of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("the id of an approval is 16 hexadecimal digits")]
+#[error("an approval id has 16 hexadecimal digits")]
 pub struct NoApprovalId;
 
+#[cfg(target_os = "linux")]
+fn fill_randomly(bytes: &mut [u8]) -> std::io::Result<()> {
+    let filled = rustix::rand::getrandom(&mut *bytes, rustix::rand::GetRandomFlags::empty())?;
+    if filled == bytes.len() { Ok(()) } else { Err(std::io::ErrorKind::UnexpectedEof.into()) }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn fill_randomly(bytes: &mut [u8]) -> std::io::Result<()> {
+    use std::io::Read;
+    std::fs::File::open("/dev/urandom")?.read_exact(bytes)
+}
+
 impl ApprovalId {
-    /// A new one; `None` if the machine has no random numbers to give.
+    /// A random id; `None` if the machine has no randomness available.
     pub fn random() -> Option<Self> {
-        getrandom::u64().ok().map(|number| ApprovalId(format!("{number:016x}")))
+        let mut bytes = [0_u8; 8];
+        fill_randomly(&mut bytes).ok()?;
+        Some(ApprovalId(hex(&bytes)))
     }
 
     /// As text.

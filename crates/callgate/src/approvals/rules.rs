@@ -4,9 +4,8 @@ use std::error::Error;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use serde::Deserialize;
+use callgate_policy::{ApprovalRuleText, ApprovalRules, CommandPattern, RulesError};
 use serde_json::Value;
-use thiserror::Error;
 
 use super::{Answer, ApprovalDecision, Approver, AskError, Question};
 
@@ -87,13 +86,6 @@ impl RuleBasedApprovalProvider {
         RuleBasedApprovalProvider { rules, default: ApprovalDecision::Denied }
     }
 
-    /// Another answer where no rule matches.
-    #[must_use]
-    pub fn default_to(mut self, decision: ApprovalDecision) -> Self {
-        self.default = decision;
-        self
-    }
-
     /// The answer to a question.
     pub fn decide(&self, question: &Question) -> Answer {
         match self.rules.iter().find(|rule| rule.matches(question)) {
@@ -116,37 +108,25 @@ impl RuleBasedApprovalProvider {
     /// assert!(RuleBasedApprovalProvider::from_section(&section).is_ok());
     /// ```
     pub fn from_section(section: &Value) -> Result<Self, RulesError> {
-        // a derived reader takes lists for objects, without a word
-        let rules = section.get("rules").and_then(Value::as_array);
-        if !section.is_object() || rules.is_some_and(|rules| !rules.iter().all(Value::is_object)) {
-            return Err(RulesError::Form("the section and each of its rules are mappings".into()));
-        }
-        let section: Section =
-            serde_json::from_value(section.clone()).map_err(|error| RulesError::Form(error.to_string()))?;
-        let mut rules = Vec::new();
-        for (index, rule) in section.rules.into_iter().enumerate() {
-            let number = index.saturating_add(1);
-            if rule.tools.is_empty() {
-                return Err(RulesError::NoTool { number });
+        ApprovalRules::read(section).map(Self::from)
+    }
+}
+
+impl From<ApprovalRules> for RuleBasedApprovalProvider {
+    fn from(section: ApprovalRules) -> Self {
+        let rule = |tool: String, rule: &ApprovalRuleText| {
+            let commands = rule.commands.clone();
+            ApprovalRule {
+                tool,
+                condition: Box::new(move |question| {
+                    Ok(commands.as_ref().is_none_or(|patterns| all_commands_fit(question, patterns)))
+                }),
+                decision: rule.decision,
+                reason: rule.reason.clone(),
             }
-            let commands: Option<Vec<Pattern>> = rule
-                .commands
-                .map(|commands| commands.iter().map(|text| Pattern::read(text)).collect::<Option<_>>())
-                .map(|patterns| patterns.ok_or(RulesError::Pattern { number }))
-                .transpose()?;
-            for tool in rule.tools {
-                let commands = commands.clone();
-                rules.push(ApprovalRule {
-                    tool,
-                    condition: Box::new(move |question| {
-                        Ok(commands.as_ref().is_none_or(|patterns| all_commands_fit(question, patterns)))
-                    }),
-                    decision: rule.decision,
-                    reason: rule.reason.clone(),
-                });
-            }
-        }
-        Ok(RuleBasedApprovalProvider { rules, default: section.default })
+        };
+        let rules = section.rules.iter().flat_map(|text| text.tools.iter().map(move |tool| rule(tool.clone(), text)));
+        RuleBasedApprovalProvider { rules: rules.collect(), default: section.default }
     }
 }
 
@@ -156,77 +136,9 @@ impl Approver for RuleBasedApprovalProvider {
     }
 }
 
-/// Why a section is not read.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum RulesError {
-    /// A field is missing, unknown or of the wrong kind.
-    #[error("the approval rules cannot be read: {0}")]
-    Form(String),
-    /// A rule is about no tool.
-    #[error("approval rule {number} names no tool")]
-    NoTool {
-        /// Which rule, from 1.
-        number: usize,
-    },
-    /// A command pattern has no words, or `**` elsewhere than at the end.
-    #[error(
-        "a command pattern of approval rule {number} makes no sense: words, `*` for one word, `**` at the end for any"
-    )]
-    Pattern {
-        /// Which rule, from 1.
-        number: usize,
-    },
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Section {
-    #[serde(default)]
-    rules: Vec<SectionRule>,
-    #[serde(default = "denied")]
-    default: ApprovalDecision,
-}
-
-fn denied() -> ApprovalDecision {
-    ApprovalDecision::Denied
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct SectionRule {
-    tools: Vec<String>,
-    commands: Option<Vec<String>>,
-    decision: ApprovalDecision,
-    reason: Option<String>,
-}
-
-/// A command pattern: words, `*` for any one, `**` at the end for any number.
-#[derive(Debug, Clone)]
-struct Pattern {
-    words: Vec<String>,
-    open: bool,
-}
-
-impl Pattern {
-    fn read(text: &str) -> Option<Self> {
-        let mut words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
-        let open = words.last().is_some_and(|word| word == "**");
-        if open {
-            words.pop();
-        }
-        let sensible = words.first().is_some_and(|first| first != "*") && !words.iter().any(|word| word == "**");
-        sensible.then_some(Pattern { words, open })
-    }
-
-    fn fits(&self, words: &[String]) -> bool {
-        let long_enough = if self.open { words.len() >= self.words.len() } else { words.len() == self.words.len() };
-        long_enough && self.words.iter().zip(words).all(|(pattern, word)| pattern == "*" || pattern == word)
-    }
-}
-
 /// Whether every simple command of a call is known to the word, runs bare, and fits a pattern. A redirection or a changed
 /// environment is more than the words say, so it does not fit.
-fn all_commands_fit(question: &Question, patterns: &[Pattern]) -> bool {
+fn all_commands_fit(question: &Question, patterns: &[CommandPattern]) -> bool {
     let fits = |words: &[String]| patterns.iter().any(|pattern| pattern.fits(words));
     let plain = question
         .effects

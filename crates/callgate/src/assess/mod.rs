@@ -31,7 +31,7 @@ use steps::Stopwatch;
 use crate::describe::git::{self, GitHardening};
 use crate::describe::{CallContext, DescribeError, Described, Registry};
 use crate::observe::{GitRun, Observation, observe};
-use crate::path::boundary::{Boundary, HostDirectories, ResolvedBoundary};
+use crate::path::boundary::{Boundary, HostDirectories, ResolvedBoundary, host_directories};
 use crate::path::file_system::{FileSystem, RealFileSystem};
 use crate::policy::{JudgeRequest, Policy};
 
@@ -73,7 +73,7 @@ impl Assessor {
             policy: Some(policy),
             registry: Registry::default(),
             redactor: Redactor::default(),
-            host: HostDirectories::of_this_process(),
+            host: host_directories(),
             file_system: Arc::new(RealFileSystem),
             hardening: GitHardening::Never,
             boundaries: Mutex::default(),

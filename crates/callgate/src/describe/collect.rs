@@ -11,8 +11,8 @@ use callgate_shell::{Dialect, ShellState};
 use super::role::Access;
 use super::uri::{self, Destination};
 use super::{CallContext, Part};
-use crate::path::braces;
 use callgate_model::show::brief;
+use callgate_policy::braces;
 
 /// How many effects one call may have.
 const MAXIMUM_EFFECTS: usize = 4096;

@@ -13,7 +13,7 @@ use crate::assess::Assessor;
 use crate::describe::Registry;
 use crate::describe::git::GitHardening;
 use crate::event::EventSink;
-use crate::path::boundary::{Boundary, HostDirectories};
+use crate::path::boundary::{Boundary, HostDirectories, host_directories};
 use crate::path::file_system::{FileSystem, RealFileSystem};
 use crate::policy::Policy;
 
@@ -142,7 +142,7 @@ impl GateBuilder {
             policy: self.policy,
             registry: self.registry,
             redactor: Redactor::knowing(self.secrets),
-            host: self.host.unwrap_or_else(HostDirectories::of_this_process),
+            host: self.host.unwrap_or_else(host_directories),
             file_system: self.file_system,
             hardening: self.hardening,
             boundaries: Mutex::default(),

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use callgate_model::digest::sha256_hex;
 use callgate_model::effect::Target;
 use callgate_model::wording::exact_target;
 
@@ -10,7 +11,7 @@ use super::{Admitted, Assessment, CheckOptions, Gate};
 use crate::approvals::{ApprovalId, Question, QuestionCommand, QuestionEffect, timeout};
 use crate::describe::{DescribeError, built_in_tools};
 use crate::grant::{Demand, Scope, Target as GrantTarget, current_scope};
-use crate::key::{KeyedRequest, approval_key, digest};
+use crate::key::{KeyedRequest, approval_key};
 use crate::path::resolve::resolve;
 use crate::policy::{Decision, Policy};
 use callgate_model::call::Call;
@@ -39,7 +40,7 @@ impl Gate {
         let policy = self.assessor.policy().and_then(Policy::approval_timeout);
         let time: Duration =
             options.patience.timeout(variable.as_deref(), policy).map_err(|error| failed(error.to_string()))?;
-        let id = ApprovalId::random().ok_or_else(|| failed("there are no random numbers to be had".into()))?;
+        let id = ApprovalId::random().ok_or_else(|| failed("no randomness available".into()))?;
         let request = self.registry().for_approval(call, self.redactor()).map_err(described)?;
         let contained = assessment.is_contained();
         let directory = call.origin.directory.as_deref().or(call.origin.workspace.as_deref());
@@ -106,7 +107,7 @@ impl Gate {
                 let path = if named.is_absolute() { named.to_owned() } else { from?.join(named) };
                 let path = resolve(self.assessor.file_system.as_ref(), &path).ok()?;
                 let contents = self.assessor.file_system.read(&path, LARGEST_SCRIPT).ok()?;
-                scripts.push((path, contents.map_or_else(|| "missing".to_owned(), |contents| digest(&contents))));
+                scripts.push((path, contents.map_or_else(|| "missing".to_owned(), |contents| sha256_hex(&contents))));
             }
         }
         Some(scripts)

@@ -31,6 +31,7 @@ impl Spent {
     }
 
     /// By a gate that asks for no grants.
+    #[cfg(feature = "grants")]
     pub(crate) fn nothing_needed() -> Self {
         Spent { grants: Vec::new() }
     }

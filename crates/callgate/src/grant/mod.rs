@@ -21,6 +21,7 @@
 
 mod allowlist;
 mod blocked;
+#[cfg(feature = "grants")]
 mod confirmation;
 mod guard;
 mod ledger;
@@ -30,6 +31,7 @@ mod target;
 
 pub use allowlist::Allowlist;
 pub use blocked::{ActionBlocked, BlockReason};
+#[cfg(feature = "grants")]
 pub use confirmation::ConfirmationGate;
 pub use guard::{Grants, Guard, GuardedAction, Spent};
 pub use ledger::Ledger;
@@ -37,5 +39,5 @@ pub use model::{Demand, Grant, GrantId, Terms};
 pub use scope::{InScope, Scoped, carry, current_scope, in_scope, without_scope};
 pub use target::{Reach, Scope, Target};
 
-#[cfg(test)]
+#[cfg(all(test, feature = "grants"))]
 mod tests;

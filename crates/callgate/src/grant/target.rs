@@ -5,8 +5,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use unicase::UniCase;
-use unicode_normalization::UnicodeNormalization;
 
 /// Whom or what an action reaches, in normal form.
 ///
@@ -63,9 +61,22 @@ fn normal_form(text: &str) -> Cow<'_, str> {
             Cow::Borrowed(text)
         };
     }
+    folded(text)
+}
+
+#[cfg(feature = "grants")]
+fn folded(text: &str) -> Cow<'_, str> {
+    use unicode_normalization::UnicodeNormalization;
+
     // Decomposed first, so that folding meets the same letters whatever form they came in.
     let decomposed: String = text.nfd().collect();
-    Cow::Owned(UniCase::unicode(decomposed).to_folded_case().nfc().collect())
+    Cow::Owned(unicase::UniCase::unicode(decomposed).to_folded_case().nfc().collect())
+}
+
+/// Without Unicode's tables, two spellings of a text that is not ASCII are two targets.
+#[cfg(not(feature = "grants"))]
+fn folded(text: &str) -> Cow<'_, str> {
+    Cow::Borrowed(text)
 }
 
 impl fmt::Debug for Target {

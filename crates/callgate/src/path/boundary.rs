@@ -4,14 +4,15 @@ use std::path::{Path, PathBuf};
 
 use callgate_model::call::Origin;
 use callgate_model::decision::Decision;
+use callgate_policy::BoundarySettings;
+pub use callgate_policy::{HostDirectories, PLANS, RelativeTo, Root, Roots, TEMPORARY};
 use serde::{Deserialize, Serialize};
 
 use super::file_system::FileSystem;
 use super::resolve::{fold, resolve};
-pub use super::roots::{PLANS, RelativeTo, Root, Roots, TEMPORARY};
+
 use super::settled::{Readable, areas};
 pub use super::settled::{ResolvedBoundary, UnresolvedPaths};
-use crate::policy::BoundarySettings;
 
 /// The name under which the boundary rules.
 pub const RULE: &str = "boundary";
@@ -55,25 +56,14 @@ pub enum ListOutside {
     Deny,
 }
 
-/// What the machine is like: the directories that only the host knows.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct HostDirectories {
-    /// The user's home directory.
-    pub home: Option<PathBuf>,
-    /// The directories for temporary files.
-    pub temporary: Vec<PathBuf>,
-}
-
-impl HostDirectories {
-    /// As this process finds them.
-    pub fn of_this_process() -> Self {
-        let mut temporary = vec![PathBuf::from("/tmp"), PathBuf::from("/var/tmp")];
-        let own = std::env::temp_dir();
-        if own.is_absolute() && !temporary.contains(&own) {
-            temporary.push(own);
-        }
-        HostDirectories { home: std::env::home_dir().filter(|home| home.is_absolute()), temporary }
+/// The directories of the host as this process finds them.
+pub(crate) fn host_directories() -> HostDirectories {
+    let mut temporary = vec![PathBuf::from("/tmp"), PathBuf::from("/var/tmp")];
+    let own = std::env::temp_dir();
+    if own.is_absolute() && !temporary.contains(&own) {
+        temporary.push(own);
     }
+    HostDirectories { home: std::env::home_dir().filter(|home| home.is_absolute()), temporary }
 }
 
 impl Default for Boundary {

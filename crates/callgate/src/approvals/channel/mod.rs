@@ -4,12 +4,14 @@ mod chain;
 mod command;
 mod reply;
 mod terminal;
+#[cfg(feature = "webhook")]
 mod webhook;
 
 pub use chain::{AllAgree, FirstAnswer};
 pub use command::CommandApprover;
 pub use reply::{MAXIMUM_REPLY, read_reply};
 pub use terminal::{Terminal, TerminalApprover, prompt};
+#[cfg(feature = "webhook")]
 pub use webhook::{SIGNATURE_HEADER, TIMESTAMP_HEADER, WebhookApprover, WebhookError, signature};
 
 use std::time::Duration;

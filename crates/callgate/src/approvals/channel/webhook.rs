@@ -7,6 +7,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use callgate_model::digest::hex;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 use thiserror::Error;
@@ -108,7 +109,7 @@ impl WebhookApprover {
 /// The signature of a `request` or an `answer`, as the header carries it. For services that answer.
 pub fn signature(secret: &[u8], direction: &str, timestamp: Timestamp, id: &str, body: &[u8]) -> Option<String> {
     let code = code(secret, direction, timestamp, id, body)?.finalize().into_bytes();
-    Some(format!("v1={}", hex::encode(code)))
+    Some(format!("v1={}", hex(&code)))
 }
 
 fn code(secret: &[u8], direction: &str, timestamp: Timestamp, id: &str, body: &[u8]) -> Option<Hmac<Sha256>> {

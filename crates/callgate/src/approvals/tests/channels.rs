@@ -1,16 +1,10 @@
 //! Commands, webhooks and chains: only a clear yes is a yes.
 
-use std::io::{Read as _, Write as _};
-use std::net::TcpListener;
 use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::approvals::channel::{
-    AllAgree, CommandApprover, FirstAnswer, MAXIMUM_REPLY, SIGNATURE_HEADER, TIMESTAMP_HEADER, WebhookApprover,
-    WebhookError, read_reply, signature,
-};
+use crate::approvals::channel::{AllAgree, CommandApprover, FirstAnswer, MAXIMUM_REPLY, read_reply};
 
 const OPEN: &dyn Fn() -> bool = &|| true;
 
@@ -101,8 +95,14 @@ mod command {
     }
 }
 
+#[cfg(feature = "webhook")]
 mod webhook {
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpListener;
+    use std::thread;
+
     use super::*;
+    use crate::approvals::channel::{SIGNATURE_HEADER, TIMESTAMP_HEADER, WebhookApprover, WebhookError, signature};
 
     const SECRET: &[u8] = b"a secret of both sides";
 
@@ -260,7 +260,7 @@ mod chain {
     impl Approver for Slow {
         fn ask(&self, _: &Question, open: &dyn Fn() -> bool) -> Result<Answer, AskError> {
             while open() {
-                thread::sleep(Duration::from_millis(5));
+                std::thread::sleep(Duration::from_millis(5));
             }
             Err(AskError::Closed)
         }

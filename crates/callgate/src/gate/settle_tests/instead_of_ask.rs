@@ -49,5 +49,5 @@ fn only_an_answer_can_stand_in_for_a_question() {
 fn lint_finds_nothing_swallowed_by_it() {
     let policy = with("{name: always, commands: ['git push **'], action: allow, instead_of: ask}");
     let policy = Policy::from_yaml(&policy, "test.yaml").unwrap();
-    assert_eq!(policy.lint().iter().filter(|finding| finding.code == "swallowed").count(), 0);
+    assert_eq!(crate::policy::lint(&policy).iter().filter(|finding| finding.code == "swallowed").count(), 0);
 }

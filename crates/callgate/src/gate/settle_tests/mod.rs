@@ -319,7 +319,7 @@ approvals:
   default: denied
 "#;
     let policy = Policy::from_yaml(file, "callgate.yaml").unwrap();
-    let approvals = Approvals::in_memory(policy.approval_rules().unwrap());
+    let approvals = Approvals::in_memory(RuleBasedApprovalProvider::from(policy.approval_rules().unwrap()));
     let gate = Gate::builder().policy(policy).file_system(Fake::new()).approvals(approvals).build();
     let passes = |command: &str| gate.check(call("Bash", json!({"command": command}))).is_ok();
     assert!(passes("pytest -q tests"));

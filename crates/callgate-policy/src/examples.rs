@@ -1,0 +1,157 @@
+//! The examples that rules carry: each must do what its rule says.
+
+use serde::Serialize;
+
+use super::{Claims, JudgeRequest};
+use crate::file::mistake::{Mistake, Mistakes};
+use crate::file::model::{At, Example};
+use crate::layers::{Body, Policy, subjects};
+use crate::rules::judge::{Judge, Subject, Why};
+use crate::source::Chain;
+use callgate_model::call::Call;
+use callgate_model::description::Description;
+
+/// An example as a call that has been assessed.
+#[derive(Debug, Clone)]
+pub struct ExampleCall {
+    /// The call.
+    pub call: Call,
+    /// What it would do.
+    pub description: Description,
+    /// What is claimed of its tool.
+    pub claims: Claims,
+}
+
+/// An example that does not do what its rule says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FailedExample {
+    /// The rule.
+    pub rule: String,
+    /// The example, in short.
+    pub example: String,
+    /// Where it stands and what is wrong.
+    #[serde(flatten)]
+    pub mistake: Mistake,
+}
+
+/// What checking the examples of a file came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckedExamples {
+    /// How many examples there were.
+    pub checked: usize,
+    /// Those that do not do what their rule says.
+    pub failed: Vec<FailedExample>,
+    file: String,
+    source: String,
+}
+
+impl CheckedExamples {
+    /// The failures as mistakes of the file, `Ok` if there are none.
+    pub fn into_result(self) -> Result<usize, Mistakes> {
+        if self.failed.is_empty() {
+            return Ok(self.checked);
+        }
+        let mistakes = self.failed.into_iter().map(|failed| failed.mistake).collect();
+        Err(Mistakes::new(self.file, self.source, mistakes))
+    }
+}
+
+impl Policy {
+    /// The examples of every file the policy was loaded from, as calls.
+    pub fn examples(&self) -> Vec<Call> {
+        let chains = self.layers.iter().filter_map(|layer| match &layer.body {
+            Body::File(chain) => chain.files.first(),
+            Body::Built(_) => None,
+        });
+        let rules = chains.flat_map(|file| &file.source.file.rules);
+        rules.flat_map(|rule| rule.matches.iter().chain(&rule.misses)).map(|example| example.value.call()).collect()
+    }
+
+    /// Checks the examples of every file the policy was loaded from. A rule `matches` an example if it decides at least one
+    /// of its effects, and `misses` it if it decides none. Examples of extended files are checked where those are loaded.
+    pub fn check_examples(&self, describe: &dyn Fn(&Example) -> ExampleCall) -> Vec<CheckedExamples> {
+        self.layers
+            .iter()
+            .filter_map(|layer| match &layer.body {
+                Body::File(chain) => self.check_chain(chain, describe),
+                Body::Built(_) => None,
+            })
+            .collect()
+    }
+
+    fn check_chain(&self, chain: &Chain, describe: &dyn Fn(&Example) -> ExampleCall) -> Option<CheckedExamples> {
+        let file = chain.files.first()?;
+        let mut result = CheckedExamples {
+            checked: 0,
+            failed: Vec::new(),
+            file: file.source.shown.clone(),
+            source: file.text.clone(),
+        };
+        for (number, rule) in file.source.file.rules.iter().enumerate() {
+            let number = u32::try_from(number).ok()?;
+            let examples = rule
+                .matches
+                .iter()
+                .map(|example| (example, true))
+                .chain(rule.misses.iter().map(|example| (example, false)));
+            for (example, should_match) in examples {
+                result.checked = result.checked.saturating_add(1);
+                let described = describe(&example.value);
+                let decided = self.decided_by(chain, &described);
+                if decided.contains(&Some(number)) != should_match {
+                    let name = rule.name.as_ref().map_or_else(String::new, |name| name.value.clone());
+                    result.failed.push(failure(chain, &name, example, should_match, &decided));
+                }
+            }
+        }
+        Some(result)
+    }
+
+    /// The rules that decide the effects of a call, without repeats.
+    fn decided_by(&self, chain: &Chain, described: &ExampleCall) -> Vec<Option<u32>> {
+        let request =
+            JudgeRequest { call: &described.call, description: &described.description, claims: &described.claims };
+        let judge = Judge::new(&chain.compiled, request, self.home.as_deref());
+        let mut decided: Vec<Option<u32>> = subjects(&request)
+            .map(|(subject, _): (Subject<'_>, _)| judge.judge(&subject))
+            .map(|outcome| outcome.rule.filter(|_| outcome.why == Why::Rule))
+            .collect();
+        decided.sort_unstable();
+        decided.dedup();
+        decided
+    }
+}
+
+fn failure(
+    chain: &Chain,
+    rule: &str,
+    example: &At<Example>,
+    should_match: bool,
+    decided: &[Option<u32>],
+) -> FailedExample {
+    let others: Vec<&str> = decided
+        .iter()
+        .flatten()
+        .filter_map(|number| chain.compiled.rules.get(*number as usize))
+        .map(|rule| chain.compiled.pool.get(rule.name))
+        .collect();
+    let message = if should_match {
+        format!("the rule `{rule}` should match this, and decides none of its effects")
+    } else {
+        format!("the rule `{rule}` should miss this, and decides one of its effects")
+    };
+    let help = if others.is_empty() {
+        "no rule decides any of its effects".to_owned()
+    } else {
+        format!("its effects are decided by {}", others.join(", "))
+    };
+    let shown = match &example.value {
+        Example::Command(command) => command.clone(),
+        Example::Call { tool, .. } => tool.clone(),
+    };
+    FailedExample {
+        rule: rule.to_owned(),
+        example: shown.chars().take(200).collect(),
+        mistake: Mistake::new(example.position, message).help(help),
+    }
+}

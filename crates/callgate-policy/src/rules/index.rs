@@ -1,0 +1,330 @@
+//! Finding the rules that an effect may have to do with, without looking at all of them.
+//!
+//! Every rule is filed under its rarest kind of condition: its paths, the first words of its commands, its hosts, a piece of
+//! text that its regular expressions need, its tools, or else only the actions it is about. A rule that is found is still
+//! compared in full, so the index decides nothing.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use callgate_model::word::Word;
+use serde::{Deserialize, Serialize};
+
+use super::compile::{Compiled, Rule};
+use super::matching::glob::Segment;
+use super::matching::hosts::{HostPattern, Machine};
+use super::matching::table::{Table, TableSections};
+use super::matching::tools::ToolPattern;
+use super::matching::words::base_name;
+use super::matching::{Span, hash, name};
+use super::stored::{Image, List, Section, Writer};
+use callgate_model::call::Tool;
+use callgate_model::description::Part;
+
+const LIST: u8 = 16;
+const FIRST_WORD: u8 = 17;
+const FIRST_TWO_WORDS: u8 = 18;
+/// Every command rule by its first word, for commands whose second word is not known.
+const FIRST_WORD_OF_ALL: u8 = 19;
+const HOST: u8 = 20;
+const COMMAND_GRAM: u8 = 21;
+const PATH_GRAM: u8 = 22;
+const TOOL: u8 = 23;
+const SERVER: u8 = 24;
+
+/// Nine actions, and calls without any effect.
+pub(crate) const KINDS: usize = 10;
+/// Texts are looked up by pieces of this length.
+const GRAM: usize = 3;
+
+/// The index of a compiled policy.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Index {
+    keyed: Table,
+    /// Numbers of rules, which the others are ranges of.
+    numbers: List<u32>,
+    lists: Lists,
+}
+
+/// Rules that are looked at together.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+struct Lists {
+    /// For each kind of effect, the rules that have no better key.
+    general: Vec<Span>,
+    /// Rules filed under paths, for effects whose path is not known.
+    paths: Span,
+    /// Rules filed under commands, for commands whose first word is not known.
+    commands: Span,
+    /// Rules filed under hosts, for machines that are not known.
+    hosts: Span,
+    has_command_grams: bool,
+    /// Rules filed under pieces of paths, for effects whose path is not one exact one.
+    path_patterns: Span,
+}
+
+/// Where the parts of an index lie in a file.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct IndexSections {
+    keyed: TableSections,
+    numbers: Section,
+    lists: Lists,
+}
+
+/// Rules as they are filed.
+#[derive(Default)]
+struct Filed {
+    general: Vec<Vec<u32>>,
+    paths: Vec<u32>,
+    commands: Vec<u32>,
+    hosts: Vec<u32>,
+    has_command_grams: bool,
+    path_patterns: Vec<u32>,
+}
+
+impl Index {
+    /// Files all rules. `literals` holds, for every regular expression, what must occur in a text that fits.
+    pub(crate) fn new(compiled: &Compiled, literals: &[Option<Vec<Vec<u8>>>]) -> Self {
+        let mut filed = Filed { general: vec![Vec::new(); KINDS], ..Filed::default() };
+        let literals = Literals::new(literals);
+        let mut entries: Vec<(u64, u32)> = Vec::new();
+        for (number, rule) in compiled.rules.iter().enumerate() {
+            let number = u32::try_from(number).unwrap_or(u32::MAX);
+            let keys = filed.file(compiled, &rule, number, &literals);
+            match keys {
+                Some(keys) => entries.extend(keys.into_iter().map(|key| (key, number))),
+                None => {
+                    for (kind, list) in filed.general.iter_mut().enumerate() {
+                        // The last kind is a call without effects, which rules about effects do not match.
+                        let fits = rule.actions == 0 || rule.actions >> kind & 1 == 1;
+                        if fits {
+                            list.push(number);
+                        }
+                    }
+                }
+            }
+        }
+        let mut numbers = List::default();
+        let lists = Lists {
+            general: filed.general.into_iter().map(|list| numbers.append(list)).collect(),
+            paths: numbers.append(filed.paths),
+            commands: numbers.append(filed.commands),
+            hosts: numbers.append(filed.hosts),
+            has_command_grams: filed.has_command_grams,
+            path_patterns: numbers.append(filed.path_patterns),
+        };
+        Self { keyed: Table::new(entries), numbers, lists }
+    }
+
+    /// Writes the index.
+    pub(crate) fn store(&self, writer: &mut Writer) -> IndexSections {
+        IndexSections {
+            keyed: self.keyed.store(writer),
+            numbers: self.numbers.store(writer),
+            lists: self.lists.clone(),
+        }
+    }
+
+    /// The index that lies in a file.
+    pub(crate) fn open(image: &Arc<Image>, sections: IndexSections) -> Self {
+        Self {
+            keyed: Table::open(image, sections.keyed),
+            numbers: List::open(image, sections.numbers),
+            lists: sections.lists,
+        }
+    }
+}
+
+impl Filed {
+    fn file(&mut self, compiled: &Compiled, rule: &Rule, number: u32, literals: &Literals<'_>) -> Option<Vec<u64>> {
+        if let Some(list) = rule.paths {
+            self.paths.push(number);
+            return Some(vec![hash(LIST, &list.to_le_bytes())]);
+        }
+        if let Some(keys) = command_keys(compiled, rule) {
+            self.commands.push(number);
+            return Some(keys);
+        }
+        if let Some(keys) = host_keys(compiled, rule) {
+            self.hosts.push(number);
+            return Some(keys);
+        }
+        if let Some(keys) = gram_keys(rule.command_patterns, literals, COMMAND_GRAM) {
+            self.has_command_grams = true;
+            return Some(keys);
+        }
+        if let Some(keys) = gram_keys(rule.path_patterns, literals, PATH_GRAM) {
+            self.path_patterns.push(number);
+            return Some(keys);
+        }
+        tool_keys(compiled, rule)
+    }
+}
+
+impl Index {
+    /// Rules that only say what kind of effect they are about.
+    pub(crate) fn general(&self, kind: usize) -> Cow<'_, [u32]> {
+        self.lists.general.get(kind).copied().unwrap_or_default().of(&self.numbers)
+    }
+
+    /// Rules about a list of paths.
+    pub(crate) fn list(&self, list: u32) -> Cow<'_, [u32]> {
+        self.keyed.get(hash(LIST, &list.to_le_bytes()))
+    }
+
+    /// All rules about paths.
+    pub(crate) fn all_paths(&self) -> Cow<'_, [u32]> {
+        self.lists.paths.of(&self.numbers)
+    }
+
+    /// Rules about a tool of the agent by its name, or about a server.
+    pub(crate) fn tool(&self, tool: &Tool) -> Cow<'_, [u32]> {
+        match &tool.server {
+            Some(server) => self.keyed.get(hash(SERVER, server.as_bytes())),
+            None => self.keyed.get(hash(TOOL, tool.name.as_bytes())),
+        }
+    }
+
+    /// Rules about a simple command.
+    pub(crate) fn command(&self, part: &Part, found: &mut Vec<u32>) {
+        if self.lists.commands.is_empty() {
+            return;
+        }
+        let programs = part.wrappers.iter().map(String::as_str);
+        match part.words.split_first() {
+            None => {}
+            Some((Word::Known(first), rest)) => {
+                let first = base_name(first);
+                match rest.first() {
+                    Some(Word::Known(second)) => {
+                        found.extend_from_slice(&self.keyed.get(hash(FIRST_WORD, first.as_bytes())));
+                        found.extend_from_slice(&self.keyed.get(pair(first, second)));
+                    }
+                    None => found.extend_from_slice(&self.keyed.get(hash(FIRST_WORD, first.as_bytes()))),
+                    Some(_) => found.extend_from_slice(&self.keyed.get(hash(FIRST_WORD_OF_ALL, first.as_bytes()))),
+                }
+            }
+            Some(_) => found.extend_from_slice(&self.lists.commands.of(&self.numbers)),
+        }
+        for program in programs {
+            found.extend_from_slice(&self.keyed.get(hash(FIRST_WORD_OF_ALL, base_name(program).as_bytes())));
+        }
+    }
+
+    /// Rules about a machine.
+    pub(crate) fn host(&self, machine: &Machine, found: &mut Vec<u32>) {
+        let name = match machine {
+            Machine::Name(name) | Machine::Service(name) => name,
+            Machine::Unknown => return found.extend_from_slice(&self.lists.hosts.of(&self.numbers)),
+            Machine::Address(_) => return,
+        };
+        found.extend_from_slice(&self.keyed.get(hash(HOST, name.as_bytes())));
+        for (dot, _) in name.match_indices('.') {
+            found.extend_from_slice(&self.keyed.get(hash(HOST, name.as_bytes().get(dot..).unwrap_or_default())));
+        }
+    }
+
+    pub(crate) fn has_command_grams(&self) -> bool {
+        self.lists.has_command_grams
+    }
+
+    /// Rules with regular expressions on paths.
+    pub(crate) fn all_path_patterns(&self) -> Cow<'_, [u32]> {
+        self.lists.path_patterns.of(&self.numbers)
+    }
+
+    /// Rules with a regular expression that may fit this text.
+    pub(crate) fn text(&self, text: &[u8], found: &mut Vec<u32>, commands: bool) {
+        let family = if commands { COMMAND_GRAM } else { PATH_GRAM };
+        for gram in text.windows(GRAM) {
+            found.extend_from_slice(&self.keyed.get(hash(family, gram)));
+        }
+        found.sort_unstable();
+        found.dedup();
+    }
+}
+
+fn pair(first: &str, second: &str) -> u64 {
+    hash(FIRST_TWO_WORDS, format!("{first}\0{second}").as_bytes())
+}
+
+fn command_keys(compiled: &Compiled, rule: &Rule) -> Option<Vec<u64>> {
+    if rule.commands.is_empty() {
+        return None;
+    }
+    let mut keys = Vec::new();
+    for command in rule.commands.of(&compiled.commands).iter() {
+        let words = command.of(&compiled.segments);
+        let Some(Segment::Literal(first)) = words.first() else {
+            return None;
+        };
+        let first = base_name(compiled.pool.get(*first));
+        keys.push(hash(FIRST_WORD_OF_ALL, first.as_bytes()));
+        match words.get(1) {
+            Some(Segment::Literal(second)) => keys.push(pair(first, compiled.pool.get(*second))),
+            _ => keys.push(hash(FIRST_WORD, first.as_bytes())),
+        }
+    }
+    Some(keys)
+}
+
+fn host_keys(compiled: &Compiled, rule: &Rule) -> Option<Vec<u64>> {
+    if rule.hosts.is_empty() {
+        return None;
+    }
+    let hosts = rule.hosts.of(&compiled.hosts);
+    let keys = hosts.iter().map(|host| match host {
+        HostPattern::Name(text) | HostPattern::Below(text) => Some(hash(HOST, compiled.pool.get(*text).as_bytes())),
+        _ => None,
+    });
+    keys.collect()
+}
+
+/// Each literal is filed under the rarest of its pieces, since all of them must occur.
+fn gram_keys(patterns: Span, literals: &Literals<'_>, family: u8) -> Option<Vec<u64>> {
+    if patterns.is_empty() {
+        return None;
+    }
+    let mut keys = Vec::new();
+    let (start, end) = patterns.bounds();
+    for of_pattern in literals.all.get(start..end).unwrap_or_default() {
+        for literal in of_pattern.as_ref()? {
+            keys.push(hash(family, literal.windows(GRAM).min_by_key(|gram| literals.counts.get(gram))?));
+        }
+    }
+    Some(keys)
+}
+
+/// What must occur in texts that fit the regular expressions, and how often each piece of it is found among them.
+struct Literals<'a> {
+    all: &'a [Option<Vec<Vec<u8>>>],
+    counts: HashMap<&'a [u8], usize>,
+}
+
+impl<'a> Literals<'a> {
+    fn new(all: &'a [Option<Vec<Vec<u8>>>]) -> Self {
+        let mut counts: HashMap<&[u8], usize> = HashMap::new();
+        for gram in all.iter().flatten().flatten().flat_map(|literal| literal.windows(GRAM)) {
+            let count = counts.entry(gram).or_default();
+            *count = count.saturating_add(1);
+        }
+        Self { all, counts }
+    }
+}
+
+fn tool_keys(compiled: &Compiled, rule: &Rule) -> Option<Vec<u64>> {
+    if rule.tools.is_empty() {
+        return None;
+    }
+    rule.tools
+        .of(&compiled.tools)
+        .iter()
+        .map(|tool| match tool {
+            ToolPattern::Own { name, exact: true } => Some(hash(TOOL, compiled.pool.get(*name).as_bytes())),
+            ToolPattern::Served { server, .. } if !name::is_pattern(compiled.pool.get(*server)) => {
+                Some(hash(SERVER, compiled.pool.get(*server).as_bytes()))
+            }
+            _ => None,
+        })
+        .collect()
+}

@@ -1,0 +1,496 @@
+//! Lists of path globs, and finding those that a place may have to do with.
+//!
+//! A named set may stand for a thousand globs, and a policy for many sets, so globs are found by the names in them: each is
+//! filed under the rarest of its components, and a path looks up its own components.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::glob::{self, Anchor, Base, Glob, GlobError, Segment};
+use super::relate::{Following, Pattern, Prefix, ShellName, Subject};
+use super::table::{Table, TableSections};
+use super::{Fit, Pool, Span, Text, hash, name};
+use crate::rules::stored::{Image, List, Section, Writer, flat_struct};
+use callgate_model::place::{Place, Rest, Zone};
+
+const LITERAL: u8 = 1;
+const FRONT: u8 = 2;
+const BACK: u8 = 3;
+/// A name within a floating glob, not its last one.
+const INNER: u8 = 4;
+/// Pieces of names that globs are filed under have this length.
+const PIECE: usize = 3;
+
+/// All path globs of a policy.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct PathLists {
+    globs: List<Glob>,
+    segments: List<Segment>,
+    /// The list each glob belongs to.
+    owners: List<u32>,
+    /// How many lists there are.
+    lists: u32,
+    named: Table,
+    /// Anchored globs by the fixed part in front, sorted.
+    below: List<Below>,
+    /// Numbers of globs, which the following are ranges of.
+    numbers: List<u32>,
+    groups: Groups,
+}
+
+/// Globs that are looked at together.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+struct Groups {
+    /// Globs without a usable name.
+    loose: Span,
+    /// Anchored globs with a pattern behind the fixed part.
+    wild: Span,
+    /// Globs in which a name may stand at any depth.
+    floating: Span,
+}
+
+/// Where the parts lie in a file.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct PathSections {
+    globs: Section,
+    segments: Section,
+    owners: Section,
+    lists: u32,
+    named: TableSections,
+    below: Section,
+    numbers: Section,
+    groups: Groups,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Below {
+    anchor: Anchor,
+    fixed: Text,
+    glob: u32,
+}
+flat_struct!(Below { anchor: Anchor, fixed: Text, glob: u32 });
+
+/// Who and where the caller is: the directories that `~` and `./` stand for.
+pub(crate) struct NamedDirectories<'a> {
+    homes: Vec<Vec<Prefix<'a>>>,
+    workspace: Vec<Vec<Prefix<'a>>>,
+    root: [Vec<Prefix<'a>>; 1],
+    /// Whether the first home is the caller's.
+    first_is_own: bool,
+}
+
+/// A glob that has to do with a path.
+#[derive(Debug, Clone, Copy)]
+struct Hit {
+    list: u32,
+    negated: bool,
+    touches: Fit,
+    /// Covered, where `~` is the caller's own home.
+    covers_own: bool,
+    /// Covered, where `~` is anybody's.
+    covers_any: bool,
+}
+
+/// The globs that have to do with a place: once for the path as named, once as resolved.
+#[derive(Debug, Default)]
+pub(crate) struct Hits {
+    named: Vec<Hit>,
+    /// `None`: the same as named.
+    resolved: Option<Vec<Hit>>,
+    /// The path is not known.
+    pub unknown: bool,
+}
+
+impl PathLists {
+    /// Adds a list; its number is what rules refer to.
+    pub(crate) fn add<'p>(
+        &mut self,
+        patterns: impl Iterator<Item = &'p str>,
+        base: &Base,
+        pool: &mut Pool,
+    ) -> Result<u32, GlobError> {
+        let list = self.lists;
+        for pattern in patterns {
+            for pattern in glob::expand_braces(pattern)? {
+                let glob = glob::compile(&pattern, base, pool, &mut self.segments)?;
+                self.globs.append([glob]);
+                self.owners.append([list]);
+            }
+        }
+        self.lists = self.lists.saturating_add(1);
+        Ok(list)
+    }
+
+    /// How many globs there are.
+    pub(crate) fn len(&self) -> usize {
+        self.globs.len()
+    }
+
+    /// Files all globs. Call once, after the last list was added.
+    pub(crate) fn index(&mut self, pool: &mut Pool) {
+        let keys: Vec<Vec<u64>> = self.globs.iter().map(|glob| keys(&glob.segments.of(&self.segments), pool)).collect();
+        let mut counts: HashMap<u64, usize> = HashMap::new();
+        for key in keys.iter().flatten() {
+            let count = counts.entry(*key).or_default();
+            *count = count.saturating_add(1);
+        }
+        let mut entries = Vec::with_capacity(keys.len());
+        let (mut loose, mut wild, mut floating) = (Vec::new(), Vec::new(), Vec::new());
+        let mut below: Vec<(Anchor, String, u32)> = Vec::new();
+        for (number, (glob, keys)) in self.globs.iter().zip(&keys).enumerate() {
+            let number = u32::try_from(number).unwrap_or(u32::MAX);
+            let segments = glob.segments.of(&self.segments);
+            match keys.iter().min_by_key(|key| counts.get(key)) {
+                Some(key) => entries.push((*key, number)),
+                None => loose.push(number),
+            }
+            let last = segments.len().saturating_sub(1);
+            if segments.iter().take(last).any(|segment| *segment == Segment::Many) {
+                floating.push(number);
+                for segment in segments.iter().take(last) {
+                    if let Segment::Literal(text) = segment {
+                        entries.push((hash(INNER, pool.get(*text).as_bytes()), number));
+                    }
+                }
+                continue;
+            }
+            let fixed: Vec<&str> = segments
+                .iter()
+                .map_while(|segment| match segment {
+                    Segment::Literal(text) => Some(pool.get(*text)),
+                    _ => None,
+                })
+                .collect();
+            if segments.get(fixed.len()).is_some_and(|segment| *segment != Segment::Many) {
+                wild.push(number);
+            }
+            below.push((glob.anchor, fixed.join("/"), number));
+        }
+        below.sort();
+        self.below.append(below.into_iter().map(|(anchor, fixed, glob)| Below {
+            anchor,
+            fixed: pool.add(&fixed),
+            glob,
+        }));
+        self.groups = Groups {
+            loose: self.numbers.append(loose),
+            wild: self.numbers.append(wild),
+            floating: self.numbers.append(floating),
+        };
+        self.named = Table::new(entries);
+    }
+
+    /// Writes all lists.
+    pub(crate) fn store(&self, writer: &mut Writer) -> PathSections {
+        PathSections {
+            globs: self.globs.store(writer),
+            segments: self.segments.store(writer),
+            owners: self.owners.store(writer),
+            lists: self.lists,
+            named: self.named.store(writer),
+            below: self.below.store(writer),
+            numbers: self.numbers.store(writer),
+            groups: self.groups,
+        }
+    }
+
+    /// The lists that lie in a file.
+    pub(crate) fn open(image: &Arc<Image>, sections: PathSections) -> Self {
+        Self {
+            globs: List::open(image, sections.globs),
+            segments: List::open(image, sections.segments),
+            owners: List::open(image, sections.owners),
+            lists: sections.lists,
+            named: Table::open(image, sections.named),
+            below: List::open(image, sections.below),
+            numbers: List::open(image, sections.numbers),
+            groups: sections.groups,
+        }
+    }
+
+    /// The globs that have to do with a place.
+    pub(crate) fn hits(
+        &self,
+        place: Option<&Place>,
+        changes: bool,
+        around: &NamedDirectories<'_>,
+        pool: &Pool,
+    ) -> Hits {
+        let Some(place) = place.filter(|place| !matches!(place.zone, Zone::Unresolved(_))) else {
+            return Hits { unknown: true, ..Hits::default() };
+        };
+        if self.globs.is_empty() {
+            return Hits::default();
+        }
+        let shell = match &place.rest {
+            Rest::Glob(pattern) => match ShellName::parse(pattern) {
+                Some(names) => Some(names),
+                None => return Hits { unknown: true, ..Hits::default() },
+            },
+            _ => None,
+        };
+        let following = match (&place.rest, &shell) {
+            (Rest::Nothing, _) => Following::Nothing,
+            (_, Some(names)) => Following::Shell(names),
+            _ => Following::Anything,
+        };
+        let floating_counts = !matches!(place.zone, Zone::Root | Zone::Readable);
+        let look = |path: &Path| {
+            let components = components(path);
+            let subject = Subject { components: &components, following, tree: place.tree, floating_counts, changes };
+            self.look_up(&subject, around, pool)
+        };
+        let named = look(&place.named);
+        let resolved = (place.named != place.resolved).then(|| look(&place.resolved));
+        Hits { named, resolved, unknown: false }
+    }
+
+    fn look_up(&self, subject: &Subject<'_>, around: &NamedDirectories<'_>, pool: &Pool) -> Vec<Hit> {
+        let candidates = self.candidates(subject, around, pool);
+        candidates.iter().filter_map(|number| self.hit(*number, subject, around, pool)).collect()
+    }
+
+    /// The numbers of all globs that may have to do with a subject, in order.
+    fn candidates(&self, subject: &Subject<'_>, around: &NamedDirectories<'_>, pool: &Pool) -> Vec<u32> {
+        let mut candidates = self.groups.loose.of(&self.numbers).into_owned();
+        if !self.named.is_empty() {
+            for component in subject.components {
+                candidates.extend_from_slice(&self.named.get(hash(LITERAL, component)));
+                if let (Some(front), Some(back)) = (component.get(..PIECE), back(component)) {
+                    candidates.extend_from_slice(&self.named.get(hash(FRONT, front)));
+                    candidates.extend_from_slice(&self.named.get(hash(BACK, back)));
+                }
+            }
+        }
+        if subject.tree || !matches!(subject.following, Following::Nothing) {
+            self.search(subject, around, pool, &mut candidates);
+        }
+        candidates.sort_unstable();
+        candidates.dedup();
+        candidates
+    }
+
+    /// Adds the globs that may lie below a directory.
+    fn search(&self, subject: &Subject<'_>, around: &NamedDirectories<'_>, pool: &Pool, candidates: &mut Vec<u32>) {
+        candidates.extend_from_slice(&self.groups.wild.of(&self.numbers));
+        if subject.floating_counts || matches!(subject.following, Following::Shell(_)) {
+            candidates.extend_from_slice(&self.groups.floating.of(&self.numbers));
+        } else if let (true, Some(last)) = (subject.changes, subject.components.last()) {
+            candidates.extend_from_slice(&self.named.get(hash(INNER, last)));
+        }
+        for anchor in [Anchor::Absolute, Anchor::Home, Anchor::Workspace] {
+            for prefix in around.prefixes(anchor) {
+                let length = prefix.len().min(subject.components.len());
+                let agrees = prefix.iter().zip(subject.components).all(|(prefix, component)| match prefix {
+                    Prefix::AnyName => true,
+                    Prefix::Name(name) => name == component,
+                });
+                if agrees {
+                    let inside = subject.components.get(length..).unwrap_or_default();
+                    self.range(anchor, inside, pool, candidates);
+                }
+            }
+        }
+    }
+
+    /// Anchored globs whose fixed part lies below `directory`.
+    fn range(&self, anchor: Anchor, directory: &[&[u8]], pool: &Pool, candidates: &mut Vec<u32>) {
+        let mut fixed = String::new();
+        for component in directory {
+            fixed.push_str(&String::from_utf8_lossy(component));
+            fixed.push('/');
+        }
+        let key = |below: &Below| (below.anchor, pool.get(below.fixed));
+        let start = self.below.partition_point(|below| key(below) < (anchor, fixed.as_str()));
+        candidates.extend(
+            (start..self.below.len())
+                .map_while(|number| self.below.get(number))
+                .take_while(|below| below.anchor == anchor && pool.get(below.fixed).starts_with(&fixed))
+                .map(|below| below.glob),
+        );
+    }
+
+    fn hit(&self, number: u32, subject: &Subject<'_>, around: &NamedDirectories<'_>, pool: &Pool) -> Option<Hit> {
+        let glob = self.globs.get(number as usize)?;
+        let mut hit = Hit {
+            list: self.owners.get(number as usize)?,
+            negated: glob.negated,
+            touches: Fit::No,
+            covers_own: false,
+            covers_any: false,
+        };
+        let segments = glob.segments.of(&self.segments);
+        for (index, prefix) in around.prefixes(glob.anchor).iter().enumerate() {
+            let relation = Pattern { prefix, segments: &segments, pool }.relate(subject);
+            hit.touches = hit.touches.max(relation.touches);
+            hit.covers_any |= relation.covers;
+            hit.covers_own |= relation.covers && (index == 0 && around.first_is_own || glob.anchor != Anchor::Home);
+        }
+        (hit.touches != Fit::No || hit.covers_any).then_some(hit)
+    }
+}
+
+impl Hits {
+    fn each(&self) -> impl Iterator<Item = &[Hit]> {
+        std::iter::once(self.named.as_slice()).chain(self.resolved.as_deref())
+    }
+
+    /// The lists that some glob hit, smallest first, repeated.
+    pub(crate) fn lists(&self) -> impl Iterator<Item = u32> {
+        self.each().flatten().map(|hit| hit.list)
+    }
+
+    /// For restricting rules: one of the two paths is enough. Later globs win; a name is taken out only if the whole of
+    /// what is meant is.
+    pub(crate) fn touched(&self, list: u32) -> Fit {
+        if self.unknown {
+            return Fit::Maybe;
+        }
+        self.each()
+            .map(|hits| {
+                hits.iter().filter(|hit| hit.list == list).fold(Fit::No, |fit, hit| match hit.negated {
+                    false => fit.max(hit.touches),
+                    true if hit.covers_any => Fit::No,
+                    true => fit,
+                })
+            })
+            .max()
+            .unwrap_or(Fit::No)
+    }
+
+    /// For permitting rules: both paths must be covered, wholly. Later globs win; touching a name that is taken out is
+    /// enough to lose it.
+    pub(crate) fn covered(&self, list: u32) -> bool {
+        !self.unknown
+            && self.each().all(|hits| {
+                hits.iter().filter(|hit| hit.list == list).fold(false, |covered, hit| match hit.negated {
+                    false => covered || hit.covers_own,
+                    true => covered && hit.touches == Fit::No,
+                })
+            })
+    }
+}
+
+impl<'a> NamedDirectories<'a> {
+    pub(crate) fn new(home: Option<&'a Path>, workspace: Option<&'a Path>) -> Self {
+        let names = |path: &'a Path| -> Vec<Prefix<'a>> { components(path).into_iter().map(Prefix::Name).collect() };
+        Self {
+            homes: home
+                .map(names)
+                .into_iter()
+                .chain([
+                    vec![Prefix::Name(b"home"), Prefix::AnyName],
+                    vec![Prefix::Name(b"Users"), Prefix::AnyName],
+                    vec![Prefix::Name(b"root")],
+                ])
+                .collect(),
+            workspace: workspace.map(names).into_iter().collect(),
+            root: [Vec::new()],
+            first_is_own: home.is_some(),
+        }
+    }
+
+    fn prefixes(&self, anchor: Anchor) -> &[Vec<Prefix<'a>>] {
+        match anchor {
+            Anchor::Absolute => &self.root,
+            Anchor::Home => &self.homes,
+            Anchor::Workspace => &self.workspace,
+        }
+    }
+}
+
+/// What a glob can be filed under.
+fn keys(segments: &[Segment], pool: &Pool) -> Vec<u64> {
+    let mut keys = Vec::new();
+    for segment in segments {
+        match segment {
+            Segment::Many => {}
+            Segment::Literal(text) => keys.push(hash(LITERAL, pool.get(*text).as_bytes())),
+            Segment::Pattern(text) => {
+                let pattern = pool.get(*text);
+                if let Some(front) = name::literal_front(pattern).as_bytes().get(..PIECE) {
+                    keys.push(hash(FRONT, front));
+                }
+                if let Some(back) = back(name::literal_back(pattern).as_bytes()) {
+                    keys.push(hash(BACK, back));
+                }
+            }
+        }
+    }
+    keys
+}
+
+fn back(bytes: &[u8]) -> Option<&[u8]> {
+    bytes.get(bytes.len().checked_sub(PIECE)?..)
+}
+
+/// The names of an absolute path.
+pub(crate) fn components(path: &Path) -> Vec<&[u8]> {
+    let mut names = Vec::with_capacity(12);
+    names.extend(
+        path.as_os_str()
+            .as_encoded_bytes()
+            .split(|byte| *byte == b'/')
+            .filter(|name| !name.is_empty() && *name != b"."),
+    );
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn component() -> impl Strategy<Value = String> {
+        prop_oneof![Just("**".to_owned()), "(home|root|me|w|etc|[ab*?]{1,3}|a[*]bcd|[*]abc|abc[*])"]
+    }
+
+    fn glob() -> impl Strategy<Value = String> {
+        let anchor = prop_oneof![Just("/"), Just("~/"), Just("./"), Just("**/")];
+        (anchor, prop::collection::vec(component(), 0..4))
+            .prop_map(|(anchor, names)| format!("{anchor}{}", names.join("/")))
+    }
+
+    fn path() -> impl Strategy<Value = String> {
+        prop::collection::vec("(home|root|me|w|etc|[ab]{1,4}|abcd|xabc)", 0..5)
+            .prop_map(|names| format!("/{}", names.join("/")))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        /// The index must not lose anything: a glob that touches a subject is among its candidates.
+        #[test]
+        fn no_glob_is_missed(
+            globs in prop::collection::vec(glob(), 1..8),
+            path in path(),
+            shell in prop::option::of("([ab*]{1,3}|abc[*]|[.]e[*])(/[ab*]{1,2})?"),
+            anything: bool, tree: bool, floating_counts: bool, changes: bool,
+        ) {
+            let (mut lists, mut pool) = (PathLists::default(), Pool::default());
+            let usable = globs.iter().map(String::as_str).filter(|glob| {
+                glob::compile(glob, &Base::Workspace, &mut Pool::default(), &mut List::default()).is_ok()
+            });
+            lists.add(usable, &Base::Workspace, &mut pool).unwrap();
+            lists.index(&mut pool);
+            let around = NamedDirectories::new(Some(Path::new("/home/me")), Some(Path::new("/w")));
+            let components = components(Path::new(&path));
+            let names = shell.as_deref().and_then(ShellName::parse);
+            let following = match &names {
+                Some(names) => Following::Shell(names),
+                None if anything => Following::Anything,
+                None => Following::Nothing,
+            };
+            let subject = Subject { components: &components, following, tree, floating_counts, changes };
+            let candidates = lists.candidates(&subject, &around, &pool);
+            for number in 0..lists.len() as u32 {
+                if lists.hit(number, &subject, &around, &pool).is_some() {
+                    prop_assert!(candidates.contains(&number), "{:?} {path} {shell:?}", globs);
+                }
+            }
+        }
+    }
+}

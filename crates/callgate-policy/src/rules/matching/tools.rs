@@ -1,0 +1,178 @@
+//! Patterns on tools. A tool's identity is its server and its name.
+
+use super::{Fit, Pool, Side, Text, name};
+use crate::file::model::ToolText;
+use crate::rules::stored::Flat;
+use callgate_model::call::Tool;
+
+/// A compiled tool pattern.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ToolPattern {
+    /// A tool of the agent itself; `exact` if the name has no wildcards.
+    Own { name: Text, exact: bool },
+    /// A tool of a server; `exact` if the server has no wildcards and the name is more than one.
+    Served { server: Text, name: Text, exact: bool },
+    /// A claim by whoever registered the tool.
+    Tag(Text),
+    /// The absence of a claim.
+    NotTag(Text),
+}
+
+impl Flat for ToolPattern {
+    const SIZE: usize = 2 + 2 * Text::SIZE;
+
+    fn put(&self, to: &mut Vec<u8>) {
+        let nothing = Text::default();
+        let (kind, exact, server, name) = match self {
+            Self::Own { name, exact } => (0_u8, *exact, nothing, *name),
+            Self::Served { server, name, exact } => (1, *exact, *server, *name),
+            Self::Tag(tag) => (2, false, nothing, *tag),
+            Self::NotTag(tag) => (3, false, nothing, *tag),
+        };
+        kind.put(to);
+        exact.put(to);
+        server.put(to);
+        name.put(to);
+    }
+
+    fn take(from: &mut &[u8]) -> Option<Self> {
+        let kind = u8::take(from)?;
+        let exact = bool::take(from)?;
+        let server = Text::take(from)?;
+        let name = Text::take(from)?;
+        Some(match kind {
+            0 => Self::Own { name, exact },
+            1 => Self::Served { server, name, exact },
+            2 => Self::Tag(name),
+            3 => Self::NotTag(name),
+            _ => return None,
+        })
+    }
+}
+
+/// How far a tool pattern reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Named {
+    pub fit: Fit,
+    /// The tool was meant itself: by its exact name, or by a claim that is believed.
+    pub meant: bool,
+}
+
+/// What is claimed of a tool.
+#[derive(Clone, Copy)]
+pub(crate) struct Claimed<'a> {
+    pub tags: &'a [String],
+    /// Whether the policy believes a claim.
+    pub believed: &'a dyn Fn(&str) -> bool,
+}
+
+/// Compiles a pattern.
+pub(crate) fn compile(text: &ToolText, pool: &mut Pool) -> Result<ToolPattern, &'static str> {
+    let mut checked = |text: &str| -> Result<Text, &'static str> {
+        name::check(text)?;
+        Ok(pool.add(text))
+    };
+    Ok(match text {
+        ToolText::Tag(tag) => ToolPattern::Tag(checked(tag)?),
+        ToolText::NotTag(tag) => ToolPattern::NotTag(checked(tag)?),
+        ToolText::Server(server) => ToolPattern::Served { server: checked(server)?, name: checked("*")?, exact: false },
+        ToolText::Name(text) => match parse(text) {
+            (None, tool) => ToolPattern::Own { name: checked(tool)?, exact: !name::is_pattern(tool) },
+            (Some(server), tool) => ToolPattern::Served {
+                server: checked(server)?,
+                name: checked(tool)?,
+                exact: !name::is_pattern(server) && tool != "*",
+            },
+        },
+    })
+}
+
+/// `server/tool`, `mcp__server__tool` or a bare name.
+fn parse(text: &str) -> (Option<&str>, &str) {
+    if let Some((server, tool)) = text.split_once('/') {
+        return (Some(server), tool);
+    }
+    match text.strip_prefix("mcp__") {
+        Some(rest) => match rest.split_once("__") {
+            Some((server, tool)) => (Some(server), tool),
+            None => (Some(rest), "*"),
+        },
+        None => (None, text),
+    }
+}
+
+/// Whether a tool fits a pattern.
+pub(crate) fn fit(pattern: ToolPattern, pool: &Pool, tool: &Tool, claimed: Claimed<'_>, side: Side) -> Named {
+    let fits = |text: Text, value: &str| name::matches(pool.get(text), value.as_bytes());
+    let (holds, meant) = match (pattern, &tool.server) {
+        (ToolPattern::Own { name, exact }, None) => (fits(name, &tool.name), exact),
+        // A wildcard that restricts is about every tool; one that permits is about the agent's own.
+        (ToolPattern::Own { name, exact: false }, Some(_)) => {
+            (side == Side::Restricts && fits(name, &tool.name), false)
+        }
+        (ToolPattern::Own { .. }, Some(_)) | (ToolPattern::Served { .. }, None) => (false, false),
+        (ToolPattern::Served { server, name, exact }, Some(from)) => {
+            (fits(server, from) && fits(name, &tool.name), exact)
+        }
+        (ToolPattern::Tag(tag), _) => {
+            let tag = pool.get(tag);
+            let claim = claimed.tags.iter().any(|claim| claim == tag);
+            let believed = claim && (claimed.believed)(tag);
+            (if side == Side::Permits { believed } else { claim }, believed)
+        }
+        (ToolPattern::NotTag(tag), _) => {
+            let tag = pool.get(tag);
+            let claim = claimed.tags.iter().any(|claim| claim == tag);
+            (if side == Side::Permits { !claim } else { !(claim && (claimed.believed)(tag)) }, false)
+        }
+    };
+    Named { fit: Fit::certain(holds), meant: holds && meant }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &ToolText, server: Option<&str>, name: &str, side: Side) -> (bool, bool) {
+        let mut pool = Pool::default();
+        let pattern = compile(text, &mut pool).unwrap();
+        let tool = Tool { server: server.map(str::to_owned), name: name.to_owned() };
+        let tags = ["read_only".to_owned()];
+        let named = fit(pattern, &pool, &tool, Claimed { tags: &tags, believed: &|_| server == Some("good") }, side);
+        (named.fit == Fit::Yes, named.meant)
+    }
+
+    #[test]
+    fn a_bare_name_covers_no_server() {
+        for (pattern, server, name, fits) in [
+            ("Read", None, "Read", true),
+            ("Read", Some("evil"), "Read", false),
+            ("*/Read", Some("evil"), "Read", true),
+            ("*/Read", None, "Read", false),
+            ("*/*", Some("evil"), "Read", true),
+            ("github/*", Some("github"), "search", true),
+            ("github/*", Some("gitlab"), "search", false),
+            ("mcp__github__search", Some("github"), "search", true),
+            ("mcp__github__*", Some("github"), "x", true),
+            ("mcp__github", Some("github"), "x", true),
+            ("File*", None, "FileRead", true),
+            ("*", Some("evil"), "Read", false),
+        ] {
+            let text = ToolText::Name(pattern.to_owned());
+            assert_eq!(check(&text, server, name, Side::Permits).0, fits, "{pattern}");
+        }
+        assert!(check(&ToolText::Name("*".into()), Some("evil"), "Read", Side::Restricts).0);
+    }
+
+    #[test]
+    fn claims_tighten_always_and_loosen_only_if_believed() {
+        let tag = ToolText::Tag("read_only".into());
+        assert_eq!(check(&tag, None, "x", Side::Permits), (false, false));
+        assert_eq!(check(&tag, Some("good"), "x", Side::Permits), (true, true));
+        assert!(check(&tag, None, "x", Side::Restricts).0);
+        let not = ToolText::NotTag("read_only".into());
+        assert!(check(&not, None, "x", Side::Restricts).0);
+        assert!(!check(&not, Some("good"), "x", Side::Restricts).0);
+        assert!(!check(&not, None, "x", Side::Permits).0);
+    }
+}

@@ -1,0 +1,337 @@
+//! Command patterns: compared with the words of a simple command, never with its text.
+//!
+//! `git push **` is the program `git`, then `push`, then any number of words; `*` is one word.
+
+use callgate_model::word::Word;
+
+use super::glob::{GlobError, Segment, expand_braces};
+use super::name::{self, Tokens};
+use super::{Fit, Pool, Side, Span};
+use crate::rules::stored::List;
+
+/// Directories in which a program of a bare name is looked for.
+const SYSTEM_DIRECTORIES: &[&str] =
+    &["/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/opt/homebrew/bin"];
+/// A command pattern may have this many words.
+const MAXIMUM_WORDS: usize = 100;
+
+/// Compiles a pattern; braces make several.
+pub(crate) fn compile(pattern: &str, pool: &mut Pool, segments: &mut List<Segment>) -> Result<Vec<Span>, GlobError> {
+    let mut compiled = Vec::new();
+    for alternative in expand_braces(pattern)? {
+        let mut words = Vec::new();
+        for word in split(&alternative) {
+            words.push(if word == "**" {
+                Segment::Many
+            } else {
+                name::check(&word).map_err(GlobError::Name)?;
+                if word.bytes().any(|byte| matches!(byte, b'*' | b'?' | b'[')) {
+                    Segment::Pattern(pool.add(&word))
+                } else {
+                    Segment::Literal(pool.add(&name::unescape(&word)))
+                }
+            });
+        }
+        if words.len() > MAXIMUM_WORDS {
+            return Err(GlobError::TooDeep);
+        }
+        compiled.push(segments.append(words));
+    }
+    Ok(compiled)
+}
+
+/// Splits at blanks; a quoted piece is one literal word.
+fn split(pattern: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut characters = pattern.chars();
+    while let Some(character) = characters.next() {
+        match character {
+            '\'' | '"' => {
+                let text = word.get_or_insert_default();
+                for quoted in characters.by_ref().take_while(|quoted| *quoted != character) {
+                    if matches!(quoted, '*' | '?' | '[' | '\\') {
+                        text.push('\\');
+                    }
+                    text.push(quoted);
+                }
+            }
+            '\\' => {
+                let text = word.get_or_insert_default();
+                text.push('\\');
+                text.extend(characters.next());
+            }
+            blank if blank.is_whitespace() => words.extend(word.take()),
+            other => word.get_or_insert_default().push(other),
+        }
+    }
+    words.extend(word);
+    words
+}
+
+/// Whether a simple command fits a pattern.
+pub(crate) fn fit(pattern: &[Segment], pool: &Pool, words: &[Word], wrappers: &[String], side: Side) -> Fit {
+    if words.is_empty() || pattern.is_empty() {
+        return Fit::No;
+    }
+    let matcher = Matcher { pattern, pool, side };
+    if matcher.run(words, false) {
+        return Fit::Yes;
+    }
+    if side == Side::Permits {
+        return Fit::No;
+    }
+    let possible = words.iter().any(|word| word.known().is_none()) && matcher.run(words, true);
+    let wrapped = matcher.wrapped(words, wrappers);
+    if possible { wrapped.max(Fit::Maybe) } else { wrapped }
+}
+
+/// The name under which a program is looked up: without its directory.
+pub(crate) fn base_name(program: &str) -> &str {
+    program.rsplit('/').next().unwrap_or(program)
+}
+
+struct Matcher<'a> {
+    pattern: &'a [Segment],
+    pool: &'a Pool,
+    side: Side,
+}
+
+impl Matcher<'_> {
+    /// With `doubt`, words that are not known may be anything they could be.
+    fn run(&self, words: &[Word], doubt: bool) -> bool {
+        let end = self.pattern.len();
+        let mut states = self.closure(1);
+        for (index, word) in words.iter().enumerate() {
+            states = self.step(states, word, index == 0, doubt);
+            if states == 0 {
+                return false;
+            }
+        }
+        states >> end & 1 == 1
+    }
+
+    fn closure(&self, mut states: u128) -> u128 {
+        for (index, segment) in self.pattern.iter().enumerate() {
+            if states >> index & 1 == 1 && *segment == Segment::Many {
+                states |= 1 << index.saturating_add(1);
+            }
+        }
+        states
+    }
+
+    fn step(&self, states: u128, word: &Word, first: bool, doubt: bool) -> u128 {
+        let many = match word {
+            Word::Known(_) => false,
+            Word::Glob(_) => true,
+            Word::Below { many, .. } | Word::Partly { many, .. } | Word::Unknown { many, .. } => *many,
+        };
+        let mut next = 0;
+        for (index, segment) in self.pattern.iter().enumerate().filter(|(index, _)| states >> index & 1 == 1) {
+            if many && doubt {
+                // No word at all, or any number: every later place is possible.
+                next |= u128::MAX << index;
+                break;
+            }
+            if *segment == Segment::Many {
+                next |= 1 << index;
+            } else if !many && self.word_fits(*segment, word, first, doubt) {
+                next |= 1 << index.saturating_add(1);
+            }
+        }
+        if many && doubt && states >> self.pattern.len() & 1 == 1 {
+            next |= 1 << self.pattern.len();
+        }
+        self.closure(next)
+    }
+
+    fn word_fits(&self, segment: Segment, word: &Word, first: bool, doubt: bool) -> bool {
+        match word {
+            Word::Known(text) if first => self.program_fits(segment, text),
+            Word::Known(text) => self.text_fits(segment, text),
+            Word::Unknown { .. } | Word::Glob(_) => doubt || self.is_anything(segment),
+            Word::Partly { prefix, .. } | Word::Below { directory: prefix, .. } => {
+                if doubt {
+                    self.could_start_with(segment, prefix)
+                } else {
+                    self.is_anything(segment) || self.holds_all_that_start_with(segment, prefix)
+                }
+            }
+        }
+    }
+
+    fn text_fits(&self, segment: Segment, text: &str) -> bool {
+        match segment {
+            Segment::Many => true,
+            Segment::Literal(wanted) => self.pool.get(wanted) == text,
+            Segment::Pattern(pattern) => name::matches(self.pool.get(pattern), text.as_bytes()),
+        }
+    }
+
+    /// A pattern without a slash means the program of that name: any of that name if the rule restricts, only the one of
+    /// the system if it permits.
+    fn program_fits(&self, segment: Segment, program: &str) -> bool {
+        if self.text_fits(segment, program) {
+            // `*` must not let `./anything` pass as a program's name.
+            return self.side == Side::Restricts || !program.contains('/') || self.has_slash(segment);
+        }
+        let Some((directory, base)) = program.rsplit_once('/') else {
+            return false;
+        };
+        (self.side == Side::Restricts || SYSTEM_DIRECTORIES.contains(&directory)) && self.text_fits(segment, base)
+    }
+
+    fn has_slash(&self, segment: Segment) -> bool {
+        match segment {
+            Segment::Many => false,
+            Segment::Literal(text) | Segment::Pattern(text) => self.pool.get(text).contains('/'),
+        }
+    }
+
+    fn is_anything(&self, segment: Segment) -> bool {
+        match segment {
+            Segment::Many => true,
+            Segment::Pattern(text) => self.pool.get(text) == "*",
+            Segment::Literal(_) => false,
+        }
+    }
+
+    fn could_start_with(&self, segment: Segment, prefix: &str) -> bool {
+        match segment {
+            Segment::Many => true,
+            Segment::Literal(text) => self.pool.get(text).starts_with(prefix),
+            Segment::Pattern(text) => {
+                let open = Tokens::new(&format!("{}*", super::glob::escape(prefix)), false);
+                Tokens::new(self.pool.get(text), false).overlaps(&open)
+            }
+        }
+    }
+
+    fn holds_all_that_start_with(&self, segment: Segment, prefix: &str) -> bool {
+        let Segment::Pattern(text) = segment else {
+            return false;
+        };
+        let pattern = self.pool.get(text);
+        pattern.strip_suffix('*').is_some_and(|front| !name::is_pattern(front) && prefix.starts_with(front))
+    }
+
+    /// Programs that were peeled off are still programs that run: `sudo **` holds for what runs under `sudo`.
+    fn wrapped(&self, words: &[Word], wrappers: &[String]) -> Fit {
+        let Some((first, rest)) = self.pattern.split_first() else {
+            return Fit::No;
+        };
+        if *first == Segment::Many || !wrappers.iter().any(|wrapper| self.program_fits(*first, wrapper)) {
+            return Fit::No;
+        }
+        let inner = Matcher { pattern: rest, ..*self };
+        if rest.is_empty() || rest.iter().all(|segment| *segment == Segment::Many) || inner.run(words, false) {
+            return Fit::Yes;
+        }
+        // The wrapper's own options are not among the words.
+        match rest.first() {
+            Some(Segment::Literal(text)) if !self.pool.get(*text).starts_with('-') => {
+                if inner.run(words, true) {
+                    Fit::Maybe
+                } else {
+                    Fit::No
+                }
+            }
+            _ => Fit::Maybe,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(pattern: &str, words: &[Word], wrappers: &[&str], side: Side) -> Fit {
+        let (mut pool, mut segments) = (Pool::default(), List::default());
+        let wrappers: Vec<String> = wrappers.iter().map(|wrapper| (*wrapper).to_owned()).collect();
+        compile(pattern, &mut pool, &mut segments)
+            .unwrap()
+            .into_iter()
+            .map(|span| fit(&span.of(&segments), &pool, words, &wrappers, side))
+            .max()
+            .unwrap()
+    }
+
+    fn known(text: &str) -> Vec<Word> {
+        text.split(' ').map(|word| Word::Known(word.to_owned())).collect()
+    }
+
+    #[test]
+    fn known_words() {
+        for (pattern, words, fits) in [
+            ("git push **", "git push", true),
+            ("git push **", "git push --force origin", true),
+            ("git push **", "git pull", false),
+            ("git * origin", "git push origin", true),
+            ("git * origin", "git push -f origin", false),
+            ("git {push,fetch} **", "git fetch x", true),
+            ("rm ** -rf **", "rm -v -rf x", true),
+            ("cargo test", "cargo test --all", false),
+            ("cargo te*", "cargo test", true),
+            ("git **", "/usr/bin/git log", true),
+        ] {
+            for side in [Side::Permits, Side::Restricts] {
+                assert_eq!(check(pattern, &known(words), &[], side), Fit::certain(fits), "{pattern} / {words}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_program_elsewhere_is_restricted_but_not_permitted() {
+        let words = known("./git push");
+        assert_eq!(check("git **", &words, &[], Side::Restricts), Fit::Yes);
+        assert_eq!(check("git **", &words, &[], Side::Permits), Fit::No);
+        assert_eq!(check("* **", &words, &[], Side::Permits), Fit::No);
+        assert_eq!(check("./git **", &words, &[], Side::Permits), Fit::Yes);
+    }
+
+    #[test]
+    fn unknown_words_are_doubt() {
+        let unknown = |many| Word::Unknown { why: String::new(), many };
+        let git = Word::Known("git".to_owned());
+        for (pattern, word, permits, restricts) in [
+            ("git push **", unknown(false), Fit::No, Fit::Maybe),
+            ("git **", unknown(true), Fit::Yes, Fit::Yes),
+            ("git *", unknown(false), Fit::Yes, Fit::Yes),
+            ("git *", unknown(true), Fit::No, Fit::Maybe),
+            ("git", unknown(true), Fit::No, Fit::Maybe),
+            ("svn **", unknown(true), Fit::No, Fit::No),
+            ("git --force", Word::Partly { prefix: "out-".into(), why: String::new(), many: false }, Fit::No, Fit::No),
+            (
+                "git --force",
+                Word::Partly { prefix: "--f".into(), why: String::new(), many: false },
+                Fit::No,
+                Fit::Maybe,
+            ),
+            ("git a*", Word::Partly { prefix: "ab".into(), why: String::new(), many: false }, Fit::Yes, Fit::Yes),
+        ] {
+            let words = [git.clone(), word];
+            assert_eq!(check(pattern, &words, &[], Side::Permits), permits, "{pattern}");
+            assert_eq!(check(pattern, &words, &[], Side::Restricts), restricts, "{pattern}");
+        }
+        assert_eq!(check("git push", &[unknown(false), Word::Known("push".into())], &[], Side::Restricts), Fit::Maybe);
+    }
+
+    #[test]
+    fn wrappers_count_for_restricting_rules() {
+        let words = known("rm -rf /");
+        assert_eq!(check("sudo **", &words, &["sudo"], Side::Restricts), Fit::Yes);
+        assert_eq!(check("sudo", &words, &["sudo"], Side::Restricts), Fit::Yes);
+        assert_eq!(check("sudo rm **", &words, &["sudo"], Side::Restricts), Fit::Yes);
+        assert_eq!(check("sudo ls **", &words, &["sudo"], Side::Restricts), Fit::No);
+        assert_eq!(check("sudo -u root **", &words, &["sudo"], Side::Restricts), Fit::Maybe);
+        assert_eq!(check("sudo **", &words, &["sudo"], Side::Permits), Fit::No);
+        assert_eq!(check("rm **", &words, &["sudo"], Side::Restricts), Fit::Yes);
+    }
+
+    #[test]
+    fn quotes_make_one_word() {
+        let words = [Word::Known("echo".into()), Word::Known("a b*".into())];
+        assert_eq!(check("echo 'a b*'", &words, &[], Side::Permits), Fit::Yes);
+        assert_eq!(check("echo a b*", &words, &[], Side::Permits), Fit::No);
+    }
+}
