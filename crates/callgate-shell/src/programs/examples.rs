@@ -2,24 +2,29 @@
 
 use super::collect::IF_DIRECTORY;
 use super::table::{EffectForm, EffectTarget, Example};
-use super::{Invocation, NestedBody, Programs, paths};
+use super::{Programs, paths};
 use crate::effect::{Action, CodeOrigin, Effect, Mark, Names, Target};
-use crate::stream::Stream;
-use crate::word::Word;
+use crate::{Context, Dialect, Limits, analyze};
+use std::collections::BTreeMap;
 
 /// Where examples run.
 const DIRECTORY: &str = "/example/directory";
 const HOME: &str = "/home/someone";
-/// How deep wrapped commands are followed.
-const MAX_DEPTH: usize = 10;
 
-/// What differs between an example's effects and what it says; `None`: nothing, or it needs
-/// more of the shell than this reads.
+/// What differs between the effects of an example's command and what it says.
 pub(super) fn difference(programs: &Programs, example: &Example) -> Option<String> {
-    let mut effects = Vec::new();
-    let place = Place { directory: Some(DIRECTORY.to_owned()), elsewhere: false };
-    run_source(programs, &example.command, &place, &Stream::Unconnected, 0, &mut effects)?;
-    let found: Vec<&Effect> = effects.iter().filter(|effect| counts(effect)).collect();
+    let variables = BTreeMap::new();
+    let context = Context {
+        directory: Some(DIRECTORY),
+        home: Some(HOME),
+        variables: &variables,
+        programs,
+        dialect: Dialect::Bash,
+        limits: Limits::default(),
+        state: None,
+    };
+    let analysis = analyze(&example.command, &context);
+    let found: Vec<&Effect> = analysis.effects().filter(|effect| counts(effect)).collect();
     let mut lines = Vec::new();
     for effect in &found {
         if !example.expected.iter().any(|form| agrees(form, effect)) {
@@ -32,183 +37,6 @@ pub(super) fn difference(programs: &Programs, example: &Example) -> Option<Strin
         }
     }
     (!lines.is_empty()).then(|| format!("example `{}`: {}", example.command, lines.join("; ")))
-}
-
-#[derive(Clone)]
-struct Place {
-    directory: Option<String>,
-    elsewhere: bool,
-}
-
-/// Runs a pipeline of simple commands; `None`: there is more in it than that.
-fn run_source(
-    programs: &Programs,
-    source: &str,
-    place: &Place,
-    stdin: &Stream,
-    depth: usize,
-    effects: &mut Vec<Effect>,
-) -> Option<Stream> {
-    let mut stream = stdin.clone();
-    for words in commands(source)? {
-        stream = run_words(programs, &words, place, &stream, depth, effects)?;
-    }
-    Some(stream)
-}
-
-fn run_words(
-    programs: &Programs,
-    words: &[Word],
-    place: &Place,
-    stdin: &Stream,
-    depth: usize,
-    effects: &mut Vec<Effect>,
-) -> Option<Stream> {
-    if depth > MAX_DEPTH || words.is_empty() {
-        return None;
-    }
-    let invocation = Invocation { words, directory: place.directory.as_deref(), home: Some(HOME), stdin };
-    let reading = programs.read(&invocation);
-    let mark = |mut effect: Effect| {
-        if place.elsewhere {
-            effect.marks.push(Mark::Elsewhere);
-        }
-        effect
-    };
-    effects.extend(reading.effects.into_iter().map(mark));
-    for nested in &reading.nested {
-        let inner = Place {
-            directory: nested.directory.clone().unwrap_or_else(|| place.directory.clone()),
-            elsewhere: place.elsewhere || nested.elsewhere.is_some(),
-        };
-        let stdin = nested.stdin.as_ref().unwrap_or(stdin);
-        match &nested.body {
-            NestedBody::Words(words) => run_words(programs, words, &inner, stdin, depth + 1, effects)?,
-            NestedBody::Shell { source: Word::Known(source), .. } => {
-                run_source(programs, source, &inner, stdin, depth + 1, effects)?
-            }
-            NestedBody::Shell { .. } => {
-                effects.push(Effect {
-                    action: Action::Opaque,
-                    target: Target::Text("shell source is not known".to_owned()),
-                    marks: Vec::new(),
-                    because: String::new(),
-                });
-                Stream::Unknown
-            }
-        };
-    }
-    Some(reading.stdout)
-}
-
-/// The simple commands of a pipeline, in words; `None` if there is more shell in it.
-fn commands(source: &str) -> Option<Vec<Vec<Word>>> {
-    let mut commands = vec![Vec::new()];
-    let mut word = Reader::default();
-    let mut characters = source.chars().peekable();
-    while let Some(character) = characters.next() {
-        match character {
-            ' ' | '\t' => word.end(&mut commands),
-            '|' if characters.peek() != Some(&'|') => {
-                word.end(&mut commands);
-                commands.push(Vec::new());
-            }
-            '\'' => {
-                word.started = true;
-                loop {
-                    match characters.next()? {
-                        '\'' => break,
-                        inside => word.literal(inside),
-                    }
-                }
-            }
-            '"' => {
-                word.started = true;
-                loop {
-                    match characters.next()? {
-                        '"' => break,
-                        '\\' if matches!(characters.peek(), Some('"' | '\\' | '$' | '`')) => {
-                            word.literal(characters.next()?)
-                        }
-                        '$' => variable(&mut characters, &mut word)?,
-                        '`' => return None,
-                        inside => word.literal(inside),
-                    }
-                }
-            }
-            '\\' => word.literal(characters.next()?),
-            '$' => {
-                variable(&mut characters, &mut word)?;
-                word.many = true;
-            }
-            '*' | '?' | '[' => word.wildcard(character),
-            '~' if !word.started => HOME.chars().for_each(|letter| word.literal(letter)),
-            '|' | '&' | ';' | '<' | '>' | '(' | ')' | '`' | '\n' => return None,
-            '{' if matches!(characters.peek(), Some(next) if *next != '}') => return None,
-            other => word.literal(other),
-        }
-    }
-    word.end(&mut commands);
-    commands.iter().all(|words| !words.is_empty()).then_some(commands)
-}
-
-fn variable(characters: &mut std::iter::Peekable<std::str::Chars<'_>>, word: &mut Reader) -> Option<()> {
-    let mut name = String::from("$");
-    while let Some(letter) = characters.next_if(|letter| letter.is_ascii_alphanumeric() || *letter == '_') {
-        name.push(letter);
-    }
-    if name.len() == 1 {
-        return None;
-    }
-    word.started = true;
-    word.unknown.get_or_insert((word.text.clone(), name));
-    Some(())
-}
-
-/// One word as it is read.
-#[derive(Default)]
-struct Reader {
-    started: bool,
-    text: String,
-    pattern: String,
-    is_glob: bool,
-    unknown: Option<(String, String)>,
-    many: bool,
-}
-
-impl Reader {
-    fn literal(&mut self, character: char) {
-        self.started = true;
-        self.text.push(character);
-        self.pattern.push_str(&paths::escape(character.encode_utf8(&mut [0; 4])));
-    }
-
-    fn wildcard(&mut self, character: char) {
-        self.started = true;
-        self.is_glob = true;
-        self.text.push(character);
-        self.pattern.push(character);
-    }
-
-    fn end(&mut self, commands: &mut [Vec<Word>]) {
-        let word = std::mem::take(self);
-        if !word.started {
-            return;
-        }
-        let made = match word.unknown {
-            Some((prefix, why)) if prefix.is_empty() => Word::Unknown { why, many: word.many },
-            Some((prefix, why)) => Word::Partly { prefix, why, many: word.many },
-            None if word.is_glob
-                && (word.text.contains(['*', '?']) || word.text.contains('[') && word.text.contains(']')) =>
-            {
-                Word::Glob(word.pattern)
-            }
-            None => Word::Known(word.text),
-        };
-        if let Some(last) = commands.last_mut() {
-            last.push(made);
-        }
-    }
 }
 
 /// Examples leave out what goes without saying.
