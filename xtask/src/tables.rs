@@ -8,19 +8,23 @@ use crate::step::Failure;
 pub fn list() -> Result<(), Failure> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/callgate-shell/programs");
     let (mut with, mut without) = (0_usize, 0_usize);
-    for area in entries(&folder)?.iter().filter(|area| !area.ends_with("shared")) {
+    for area in entries(&folder)? {
         let mut names = Vec::new();
-        for file in entries(area)? {
+        for file in entries(&area)? {
             let text = std::fs::read_to_string(&file).map_err(|error| failed(&file, &error))?;
+            let shares_only =
+                text.lines().all(|line| line.starts_with([' ', '#']) || line.starts_with("share ") || line.is_empty());
             if text.lines().any(|line| line.starts_with("  from ")) {
                 with += 1;
-            } else {
+            } else if !shares_only {
                 names.extend(file.file_stem().map(|name| name.to_string_lossy().into_owned()));
             }
         }
         without += names.len();
         let area = area.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-        println!("{area} ({}): {}", names.len(), names.join(" "));
+        if !names.is_empty() {
+            println!("{area} ({}): {}", names.len(), names.join(" "));
+        }
     }
     println!("{with} tables say from which version they were made, {without} do not");
     Ok(())
