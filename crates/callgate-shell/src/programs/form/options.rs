@@ -53,9 +53,6 @@ pub(super) fn option<'a>(
     Ok(found)
 }
 
-/// Words behind the names that say more about an option.
-const MARKS: [&str; 5] = ["ends", "tree", "rest", "everywhere", "together"];
-
 /// Whether the word is a mark; the option has it then.
 fn mark(form: &mut OptionForm, word: &str) -> bool {
     match word {
@@ -77,7 +74,7 @@ fn has_fronts(names: &[Text]) -> bool {
 fn flag<'a>(text: &'a str, keep: fn(&'a str) -> Text) -> Option<Vec<Text>> {
     let plain = |byte: u8| !matches!(byte, b'<' | b'>' | b'[' | b'"');
     let names = || text.split(' ').filter(|name| !name.is_empty());
-    let is_name = |name: &str| !MARKS.contains(&name);
+    let is_name = |name: &str| !matches!(name, "ends" | "tree" | "rest" | "everywhere" | "together");
     (text.bytes().all(plain) && names().next().is_some() && names().all(is_name)).then(|| names().map(keep).collect())
 }
 
