@@ -6,6 +6,7 @@ use super::{Programs, paths};
 use crate::effect::{Action, CodeOrigin, Effect, Mark, Names, Target};
 use crate::{Context, Dialect, Limits, analyze};
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 
 /// Where examples run.
 const DIRECTORY: &str = "/example/directory";
@@ -24,18 +25,13 @@ pub(super) fn difference(programs: &Programs, example: &Example) -> Option<Strin
         state: None,
     };
     let analysis = analyze(&example.command, &context);
-    let found: Vec<&Effect> = analysis.effects().filter(|effect| counts(effect)).collect();
-    let mut lines = Vec::new();
-    for effect in &found {
-        if !example.expected.iter().any(|form| agrees(form, effect)) {
-            lines.push(format!("has `{}` ({})", shown(effect), effect.because));
-        }
-    }
-    for form in &example.expected {
-        if !found.iter().any(|effect| agrees(form, effect)) {
-            lines.push(format!("lacks `{}`", shown_form(form)));
-        }
-    }
+    let found: Vec<(EffectForm, &Effect)> =
+        analysis.effects().filter(|effect| counts(effect)).map(|effect| (as_stated(effect), effect)).collect();
+    let expected: Vec<EffectForm> = example.expected.iter().map(in_place).collect();
+    let surplus = found.iter().filter(|(form, _)| !expected.iter().any(|wanted| agrees(wanted, form)));
+    let missing = expected.iter().filter(|wanted| !found.iter().any(|(form, _)| agrees(wanted, form)));
+    let surplus = surplus.map(|(form, effect)| format!("has `{}` ({})", shown(form), effect.because));
+    let lines: Vec<String> = surplus.chain(missing.map(|form| format!("lacks `{}`", shown(form)))).collect();
     (!lines.is_empty()).then(|| format!("example `{}`: {}", example.command, lines.join("; ")))
 }
 
@@ -51,105 +47,74 @@ fn counts(effect: &Effect) -> bool {
     }
 }
 
-fn agrees(form: &EffectForm, effect: &Effect) -> bool {
-    if form.action != effect.action {
-        return false;
-    }
-    let marks = |marks: &[Mark]| {
-        let told = [Mark::Destructive, Mark::Credentials, Mark::Elsewhere];
-        told.map(|mark| marks.contains(&mark))
-    };
-    if form.action == Action::Opaque {
-        return match (&form.target, &effect.target) {
-            (EffectTarget::Words(Some(wanted)), Target::Text(found)) => wanted == found,
-            _ => true,
-        };
-    }
-    if marks(&form.marks) != marks(&effect.marks) {
-        return false;
-    }
-    match (&form.target, &effect.target) {
-        (EffectTarget::Path(wanted), Target::Path(found)) => {
-            let written = wanted;
-            let wanted = expected_path(wanted);
-            match &found.names {
-                Names::Exact(path) => (same_path(path, &wanted) || path == written) && found.tree == form.tree,
-                Names::Glob(pattern) => {
-                    pattern.replace('\\', "") == wanted.replace('\\', "") && found.tree == form.tree
-                }
-                Names::Below(folder) => same_path(folder, wanted.strip_suffix("/**").unwrap_or(&wanted)),
-                Names::Unknown(_) => false,
+/// An effect as a table would state it, with whole paths.
+fn as_stated(effect: &Effect) -> EffectForm {
+    let (target, tree) = match &effect.target {
+        Target::Path(path) => match &path.names {
+            // On another machine, paths are relative to a directory that nobody knows.
+            Names::Exact(name) | Names::Glob(name) => {
+                (EffectTarget::Path(plain_path(&paths::absolute(Some(DIRECTORY), name))), path.tree)
             }
-        }
-        (EffectTarget::Program(origin, name), Target::Program(found)) => {
-            *origin == found.origin
-                && match origin {
-                    CodeOrigin::File => same_path(&expected_path(name), &found.name),
-                    CodeOrigin::Project => *name == found.name,
-                    _ => name.is_empty() || *name == found.name,
-                }
-        }
-        (EffectTarget::Host(wanted), Target::Host(found)) => *wanted == found.name,
-        (EffectTarget::Words(None), Target::Text(_)) => true,
-        (EffectTarget::Words(Some(wanted)), Target::Text(found)) => wanted == found,
-        _ => false,
-    }
-}
-
-fn same_path(one: &str, other: &str) -> bool {
-    let plain = |path: &str| {
-        if path.len() > 1 { path.trim_end_matches('/').to_owned() } else { path.to_owned() }
+            Names::Below(folder) => (EffectTarget::Path(format!("{}/**", plain_path(folder))), false),
+            Names::Unknown(why) => (EffectTarget::Path(why.clone()), path.tree),
+        },
+        Target::Program(program) => (EffectTarget::Program(program.origin, program.name.clone()), false),
+        Target::Host(host) => (EffectTarget::Host(host.name.clone()), false),
+        Target::Text(text) => (EffectTarget::Words(Some(text.clone())), false),
     };
-    plain(one) == plain(other)
+    EffectForm { action: effect.action, target, tree, marks: told(&effect.marks) }
 }
 
-fn expected_path(path: &str) -> String {
-    match path.strip_prefix('~') {
-        Some(rest) => format!("{HOME}{rest}"),
-        None => paths::absolute(Some(DIRECTORY), path),
-    }
-}
-
-fn shown(effect: &Effect) -> String {
-    let action = format!("{:?}", effect.action).to_lowercase();
-    let short = |path: &str| {
-        let path = path.replace('\\', "");
-        match path.strip_prefix(DIRECTORY) {
-            Some("") => ".".to_owned(),
-            Some(rest) => rest.trim_start_matches('/').to_owned(),
-            None => path.replace(HOME, "~"),
-        }
+/// What an example expects, with whole paths.
+fn in_place(form: &EffectForm) -> EffectForm {
+    let whole = |path: &str| match path.strip_prefix('~') {
+        Some(rest) => plain_path(&format!("{HOME}{rest}")),
+        None => plain_path(&paths::absolute(Some(DIRECTORY), path)),
     };
-    let target = match &effect.target {
-        Target::Path(path) => {
-            let names = match &path.names {
-                Names::Exact(path) | Names::Glob(path) => short(path),
-                Names::Below(folder) => format!("{}/**", short(folder)),
-                Names::Unknown(why) => why.clone(),
-            };
-            if path.tree { format!("{names} tree") } else { names }
-        }
-        Target::Program(program) => {
-            format!("{} {}", format!("{:?}", program.origin).to_lowercase(), short(&program.name))
-        }
-        Target::Host(host) => host.name.clone().unwrap_or_default(),
-        Target::Text(text) => format!("\"{text}\""),
-    };
-    let marks: String = effect.marks.iter().map(|mark| format!(" !{}", format!("{mark:?}").to_lowercase())).collect();
-    format!("{action} {target}{marks}")
-}
-
-fn shown_form(form: &EffectForm) -> String {
-    let action = format!("{:?}", form.action).to_lowercase();
     let target = match &form.target {
-        EffectTarget::Path(path) => path.clone(),
-        EffectTarget::Program(origin, name) => {
-            format!("{} {name}", format!("{origin:?}").to_lowercase())
-        }
+        EffectTarget::Path(path) => EffectTarget::Path(whole(path)),
+        EffectTarget::Program(CodeOrigin::File, path) => EffectTarget::Program(CodeOrigin::File, whole(path)),
+        other => other.clone(),
+    };
+    EffectForm { target, marks: told(&form.marks), ..form.clone() }
+}
+
+/// The marks that examples mention.
+fn told(marks: &[Mark]) -> Vec<Mark> {
+    let is_told = |mark: &Mark| matches!(mark, Mark::Destructive | Mark::Credentials | Mark::Elsewhere);
+    marks.iter().filter(|mark| is_told(mark)).copied().collect()
+}
+
+/// A path without escapes and slashes at its end.
+fn plain_path(path: &str) -> String {
+    let path = path.replace('\\', "");
+    if path.len() > 1 { path.trim_end_matches('/').to_owned() } else { path }
+}
+
+fn agrees(wanted: &EffectForm, found: &EffectForm) -> bool {
+    let same_target = match (&wanted.target, &found.target) {
+        (EffectTarget::Words(None), _) => true,
+        (EffectTarget::Program(origin, name), EffectTarget::Program(other, _)) if name.is_empty() => origin == other,
+        (one, other) => one == other,
+    };
+    let opaque = wanted.action == Action::Opaque;
+    wanted.action == found.action && same_target && (opaque || wanted.marks == found.marks && wanted.tree == found.tree)
+}
+
+fn shown(form: &EffectForm) -> String {
+    let short = |path: &str| match path.strip_prefix(DIRECTORY) {
+        Some("") => ".".to_owned(),
+        Some(rest) => rest.trim_start_matches('/').to_owned(),
+        None => path.replace(HOME, "~"),
+    };
+    let lower = |name: &dyn Debug| format!("{name:?}").to_lowercase();
+    let target = match &form.target {
+        EffectTarget::Path(path) => short(path),
+        EffectTarget::Program(origin, name) => format!("{} {}", lower(origin), short(name)),
         EffectTarget::Host(host) => host.clone().unwrap_or_default(),
-        EffectTarget::Words(words) => words.clone().unwrap_or_default(),
+        EffectTarget::Words(words) => words.as_ref().map(|words| format!("\"{words}\"")).unwrap_or_default(),
     };
     let tree = if form.tree { " tree" } else { "" };
-    let marks: String = form.marks.iter().map(|mark| format!(" !{}", format!("{mark:?}").to_lowercase())).collect();
-    format!("{action} {target}{tree}{marks}").trim_end().to_owned()
+    let marks: String = form.marks.iter().map(|mark| format!(" !{}", lower(mark))).collect();
+    format!("{} {target}{tree}{marks}", lower(&form.action)).trim_end().to_owned()
 }
