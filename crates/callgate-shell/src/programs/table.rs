@@ -406,8 +406,9 @@ pub enum Derived {
     Adds(String),
     /// It takes one of these suffixes off and puts another one in its place: `gunzip a.tgz` writes `a.tar`.
     Drops(Vec<(String, String)>),
-    /// The name is the front of the names of several files: `split a part-` writes `part-aa`.
-    Pieces,
+    /// The name is the front of the names of several files, which go on like one of these globs: `split a part-` writes
+    /// `part-aa` and so on.
+    Pieces(Vec<String>),
 }
 
 /// The kinds of roles.

@@ -25,7 +25,13 @@ impl Collector<'_> {
                     }
                 }
             }
-            (Word::Known(name), Derived::Pieces) => Word::Glob(format!("{}*", paths::escape(name))),
+            (Word::Known(name), Derived::Pieces(globs)) => {
+                for glob in globs {
+                    let pieces = Word::Glob(format!("{}{glob}", paths::escape(name)));
+                    self.path(Action::Write, &pieces, role.tree, &role.marks, because);
+                }
+                return;
+            }
             // Names that are not known now stand for those made out of them.
             (other, _) => other.clone(),
         };

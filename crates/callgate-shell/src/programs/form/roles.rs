@@ -89,20 +89,21 @@ pub(super) fn role(text: &str) -> Result<Role, TableProblem> {
                 Some(Kind::Word(place) | Kind::Quoted(place)) => role.elsewhere = Some((*place).to_owned()),
                 _ => return Err(unknown()),
             },
-            Kind::Word("pieces") => role.derived = Some(Derived::Pieces),
             Kind::Word("adds") => match words.next() {
                 Some(Kind::Word(suffix)) => role.derived = Some(Derived::Adds((*suffix).to_owned())),
                 _ => return Err(unknown()),
             },
-            Kind::Word("drops") => {
-                let mut suffixes = Vec::new();
-                while let Some(Kind::Word(suffix)) =
-                    words.next_if(|kind| matches!(kind, Kind::Word(word) if word.starts_with('.')))
-                {
-                    let (old, new) = suffix.split_once('=').unwrap_or((suffix, ""));
-                    suffixes.push((old.to_owned(), new.to_owned()));
+            Kind::Word(form @ ("drops" | "pieces")) => {
+                let fronts: &[char] = if *form == "drops" { &['.'] } else { &['?', '*'] };
+                let follows = |kind: &&Kind<'_>| matches!(kind, Kind::Word(word) if word.starts_with(fronts));
+                let list: Vec<String> = std::iter::from_fn(|| words.next_if(follows)).map(Kind::shown).collect();
+                if list.is_empty() {
+                    return Err(unknown());
                 }
-                role.derived = Some(Derived::Drops(suffixes));
+                role.derived = Some(match *form {
+                    "drops" => Derived::Drops(list.iter().map(|suffix| replaced(suffix)).collect()),
+                    _ => Derived::Pieces(list),
+                });
             }
             Kind::Word(word) => role.marks.push(mark(word).ok_or_else(unknown)?),
             _ => return Err(unknown()),
@@ -111,4 +112,10 @@ pub(super) fn role(text: &str) -> Result<Role, TableProblem> {
     role.marks.sort_unstable();
     role.marks.dedup();
     Ok(role)
+}
+
+/// `.tgz=.tar`: a suffix, and what stands in its place.
+fn replaced(suffix: &str) -> (String, String) {
+    let (old, new) = suffix.split_once('=').unwrap_or((suffix, ""));
+    (old.to_owned(), new.to_owned())
 }

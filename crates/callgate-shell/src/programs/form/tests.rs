@@ -159,7 +159,7 @@ fn shared_lines_stand_where_they_are_used() {
 fn tables_say_what_a_program_loads_heeds_and_derives() {
     let table = table(
         "x: x\n  -f <read>\n  --url <text>\n  loads project if not -f: Makefile *.mk\n  loads home: .xrc\n  heeds: X_* PAGER\n  \
-         hosts: arg2 --url\n  args: <move adds .gz> <read drops .gz .tgz=.tar>+ <write pieces>\n  sub s: s\n    hosts: none\n",
+         hosts: arg2 --url\n  args: <move adds .gz> <read drops .gz .tgz=.tar>+ <write pieces ?? ???>\n  sub s: s\n    hosts: none\n",
     );
     let level = &table.level;
     assert_eq!(
@@ -173,7 +173,7 @@ fn tables_say_what_a_program_loads_heeds_and_derives() {
     assert_eq!(level.subs[0].level.hosts, Some(Vec::new()));
     let derived: Vec<_> = level.args[0].then.iter().filter_map(|slot| slot.role.derived.clone()).collect();
     let drops = Derived::Drops(vec![(".gz".into(), String::new()), (".tgz".into(), ".tar".into())]);
-    assert_eq!(derived, [Derived::Adds(".gz".into()), drops, Derived::Pieces]);
+    assert_eq!(derived, [Derived::Adds(".gz".into()), drops, Derived::Pieces(vec!["??".into(), "???".into()])]);
 }
 
 #[test]
