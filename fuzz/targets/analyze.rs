@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 
 use callgate_shell::programs::Programs;
-use callgate_shell::{Context, Dialect, Limits, analyze};
+use callgate_shell::{ShellContext, Dialect, Limits, analyze};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|source: &str| {
     let variables = BTreeMap::new();
-    let context = Context {
+    let context = ShellContext {
         directory: Some("/work"),
         home: Some("/home/user"),
         variables: &variables,

@@ -9,9 +9,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use callgate::assess::Assessor;
 use callgate::policy::{Decision, Policy};
 use callgate_audit::entry::{Body, Record, ToolAttempt};
-use callgate_audit::learn::{Judge, Replay};
+use callgate_audit::learn::Replay;
 use callgate_audit::read::Entries;
 use callgate_audit::verify::{Options, verify};
 use callgate_audit::{Log, Settings, Sync};
@@ -179,7 +180,7 @@ fn main() {
 
     let calls = 100_000.min(entries);
     println!("replaying {calls} calls");
-    let judge = Judge::new(Policy::bundled("standard").unwrap());
+    let judge = Assessor::new(Policy::bundled("standard").unwrap());
     let lines = Entries::open(&large.directory).unwrap().map(|line| line.map(|line| line.entry)).take(calls);
     let start = Instant::now();
     let replay = Replay::of(lines, &judge, &mut |_| {}).unwrap();

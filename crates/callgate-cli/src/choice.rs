@@ -86,7 +86,7 @@ impl DoorArguments {
     pub fn git_hardening(&self) -> Result<GitHardening, Trouble> {
         let Some(name) = &self.door else { return Ok(GitHardening::WhenNeeded) };
         let agent = agents::find(name).map_err(Trouble::new)?;
-        let rewrites = agent.events().iter().any(|event| agent.can_rewrite(*event));
+        let rewrites = agent.events().any(|event| event.can_rewrite());
         Ok(if rewrites { GitHardening::WhenNeeded } else { GitHardening::Never })
     }
 }

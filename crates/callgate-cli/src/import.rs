@@ -5,7 +5,11 @@ use std::path::{Path, PathBuf};
 
 use anstyle::{AnsiColor, Style};
 use callgate::show::brief;
-use callgate_agents::import::{Around, Change, Import, Importer, Layer, MAXIMUM_SIZE, Place, Source, import, places};
+use callgate_import::{
+    ChangedDecision, ImportedPolicy, Importer, MAXIMUM_SIZE, SettingsFile, SettingsLayer, SettingsLocation, import,
+    settings_locations,
+};
+use callgate_install::HostEnvironment;
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
@@ -70,20 +74,18 @@ impl From<Agent> for Importer {
 /// Reads, translates, compares, and writes what holds.
 pub fn run(arguments: &ImportArguments) -> Result<Outcome, Trouble> {
     let importer = Importer::from(arguments.agent);
-    let project = std::env::current_dir()
-        .map_err(|error| Trouble::new(format!("the current directory is not known: {error}")))?;
-    let home = std::env::home_dir()
-        .filter(|home| home.is_absolute())
-        .ok_or_else(|| Trouble::new("the home directory is not known"))?;
-    let around = Around { home, project };
+    let environment = crate::install::environment()?;
     let places = if arguments.from.is_empty() {
-        places(importer, &around, &|name| std::env::var_os(name).map(PathBuf::from))
+        settings_locations(importer, &environment)
     } else {
-        let named =
-            |path: &PathBuf| Place { path: around.project.join(path), files: None, layer: layer(path, &around) };
+        let named = |path: &PathBuf| SettingsLocation {
+            path: environment.project.join(path),
+            extension: None,
+            layer: layer(path, &environment),
+        };
         arguments.from.iter().map(named).collect()
     };
-    let sources = sources(&places, &around, !arguments.from.is_empty())?;
+    let sources = sources(&places, &environment, !arguments.from.is_empty())?;
     if sources.is_empty() {
         let looked: Vec<String> = places.iter().map(|place| place.path.display().to_string()).collect();
         return Err(Trouble::new(format!(
@@ -92,7 +94,7 @@ pub fn run(arguments: &ImportArguments) -> Result<Outcome, Trouble> {
             looked.join(", ")
         )));
     }
-    let imported = import(importer, &sources, &around).map_err(|error| Trouble::new(error.to_string()))?;
+    let imported = import(importer, &sources, &environment).map_err(|error| Trouble::new(error.to_string()))?;
     let holds = imported.proof.holds();
     if holds && !arguments.dry_run {
         write(&arguments.output, &imported.policy)?;
@@ -125,21 +127,29 @@ pub fn run(arguments: &ImportArguments) -> Result<Outcome, Trouble> {
 }
 
 /// Whose settings a file that was named holds.
-fn layer(path: &Path, around: &Around) -> Layer {
-    if around.project.join(path).starts_with(&around.project) { Layer::Project } else { Layer::User }
+fn layer(path: &Path, environment: &HostEnvironment) -> SettingsLayer {
+    if environment.project.join(path).starts_with(&environment.project) {
+        SettingsLayer::Project
+    } else {
+        SettingsLayer::User
+    }
 }
 
 /// Reads what is there. A file that was named must be.
-fn sources(places: &[Place], around: &Around, required: bool) -> Result<Vec<Source>, Trouble> {
+fn sources(
+    places: &[SettingsLocation],
+    environment: &HostEnvironment,
+    required: bool,
+) -> Result<Vec<SettingsFile>, Trouble> {
     let mut sources = Vec::new();
     for place in places {
-        let files = match place.files {
+        let files = match place.extension {
             None => vec![place.path.clone()],
             Some(ending) => files_in(&place.path, ending)?,
         };
         for path in files {
             match text(&path) {
-                Ok(text) => sources.push(Source::new(path, place.layer, text, around)),
+                Ok(text) => sources.push(SettingsFile::new(path, place.layer, text, environment)),
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound && !required => {}
                 // It may deny something, so it is not passed over.
                 Err(error) => return Err(Trouble::new(format!("cannot read {}: {error}", path.display()))),
@@ -201,7 +211,7 @@ fn write(path: &Path, policy: &str) -> Result<(), Trouble> {
     file.write_all(policy.as_bytes()).map_err(|error| Trouble::new(format!("cannot write {shown}: {error}")))
 }
 
-fn report(importer: Importer, imported: &Import, files: usize) {
+fn report(importer: Importer, imported: &ImportedPolicy, files: usize) {
     let proof = &imported.proof;
     let ending = if files == 1 { "" } else { "s" };
     anstream::println!("{}: {} rules in {files} file{ending}", importer.title(), imported.rules);
@@ -240,7 +250,7 @@ fn report(importer: Importer, imported: &Import, files: usize) {
     anstream::println!();
 }
 
-fn changes(list: &[Change]) {
+fn changes(list: &[ChangedDecision]) {
     for change in list.iter().take(SHOWN) {
         anstream::println!("    {}", change.shown());
     }

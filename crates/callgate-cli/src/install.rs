@@ -7,9 +7,9 @@ use anstyle::{AnsiColor, Style};
 use callgate::policy::Decision;
 use callgate::show::visible;
 use callgate::{Call, Gate};
-use callgate_agents::install::canary::{Expected, HARMFUL, HARMLESS};
-use callgate_agents::install::{
-    HARD_DENIES, HardDeny, InstallError, Installer, Receipt, Recipe, Scope, Steps, Surroundings, all, detect, find,
+use callgate_install::{
+    CanaryExpectation, HARD_DENIES, HARMFUL, HARMLESS, HardDeny, HostEnvironment, InstallError, InstallReceipt,
+    InstallReport, InstallScope, Installer, Recipe, all, detect, find,
 };
 use clap::Args;
 use serde_json::json;
@@ -33,11 +33,11 @@ pub struct ScopeArguments {
 }
 
 impl ScopeArguments {
-    fn scope(self) -> Scope {
+    fn scope(self) -> InstallScope {
         match (self.project, self.managed) {
-            (true, _) => Scope::Project,
-            (_, true) => Scope::Managed,
-            _ => Scope::User,
+            (true, _) => InstallScope::Project,
+            (_, true) => InstallScope::Managed,
+            _ => InstallScope::User,
         }
     }
 }
@@ -91,49 +91,50 @@ pub struct UninstallArguments {
 }
 
 /// Where things are on this machine.
-pub fn surroundings() -> Result<Surroundings, Trouble> {
-    Surroundings::of_process().ok_or_else(|| Trouble::new("neither a home directory nor a current directory is known"))
+pub fn environment() -> Result<HostEnvironment, Trouble> {
+    HostEnvironment::of_process()
+        .ok_or_else(|| Trouble::new("neither a home directory nor a current directory is known"))
 }
 
 /// Installs, or says what could be installed.
 pub fn install(arguments: &InstallArguments) -> Result<Outcome, Trouble> {
-    let surroundings = surroundings()?;
+    let environment = environment()?;
     let scope = arguments.scope.scope();
     let program = program(arguments.program.as_deref())?;
-    let directory = surroundings.own_state().join("canary");
+    let directory = environment.own_state().join("canary");
     let gate = Gate::builder().policy(choice::policy(None, &directory)?.policy).build();
     let mirror = if arguments.no_rules { Vec::new() } else { denied(&gate, &directory) };
     let mut installer = Installer {
-        surroundings: &surroundings,
+        environment: &environment,
         program: &program,
         scope,
-        mirror: &mirror,
+        denies: &mirror,
         trust: arguments.trust,
         expected: expected(&gate, &directory),
     };
     if arguments.agents.is_empty() && !arguments.all {
         return offer(&installer, arguments.json);
     }
-    let recipes = recipes(&arguments.agents, |recipe| detect(recipe, &surroundings).is_some())?;
+    let recipes = recipes(&arguments.agents, |recipe| detect(recipe, &environment).is_some())?;
     if recipes.is_empty() {
         return Err(Trouble::new("no agent was found on this machine; name one to install for it anyway"));
     }
-    let trusted = || Receipt::load(&surroundings, "codex", scope).is_some_and(|receipt| receipt.is_trusted());
+    let trusted = || InstallReceipt::load(&environment, "codex", scope).is_some_and(|receipt| receipt.is_trusted());
     if recipes.iter().any(|recipe| recipe.name() == "codex")
-        && scope != Scope::Managed
+        && scope != InstallScope::Managed
         && !installer.trust
         && !trusted()
     {
         installer.trust = !arguments.dry_run && !arguments.json && ask_for_trust(&program);
     }
-    if let Some(warning) = replaceable(&program, &surroundings) {
+    if let Some(warning) = replaceable(&program, &environment) {
         anstream::eprintln!("callgate: {warning}");
     }
     let mut outcome = Outcome::Done;
     for recipe in recipes {
         let mut done = if arguments.dry_run { installer.preview(recipe) } else { installer.install(recipe) };
         if let Ok(steps) = &mut done {
-            let open = within_reach(steps, &gate, &surroundings.project);
+            let open = within_reach(steps, &gate, &environment.project);
             steps.advice.extend(open);
         }
         let words = if arguments.dry_run { "would be installed" } else { "installed" };
@@ -144,16 +145,16 @@ pub fn install(arguments: &InstallArguments) -> Result<Outcome, Trouble> {
 
 /// Takes out what was put in.
 pub fn uninstall(arguments: &UninstallArguments) -> Result<Outcome, Trouble> {
-    let surroundings = surroundings()?;
+    let environment = environment()?;
     let scope = arguments.scope.scope();
     let program = program(None)?;
     let installer = Installer {
-        surroundings: &surroundings,
+        environment: &environment,
         program: &program,
         scope,
-        mirror: HARD_DENIES,
+        denies: HARD_DENIES,
         trust: true,
-        expected: Expected::default(),
+        expected: CanaryExpectation::default(),
     };
     let mut outcome = Outcome::Done;
     for recipe in recipes(&arguments.agents, |_| true)? {
@@ -169,9 +170,9 @@ pub fn uninstall(arguments: &UninstallArguments) -> Result<Outcome, Trouble> {
 }
 
 /// The agents that were named, or all that are wanted.
-fn recipes(names: &[String], wanted: impl Fn(&dyn Recipe) -> bool) -> Result<Vec<&'static dyn Recipe>, Trouble> {
+fn recipes(names: &[String], wanted: impl Fn(&Recipe) -> bool) -> Result<Vec<&'static Recipe>, Trouble> {
     if names.is_empty() {
-        return Ok(all().iter().copied().filter(|recipe| wanted(*recipe)).collect());
+        return Ok(all().iter().filter(|recipe| wanted(recipe)).collect());
     }
     names
         .iter()
@@ -201,9 +202,9 @@ fn program(given: Option<&Path>) -> Result<PathBuf, Trouble> {
 }
 
 /// Why an agent could put another program in its place.
-fn replaceable(program: &Path, surroundings: &Surroundings) -> Option<String> {
+fn replaceable(program: &Path, environment: &HostEnvironment) -> Option<String> {
     let inside = |directory: &Path| program.starts_with(directory);
-    let place = if inside(&surroundings.project) && surroundings.project != surroundings.home {
+    let place = if inside(&environment.project) && environment.project != environment.home {
         "in this project"
     } else if inside(&std::env::temp_dir()) {
         "in the temporary directory"
@@ -217,9 +218,9 @@ fn replaceable(program: &Path, surroundings: &Surroundings) -> Option<String> {
 }
 
 /// What the policy says of the calls by which hooks are tried out.
-fn expected(gate: &Gate, directory: &Path) -> Expected {
+fn expected(gate: &Gate, directory: &Path) -> CanaryExpectation {
     let decision = |command: &str| decision(gate, Call::new("Bash", json!({ "command": command })), directory);
-    Expected {
+    CanaryExpectation {
         harmless_allowed: decision(HARMLESS) == Decision::Allow,
         harmful_denied: decision(HARMFUL) == Decision::Deny,
     }
@@ -235,7 +236,7 @@ fn decision(gate: &Gate, call: Call, directory: &Path) -> Decision {
 }
 
 /// Files that hold the hooks and that this user's policy lets agents write.
-fn within_reach(steps: &Steps, gate: &Gate, project: &Path) -> Vec<String> {
+fn within_reach(steps: &InstallReport, gate: &Gate, project: &Path) -> Vec<String> {
     let writes = |path: &Path| Call::new("Write", json!({ "file_path": path, "content": "" }));
     steps
         .files
@@ -264,8 +265,8 @@ fn ask_for_trust(program: &Path) -> bool {
 fn offer(installer: &Installer<'_>, as_json: bool) -> Result<Outcome, Trouble> {
     let mut found = Vec::new();
     for recipe in all() {
-        let Some(by) = detect(*recipe, installer.surroundings) else { continue };
-        let steps = installer.preview(*recipe);
+        let Some(by) = detect(recipe, installer.environment) else { continue };
+        let steps = installer.preview(recipe);
         let files: Vec<String> = steps
             .iter()
             .flat_map(|steps| &steps.files)
@@ -307,9 +308,9 @@ fn offer(installer: &Installer<'_>, as_json: bool) -> Result<Outcome, Trouble> {
 
 /// Says what was done to one agent; an outcome only where it went wrong.
 fn told(
-    recipe: &dyn Recipe,
-    scope: Scope,
-    done: Result<Steps, InstallError>,
+    recipe: &Recipe,
+    scope: InstallScope,
+    done: Result<InstallReport, InstallError>,
     words: &str,
     dry_run: bool,
     as_json: bool,

@@ -5,13 +5,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anstyle::{AnsiColor, Style};
 use callgate::show::visible;
-use callgate_agents::install::{Report, Scope, State, all, report};
 use callgate_audit::entry::Time;
 use callgate_audit::read::Entries;
+use callgate_install::{HookState, InstallScope, StatusReport, all, report};
 use clap::Args;
 use serde_json::json;
 
-use crate::install::surroundings;
+use crate::install::environment;
 use crate::outcome::{Outcome, Trouble};
 
 /// The arguments of `status`.
@@ -29,18 +29,18 @@ const LATELY: u64 = 7 * 24 * 60 * 60 * 1000;
 
 /// Looks at every agent. Something that somebody should look at is an outcome of its own.
 pub fn run(arguments: &StatusArguments) -> Result<Outcome, Trouble> {
-    let surroundings = surroundings()?;
-    let reports: Vec<Report> = all().iter().flat_map(|recipe| report(*recipe, &surroundings)).collect();
+    let environment = environment()?;
+    let reports: Vec<StatusReport> = all().iter().flat_map(|recipe| report(recipe, &environment)).collect();
     let without_verdict = without_verdict();
     let wrong = reports.iter().any(|report| report.state.is_wrong()) || !without_verdict.is_empty();
     if arguments.json {
         anstream::println!("{}", json!({ "agents": reports, "ran_without_verdict": without_verdict }));
     } else {
-        for report in reports.iter().filter(|report| report.state != State::NotFound) {
+        for report in reports.iter().filter(|report| report.state != HookState::NotFound) {
             print(report);
         }
         let missing: Vec<&str> =
-            reports.iter().filter(|report| report.state == State::NotFound).map(|report| report.title).collect();
+            reports.iter().filter(|report| report.state == HookState::NotFound).map(|report| report.title).collect();
         if !missing.is_empty() {
             let dim = Style::new().dimmed();
             anstream::println!("{dim}not found: {}{dim:#}", missing.join(", "));
@@ -55,12 +55,12 @@ pub fn run(arguments: &StatusArguments) -> Result<Outcome, Trouble> {
     Ok(if wrong { Outcome::Found } else { Outcome::Done })
 }
 
-fn print(report: &Report) {
+fn print(report: &StatusReport) {
     let colour = match report.state {
-        State::Active | State::Proven => Some(AnsiColor::Green),
-        State::Skipped | State::Altered => Some(AnsiColor::Red),
-        State::Installed => Some(AnsiColor::Yellow),
-        State::NotInstalled | State::NotFound => None,
+        HookState::Active | HookState::Proven => Some(AnsiColor::Green),
+        HookState::Skipped | HookState::Altered => Some(AnsiColor::Red),
+        HookState::Installed => Some(AnsiColor::Yellow),
+        HookState::NotInstalled | HookState::NotFound => None,
     };
     let style = Style::new().fg_color(colour.map(Into::into));
     let mut remarks = Vec::new();
@@ -72,7 +72,7 @@ fn print(report: &Report) {
     } else if let Some(proven) = report.proven {
         remarks.push(format!("tried out {}", when(proven)));
     }
-    if report.state == State::NotInstalled {
+    if report.state == HookState::NotInstalled {
         remarks.push(format!("callgate install {}", report.agent));
     }
     anstream::println!("{:<20} {style}{:<22}{style:#} {}", report.title, report.state.in_words(), remarks.join(", "));
@@ -81,11 +81,11 @@ fn print(report: &Report) {
     }
 }
 
-fn for_whom(scope: Scope) -> &'static str {
+fn for_whom(scope: InstallScope) -> &'static str {
     match scope {
-        Scope::User => "this user",
-        Scope::Project => "this project",
-        Scope::Managed => "everybody",
+        InstallScope::User => "this user",
+        InstallScope::Project => "this project",
+        InstallScope::Managed => "everybody",
     }
 }
 

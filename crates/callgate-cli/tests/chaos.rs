@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use callgate::policy::Policy;
 use callgate::{Call, Gate};
-use callgate_agents::{Agent, Event, Received};
+use callgate_hooks::{Agent, HookDetails, HookInput};
 use serde_json::{Value, json};
 use support::dice::Dice;
 use support::{Answered, World};
@@ -35,7 +35,7 @@ const COMMANDS: &[&str] = &[
     "touch notes.txt",
 ];
 
-fn payload(agent: &dyn Agent, command: &str, number: usize, world: &World) -> Vec<u8> {
+fn payload(agent: &Agent, command: &str, number: usize, world: &World) -> Vec<u8> {
     support::payload(agent.name(), command, &format!("call-{number}"), &world.project())
 }
 
@@ -86,14 +86,14 @@ fn damage(payload: &mut Vec<u8>, dice: &mut Dice) {
 }
 
 /// What the library says of a payload, if it is one: an answer may never be more lenient.
-fn library_allows(gate: &Gate, agent: &dyn Agent, payload: &[u8], world: &World) -> bool {
+fn library_allows(gate: &Gate, agent: &Agent, payload: &[u8], world: &World) -> bool {
     let directory = world.project();
     let variable =
         |name: &str| world.environment().into_iter().find(|(known, _)| *known == name).map(|(_, value)| value);
-    let received = Received { environment: &variable, directory: Some(&directory), ..Received::of(payload) };
+    let received = HookInput { environment: &variable, directory: Some(&directory), ..HookInput::of(payload) };
     let Ok(incoming) = agent.read(&received) else { return false };
-    match incoming.event {
-        Event::Before(call) | Event::Permission(call) => {
+    match incoming.details {
+        HookDetails::Before(call) | HookDetails::Permission(call) => {
             let mut call: Call = call;
             // The sessions have begun in the project, unless the agent says otherwise; only this one's begin with each call.
             let begins = agent.name() == "copilot" && !incoming.directory_moves;
@@ -113,8 +113,8 @@ fn ten_thousand_damaged_calls_are_all_answered_and_none_is_wrongly_allowed() {
     let world = World::new();
     let policy = Policy::bundled("standard").expect("a policy").with_home(world.home());
     let gate = Gate::builder().policy(policy).host(world.host()).build();
-    for agent in callgate_agents::all() {
-        support::feed(world.hook(agent.name(), &[]), &payload(*agent, "ls", 0, &world));
+    for agent in callgate_hooks::all() {
+        support::feed(world.hook(agent.name(), &[]), &payload(agent, "ls", 0, &world));
     }
     let next = AtomicUsize::new(0);
     let counts: [AtomicUsize; 2] = Default::default();
@@ -127,7 +127,7 @@ fn ten_thousand_damaged_calls_are_all_answered_and_none_is_wrongly_allowed() {
                         break;
                     }
                     let mut dice = Dice::new(number as u64);
-                    let agents = callgate_agents::all();
+                    let agents = callgate_hooks::all();
                     let agent = agents[dice.below(agents.len())];
                     let mut bytes = payload(agent, COMMANDS[dice.below(COMMANDS.len())], number, &world);
                     damage(&mut bytes, &mut dice);
@@ -163,7 +163,7 @@ fn ten_thousand_damaged_calls_are_all_answered_and_none_is_wrongly_allowed() {
 #[test]
 fn hooks_that_are_killed_leave_a_log_and_a_session_that_can_be_used() {
     let world = World::new();
-    let agent = callgate_agents::find("claude").expect("built in");
+    let agent = callgate_hooks::find("claude").expect("built in");
     let mut dice = Dice::new(7);
     for number in 0..300 {
         let bytes = payload(agent, "ls -la", number, &world);
@@ -183,7 +183,7 @@ fn hooks_that_are_killed_leave_a_log_and_a_session_that_can_be_used() {
 #[test]
 fn what_cannot_be_logged_is_refused_until_it_can() {
     let world = World::new();
-    let agent = callgate_agents::find("claude").expect("built in");
+    let agent = callgate_hooks::find("claude").expect("built in");
     let ask = |number| {
         let output = support::feed(world.hook("claude", &["--timeout", "2"]), &payload(agent, "ls", number, &world));
         support::answered("claude", b"", &output)
@@ -213,7 +213,7 @@ fn what_cannot_be_logged_is_refused_until_it_can() {
 fn a_hook_that_nobody_feeds_refuses_before_the_agent_loses_patience() {
     let world = World::new();
     // all of them at once: each waits for its clock
-    let waiting: Vec<_> = callgate_agents::all()
+    let waiting: Vec<_> = callgate_hooks::all()
         .iter()
         .map(|agent| {
             let mut child = world
@@ -238,7 +238,7 @@ fn a_hook_that_nobody_feeds_refuses_before_the_agent_loses_patience() {
 #[test]
 fn thirty_two_hooks_at_once_lose_nothing() {
     let world = World::new();
-    let agent = callgate_agents::find("claude").expect("built in");
+    let agent = callgate_hooks::find("claude").expect("built in");
     for round in 0..5 {
         let children: Vec<_> = (0..32)
             .map(|number| support::start(world.hook("claude", &[]), &payload(agent, "ls", round * 32 + number, &world)))

@@ -69,7 +69,7 @@ fn every_agent_is_proven_with_the_real_hook_and_everything_goes_again() {
     let agents = ["claude", "codex", "gemini", "copilot", "cursor", "opencode", "qwen", "windsurf", "amp", "goose"];
     let (code, output, error) = world.run(&[&["install", "--trust"], agents.as_slice()].concat());
     assert_eq!(code, 0, "{output}{error}");
-    assert_eq!(output.matches("tried out: `ls` passes").count(), agents.len(), "{output}");
+    assert_eq!(output.matches("tried out: `ls` is allowed").count(), agents.len(), "{output}");
     let expected: Vec<_> = agents.iter().map(|agent| ((*agent).to_owned(), "proven".to_owned())).collect();
     assert_eq!(world.states(), expected, "trying out is not using");
     assert_eq!(world.run(&["status"]).0, 0);
@@ -119,7 +119,7 @@ fn what_was_altered_is_found() {
     fs::write(&settings, text.replacen("\"hooks\"", "\"disableAllHooks\": true, \"hooks\"", 1)).expect("written");
     let (code, output, _) = world.run(&["status"]);
     assert_eq!(code, 1);
-    assert!(output.contains("altered") && output.contains("`disableAllHooks` is set in"), "{output}");
+    assert!(output.contains("altered") && output.contains("`disableAllHooks` is true in"), "{output}");
 }
 
 #[test]

@@ -13,7 +13,7 @@ use std::path::Path;
 
 use callgate::policy::{Decision, Policy};
 use callgate::{Call, Gate};
-use callgate_agents::{Agent, Event, Received};
+use callgate_hooks::{Agent, HookDetails, HookInput};
 use serde_json::{Value, json};
 use support::{Answered, World};
 
@@ -50,14 +50,14 @@ fn call(world: &World, command: &str) -> Call {
 }
 
 /// The call as an agent's hook is told of it.
-fn told(world: &World, agent: &dyn Agent, command: &str) -> (Call, bool) {
+fn told(world: &World, agent: &Agent, command: &str) -> (Call, bool) {
     let payload = support::payload(agent.name(), command, "call-1", &world.project());
     let variable =
         |name: &str| world.environment().into_iter().find(|(known, _)| *known == name).map(|(_, value)| value);
     let directory = world.project();
-    let received = Received { environment: &variable, directory: Some(&directory), ..Received::of(&payload) };
+    let received = HookInput { environment: &variable, directory: Some(&directory), ..HookInput::of(&payload) };
     let incoming = agent.read(&received).unwrap_or_else(|error| panic!("{} {command}: {error}", agent.name()));
-    let Event::Before(mut call) = incoming.event else { panic!("{} announces calls", agent.name()) };
+    let HookDetails::Before(mut call) = incoming.details else { panic!("{} announces calls", agent.name()) };
     call.origin.workspace = Some(world.project());
     call.origin.directory.get_or_insert(world.project());
     (call, incoming.unseen_input.is_some())
@@ -83,9 +83,9 @@ fn a_thousand_calls_are_decided_alike_wherever_they_come_from() {
     }
 
     // every dialect
-    for agent in callgate_agents::all() {
+    for agent in callgate_hooks::all() {
         for (command, expected) in commands.iter().zip(&expected) {
-            let (call, unseen) = told(&world, *agent, command);
+            let (call, unseen) = told(&world, agent, command);
             // an agent that shows no hook what is typed later is stricter about what would be typed into
             if !unseen {
                 assert_eq!(decision(&gate, &call), *expected, "{}: {command}", agent.name());
@@ -100,7 +100,7 @@ fn the_hooks_themselves_say_what_the_library_says() {
     let world = World::new();
     let gate = gate(&world);
     let commands = commands();
-    let agents = callgate_agents::all();
+    let agents = callgate_hooks::all();
     std::thread::scope(|scope| {
         for part in 0..4 {
             let (world, gate, commands) = (&world, &gate, &commands);

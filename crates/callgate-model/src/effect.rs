@@ -169,6 +169,25 @@ impl Effect {
     pub fn opaque(why: impl Into<String>) -> Self {
         Effect::new(Action::Opaque, Target::Text(why.into()), "")
     }
+
+    /// Adds a mark.
+    #[must_use]
+    pub fn marked(mut self, mark: Mark) -> Self {
+        if let Err(place) = self.marks.binary_search(&mark) {
+            self.marks.insert(place, mark);
+        }
+        self
+    }
+
+    /// Whether this may change which names the file system has, and so what a later pattern or `cd` finds.
+    pub fn may_change_names(&self) -> bool {
+        match (self.action, &self.target) {
+            (Action::List | Action::Read | Action::Connect, _) => false,
+            (Action::Run, Target::Program(program)) => program.origin != CodeOrigin::Known,
+            (Action::Write, Target::Path(path)) => path.names != Names::Exact("/dev/null".to_owned()),
+            _ => true,
+        }
+    }
 }
 
 /// Whether the effects are all there are.

@@ -14,6 +14,8 @@
 //!
 //! The crate does no I/O and knows no program, tool, agent or rule.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
+
 pub mod call;
 pub mod claims;
 pub mod clock;
@@ -21,7 +23,9 @@ pub mod decision;
 pub mod description;
 pub mod digest;
 pub mod effect;
+pub mod glob;
 pub mod json;
+pub mod lexical;
 pub mod place;
 pub mod quote;
 pub mod redact;

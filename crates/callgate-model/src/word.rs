@@ -45,4 +45,13 @@ impl Word {
             _ => None,
         }
     }
+
+    /// Whether it may stand for any number of words at run time.
+    pub fn may_be_many(&self) -> bool {
+        match self {
+            Word::Known(_) => false,
+            Word::Glob(_) => true,
+            Word::Below { many, .. } | Word::Partly { many, .. } | Word::Unknown { many, .. } => *many,
+        }
+    }
 }

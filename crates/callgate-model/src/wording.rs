@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::description::{Part, PlacedEffect};
-use crate::effect::{CodeOrigin, Effect, Mark, Names, PathTarget, Target};
+use crate::effect::{Action, CodeOrigin, Effect, Host, Mark, Names, PathTarget, Program, Target};
 use crate::place::{Rest, Zone};
 use crate::quote::shell_word;
 use crate::redact::Redactor;
@@ -14,6 +14,47 @@ use crate::word::Word;
 pub fn effect(placed: &PlacedEffect, redactor: &Redactor) -> String {
     let Effect { action, .. } = placed.effect;
     brief(&redactor.text(&format!("{} {}{}", action.as_str(), target_text(&placed.effect), remarks(placed))))
+}
+
+/// One effect as a clause that fits behind "this call": `deletes /home/ada/x`, `connects to example.com`, `runs project code: npm
+/// test → package.json`. Not redacted.
+pub fn clause(effect: &Effect) -> String {
+    let target = target_text(effect);
+    match (effect.action, &effect.target) {
+        (Action::List, _) => format!("lists {target}"),
+        (Action::Read, _) => format!("reads {target}"),
+        (Action::Write, _) => format!("writes {target}"),
+        (Action::Delete, _) => format!("deletes {target}"),
+        (Action::Run, Target::Program(Program { name, origin })) => match origin {
+            CodeOrigin::Known | CodeOrigin::Defined => format!("runs {name}"),
+            CodeOrigin::Unknown => format!("runs {name}, a program that callgate does not know"),
+            CodeOrigin::File => format!("runs the file {name}"),
+            CodeOrigin::Project => match effect.because.strip_suffix(": running it") {
+                Some(command) => format!("runs project code: {command} → {name}"),
+                None => format!("runs project code: {name}"),
+            },
+            CodeOrigin::Inline => format!("runs {name} with code in the command"),
+            CodeOrigin::Fetched => format!("runs downloaded code: {name}"),
+        },
+        (Action::Run, _) => format!("runs {target}"),
+        (Action::Connect, Target::Host(host)) => match service(host) {
+            Some(service) => format!("queries {service}"),
+            None => format!("connects to {target}"),
+        },
+        (Action::Send, Target::Host(host)) => match service(host) {
+            Some(service) => format!("acts on {service}"),
+            None => format!("sends data to {target}"),
+        },
+        (Action::Connect, _) => format!("connects to {target}"),
+        (Action::Send, _) => format!("sends {target}"),
+        (Action::Privilege, _) => format!("uses or changes privileges: {target}"),
+        (Action::Opaque, _) => format!("cannot be analyzed: {target}"),
+    }
+}
+
+/// The name of a service that is not a host: `kubernetes` for `<kubernetes>`.
+fn service(host: &Host) -> Option<&str> {
+    host.name.as_deref()?.strip_prefix('<')?.strip_suffix('>')
 }
 
 /// What an effect is about, redacted and with hidden characters made visible.

@@ -3,22 +3,27 @@
 //! A file goes through `yaml`, `decode` and `model` to `compile`; a call goes through `layers`, `judge` and
 //! `index` to `matching`. Rules can also be built in Rust (`builder`).
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
+
 mod boundary;
-#[doc(hidden)]
-pub mod braces;
 mod builder;
+#[allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "keeps compiled policies in files")]
 mod cache;
+#[allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "finds the user's directories")]
 pub mod directories;
 mod examples;
 mod file;
 mod layers;
 mod lint;
+#[allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "finds policy files")]
 mod load;
 mod roots;
 mod rules;
+#[allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "reads policy files")]
 mod source;
 #[cfg(test)]
 mod tests;
+#[allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "remembers trusted files")]
 mod trust;
 
 pub use boundary::{BUILT_IN_SETS, BoundarySettings};

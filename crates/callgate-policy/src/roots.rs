@@ -5,10 +5,12 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+use callgate_model::glob::{LoneBraces, expand_braces};
 use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::braces;
+/// How many directories the braces of one path may stand for.
+const MOST_DIRECTORIES: usize = 256;
 
 /// Stands for the machine's directories for temporary files.
 pub const TEMPORARY: &str = "@temporary";
@@ -68,7 +70,7 @@ impl Root {
         let directories: Vec<PathBuf> = match text {
             TEMPORARY => host.temporary.clone(),
             PLANS => PLAN_FOLDERS.iter().filter_map(|folder| self.absolute(folder, workspace, host)).collect(),
-            text => braces::expand(text)
+            text => expand_braces(text, MOST_DIRECTORIES, LoneBraces::Kept)
                 .unwrap_or_default()
                 .iter()
                 .filter_map(|text| self.absolute(text, workspace, host))

@@ -9,7 +9,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use callgate_shell::programs::Programs;
-use callgate_shell::{Context, Dialect, Limits, analyze};
+use callgate_shell::{Dialect, Limits, ShellContext, analyze};
 
 const LOOP: &str = r#"set -e
 for service in api worker scheduler; do
@@ -126,8 +126,8 @@ fn once(source: &str) -> Duration {
     start.elapsed()
 }
 
-fn context(variables: &BTreeMap<String, String>) -> Context<'_> {
-    Context {
+fn context(variables: &BTreeMap<String, String>) -> ShellContext<'_> {
+    ShellContext {
         directory: Some("/work"),
         home: Some("/home/user"),
         variables,

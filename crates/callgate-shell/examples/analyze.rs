@@ -1,12 +1,12 @@
 //! Prints what a command would do: `cargo run --example analyze -- 'rm -rf x'`.
 
 use callgate_shell::programs::Programs;
-use callgate_shell::{Context, Dialect, Limits, analyze};
+use callgate_shell::{Dialect, Limits, ShellContext, analyze};
 
 fn main() {
     let source = std::env::args().nth(1).unwrap_or_default();
     let variables = Default::default();
-    let context = Context {
+    let context = ShellContext {
         directory: Some("/work"),
         home: Some("/home/me"),
         variables: &variables,
@@ -22,5 +22,5 @@ fn main() {
             println!("    {:?} {:?} {:?} ({})", effect.action, effect.target, effect.marks, effect.because);
         }
     }
-    println!("{:?} {:?} {:?}", analysis.coverage, analysis.flags, analysis.doubts);
+    println!("{:?} {:?}", analysis.coverage, analysis.doubts);
 }

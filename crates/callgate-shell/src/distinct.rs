@@ -3,20 +3,20 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, RandomState};
 
-/// Shorter lists are looked through.
+/// Shorter lists are searched linearly.
 pub(crate) const SHORT: usize = 16;
 
 /// Remembers what is in a list that only grows, so that a repeat is found without looking through all of it.
 ///
-/// The hash has a random key: who writes the list cannot make its members collide. Two that do are still told apart.
+/// The hash has a random key, so that input cannot force collisions. Members that collide are still distinguished.
 #[derive(Default)]
 pub(crate) struct Distinct {
     /// Made when the list has become long.
-    index: Option<Box<Index>>,
+    index: Option<Box<HashIndex>>,
 }
 
 #[derive(Default)]
-struct Index {
+struct HashIndex {
     places: HashMap<u64, usize>,
     random: RandomState,
     /// How much of the list is in it.

@@ -1,18 +1,18 @@
-//! What a shell command would do: its simple commands, their effects, and how sure that is.
+//! What a shell command would do: its simple commands, their effects, and how certain that is.
 //!
-//! A gate that matches the text of a command misses `c\at`, `$'\x63at'` and `{cat,.env}`, and stumbles over a commit message
-//! that mentions `rm -rf`. This crate reads the command as bash would ([`syntax`]), follows variables, directories,
-//! functions, loops, substitutions and wrappers ([`evaluate`]), asks a table what each program does with its words
-//! ([`programs`]), and answers with effects ([`effect`]): list, read, write, delete, run, connect, send, privilege, and
-//! `opaque` for what is not understood. It does no I/O.
+//! Matching the text of a command does not work: it misses `c\at`, `$'\x63at'` and `{cat,.env}`, and it stumbles over a commit
+//! message that mentions `rm -rf`. This crate reads a command the way bash does and returns its effects: list, read, write,
+//! delete, run, connect, send, privilege, and `opaque` for everything it does not understand.
+//!
+//! # Example
 //!
 //! ```
 //! use callgate_shell::effect::{Action, Coverage};
 //! use callgate_shell::programs::Programs;
-//! use callgate_shell::{Context, Dialect, Limits, analyze};
+//! use callgate_shell::{Dialect, Limits, ShellContext, analyze};
 //!
 //! let variables = Default::default();
-//! let context = Context {
+//! let context = ShellContext {
 //!     directory: Some("/work"),
 //!     home: Some("/home/me"),
 //!     variables: &variables,
@@ -22,43 +22,62 @@
 //!     state: None,
 //! };
 //!
-//! // Quotes, braces and variables are gone before a table is asked.
+//! // Quotes, braces and variables are expanded before a table is consulted.
 //! let analysis = analyze("f=notes; {cp,~/.ssh/id_rsa} \"$f\"", &context);
-//! let copied = analysis.commands.last().unwrap();
-//! assert_eq!(copied.words[1].known(), Some("/home/me/.ssh/id_rsa"));
-//! assert!(copied.effects.iter().any(|effect| effect.action == Action::Read));
+//! let copy = analysis.commands.last().unwrap();
+//! assert_eq!(copy.words[1].known(), Some("/home/me/.ssh/id_rsa"));
+//! assert!(copy.effects.iter().any(|effect| effect.action == Action::Read));
 //!
-//! // What is not certain is said.
+//! // Whatever is uncertain makes the analysis partial, and a doubt says why.
 //! let analysis = analyze("cp a b; $(cat todo)", &context);
 //! assert_eq!(analysis.coverage, Coverage::Partial);
+//! assert_eq!(analysis.doubts[0].what, "the program name is unknown");
+//!
+//! let analysis = analyze("echo 'hello", &context);
+//! assert_eq!(analysis.doubts[0].what, "cannot parse the command at column 6: unclosed single quote");
 //! ```
 //!
-//! The parser can be used alone:
+//! # How it works
 //!
+//! ```text
+//! source ─► syntax ─► evaluate ─► programs ─► effects
+//!           parse     expand      look up
+//!                     words,      what each
+//!                     follow      program does
+//!                     the shell   with its words
 //! ```
-//! use callgate_shell::syntax::{Dialect, Limits, parse};
 //!
-//! let reading = parse("make && ./run 'a b' > log", Dialect::Bash, Limits::default());
-//! assert!(reading.mistake.is_none());
-//! assert_eq!(reading.script.items[0].rest.len(), 1);
-//! ```
+//! 1. [`syntax`] parses bash and POSIX shell scripts. It never panics, its work is bounded, and it refuses constructs that shells
+//!    read differently.
+//! 2. `evaluate` walks the script as the shell would: it expands words, follows variables, directories, functions, loops,
+//!    substitutions and pipes, and keeps for each word how much of it is certain ([`word::Word`]).
+//! 3. [`programs`] knows what each program does with its words. The knowledge is in tables, one small text file for each program;
+//!    readers for little languages (sed, awk, jq, SQL, one-liners of Python and others) look into code that is given as an argument.
+//!    [`environment`] lists the variables that change what runs.
+//!
+//! A shell that an agent keeps from call to call has a [`ShellState`]: what one call leaves is where the next one starts.
+//!
+//! The crate does no I/O, which clippy enforces: everything it depends on is in the [`ShellContext`].
 //!
 //! # What it does not protect against
 //!
-//! - It believes its context: a wrong working directory, home or environment gives wrong paths.
-//! - It believes its tables: a program that does more than its table says does so unnoticed.
-//! - It does not look at files. What a script, a Makefile or a link stands for is for others to find out.
-//! - Functions and aliases that the shell has from start-up files are not known here; those of earlier commands only if
-//!   [`Context::state`] says them.
-//! - A command that is stopped half-way leaves another state than [`Analysis::state`] says.
-//! - `zsh` and `fish` are not read; what bash would reject is `opaque`, but text that both accept is read as bash does.
-//! - Names that a program prints are taken to be one a line: a file name with a line break in it breaks that promise.
+//! - It believes its context: a wrong working directory, home directory or environment gives wrong paths.
+//! - It believes its tables: if a program does more than its table says, nobody notices.
+//! - It does not read files. What a script, a Makefile or a symlink leads to is for the caller to find out.
+//! - It does not know functions and aliases from start-up files, and knows those of earlier commands only from
+//!   [`ShellContext::state`].
+//! - If a command is interrupted, the shell's state differs from [`Analysis::state`].
+//! - It does not parse `zsh` or `fish`. Text that bash rejects is `opaque`, but text that both accept is read as bash does.
+//! - It assumes that programs print one name per line. A line break in a file name breaks that assumption.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
+
+mod cursor;
 mod distinct;
 pub mod environment;
-pub mod evaluate;
+mod evaluate;
+mod lists;
 pub mod programs;
-pub mod risk;
 mod secret_names;
 pub mod stream;
 pub mod syntax;
@@ -66,6 +85,5 @@ pub mod word;
 mod work;
 
 pub use callgate_model::effect;
-pub use evaluate::{Analysis, Context, Doubt, Flags, ShellState, SimpleCommand, analyze, analyze_with_input};
-pub use risk::Risk;
+pub use evaluate::{Analysis, Doubt, ShellContext, ShellState, SimpleCommand, analyze, analyze_with_input};
 pub use syntax::{Dialect, Limits};

@@ -1,46 +1,26 @@
-//! Names that say that a value is a secret.
+//! Names of variables that hold secrets.
 
-/// Whether a variable of the environment holds a secret, going by its name: `GITHUB_TOKEN`, `AWS_SECRET_ACCESS_KEY`.
+use crate::lists::listed;
+
+/// Parts of names, between underscores, of variables that hold a secret.
+const SECRET_PARTS: &str =
+    "TOKEN SECRET SECRETS PASSWORD PASSWORDS PASS PWD PASSWD PASSPHRASE CREDENTIAL CREDENTIALS APIKEY PAT";
+
+/// Addresses that usually contain a password.
+const ADDRESSES: &str = "DATABASE_URL DB_URL MONGO_URL MONGO_URI MONGODB_URI REDIS_URL POSTGRES_URL AMQP_URL";
+
+/// Whether an environment variable holds a secret, going by its name: `GITHUB_TOKEN`, `AWS_SECRET_ACCESS_KEY`.
 pub(crate) fn is_secret(name: &str) -> bool {
-    if name.bytes().any(|byte| byte.is_ascii_lowercase()) {
+    if name.bytes().any(|byte| byte.is_ascii_lowercase()) || matches!(name, "PWD" | "OLDPWD") {
         return false;
     }
-    let mut parts = name.split('_').peekable();
-    let several = name.contains('_');
-    parts.any(|part| {
-        matches!(
-            part,
-            "TOKEN"
-                | "SECRET"
-                | "SECRETS"
-                | "PASSWORD"
-                | "PASSWORDS"
-                | "PASS"
-                | "PWD"
-                | "PASSWD"
-                | "PASSPHRASE"
-                | "CREDENTIAL"
-                | "CREDENTIALS"
-                | "APIKEY"
-                | "PAT"
-        )
-    }) && !matches!(name, "PWD" | "OLDPWD")
-        || matches!(
-            name,
-            "DATABASE_URL"
-                | "DB_URL"
-                | "MONGO_URL"
-                | "MONGO_URI"
-                | "MONGODB_URI"
-                | "REDIS_URL"
-                | "POSTGRES_URL"
-                | "AMQP_URL"
-        )
+    name.split('_').any(|part| listed(SECRET_PARTS, part))
+        || listed(ADDRESSES, name)
         || name.ends_with("_DSN")
-        || several && name.ends_with("_KEY") && !name.ends_with("PUBLIC_KEY") && !name.ends_with("HOST_KEY")
+        || name.ends_with("_KEY") && !name.ends_with("PUBLIC_KEY") && !name.ends_with("HOST_KEY")
 }
 
-/// Words that people search an environment for when they look for secrets.
+/// Whether someone who searches an environment for `word` is looking for secrets.
 pub(crate) fn looks_for_secrets(word: &str) -> bool {
     let word = word.to_ascii_lowercase();
     ["key", "token", "secret", "pass", "pwd", "credential", "creds", "auth", "aws", "private"]

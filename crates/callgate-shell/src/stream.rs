@@ -1,8 +1,8 @@
-//! What flows through a pipe or comes out of a substitution, as far as it is certain.
+//! What is known about the contents of a pipe or a substitution.
 
 use serde::Serialize;
 
-/// What a program finds on its standard input, or leaves on its standard output.
+/// What a program reads from its standard input, or writes to its standard output.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stream {

@@ -1,4 +1,4 @@
-//! Patterns that stand for the output of programs inside words.
+//! Patterns for the output of programs inside words.
 
 pub use callgate_model::word::Word;
 

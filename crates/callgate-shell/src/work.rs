@@ -5,7 +5,7 @@ thread_local! {
     static STEPS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
-/// Counts steps. Nothing at all outside of tests.
+/// Counts steps in tests; does nothing otherwise.
 #[inline]
 pub(crate) fn count(steps: usize) {
     #[cfg(test)]

@@ -6,7 +6,7 @@
 
 use callgate_shell::effect::{Action, CodeOrigin, Coverage, Effect, Mark, Names, Target};
 use callgate_shell::programs::Programs;
-use callgate_shell::{Analysis, Context, Dialect, Limits, analyze};
+use callgate_shell::{Analysis, Dialect, Limits, ShellContext, analyze};
 use std::collections::BTreeMap;
 
 /// Files of the project that the policy does not hand out, or that something runs later.
@@ -51,7 +51,7 @@ const SYSTEM_SECRETS: &[&str] =
 
 fn analysis(source: &str) -> Analysis {
     let variables = BTreeMap::new();
-    let context = Context {
+    let context = ShellContext {
         directory: Some("/work"),
         home: Some("/home/user"),
         variables: &variables,

@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 
 use callgate_shell::effect::{Action, Coverage, Names, Target};
 use callgate_shell::programs::Programs;
-use callgate_shell::{Analysis, Context, Dialect, Limits, ShellState, analyze};
+use callgate_shell::{Analysis, Dialect, Limits, ShellContext, ShellState, analyze};
 
 /// The analysis of the last of several calls in one shell, which was started in `/work`, each of which did run.
 fn last_of(calls: &[&str]) -> Analysis {
@@ -26,7 +26,7 @@ fn last_in(calls: &[&str], directory: &str, goes_on: impl Fn(ShellState) -> Shel
     let mut before = ShellState::default();
     let mut last = None;
     for call in calls {
-        let context = Context {
+        let context = ShellContext {
             directory: Some(directory),
             home: Some("/home/me"),
             variables: &variables,
@@ -63,31 +63,31 @@ fn what_an_earlier_call_left_makes_a_later_one_doubtful() {
         (&["read PATH < file", "ls"], "PATH was changed"),
         (&["alias ls='rm -rf'", "ls src"], "`ls` may be an alias"),
         (&["alias ls='rm -rf'", "command true", "ls src"], "`ls` may be an alias"),
-        (&["alias if='rm -rf x; if'", "pwd"], "changes how commands are read"),
-        (&["ls() { rm -rf /; }", "ls"], "which function `ls` is"),
-        (&["function cd { rm -rf /; }", "pwd", "cd src && ls"], "which function `cd` is"),
-        (&["if test -f x; then ls() { rm -rf /; }; fi", "ls"], "which function `ls` is"),
+        (&["alias if='rm -rf x; if'", "pwd"], "redefines a shell keyword"),
+        (&["ls() { rm -rf /; }", "ls"], "`ls` may be a shell function"),
+        (&["function cd { rm -rf /; }", "pwd", "cd src && ls"], "`cd` may be a shell function"),
+        (&["if test -f x; then ls() { rm -rf /; }; fi", "ls"], "`ls` may be a shell function"),
         (&["export GIT_PAGER=./evil", "git log"], "changes what programs run"),
         (&["GIT_SSH_COMMAND=./evil", "git status"], "changes what programs run"),
         (&["export LD_PRELOAD=./evil.so", "pwd", "/bin/ls"], "changes what programs run"),
         (&["export BASH_ENV=./evil", "bash -c ls"], "changes what programs run"),
         (&["BASH_CMDS[ls]=./evil", "ls"], "changes what programs run"),
         (&["PAGER=cat", "PAGER[0]=./evil", "git log"], "changes what programs run"),
-        (&["source x", "ls"], "an earlier call may have changed anything in this shell (a file was run in it)"),
-        (&[". .venv/bin/activate", "python3 --version"], "a file was run in it"),
-        (&["eval \"$x\"", "ls"], "code that is not known"),
-        (&["$x", "ls"], "the name of the program is not known"),
-        (&["shopt -s expand_aliases", "ls"], "a shell option that is not understood"),
-        (&["set -o posix", "ls"], "a shell option that is not understood"),
-        (&["hash -p ./evil ls", "ls"], "what `hash` does is not followed"),
-        (&["enable -f ./evil.so ls", "ls"], "what `enable` does is not followed"),
+        (&["source x", "ls"], "an earlier call may have changed anything in this shell: a file was sourced in it"),
+        (&[". .venv/bin/activate", "python3 --version"], "a file was sourced in it"),
+        (&["eval \"$x\"", "ls"], "`eval` runs unknown code"),
+        (&["$x", "ls"], "the program name is unknown"),
+        (&["shopt -s expand_aliases", "ls"], "unknown shell option"),
+        (&["set -o posix", "ls"], "unknown shell option"),
+        (&["hash -p ./evil ls", "ls"], "does not track what `hash` does"),
+        (&["enable -f ./evil.so ls", "ls"], "does not track what `enable` does"),
         (&["trap 'cd /' USR1", "ls"], "an earlier call may have changed anything"),
         (&["trap 'cd /' WINCH", "ls"], "a trap may run in it at any time"),
-        (&["trap ls EXIT", "ls() { rm -rf /; }"], "may run a function that is defined here"),
-        (&["PROMPT_COMMAND=ls", "ls() { rm -rf /; }"], "may run a function that is defined here"),
-        (&["exec < commands"], "go on to read its commands from elsewhere"),
+        (&["trap ls EXIT", "ls() { rm -rf /; }"], "may run a function defined here"),
+        (&["PROMPT_COMMAND=ls", "ls() { rm -rf /; }"], "may run a function defined here"),
+        (&["exec < commands"], "read its next commands from another source"),
         (&["ls (", "ls"], "an earlier call may have changed anything"),
-        (&["x=$(cat name)", "$x"], "the name of the program is not known"),
+        (&["x=$(cat name)", "$x"], "the program name is unknown"),
     ];
     let mut wrong = Vec::new();
     for (calls, expected) in cases {
@@ -200,7 +200,7 @@ fn what_a_call_made_unknown_is_not_unset() {
 
 #[test]
 fn a_new_loss_is_told_again() {
-    assert!(doubts(&last_of(&["source x", "source y", "ls"])).contains("a file was run in it"));
+    assert!(doubts(&last_of(&["source x", "source y", "ls"])).contains("a file was sourced in it"));
     assert_eq!(last_of(&["source x", "source y", "pwd", "ls"]).coverage, Coverage::Complete);
 }
 
@@ -389,4 +389,16 @@ fn in_bash(calls: &[&str], names: &[(&str, String)], root: &Path) -> Option<(Str
     fields.pop();
     // It ended before it could say.
     (fields.len() == names.len() + 1).then(|| (fields.remove(0), fields))
+}
+
+#[test]
+fn a_stored_state_is_short_and_comes_back_whole() {
+    let calls = ["declare -ix N=1; readonly R=a; A=(b c); set -- $(date) x; set -f; cd /etc; alias ls=rm; f() { p; }"];
+    let mut left = last_of(&calls).state.unwrap();
+    left.settle_directory(|_| true);
+    for state in [ShellState::default(), left, ShellState::lost("a reason")] {
+        let text = serde_json::to_string(&state).unwrap();
+        assert_eq!(serde_json::from_str::<ShellState>(&text).unwrap(), state, "{text}");
+    }
+    assert_eq!(serde_json::to_string(&ShellState::default()).unwrap(), "{}");
 }

@@ -7,7 +7,7 @@ use callgate::approvals::{ApprovalId, Automatic, Outcome, Question, Remembered};
 use callgate::clock::Timestamp;
 use callgate::grant::{Demand, Grant, GrantId, Terms};
 use callgate::key::ApprovalKey;
-use callgate::store::{Entry, Settling, Store, StoreError, Unreadable};
+use callgate::store::{Entry, SettleResult, Store, StoreError, Unreadable};
 
 use crate::SqliteStore;
 
@@ -56,7 +56,7 @@ pass_on! {
     fn revoke(&self, id: GrantId) -> Result<Option<Grant>, StoreError>;
     fn consume(&self, demand: &Demand, now: Timestamp) -> Result<Option<Vec<GrantId>>, StoreError>;
     fn open(&self, question: &Question) -> Result<(), StoreError>;
-    fn settle(&self, id: &ApprovalId, outcome: &Outcome) -> Result<Settling, StoreError>;
+    fn settle(&self, id: &ApprovalId, outcome: &Outcome) -> Result<SettleResult, StoreError>;
     fn entry(&self, id: &ApprovalId) -> Result<Option<Entry>, StoreError>;
     fn pending(&self) -> Result<Vec<Question>, StoreError>;
     fn unreadable(&self, now: Timestamp) -> Result<Vec<Unreadable>, StoreError>;

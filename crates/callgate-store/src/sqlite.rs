@@ -8,7 +8,7 @@ use callgate::approvals::{ApprovalId, Automatic, Outcome, Question, Remembered};
 use callgate::clock::Timestamp;
 use callgate::grant::{Demand, Grant, GrantId, Terms};
 use callgate::key::ApprovalKey;
-use callgate::store::{Entry, Settling, Store, StoreError, Unreadable};
+use callgate::store::{Entry, SettleResult, Store, StoreError, Unreadable};
 use rusqlite::Connection;
 
 use crate::group::Group;
@@ -73,7 +73,7 @@ impl Store for SqliteStore {
         self.group.run(move |connection| statements::open(connection, &question))
     }
 
-    fn settle(&self, id: &ApprovalId, outcome: &Outcome) -> Result<Settling, StoreError> {
+    fn settle(&self, id: &ApprovalId, outcome: &Outcome) -> Result<SettleResult, StoreError> {
         let (id, outcome) = (id.clone(), outcome.clone());
         self.group.run(move |connection| statements::settle(connection, &id, &outcome))
     }

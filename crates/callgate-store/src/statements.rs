@@ -4,9 +4,9 @@ use std::num::NonZeroU32;
 
 use callgate::approvals::{ApprovalId, Outcome, Question, Remembered};
 use callgate::clock::Timestamp;
-use callgate::grant::{Demand, Grant, GrantId, Reach, Scope, Target, Terms};
+use callgate::grant::{Demand, Grant, GrantId, GrantReach, GrantTarget, Scope, Terms};
 use callgate::key::ApprovalKey;
-use callgate::store::{Entry, Settling, StoreError, Unreadable};
+use callgate::store::{Entry, SettleResult, StoreError, Unreadable};
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -33,8 +33,8 @@ fn from_json<T: DeserializeOwned>(text: &str) -> Done<T> {
 
 pub(crate) fn grant(connection: &Connection, terms: &Terms, now: Timestamp) -> Done<GrantId> {
     let target = match &terms.reach {
-        Reach::Target(target) => Some(target.as_str()),
-        Reach::Any => None,
+        GrantReach::GrantTarget(target) => Some(target.as_str()),
+        GrantReach::Any => None,
     };
     let sql =
         "INSERT INTO grants (action, target, scope, key, uses, remaining, granted_at, expires, granted_by, reason)
@@ -102,7 +102,7 @@ impl Stored {
             left: number(self.remaining)?,
             terms: Terms {
                 action: self.action,
-                reach: self.target.map_or(Reach::Any, |target| Reach::Target(Target::new(&target))),
+                reach: self.target.map_or(GrantReach::Any, |target| GrantReach::GrantTarget(GrantTarget::new(&target))),
                 scope: self.scope.as_deref().map(Scope::new),
                 key: self.key.map(key).transpose()?,
                 uses: number(self.uses)?,
@@ -153,7 +153,7 @@ pub(crate) fn consume(connection: &Connection, demand: &Demand, now: Timestamp) 
 fn choose(
     connection: &Connection,
     demand: &Demand,
-    target: &Target,
+    target: &GrantTarget,
     chosen: &[i64],
     now: Timestamp,
 ) -> Done<Option<i64>> {
@@ -225,7 +225,7 @@ pub(crate) fn open(connection: &Connection, question: &Question) -> Done<()> {
     Ok(())
 }
 
-pub(crate) fn settle(connection: &Connection, id: &ApprovalId, outcome: &Outcome) -> Done<Settling> {
+pub(crate) fn settle(connection: &Connection, id: &ApprovalId, outcome: &Outcome) -> Done<SettleResult> {
     let changed = connection
         .prepare_cached("UPDATE questions SET outcome = ?2 WHERE id = ?1 AND outcome IS NULL")
         .and_then(|mut statement| {
@@ -235,12 +235,12 @@ pub(crate) fn settle(connection: &Connection, id: &ApprovalId, outcome: &Outcome
         })
         .map_err(error)?;
     if changed == 1 {
-        return Ok(Settling::Settled);
+        return Ok(SettleResult::Settled);
     }
     match entry(connection, id)? {
-        Some(Entry { outcome: Some(before), .. }) => Ok(Settling::Before(before)),
+        Some(Entry { outcome: Some(before), .. }) => Ok(SettleResult::Before(before)),
         Some(Entry { outcome: None, .. }) => Err(corrupt("a question that is neither open nor settled")),
-        None => Ok(Settling::Unknown),
+        None => Ok(SettleResult::Unknown),
     }
 }
 

@@ -14,12 +14,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use callgate::approvals::{
-    Answer, ApprovalDecision, ApprovalId, Automatic, Coordinator, Exec, Outcome, Question, Remembered, ResolveError,
+    Answer, AnswerError, ApprovalDecision, ApprovalId, Automatic, Coordinator, Exec, Outcome, Question, Remembered,
 };
 use callgate::clock::Timestamp;
 use callgate::grant::{Allowlist, Demand, Guard, Terms};
 use callgate::key::ApprovalKey;
-use callgate::store::{MemoryStore, Settling, Store, StoreError};
+use callgate::store::{MemoryStore, SettleResult, Store, StoreError};
 use callgate_store::SqliteStore;
 use serde_json::json;
 
@@ -154,12 +154,12 @@ fn a_question_is_settled_once() {
         assert!(store.open(&question).is_err());
         assert_eq!(store.pending().unwrap(), std::slice::from_ref(&question));
         let yes = Outcome::from(ApprovalDecision::Approved);
-        assert_eq!(store.settle(&question.id, &yes).unwrap(), Settling::Settled);
-        assert_eq!(store.settle(&question.id, &Outcome::TimedOut).unwrap(), Settling::Before(yes.clone()));
+        assert_eq!(store.settle(&question.id, &yes).unwrap(), SettleResult::Settled);
+        assert_eq!(store.settle(&question.id, &Outcome::TimedOut).unwrap(), SettleResult::Before(yes.clone()));
         assert!(store.pending().unwrap().is_empty());
         assert_eq!(store.entry(&question.id).unwrap().unwrap().outcome, Some(yes));
         let unknown: ApprovalId = "0000000000000000".parse().unwrap();
-        assert_eq!(store.settle(&unknown, &Outcome::Cancelled).unwrap(), Settling::Unknown);
+        assert_eq!(store.settle(&unknown, &Outcome::Cancelled).unwrap(), SettleResult::Unknown);
         assert_eq!(store.entry(&unknown).unwrap(), None);
     }
 }
@@ -240,7 +240,7 @@ fn a_second_process_answers_what_the_first_one_waits_for() {
     assert_eq!(outcome, Outcome::Answered(Answer::new(ApprovalDecision::Denied).because("no")));
     assert!(begin.elapsed() < Duration::from_secs(60));
     let again = second.resolve(&seen.id, Answer::new(ApprovalDecision::Approved));
-    assert!(matches!(again, Err(ResolveError::Settled { .. })));
+    assert!(matches!(again, Err(AnswerError::Settled { .. })));
 }
 
 #[test]

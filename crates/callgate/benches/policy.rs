@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use callgate::call::{Call, Origin, Tool};
 use callgate::describe::{Description, Part, PlacedEffect};
 use callgate::path::{Place, Rest, Zone};
-use callgate::policy::{Claims, Policy, Request};
+use callgate::policy::{Claims, JudgeRequest, Policy};
 use callgate_shell::effect::{Action, CodeOrigin, Coverage, Effect, Names, PathTarget, Program, Target};
 use callgate_shell::word::Word;
 use serde_json::{Value, json};
@@ -56,14 +56,8 @@ fn scene(name: &'static str, tool: &str, input: Value, part: Part) -> Scene {
                 workspace: Some(workspace.into()),
                 ..Origin::default()
             },
-            shell: None,
         },
-        description: Description {
-            category: "shell".to_owned(),
-            parts: vec![part],
-            coverage: Coverage::Complete,
-            shell: None,
-        },
+        description: Description { category: "shell".to_owned(), parts: vec![part], coverage: Coverage::Complete },
     }
 }
 
@@ -144,7 +138,7 @@ fn main() {
         let times: Vec<Duration> = scenes
             .iter()
             .map(|scene| {
-                let request = Request { call: &scene.call, description: &scene.description, claims: &claims };
+                let request = JudgeRequest { call: &scene.call, description: &scene.description, claims: &claims };
                 fastest(50, 500, || drop(black_box(policy.judge(black_box(&request)))))
             })
             .collect();
@@ -159,7 +153,7 @@ fn main() {
     let standard = Policy::bundled("standard").expect("the bundled policy loads").with_home("/home/me");
     print!("{:>8} {:>12}", "standard", "");
     for scene in &scenes {
-        let request = Request { call: &scene.call, description: &scene.description, claims: &claims };
+        let request = JudgeRequest { call: &scene.call, description: &scene.description, claims: &claims };
         let time = fastest(50, 500, || drop(black_box(standard.judge(black_box(&request)))));
         print!(" {:>14.0} ns        ", time.as_secs_f64() * 1e9);
     }

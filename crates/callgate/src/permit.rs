@@ -244,7 +244,7 @@ impl Permit {
     }
 
     /// Records that the call starts; refuses a call that must be contained and is not.
-    fn start<E>(&self, sandbox: Option<&dyn Sandbox>) -> Result<Running<'_>, RunError<E>> {
+    fn start<E>(&self, sandbox: Option<&dyn Sandbox>) -> Result<RunningCall<'_>, RunError<E>> {
         if self.plan.containment == Containment::Required && sandbox.is_none() {
             let refusal = Refusal::new(RefusalKind::SandboxDenied, "this call may only run inside a sandbox");
             self.recorder.emit_late(EventKind::Denied { refusal: refusal.clone() });
@@ -252,7 +252,7 @@ impl Permit {
         }
         let started = EventKind::Started { sandbox: sandbox.map(Sandbox::enforces) };
         match self.recorder.emit(started) {
-            Ok(()) => Ok(Running {
+            Ok(()) => Ok(RunningCall {
                 recorder: &self.recorder,
                 since: Instant::now(),
                 success: false,
@@ -270,14 +270,14 @@ impl fmt::Debug for Permit {
 }
 
 /// Between started and finished; says finished also when what runs panics or is dropped.
-struct Running<'a> {
+struct RunningCall<'a> {
     recorder: &'a Recorder,
     since: Instant,
     success: bool,
     report: Report,
 }
 
-impl Drop for Running<'_> {
+impl Drop for RunningCall<'_> {
     fn drop(&mut self) {
         let milliseconds = u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX);
         let report = std::mem::take(&mut self.report);

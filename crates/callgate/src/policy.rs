@@ -14,6 +14,7 @@ pub fn lint(policy: &Policy) -> Vec<Finding> {
 }
 
 /// The root of a boundary that a path lies in, for calls from here.
+#[allow(clippy::disallowed_methods, reason = "lint looks at the boundary of calls from here")]
 fn root_around(settings: &BoundarySettings, path: &Path) -> Option<PathBuf> {
     let here = std::env::current_dir().ok();
     let origin = Origin { workspace: here.clone(), directory: here, ..Origin::default() };

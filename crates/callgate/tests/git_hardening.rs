@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use callgate::describe::git::{Examination, GitRun, Reach, examine, harden, subcommand};
+use callgate::describe::git::{GitExamination, GitReach, GitRun, examine, harden, subcommand};
 
 /// Settings that name a program. `diff=d merge=d filter=f` stands in the repository's attributes.
 const SETTINGS: &[&str] = &[
@@ -157,8 +157,8 @@ impl Scene {
         self.git(directory, &format!("config --unset {setting}"));
     }
 
-    fn findings(&self, reach: Reach) -> Vec<String> {
-        examine(&self.path("work"), Examination { reach, run: self.run }, &|path, limit| match std::fs::read(path) {
+    fn findings(&self, reach: GitReach) -> Vec<String> {
+        examine(&self.path("work"), GitExamination { reach, run: self.run }, &|path, limit| match std::fs::read(path) {
             Ok(bytes) if bytes.len() > limit => Err(std::io::ErrorKind::FileTooLarge.into()),
             Ok(bytes) => Ok(Some(bytes)),
             Err(error) if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => {
@@ -188,7 +188,7 @@ impl Scene {
     }
 
     /// Sets all settings that `examine` lets pass, and says which ones it does not.
-    fn set_what_passes(&self, directory: &Path, reach: Reach) -> Vec<&'static str> {
+    fn set_what_passes(&self, directory: &Path, reach: GitReach) -> Vec<&'static str> {
         assert_eq!(self.findings(reach), Vec::<String>::new(), "an ordinary repository with a submodule");
         let (mut passing, mut found) = (Vec::new(), Vec::new());
         for setting in SETTINGS {
@@ -220,7 +220,7 @@ fn hardened(arguments: &str) -> Vec<String> {
 #[test]
 fn a_hardened_look_runs_nothing_that_the_repository_names() {
     let scene = Scene::new();
-    let found = scene.set_what_passes(&scene.path("work"), Reach::Looks);
+    let found = scene.set_what_passes(&scene.path("work"), GitReach::Looks);
     for setting in ["filter.f.clean", "diff.d.textconv", "diff.d.command", "merge.d.driver"] {
         assert!(found.contains(&setting), "{setting}");
     }
@@ -233,7 +233,7 @@ fn a_hardened_look_runs_nothing_that_the_repository_names() {
 #[test]
 fn a_hardened_change_runs_nothing_that_the_repository_names() {
     let scene = Scene::new();
-    let found = scene.set_what_passes(&scene.path("work"), Reach::More);
+    let found = scene.set_what_passes(&scene.path("work"), GitReach::More);
     for setting in
         ["core.editor", "core.sshCommand", "credential.helper", "remote.origin.uploadpack", "mergetool.d.cmd"]
     {
@@ -252,7 +252,7 @@ fn git_enters_submodules_and_what_they_name_is_found() {
     {
         scene.set(&submodule, setting);
         assert!(scene.runs_it(&hardened(command)), "git {command} does not run {setting} of a submodule any more");
-        assert_eq!(scene.findings(Reach::Looks).len(), 1, "{setting}");
+        assert_eq!(scene.findings(GitReach::Looks).len(), 1, "{setting}");
         scene.unset(&submodule, setting);
     }
 }
@@ -260,12 +260,12 @@ fn git_enters_submodules_and_what_they_name_is_found() {
 #[test]
 fn a_submodule_without_findings_runs_nothing() {
     let scene = Scene::new();
-    scene.set_what_passes(&scene.path("work/sub"), Reach::Looks);
+    scene.set_what_passes(&scene.path("work/sub"), GitReach::Looks);
     for command in LOOKS {
         assert!(!scene.runs_it(&hardened(command)), "git {command}");
     }
     let scene = Scene::new();
-    scene.set_what_passes(&scene.path("work/sub"), Reach::More);
+    scene.set_what_passes(&scene.path("work/sub"), GitReach::More);
     for command in CHANGES {
         assert!(!scene.runs_it(&hardened(command)), "git {command}");
     }
@@ -275,7 +275,7 @@ fn a_submodule_without_findings_runs_nothing() {
 fn a_look_that_nobody_hardens_runs_nothing_if_there_are_no_findings() {
     for place in ["work", "work/sub"] {
         let scene = Scene { run: GitRun::AsWritten, ..Scene::new() };
-        let found = scene.set_what_passes(&scene.path(place), Reach::Looks);
+        let found = scene.set_what_passes(&scene.path(place), GitReach::Looks);
         for setting in ["core.fsmonitor", "core.hooksPath", "diff.external"] {
             assert!(found.contains(&setting), "{setting}");
         }
@@ -288,7 +288,7 @@ fn a_look_that_nobody_hardens_runs_nothing_if_there_are_no_findings() {
         // a file that is the same and looks newer makes git write the index
         write(&scene.path("work/b"), "1\n");
         assert!(scene.runs_it(&words("status")), "the hook runs, or this test shows nothing");
-        assert_eq!(scene.findings(Reach::Looks).len(), 1);
+        assert_eq!(scene.findings(GitReach::Looks).len(), 1);
     }
 }
 
@@ -298,8 +298,8 @@ fn every_version_of_the_index_is_read() {
     scene.set(&scene.path("work/sub"), "filter.f.clean");
     for version in ["2", "3", "4"] {
         scene.git(&scene.path("work"), &format!("update-index --index-version {version}"));
-        assert_eq!(scene.findings(Reach::Looks).len(), 1, "version {version}");
+        assert_eq!(scene.findings(GitReach::Looks).len(), 1, "version {version}");
     }
     scene.git(&scene.path("work"), "update-index --split-index");
-    assert!(scene.findings(Reach::Looks).iter().any(|finding| finding.contains("index is not understood")));
+    assert!(scene.findings(GitReach::Looks).iter().any(|finding| finding.contains("index is not understood")));
 }

@@ -21,7 +21,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use callgate::grant::{ActionBlocked, Grants, Guard, GuardedAction, Spent, Target};
+use callgate::grant::{ActionBlocked, GrantTarget, Grants, Guard, GuardedAction, Spent};
 use lettre::message::{Mailbox, Mailboxes};
 use lettre::{Message, SmtpTransport, Transport as _};
 use thiserror::Error;
@@ -139,9 +139,9 @@ impl GuardedAction for Email {
     }
 
     /// Every address, wherever it stands. The letter is put together first: one that cannot be sent burns no grant.
-    fn targets(&self, request: &EmailRequest) -> Result<Vec<Target>, EmailError> {
+    fn targets(&self, request: &EmailRequest) -> Result<Vec<GrantTarget>, EmailError> {
         self.letter(request)?;
-        Ok(request.mailboxes()?.into_iter().flatten().map(|mailbox| Target::new(mailbox.email.as_ref())).collect())
+        Ok(request.mailboxes()?.into_iter().flatten().map(|mailbox| GrantTarget::new(mailbox.email.as_ref())).collect())
     }
 
     fn preview(&self, request: &EmailRequest) -> Result<PathBuf, EmailError> {

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
-use callgate_agents::Agent;
+use callgate_hooks::Agent;
 
 use crate::agents;
 
@@ -24,7 +24,7 @@ pub enum AskWhom {
 /// The arguments of `callgate hook`.
 pub struct HookArguments {
     /// Whose hook it is.
-    pub agent: &'static dyn Agent,
+    pub agent: &'static Agent,
     /// The event, where the agent's payload does not name it.
     pub event: Option<String>,
     /// How long the agent waits for this hook, as its configuration says.
@@ -77,7 +77,7 @@ impl HookArguments {
 
     /// How long this may take: less than the agent waits, because it takes a hook that it had to stop for a yes.
     pub fn time(&self) -> Duration {
-        let patience = self.timeout.unwrap_or_else(|| self.agent.patience());
+        let patience = self.timeout.unwrap_or_else(|| self.agent.default_timeout());
         let margin = (patience / 10).clamp(Duration::from_millis(500), Duration::from_secs(5));
         patience.saturating_sub(margin).max(Duration::from_millis(100))
     }

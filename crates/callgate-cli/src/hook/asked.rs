@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use callgate::approvals::channel::{Elsewhere, Nobody};
 use callgate::approvals::{Answer, Approver, AskError, Question};
-use callgate_agents::Incoming;
+use callgate_hooks::HookRequest;
 
 use super::arguments::{AskWhom, HookArguments};
 use super::session::Session;
@@ -27,8 +27,8 @@ enum Whom {
 
 impl Asked {
     /// Who is asked for this event.
-    pub fn of(arguments: &HookArguments, incoming: &Incoming) -> Self {
-        let prompts = arguments.agent.can_ask(incoming.name);
+    pub fn of(arguments: &HookArguments, incoming: &HookRequest) -> Self {
+        let prompts = incoming.event.can_ask();
         let whom = match arguments.ask {
             AskWhom::Approvers => Whom::Approvers,
             AskWhom::Agent | AskWhom::Auto if prompts => Whom::Agent,

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use callgate_agents::{Agent, EventName};
+use callgate_hooks::{Agent, HookEvent};
 
 /// Answers with a refusal when the time is over.
 pub struct Deadline {
@@ -15,12 +15,12 @@ pub struct Deadline {
 struct Shared {
     /// Somebody has the word: the answer, or the refusal when the time was over.
     spoken: AtomicBool,
-    event: Mutex<Option<EventName>>,
+    event: Mutex<Option<HookEvent>>,
 }
 
 impl Deadline {
     /// Starts to count.
-    pub fn start(agent: &'static dyn Agent, time: Duration) -> Self {
+    pub fn start(agent: &'static Agent, time: Duration) -> Self {
         let shared = Arc::new(Shared { spoken: AtomicBool::new(false), event: Mutex::new(None) });
         let until = Instant::now().checked_add(time).unwrap_or_else(Instant::now);
         let watching = Arc::clone(&shared);
@@ -42,7 +42,7 @@ impl Deadline {
     }
 
     /// The refusal is written for this event from now on.
-    pub fn of_event(&self, event: EventName) {
+    pub fn of_event(&self, event: HookEvent) {
         *self.shared.event.lock().unwrap_or_else(PoisonError::into_inner) = Some(event);
     }
 

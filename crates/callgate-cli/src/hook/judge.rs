@@ -13,8 +13,8 @@ use callgate::load::{PolicyChoice, load_policy};
 use callgate::permit::Permit;
 use callgate::policy::{Locations, Policy, PolicyCache};
 use callgate::{Call, Gate};
-use callgate_agents::{After, Answer, Event, Incoming, Outcome};
 use callgate_audit::{AuditSink, Ended, Log, Sync, Witness};
+use callgate_hooks::{CallOutcome, CompletedCall, HookAnswer, HookDetails, HookRequest};
 use callgate_model::refusal::{Refusal, RefusalKind};
 use callgate_shell::ShellState;
 use callgate_store::LazyStore;
@@ -33,20 +33,20 @@ const MARGIN: Duration = Duration::from_millis(500);
 pub fn judge(
     arguments: &HookArguments,
     deadline: &Deadline,
-    incoming: &Incoming,
+    incoming: &HookRequest,
     session: &Session,
     call: &Call,
-) -> Answer {
+) -> HookAnswer {
     let prepared = Prepared::new(arguments, incoming, session, call);
     match prepared.and_then(|prepared| prepared.decide(deadline)) {
         Ok(answer) => answer,
-        Err(why) => Answer::deny(format!("callgate: {why}")),
+        Err(why) => HookAnswer::deny(format!("callgate: {why}")),
     }
 }
 
 /// Everything that is needed to decide about one call.
 struct Prepared<'a> {
-    incoming: &'a Incoming,
+    incoming: &'a HookRequest,
     session: &'a Session,
     /// The call as the agent made it.
     called: &'a Call,
@@ -61,7 +61,7 @@ struct Prepared<'a> {
 impl<'a> Prepared<'a> {
     fn new(
         arguments: &HookArguments,
-        incoming: &'a Incoming,
+        incoming: &'a HookRequest,
         session: &'a Session,
         called: &'a Call,
     ) -> Result<Self, String> {
@@ -72,7 +72,7 @@ impl<'a> Prepared<'a> {
         call.origin.workspace = Some(workspace);
         let asked = Arc::new(Asked::of(arguments, incoming));
         let approvals = Approvals::new(Arc::new(LazyStore::of_user()), Arc::clone(&asked) as Arc<dyn Approver>);
-        let rewritable = arguments.agent.can_rewrite(incoming.name) && command(&call.input).is_some();
+        let rewritable = incoming.event.can_rewrite() && command(&call.input).is_some();
         let gate = Gate::builder()
             .events(AuditSink::new(open_log(&policy)?))
             .policy(policy)
@@ -83,14 +83,14 @@ impl<'a> Prepared<'a> {
         Ok(Prepared { incoming, session, called, call, shell, asked, gate: ManuallyDrop::new(gate) })
     }
 
-    fn decide(self, deadline: &Deadline) -> Result<Answer, String> {
+    fn decide(self, deadline: &Deadline) -> Result<HookAnswer, String> {
         if let Some(interpreter) = &self.incoming.unseen_input {
             let reason = format!("{interpreter} would read further input that no hook sees");
             let hint = "pass what it should run as a file or an argument, or redirect its input from /dev/null";
             let refusal = Refusal::new(RefusalKind::Permission, reason).hint(hint);
             return Ok(match self.gate.refuse(&self.call, refusal) {
-                Ok(_) => Answer::deny("callgate refused this call"),
-                Err(refusal) => Answer::deny(words(&refusal)),
+                Ok(_) => HookAnswer::deny("callgate refused this call"),
+                Err(refusal) => HookAnswer::deny(words(&refusal)),
             });
         }
         let options = CheckOptions::default()
@@ -104,9 +104,9 @@ impl<'a> Prepared<'a> {
                         let mut input = self.call.input.clone();
                         let command = input.get_mut(COMMAND).ok_or("the command to rewrite is missing")?;
                         *command = rewritten.into();
-                        Answer::rewrite(input)
+                        HookAnswer::rewrite(input)
                     }
-                    None => Answer::allow(),
+                    None => HookAnswer::allow(),
                 };
                 self.remember_permitted(&permit, shell.as_deref())?;
                 Ok(answer)
@@ -124,18 +124,18 @@ impl<'a> Prepared<'a> {
         }
     }
 
-    fn refused(self, refusal: &Refusal, after: Option<&ShellState>) -> Result<Answer, String> {
-        let Some(question) = self.asked.question() else { return Ok(Answer::deny(words(refusal))) };
+    fn refused(self, refusal: &Refusal, after: Option<&ShellState>) -> Result<HookAnswer, String> {
+        let Some(question) = self.asked.question() else { return Ok(HookAnswer::deny(words(refusal))) };
         let asked = asked::words(&question, self.session);
         if !self.asked.left_to_agent() {
-            return Ok(Answer::deny(format!("{}: {asked}", words(refusal))));
+            return Ok(HookAnswer::deny(format!("{}: {asked}", words(refusal))));
         }
         // The agent's user may say yes to it, and then it runs.
         let _ = self.session.passed(self.incoming, self.called, None, &[]);
         if let Some(shell) = self.shell {
             shell.perhaps_after(self.session, after, self.gate.redactor()).map_err(not_remembered)?;
         }
-        Ok(Answer::ask(asked))
+        Ok(HookAnswer::ask(asked))
     }
 }
 
@@ -180,7 +180,12 @@ fn open_log(policy: &Policy) -> Result<Log, String> {
 }
 
 /// Notes how a tool ended that ran; and that it had no verdict, if it had none.
-pub fn after(arguments: &HookArguments, incoming: &Incoming, session: &Session, after: &After) -> Result<(), String> {
+pub fn after(
+    arguments: &HookArguments,
+    incoming: &HookRequest,
+    session: &Session,
+    after: &CompletedCall,
+) -> Result<(), String> {
     shells::ran(incoming, session, &after.call).map_err(|error| error.to_string())?;
     let witness = witness(arguments, session)?;
     let noted = match session.verdict(incoming, &after.call) {
@@ -190,9 +195,9 @@ pub fn after(arguments: &HookArguments, incoming: &Incoming, session: &Session, 
                 report.result(result.to_string().as_bytes());
             }
             let success = match after.outcome {
-                Outcome::Succeeded => Some(true),
-                Outcome::Failed => Some(false),
-                Outcome::Unknown => None,
+                CallOutcome::Succeeded => Some(true),
+                CallOutcome::Failed => Some(false),
+                CallOutcome::Unknown => None,
             };
             let id = id.as_deref().or(incoming.call_id.as_deref()).unwrap_or_default();
             witness.finished(id, &after.call.tool, &incoming.origin, Ended { success, report, ..Ended::default() })
@@ -206,10 +211,10 @@ pub fn after(arguments: &HookArguments, incoming: &Incoming, session: &Session, 
 }
 
 /// Notes that a session began or ended.
-pub fn notice(arguments: &HookArguments, incoming: &Incoming, session: &Session) -> Result<(), String> {
-    let noted = match incoming.event {
-        Event::SessionStart => witness(arguments, session)?.session_started(&incoming.origin, None, None),
-        Event::SessionEnd => witness(arguments, session)?.session_ended(&incoming.origin, None),
+pub fn notice(arguments: &HookArguments, incoming: &HookRequest, session: &Session) -> Result<(), String> {
+    let noted = match incoming.details {
+        HookDetails::SessionStart => witness(arguments, session)?.session_started(&incoming.origin, None, None),
+        HookDetails::SessionEnd => witness(arguments, session)?.session_ended(&incoming.origin, None),
         _ => return Ok(()),
     };
     noted.map(|_| ()).map_err(|error| error.to_string())

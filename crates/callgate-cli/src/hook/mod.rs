@@ -17,8 +17,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
 use callgate::json;
-use callgate_agents::install::{Sighting, Surroundings};
-use callgate_agents::{Answer, Event, Incoming, Output, Received};
+use callgate_hooks::{HookAnswer, HookDetails, HookInput, HookOutput, HookRequest};
+use callgate_install::{HostEnvironment, Sighting};
 
 use arguments::HookArguments;
 use deadline::Deadline;
@@ -29,11 +29,11 @@ pub fn run(words: &[OsString]) -> ExitCode {
     std::panic::set_hook(Box::new(|_| {}));
     // Writing beyond a limit would end the process without an answer.
     if files_are_limited() {
-        return say(&Output::refusal("callgate cannot work with a limit on the size of files (ulimit -f)"));
+        return say(&HookOutput::refusal("callgate cannot work with a limit on the size of files (ulimit -f)"));
     }
     let arguments = match HookArguments::read(words) {
         Ok(arguments) => arguments,
-        Err(why) => return say(&Output::refusal(&format!("callgate hook: {why}"))),
+        Err(why) => return say(&HookOutput::refusal(&format!("callgate hook: {why}"))),
     };
     let agent = arguments.agent;
     let deadline = Deadline::start(agent, arguments.time());
@@ -56,7 +56,7 @@ fn files_are_limited() -> bool {
 }
 
 /// Prints an answer. If it cannot be printed, the exit code alone says no.
-fn say(output: &Output) -> ExitCode {
+fn say(output: &HookOutput) -> ExitCode {
     let mut stdout = std::io::stdout().lock();
     let printed = stdout.write_all(output.stdout.as_bytes()).and_then(|()| stdout.flush());
     if printed.is_err() {
@@ -67,7 +67,7 @@ fn say(output: &Output) -> ExitCode {
     ExitCode::from(output.code)
 }
 
-fn answer(arguments: &HookArguments, deadline: &Deadline) -> Output {
+fn answer(arguments: &HookArguments, deadline: &Deadline) -> HookOutput {
     let agent = arguments.agent;
     let payload = match payload() {
         Ok(payload) => payload,
@@ -75,20 +75,20 @@ fn answer(arguments: &HookArguments, deadline: &Deadline) -> Output {
     };
     let directory = std::env::current_dir().ok();
     let servers = servers::of(agent.name());
-    let received = Received {
+    let received = HookInput {
         environment: &|name| std::env::var(name).ok(),
         event: arguments.event.as_deref(),
         directory: directory.as_deref(),
         servers: &servers,
-        ..Received::of(&payload)
+        ..HookInput::of(&payload)
     };
     let incoming = match agent.read(&received) {
         Ok(incoming) => incoming,
         Err(error) => return agent.refuse(None, &format!("{error}; what callgate does not understand, it refuses")),
     };
-    deadline.of_event(incoming.name);
+    deadline.of_event(incoming.event);
     let answer = react(arguments, deadline, &incoming, directory);
-    agent.write(incoming.name, &answer)
+    agent.write(incoming.event, answer.as_ref())
 }
 
 /// All of standard input, up to what a call may be long.
@@ -106,34 +106,36 @@ fn payload() -> Result<Vec<u8>, String> {
 fn react(
     arguments: &HookArguments,
     deadline: &Deadline,
-    incoming: &Incoming,
+    incoming: &HookRequest,
     directory: Option<std::path::PathBuf>,
-) -> Answer {
+) -> Option<HookAnswer> {
     let session = match session::Session::open(incoming, directory) {
         Ok(session) => session,
-        Err(why) if incoming.name.decides() => return Answer::deny(why),
-        Err(_) => return Answer::Silence,
+        Err(why) if incoming.event.decides() => return Some(HookAnswer::deny(why)),
+        Err(_) => return None,
     };
-    if session.is_new || incoming.event == Event::SessionStart {
+    if session.is_new || incoming.details == HookDetails::SessionStart {
         seen(arguments, incoming);
     }
     // What is only noted decides nothing: if it cannot be noted, the agent goes on.
-    let noted = match &incoming.event {
-        Event::Before(call) | Event::Permission(call) => {
-            return judge::judge(arguments, deadline, incoming, &session, call);
+    let noted = match &incoming.details {
+        HookDetails::Before(call) | HookDetails::Permission(call) => {
+            return Some(judge::judge(arguments, deadline, incoming, &session, call));
         }
-        Event::After(after) => judge::after(arguments, incoming, &session, after),
-        Event::SessionStart | Event::SessionEnd | Event::Notice => judge::notice(arguments, incoming, &session),
+        HookDetails::After(after) => judge::after(arguments, incoming, &session, after),
+        HookDetails::SessionStart | HookDetails::SessionEnd | HookDetails::Notice => {
+            judge::notice(arguments, incoming, &session)
+        }
     };
     if let Err(why) = noted {
         eprintln!("callgate: {why}");
     }
-    Answer::Silence
+    None
 }
 
 /// Leaves a trace by which `callgate status` knows that the agent really calls its hook.
-fn seen(arguments: &HookArguments, incoming: &Incoming) {
-    if let (Some(surroundings), Some(session)) = (Surroundings::of_process(), &incoming.origin.session) {
-        let _ = Sighting::note(&surroundings, arguments.agent.name(), session);
+fn seen(arguments: &HookArguments, incoming: &HookRequest) {
+    if let (Some(environment), Some(session)) = (HostEnvironment::of_process(), &incoming.origin.session) {
+        let _ = Sighting::record(&environment, arguments.agent.name(), session);
     }
 }

@@ -9,7 +9,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use callgate::call::Call;
-use callgate_agents::{Event, Incoming};
+use callgate_hooks::{HookDetails, HookRequest};
 use sha2::{Digest, Sha256};
 
 /// Where the session began.
@@ -39,7 +39,7 @@ pub struct Session {
 
 impl Session {
     /// What is remembered of the session that an event belongs to. `here` is the hook's own working directory.
-    pub fn open(incoming: &Incoming, here: Option<PathBuf>) -> Result<Self, String> {
+    pub fn open(incoming: &HookRequest, here: Option<PathBuf>) -> Result<Self, String> {
         let origin = &incoming.origin;
         let Some(session) = origin.session.as_deref() else {
             return Ok(Self { directory: None, workspace: origin.workspace.clone().or(here), is_new: false });
@@ -53,7 +53,7 @@ impl Session {
             began.as_deref().and_then(|text| text.lines().next()).and_then(|line| serde_json::from_str(line).ok());
         // A directory that moves is the model's choice. It says where relative paths lead, not what the project is.
         let stays = || origin.directory.clone().filter(|_| !incoming.directory_moves);
-        let starts = || origin.directory.clone().filter(|_| incoming.event == Event::SessionStart);
+        let starts = || origin.directory.clone().filter(|_| incoming.details == HookDetails::SessionStart);
         let workspace = origin.workspace.clone().or(began.clone()).or_else(stays).or_else(starts).or(here);
         let is_new = began.is_none();
         if let (true, Some(workspace)) = (is_new, &workspace) {
@@ -64,7 +64,13 @@ impl Session {
     }
 
     /// This call was let pass with what it writes, or left to the agent's user.
-    pub fn passed(&self, incoming: &Incoming, call: &Call, id: Option<&str>, written: &[&Path]) -> std::io::Result<()> {
+    pub fn passed(
+        &self,
+        incoming: &HookRequest,
+        call: &Call,
+        id: Option<&str>,
+        written: &[&Path],
+    ) -> std::io::Result<()> {
         let Some(directory) = &self.directory else { return Ok(()) };
         append(&directory.join(PASSED), &format!("{} {}\n", identity(incoming, call), id.unwrap_or_default()))?;
         if written.is_empty() {
@@ -86,7 +92,7 @@ impl Session {
     }
 
     /// The verdict that let this call pass: its id in the log, as far as it has one.
-    pub fn verdict(&self, incoming: &Incoming, call: &Call) -> Option<Option<String>> {
+    pub fn verdict(&self, incoming: &HookRequest, call: &Call) -> Option<Option<String>> {
         let identity = identity(incoming, call);
         let passed = self.remembered(PASSED);
         let mut entries = passed.lines().rev().filter_map(|line| line.split_once(' '));
@@ -115,7 +121,7 @@ fn line(text: &str) -> String {
 }
 
 /// What a call is recognised by afterwards: the agent's own id, or else its tool and input.
-pub(super) fn identity(incoming: &Incoming, call: &Call) -> String {
+pub(super) fn identity(incoming: &HookRequest, call: &Call) -> String {
     match &incoming.call_id {
         Some(id) => digest(&[id.as_bytes()]),
         None => digest(&[call.tool.to_string().as_bytes(), call.input.to_string().as_bytes()]),

@@ -5,7 +5,7 @@
 
 use callgate::call::Call;
 use callgate::redact::Redactor;
-use callgate_agents::{Event, Incoming};
+use callgate_hooks::{HookDetails, HookRequest};
 use callgate_shell::ShellState;
 use serde::{Deserialize, Serialize};
 
@@ -100,7 +100,7 @@ impl<'a> View<'a> {
 
 impl KeptShell {
     /// The shell in which a call would run, if it is one that lives on.
-    pub fn of(incoming: &Incoming, session: &Session, call: &Call) -> Option<Self> {
+    pub fn of(incoming: &HookRequest, session: &Session, call: &Call) -> Option<Self> {
         let id = incoming.shell.clone()?;
         let lines = lines(session);
         let known = lines.as_deref().unwrap_or_default();
@@ -109,7 +109,8 @@ impl KeptShell {
             // an agent may have given an id to a shell that was asked for without one
             view = View { known: 0, last: None, ..View::of("", known) };
         }
-        let (call_identity, permission) = (identity(incoming, call), matches!(incoming.event, Event::Permission(_)));
+        let (call_identity, permission) =
+            (identity(incoming, call), matches!(incoming.details, HookDetails::Permission(_)));
         // some agents tell of a call twice: when it is about to run, and when they would ask
         let judged_before = permission && view.last.is_some_and(|line| line.call == call_identity && !line.permission);
         let state = match judged_before {
@@ -164,7 +165,7 @@ fn left_in(state: Option<&ShellState>) -> ShellState {
 }
 
 /// Notes that a call did run, if that changes what is believed of its shell.
-pub fn ran(incoming: &Incoming, session: &Session, call: &Call) -> std::io::Result<()> {
+pub fn ran(incoming: &HookRequest, session: &Session, call: &Call) -> std::io::Result<()> {
     let Some(shell) = &incoming.shell else { return Ok(()) };
     let lines = lines(session).unwrap_or_default();
     let view = View::of(shell, &lines);

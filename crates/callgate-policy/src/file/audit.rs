@@ -9,6 +9,8 @@ use thiserror::Error;
 
 use super::decode::Decoder;
 use super::keys;
+use crate::directories;
+
 use super::mistake::{Mistake, Position};
 use super::model::At;
 use super::yaml::Node;
@@ -122,9 +124,7 @@ impl AuditSettings {
 
     /// Where the log lies unless somebody says otherwise: `$XDG_STATE_HOME/callgate/audit`, or `~/.local/state/callgate/audit`.
     pub fn default_directory() -> Option<PathBuf> {
-        let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-        let state = absolute("XDG_STATE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".local/state")))?;
-        Some(state.join("callgate/audit"))
+        Some(directories::state()?.join("audit"))
     }
 }
 

@@ -9,7 +9,7 @@ use super::mistake::Position;
 use super::model::{At, File, RuleText, Texts, ToolText};
 use super::yaml::Node;
 use crate::Decision;
-use crate::rules::matching::glob::escape;
+use callgate_model::glob::escape;
 
 /// The sections as they were found.
 #[derive(Default)]
@@ -121,7 +121,7 @@ fn exact(texts: &Texts) -> Vec<At<ToolText>> {
 
 /// These lists hold exact names, so nothing in them is a wildcard.
 fn escape_tool(name: &str) -> String {
-    if name.contains(['*', '?', '[', '\\']) { escape(name) } else { name.to_owned() }
+    if name.contains(['*', '?', '[', '\\']) { escape(name).into_owned() } else { name.to_owned() }
 }
 
 /// The patterns for an entry of the deny list: `rm -rf` also means `rm -r -f`, `rm -fr` and `rm -v -rf`.

@@ -7,7 +7,7 @@ use callgate_model::effect::{Action, CodeOrigin, Mark};
 use serde::{Deserialize, Serialize};
 
 use super::index::{Index, IndexSections};
-use super::matching::glob::{Base, Segment, escape, expand_braces};
+use super::matching::glob::{Base, Segment, expand_braces};
 use super::matching::hosts::{self, HostPattern};
 use super::matching::pattern::{self, Patterns};
 use super::matching::place::{PathLists, PathSections};
@@ -18,6 +18,7 @@ use super::when::Conditions;
 use crate::Decision;
 use crate::file::mistake::{Mistake, Position};
 use crate::file::model::{At, File, RuleText, Texts};
+use callgate_model::glob::escape;
 
 /// All globs of a policy together, after sets and braces are expanded.
 const MAXIMUM_GLOBS: usize = 500_000;

@@ -5,10 +5,11 @@ use super::Evaluator;
 use super::expand::is_name;
 use super::pieces::Piece;
 use super::state::{State, Value};
+use crate::cursor::Cursor;
 use crate::syntax::ast::{Operator, Part, Span};
 use crate::word::is_number;
 
-/// Longer expressions are not worked out.
+/// Longer expressions are not evaluated.
 const LONGEST: usize = 2_000;
 
 /// Stands for a number that is not known.
@@ -20,6 +21,8 @@ type Number = Option<i64>;
 /// Something in an expression that is not understood.
 struct Unclear(&'static str);
 
+const NOT_PARSED: Unclear = Unclear("the arithmetic expression cannot be parsed");
+
 impl Evaluator<'_> {
     /// Evaluates an expression: a number, or unknown with a doubt.
     pub fn arithmetic(&mut self, parts: &[Part], span: &Span, state: &mut State) -> Value {
@@ -27,7 +30,7 @@ impl Evaluator<'_> {
         let inherited: Vec<Part>;
         let mut parts = parts;
         if parts.iter().any(|part| self.is_inherited_number(part, state)) {
-            // Whoever started the shell says what it is: not code.
+            // A variable from the environment is taken for a number, not for code.
             let number = Part::Quoted(SOME_NUMBER.to_string());
             let known = |part: &Part| if self.is_inherited_number(part, state) { number.clone() } else { part.clone() };
             inherited = parts.iter().map(known).collect();
@@ -40,14 +43,14 @@ impl Evaluator<'_> {
                 Piece::Number => text.push(SOME_NUMBER),
                 Piece::Pattern { pattern, .. } if is_number(pattern) => text.push(SOME_NUMBER),
                 _ => {
-                    return self.doubt_value("an expression with unknown parts may run code", span);
+                    return self.doubt_value("an unknown value in an arithmetic expression may run code", span);
                 }
             }
         }
         self.expression(&text, span, state)
     }
 
-    /// Whether a part is a variable, as it is, of the environment that the shell was started in.
+    /// Whether a part is a plain variable from the environment that the shell was started in.
     fn is_inherited_number(&self, part: &Part, state: &State) -> bool {
         let Part::Parameter(parameter) = part else {
             return false;
@@ -65,10 +68,9 @@ impl Evaluator<'_> {
     /// Evaluates the text of an expression.
     pub fn expression(&mut self, text: &str, span: &Span, state: &mut State) -> Value {
         if text.len() > LONGEST {
-            return self.doubt_value("a long expression", span);
+            return self.doubt_value("the arithmetic expression is too long", span);
         }
-        let characters: Vec<char> = text.chars().collect();
-        let mut reader = Reader { characters: &characters, place: 0, depth: 0, unsure: 0, evaluator: self, state };
+        let mut reader = ExpressionReader { cursor: Cursor::new(text), depth: 0, unsure: 0, evaluator: self, state };
         match reader.whole() {
             Ok(Some(number)) => Value::text(&number.to_string()),
             Ok(None) => Value::Number,
@@ -77,9 +79,8 @@ impl Evaluator<'_> {
     }
 }
 
-struct Reader<'r, 'c> {
-    characters: &'r [char],
-    place: usize,
+struct ExpressionReader<'r, 'c> {
+    cursor: Cursor,
     depth: usize,
     /// Inside how many parts that may not be evaluated.
     unsure: usize,
@@ -101,40 +102,34 @@ const LEVELS: [&[&str]; 10] = [
     &["*", "/", "%"],
 ];
 
-impl Reader<'_, '_> {
+impl ExpressionReader<'_, '_> {
     fn whole(&mut self) -> Result<Number, Unclear> {
         self.blanks();
-        if self.place >= self.characters.len() {
+        if self.cursor.peek().is_none() {
             return Ok(Some(0));
         }
+        let value = self.list()?;
+        if self.cursor.peek().is_some() { Err(NOT_PARSED) } else { Ok(value) }
+    }
+
+    /// Assignments with commas between them; the last one counts.
+    fn list(&mut self) -> Result<Number, Unclear> {
         let mut value = self.assignment()?;
         while self.take(",") {
             value = self.assignment()?;
         }
-        if self.place < self.characters.len() {
-            Err(Unclear("an expression that is not understood"))
-        } else {
-            Ok(value)
-        }
+        Ok(value)
     }
 
     fn blanks(&mut self) {
-        while self.characters.get(self.place).is_some_and(|character| character.is_ascii_whitespace()) {
-            self.place = self.place.saturating_add(1);
-        }
-    }
-
-    fn sees(&self, text: &str) -> bool {
-        text.chars()
-            .enumerate()
-            .all(|(offset, character)| self.characters.get(self.place.saturating_add(offset)) == Some(&character))
+        self.cursor.take_while(|character| character.is_ascii_whitespace());
     }
 
     fn take(&mut self, text: &str) -> bool {
         self.blanks();
-        let there = self.sees(text);
+        let there = self.cursor.starts_with(text);
         if there {
-            self.place = self.place.saturating_add(text.len());
+            self.cursor.skip(text.len());
             self.blanks();
         }
         there
@@ -142,33 +137,24 @@ impl Reader<'_, '_> {
 
     fn name(&mut self) -> Option<String> {
         self.blanks();
-        let first = self.characters.get(self.place)?;
-        if !first.is_ascii_alphabetic() && *first != '_' {
-            return None;
-        }
-        let mut name = String::new();
-        while let Some(character) =
-            self.characters.get(self.place).filter(|character| character.is_ascii_alphanumeric() || **character == '_')
-        {
-            name.push(*character);
-            self.place = self.place.saturating_add(1);
-        }
-        Some(name)
+        self.cursor.peek().filter(|first| first.is_ascii_alphabetic() || *first == '_')?;
+        Some(self.cursor.name())
     }
 
     fn deeper(&mut self) -> Result<(), Unclear> {
         self.depth = self.depth.saturating_add(1);
-        if self.depth > 200 { Err(Unclear("a deeply nested expression")) } else { Ok(()) }
+        if self.depth > 200 { Err(Unclear("the arithmetic expression is nested too deeply")) } else { Ok(()) }
     }
 
     fn assignment(&mut self) -> Result<Number, Unclear> {
         self.deeper()?;
-        let start = self.place;
+        let start = self.cursor.clone();
         if let Some(name) = self.name() {
             self.blanks();
             const ASSIGNMENTS: [&str; 11] = ["=", "+=", "-=", "*=", "/=", "%=", "<<=", ">>=", "&=", "|=", "^="];
-            let operator =
-                ASSIGNMENTS.iter().find(|operator| self.sees(operator) && !(**operator == "=" && self.sees("==")));
+            let operator = ASSIGNMENTS.iter().find(|operator| {
+                self.cursor.starts_with(operator) && !(**operator == "=" && self.cursor.starts_with("=="))
+            });
             if let Some(operator) = operator {
                 self.take(operator);
                 let right = self.assignment()?;
@@ -182,7 +168,7 @@ impl Reader<'_, '_> {
                 self.set(&name, value);
                 return Ok(value);
             }
-            self.place = start;
+            self.cursor = start;
         }
         let condition = self.binary(0)?;
         if !self.take("?") {
@@ -191,7 +177,7 @@ impl Reader<'_, '_> {
         self.unsure = self.unsure.saturating_add(1);
         let yes = self.assignment()?;
         if !self.take(":") {
-            return Err(Unclear("an expression that is not understood"));
+            return Err(NOT_PARSED);
         }
         let no = self.assignment()?;
         self.unsure = self.unsure.saturating_sub(1);
@@ -214,7 +200,8 @@ impl Reader<'_, '_> {
         let mut left = self.binary(level.saturating_add(1))?;
         loop {
             self.blanks();
-            let found = operators.iter().find(|operator| self.sees(operator) && !self.part_of_longer(operator));
+            let found =
+                operators.iter().find(|operator| self.cursor.starts_with(operator) && !self.part_of_longer(operator));
             let Some(operator) = found else {
                 return Ok(left);
             };
@@ -227,10 +214,12 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Whether what stands here is a longer operator than this one.
+    /// Whether the next operator is longer than this one.
     fn part_of_longer(&self, operator: &str) -> bool {
         const LONGER: [&str; 8] = ["||", "&&", "<<", ">>", "**", "<=", ">=", "=="];
-        LONGER.iter().any(|longer| longer.len() > operator.len() && longer.starts_with(operator) && self.sees(longer))
+        LONGER.iter().any(|longer| {
+            longer.len() > operator.len() && longer.starts_with(operator) && self.cursor.starts_with(longer)
+        })
     }
 
     fn power(&mut self) -> Result<Number, Unclear> {
@@ -252,7 +241,7 @@ impl Reader<'_, '_> {
         for operator in ["++", "--"] {
             if self.take(operator) {
                 let Some(name) = self.name() else {
-                    return Err(Unclear("an expression that is not understood"));
+                    return Err(NOT_PARSED);
                 };
                 let value = self.variable(&name)?.and_then(|number| step(number, operator));
                 self.set(&name, value);
@@ -275,15 +264,12 @@ impl Reader<'_, '_> {
 
     fn primary(&mut self) -> Result<Number, Unclear> {
         if self.take("(") {
-            let mut value = self.assignment()?;
-            while self.take(",") {
-                value = self.assignment()?;
-            }
-            return if self.take(")") { Ok(value) } else { Err(Unclear("an expression that is not understood")) };
+            let value = self.list()?;
+            return if self.take(")") { Ok(value) } else { Err(NOT_PARSED) };
         }
         if let Some(name) = self.name() {
-            if self.sees("[") {
-                return Err(Unclear("an index in an expression may run code"));
+            if self.cursor.starts_with("[") {
+                return Err(Unclear("an array index in an arithmetic expression may run code"));
             }
             let value = self.variable(&name)?;
             for operator in ["++", "--"] {
@@ -298,20 +284,14 @@ impl Reader<'_, '_> {
     }
 
     fn number(&mut self) -> Result<Number, Unclear> {
-        let mut text = String::new();
-        while let Some(character) = self
-            .characters
-            .get(self.place)
-            .filter(|character| character.is_ascii_alphanumeric() || **character == SOME_NUMBER || **character == '#')
-        {
-            text.push(*character);
-            self.place = self.place.saturating_add(1);
-        }
+        let text = self
+            .cursor
+            .take_while(|character| character.is_ascii_alphanumeric() || character == SOME_NUMBER || character == '#');
         self.blanks();
         if text.contains(SOME_NUMBER) {
             return Ok(None);
         }
-        literal(&text).map(Some).ok_or(Unclear("an expression that is not understood"))
+        literal(&text).map(Some).ok_or(NOT_PARSED)
     }
 
     fn variable(&self, name: &str) -> Result<Number, Unclear> {
@@ -328,12 +308,12 @@ impl Reader<'_, '_> {
                 };
                 match literal(digits) {
                     Some(number) => Ok(number.checked_mul(sign)),
-                    None => Err(Unclear("a variable in an expression holds text, which may run code")),
+                    None => Err(Unclear("a variable in an arithmetic expression contains text, which may run code")),
                 }
             }
-            // Nothing in the script gave it this value: it comes from whoever started the shell.
+            // The script did not set it, so its value comes from the environment and is not code of this command.
             Value::Unknown(_) if self.evaluator.is_inherited(name, self.state) => Ok(None),
-            _ => Err(Unclear("a variable in an expression is not known and may run code")),
+            _ => Err(Unclear("a variable in an arithmetic expression has an unknown value, which may run code")),
         }
     }
 }
@@ -371,7 +351,7 @@ fn calculate(operator: &str, left: Number, right: Number) -> Result<Number, Uncl
         "+" => left.checked_add(right),
         "-" => left.checked_sub(right),
         "*" => left.checked_mul(right),
-        "/" | "%" if right == 0 => return Err(Unclear("a division by zero")),
+        "/" | "%" if right == 0 => return Err(Unclear("division by zero")),
         "/" => left.checked_div(right),
         "%" => left.checked_rem(right),
         "<<" => u32::try_from(right).ok().and_then(|bits| left.checked_shl(bits)),
@@ -387,6 +367,6 @@ fn calculate(operator: &str, left: Number, right: Number) -> Result<Number, Uncl
         ">" => truth(left > right),
         "<=" => truth(left <= right),
         ">=" => truth(left >= right),
-        _ => return Err(Unclear("an expression that is not understood")),
+        _ => return Err(NOT_PARSED),
     })
 }

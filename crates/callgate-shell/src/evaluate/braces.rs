@@ -16,9 +16,9 @@ const MOST_COPIED: usize = 1 << 20;
 struct Budget {
     /// Units in words.
     units: usize,
-    /// Units that are looked at for a closing brace.
+    /// Units searched for a closing brace.
     looked_at: usize,
-    /// Bytes of what stands between the braces' own characters.
+    /// Bytes of expansions inside the braces.
     copied: usize,
 }
 
@@ -30,7 +30,7 @@ impl Budget {
     }
 }
 
-/// How much source a unit stands for.
+/// How many bytes of source a unit represents.
 fn weight(unit: &Unit) -> usize {
     fn of(part: &Part) -> usize {
         match part {
@@ -47,7 +47,7 @@ fn weight(unit: &Unit) -> usize {
     }
 }
 
-/// Whether there is anything to do.
+/// Whether a word contains braces.
 pub(super) fn has_braces(parts: &[Part]) -> bool {
     parts.iter().any(|part| matches!(part, Part::Literal(text) if text.contains('{')))
 }

@@ -1,13 +1,14 @@
 //! The shell's own commands.
 
 use super::simple::{By, Call, DECLARATIONS};
-use super::state::{Ends, State, join};
+use super::state::{Ends, State, Value, join};
 use super::{Evaluator, opaque, run};
 use crate::effect::{Action, CodeOrigin, Effect, Names, PathTarget, Target};
 use crate::secret_names::is_secret;
 use crate::stream::Stream;
 use crate::word::Word;
-use std::rc::Rc;
+use callgate_model::lexical::absolute;
+use std::sync::Arc;
 
 /// Builtins that may run code or change the shell in ways that are not followed.
 const NOT_FOLLOWED: [&str; 8] = ["enable", "bind", "complete", "compgen", "compopt", "history", "fc", "hash"];
@@ -18,44 +19,32 @@ const KEYWORDS: [&str; 22] = [
     "select", "then", "time", "until", "while", "{", "}",
 ];
 
-/// What a builtin did, or the state back because the name is not one.
-pub(super) enum Handled {
-    Done(Ends, Stream),
-    NotOurs(State),
-}
-
-impl From<(Ends, Stream)> for Handled {
-    fn from((ends, stdout): (Ends, Stream)) -> Self {
-        Handled::Done(ends, stdout)
-    }
-}
-
 impl Evaluator<'_> {
-    /// Runs a builtin of this name, if the shell has to do with it.
-    pub fn builtin(&mut self, name: &str, call: &Call, mut state: State) -> Handled {
+    /// Runs the builtin of this name, or the program if the shell leaves it to one.
+    pub fn builtin_or_program(&mut self, name: &str, call: &Call, mut state: State) -> (Ends, Stream) {
         let silent = Stream::Text(String::new());
         match name {
             "cd" | "pushd" => {
                 self.note(name, call);
-                return self.change_directory(call, state).into();
+                return self.change_directory(call, state);
             }
             "popd" => {
                 self.note(name, call);
-                return self.pop_directory(call, state).into();
+                return self.pop_directory(call, state);
             }
             "eval" | "source" | "." | "exec" | "command" | "builtin" | "trap" => {
                 return self.runs_something(name, call, state);
             }
             "exit" | "return" | "break" | "continue" => {
                 self.note(name, call);
-                return Handled::Done(self.leaves(name, call, state), silent);
+                return (self.leaves(name, call, state), silent);
             }
             "printf" if call.words.get(1).and_then(Word::known) == Some("-v") => {
                 self.print_into_variable(call, &mut state);
             }
             "test" | "[" => {
                 self.look_into_test(call.words, call.span);
-                return Handled::NotOurs(state);
+                return self.program(name, call, state);
             }
             "declare" | "typeset" | "local" | "export" | "readonly" => self.declare(name, call, &mut state),
             "unset" => self.unset(call, &mut state),
@@ -76,7 +65,7 @@ impl Evaluator<'_> {
                             self.expression(&text, call.span, &mut state);
                         }
                         None => {
-                            self.doubt("an expression with unknown parts may run code", call.span);
+                            self.doubt("an unknown value in an arithmetic expression may run code", call.span);
                             state.forget_variables("an expression may have changed it");
                         }
                     }
@@ -89,22 +78,24 @@ impl Evaluator<'_> {
                             if let Some((alias, meaning)) = text.split_once('=') {
                                 self.alias_meaning(meaning, call, &state);
                                 if KEYWORDS.contains(&alias) {
-                                    self.doubt("an alias that changes how commands are read", call.span);
+                                    self.doubt("`alias` redefines a shell keyword", call.span);
                                 }
-                                Rc::make_mut(&mut state.aliases).insert(alias.to_owned());
+                                Arc::make_mut(&mut state.aliases).insert(alias.to_owned());
                             }
                         }
-                        None => self.doubt("an alias that is not known", call.span),
+                        None => self.doubt("`alias` defines an unknown name", call.span),
                     }
                 }
             }
             "unalias" => {}
             _ if shows_only(name, call.words.get(1..).unwrap_or(&[])) => {
                 self.note(name, call);
-                return Handled::Done(Ends::Either(state), Stream::Data);
+                return (Ends::Either(state), Stream::Data);
             }
-            _ if NOT_FOLLOWED.contains(&name) => self.doubt(&format!("what `{name}` does is not followed"), call.span),
-            _ => return Handled::NotOurs(state),
+            _ if NOT_FOLLOWED.contains(&name) => {
+                self.doubt(&format!("callgate does not track what `{name}` does"), call.span)
+            }
+            _ => return self.program(name, call, state),
         }
         self.note(name, call);
         if DECLARATIONS.contains(&name) && call.words.iter().any(|word| word.known() == Some("-p")) {
@@ -120,39 +111,39 @@ impl Evaluator<'_> {
             (true, false) => Stream::Data,
             (false, false) => silent,
         };
-        Handled::Done(Ends::Either(state), output)
+        (Ends::Either(state), output)
     }
 
-    /// Says that a builtin runs.
+    /// Records that a builtin runs.
     fn note(&mut self, name: &str, call: &Call) {
         self.add(call.slot, run(name, CodeOrigin::Known, "builtin"));
     }
 
-    /// What an alias stands for runs when its name is typed: it is walked once, as it stands. A shell that lives on remembers the
-    /// name instead, and what is typed under it is asked about.
+    /// Walks the meaning of an alias once, because it runs when its name is typed. For a shell that the agent keeps, only the
+    /// name is remembered, and later uses of it are doubtful.
     fn alias_meaning(&mut self, meaning: &str, call: &Call, state: &State) {
         if self.context.state.is_some() {
             return;
         }
-        let (parent, current) = (self.parent.replace(call.slot), self.current.take());
-        self.in_child(|evaluator| evaluator.source(meaning, call.span, state.clone(), &Stream::Unconnected));
-        (self.parent, self.current) = (parent, current);
+        self.under(Some(call.slot), |evaluator| {
+            evaluator.in_child(|evaluator| evaluator.source(meaning, call.span, state.clone(), &Stream::Unconnected))
+        });
     }
 
-    fn runs_something(&mut self, name: &str, call: &Call, state: State) -> Handled {
+    fn runs_something(&mut self, name: &str, call: &Call, state: State) -> (Ends, Stream) {
         self.note(name, call);
         let rest = call.words.get(1..).unwrap_or(&[]);
         match name {
-            "eval" => self.eval(rest, call, state).into(),
+            "eval" => self.eval(rest, call, state),
             "source" | "." => {
                 self.run_file(name, rest, call, &state);
-                self.loses_track("a file was run in it");
-                Handled::Done(Ends::Either(self.forgotten(state)), Stream::Unknown)
+                self.loses_track("a file was sourced in it");
+                (Ends::Either(self.forgotten(state)), Stream::Unknown)
             }
-            "exec" => self.exec(rest, call, state).into(),
+            "exec" => self.exec(rest, call, state),
             "trap" => {
                 self.trap(rest, call);
-                Handled::Done(Ends::Either(state), Stream::Text(String::new()))
+                (Ends::Either(state), Stream::Text(String::new()))
             }
             _ => {
                 let (options, command) = split_options(rest);
@@ -161,15 +152,15 @@ impl Evaluator<'_> {
                     .iter()
                     .any(|option| name == "builtin" || !matches!(option.as_str(), "-p" | "-v" | "-V" | "-pv" | "-pV"));
                 if odd {
-                    self.doubt("an option that is not understood", call.span);
+                    self.doubt(&format!("unknown option of `{name}`"), call.span);
                 }
                 if looks || command.is_empty() {
-                    return Handled::Done(Ends::Either(state), Stream::Data);
+                    return (Ends::Either(state), Stream::Data);
                 }
-                // `declare` behind `command` no longer assigns without splitting; the words are expanded already.
+                // `declare` after `command` no longer assigns without splitting; the words are expanded already.
                 let inner = Call { words: command, by: By::NoFunction, ..*call };
                 let (ends, stdout) = self.rerun(name, &inner, state);
-                Handled::Done(ends, if name == "builtin" { Stream::Unknown } else { stdout })
+                (ends, if name == "builtin" { Stream::Unknown } else { stdout })
             }
         }
     }
@@ -189,21 +180,20 @@ impl Evaluator<'_> {
         };
         let texts: Option<Vec<&str>> = words.iter().map(Word::known).collect();
         let Some(texts) = texts else {
-            self.doubt("code that is not known", call.span);
+            self.doubt("`eval` runs unknown code", call.span);
             return (Ends::Either(self.forgotten(state)), Stream::Unknown);
         };
         let mut state = state;
         for (name, word) in call.assignments {
-            state.set(name, super::state::Value::of_word(word));
-            state.path_changed |= name == "PATH";
+            state.set(name, Value::of_word(word));
         }
-        let (parent, current) = (self.parent.replace(call.slot), self.current.take());
-        let (ends, stdout) = self.source(&texts.join(" "), call.span, state, call.stdin);
-        (self.parent, self.current) = (parent, current);
+        let code = texts.join(" ");
+        let (ends, stdout) =
+            self.under(Some(call.slot), |evaluator| evaluator.source(&code, call.span, state, call.stdin));
         // What stood in front of `eval` is gone again, or not, as the shell is one or the other.
         let forget = |mut state: State| {
             for (name, _) in call.assignments {
-                state.set(name, super::state::Value::unknown("it was set for `eval`"));
+                state.set(name, Value::unknown("it was set for `eval`"));
             }
             state
         };
@@ -216,17 +206,14 @@ impl Evaluator<'_> {
                 self.add(call.slot, run(path, CodeOrigin::File, name));
                 if path.contains('/') {
                     for directory in state.directories.iter() {
-                        let names = Names::Exact(super::directories::absolute(directory.as_deref(), path));
+                        let names = Names::Exact(absolute(directory.as_deref(), path));
                         let target = Target::Path(PathTarget { names, tree: false });
-                        self.add(
-                            call.slot,
-                            Effect { action: Action::Read, target, marks: Vec::new(), because: name.to_owned() },
-                        );
+                        self.add(call.slot, Effect::new(Action::Read, target, name));
                     }
                 }
-                self.add(call.slot, opaque(&format!("what {path} does is not known"), name));
+                self.add(call.slot, opaque(&format!("the contents of {path} are unknown"), name));
             }
-            _ => self.doubt("a file that is not known is run", call.span),
+            _ => self.doubt("`source` runs an unknown file", call.span),
         }
     }
 
@@ -237,7 +224,7 @@ impl Evaluator<'_> {
                 [Word::Known(option), _, after @ ..] if option == "-a" => after,
                 [Word::Known(option), after @ ..] if matches!(option.as_str(), "-c" | "-l" | "-cl" | "--") => after,
                 [Word::Known(option), after @ ..] if option.starts_with('-') => {
-                    self.doubt("an option that is not understood", call.span);
+                    self.doubt("unknown option of `exec`", call.span);
                     after
                 }
                 _ => break,
@@ -274,11 +261,11 @@ impl Evaluator<'_> {
                     self.loses_track("a trap may run in it at any time");
                 }
                 if signals.iter().any(between) {
-                    self.doubt("a trap that runs between commands", call.span);
+                    self.doubt("`trap` runs code between commands", call.span);
                 }
                 self.traps.push((code.clone(), call.span.clone()));
             }
-            _ => self.doubt("a trap whose code is not known", call.span),
+            _ => self.doubt("`trap` sets unknown code", call.span),
         }
     }
 
@@ -320,9 +307,9 @@ impl Evaluator<'_> {
 }
 
 /// Whether one of the builtins that are not followed is only asked to print something. The history of a shell
-/// without a terminal holds what this shell was told, not the user's file.
+/// without a terminal contains this shell's commands, not the user's history file.
 fn shows_only(name: &str, words: &[Word]) -> bool {
-    // every command comes by here
+    // Every command is checked here, so this must be fast.
     if !matches!(name, "history" | "hash" | "compgen" | "complete" | "bind" | "enable") {
         return false;
     }
@@ -359,7 +346,7 @@ fn shift(call: &Call, state: &mut State) {
         _ => None,
     };
     state.positional = match (&state.positional, count) {
-        (Some(values), Some(count)) => values.get(count..).map(Rc::from).or_else(|| Some(Rc::clone(values))),
+        (Some(values), Some(count)) => values.get(count..).map(Arc::from).or_else(|| Some(Arc::clone(values))),
         _ => None,
     };
 }

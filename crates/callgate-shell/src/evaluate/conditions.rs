@@ -2,31 +2,31 @@
 
 use super::Evaluator;
 use super::state::{State, Value};
-use crate::syntax::ast::{Condition, Span};
+use crate::syntax::ast::{Span, TestExpression};
 use crate::word::{PLAIN, Word, is_number};
 
 impl Evaluator<'_> {
     /// Looks into a condition: its substitutions run, and its arithmetic may.
-    pub fn condition(&mut self, condition: &Condition, span: &Span, state: &mut State) {
+    pub fn condition(&mut self, condition: &TestExpression, span: &Span, state: &mut State) {
         match condition {
-            Condition::Both(left, _, right) => {
+            TestExpression::Both(left, _, right) => {
                 self.condition(left, span, state);
                 let mut aside = state.clone();
                 self.condition(right, span, &mut aside);
                 *state = std::mem::replace(state, State::new(None)).join(aside);
             }
-            Condition::Not(inner) => self.condition(inner, span, state),
-            Condition::Word(word) => {
+            TestExpression::Not(inner) => self.condition(inner, span, state),
+            TestExpression::Word(word) => {
                 self.single(&word.parts, state);
             }
-            Condition::Unary(operator, word) => {
+            TestExpression::Unary(operator, word) => {
                 let value = self.value(&word.parts, state);
                 let plain = matches!(&value, Value::Text(text) if !text.contains(['[', '$', '`']));
                 if matches!(operator.as_str(), "-v" | "-R") && !plain {
-                    self.doubt("a test for a variable may run code", span);
+                    self.doubt("`-v` with an unknown name may run code", span);
                 }
             }
-            Condition::Binary(left, operator, right) => {
+            TestExpression::Binary(left, operator, right) => {
                 let values = [self.value(&left.parts, state), self.value(&right.parts, state)];
                 if operator.starts_with('-') && !matches!(operator.as_str(), "-nt" | "-ot" | "-ef") {
                     for value in values {
@@ -36,7 +36,7 @@ impl Evaluator<'_> {
                             }
                             Value::Number | Value::Unset => {}
                             Value::Glob(pattern) if is_number(&pattern) => {}
-                            _ => self.doubt("a comparison of numbers may run code", span),
+                            _ => self.doubt("a numeric comparison with an unknown value may run code", span),
                         }
                     }
                 }
@@ -60,13 +60,13 @@ impl Evaluator<'_> {
                 }
                 Word::Known(_) => false,
                 Word::Glob(pattern) if is_number(pattern) || pattern == PLAIN => false,
-                // Names that may be `-v` and `a[$(x)]`, unless an operator stands in front.
+                // File names may be `-v` and `a[$(x)]`, unless an operator precedes them.
                 Word::Glob(pattern) => {
                     let first = previous.is_none_or(|word| matches!(word, "!" | "(" | "-a" | "-o"));
                     first && (pattern.contains(['[', '(']) || pattern.chars().all(|one| "*?-vR".contains(one)))
                 }
                 Word::Below { many, .. } | Word::Partly { many, .. } => *many,
-                // It may turn out to be `-v`.
+                // It may be `-v`.
                 Word::Unknown { many, .. } => {
                     let operator = |word: &&Word| word.known().is_some_and(|text| OPERATORS.contains(&text));
                     *many || arguments.peek().is_some_and(|next| !operator(next))
@@ -74,7 +74,7 @@ impl Evaluator<'_> {
             };
             previous = Some(word.known().unwrap_or(""));
             if risky {
-                self.doubt("a test whose words are not known may run code", span);
+                self.doubt("`test` with unknown words may run code", span);
                 return;
             }
         }

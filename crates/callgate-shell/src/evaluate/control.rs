@@ -3,7 +3,7 @@
 use super::Evaluator;
 use super::state::{Ends, State, Value, join};
 use crate::stream::Stream;
-use crate::syntax::ast::{Argument, Arm, Command, CommandKind, Connector, Item, Pipeline, Script, Word};
+use crate::syntax::ast::{Argument, Arm, Command, CommandKind, Connector, Item, Pipeline, Script, SourceWord};
 use std::rc::Rc;
 
 /// Joins what two commands print, one after the other.
@@ -73,9 +73,6 @@ impl Evaluator<'_> {
     fn items(&mut self, script: &Script, state: State, stdin: &Stream) -> (Ends, Stream) {
         let mut ends = Ends::Either(state);
         let mut stdout = Stream::Text(String::new());
-        if script.items.len() > 1 {
-            self.flags.chain = true;
-        }
         for item in &script.items {
             if self.exhausted() {
                 break;
@@ -84,7 +81,6 @@ impl Evaluator<'_> {
                 return (Ends::never(), uncertain(stdout));
             };
             if item.background {
-                self.flags.background = true;
                 let nothing = Stream::Text(String::new());
                 let (_, output) = self.in_child(|evaluator| evaluator.item(item, state.clone(), &nothing));
                 stdout = together(stdout, uncertain(output), false);
@@ -106,7 +102,6 @@ impl Evaluator<'_> {
     fn item(&mut self, item: &Item, state: State, stdin: &Stream) -> (Ends, Stream) {
         let (mut ends, mut stdout) = self.pipeline(&item.first, state, stdin);
         for (connector, pipeline) in &item.rest {
-            self.flags.chain = true;
             let (success, failure) = ends.split();
             let (goes_on, aside) = match connector {
                 Connector::And => (success, failure),
@@ -146,12 +141,11 @@ impl Evaluator<'_> {
             [] => (Ends::Either(state), Stream::Text(String::new())),
             [only] => {
                 if pipeline.negated && is_shell(only) {
-                    self.doubt("a shell of which only the failure counts", &only.span);
+                    self.doubt("`!` inverts the exit status of a shell", &only.span);
                 }
                 self.command(only, state, stdin)
             }
             several => {
-                self.flags.pipe = true;
                 let mut stream = stdin.clone();
                 for (place, command) in several.iter().enumerate() {
                     if place > 0 && matches!(&stream, Stream::Text(text) if !text.is_empty()) && is_shell(command) {
@@ -174,12 +168,8 @@ impl Evaluator<'_> {
 
     /// Walks commands whose changes to the shell's state are lost. Returns what they print.
     pub fn in_subshell(&mut self, script: &Script, state: State, stdin: &Stream) -> Stream {
-        self.flags.subshell = true;
-        let loops = std::mem::take(&mut self.loops);
-        let returns = std::mem::take(&mut self.returns);
-        let (_, stdout) = self.in_child(|evaluator| evaluator.list(script, state, stdin));
-        (self.loops, self.returns) = (loops, returns);
-        stdout
+        let list = |evaluator: &mut Self| evaluator.list(script, state, stdin).1;
+        self.enclosed(|evaluator| evaluator.in_child(list))
     }
 
     pub fn command(&mut self, command: &Command, state: State, stdin: &Stream) -> (Ends, Stream) {
@@ -189,7 +179,7 @@ impl Evaluator<'_> {
         self.spend(0, 0, &command.span);
         let mut state = state;
         let mut input = stdin.clone();
-        let mut away = super::redirections::Output::Kept;
+        let mut away = super::redirections::StandardOutput::Kept;
         if !command.redirections.is_empty() {
             let slot = self.reserve(None, &command.span);
             let current = self.current.replace(slot);
@@ -198,7 +188,7 @@ impl Evaluator<'_> {
             away = redirected.output;
             input = redirected.stdin.unwrap_or(input);
         }
-        // Several commands share it: none of them is sure to get all of it.
+        // Several commands share it, so none is certain to read all of it.
         let shared = match input {
             Stream::Text(text) if !text.is_empty() => Stream::Data,
             other => other,
@@ -233,7 +223,6 @@ impl Evaluator<'_> {
                 (Ends::Either(state), Stream::Text(String::new()))
             }
             CommandKind::Function { name, body } => {
-                self.flags.control = true;
                 let known = self.functions.entry(name.clone()).or_default();
                 if !known.contains(body) {
                     known.push(Rc::clone(body));
@@ -242,9 +231,8 @@ impl Evaluator<'_> {
                 (Ends::Either(state), Stream::Text(String::new()))
             }
             CommandKind::Coprocess { name, body } => {
-                self.flags.background = true;
                 if is_shell(body) {
-                    self.doubt("a shell that is talked to through its descriptors", &body.span);
+                    self.doubt("a shell runs as a coprocess and reads commands from a descriptor", &body.span);
                 }
                 self.in_child(|evaluator| evaluator.command(body, state.clone(), &Stream::Unknown));
                 state.set(name, Value::unknown("descriptors of a coprocess"));
@@ -260,7 +248,6 @@ impl Evaluator<'_> {
         state: State,
         stdin: &Stream,
     ) -> (Ends, Stream) {
-        self.flags.control = true;
         let mut waiting = Some(state);
         let mut after = None;
         let mut stdout = Stream::Text(String::new());
@@ -287,8 +274,7 @@ impl Evaluator<'_> {
         (Ends::of(after), stdout)
     }
 
-    fn case(&mut self, subject: &Word, arms: &[Arm], mut state: State, stdin: &Stream) -> (Ends, Stream) {
-        self.flags.control = true;
+    fn case(&mut self, subject: &SourceWord, arms: &[Arm], mut state: State, stdin: &Stream) -> (Ends, Stream) {
         self.single(&subject.parts, &mut state);
         let mut after = None;
         let mut falling: Option<State> = None;

@@ -2,12 +2,13 @@
 
 use super::Evaluator;
 use super::expand::is_name;
-use super::nested::is_single;
 use super::simple::Call;
 use super::state::{State, Value};
+use crate::lists::listed;
 use crate::stream::Stream;
 use crate::word::Word;
 use std::rc::Rc;
+use std::sync::Arc;
 
 impl Evaluator<'_> {
     pub fn declare(&mut self, name: &str, call: &Call, state: &mut State) {
@@ -26,14 +27,14 @@ impl Evaluator<'_> {
         }
         let has = |letter: char| letters.contains(letter);
         if has('n') && name != "export" {
-            self.doubt("a name reference", call.span);
+            self.doubt("`declare -n` makes a name reference", call.span);
         }
         if has('f') && name == "export" {
-            self.doubt("a function is exported", call.span);
+            self.doubt("`export -f` exports a function", call.span);
         }
         let outside = name == "local" && self.calls.is_empty();
         if has('f') && (has('r') || name == "readonly") {
-            self.doubt("a function that later definitions do not replace", call.span);
+            self.doubt("a read-only function ignores later definitions", call.span);
         }
         if has('p') || has('f') || has('F') || outside {
             return;
@@ -45,14 +46,14 @@ impl Evaluator<'_> {
         }
         for word in operands {
             let Some((target, value, appends)) = split(word) else {
-                self.doubt("which variable is declared is not known", call.span);
+                self.doubt("a declaration sets an unknown variable", call.span);
                 continue;
             };
             if !is_name(&target) {
                 let array = target.split('[').next().unwrap_or("");
                 let digits = target.get(array.len()..).unwrap_or("").trim_matches(['[', ']']);
                 if !is_name(array) || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-                    self.doubt("an index in a declaration may run code", call.span);
+                    self.doubt("an array index in a declaration may run code", call.span);
                 }
                 state.set(array, Value::unknown("an array"));
                 continue;
@@ -66,10 +67,13 @@ impl Evaluator<'_> {
                     let compound = matches!(&value, Value::Text(text) if text.starts_with('('))
                         || !matches!(value, Value::Text(_) | Value::Number);
                     if compound && (has('a') || has('A')) {
-                        self.doubt("an array given as text may run code", call.span);
+                        self.doubt("an array assigned from text may run code", call.span);
                     }
-                    let value =
-                        if odd || has('a') || has('A') { Value::unknown("its letters may be changed") } else { value };
+                    let value = if odd || has('a') || has('A') {
+                        Value::unknown("an attribute changes its value")
+                    } else {
+                        value
+                    };
                     self.assign_value(&target, value, appends, call.slot, call.span, state);
                     state.variable_mut(&target).fixed = fixed;
                 }
@@ -90,18 +94,8 @@ impl Evaluator<'_> {
                         state.set(&target, Value::unknown("a local variable without a value"));
                     }
                     self.attributes(&target, name, &letters, state);
-                    self.environment_effect(
-                        &target,
-                        state
-                            .variables
-                            .get(target.as_str())
-                            .and_then(|variable| match &variable.value {
-                                Value::Text(text) => Some(text.to_string()),
-                                _ => None,
-                            })
-                            .as_deref(),
-                        call.slot,
-                    );
+                    let known = state.variables.get(target.as_str()).and_then(|variable| variable.value.known());
+                    self.environment_effect(&target, known, call.slot);
                 }
             }
         }
@@ -147,33 +141,28 @@ impl Evaluator<'_> {
                     Rc::make_mut(&mut state.functions).remove(name);
                 }
                 Some(name) if is_name(name) => {
-                    // Without `-v` a function of that name goes if there is no variable.
+                    // Without `-v`, bash removes the function of that name if there is no such variable.
                     if let Some(body) = Rc::make_mut(&mut state.functions).get_mut(name) {
                         *body = None;
                     }
-                    if matches!(name, "IFS") || state.variables.get(name).is_some_and(|variable| variable.fixed) {
-                        state.set(name, Value::unknown("it was unset"));
-                    } else {
-                        state.set(name, Value::Unset);
-                    }
-                    if name == "PATH" {
-                        state.path_changed = true;
-                    }
+                    let fixed = state.variables.get(name).is_some_and(|variable| variable.fixed);
+                    let uncertain = name == "IFS" || fixed;
+                    state.set(name, if uncertain { Value::unknown("it was unset") } else { Value::Unset });
                     if name == "HISTFILE" {
-                        self.doubt("the history of commands is no longer kept", call.span);
+                        self.doubt("unsetting HISTFILE stops the command history", call.span);
                     }
                 }
                 Some(name) => {
                     let array = name.split('[').next().unwrap_or("");
                     let index = name.get(array.len()..).unwrap_or("").trim_matches(['[', ']']);
                     if !index.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'@' | b'*' | b'-')) {
-                        self.doubt("an index may run code", call.span);
+                        self.doubt("an array index may run code", call.span);
                     }
                     state.set(array, Value::unknown("an element was unset"));
                 }
                 None => {
-                    self.doubt("which variable is unset is not known", call.span);
-                    state.forget_variables("something was unset");
+                    self.doubt("`unset` removes an unknown variable", call.span);
+                    state.forget_variables("`unset` may have removed it");
                 }
             }
         }
@@ -196,14 +185,15 @@ impl Evaluator<'_> {
                 Some(text) if options && text.len() > 1 && text.starts_with('-') => {
                     let letters = text.get(1..).unwrap_or("");
                     if letters.contains('C') && name != "read" {
-                        self.doubt("mapfile runs code for each line", call.span);
+                        self.doubt("`mapfile -C` runs code for each line", call.span);
                     }
                     if let Some(place) = letters.find(|letter| with_value.contains(letter)) {
-                        array |= name == "read" && letters.get(place..).is_some_and(|rest| rest.starts_with('a'));
+                        let fills = name == "read" && letters.get(place..).is_some_and(|rest| rest.starts_with('a'));
+                        array |= fills;
                         let glued = letters.get(place.saturating_add(1)..).unwrap_or("");
                         let value =
                             if glued.is_empty() { words.next().cloned() } else { Some(Word::Known(glued.to_owned())) };
-                        if name == "read" && letters.get(place..).is_some_and(|rest| rest.starts_with('a')) {
+                        if fills {
                             names.extend(value);
                         }
                     }
@@ -221,23 +211,22 @@ impl Evaluator<'_> {
             names.push(Word::Known(if name == "read" { "REPLY" } else { "MAPFILE" }.to_owned()));
         }
         let whole_line = name == "read" && names.len() == 1 && !array;
+        let value = match call.stdin {
+            Stream::Names(directories) if whole_line => match directories.as_slice() {
+                [directory] => Value::Below(Arc::from(directory.as_str())),
+                _ => Value::unknown("a line that was read from several directories"),
+            },
+            _ => Value::unknown("a line that `read` reads"),
+        };
         for word in &names {
             match word.known() {
                 Some(target) if is_name(target) => {
-                    let value = match call.stdin {
-                        Stream::Names(directories) if whole_line => match directories.as_slice() {
-                            [directory] => Value::Below(Rc::from(directory.as_str())),
-                            _ => Value::unknown("a line that was read"),
-                        },
-                        _ => Value::unknown("a line that was read"),
-                    };
                     self.environment_effect(target, None, call.slot);
-                    state.path_changed |= target == "PATH";
-                    state.set(target, value);
+                    state.set(target, value.clone());
                 }
                 _ => {
-                    self.doubt("which variable is read is not known, or its index may run code", call.span);
-                    state.forget_variables("something was read into it");
+                    self.doubt("`read` sets an unknown variable, or its index may run code", call.span);
+                    state.forget_variables("`read` may have set it");
                 }
             }
         }
@@ -248,12 +237,11 @@ impl Evaluator<'_> {
         match call.words.get(2) {
             Some(Word::Known(name)) if is_name(name) => {
                 self.environment_effect(name, None, call.slot);
-                state.path_changed |= name == "PATH";
-                state.set(name, Value::unknown("it was printed into"));
+                state.set(name, Value::unknown("`printf -v` set it"));
             }
             _ => {
-                self.doubt("which variable is printed into is not known, or its index may run code", call.span);
-                state.forget_variables("something was printed into it");
+                self.doubt("`printf -v` sets an unknown variable, or its index may run code", call.span);
+                state.forget_variables("`printf -v` may have set it");
             }
         }
     }
@@ -263,16 +251,9 @@ impl Evaluator<'_> {
         let mut words = call.words.get(1..).unwrap_or(&[]).iter();
         while let Some(word) = words.next() {
             match word.known() {
-                Some("--") => {
-                    positional(words.as_slice(), state);
-                    return;
-                }
-                Some("-") => {
-                    if !words.as_slice().is_empty() {
-                        positional(words.as_slice(), state);
-                    }
-                    return;
-                }
+                // Without words, `--` clears the parameters and `-` leaves them.
+                Some("-") if words.as_slice().is_empty() => return,
+                Some("--" | "-") => return state.set_positional(words.as_slice()),
                 Some(text) if text.starts_with(['-', '+']) => {
                     let on = text.starts_with('-');
                     for letter in text.chars().skip(1) {
@@ -290,22 +271,22 @@ impl Evaluator<'_> {
                                     "pipefail" | "nounset" | "xtrace" | "verbose" | "noclobber" | "errtrace"
                                     | "functrace" | "monitor" | "notify" | "hashall" | "noexec",
                                 )) => {}
-                                Some(_) => self.doubt("a shell option that is not understood", call.span),
+                                Some(_) => self.doubt("unknown shell option", call.span),
                             },
                             // With `H` later lines are taken from the history.
                             'H' if !on => {}
-                            _ => self.doubt("a shell option that is not understood", call.span),
+                            _ => self.doubt("unknown shell option", call.span),
                         }
                     }
                 }
                 Some(_) => {
                     let mut all = vec![word.clone()];
                     all.extend(words.cloned());
-                    positional(&all, state);
+                    state.set_positional(&all);
                     return;
                 }
                 None => {
-                    self.doubt("shell options that are not known", call.span);
+                    self.doubt("`set` receives unknown options", call.span);
                     state.positional = None;
                     return;
                 }
@@ -315,35 +296,19 @@ impl Evaluator<'_> {
 
     /// `shopt …`
     pub fn shell_options(&mut self, call: &Call) {
-        const HARMLESS: [&str; 12] = [
-            "extglob",
-            "nullglob",
-            "globstar",
-            "failglob",
-            "inherit_errexit",
-            "nocasematch",
-            "checkwinsize",
-            "cmdhist",
-            "histappend",
-            "globasciiranges",
-            "checkjobs",
-            "huponexit",
-        ];
+        const HARMLESS: &str = "extglob nullglob globstar failglob inherit_errexit nocasematch checkwinsize cmdhist histappend \
+            globasciiranges checkjobs huponexit";
         for word in call.words.iter().skip(1) {
             match word.known() {
                 Some("-s" | "-u" | "-q" | "-p" | "-qs" | "-qu") => {}
-                Some(name) if HARMLESS.contains(&name) => {}
-                _ => self.doubt("a shell option that is not understood", call.span),
+                Some(name) if listed(HARMLESS, name) => {}
+                _ => self.doubt("unknown shell option", call.span),
             }
         }
     }
 }
 
-fn positional(words: &[Word], state: &mut State) {
-    state.positional = words.iter().all(is_single).then(|| words.iter().map(Value::of_word).collect());
-}
-
-/// `name=value` taken apart: the name, the value if there is one, and whether it is added.
+/// Splits `name=value` into the name, the value if there is one, and whether it is appended.
 fn split(word: &Word) -> Option<(String, Option<Value>, bool)> {
     let (text, rest) = match word {
         Word::Known(text) => (text, None),
@@ -360,7 +325,7 @@ fn split(word: &Word) -> Option<(String, Option<Value>, bool)> {
     let value = match rest {
         None => Value::text(value),
         Some(why) if value.is_empty() => Value::unknown(why),
-        Some(why) => Value::Prefix(Rc::from(value), Rc::from(why.as_str())),
+        Some(why) => Value::Prefix(Arc::from(value), Arc::from(why.as_str())),
     };
     Some((name.to_owned(), Some(value), appends))
 }

@@ -3,38 +3,16 @@
 use super::Evaluator;
 use super::simple::Call;
 use super::state::{Ends, State, Value};
-use crate::effect::{Action, CodeOrigin, Effect, Target};
+use crate::effect::Effect;
 use crate::stream::Stream;
 use crate::word::Word;
-use std::rc::Rc;
+use callgate_model::lexical::{absolute, fold};
+use std::path::Path;
+use std::sync::Arc;
 
-/// Makes a path absolute; nothing is resolved.
-pub(super) fn absolute(directory: Option<&str>, path: &str) -> String {
-    match directory {
-        Some(directory) if !path.starts_with('/') => {
-            let path = path.strip_prefix("./").unwrap_or(path);
-            match path {
-                "" | "." => directory.to_owned(),
-                _ => [directory.trim_end_matches('/'), "/", path].concat(),
-            }
-        }
-        _ => path.to_owned(),
-    }
-}
-
-/// Removes `.` and `..` as `cd` does, by the letters alone.
-fn tidy(path: &str) -> String {
-    let mut parts: Vec<&str> = Vec::new();
-    for part in path.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => {
-                parts.pop();
-            }
-            other => parts.push(other),
-        }
-    }
-    format!("/{}", parts.join("/"))
+/// Removes `.` and `..` as `cd` does.
+fn folded(path: &str) -> Arc<str> {
+    Arc::from(fold(Path::new(path)).to_string_lossy())
 }
 
 impl Evaluator<'_> {
@@ -70,7 +48,7 @@ impl Evaluator<'_> {
         };
         let mut arrived = state.clone();
         if pushes {
-            arrived.stack.push(Rc::clone(&state.directories));
+            arrived.stack.push(Arc::clone(&state.directories));
         }
         let certain = self.is_taken_to_succeed(&target);
         arrived.go(target);
@@ -79,23 +57,20 @@ impl Evaluator<'_> {
 
     /// Whether going to these directories is taken to succeed. Where something before it may have changed which directories
     /// there are, it is not.
-    fn is_taken_to_succeed(&mut self, target: &[Option<Rc<str>>]) -> bool {
+    fn is_taken_to_succeed(&mut self, target: &[Option<Arc<str>>]) -> bool {
         let Some(entered) = &mut self.entered else {
             return false;
         };
-        let changes = |effect: &Effect| match effect.action {
-            Action::Run => !matches!(&effect.target, Target::Program(program) if program.origin == CodeOrigin::Known),
-            Action::List | Action::Read | Action::Connect => false,
-            Action::Write | Action::Delete | Action::Send | Action::Privilege | Action::Opaque => true,
-        };
-        if target.contains(&None) || self.commands.iter().flat_map(|command| &command.effects).any(changes) {
+        if target.contains(&None)
+            || self.commands.iter().flat_map(|command| &command.effects).any(Effect::may_change_names)
+        {
             return false;
         }
         entered.extend(target.iter().flatten().map(|directory| directory.to_string()));
         true
     }
 
-    fn destinations(&self, path: &str, physical: bool, state: &State) -> Option<Vec<Option<Rc<str>>>> {
+    fn destinations(&self, path: &str, physical: bool, state: &State) -> Option<Vec<Option<Arc<str>>>> {
         if path.is_empty() {
             return Some(state.directories.to_vec());
         }
@@ -104,14 +79,14 @@ impl Evaluator<'_> {
         if searched {
             return None;
         }
-        let resolve = |directory: &Option<Rc<str>>| {
+        let resolve = |directory: &Option<Arc<str>>| {
             if directory.is_none() && !path.starts_with('/') {
                 return None;
             }
             let whole = absolute(directory.as_deref(), path);
             // With links in the way, `..` leads elsewhere: only bash's own reckoning is by the letters.
             let known = !physical || !whole.contains("..");
-            known.then(|| Rc::from(tidy(&whole)))
+            known.then(|| folded(&whole))
         };
         Some(state.directories.iter().map(resolve).collect())
     }

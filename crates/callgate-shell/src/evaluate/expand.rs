@@ -6,13 +6,13 @@ use super::pieces::{Field, Piece};
 use super::state::{State, Value};
 use crate::stream::Stream;
 use crate::syntax::Dialect;
-use crate::syntax::ast::{Part, Span, Substitution, Word as Source};
+use crate::syntax::ast::{Part, SourceWord, Span, Substitution};
 use crate::word::{DIGITS, INTEGER, PLAIN, Word};
-use std::rc::Rc;
+use std::sync::Arc;
 
 impl Evaluator<'_> {
     /// Expands the words of a command.
-    pub fn words(&mut self, sources: &[Source], state: &mut State) -> Vec<Word> {
+    pub fn words(&mut self, sources: &[SourceWord], state: &mut State) -> Vec<Word> {
         let mut words = Vec::with_capacity(sources.len());
         for source in sources {
             self.word(source, state, &mut words);
@@ -21,7 +21,7 @@ impl Evaluator<'_> {
     }
 
     /// Expands one word to any number of words.
-    pub fn word(&mut self, source: &Source, state: &mut State, words: &mut Vec<Word>) {
+    pub fn word(&mut self, source: &SourceWord, state: &mut State, words: &mut Vec<Word>) {
         if let Some(text) = source.plain()
             && !text.contains(['{', '~', '*', '?', '[', '('])
         {
@@ -30,11 +30,7 @@ impl Evaluator<'_> {
         }
         match self.alternatives(source) {
             None => self.word_without_braces(&source.parts, state, words),
-            Some(several) => {
-                for parts in several {
-                    self.word_without_braces(&parts, state, words);
-                }
-            }
+            Some(several) => several.iter().for_each(|parts| self.word_without_braces(parts, state, words)),
         }
     }
 
@@ -45,9 +41,9 @@ impl Evaluator<'_> {
         }
         let lone_dollar = |part: &Part| matches!(part, Part::Literal(text) if text.contains('$'));
         if parts.len() > 1 && parts.iter().any(lone_dollar) {
-            // bash does not split such a word at all. What it holds must still be looked at.
+            // bash does not split such a word. Its substitutions still run.
             self.fields(parts, state, true);
-            let why = "it may or may not fall apart".to_owned();
+            let why = "bash may or may not split this word".to_owned();
             words.push(Word::Unknown { why, many: true });
             return;
         }
@@ -59,7 +55,7 @@ impl Evaluator<'_> {
     }
 
     /// The words that brace expansion makes of one; `None`: it has no braces.
-    pub fn alternatives(&mut self, source: &Source) -> Option<Vec<Vec<Part>>> {
+    pub fn alternatives(&mut self, source: &SourceWord) -> Option<Vec<Vec<Part>>> {
         if !braces::has_braces(&source.parts) {
             return None;
         }
@@ -67,7 +63,7 @@ impl Evaluator<'_> {
         let expanded = braces::expand(&source.parts, most);
         Some(match expanded {
             Some(words) if self.dialect == Dialect::Bash || words.len() == 1 => words,
-            // What the braces hold must still be looked at; which words come out is not known.
+            // The resulting words are unknown, but substitutions inside the braces still run.
             _ => {
                 let mut parts = source.parts.clone();
                 parts.insert(0, Part::Unclear("braces".to_owned(), source.span.clone()));
@@ -81,7 +77,7 @@ impl Evaluator<'_> {
         self.fields(parts, state, false).joined()
     }
 
-    /// Expands what stands in double quotes to one field.
+    /// Expands the contents of double quotes to one field.
     pub fn double_quoted(&mut self, parts: &[Part], state: &mut State) -> Field {
         let mut fields = Fields::new(false);
         self.double_quotes(parts, state, &mut fields);
@@ -91,7 +87,7 @@ impl Evaluator<'_> {
     fn double_quotes(&mut self, parts: &[Part], state: &mut State, fields: &mut Fields) {
         // `"$@"` alone may be nothing at all.
         let only_list = matches!(parts, [Part::Parameter(parameter)]
-            if parameter.name == "@" || parameter.index == Some(crate::syntax::ast::Index::Each));
+            if parameter.name == "@" || parameter.index == Some(crate::syntax::ast::ArrayIndex::Each));
         fields.open.quoted |= !only_list;
         for part in parts {
             self.expansion(part, state, true, fields);
@@ -103,7 +99,7 @@ impl Evaluator<'_> {
         self.single(parts, state).value()
     }
 
-    /// Expands parts to fields; `splits` says whether unquoted expansions fall apart at blanks.
+    /// Expands parts to fields; `splits` says whether unquoted expansions are split at blanks.
     pub fn fields(&mut self, parts: &[Part], state: &mut State, splits: bool) -> Fields {
         let mut fields = Fields::new(splits);
         for (place, part) in parts.iter().enumerate() {
@@ -142,7 +138,7 @@ impl Evaluator<'_> {
         let left = end.and_then(|end| rest.get(end..)).unwrap_or("");
         if end.is_none() && !whole {
             // `~"x"`: quotes in the name part; `~$x`: no tilde expansion.
-            fields.open.pieces.push(Piece::Unknown { why: Rc::from("a home directory"), many: false });
+            fields.unknown("a home directory", false);
             return left;
         }
         let place = match user {
@@ -151,28 +147,28 @@ impl Evaluator<'_> {
             "+" if state.variables.contains_key("PWD") => Value::unknown("PWD was assigned to"),
             "-" if state.variables.contains_key("OLDPWD") => Value::unknown("OLDPWD was assigned to"),
             "+" => match state.directories.as_ref() {
-                [Some(directory)] => Value::Text(Rc::clone(directory)),
-                _ => Value::unknown("the working directory is not known"),
+                [Some(directory)] => Value::Text(Arc::clone(directory)),
+                _ => Value::unknown("the working directory is unknown"),
             },
             "-" => match &state.previous {
-                Some(directory) => Value::Text(Rc::clone(directory)),
-                None => Value::unknown("the previous directory is not known"),
+                Some(directory) => Value::Text(Arc::clone(directory)),
+                None => Value::unknown("the previous directory is unknown"),
             },
             _ => Value::unknown("another user's home directory"),
         };
         match place {
             Value::Text(directory) => fields.open.push_text(&directory, true),
-            _ => fields.open.pieces.push(Piece::Unknown { why: Rc::from("a home directory"), many: false }),
+            _ => fields.unknown("a home directory", false),
         }
         left
     }
 
-    /// Text with the tildes that assignments know: at the start and behind colons.
+    /// Expands text with tildes as in assignments: at the start and after colons.
     pub fn assigned_text(&mut self, parts: &[Part], state: &mut State) -> Field {
         let tilde = |part: &Part| matches!(part, Part::Literal(text) if text.contains(":~"));
         if parts.iter().any(tilde) {
             let mut field = self.single(parts, state);
-            field.pieces.insert(0, Piece::Unknown { why: Rc::from("home directories in a list"), many: false });
+            field.pieces.insert(0, Piece::Unknown { why: Arc::from("home directories in a list"), many: false });
             return field;
         }
         self.single(parts, state)
@@ -205,26 +201,21 @@ impl Evaluator<'_> {
             }
             Part::Unclear(why, span) => {
                 self.doubt(why, span);
-                fields.open.pieces.push(Piece::Unknown { why: Rc::from(why.as_str()), many: !quoted });
+                fields.unknown(why, !quoted);
             }
         }
     }
 
     /// Runs the commands of a substitution in a subshell and returns what they print.
     pub fn substitution(&mut self, body: &Substitution, state: &State, stdin: &Stream) -> Stream {
-        self.flags.subshell = true;
         if let Some(why) = body.doubt {
             self.doubt(why, &body.span);
         }
-        let (parent, current) = (self.parent, self.current);
-        self.parent = current.or(parent);
-        self.current = None;
-        let stdout = self.in_subshell(&body.script, state.clone(), stdin);
-        (self.parent, self.current) = (parent, current);
-        stdout
+        let parent = self.current.or(self.parent);
+        self.under(parent, |evaluator| evaluator.in_subshell(&body.script, state.clone(), stdin))
     }
 
-    /// What a substitution leaves in a word.
+    /// Adds the output of a substitution to a word.
     pub(super) fn output(&mut self, output: Stream, state: &State, quoted: bool, fields: &mut Fields) {
         match output {
             Stream::Text(text) => {
@@ -233,33 +224,30 @@ impl Evaluator<'_> {
             }
             Stream::Names(directories) => match common(&directories) {
                 Some(directory) => {
-                    let directory = Rc::from(directory);
+                    let directory = Arc::from(directory);
                     fields.open.pieces.push(Piece::Below { directory, many: !quoted });
                 }
                 None => {
-                    let why = Rc::from("names from several directories");
-                    fields.open.pieces.push(Piece::Unknown { why, many: !quoted });
+                    fields.unknown("names from several directories", !quoted);
                 }
             },
             Stream::Word => {
-                let pattern = Rc::from(if quoted || !fields.splits { PLAIN } else { "*" });
-                fields.open.pieces.push(Piece::Pattern { pattern, quoted: true });
+                fields.printed(if quoted || !fields.splits { PLAIN } else { "*" });
             }
-            Stream::Number => fields.open.pieces.push(Piece::Pattern { pattern: Rc::from(DIGITS), quoted: true }),
+            Stream::Number => fields.printed(DIGITS),
             Stream::Integer if quoted || !fields.splits => {
-                fields.open.pieces.push(Piece::Pattern { pattern: Rc::from(INTEGER), quoted: true });
+                fields.printed(INTEGER);
             }
             Stream::Numbers if !quoted && fields.splits && self.splitting(state) == Splitting::Blanks => {
-                fields.open.pieces.push(Piece::Pattern { pattern: Rc::from(DIGITS), quoted: true });
+                fields.printed(DIGITS);
             }
             _ => {
-                let why = Rc::from("the output of a command");
-                fields.open.pieces.push(Piece::Unknown { why, many: !quoted });
+                fields.unknown("the output of a command", !quoted);
             }
         }
     }
 
-    /// How unquoted expansions fall apart here.
+    /// How unquoted expansions are split here.
     pub fn splitting(&self, state: &State) -> Splitting {
         match state.variables.get("IFS").map(|variable| &variable.value) {
             None if state.anything_set => Splitting::Unknown,
@@ -301,7 +289,7 @@ pub(super) fn is_name(text: &str) -> bool {
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// How unquoted expansions fall apart.
+/// How unquoted expansions are split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Splitting {
     /// At spaces, tabs and newlines.
@@ -310,7 +298,7 @@ pub(super) enum Splitting {
     Unknown,
 }
 
-/// The fields of a word: those that are complete, and the one behind them.
+/// The fields of a word: those that are complete, and the last one.
 pub(super) struct Fields {
     done: Vec<Field>,
     pub open: Field,
@@ -342,6 +330,16 @@ impl Fields {
         whole
     }
 
+    /// Adds something unknown to the open field.
+    pub fn unknown(&mut self, why: &str, many: bool) {
+        self.open.pieces.push(Piece::Unknown { why: Arc::from(why), many });
+    }
+
+    /// Adds what a program prints to the open field.
+    fn printed(&mut self, pattern: &str) {
+        self.open.pieces.push(Piece::Pattern { pattern: Arc::from(pattern), quoted: true });
+    }
+
     /// Ends the open field and starts another.
     pub fn next(&mut self) {
         self.done.push(std::mem::take(&mut self.open));
@@ -354,19 +352,18 @@ impl Fields {
             Value::Text(text) if !splits => self.open.push_text(text, quoted || !self.splits),
             Value::Text(text) if splitting == Splitting::Blanks => self.split(text),
             Value::Text(_) => {
-                let why = Rc::from("IFS has been changed");
-                self.open.pieces.push(Piece::Unknown { why, many: true });
+                self.unknown("IFS has been changed", true);
             }
             Value::Number => self.open.pieces.push(Piece::Number),
             Value::Below(directory) => {
-                self.open.pieces.push(Piece::Below { directory: Rc::clone(directory), many: splits });
+                self.open.pieces.push(Piece::Below { directory: Arc::clone(directory), many: splits });
             }
             // Without quotes an empty word goes away.
             Value::Glob(pattern) if splits && &**pattern == PLAIN => {
-                self.open.pieces.push(Piece::Pattern { pattern: Rc::from("*"), quoted: true });
+                self.printed("*");
             }
             Value::Glob(pattern) => {
-                self.open.pieces.push(Piece::Pattern { pattern: Rc::clone(pattern), quoted: !splits });
+                self.open.pieces.push(Piece::Pattern { pattern: Arc::clone(pattern), quoted: !splits });
             }
             Value::Prefix(prefix, why) => {
                 if !splits {
@@ -374,9 +371,9 @@ impl Fields {
                 } else if splitting == Splitting::Blanks && !prefix.contains([' ', '\t', '\n']) {
                     self.open.push_text(prefix, false);
                 }
-                self.open.pieces.push(Piece::Unknown { why: Rc::clone(why), many: splits });
+                self.open.pieces.push(Piece::Unknown { why: Arc::clone(why), many: splits });
             }
-            Value::Unknown(why) => self.open.pieces.push(Piece::Unknown { why: Rc::clone(why), many: splits }),
+            Value::Unknown(why) => self.open.pieces.push(Piece::Unknown { why: Arc::clone(why), many: splits }),
             Value::Unset => {}
         }
         self.open.quoted |= quoted && !matches!(value, Value::Unset);

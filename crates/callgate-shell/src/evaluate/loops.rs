@@ -1,16 +1,19 @@
-//! Loops: unrolled where the items are known, otherwise walked until nothing new is learnt.
+//! Loops: unrolled where the items are known, otherwise walked until the state no longer changes.
 
 use super::Evaluator;
 use super::state::{Ends, State, Value, join};
 use crate::stream::Stream;
-use crate::syntax::ast::{Argument, CommandKind, Part, Script, Span, Word as Source};
+use crate::syntax::ast::{Argument, CommandKind, Part, Script, SourceWord, Span};
 use crate::word::Word;
 
 /// How often a loop is walked before everything it may change is forgotten.
 const ROUNDS: usize = 4;
 
-/// Why a loop that nothing ends is not understood: it may start processes or fill the disk for ever.
-const ENDLESS: &str = "a loop without end";
+/// The doubt about a loop that nothing ends: it may start processes or fill the disk without limit.
+const ENDLESS: &str = "an endless loop";
+
+/// The output of a loop is not computed.
+const LOOP_OUTPUT: Stream = Stream::Unknown;
 
 /// The states with which a loop is left early. Most loops are not, so they lie elsewhere.
 #[derive(Debug, Default)]
@@ -32,7 +35,7 @@ impl Evaluator<'_> {
     }
 
     /// Walks rounds until the state in front of the loop covers every round. `step` walks one round and returns
-    /// the state with which the loop ends, and the one with which it goes on.
+    /// the state with which the loop ends, and the one with which it continues.
     fn settle(
         &mut self,
         state: State,
@@ -51,7 +54,7 @@ impl Evaluator<'_> {
             entry = joined;
             if round == ROUNDS {
                 entry.forget_variables("a loop changes it");
-                entry.directories = std::rc::Rc::from([None]);
+                entry.directories = std::sync::Arc::from([None]);
             }
         }
         None
@@ -65,7 +68,6 @@ impl Evaluator<'_> {
         state: State,
         stdin: &Stream,
     ) -> (Ends, Stream) {
-        self.flags.control = true;
         self.loops.push(Leaving::default());
         let done = self.settle(state, |evaluator, state| {
             let (ends, _) = evaluator.list(condition, state, stdin);
@@ -79,29 +81,23 @@ impl Evaluator<'_> {
         if broken.is_none() && is_constant(condition) {
             self.doubt(ENDLESS, span);
         }
-        (Ends::of(join(done, broken)), self.loop_output())
-    }
-
-    /// What a loop prints is not worked out.
-    fn loop_output(&self) -> Stream {
-        Stream::Unknown
+        (Ends::of(join(done, broken)), LOOP_OUTPUT)
     }
 
     pub fn for_loop(
         &mut self,
         name: &str,
-        items: Option<&[Source]>,
+        items: Option<&[SourceWord]>,
         body: &Script,
         asks: bool,
         mut state: State,
         stdin: &Stream,
     ) -> (Ends, Stream) {
-        self.flags.control = true;
         let items = match items {
             Some(sources) => self.words(sources, &mut state),
             None => match &state.positional {
-                Some(values) => values.iter().map(word_of).collect(),
-                None => vec![Word::Unknown { why: "the arguments are not known".to_owned(), many: true }],
+                Some(values) => values.iter().map(Value::to_word).collect(),
+                None => vec![Word::Unknown { why: "the arguments are unknown".to_owned(), many: true }],
             },
         };
         self.loops.push(Leaving::default());
@@ -112,7 +108,7 @@ impl Evaluator<'_> {
             self.unrolled(name, &items, body, state, stdin)
         };
         let broken = self.leave();
-        (Ends::of(join(after, broken)), self.loop_output())
+        (Ends::of(join(after, broken)), LOOP_OUTPUT)
     }
 
     fn unrolled(&mut self, name: &str, items: &[Word], body: &Script, state: State, stdin: &Stream) -> Option<State> {
@@ -123,16 +119,11 @@ impl Evaluator<'_> {
             }
             let mut state = current.take()?;
             let value = Value::of_word(item);
-            let single = match item {
-                Word::Known(_) => true,
-                Word::Glob(_) => false,
-                Word::Below { many, .. } | Word::Partly { many, .. } | Word::Unknown { many, .. } => !many,
-            };
-            current = if single {
+            current = if item.may_be_many() {
+                self.repeat(name, &value, body, state, stdin)
+            } else {
                 state.set(name, value);
                 self.round(body, state, stdin)
-            } else {
-                self.repeat(name, &value, body, state, stdin)
             };
         }
         current
@@ -156,7 +147,6 @@ impl Evaluator<'_> {
         mut state: State,
         stdin: &Stream,
     ) -> (Ends, Stream) {
-        self.flags.control = true;
         let evaluate = |evaluator: &mut Self, which: usize, state: &mut State| {
             if let Some(parts) = expressions.get(which) {
                 evaluator.arithmetic(parts, span, state);
@@ -177,7 +167,7 @@ impl Evaluator<'_> {
         if broken.is_none() && expressions.get(1).is_none_or(|parts| parts.iter().all(blank)) {
             self.doubt(ENDLESS, span);
         }
-        (Ends::of(join(done, broken)), self.loop_output())
+        (Ends::of(join(done, broken)), LOOP_OUTPUT)
     }
 }
 
@@ -186,11 +176,13 @@ fn is_constant(condition: &Script) -> bool {
     let [item] = condition.items.as_slice() else {
         return false;
     };
-    match item.first.commands.as_slice() {
-        [command] if item.rest.is_empty() => match &command.kind {
+    let [command] = item.first.commands.as_slice() else {
+        return false;
+    };
+    item.rest.is_empty()
+        && match &command.kind {
             CommandKind::Simple { words, .. } => match words.as_slice() {
-                [Argument::Word(word)] => matches!(word.plain(), Some(":" | "true" | "false")),
-                [Argument::Word(first), Argument::Word(_)] => {
+                [Argument::Word(first)] | [Argument::Word(first), Argument::Word(_)] => {
                     matches!(first.plain(), Some(":" | "true" | "false"))
                 }
                 _ => false,
@@ -199,20 +191,5 @@ fn is_constant(condition: &Script) -> bool {
                 matches!(parts.as_slice(), [Part::Literal(text)] if text.trim().parse::<i64>().is_ok())
             }
             _ => false,
-        },
-        _ => false,
-    }
-}
-
-/// The word a value stands for.
-pub(super) fn word_of(value: &Value) -> Word {
-    match value {
-        Value::Text(text) => Word::Known(text.to_string()),
-        Value::Number => Word::Unknown { why: "a number that is not known".to_owned(), many: false },
-        Value::Below(directory) => Word::Below { directory: directory.to_string(), many: false },
-        Value::Glob(pattern) => Word::Glob(pattern.to_string()),
-        Value::Prefix(prefix, why) => Word::Partly { prefix: prefix.to_string(), why: why.to_string(), many: false },
-        Value::Unknown(why) => Word::Unknown { why: why.to_string(), many: false },
-        Value::Unset => Word::Known(String::new()),
-    }
+        }
 }

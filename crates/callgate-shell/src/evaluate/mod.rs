@@ -1,4 +1,4 @@
-//! From source to simple commands: walks a script as the shell would, expands what is certain, and says what is not.
+//! Evaluates a script as the shell would: finds its simple commands, expands what is certain, and reports what is not.
 
 mod arithmetic;
 mod braces;
@@ -38,41 +38,39 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::rc::Rc;
 
-/// So many words, or bytes, take as much work as a command.
+/// How many words, and how many bytes, cost as much as one more command.
 const WORDS: usize = 16;
 const BYTES: usize = 4096;
 
-/// What is known about the place where the command would run.
+/// What is known about the shell that would run the command.
 #[derive(Debug, Clone, Copy)]
-pub struct Context<'a> {
+pub struct ShellContext<'a> {
     /// The working directory, absolute.
     pub directory: Option<&'a str>,
     /// The home directory.
     pub home: Option<&'a str>,
     /// Environment variables whose values are known.
     pub variables: &'a BTreeMap<String, String>,
-    /// What programs do.
+    /// The tables that describe programs.
     pub programs: &'a Programs,
     /// Which shell reads the command.
     pub dialect: Dialect,
     /// How much work is done before giving up.
     pub limits: Limits,
-    /// The state of the shell, if it lives on after the command; `None`: it is started for this command and ends with it.
+    /// The state of the shell, if the agent keeps it; `None`: the shell starts for this command and ends with it.
     pub state: Option<&'a ShellState>,
 }
 
 /// What a command would do.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Analysis {
-    /// Every simple command that may run, wrapped and substituted ones included.
+    /// Every simple command that may run, including wrapped and substituted ones.
     pub commands: Vec<SimpleCommand>,
-    /// Whether that is everything.
+    /// Whether these are all commands and effects.
     pub coverage: Coverage,
-    /// What was not understood.
+    /// What could not be understood.
     pub doubts: Vec<Doubt>,
-    /// How the command is built.
-    pub flags: Flags,
-    /// What the command leaves in a shell that lives on; `None` if it does not.
+    /// The state of the shell after the command, if the agent keeps the shell.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<ShellState>,
 }
@@ -89,7 +87,7 @@ impl Analysis {
 pub struct SimpleCommand {
     /// The words, the program first; none for an assignment or a redirection alone.
     pub words: Vec<Word>,
-    /// The programs that run it in turn, outermost first (`sudo`, `env`).
+    /// The programs that run it, outermost first (`sudo`, `env`).
     pub wrappers: Vec<String>,
     /// Its working directory, if known.
     pub directory: Option<String>,
@@ -99,15 +97,15 @@ pub struct SimpleCommand {
     pub assignments: Vec<(String, Word)>,
     /// What it does.
     pub effects: Vec<Effect>,
-    /// Where it stands in the source.
+    /// Where it is in the source.
     pub span: Range<usize>,
-    /// The table that told what it does.
+    /// The table that describes it.
     pub table: Option<String>,
     /// The command that runs it: a wrapper, or the one whose word holds the substitution.
     pub parent: Option<usize>,
 }
 
-/// Something that was not understood.
+/// Something that could not be understood.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Doubt {
     /// What.
@@ -116,34 +114,15 @@ pub struct Doubt {
     pub span: Range<usize>,
 }
 
-/// How a command is built.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub struct Flags {
-    /// Has a pipe.
-    pub pipe: bool,
-    /// Has `;`, `&&`, `||` or several lines.
-    pub chain: bool,
-    /// Has a subshell or a substitution.
-    pub subshell: bool,
-    /// Has a redirection.
-    pub redirect: bool,
-    /// Runs something in the background.
-    pub background: bool,
-    /// Has a branch, a loop or a function.
-    pub control: bool,
-    /// Acts with other rights.
-    pub privilege: bool,
-}
-
-/// Works out what a command would do. Never panics; what is not understood is in the result.
+/// Works out what a command would do. Never panics; the result contains what could not be understood.
 ///
 /// ```
-/// use callgate_shell::{analyze, Context, Dialect, Limits};
+/// use callgate_shell::{analyze, ShellContext, Dialect, Limits};
 /// use callgate_shell::effect::Coverage;
 /// use callgate_shell::programs::Programs;
 ///
 /// let variables = Default::default();
-/// let context = Context {
+/// let context = ShellContext {
 ///     directory: Some("/work"),
 ///     home: Some("/home/me"),
 ///     variables: &variables,
@@ -157,22 +136,23 @@ pub struct Flags {
 /// assert_eq!(words, [Some("cp"), Some("a"), Some("b c")]);
 /// assert_eq!(analyze("$(curl example.com)", &context).coverage, Coverage::Partial);
 /// ```
-pub fn analyze(source: &str, context: &Context) -> Analysis {
+pub fn analyze(source: &str, context: &ShellContext) -> Analysis {
     analyze_with_input(source, context, &Stream::Unconnected)
 }
 
-/// The same with something on the command's standard input.
-pub fn analyze_with_input(source: &str, context: &Context, input: &Stream) -> Analysis {
+/// Like [`analyze`], with `input` as the command's standard input.
+pub fn analyze_with_input(source: &str, context: &ShellContext, input: &Stream) -> Analysis {
     let mut evaluator = Evaluator::new(context, input);
-    let reading = parse(source, context.dialect, context.limits);
+    let parsed = parse(source, context.dialect, context.limits);
     let state = match context.state {
         Some(before) => evaluator.begin(before, source),
         None => State::new(context.directory),
     };
     let input_changed = state.input_changed;
-    let (ends, _) = evaluator.list(&reading.script, state, input);
-    if let Some(mistake) = reading.mistake {
-        evaluator.doubt(&mistake.what, &mistake.span);
+    let (ends, _) = evaluator.list(&parsed.script, state, input);
+    if let Some(mistake) = parsed.mistake {
+        let what = format!("cannot parse the command at {}: {}", position(source, mistake.span.start), mistake.what);
+        evaluator.doubt(&what, &mistake.span);
     }
     let after = context.state.map(|before| {
         let end = ends.merged();
@@ -187,12 +167,28 @@ pub fn analyze_with_input(source: &str, context: &Context, input: &Stream) -> An
     evaluator.finish(after)
 }
 
-/// Adds where the shell would be if every `cd` succeeded. What that walk finds beside is not looked at: a `cd` may fail.
-fn expected(after: ShellState, before: &ShellState, source: &str, context: &Context, input: &Stream) -> ShellState {
+/// A place in the source as people count it: `column 7`, `line 2, column 3`.
+fn position(source: &str, at: usize) -> String {
+    let before = source.get(..at).unwrap_or(source);
+    let column = before.rsplit('\n').next().unwrap_or_default().chars().count().saturating_add(1);
+    match source.trim_end().contains('\n') {
+        true => format!("line {}, column {column}", before.matches('\n').count().saturating_add(1)),
+        false => format!("column {column}"),
+    }
+}
+
+/// Adds where the shell would be if every `cd` succeeded. Everything else that this walk finds is ignored, because a `cd` may fail.
+fn expected(
+    after: ShellState,
+    before: &ShellState,
+    source: &str,
+    context: &ShellContext,
+    input: &Stream,
+) -> ShellState {
     let mut evaluator = Evaluator::new(context, input);
     evaluator.entered = Some(Vec::new());
-    let reading = parse(source, context.dialect, context.limits);
-    let (ends, _) = evaluator.list(&reading.script, before.restored(context.directory), input);
+    let parsed = parse(source, context.dialect, context.limits);
+    let (ends, _) = evaluator.list(&parsed.script, before.restored(context.directory), input);
     match (ends.merged(), evaluator.entered) {
         (Some(end), Some(entered)) if !evaluator.may_have_ended => after.expecting(end, entered),
         _ => after,
@@ -201,40 +197,39 @@ fn expected(after: ShellState, before: &ShellState, source: &str, context: &Cont
 
 /// Walks scripts and collects what runs.
 struct Evaluator<'c> {
-    context: &'c Context<'c>,
-    /// What the whole script finds on its standard input, and so do its substitutions.
+    context: &'c ShellContext<'c>,
+    /// The standard input of the script and of its substitutions.
     input: &'c Stream,
     dialect: Dialect,
     commands: Vec<SimpleCommand>,
-    /// What is among the effects of commands that have many.
+    /// Indexes over the effects of commands that have many.
     distinct: BTreeMap<usize, Distinct>,
     doubts: Vec<Doubt>,
-    flags: Flags,
     steps: usize,
-    /// How many bytes variables have been expanded to.
+    /// How many bytes of variables have been expanded.
     expanded: Cell<usize>,
     depth: usize,
     /// The wrappers around what is being walked.
     wrappers: Vec<String>,
     elsewhere: Option<String>,
     parent: Option<usize>,
-    /// Where doubts go: the command that is being read.
+    /// The command that is being read, which gets the doubts.
     current: Option<usize>,
-    /// States with which `break` and `continue` leave the loops around.
+    /// The states in which `break` and `continue` leave the enclosing loops.
     loops: Vec<loops::Leaving>,
-    /// States with which `return` leaves the functions around.
+    /// The states in which `return` leaves the enclosing functions.
     returns: Vec<Option<State>>,
     /// The functions that are being called.
     calls: Vec<String>,
-    /// What `local` has hidden, a list for each call.
+    /// The variables that `local` hides, one list for each call.
     locals: Vec<Vec<(String, Option<state::Variable>)>>,
-    /// Code for `trap`, with the place it was set.
+    /// The code of traps, with where it was set.
     traps: Vec<(String, Span)>,
-    /// How many shells that end earlier than the first one are around what is being walked.
+    /// How many child shells enclose what is being walked.
     children: usize,
-    /// Why the first shell may have been changed in ways that are not followed.
+    /// Why the first shell may have changed in ways that are not tracked.
     lost: Option<String>,
-    /// The first shell may have ended on the way.
+    /// The first shell may have ended before the end of the script.
     may_have_ended: bool,
     /// The directories that `cd` goes to, if it is taken to succeed.
     entered: Option<Vec<String>>,
@@ -245,7 +240,7 @@ struct Evaluator<'c> {
 }
 
 impl<'c> Evaluator<'c> {
-    fn new(context: &'c Context<'c>, input: &'c Stream) -> Self {
+    fn new(context: &'c ShellContext<'c>, input: &'c Stream) -> Self {
         Evaluator {
             context,
             input,
@@ -253,7 +248,6 @@ impl<'c> Evaluator<'c> {
             commands: Vec::new(),
             distinct: BTreeMap::new(),
             doubts: Vec::new(),
-            flags: Flags::default(),
             steps: 0,
             expanded: Cell::new(0),
             depth: 0,
@@ -275,7 +269,7 @@ impl<'c> Evaluator<'c> {
         }
     }
 
-    /// Whether the work that may be done is done. Nothing more is walked then.
+    /// Whether the budget is used up. Nothing more is walked then.
     fn exhausted(&self) -> bool {
         self.steps > self.context.limits.steps
     }
@@ -287,23 +281,23 @@ impl<'c> Evaluator<'c> {
         self.steps = self.steps.saturating_add(1).saturating_add(words / WORDS).saturating_add(bytes / BYTES);
         if self.exhausted() && !before {
             self.current = None;
-            self.doubt(&format!("more than {limit} commands"), span);
+            self.doubt(&format!("the command runs more than {limit} steps"), span);
         }
     }
 
-    /// Pays for words and bytes that are copied beside those of a command; whether they may be.
+    /// Pays for words and bytes that are copied in addition to a command's own. Returns whether the budget allows it.
     fn charge(&mut self, words: usize, bytes: usize, span: &Span) -> bool {
         let before = self.exhausted();
         self.steps = self.steps.saturating_add(words / WORDS).saturating_add(bytes / BYTES);
         if self.exhausted() && !before {
             let current = self.current.take();
-            self.doubt("more words than are followed", span);
+            self.doubt("the command has too many words to track", span);
             self.current = current;
         }
         !self.exhausted()
     }
 
-    /// Notes that something is not understood, as an effect of the command at hand.
+    /// Records that something is not understood, as an effect of the current command.
     fn doubt(&mut self, what: &str, span: &Span) {
         if self.children == 0 {
             self.loses_track(what);
@@ -339,7 +333,7 @@ impl<'c> Evaluator<'c> {
         }
     }
 
-    /// Makes room for a command that is about to be read.
+    /// Adds an empty entry for a command that is about to be read.
     fn reserve(&mut self, directory: Option<&str>, span: &Span) -> usize {
         self.commands.push(SimpleCommand {
             words: Vec::new(),
@@ -357,23 +351,18 @@ impl<'c> Evaluator<'c> {
 
     /// Adds an effect to a command.
     fn add(&mut self, slot: usize, mut effect: Effect) {
-        if self.elsewhere.is_some() && !effect.marks.contains(&Mark::Elsewhere) {
-            effect.marks.push(Mark::Elsewhere);
-            effect.marks.sort_unstable();
-        }
-        if effect.action == Action::Privilege {
-            self.flags.privilege = true;
+        if self.elsewhere.is_some() {
+            effect = effect.marked(Mark::Elsewhere);
         }
         self.push(slot, effect);
     }
 
-    /// Adds effects of which no two are the same.
+    /// Adds effects, no two of which are the same.
     fn add_all(&mut self, slot: usize, effects: Vec<Effect>) {
         if self.elsewhere.is_none()
             && let Some(command) = self.commands.get_mut(slot)
             && command.effects.is_empty()
         {
-            self.flags.privilege |= effects.iter().any(|effect| effect.action == Action::Privilege);
             command.effects = effects;
             return;
         }
@@ -382,14 +371,14 @@ impl<'c> Evaluator<'c> {
         }
     }
 
-    /// What is done may change the first shell in ways that are not followed.
+    /// Records that the first shell may change in ways that are not tracked.
     fn loses_track(&mut self, why: &str) {
         if self.children == 0 && self.lost.is_none() {
             self.lost = Some(why.to_owned());
         }
     }
 
-    /// Walks something in a shell of its own.
+    /// Walks something that runs in a child shell.
     fn in_child<T>(&mut self, walk: impl FnOnce(&mut Self) -> T) -> T {
         self.children = self.children.saturating_add(1);
         let result = walk(self);
@@ -397,10 +386,26 @@ impl<'c> Evaluator<'c> {
         result
     }
 
+    /// Walks something that `parent` runs, with doubts that belong to what is walked.
+    fn under<T>(&mut self, parent: Option<usize>, walk: impl FnOnce(&mut Self) -> T) -> T {
+        let saved = (std::mem::replace(&mut self.parent, parent), self.current.take());
+        let result = walk(self);
+        (self.parent, self.current) = saved;
+        result
+    }
+
+    /// Walks something that cannot leave the loops and functions around it.
+    fn enclosed<T>(&mut self, walk: impl FnOnce(&mut Self) -> T) -> T {
+        let saved = (std::mem::take(&mut self.loops), std::mem::take(&mut self.returns));
+        let result = walk(self);
+        (self.loops, self.returns) = saved;
+        result
+    }
+
     /// The state to start with in a shell that was there before.
     fn begin(&mut self, before: &ShellState, source: &str) -> State {
         if let Some(why) = before.why_lost() {
-            let what = format!("an earlier call may have changed anything in this shell ({why})");
+            let what = format!("an earlier call may have changed anything in this shell: {why}");
             self.in_child(|evaluator| evaluator.doubt(&what, &(0..source.len())));
         }
         before.restored(self.context.directory)
@@ -416,7 +421,7 @@ impl<'c> Evaluator<'c> {
     ) -> ShellState {
         let whole = 0..source.len();
         if before.runs_functions_later() && !self.functions.is_empty() {
-            self.doubt("what was set earlier may run a function that is defined here", &whole);
+            self.doubt("code that an earlier call set may run a function defined here", &whole);
         }
         let fresh = || State::new(self.context.directory);
         let end = match end {
@@ -425,7 +430,7 @@ impl<'c> Evaluator<'c> {
             None => fresh(),
         };
         if end.input_changed && !input_changed {
-            self.doubt("the shell would go on to read its commands from elsewhere", &whole);
+            self.doubt("`exec` makes the shell read its next commands from another source", &whole);
         }
         ShellState::after(before, end, !self.traps.is_empty(), self.lost.take())
     }
@@ -437,28 +442,17 @@ impl<'c> Evaluator<'c> {
             commands: self.commands,
             coverage: if partial { Coverage::Partial } else { Coverage::Complete },
             doubts: self.doubts,
-            flags: self.flags,
             state,
         }
     }
 }
 
-/// An effect that says: not understood.
+/// An effect that says that something is not understood.
 fn opaque(why: &str, because: &str) -> Effect {
-    Effect {
-        action: Action::Opaque,
-        target: Target::Text(why.to_owned()),
-        marks: Vec::new(),
-        because: because.to_owned(),
-    }
+    Effect::new(Action::Opaque, Target::Text(why.to_owned()), because)
 }
 
-/// An effect that says: this runs.
+/// An effect that says that something runs.
 fn run(name: &str, origin: CodeOrigin, because: &str) -> Effect {
-    Effect {
-        action: Action::Run,
-        target: Target::Program(Program { name: name.to_owned(), origin }),
-        marks: Vec::new(),
-        because: because.to_owned(),
-    }
+    Effect::new(Action::Run, Target::Program(Program { name: name.to_owned(), origin }), because)
 }

@@ -1,4 +1,4 @@
-//! What a command runs in turn: wrapped words, shell source, functions, traps.
+//! What a command runs: wrapped words, shell source, functions, traps.
 
 use super::Evaluator;
 use super::simple::{By, Call};
@@ -9,6 +9,7 @@ use crate::syntax::ast::{Command, Span};
 use crate::syntax::{Dialect, parse_at};
 use crate::word::Word;
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// How many functions may call each other.
 const CALLS: usize = 20;
@@ -45,21 +46,14 @@ impl Evaluator<'_> {
             NestedBody::Shell { source: Word::Known(source), parameters } => {
                 self.dialect = if matches!(name, "sh" | "dash" | "ash") { Dialect::Sh } else { Dialect::Bash };
                 let mut values = parameters.iter().map(Value::of_word);
-                inner.zero = values.next().unwrap_or(Value::unknown("`$0` is not known"));
-                inner.positional = match parameters.iter().all(is_single) {
-                    true => Some(values.collect()),
-                    false => None,
-                };
+                inner.zero = values.next().unwrap_or(Value::unknown("`$0` is unknown"));
+                inner.positional = (!parameters.iter().any(Word::may_be_many)).then(|| values.collect());
                 self.current = None;
-                let loops = std::mem::take(&mut self.loops);
-                let returns = std::mem::take(&mut self.returns);
-                let (_, stdout) = self.source(source, call.span, inner, stdin);
-                (self.loops, self.returns) = (loops, returns);
-                stdout
+                self.enclosed(|evaluator| evaluator.source(source, call.span, inner, stdin).1)
             }
             NestedBody::Shell { .. } => {
                 self.current = Some(call.slot);
-                self.doubt("shell code that is not known", call.span);
+                self.doubt("runs unknown shell code", call.span);
                 Stream::Unknown
             }
         };
@@ -106,14 +100,13 @@ impl Evaluator<'_> {
             let variables = state.variables.iter().map(|(name, variable)| {
                 // Whether a variable that was there before is exported is not known.
                 let kept = variable.exported || self.context.variables.contains_key(&**name);
-                (Rc::clone(name), if kept { variable.clone() } else { Variable::new(unknown.clone()) })
+                (Arc::clone(name), if kept { variable.clone() } else { Variable::new(unknown.clone()) })
             });
-            inner.variables = Rc::new(variables.collect());
+            inner.variables = Arc::new(variables.collect());
         }
         for (name, word) in call.assignments.iter().chain(&nested.environment) {
             inner.set(name, Value::of_word(word));
             inner.variable_mut(name).exported = true;
-            inner.path_changed |= name == "PATH";
         }
         if let NestedBody::Shell { .. } = nested.body {
             for (name, word) in &nested.environment {
@@ -121,27 +114,27 @@ impl Evaluator<'_> {
             }
             // A new shell starts with the usual separators.
             if inner.variables.contains_key("IFS") {
-                Rc::make_mut(&mut inner.variables).remove("IFS");
+                Arc::make_mut(&mut inner.variables).remove("IFS");
             }
         }
         match &nested.directory {
-            Some(Some(directory)) => inner.directories = Rc::from([Some(Rc::from(directory.as_str()))]),
-            Some(None) => inner.directories = Rc::from([None]),
-            None if nested.elsewhere.is_some() => inner.directories = Rc::from([None]),
+            Some(Some(directory)) => inner.directories = Arc::from([Some(Arc::from(directory.as_str()))]),
+            Some(None) => inner.directories = Arc::from([None]),
+            None if nested.elsewhere.is_some() => inner.directories = Arc::from([None]),
             None => {}
         }
         if nested.elsewhere.is_some() {
-            inner.variables = Rc::default();
+            inner.variables = Arc::default();
         }
         inner
     }
 
     /// Walks shell source in the given state.
     pub fn source(&mut self, text: &str, span: &Span, state: State, stdin: &Stream) -> (Ends, Stream) {
-        let reading = parse_at(text, self.dialect, self.context.limits, Some(span.clone()), self.depth);
-        let result = self.list(&reading.script, state, stdin);
-        if let Some(mistake) = reading.mistake {
-            self.doubt(&mistake.what, span);
+        let parsed = parse_at(text, self.dialect, self.context.limits, Some(span.clone()), self.depth);
+        let result = self.list(&parsed.script, state, stdin);
+        if let Some(mistake) = parsed.mistake {
+            self.doubt(&format!("cannot parse the shell code: {}", mistake.what), span);
         }
         result
     }
@@ -153,21 +146,18 @@ impl Evaluator<'_> {
         }
         let arguments = call.words.get(1..).unwrap_or(&[]);
         let positional = state.positional.clone();
-        state.positional = arguments.iter().all(is_single).then(|| arguments.iter().map(Value::of_word).collect());
+        state.set_positional(arguments);
         let mut hidden = Vec::new();
         for (name, word) in call.assignments {
             hidden.push((name.clone(), state.variables.get(name.as_str()).cloned()));
             state.set(name, Value::of_word(word));
-            state.path_changed |= name == "PATH";
         }
         self.called.insert(name.to_owned());
         self.calls.push(name.to_owned());
         self.returns.push(None);
         self.locals.push(hidden);
         let loops = std::mem::take(&mut self.loops);
-        let (parent, current) = (self.parent.replace(call.slot), self.current.take());
-        let (ends, stdout) = self.command(body, state, call.stdin);
-        (self.parent, self.current) = (parent, current);
+        let (ends, stdout) = self.under(Some(call.slot), |evaluator| evaluator.command(body, state, call.stdin));
         self.loops = loops;
         self.calls.pop();
         let returned = self.returns.pop().flatten();
@@ -176,10 +166,10 @@ impl Evaluator<'_> {
         let mut after = join(ends.merged(), returned);
         if let Some(state) = &mut after {
             state.positional = positional;
-            let variables = Rc::make_mut(&mut state.variables);
+            let variables = Arc::make_mut(&mut state.variables);
             for (name, variable) in hidden.into_iter().rev() {
                 match variable {
-                    Some(variable) => variables.insert(Rc::from(name), variable),
+                    Some(variable) => variables.insert(Arc::from(name), variable),
                     None => variables.remove(name.as_str()),
                 };
             }
@@ -191,8 +181,8 @@ impl Evaluator<'_> {
         (Ends::of(after), stdout)
     }
 
-    /// Walks functions that nothing here calls: somebody defines them to be called, with words that are not known.
-    /// A shell that lives on remembers them instead, and judges the call.
+    /// Walks functions that nothing here calls, with unknown arguments: they are defined to be called later.
+    /// If the agent keeps the shell, they are remembered instead, and the later call is doubtful.
     pub fn walk_uncalled_functions(&mut self) {
         let functions: Vec<(String, Vec<Rc<Command>>)> = self
             .functions
@@ -231,14 +221,5 @@ impl Evaluator<'_> {
             state.functions = Rc::new(functions.collect());
             self.source(&code, &span, state, &Stream::Unknown);
         }
-    }
-}
-
-/// Whether a word is exactly one word at run time.
-pub(super) fn is_single(word: &Word) -> bool {
-    match word {
-        Word::Known(_) => true,
-        Word::Glob(_) => false,
-        Word::Below { many, .. } | Word::Partly { many, .. } | Word::Unknown { many, .. } => !many,
     }
 }

@@ -1,14 +1,14 @@
-//! `$x` and `${x…}`: what they stand for.
+//! Expands `$x` and `${x…}`.
 
 use super::Evaluator;
-use super::expand::Fields;
-use super::patterns::{self, Step};
+use super::expand::{Fields, Splitting};
+use super::patterns::{self, PatternStep};
 use super::pieces::Piece;
 use super::state::{State, Value};
 use crate::secret_names::is_secret;
 use crate::stream::Stream;
-use crate::syntax::ast::{Index, Operator, Parameter, Part, TestKind};
-use std::rc::Rc;
+use crate::syntax::ast::{ArrayIndex, Operator, Parameter, Part, TestKind};
+use std::sync::Arc;
 
 /// More bytes of values than this are not followed.
 const MOST_EXPANDED: usize = 1 << 22;
@@ -29,10 +29,7 @@ impl Evaluator<'_> {
 
     /// The same for the elements of a list. One may be short, but becomes a word.
     fn follows_all(&self, values: &[Value]) -> bool {
-        let text = |value: &Value| match value {
-            Value::Text(text) => text.len(),
-            _ => 0,
-        };
+        let text = |value: &Value| value.known().map_or(0, str::len);
         crate::work::count(values.len().min(MOST_EXPANDED.saturating_sub(self.expanded.get())));
         self.follows(values.len().saturating_mul(32))
             && self.follows(values.iter().map(text).fold(0, usize::saturating_add))
@@ -41,10 +38,8 @@ impl Evaluator<'_> {
     /// The value of a variable or parameter.
     pub fn lookup(&self, name: &str, state: &State) -> Value {
         if let Some(variable) = state.variables.get(name) {
-            if let Value::Text(text) = &variable.value
-                && !self.follows(text.len())
-            {
-                return Value::unknown("more text than is followed");
+            if variable.value.known().is_some_and(|text| !self.follows(text.len())) {
+                return Value::unknown("too much text to track");
             }
             return variable.value.clone();
         }
@@ -52,7 +47,7 @@ impl Evaluator<'_> {
             return match (place.checked_sub(1), &state.positional) {
                 (None, _) => state.zero.clone(),
                 (Some(place), Some(values)) => values.get(place).cloned().unwrap_or(Value::Unset),
-                (Some(_), None) => Value::unknown("the arguments are not known"),
+                (Some(_), None) => Value::unknown("the arguments are unknown"),
             };
         }
         if NUMBERS.contains(&name) {
@@ -63,21 +58,19 @@ impl Evaluator<'_> {
                 Some(values) => Value::text(&values.len().to_string()),
                 None => Value::Number,
             },
-            _ if state.anything_set => Value::unknown("something not understood may have set it"),
+            _ if state.anything_set => Value::unknown("an unknown command may have set it"),
             "IFS" => Value::text(" \t\n"),
             "PWD" => match state.directories.as_ref() {
-                [Some(directory)] => Value::Text(Rc::clone(directory)),
-                _ => Value::unknown("the working directory is not known"),
+                [Some(directory)] => Value::Text(Arc::clone(directory)),
+                _ => Value::unknown("the working directory is unknown"),
             },
-            "OLDPWD" => {
-                state.previous.clone().map_or(Value::unknown("the previous directory is not known"), Value::Text)
-            }
-            "_" | "SHLVL" | "-" => Value::unknown("the shell sets it itself"),
+            "OLDPWD" => state.previous.clone().map_or(Value::unknown("the previous directory is unknown"), Value::Text),
+            "_" | "SHLVL" | "-" => Value::unknown("the shell sets it"),
             _ if self.elsewhere.is_some() => Value::unknown("a variable of another machine"),
             _ => match (self.context.variables.get(name), name, self.context.home) {
                 (Some(text), _, _) => Value::text(text),
                 (None, "HOME", Some(home)) => Value::text(home),
-                _ => Value::unknown(&format!("the value of ${name} is not known")),
+                _ => Value::unknown(&format!("the value of ${name} is unknown")),
             },
         }
     }
@@ -99,14 +92,14 @@ impl Evaluator<'_> {
             self.doubt(&format!("the value of ${name} looks like a secret"), &parameter.span);
         }
         if parameter.operator == Operator::Names {
-            return unknown_list(fields, "names of variables");
+            return fields.unknown("names of variables", true);
         }
         if self.is_plain_word(parameter, state) {
             return self.output(Stream::Word, state, quoted, fields);
         }
         let each = match (&parameter.index, parameter.name.as_str()) {
-            (Some(Index::Each), _) | (None, "@") => true,
-            (Some(Index::Joined), _) | (None, "*") => !quoted && fields.splits,
+            (Some(ArrayIndex::Each), _) | (None, "@") => true,
+            (Some(ArrayIndex::Joined), _) | (None, "*") => !quoted && fields.splits,
             _ => return self.one_value(parameter, state, quoted, fields),
         };
         let values = match parameter.index {
@@ -127,7 +120,7 @@ impl Evaluator<'_> {
             }
             _ => {
                 self.look_into_operands(&parameter.operator, state);
-                unknown_list(fields, "a list that is not known");
+                fields.unknown("an unknown list", true);
             }
         }
     }
@@ -147,10 +140,9 @@ impl Evaluator<'_> {
             if place > 0 && each {
                 fields.next();
             } else if place > 0 {
-                let joiner = if splitting == super::expand::Splitting::Blanks {
-                    Value::text(" ")
-                } else {
-                    Value::unknown("IFS has been changed")
+                let joiner = match splitting {
+                    Splitting::Blanks => Value::text(" "),
+                    Splitting::Unknown => Value::unknown("IFS has been changed"),
                 };
                 fields.push(&joiner, true, splitting);
             }
@@ -192,7 +184,7 @@ impl Evaluator<'_> {
 
     fn one_value(&mut self, parameter: &Parameter, state: &mut State, quoted: bool, fields: &mut Fields) {
         let mut value = match &parameter.index {
-            Some(Index::Expression(parts)) => self.element(&parameter.name, parts, parameter, state),
+            Some(ArrayIndex::Expression(parts)) => self.element(&parameter.name, parts, parameter, state),
             _ => self.lookup(&parameter.name, state),
         };
         if parameter.indirect {
@@ -220,10 +212,7 @@ impl Evaluator<'_> {
             self.single(index, state);
             return Value::unknown("an element of an array");
         }
-        let place = match self.arithmetic(index, &parameter.span, state) {
-            Value::Text(text) => text.parse::<usize>().ok(),
-            _ => None,
-        };
+        let place = self.arithmetic(index, &parameter.span, state).index();
         match (self.elements(name, state), place) {
             (Some(elements), Some(place)) => elements.get(place).cloned().unwrap_or(Value::Unset),
             _ => Value::unknown("an element of an array"),
@@ -290,7 +279,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// The word behind `:-` and its like.
+    /// Expands the word after `:-` and similar operators.
     fn operand(&mut self, parts: &[Part], state: &mut State, quoted: bool, fields: &mut Fields) {
         for (place, part) in parts.iter().enumerate() {
             match part {
@@ -339,7 +328,7 @@ impl Evaluator<'_> {
                 match (value, steps, replacement) {
                     (Value::Unset, _, _) => Value::Unset,
                     (Value::Text(text), Some(steps), Value::Text(new)) => replaced(text, &steps, &new, *all),
-                    _ => Value::unknown("a changed value"),
+                    _ => Value::unknown("a modified value"),
                 }
             }
             Operator::Substring { offset, length } => {
@@ -353,25 +342,25 @@ impl Evaluator<'_> {
                     Value::Text(text) if text.is_ascii() && pattern.is_empty() => match kind.as_str() {
                         "^^" => Value::text(&text.to_ascii_uppercase()),
                         ",," => Value::text(&text.to_ascii_lowercase()),
-                        _ => Value::unknown("a changed value"),
+                        _ => Value::unknown("a modified value"),
                     },
                     Value::Number | Value::Unset => value.clone(),
-                    _ => Value::unknown("a changed value"),
+                    _ => Value::unknown("a modified value"),
                 }
             }
             Operator::Transform(letter) => match (letter, value) {
                 ('P', Value::Text(text)) if !text.contains(['$', '`', '\\']) => value.clone(),
-                ('P', _) => self.doubt_value("a prompt may run code", &parameter.span),
+                ('P', _) => self.doubt_value("`${…@P}` expands a prompt, which may run code", &parameter.span),
                 ('U', Value::Text(text)) if text.is_ascii() => Value::text(&text.to_ascii_uppercase()),
                 ('L', Value::Text(text)) if text.is_ascii() => Value::text(&text.to_ascii_lowercase()),
-                _ => Value::unknown("a changed value"),
+                _ => Value::unknown("a modified value"),
             },
             Operator::Plain | Operator::Names | Operator::Test { .. } => value.clone(),
         }
     }
 
     /// A pattern made of text, `*` and `?`; `None`: another one.
-    fn pattern(&mut self, parts: &[Part], state: &mut State) -> Option<Vec<Step>> {
+    fn pattern(&mut self, parts: &[Part], state: &mut State) -> Option<Vec<PatternStep>> {
         let mut steps = Vec::new();
         for piece in self.single(parts, state).pieces {
             let Piece::Text { text, quoted } = piece else {
@@ -379,11 +368,11 @@ impl Evaluator<'_> {
             };
             for character in text.chars() {
                 steps.push(match character {
-                    _ if quoted => Step::Character(character),
-                    '*' => Step::Run,
-                    '?' => Step::Any,
+                    _ if quoted => PatternStep::Character(character),
+                    '*' => PatternStep::Run,
+                    '?' => PatternStep::Any,
                     '[' | '(' | '\\' | '~' => return None,
-                    _ => Step::Character(character),
+                    _ => PatternStep::Character(character),
                 });
             }
         }
@@ -391,48 +380,43 @@ impl Evaluator<'_> {
     }
 }
 
-fn unknown_list(fields: &mut Fields, why: &str) {
-    fields.open.pieces.push(Piece::Unknown { why: Rc::from(why), many: true });
-}
-
 /// `${f%.txt}` of names that match `*.txt`: names that match `*`.
-fn shortened(names: &str, steps: &[Step]) -> Value {
+fn shortened(names: &str, steps: &[PatternStep]) -> Value {
     let mut literal = String::new();
     for step in steps {
         match step {
-            Step::Character(character) if character.is_alphanumeric() || matches!(character, '.' | '_' | '-') => {
+            PatternStep::Character(character)
+                if character.is_alphanumeric() || matches!(character, '.' | '_' | '-') =>
+            {
                 literal.push(*character)
             }
             _ => return Value::unknown("a part of a value"),
         }
     }
     match names.strip_suffix(literal.as_str()) {
-        Some(rest) if !rest.ends_with('\\') => Value::Glob(Rc::from(rest)),
+        Some(rest) if !rest.ends_with('\\') => Value::Glob(Arc::from(rest)),
         _ => Value::unknown("a part of a value"),
     }
 }
 
-/// Replaces literal text; other patterns are not worked out.
-fn replaced(text: &str, steps: &[Step], new: &str, all: bool) -> Value {
+/// Replaces literal text; other patterns are not computed.
+fn replaced(text: &str, steps: &[PatternStep], new: &str, all: bool) -> Value {
     let mut literal = String::new();
     for step in steps {
         match step {
-            Step::Character(character) => literal.push(*character),
-            _ => return Value::unknown("a changed value"),
+            PatternStep::Character(character) => literal.push(*character),
+            _ => return Value::unknown("a modified value"),
         }
     }
     if literal.is_empty() || literal.starts_with(['#', '%']) || new.contains('&') {
-        return Value::unknown("a changed value");
+        return Value::unknown("a modified value");
     }
     let result = if all { text.replace(&literal, new) } else { text.replacen(&literal, new, 1) };
     if result.len() > 100_000 { Value::unknown("a long value") } else { Value::text(&result) }
 }
 
 fn substring(value: &Value, offset: &Value, length: Option<&Value>) -> Value {
-    let number = |value: &Value| match value {
-        Value::Text(text) => text.parse::<i64>().ok(),
-        _ => None,
-    };
+    let number = |value: &Value| value.known().and_then(|text| text.parse::<i64>().ok());
     let unknown = Value::unknown("a part of a value");
     let (Value::Text(text), Some(offset)) = (value, number(offset)) else {
         return unknown;

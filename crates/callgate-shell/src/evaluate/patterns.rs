@@ -2,7 +2,7 @@
 
 /// One step of a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum PatternStep {
     /// This character.
     Character(char),
     /// `?`
@@ -12,22 +12,22 @@ pub(super) enum Step {
 }
 
 /// Whether a whole text matches. Linear in text times pattern.
-pub(super) fn matches(pattern: &[Step], text: &[char]) -> bool {
+pub(super) fn matches(pattern: &[PatternStep], text: &[char]) -> bool {
     let (mut step, mut place) = (0usize, 0usize);
     let mut back: Option<(usize, usize)> = None;
     while let Some(character) = text.get(place) {
         match pattern.get(step) {
-            Some(Step::Run) => {
+            Some(PatternStep::Run) => {
                 back = Some((step, place));
                 step = step.saturating_add(1);
                 continue;
             }
-            Some(Step::Any) => {
+            Some(PatternStep::Any) => {
                 step = step.saturating_add(1);
                 place = place.saturating_add(1);
                 continue;
             }
-            Some(Step::Character(wanted)) if wanted == character => {
+            Some(PatternStep::Character(wanted)) if wanted == character => {
                 step = step.saturating_add(1);
                 place = place.saturating_add(1);
                 continue;
@@ -43,11 +43,11 @@ pub(super) fn matches(pattern: &[Step], text: &[char]) -> bool {
             None => return false,
         }
     }
-    pattern.get(step..).is_some_and(|rest| rest.iter().all(|step| *step == Step::Run))
+    pattern.get(step..).is_some_and(|rest| rest.iter().all(|step| *step == PatternStep::Run))
 }
 
 /// Removes the shortest or longest match at the front or the back.
-pub(super) fn remove(pattern: &[Step], text: &str, front: bool, longest: bool) -> String {
+pub(super) fn remove(pattern: &[PatternStep], text: &str, front: bool, longest: bool) -> String {
     let characters: Vec<char> = text.chars().collect();
     let lengths: Box<dyn Iterator<Item = usize>> =
         if longest { Box::new((0..=characters.len()).rev()) } else { Box::new(0..=characters.len()) };

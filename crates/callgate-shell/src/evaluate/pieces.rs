@@ -1,9 +1,11 @@
 //! Half-expanded words: text, quoted or not, and what is unknown between.
 
 use super::state::Value;
+use crate::stream::Stream;
 use crate::word::{INTEGER, Word};
+use callgate_model::glob::escape;
 use std::borrow::Cow;
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// A piece of a word after expansion.
 #[derive(Debug, Clone, PartialEq)]
@@ -11,16 +13,16 @@ pub(super) enum Piece {
     /// Text. Wildcards in it count unless it is quoted.
     Text { text: String, quoted: bool },
     /// A pattern whose names a variable holds.
-    Pattern { pattern: Rc<str>, quoted: bool },
+    Pattern { pattern: Arc<str>, quoted: bool },
     /// A path at or below a directory.
-    Below { directory: Rc<str>, many: bool },
+    Below { directory: Arc<str>, many: bool },
     /// A whole number.
     Number,
     /// Not known.
-    Unknown { why: Rc<str>, many: bool },
+    Unknown { why: Arc<str>, many: bool },
 }
 
-/// A word in the making. Without pieces it stands for the empty word.
+/// A word that is being expanded. Without pieces it is the empty word.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Field {
     pub pieces: Vec<Piece>,
@@ -53,6 +55,11 @@ impl Field {
         Some(Cow::Owned(whole))
     }
 
+    /// What a program reads if this is its input, followed by `end`.
+    pub fn stream(&self, end: &str) -> Stream {
+        self.text().map_or(Stream::Unknown, |text| Stream::Text(text.into_owned() + end))
+    }
+
     /// Whether it is nothing at all: such a word disappears.
     pub fn vanishes(&self) -> bool {
         self.pieces.is_empty() && !self.quoted
@@ -65,7 +72,7 @@ impl Field {
         }
         match self.pieces.as_slice() {
             [Piece::Number] => Value::Number,
-            [Piece::Pattern { pattern, .. }] => Value::Glob(Rc::clone(pattern)),
+            [Piece::Pattern { pattern, .. }] => Value::Glob(Arc::clone(pattern)),
             _ => Value::of_word(&self.word(false)),
         }
     }
@@ -95,7 +102,7 @@ impl Field {
         }
         let mut prefix = String::new();
         let mut many = false;
-        let mut reason: Option<Rc<str>> = None;
+        let mut reason: Option<Arc<str>> = None;
         for piece in &self.pieces {
             match piece {
                 Piece::Text { text, quoted } => {
@@ -105,7 +112,7 @@ impl Field {
                         if wild {
                             let end = text.find(WILDCARDS).unwrap_or(0);
                             prefix.push_str(text.get(..end).unwrap_or(""));
-                            reason = Some(Rc::from("a wildcard beside something unknown"));
+                            reason = Some(Arc::from("a wildcard beside something unknown"));
                         } else {
                             prefix.push_str(text);
                         }
@@ -113,20 +120,20 @@ impl Field {
                 }
                 Piece::Unknown { why, many: several } => {
                     many |= several;
-                    reason.get_or_insert_with(|| Rc::clone(why));
+                    reason.get_or_insert_with(|| Arc::clone(why));
                 }
                 Piece::Number => {
-                    reason.get_or_insert_with(|| Rc::from("a number that is not known"));
+                    reason.get_or_insert_with(|| Arc::from("an unknown number"));
                 }
                 Piece::Pattern { .. } => {
-                    reason.get_or_insert_with(|| Rc::from("a name that a pattern matches"));
+                    reason.get_or_insert_with(|| Arc::from("a name that a pattern matches"));
                 }
                 Piece::Below { directory, many: several } => {
                     many |= several;
                     if reason.is_none() && prefix.is_empty() && !several {
                         prefix.push_str(directory);
                     }
-                    reason.get_or_insert_with(|| Rc::from("a name that a program prints"));
+                    reason.get_or_insert_with(|| Arc::from("a name that a program prints"));
                 }
             }
         }
@@ -146,13 +153,13 @@ impl Field {
             return None;
         }
         let pieces = self.pieces.iter().map(|piece| match piece {
-            Piece::Number => Piece::Pattern { pattern: Rc::from(INTEGER), quoted: true },
+            Piece::Number => Piece::Pattern { pattern: Arc::from(INTEGER), quoted: true },
             other => other.clone(),
         });
         Some(Field { pieces: pieces.collect(), quoted: self.quoted }.text_or_pattern(globs))
     }
 
-    /// A path below a directory stays below it with more text behind, unless that climbs.
+    /// A path below a directory stays below it with more text after it, unless the text contains `..`.
     fn below(&self) -> Option<Word> {
         let (Piece::Below { directory, many }, rest) = self.pieces.split_first()? else {
             return None;
@@ -178,7 +185,7 @@ impl Field {
                 Piece::Text { text, quoted } => {
                     known.push_str(text);
                     if *quoted || !globs {
-                        escape(text, &mut pattern);
+                        pattern.push_str(&escape(text));
                     } else {
                         wild |= has_wildcards(text) || bracket && text.contains(']');
                         bracket |= text.contains('[');
@@ -188,7 +195,7 @@ impl Field {
                 Piece::Pattern { pattern: names, quoted } => {
                     wild = true;
                     if !*quoted && splits_into_other_paths(names) {
-                        let why = "names with blanks would fall apart".to_owned();
+                        let why = "names with blanks would be split".to_owned();
                         return Word::Unknown { why, many: true };
                     }
                     pattern.push_str(names);
@@ -211,17 +218,7 @@ pub(super) fn has_wildcards(text: &str) -> bool {
         || (text.contains('(') && (text.contains("@(") || text.contains("+(") || text.contains("!(")))
 }
 
-/// Writes text so that a pattern takes it literally.
-pub(super) fn escape(text: &str, pattern: &mut String) {
-    for character in text.chars() {
-        if matches!(character, '*' | '?' | '[' | ']' | '\\' | '(' | ')' | '|' | '!' | '@' | '+') {
-            pattern.push('\\');
-        }
-        pattern.push(character);
-    }
-}
-
-/// A slash behind a wildcard: a directory name that ends in a blank would leave an absolute path behind.
+/// Whether a slash follows a wildcard: splitting at a blank in a directory name would make an absolute path of the rest.
 fn splits_into_other_paths(pattern: &str) -> bool {
     match pattern.find(WILDCARDS) {
         Some(place) => pattern.get(place..).is_some_and(|rest| rest.contains('/')),

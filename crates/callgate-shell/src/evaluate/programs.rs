@@ -4,25 +4,18 @@ use super::simple::Call;
 use super::state::{Ends, State};
 use super::{Evaluator, opaque, run};
 use crate::effect::{Action, CodeOrigin, Effect, Mark};
-use crate::programs::Invocation;
+use crate::programs::{Invocation, paths};
 use crate::secret_names::looks_for_secrets;
 use crate::stream::Stream;
 use crate::word::Word;
 use std::borrow::Cow;
-
-/// Where programs live that a bare name would find as well.
-const SYSTEM_DIRECTORIES: [&str; 7] =
-    ["/bin/", "/usr/bin/", "/usr/local/bin/", "/sbin/", "/usr/sbin/", "/usr/local/sbin/", "/opt/homebrew/bin/"];
 
 /// What a word in the place of a program names: a program that a bare name finds, or `None` for some other file.
 fn find(name: &str) -> Option<Cow<'_, str>> {
     if !name.contains('/') {
         return Some(Cow::Borrowed(name));
     }
-    let path = plain(name);
-    let base = path.rsplit('/').next().unwrap_or("");
-    let system = SYSTEM_DIRECTORIES.iter().any(|directory| path.strip_prefix(directory) == Some(base));
-    (system && !base.is_empty()).then(|| Cow::Owned(base.to_owned()))
+    paths::system_program(&plain(name)).map(|base| Cow::Owned(base.to_owned()))
 }
 
 /// A path without doubled slashes, and not by way of `/proc`.

@@ -1,17 +1,17 @@
 //! Redirections are effects: `>` writes, `<` reads, `/dev/tcp` connects.
 
-use super::directories::absolute;
-use super::state::State;
+use super::state::{State, Value};
 use super::{Evaluator, opaque};
 use crate::effect::{Action, Effect, Host, Mark, Names, PathTarget, Target};
+use crate::programs::paths::{glob, is_descriptor};
 use crate::stream::Stream;
-use crate::syntax::ast::{Descriptor, Part, Redirection, RedirectionKind, Word as Source};
-use crate::word::{Word, file_pattern};
-use std::rc::Rc;
+use crate::syntax::ast::{Descriptor, Part, Redirection, RedirectionKind, SourceWord};
+use crate::word::Word;
+use callgate_model::lexical::absolute;
 
 /// Where a command's standard output goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Output {
+pub(super) enum StandardOutput {
     /// To where it went before.
     Kept,
     /// Together with standard error.
@@ -20,14 +20,14 @@ pub(super) enum Output {
     Away,
 }
 
-impl Output {
+impl StandardOutput {
     /// What is left of a stream.
     pub fn apply(self, stream: Stream) -> Stream {
         match (self, stream) {
-            (Output::Kept, stream) => stream,
-            (Output::Mixed, Stream::Text(_) | Stream::Names(_)) => Stream::Data,
-            (Output::Mixed, stream) => stream,
-            (Output::Away, _) => Stream::Text(String::new()),
+            (StandardOutput::Kept, stream) => stream,
+            (StandardOutput::Mixed, Stream::Text(_) | Stream::Names(_)) => Stream::Data,
+            (StandardOutput::Mixed, stream) => stream,
+            (StandardOutput::Away, _) => Stream::Text(String::new()),
         }
     }
 }
@@ -35,13 +35,13 @@ impl Output {
 /// What redirections change.
 pub(super) struct Redirected {
     pub stdin: Option<Stream>,
-    pub output: Output,
+    pub output: StandardOutput,
 }
 
 impl Evaluator<'_> {
     /// Adds the effects of redirections to a command.
     pub fn redirect(&mut self, redirections: &[Redirection], state: &mut State, slot: usize) -> Redirected {
-        let mut redirected = Redirected { stdin: None, output: Output::Kept };
+        let mut redirected = Redirected { stdin: None, output: StandardOutput::Kept };
         for redirection in redirections {
             self.redirection(redirection, state, slot, &mut redirected);
         }
@@ -50,20 +50,18 @@ impl Evaluator<'_> {
 
     fn redirection(&mut self, redirection: &Redirection, state: &mut State, slot: usize, redirected: &mut Redirected) {
         if let Descriptor::Variable(name) = &redirection.descriptor {
-            state.set(name, super::state::Value::unknown("a descriptor"));
+            state.set(name, Value::unknown("a descriptor"));
         }
         let input = matches!(redirection.descriptor, Descriptor::Usual | Descriptor::Number(0));
         let output = matches!(redirection.descriptor, Descriptor::Usual | Descriptor::Number(1));
         match &redirection.kind {
             RedirectionKind::Read(source) => {
-                self.flags.redirect = true;
                 let stream = self.input(source, state, slot);
                 if input {
                     redirected.stdin = Some(stream);
                 }
             }
             RedirectionKind::ReadWrite(source) => {
-                self.flags.redirect = true;
                 let target = self.target(source, state);
                 self.path_effects(Action::Read, &target, state, slot);
                 self.path_effects(Action::Write, &target, state, slot);
@@ -72,11 +70,10 @@ impl Evaluator<'_> {
                 }
             }
             RedirectionKind::Write(source) | RedirectionKind::WriteBoth(source) => {
-                self.flags.redirect = true;
                 let target = self.target(source, state);
                 self.path_effects(Action::Write, &target, state, slot);
                 if output {
-                    redirected.output = Output::Away;
+                    redirected.output = StandardOutput::Away;
                 }
             }
             RedirectionKind::DuplicateInput(source) | RedirectionKind::DuplicateOutput(source) => {
@@ -85,23 +82,20 @@ impl Evaluator<'_> {
             RedirectionKind::HereString(source) => {
                 let field = self.single(&source.parts, state);
                 if input {
-                    redirected.stdin =
-                        Some(field.text().map_or(Stream::Unknown, |text| Stream::Text(text.into_owned() + "\n")));
+                    redirected.stdin = Some(field.stream("\n"));
                 }
             }
             RedirectionKind::HereDocument(document) => {
-                let empty = Vec::new();
-                let parts = document.body.get().unwrap_or(&empty);
+                let parts = document.body.get().map_or(&[][..], Vec::as_slice);
                 let field = self.double_quoted(parts, state);
                 if input {
-                    redirected.stdin =
-                        Some(field.text().map_or(Stream::Unknown, |text| Stream::Text(text.into_owned())));
+                    redirected.stdin = Some(field.stream(""));
                 }
             }
         }
     }
 
-    fn input(&mut self, source: &Source, state: &mut State, slot: usize) -> Stream {
+    fn input(&mut self, source: &SourceWord, state: &mut State, slot: usize) -> Stream {
         if let [Part::Process { reads: true, body }] = source.parts.as_slice() {
             return self.substitution(body, state, self.input);
         }
@@ -122,7 +116,7 @@ impl Evaluator<'_> {
     fn duplicate(
         &mut self,
         redirection: &Redirection,
-        source: &Source,
+        source: &SourceWord,
         state: &mut State,
         slot: usize,
         redirected: &mut Redirected,
@@ -139,31 +133,31 @@ impl Evaluator<'_> {
         if !descriptor {
             let file = writes && matches!(redirection.descriptor, Descriptor::Usual | Descriptor::Number(1));
             if file && matches!(target, Word::Known(_)) {
-                self.flags.redirect = true;
                 self.path_effects(Action::Write, &target, state, slot);
-                redirected.output = Output::Away;
+                redirected.output = StandardOutput::Away;
             } else {
-                self.add(slot, opaque("a redirection whose target is not known", "redirection"));
+                self.add(slot, opaque("the target of a redirection is unknown", "redirection"));
             }
             return;
         }
         match (&redirection.descriptor, writes) {
             (Descriptor::Usual | Descriptor::Number(1), true) if target.known() != Some("1") => {
-                redirected.output = Output::Away
+                redirected.output = StandardOutput::Away
             }
-            (Descriptor::Number(2), true) if target.known() == Some("1") && redirected.output == Output::Kept => {
-                redirected.output = Output::Mixed;
+            (Descriptor::Number(2), true)
+                if target.known() == Some("1") && redirected.output == StandardOutput::Kept =>
+            {
+                redirected.output = StandardOutput::Mixed;
             }
             (Descriptor::Usual | Descriptor::Number(0), false) if target.known() != Some("0") => {
                 redirected.stdin = Some(Stream::Unknown);
             }
-            (Descriptor::Number(number), true) if *number > 2 => {}
             _ => {}
         }
     }
 
-    /// The word behind a redirection.
-    fn target(&mut self, source: &Source, state: &mut State) -> Word {
+    /// The target of a redirection.
+    fn target(&mut self, source: &SourceWord, state: &mut State) -> Word {
         // `>! file` overwrites a file in zsh and csh; bash writes to a file called `!`.
         if let Some(Part::Literal(text)) = source.parts.first()
             && text.starts_with('!')
@@ -176,7 +170,7 @@ impl Evaluator<'_> {
             1 => words.pop(),
             _ => None,
         }
-        .unwrap_or(Word::Unknown { why: "a redirection to several words".to_owned(), many: true })
+        .unwrap_or(Word::Unknown { why: "a redirection to more than one word".to_owned(), many: true })
     }
 
     fn path_effects(&mut self, action: Action, target: &Word, state: &State, slot: usize) {
@@ -194,10 +188,10 @@ impl Evaluator<'_> {
         for directory in state.directories.iter() {
             let names = match target {
                 Word::Known(path) => Names::Exact(absolute(directory.as_deref(), path)),
-                Word::Glob(pattern) => Names::Glob(absolute(directory.as_deref(), &file_pattern(pattern))),
+                Word::Glob(pattern) => glob(directory.as_deref(), pattern),
                 Word::Below { directory: below, .. } => Names::Below(absolute(directory.as_deref(), below)),
                 Word::Partly { .. } | Word::Unknown { .. } => {
-                    self.add(slot, opaque("a redirection whose target is not known", "redirection"));
+                    self.add(slot, opaque("the target of a redirection is unknown", "redirection"));
                     return;
                 }
             };
@@ -207,18 +201,12 @@ impl Evaluator<'_> {
 }
 
 fn redirection_effect(action: Action, target: Target) -> Effect {
-    Effect { action, target, marks: vec![Mark::Redirection], because: "redirection".to_owned() }
-}
-
-/// Paths that name a descriptor of the command itself.
-fn is_descriptor(path: &str) -> bool {
-    let digits = |rest: &str| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit());
-    matches!(path, "/dev/stdin" | "/dev/stdout" | "/dev/stderr") || path.strip_prefix("/dev/fd/").is_some_and(digits)
+    Effect::new(action, target, "redirection").marked(Mark::Redirection)
 }
 
 /// `/dev/tcp/host/port`, which bash takes for a connection.
 fn network(path: &str) -> Option<Host> {
     let rest = path.strip_prefix("/dev/tcp/").or_else(|| path.strip_prefix("/dev/udp/"))?;
     let name = rest.split('/').next().unwrap_or("");
-    Some(Host { name: Some(name.to_ascii_lowercase()), shown: Rc::<str>::from(path).to_string() })
+    Some(Host { name: Some(name.to_ascii_lowercase()), shown: path.to_owned() })
 }

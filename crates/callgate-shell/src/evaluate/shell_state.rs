@@ -1,13 +1,14 @@
 //! What one call leaves in a shell that the agent keeps, for the next call to start from.
 //!
-//! Everything that is said to be known here is certain; what is not certain says so. Functions are kept by name alone: what
-//! the shell would run for such a name is then not what a table says, and is not understood.
+//! Everything that the state claims is certain; what is not certain says so. Functions are kept by name alone, so calling one
+//! later is not understood: a table of that name would describe something else.
 
-use super::state::{Directories, Options, State, Value, Variable};
+use super::state::{Directories, Options, State, Value, Variables};
 use crate::secret_names::is_secret;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// A state with more text than this is not kept.
 const LARGEST: usize = 1 << 15;
@@ -15,16 +16,16 @@ const LARGEST: usize = 1 << 15;
 /// How many directories of `pushd` are kept.
 const DEEPEST: usize = 16;
 
-/// The state a shell is in between two calls. The default is that of a shell that has just been started.
+/// The state of a shell between two calls. The default is the state of a shell that has just started.
 ///
 /// ```
 /// use callgate_shell::programs::Programs;
-/// use callgate_shell::{Context, Dialect, Limits, ShellState, analyze};
+/// use callgate_shell::{ShellContext, Dialect, Limits, ShellState, analyze};
 /// use callgate_shell::effect::Coverage;
 ///
 /// let variables = Default::default();
 /// let before = ShellState::default();
-/// let context = Context {
+/// let context = ShellContext {
 ///     directory: Some("/work"),
 ///     home: None,
 ///     variables: &variables,
@@ -35,110 +36,94 @@ const DEEPEST: usize = 16;
 /// };
 /// let after = analyze("export NAME=value; ls() { rm -rf .; }", &context).state.unwrap();
 /// assert_eq!(after.variable("NAME"), Some("value"));
-/// let later = Context { state: Some(&after), ..context };
+/// let later = ShellContext { state: Some(&after), ..context };
 /// assert_eq!(analyze("ls", &later).coverage, Coverage::Partial);
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ShellState {
-    /// The directories it may be in; none: where it was started. `None`: not known.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    directories: Vec<Option<String>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    previous: Option<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    stack: Vec<Vec<Option<String>>>,
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    variables: BTreeMap<String, KeptVariable>,
-    /// `$1` …; `None`: not known.
-    positional: Positional,
-    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    /// The directories it may be in; empty: where it was started. `None`: not known.
+    #[serde(skip_serializing_if = "is_default")]
+    directories: Vec<Option<Arc<str>>>,
+    #[serde(skip_serializing_if = "is_default")]
+    previous: Option<Arc<str>>,
+    #[serde(skip_serializing_if = "is_default")]
+    stack: Vec<Directories>,
+    #[serde(skip_serializing_if = "is_default")]
+    variables: Arc<Variables>,
+    /// `$1`, `$2` and so on; `None`: not known.
+    #[serde(skip_serializing_if = "has_no_arguments")]
+    positional: Option<Arc<[Value]>>,
+    #[serde(skip_serializing_if = "is_default")]
     functions: BTreeSet<String>,
-    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
-    aliases: BTreeSet<String>,
-    /// The letters of `set -o` options that count: `e`, `f`, `a`.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    options: String,
+    #[serde(skip_serializing_if = "is_default")]
+    aliases: Arc<BTreeSet<String>>,
+    #[serde(skip_serializing_if = "is_default")]
+    options: Options,
+    #[serde(skip_serializing_if = "is_default")]
     path_changed: bool,
+    #[serde(skip_serializing_if = "is_default")]
     swayed: bool,
+    #[serde(skip_serializing_if = "is_default")]
     input_changed: bool,
+    #[serde(skip_serializing_if = "is_default")]
     anything_set: bool,
+    #[serde(skip_serializing_if = "is_default")]
     traps: bool,
-    /// Why anything at all may be different from what is said here.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Why anything may differ from this state.
+    #[serde(skip_serializing_if = "is_default")]
     lost: Option<String>,
-    /// The call that left this state was judged in the light of that.
+    /// The call that left this state was judged with that in mind.
+    #[serde(skip_serializing_if = "is_default")]
     told: bool,
     /// Where the shell is if every `cd` of the last call succeeds.
     #[serde(skip)]
-    expected: Option<Expected>,
+    expected: Option<ExpectedDirectory>,
 }
 
-/// Where a shell is if it could go to all of these directories.
+/// Where a shell is if it could enter all the directories in `entered`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Expected {
+struct ExpectedDirectory {
     entered: Vec<String>,
-    place: Place,
+    directories: Vec<Option<Arc<str>>>,
+    previous: Option<Arc<str>>,
+    stack: Vec<Directories>,
 }
 
-/// What `cd` changes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Place {
-    directories: Vec<Option<String>>,
-    previous: Option<String>,
-    stack: Vec<Vec<Option<String>>>,
+/// Skips what a new shell has. Every hook reads all states of its session, so they should be short.
+pub(super) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Positional {
-    #[default]
-    None,
-    These(Vec<KeptValue>),
-    Unknown,
+fn has_no_arguments(positional: &Option<Arc<[Value]>>) -> bool {
+    positional.as_ref().is_some_and(|values| values.is_empty())
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct KeptVariable {
-    value: KeptValue,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    elements: Option<Vec<KeptValue>>,
-    /// The letters of `declare`: `x`, `i`, `A`, `r`.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    attributes: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum KeptValue {
-    Text(String),
-    Number,
-    Below(String),
-    Glob(String),
-    Prefix(String, String),
-    Unknown(String),
-    Unset,
+impl Default for ShellState {
+    fn default() -> Self {
+        ShellState::of(State::new(None)).anywhere()
+    }
 }
 
 impl ShellState {
-    /// That of a shell of which nothing is known any more.
+    /// The state of a shell about which nothing is known any more.
     pub fn lost(why: &str) -> Self {
         ShellState {
             directories: vec![None],
-            positional: Positional::Unknown,
+            positional: None,
             anything_set: true,
             lost: Some(why.chars().take(200).collect()),
             ..ShellState::default()
         }
     }
 
-    /// Why anything at all may be different in this shell, if so.
+    /// Why anything may be different in this shell, if that is so.
     pub fn why_lost(&self) -> Option<&str> {
         self.lost.as_deref()
     }
 
-    /// The call that left this state did run. If it was judged knowing that anything may be different in this shell, then
-    /// whoever let it run has been told, and need not be told again.
+    /// The state once the call that left it did run. If that call was judged knowing that anything may be different in this
+    /// shell, the person who allowed it knows, and does not need the warning again.
     #[must_use]
     pub fn after_running(mut self) -> Self {
         if std::mem::take(&mut self.told) {
@@ -147,31 +132,31 @@ impl ShellState {
         self
     }
 
-    /// Settles where the shell is, if it can enter all the directories that the last call wants to go to. They must be looked
-    /// at before the call runs.
+    /// Settles where the shell is, if it can enter all the directories that the last call wants to enter. Look at them before
+    /// the call runs.
     pub fn settle_directory(&mut self, can_enter: impl Fn(&str) -> bool) {
-        if let Some(Expected { entered, place }) = self.expected.take()
-            && entered.iter().all(|directory| can_enter(directory))
+        if let Some(expected) = self.expected.take()
+            && expected.entered.iter().all(|directory| can_enter(directory))
         {
-            (self.directories, self.previous, self.stack) = (place.directories, place.previous, place.stack);
+            (self.directories, self.previous, self.stack) = (expected.directories, expected.previous, expected.stack);
         }
     }
 
-    /// Adds where the shell is if it could go to these directories.
+    /// Adds where the shell is if it could enter these directories.
     pub(super) fn expecting(mut self, state: State, entered: Vec<String>) -> Self {
         let ShellState { directories, previous, stack, .. } = ShellState::of(state);
-        self.expected = Some(Expected { entered, place: Place { directories, previous, stack } });
+        self.expected = Some(ExpectedDirectory { entered, directories, previous, stack });
         self
     }
 
-    /// The same wherever the shell is: whoever calls next says where.
+    /// The same state in a directory that the next caller names.
     #[must_use]
     pub fn anywhere(mut self) -> Self {
         self.directories.clear();
         self
     }
 
-    /// Whether a shell that has just been started in this directory is in the same state.
+    /// Whether a shell that has just started in this directory is in the same state.
     pub fn is_fresh(&self, directory: Option<&str>) -> bool {
         self.lost.is_none() && !self.traps && self.restored(directory) == State::new(directory)
     }
@@ -186,41 +171,28 @@ impl ShellState {
 
     /// The value of a variable that was set, if it is known.
     pub fn variable(&self, name: &str) -> Option<&str> {
-        match &self.variables.get(name)?.value {
-            KeptValue::Text(text) => Some(text),
-            _ => None,
-        }
+        self.variables.get(name)?.value.known()
     }
 
     /// The variables whose values are known.
     pub fn variables(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.variables.keys().filter_map(|name| Some((name.as_str(), self.variable(name)?)))
+        self.variables.keys().filter_map(|name| Some((&**name, self.variable(name)?)))
     }
 
     /// The variables that are known not to be set.
     pub fn unset(&self) -> impl Iterator<Item = &str> {
-        self.variables.iter().filter(|(_, variable)| variable.value == KeptValue::Unset).map(|(name, _)| name.as_str())
+        self.variables.iter().filter(|(_, variable)| variable.value == Value::Unset).map(|(name, _)| &**name)
     }
 
-    /// Forgets the values for which this says so: they are secrets, and nobody should find them where a state is kept.
+    /// Forgets the values that `is_secret` recognizes, so that they are not stored with the state.
     pub fn forget_values(&mut self, is_secret: impl Fn(&str) -> bool) {
-        let secret = |value: &KeptValue| match value {
-            KeptValue::Text(text) | KeptValue::Below(text) | KeptValue::Glob(text) | KeptValue::Prefix(text, _) => {
-                is_secret(text)
-            }
-            KeptValue::Number | KeptValue::Unknown(_) | KeptValue::Unset => false,
-        };
-        for variable in self.variables.values_mut() {
+        let secret = |value: &Value| value.certain_text().is_some_and(&is_secret);
+        for variable in Arc::make_mut(&mut self.variables).values_mut() {
             if secret(&variable.value) || variable.elements.iter().flatten().any(secret) {
-                variable.value = not_remembered();
-                variable.elements = None;
+                variable.forget(NOT_REMEMBERED);
             }
         }
-        if let Positional::These(values) = &self.positional
-            && values.iter().any(secret)
-        {
-            self.positional = Positional::Unknown;
-        }
+        self.positional = self.positional.take().filter(|values| !values.iter().any(secret));
     }
 
     /// What is certain if the call that leads from this state to `after` may not have run. `directory` is where the shell
@@ -236,12 +208,12 @@ impl ShellState {
         kept
     }
 
-    /// Whether code that was set earlier may run a function that nobody calls by name.
+    /// Whether code that was set earlier may run a function without a call in this command.
     pub(super) fn runs_functions_later(&self) -> bool {
         self.traps || self.swayed
     }
 
-    /// The state at the end of a call that began with another one. `lost`: why the call may have changed anything.
+    /// The state after a call that began in `before`. `lost`: why the call may have changed anything.
     pub(super) fn after(before: &ShellState, mut state: State, traps: bool, lost: Option<String>) -> Self {
         if lost.is_some() {
             state.forget_variables("an earlier call may have changed it");
@@ -255,32 +227,23 @@ impl ShellState {
         kept
     }
 
-    fn of(state: State) -> Self {
-        let texts = |directories: &Directories| -> Vec<Option<String>> {
-            directories.iter().map(|directory| directory.as_deref().map(str::to_owned)).collect()
-        };
-        let deep = state.stack.len() > DEEPEST;
+    fn of(mut state: State) -> Self {
+        if state.variables.keys().any(|name| is_secret(name)) {
+            for (name, variable) in Arc::make_mut(&mut state.variables) {
+                if is_secret(name) && !matches!(variable.value, Value::Unset | Value::Unknown(_)) {
+                    variable.forget(NOT_REMEMBERED);
+                }
+            }
+        }
         let kept = ShellState {
-            directories: texts(&state.directories),
-            previous: state.previous.as_deref().map(str::to_owned),
-            stack: if deep { Vec::new() } else { state.stack.iter().map(texts).collect() },
-            variables: state
-                .variables
-                .iter()
-                .map(|(name, variable)| (name.to_string(), KeptVariable::of(name, variable)))
-                .collect(),
-            positional: match state.positional.as_deref() {
-                Some([]) => Positional::None,
-                Some(values) => Positional::These(values.iter().map(KeptValue::of).collect()),
-                None => Positional::Unknown,
-            },
+            directories: state.directories.to_vec(),
+            previous: state.previous,
+            stack: if state.stack.len() > DEEPEST { Vec::new() } else { state.stack },
+            variables: state.variables,
+            positional: state.positional,
             functions: state.functions.keys().cloned().collect(),
-            aliases: state.aliases.iter().cloned().collect(),
-            options: letters(&[
-                ('e', state.options.exits_on_error),
-                ('f', state.options.no_globs),
-                ('a', state.options.exports_all),
-            ]),
+            aliases: state.aliases,
+            options: state.options,
             path_changed: state.path_changed,
             swayed: state.swayed,
             input_changed: state.input_changed,
@@ -295,35 +258,17 @@ impl ShellState {
 
     /// The state for an analysis to start from; `directory` is where the shell was started.
     pub(super) fn restored(&self, directory: Option<&str>) -> State {
-        let directories = |texts: &[Option<String>]| -> Directories {
-            texts.iter().map(|text| text.as_deref().map(Rc::from)).collect()
-        };
         let mut state = State::new(directory);
         if !self.directories.is_empty() {
-            state.directories = directories(&self.directories);
+            state.directories = self.directories.as_slice().into();
         }
-        state.previous = self.previous.as_deref().map(Rc::from);
-        state.stack = self.stack.iter().map(|texts| directories(texts)).collect();
-        if !self.variables.is_empty() {
-            let variables = self.variables.iter().map(|(name, kept)| (Rc::from(name.as_str()), kept.restored()));
-            state.variables = Rc::new(variables.collect());
-        }
-        state.positional = match &self.positional {
-            Positional::None => state.positional,
-            Positional::These(values) => Some(values.iter().map(KeptValue::restored).collect()),
-            Positional::Unknown => None,
-        };
-        if !self.functions.is_empty() {
-            state.functions = Rc::new(self.functions.iter().map(|name| (name.clone(), None)).collect());
-        }
-        if !self.aliases.is_empty() {
-            state.aliases = Rc::new(self.aliases.clone());
-        }
-        state.options = Options {
-            no_globs: self.options.contains('f'),
-            exits_on_error: self.options.contains('e'),
-            exports_all: self.options.contains('a'),
-        };
+        state.previous = self.previous.clone();
+        state.stack = self.stack.clone();
+        state.variables = Arc::clone(&self.variables);
+        state.positional = self.positional.clone();
+        state.functions = Rc::new(self.functions.iter().map(|name| (name.clone(), None)).collect());
+        state.aliases = Arc::clone(&self.aliases);
+        state.options = self.options;
         state.path_changed = self.path_changed;
         state.swayed = self.swayed;
         state.input_changed = self.input_changed;
@@ -331,98 +276,20 @@ impl ShellState {
         state
     }
 
-    /// How many bytes of text it holds, about.
+    /// Roughly how many bytes of text it holds.
     fn weight(&self) -> usize {
-        let names = self.functions.iter().chain(&self.aliases).map(String::len);
-        let places = self.directories.iter().chain(self.stack.iter().flatten()).flatten().map(String::len);
-        let variables = self.variables.iter().map(|(name, kept)| {
-            let elements = kept.elements.iter().flatten().map(KeptValue::weight);
-            elements.fold(name.len().saturating_add(kept.value.weight()), usize::saturating_add)
+        let names = self.functions.iter().chain(self.aliases.iter()).map(String::len);
+        let stacked = self.stack.iter().flat_map(|directories| directories.iter());
+        let directories = self.directories.iter().chain(stacked).flatten().map(|directory| directory.len());
+        let variables = self.variables.iter().map(|(name, variable)| {
+            let elements = variable.elements.iter().flatten().map(Value::weight);
+            elements.fold(name.len().saturating_add(variable.value.weight()), usize::saturating_add)
         });
-        let arguments = match &self.positional {
-            Positional::These(values) => values.as_slice(),
-            Positional::None | Positional::Unknown => &[],
-        };
-        let arguments = arguments.iter().map(KeptValue::weight);
-        names
-            .chain(places)
-            .chain(variables)
-            .chain(arguments)
-            .fold(0, |sum, length| sum.saturating_add(length).saturating_add(16))
+        let arguments = self.positional.iter().flat_map(|values| values.iter()).map(Value::weight);
+        let lengths = names.chain(directories).chain(variables).chain(arguments);
+        lengths.fold(0, |sum, length| sum.saturating_add(length).saturating_add(16))
     }
 }
 
-impl KeptVariable {
-    fn of(name: &str, variable: &Variable) -> Self {
-        let secret = is_secret(name) && !matches!(variable.value, Value::Unset | Value::Unknown(_));
-        KeptVariable {
-            value: if secret { not_remembered() } else { KeptValue::of(&variable.value) },
-            elements: match &variable.elements {
-                Some(elements) if !secret => Some(elements.iter().map(KeptValue::of).collect()),
-                _ => None,
-            },
-            attributes: letters(&[
-                ('x', variable.exported),
-                ('i', variable.integer),
-                ('A', variable.keyed),
-                ('r', variable.fixed),
-            ]),
-        }
-    }
-
-    fn restored(&self) -> Variable {
-        let has = |letter: char| self.attributes.contains(letter);
-        Variable {
-            value: self.value.restored(),
-            elements: self.elements.as_ref().map(|elements| elements.iter().map(KeptValue::restored).collect()),
-            exported: has('x'),
-            integer: has('i'),
-            keyed: has('A'),
-            fixed: has('r'),
-        }
-    }
-}
-
-impl KeptValue {
-    fn of(value: &Value) -> Self {
-        match value {
-            Value::Text(text) => KeptValue::Text(text.to_string()),
-            Value::Number => KeptValue::Number,
-            Value::Below(directory) => KeptValue::Below(directory.to_string()),
-            Value::Glob(pattern) => KeptValue::Glob(pattern.to_string()),
-            Value::Prefix(text, why) => KeptValue::Prefix(text.to_string(), why.to_string()),
-            Value::Unknown(why) => KeptValue::Unknown(why.to_string()),
-            Value::Unset => KeptValue::Unset,
-        }
-    }
-
-    fn restored(&self) -> Value {
-        match self {
-            KeptValue::Text(text) => Value::text(text),
-            KeptValue::Number => Value::Number,
-            KeptValue::Below(directory) => Value::Below(Rc::from(directory.as_str())),
-            KeptValue::Glob(pattern) => Value::Glob(Rc::from(pattern.as_str())),
-            KeptValue::Prefix(text, why) => Value::Prefix(Rc::from(text.as_str()), Rc::from(why.as_str())),
-            KeptValue::Unknown(why) => Value::unknown(why),
-            KeptValue::Unset => Value::Unset,
-        }
-    }
-
-    fn weight(&self) -> usize {
-        match self {
-            KeptValue::Text(text) | KeptValue::Below(text) | KeptValue::Glob(text) | KeptValue::Unknown(text) => {
-                text.len()
-            }
-            KeptValue::Prefix(text, why) => text.len().saturating_add(why.len()),
-            KeptValue::Number | KeptValue::Unset => 0,
-        }
-    }
-}
-
-fn not_remembered() -> KeptValue {
-    KeptValue::Unknown("a secret is not remembered".to_owned())
-}
-
-fn letters(all: &[(char, bool)]) -> String {
-    all.iter().filter(|(_, set)| *set).map(|(letter, _)| letter).collect()
-}
+/// Why the value of a variable that holds a secret is unknown.
+const NOT_REMEMBERED: &str = "a secret is not remembered";

@@ -1,14 +1,13 @@
 //! Simple commands: their words, assignments and redirections, and who runs them.
 
-use super::builtins::Handled;
 use super::state::{Ends, State, Value};
 use super::{Evaluator, opaque, run};
 use crate::effect::{Action, CodeOrigin, Effect, Mark};
 use crate::environment::influence;
 use crate::stream::Stream;
-use crate::syntax::ast::{Argument, AssignedValue, Assignment, Command, Part, RedirectionKind, Span, Word as Source};
+use crate::syntax::ast::{Argument, AssignedValue, Assignment, Command, Part, RedirectionKind, SourceWord, Span};
 use crate::word::Word;
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// The builtins whose arguments are assignments.
 pub(super) const DECLARATIONS: [&str; 5] = ["declare", "typeset", "local", "export", "readonly"];
@@ -55,7 +54,7 @@ impl Evaluator<'_> {
         if let Some(Argument::Word(name)) = arguments.first()
             && self.alternatives(name).is_some()
         {
-            self.doubt("the name of the program comes out of braces", &command.span);
+            self.doubt("the program name comes from a brace expansion", &command.span);
         }
         if super::control::is_shell(command)
             && command.redirections.iter().any(|other| match &other.kind {
@@ -64,7 +63,7 @@ impl Evaluator<'_> {
                 _ => false,
             })
         {
-            self.doubt("text is handed to a shell", &command.span);
+            self.doubt("a shell reads its commands from a here-string or a process substitution", &command.span);
         }
         let (words, arrays) = self.arguments(arguments, &mut state);
         let bytes: usize = words.iter().map(|word| word.known().map_or(0, str::len)).sum();
@@ -96,16 +95,15 @@ impl Evaluator<'_> {
             }
             outcome
         };
-        // Nothing is written into the file: it is cut to nothing.
+        // A command that prints nothing empties the file it is redirected to. The redirections of `exec` are for later commands.
         let prints_nothing = matches!(&result.1, Stream::Text(text) if text.is_empty());
-        // The redirections of `exec` are for what comes later.
         if words.is_empty() || prints_nothing && words.first().and_then(Word::known) != Some("exec") {
             self.cuts_files(slot);
         }
         if result.1 == Stream::Environment
             && self.commands.get(slot).is_some_and(|entry| entry.effects.iter().any(writes_by_redirection))
         {
-            self.doubt("the environment, with the secrets in it, is written to a file", &command.span);
+            self.doubt("the environment, which may contain secrets, is written to a file", &command.span);
         }
         if let Some(entry) = self.commands.get_mut(slot) {
             entry.words = words;
@@ -113,14 +111,14 @@ impl Evaluator<'_> {
         if result.1 == Stream::Endless
             && self.commands.get(slot).is_some_and(|entry| entry.effects.iter().any(writes_by_redirection))
         {
-            self.doubt("output without end fills the disk", &command.span);
+            self.doubt("endless output fills the disk", &command.span);
         }
         self.current = outer;
         self.drop_repeated(slot, before);
         (result.0, redirected.output.apply(result.1))
     }
 
-    /// What redirections of a command without output write is lost.
+    /// Turns the writes of redirections into deletions: the files are emptied.
     fn cuts_files(&mut self, slot: usize) {
         self.distinct.remove(&slot);
         let effects = self.commands.get_mut(slot).map(|entry| entry.effects.iter_mut());
@@ -159,13 +157,9 @@ impl Evaluator<'_> {
             match argument {
                 Argument::Word(source) if declares && assigns(source) => {
                     // Braces count even here: `export x={a,b}` assigns twice.
-                    match self.alternatives(source) {
-                        None => words.push(self.assigned_text(&source.parts, state).into_word(false)),
-                        Some(several) => {
-                            for parts in several {
-                                words.push(self.assigned_text(&parts, state).into_word(false));
-                            }
-                        }
+                    let several = self.alternatives(source).unwrap_or_else(|| vec![source.parts.clone()]);
+                    for parts in several {
+                        words.push(self.assigned_text(&parts, state).into_word(false));
                     }
                 }
                 Argument::Word(source) => self.word(source, state, &mut words),
@@ -190,7 +184,7 @@ impl Evaluator<'_> {
                 self.arithmetic(index, &assignment.span, state);
             }
             let word = if assignment.appends {
-                Word::Unknown { why: "added to what was there".to_owned(), many: false }
+                Word::Unknown { why: "something was appended to it".to_owned(), many: false }
             } else {
                 word
             };
@@ -205,7 +199,7 @@ impl Evaluator<'_> {
         for assignment in assignments {
             let value = self.assign(assignment, slot, state);
             if let Some(entry) = self.commands.get_mut(slot) {
-                entry.assignments.push((assignment.name.clone(), super::loops::word_of(&value)));
+                entry.assignments.push((assignment.name.clone(), value.to_word()));
             }
         }
     }
@@ -250,7 +244,7 @@ impl Evaluator<'_> {
         }
     }
 
-    fn array_elements(&mut self, sources: &[(Option<Vec<Part>>, Source)], state: &mut State) -> Option<Vec<Value>> {
+    fn array_elements(&mut self, sources: &[(Option<Vec<Part>>, SourceWord)], state: &mut State) -> Option<Vec<Value>> {
         let mut known = true;
         let mut words = Vec::new();
         for (index, source) in sources {
@@ -263,12 +257,7 @@ impl Evaluator<'_> {
                 None => self.word(source, state, &mut words),
             }
         }
-        let single = |word: &Word| match word {
-            Word::Known(_) => true,
-            Word::Glob(_) => false,
-            Word::Below { many, .. } | Word::Partly { many, .. } | Word::Unknown { many, .. } => !many,
-        };
-        (known && words.iter().all(single)).then(|| words.iter().map(Value::of_word).collect())
+        (known && !words.iter().any(Word::may_be_many)).then(|| words.iter().map(Value::of_word).collect())
     }
 
     /// Gives a variable a value.
@@ -289,25 +278,20 @@ impl Evaluator<'_> {
             (true, Value::Text(old), Value::Text(new)) if self.charge(0, old.len(), span) => {
                 Value::text(&[&*old, &*new].concat())
             }
-            (true, Value::Text(_), Value::Text(_)) => Value::unknown("added to what was there"),
-            (true, Value::Text(old), _) if !old.is_empty() => Value::Prefix(old, Rc::from("added to what was there")),
-            (true, _, _) => Value::unknown("added to what was there"),
+            (true, Value::Text(_), Value::Text(_)) => Value::unknown("something was appended to it"),
+            (true, Value::Text(old), _) if !old.is_empty() => {
+                Value::Prefix(old, Arc::from("something was appended to it"))
+            }
+            (true, _, _) => Value::unknown("something was appended to it"),
         };
         let value = match (&value, integer) {
             (Value::Text(text), true) => self.expression(&text.clone(), span, state),
             (Value::Number, _) | (_, false) => value,
-            (_, true) => self.doubt_value("a number that is not known to be one may run code", span),
+            (_, true) => self.doubt_value("an integer variable receives an unknown value, which may run code", span),
         };
-        let known = match &value {
-            Value::Text(text) => Some(&**text),
-            _ => None,
-        };
-        self.environment_effect(name, known, slot);
+        self.environment_effect(name, value.known(), slot);
         if state.variables.get(name).is_some_and(|variable| variable.fixed) {
-            self.loses_track("assigning to what is read-only stops a command half-way");
-        }
-        if name == "PATH" {
-            state.path_changed = true;
+            self.loses_track("an assignment to a read-only variable stopped a command half-way");
         }
         state.set(name, value.clone());
         value
@@ -325,23 +309,17 @@ impl Evaluator<'_> {
             self.single(index, state);
             return Value::unknown("an array");
         }
-        let place = match self.arithmetic(index, &assignment.span, state) {
-            Value::Text(text) => text.parse::<usize>().ok(),
-            _ => None,
-        };
+        let place = self.arithmetic(index, &assignment.span, state).index();
         if state.variables.get(name).is_none() {
             state.set(name, Value::unknown("an array"));
         }
         let variable = state.variable_mut(name);
         variable.value = Value::unknown("an array");
-        if let (Some(mut elements), Some(place), false) = (variable.elements.take(), place, assignment.appends) {
-            if place == elements.len() {
-                elements.push(value);
-                variable.elements = Some(elements);
-            } else if let Some(element) = elements.get_mut(place) {
-                *element = value;
-                variable.elements = Some(elements);
-            }
+        if let (Some(mut elements), Some(place), false) = (variable.elements.take(), place, assignment.appends)
+            && place <= elements.len()
+        {
+            elements.splice(place..elements.len().min(place.saturating_add(1)), [value]);
+            variable.elements = Some(elements);
         }
         Value::unknown("an array")
     }
@@ -349,18 +327,16 @@ impl Evaluator<'_> {
     /// A variable that changes what runs is an effect.
     pub fn environment_effect(&mut self, name: &str, value: Option<&str>, slot: usize) {
         if let Some(what) = influence(name, value) {
-            let mut effect = opaque(&format!("{name} {what}"), "environment");
-            effect.marks.push(Mark::Environment);
-            self.add(slot, effect);
+            self.add(slot, opaque(&format!("{name} {what}"), "environment").marked(Mark::Environment));
         }
     }
 
-    /// Finds out who runs a command and lets it.
+    /// Runs a command as a function, a builtin or a program.
     pub fn dispatch(&mut self, call: &Call, state: State) -> (Ends, Stream) {
         let name = match call.words.first() {
             Some(Word::Known(name)) if !name.is_empty() => name.as_str(),
             Some(_) => {
-                self.doubt("the name of the program is not known", call.span);
+                self.doubt("the program name is unknown", call.span);
                 return (Ends::Either(self.forgotten(state)), Stream::Unknown);
             }
             // Everything expanded to nothing.
@@ -378,23 +354,20 @@ impl Evaluator<'_> {
                     self.call_function(name, &body, call, state)
                 }
                 None => {
-                    self.doubt(&format!("which function `{name}` is depends on what happened before"), call.span);
+                    self.doubt(&format!("`{name}` may be a shell function whose code is unknown"), call.span);
                     (Ends::Either(self.forgotten(state)), Stream::Unknown)
                 }
             };
         }
-        if call.by != By::Program {
-            return match self.builtin(name, call, state) {
-                Handled::Done(ends, stdout) => (ends, stdout),
-                Handled::NotOurs(state) => self.program(name, call, state),
-            };
+        match call.by {
+            By::Program => self.program(name, call, state),
+            By::Shell | By::NoFunction => self.builtin_or_program(name, call, state),
         }
-        self.program(name, call, state)
     }
 
     /// The state after something that may have changed any variable.
     pub fn forgotten(&self, mut state: State) -> State {
-        state.forget_variables("something not understood may have changed it");
+        state.forget_variables("an unknown command may have changed it");
         state
     }
 }
@@ -404,7 +377,7 @@ fn writes_by_redirection(effect: &Effect) -> bool {
 }
 
 /// Whether a word looks like an assignment before expansion.
-fn assigns(source: &Source) -> bool {
+fn assigns(source: &SourceWord) -> bool {
     match source.parts.first() {
         Some(Part::Literal(text)) => {
             let name = text.split(['=', '+', '[']).next().unwrap_or("");

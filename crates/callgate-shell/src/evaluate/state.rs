@@ -1,10 +1,14 @@
 //! What the shell knows at one point of the script: variables, directories, functions, options.
 
+use super::shell_state::is_default;
 use crate::environment::influence;
+use crate::lists::listed;
 use crate::syntax::ast::Command;
 use crate::word::Word;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// How many variables are followed.
 const VARIABLES: usize = 200;
@@ -16,68 +20,89 @@ const LONGEST_VALUE: usize = 1 << 16;
 const DIRECTORIES: usize = 4;
 
 /// Variables that do not keep what is assigned to them.
-const KEPT_BY_THE_SHELL: [&str; 23] = [
-    "_",
-    "BASHOPTS",
-    "BASHPID",
-    "BASH_ARGV0",
-    "BASH_COMMAND",
-    "BASH_LINENO",
-    "BASH_SOURCE",
-    "BASH_SUBSHELL",
-    "DIRSTACK",
-    "EPOCHREALTIME",
-    "EPOCHSECONDS",
-    "EUID",
-    "FUNCNAME",
-    "GROUPS",
-    "LINENO",
-    "OLDPWD",
-    "PIPESTATUS",
-    "PPID",
-    "PWD",
-    "RANDOM",
-    "SECONDS",
-    "SRANDOM",
-    "UID",
-];
+const KEPT_BY_THE_SHELL: &str = "_ BASHOPTS BASHPID BASH_ARGV0 BASH_COMMAND BASH_LINENO BASH_SOURCE BASH_SUBSHELL DIRSTACK EPOCHREALTIME \
+    EPOCHSECONDS EUID FUNCNAME GROUPS LINENO OLDPWD PIPESTATUS PPID PWD RANDOM SECONDS SRANDOM UID";
 
 /// The value of a variable, as far as it is certain.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(super) enum Value {
     /// Exactly this text.
-    Text(Rc<str>),
+    Text(Arc<str>),
     /// Some whole number.
     Number,
     /// A path at or below this directory.
-    Below(Rc<str>),
+    Below(Arc<str>),
     /// One of the names that this pattern matches.
-    Glob(Rc<str>),
+    Glob(Arc<str>),
     /// Text that starts like this.
-    Prefix(Rc<str>, Rc<str>),
+    Prefix(Arc<str>, Arc<str>),
     /// Not known, and why.
-    Unknown(Rc<str>),
+    Unknown(Arc<str>),
     /// Not set.
     Unset,
 }
 
 impl Value {
     pub fn text(text: &str) -> Value {
-        Value::Text(Rc::from(text))
+        Value::Text(Arc::from(text))
     }
 
     pub fn unknown(why: &str) -> Value {
-        Value::Unknown(Rc::from(why))
+        Value::Unknown(Arc::from(why))
     }
 
     pub fn of_word(word: &Word) -> Value {
         match word {
             Word::Known(text) => Value::text(text),
-            Word::Glob(pattern) => Value::Glob(Rc::from(pattern.as_str())),
-            Word::Below { directory, .. } => Value::Below(Rc::from(directory.as_str())),
-            Word::Partly { prefix, why, .. } => Value::Prefix(Rc::from(prefix.as_str()), Rc::from(why.as_str())),
+            Word::Glob(pattern) => Value::Glob(Arc::from(pattern.as_str())),
+            Word::Below { directory, .. } => Value::Below(Arc::from(directory.as_str())),
+            Word::Partly { prefix, why, .. } => Value::Prefix(Arc::from(prefix.as_str()), Arc::from(why.as_str())),
             Word::Unknown { why, .. } => Value::unknown(why),
         }
+    }
+
+    /// The text, if it is certain.
+    pub fn known(&self) -> Option<&str> {
+        match self {
+            Value::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The place in an array that it names, if it is certain.
+    pub fn index(&self) -> Option<usize> {
+        self.known()?.parse().ok()
+    }
+
+    /// The word that it becomes between quotes.
+    pub fn to_word(&self) -> Word {
+        match self {
+            Value::Text(text) => Word::Known(text.to_string()),
+            Value::Number => Word::Unknown { why: "an unknown number".to_owned(), many: false },
+            Value::Below(directory) => Word::Below { directory: directory.to_string(), many: false },
+            Value::Glob(pattern) => Word::Glob(pattern.to_string()),
+            Value::Prefix(text, why) => Word::Partly { prefix: text.to_string(), why: why.to_string(), many: false },
+            Value::Unknown(why) => Word::Unknown { why: why.to_string(), many: false },
+            Value::Unset => Word::Known(String::new()),
+        }
+    }
+
+    /// The text that it contains or starts with, if any is certain.
+    pub fn certain_text(&self) -> Option<&str> {
+        match self {
+            Value::Text(text) | Value::Below(text) | Value::Glob(text) | Value::Prefix(text, _) => Some(text),
+            Value::Number | Value::Unknown(_) | Value::Unset => None,
+        }
+    }
+
+    /// How many bytes of text it holds.
+    pub fn weight(&self) -> usize {
+        let why = match self {
+            Value::Prefix(_, why) | Value::Unknown(why) => why.len(),
+            _ => 0,
+        };
+        self.certain_text().map_or(0, str::len).saturating_add(why)
     }
 
     fn is_number(&self) -> bool {
@@ -88,7 +113,7 @@ impl Value {
         }
     }
 
-    /// What is certain whichever of the two it is.
+    /// Keeps what is certain in both cases.
     pub fn join(&self, other: &Value) -> Value {
         if self == other {
             self.clone()
@@ -97,29 +122,40 @@ impl Value {
         } else if let Value::Unknown(_) = self {
             self.clone()
         } else {
-            Value::unknown("it depends on what happened before")
+            Value::unknown("it depends on earlier commands")
         }
     }
 }
 
 /// A variable.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Variable {
     pub value: Value,
     /// The elements, if it is an array whose elements are all counted.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub elements: Option<Vec<Value>>,
+    #[serde(default, skip_serializing_if = "is_default")]
     pub exported: bool,
     /// `declare -i`: assigning to it evaluates.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub integer: bool,
     /// `declare -A`: its indices are text.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub keyed: bool,
     /// `readonly`: assigning to it fails.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub fixed: bool,
 }
 
 impl Variable {
     pub fn new(value: Value) -> Variable {
         Variable { value, elements: None, exported: false, integer: false, keyed: false, fixed: false }
+    }
+
+    /// Forgets the value, and says why.
+    pub fn forget(&mut self, why: &str) {
+        self.value = Value::unknown(why);
+        self.elements = None;
     }
 
     fn join(&self, other: &Variable) -> Variable {
@@ -135,34 +171,37 @@ impl Variable {
 }
 
 /// The options that change what words expand to or what runs next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct Options {
     pub no_globs: bool,
     pub exits_on_error: bool,
     pub exports_all: bool,
 }
 
-/// Directories of which one is meant; `None`: not known.
-pub(super) type Directories = Rc<[Option<Rc<str>>]>;
+/// Variables by name.
+pub(super) type Variables = BTreeMap<Arc<str>, Variable>;
 
-/// A function by name; `None`: which one it is is not certain.
+/// Directories, one of which is meant; `None`: unknown.
+pub(super) type Directories = Arc<[Option<Arc<str>>]>;
+
+/// Functions by name; `None`: it is not certain which one it is.
 pub(super) type Functions = BTreeMap<String, Option<Rc<Command>>>;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct State {
-    pub variables: Rc<BTreeMap<Rc<str>, Variable>>,
+    pub variables: Arc<Variables>,
     /// The directories this may be; at least one; `None`: not known.
     pub directories: Directories,
     /// What `cd -` goes back to.
-    pub previous: Option<Rc<str>>,
+    pub previous: Option<Arc<str>>,
     /// What `popd` goes back to.
     pub stack: Vec<Directories>,
     /// `$0`
     pub zero: Value,
     /// `$1` …; `None`: not known.
-    pub positional: Option<Rc<[Value]>>,
+    pub positional: Option<Arc<[Value]>>,
     pub functions: Rc<Functions>,
-    pub aliases: Rc<BTreeSet<String>>,
+    pub aliases: Arc<BTreeSet<String>>,
     pub options: Options,
     /// Bare names may be found elsewhere than usual.
     pub path_changed: bool,
@@ -177,14 +216,14 @@ pub(super) struct State {
 impl State {
     pub fn new(directory: Option<&str>) -> State {
         State {
-            variables: Rc::default(),
-            directories: Rc::from([directory.map(Rc::from)]),
+            variables: Arc::default(),
+            directories: Arc::from([directory.map(Arc::from)]),
             previous: None,
             stack: Vec::new(),
-            zero: Value::unknown("`$0` is not known"),
-            positional: Some(Rc::from([])),
+            zero: Value::unknown("`$0` is unknown"),
+            positional: Some(Arc::from([])),
             functions: Rc::default(),
-            aliases: Rc::default(),
+            aliases: Arc::default(),
             options: Options::default(),
             path_changed: false,
             swayed: false,
@@ -196,18 +235,14 @@ impl State {
     pub fn set(&mut self, name: &str, value: Value) {
         let exports_all = self.options.exports_all;
         self.path_changed |= name == "PATH";
-        self.swayed |= match &value {
-            Value::Unset => false,
-            Value::Text(text) => influence(name, Some(text)).is_some(),
-            _ => influence(name, None).is_some(),
-        };
+        self.swayed |= value != Value::Unset && influence(name, value.known()).is_some();
         let value = match value {
-            _ if KEPT_BY_THE_SHELL.contains(&name) => Value::unknown("the shell sets it itself"),
+            _ if listed(KEPT_BY_THE_SHELL, name) => Value::unknown("the shell sets it"),
             Value::Text(text) if text.len() > LONGEST_VALUE => Value::unknown("a long value"),
             other => other,
         };
         let full = self.variables.len() >= VARIABLES;
-        let variables = Rc::make_mut(&mut self.variables);
+        let variables = Arc::make_mut(&mut self.variables);
         match variables.get_mut(name) {
             Some(variable) => {
                 variable.value = if variable.fixed { Value::unknown("it is read-only") } else { value };
@@ -216,28 +251,33 @@ impl State {
             // So many are not followed one by one.
             None if full => self.anything_set = true,
             None => {
-                variables.insert(Rc::from(name), Variable { exported: exports_all, ..Variable::new(value) });
+                variables.insert(Arc::from(name), Variable { exported: exports_all, ..Variable::new(value) });
             }
         }
     }
 
+    /// Sets `$1`, `$2` and so on.
+    pub fn set_positional(&mut self, words: &[Word]) {
+        let known = !words.iter().any(Word::may_be_many);
+        self.positional = known.then(|| words.iter().map(Value::of_word).collect());
+    }
+
     pub fn variable_mut(&mut self, name: &str) -> &mut Variable {
-        Rc::make_mut(&mut self.variables)
-            .entry(Rc::from(name))
+        Arc::make_mut(&mut self.variables)
+            .entry(Arc::from(name))
             .or_insert_with(|| Variable::new(Value::unknown("it was declared without a value")))
     }
 
     /// Forgets every variable: something that is not understood may have changed them.
     pub fn forget_variables(&mut self, why: &str) {
-        for variable in Rc::make_mut(&mut self.variables).values_mut() {
-            variable.value = Value::unknown(why);
-            variable.elements = None;
+        for variable in Arc::make_mut(&mut self.variables).values_mut() {
+            variable.forget(why);
         }
         self.positional = None;
         self.anything_set = true;
     }
 
-    pub fn go(&mut self, directories: Vec<Option<Rc<str>>>) {
+    pub fn go(&mut self, directories: Vec<Option<Arc<str>>>) {
         self.previous = match self.directories.as_ref() {
             [only] => only.clone(),
             _ => None,
@@ -253,28 +293,28 @@ impl State {
         }
     }
 
-    /// What is certain whichever of the two it is.
+    /// Keeps what is certain in both cases.
     pub fn join(mut self, other: State) -> State {
         if self == other {
             return self;
         }
-        if !Rc::ptr_eq(&self.variables, &other.variables) {
-            let unknown = Variable::new(Value::unknown("it depends on what happened before"));
-            let mine = Rc::make_mut(&mut self.variables);
-            // Both are sorted: they are walked side by side.
+        if !Arc::ptr_eq(&self.variables, &other.variables) {
+            let unknown = Variable::new(Value::unknown("it depends on earlier commands"));
+            let mine = Arc::make_mut(&mut self.variables);
+            // Both are sorted, so one pass over both is enough.
             let mut theirs = other.variables.iter().peekable();
             let mut missing = Vec::new();
             for (name, variable) in mine.iter_mut() {
                 crate::work::count(1);
                 while let Some((absent, other)) = theirs.next_if(|(other, _)| *other < name) {
-                    missing.push((Rc::clone(absent), unknown.join(other)));
+                    missing.push((Arc::clone(absent), unknown.join(other)));
                 }
                 let other = theirs.next_if(|(other, _)| *other == name).map_or(&unknown, |(_, other)| other);
                 if variable != other {
                     *variable = variable.join(other);
                 }
             }
-            missing.extend(theirs.map(|(absent, other)| (Rc::clone(absent), unknown.join(other))));
+            missing.extend(theirs.map(|(absent, other)| (Arc::clone(absent), unknown.join(other))));
             mine.extend(missing);
         }
         if self.directories != other.directories {
@@ -308,7 +348,7 @@ impl State {
             }
         }
         if self.aliases != other.aliases {
-            let mine = Rc::make_mut(&mut self.aliases);
+            let mine = Arc::make_mut(&mut self.aliases);
             mine.extend(other.aliases.iter().cloned());
         }
         self.options = Options {
@@ -325,12 +365,12 @@ impl State {
     }
 }
 
-fn limited(mut directories: Vec<Option<Rc<str>>>) -> Directories {
+fn limited(mut directories: Vec<Option<Arc<str>>>) -> Directories {
     directories.dedup();
     if directories.len() > DIRECTORIES || directories.contains(&None) || directories.is_empty() {
-        return Rc::from([None]);
+        return Arc::from([None]);
     }
-    Rc::from(directories)
+    Arc::from(directories)
 }
 
 /// Joins two states of which either may be unreachable.

@@ -1,6 +1,6 @@
 //! A context for tests.
 
-use super::{Analysis, Context, analyze};
+use super::{Analysis, ShellContext, analyze};
 use crate::programs::Programs;
 use crate::syntax::{Dialect, Limits};
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ pub(crate) fn with_limits(source: &str, limits: Limits) -> Analysis {
     let variables = BTreeMap::new();
     let table = "p q r: stub\n  style none\n  args: <text>*\n\n  example p a =>\n";
     let programs = Programs::bundled().extended(table, "test").expect("the table is right");
-    let context = Context {
+    let context = ShellContext {
         directory: Some("/work"),
         home: Some("/home/me"),
         variables: &variables,

@@ -164,17 +164,6 @@ fn commands_know_who_runs_them() {
 }
 
 #[test]
-fn flags_say_how_a_command_is_built() {
-    assert!(analysis("p | q").flags.pipe);
-    assert!(analysis("p; q").flags.chain);
-    assert!(analysis("(p)").flags.subshell);
-    assert!(analysis("p >x").flags.redirect);
-    assert!(analysis("p &").flags.background);
-    assert!(analysis("if p; then q; fi").flags.control);
-    assert_eq!(analysis("p a").flags, super::Flags::default());
-}
-
-#[test]
 fn work_is_bounded() {
     let nested = "for a in {1..60}; do for b in {1..60}; do for c in {1..60}; do p $a$b$c; done; done; done";
     let analysis = with_limits(nested, Limits::default());

@@ -4,7 +4,7 @@ use super::collect::IF_DIRECTORY;
 use super::table::{EffectForm, EffectTarget, Example};
 use super::{Programs, paths};
 use crate::effect::{Action, CodeOrigin, Effect, Mark, Names, Target};
-use crate::{Context, Dialect, Limits, analyze};
+use crate::{Dialect, Limits, ShellContext, analyze};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
@@ -15,7 +15,7 @@ const HOME: &str = "/home/someone";
 /// What differs between the effects of an example's command and what it says.
 pub(super) fn difference(programs: &Programs, example: &Example) -> Option<String> {
     let variables = BTreeMap::new();
-    let context = Context {
+    let context = ShellContext {
         directory: Some(DIRECTORY),
         home: Some(HOME),
         variables: &variables,

@@ -8,7 +8,7 @@ use crate::word::Word;
 
 /// Where a URL or a `host:path` leads.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Destination {
     /// To another machine.
     Remote(Host),
     /// To a file here.
@@ -16,10 +16,10 @@ pub(super) enum Place {
 }
 
 /// The place a URL names; a missing scheme is taken for `http`.
-pub(super) fn url(word: &Word) -> Place {
+pub(super) fn url(word: &Word) -> Destination {
     let (text, whole) = certain_text(word);
     let shown = shown(word);
-    let unknown = || Place::Remote(Host { name: None, shown: shown.clone() });
+    let unknown = || Destination::Remote(Host { name: None, shown: shown.clone() });
     let trimmed = text.trim_matches(|character: char| character <= ' ');
     if trimmed.contains(|character: char| character.is_control()) {
         return unknown();
@@ -46,11 +46,11 @@ pub(super) fn url(word: &Word) -> Place {
         };
         let path = path.split(['?', '#']).next().unwrap_or_default();
         return match percent_decoded(path) {
-            Some(path) => Place::Local(path),
+            Some(path) => Destination::Local(path),
             None => unknown(),
         };
     }
-    // Their paths are commands that the machine gets as they stand, so naming the machine would say too little.
+    // The paths of these URLs are commands for the machine, so its name alone would say too little.
     if matches!(
         scheme.as_str(),
         "gopher" | "gophers" | "dict" | "telnet" | "smtp" | "smtps" | "mqtt" | "tftp" | "ldap" | "ldaps"
@@ -62,7 +62,7 @@ pub(super) fn url(word: &Word) -> Place {
         return unknown();
     }
     let authority = rest.get(..end.unwrap_or(rest.len())).unwrap_or_default();
-    Place::Remote(Host { name: authority_host(authority), shown })
+    Destination::Remote(Host { name: authority_host(authority), shown })
 }
 
 /// The place a host operand names: `host`, `user@host`, `host:port`, or a URL.
@@ -71,8 +71,8 @@ pub(super) fn host(word: &Word) -> Host {
     let shown = shown(word);
     if text.contains("://") {
         return match url(word) {
-            Place::Remote(host) => host,
-            Place::Local(_) => Host { name: None, shown },
+            Destination::Remote(host) => host,
+            Destination::Local(_) => Host { name: None, shown },
         };
     }
     let name = if whole { authority_host(text.split('/').next().unwrap_or_default()) } else { None };
@@ -80,7 +80,7 @@ pub(super) fn host(word: &Word) -> Host {
 }
 
 /// The place that an operand of `scp` or `rsync` names.
-pub(super) fn remote(word: &Word) -> Option<Place> {
+pub(super) fn remote(word: &Word) -> Option<Destination> {
     let (text, whole) = certain_text(word);
     if text.contains("://") {
         return Some(url(word));
@@ -91,10 +91,10 @@ pub(super) fn remote(word: &Word) -> Option<Place> {
     match colon {
         Some(colon) if slash.is_none_or(|slash| colon < slash) => {
             let name = authority_host(text.get(..colon).unwrap_or_default());
-            Some(Place::Remote(Host { name, shown: shown(word) }))
+            Some(Destination::Remote(Host { name, shown: shown(word) }))
         }
         _ if whole || slash.is_some() || matches!(word, Word::Glob(_)) => None,
-        _ => Some(Place::Remote(Host { name: None, shown: shown(word) })),
+        _ => Some(Destination::Remote(Host { name: None, shown: shown(word) })),
     }
 }
 
@@ -118,7 +118,7 @@ fn shown(word: &Word) -> String {
     }
 }
 
-/// A URL is shown to people and logs: what stands before `@` does not belong there.
+/// Hides the password in a URL, which people and logs see.
 fn without_password(text: &str) -> String {
     let start = text.find("://").map_or(0, |at| at + 3);
     let rest = text.get(start..).unwrap_or_default();
@@ -180,7 +180,7 @@ fn plain_name(name: &str) -> Option<String> {
 }
 
 /// `inet_aton`: one to four numbers, decimal, octal or hexadecimal, the last filling the rest.
-/// `None`: a name; `Some(None)`: a number that is no address.
+/// `None`: a name; `Some(None)`: a number that is not an address.
 fn numeric_address(name: &str) -> Option<Option<Ipv4Addr>> {
     let last = name.rsplit('.').next()?;
     let numeric = last.starts_with("0x") || last.bytes().all(|byte| byte.is_ascii_digit());
@@ -236,8 +236,8 @@ mod tests {
 
     fn name_of(text: &str) -> Option<String> {
         match url(&Word::Known(text.to_owned())) {
-            Place::Remote(host) => host.name,
-            Place::Local(path) => panic!("{text} is the file {path}"),
+            Destination::Remote(host) => host.name,
+            Destination::Local(path) => panic!("{text} is the file {path}"),
         }
     }
 
@@ -291,7 +291,7 @@ mod tests {
             ("file:/etc/passwd", "/etc/passwd"),
         ];
         for (text, path) in cases {
-            assert_eq!(url(&Word::Known(text.into())), Place::Local(path.into()));
+            assert_eq!(url(&Word::Known(text.into())), Destination::Local(path.into()));
         }
     }
 
@@ -300,8 +300,8 @@ mod tests {
         let partly = |prefix: &str| Word::Partly { prefix: prefix.into(), why: "$x".into(), many: false };
         assert_eq!(host(&partly("example.com")).name, None);
         let name = |word| match url(&word) {
-            Place::Remote(host) => host.name,
-            Place::Local(_) => None,
+            Destination::Remote(host) => host.name,
+            Destination::Local(_) => None,
         };
         assert_eq!(name(partly("https://example.com/items/")), Some("example.com".into()));
         assert_eq!(name(partly("https://example.com")), None);
@@ -312,10 +312,10 @@ mod tests {
     fn a_colon_before_any_slash_is_remote() {
         let remote_name = |text: &str| remote(&Word::Known(text.into()));
         assert!(
-            matches!(remote_name("user@Host:/x"), Some(Place::Remote(host)) if host.name.as_deref() == Some("host"))
+            matches!(remote_name("user@Host:/x"), Some(Destination::Remote(host)) if host.name.as_deref() == Some("host"))
         );
         assert!(
-            matches!(remote_name("host::module"), Some(Place::Remote(host)) if host.name.as_deref() == Some("host"))
+            matches!(remote_name("host::module"), Some(Destination::Remote(host)) if host.name.as_deref() == Some("host"))
         );
         assert_eq!(remote_name("./a:b"), None);
         assert_eq!(remote_name("plain"), None);
@@ -323,7 +323,7 @@ mod tests {
 
     #[test]
     fn passwords_are_not_shown() {
-        let Place::Remote(host) = url(&Word::Known("https://me:hunter2@example.com/x".into())) else {
+        let Destination::Remote(host) = url(&Word::Known("https://me:hunter2@example.com/x".into())) else {
             panic!("remote");
         };
         assert_eq!(host.shown, "https://…@example.com/x");

@@ -16,7 +16,7 @@ mod lint;
 mod matching;
 mod names;
 mod operands;
-mod paths;
+pub(crate) mod paths;
 mod read;
 mod scan;
 mod store;
@@ -32,7 +32,7 @@ use crate::effect::Effect;
 use crate::stream::Stream;
 use crate::word::Word;
 
-/// One program about to run: its words after expansion and where it stands.
+/// One program about to run: its words after expansion, and where it runs.
 #[derive(Debug, Clone)]
 pub struct Invocation<'a> {
     /// The words, the program's name first. Never empty.
@@ -47,10 +47,10 @@ pub struct Invocation<'a> {
 
 /// What the tables say about one invocation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reading {
+pub struct ProgramAnalysis {
     /// The effects of the program itself, its own `run` first. An `opaque` one means: partial.
     pub effects: Vec<Effect>,
-    /// What it runs in turn.
+    /// What it runs.
     pub nested: Vec<Nested>,
     /// What comes out.
     pub stdout: Stream,
@@ -58,7 +58,7 @@ pub struct Reading {
     pub table: Option<String>,
 }
 
-/// Something a program runs in turn: the words of a wrapper, or shell source.
+/// Something that a program runs: the words of a wrapper, or shell source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Nested {
     /// What runs.

@@ -1,25 +1,10 @@
 //! Paths as programs name them, made absolute without looking at the file system.
 
 use crate::effect::Names;
+use crate::lists::listed;
 use crate::word::{Word, file_pattern};
-
-/// A path made absolute against `directory`; as it is if that is not known.
-pub(super) fn absolute(directory: Option<&str>, path: &str) -> String {
-    if path.starts_with('/') {
-        return path.to_owned();
-    }
-    let Some(directory) = directory else {
-        return path.to_owned();
-    };
-    let mut rest = path;
-    while let Some(shorter) = rest.strip_prefix("./") {
-        rest = shorter.trim_start_matches('/');
-    }
-    if rest.is_empty() || rest == "." {
-        return directory.to_owned();
-    }
-    [directory.trim_end_matches('/'), "/", rest].concat()
-}
+pub(super) use callgate_model::glob::{escape, literal_prefix};
+pub(super) use callgate_model::lexical::absolute;
 
 /// A path of a table: `~` is the home directory.
 pub(super) fn of_table(directory: Option<&str>, home: Option<&str>, path: &str) -> Names {
@@ -27,13 +12,13 @@ pub(super) fn of_table(directory: Option<&str>, home: Option<&str>, path: &str) 
         (Some(rest), Some(home)) if rest.is_empty() || rest.starts_with('/') => {
             Names::Exact(format!("{}{rest}", home.trim_end_matches('/')))
         }
-        (Some(_), None) => Names::Unknown(format!("{path}: the home directory is not known")),
+        (Some(_), None) => Names::Unknown(format!("{path}: the home directory is unknown")),
         _ if path.contains(['*', '?']) => glob(directory, path),
         _ => Names::Exact(absolute(directory, path)),
     }
 }
 
-/// Which names a word in a path's place stands for; `None`: it is certainly no path (empty).
+/// The names that a word in place of a path means; `None`: it is empty, so it is not a path.
 pub(super) fn names(directory: Option<&str>, word: &Word) -> Option<Names> {
     Some(match word {
         Word::Known(text) if text.is_empty() => return None,
@@ -52,78 +37,37 @@ fn without_scheme(text: &str) -> &str {
     rest.split(['?', '#']).next().unwrap_or(rest)
 }
 
-fn glob(directory: Option<&str>, pattern: &str) -> Names {
+/// The names that a pattern matches, made absolute.
+pub(crate) fn glob(directory: Option<&str>, pattern: &str) -> Names {
     let pattern = file_pattern(pattern);
-    let pattern = pattern.as_str();
     match directory {
         Some(directory) if !pattern.starts_with('/') => {
             let escaped = escape(directory.trim_end_matches('/'));
-            Names::Glob(format!("{escaped}/{}", pattern.strip_prefix("./").unwrap_or(pattern)))
+            Names::Glob(format!("{escaped}/{}", pattern.strip_prefix("./").unwrap_or(&pattern)))
         }
-        _ => Names::Glob(pattern.to_owned()),
+        _ => Names::Glob(pattern),
     }
 }
 
-/// A text as a shell pattern that matches only itself.
-pub(super) fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        if matches!(character, '*' | '?' | '[' | ']' | '\\' | '(' | ')' | '|' | '!' | '+' | '@' | '{' | '}') {
-            escaped.push('\\');
-        }
-        escaped.push(character);
-    }
-    escaped
+/// Whether a path names a descriptor of the process itself.
+pub(crate) fn is_descriptor(path: &str) -> bool {
+    let number = |rest: &str| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit());
+    matches!(path, "/dev/stdin" | "/dev/stdout" | "/dev/stderr") || path.strip_prefix("/dev/fd/").is_some_and(number)
 }
 
-/// The text of a pattern before its first wildcard, unescaped.
-pub(super) fn literal_prefix(pattern: &str) -> String {
-    let mut prefix = String::new();
-    let mut characters = pattern.chars().peekable();
-    while let Some(character) = characters.next() {
-        match character {
-            '\\' => prefix.extend(characters.next()),
-            '*' | '?' | '[' => break,
-            '@' | '+' | '!' if characters.peek() == Some(&'(') => break,
-            _ => prefix.push(character),
-        }
-    }
-    prefix
-}
-
-/// Devices that hold nothing and lead nowhere.
+/// Whether a path names a device without contents, or a descriptor of the process itself.
 pub(super) fn is_harmless_device(path: &str) -> bool {
-    matches!(
-        path,
-        "/dev/null"
-            | "/dev/stdin"
-            | "/dev/stdout"
-            | "/dev/stderr"
-            | "/dev/zero"
-            | "/dev/full"
-            | "/dev/urandom"
-            | "/dev/random"
-            | "/dev/tty"
-    ) || path.strip_prefix("/dev/fd/").is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()))
+    const DEVICES: &str = "/dev/null /dev/zero /dev/full /dev/urandom /dev/random /dev/tty";
+    listed(DEVICES, path) || is_descriptor(path)
 }
 
 /// Directories whose programs go by their bare name.
-const SYSTEM_DIRECTORIES: [&str; 9] = [
-    "/bin",
-    "/sbin",
-    "/usr/bin",
-    "/usr/sbin",
-    "/usr/local/bin",
-    "/usr/local/sbin",
-    "/opt/homebrew/bin",
-    "/run/current-system/sw/bin",
-    "/usr/games",
-];
+const SYSTEM_DIRECTORIES: &str = "/bin /sbin /usr/bin /usr/sbin /usr/local/bin /usr/local/sbin /opt/homebrew/bin";
 
-/// The bare name of a program that is named by its path in a system directory.
-pub(super) fn system_program(path: &str) -> Option<&str> {
-    let (folder, name) = path.rsplit_once('/')?;
-    SYSTEM_DIRECTORIES.contains(&folder).then_some(name).filter(|name| !name.is_empty())
+/// Returns the bare name of a program that is named by its path in a system directory.
+pub(crate) fn system_program(path: &str) -> Option<&str> {
+    let (directory, name) = path.rsplit_once('/')?;
+    (listed(SYSTEM_DIRECTORIES, directory) && !name.is_empty()).then_some(name)
 }
 
 /// The last component of a path, as `cp` and `mv` take it; `None`: the contents of a directory.
@@ -135,25 +79,6 @@ pub(super) fn base_name(path: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn paths_are_joined_without_touching_dots_inside() {
-        let cases = [
-            ("a", "/w/a"),
-            ("./a", "/w/a"),
-            (".//a", "/w/a"),
-            (".", "/w"),
-            ("./", "/w"),
-            ("../a", "/w/../a"),
-            ("/a", "/a"),
-            ("a/./b", "/w/a/./b"),
-        ];
-        for (path, expected) in cases {
-            assert_eq!(absolute(Some("/w"), path), expected);
-        }
-        assert_eq!(absolute(None, "a"), "a");
-        assert_eq!(absolute(Some("/"), "a"), "/a");
-    }
 
     #[test]
     fn a_directory_in_front_of_a_pattern_is_literal() {

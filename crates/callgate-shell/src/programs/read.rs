@@ -5,9 +5,9 @@ use super::custom;
 use super::matching::{Truth, chosen, truth, truth_at};
 use super::operands::place;
 use super::paths;
-use super::scan::{Event, Given, Scan, scan};
+use super::scan::{Given, Scan, ScannedWord, scan};
 use super::table::{Condition, Level, Output, ProgramTrait, Role, RoleKind, Style, Table, When};
-use super::{Invocation, Programs, Reading};
+use super::{Invocation, ProgramAnalysis, Programs};
 use crate::effect::CodeOrigin;
 use crate::stream::Stream;
 use crate::word::Word;
@@ -30,13 +30,13 @@ impl Programs {
     /// let actions: Vec<Action> = reading.effects.iter().map(|effect| effect.action).collect();
     /// assert_eq!(actions[..3], [Action::Run, Action::Read, Action::Write]);
     /// ```
-    pub fn read(&self, invocation: &Invocation<'_>) -> Reading {
+    pub fn read(&self, invocation: &Invocation<'_>) -> ProgramAnalysis {
         let (first, rest) = match invocation.words.split_first() {
             Some((first, rest)) => (first, rest),
-            None => return unknown(invocation, "", "there is no program"),
+            None => return unknown(invocation, "", "the command has no program"),
         };
         let Some(written) = first.known().filter(|name| !name.is_empty()) else {
-            return unknown(invocation, "", "the name of the program is not known");
+            return unknown(invocation, "", "the program name is unknown");
         };
         let name = if !written.contains('/') {
             written
@@ -48,7 +48,7 @@ impl Programs {
         };
         match self.find(name) {
             Some(table) => read_with(table, name, rest, invocation),
-            None => unknown(invocation, written, &format!("program {written} is not known")),
+            None => unknown(invocation, written, &format!("no table describes the program {written}")),
         }
     }
 
@@ -68,7 +68,7 @@ impl Programs {
     }
 }
 
-fn read_with(table: &Table, name: &str, words: &[Word], invocation: &Invocation<'_>) -> Reading {
+fn read_with(table: &Table, name: &str, words: &[Word], invocation: &Invocation<'_>) -> ProgramAnalysis {
     let mut collector = Collector::new(name, invocation.directory, invocation.home, invocation.stdin);
     collector.run(name, CodeOrigin::Known, "the program");
     if let Style::Custom(reader) = &table.level.style {
@@ -81,7 +81,7 @@ fn read_with(table: &Table, name: &str, words: &[Word], invocation: &Invocation<
     finish(collector, stdout, Some(table))
 }
 
-/// What the words of a scan do. Leaves what comes out.
+/// Adds the effects of scanned words. Returns the standard output.
 pub(super) fn apply(scan: &Scan<'_>, collector: &mut Collector<'_>) -> Stream {
     if scan.names.len() > 1 {
         collector.program = Cow::Owned(scan.names.join(" "));
@@ -102,7 +102,7 @@ pub(super) fn apply(scan: &Scan<'_>, collector: &mut Collector<'_>) -> Stream {
     collector.backs_up |= scan.levels.iter().any(|level| level.index.backs_up);
     let placements: Vec<_> = chosen(&level.args, scan).map(|slots| place(slots, &scan.operands)).collect();
     if placements.is_empty() && !scan.operands.is_empty() {
-        let why = format!("{} takes no operands that are known", collector.program);
+        let why = format!("{} does not take operands that the table knows", collector.program);
         collector.opaque(&why, "operands");
     }
     for placement in &placements {
@@ -114,8 +114,8 @@ pub(super) fn apply(scan: &Scan<'_>, collector: &mut Collector<'_>) -> Stream {
     let start = placements.iter().filter_map(|placement| placement.rest.map(|(start, _)| start)).min();
     for event in &scan.events {
         match event {
-            Event::Given(given) if given.negated => {}
-            Event::Given(given) => {
+            ScannedWord::Given(given) if given.negated => {}
+            ScannedWord::Given(given) => {
                 for (place, (word, own)) in given.values.iter().enumerate() {
                     let roles = if place == 0 { value_roles(scan, given, own) } else { vec![*own] };
                     for role in roles {
@@ -129,7 +129,7 @@ pub(super) fn apply(scan: &Scan<'_>, collector: &mut Collector<'_>) -> Stream {
                     collector.rest(words.clone(), role);
                 }
             }
-            Event::Operand(index) => {
+            ScannedWord::Operand(index) => {
                 let Some(word) = scan.operands.get(*index) else {
                     continue;
                 };
@@ -200,7 +200,7 @@ fn nth_operand(index: usize) -> Cow<'static, str> {
     }
 }
 
-/// The roles that an option's value may have: those of `value` lines, or its own.
+/// The roles that an option's value may have: from `value` lines, or its own.
 fn value_roles<'t>(scan: &Scan<'t>, given: &Given<'t>, own: &'t Role) -> Vec<&'t Role> {
     let mut roles = Vec::new();
     for (name, line) in scan.levels.iter().rev().flat_map(|level| &level.values) {
@@ -302,12 +302,12 @@ pub(super) fn names_below(listed: &[Word], entries: bool) -> Stream {
     Stream::Names(directories)
 }
 
-fn finish(collector: Collector<'_>, stdout: Stream, table: Option<String>) -> Reading {
-    Reading { effects: collector.effects, nested: collector.nested, stdout, table }
+fn finish(collector: Collector<'_>, stdout: Stream, table: Option<String>) -> ProgramAnalysis {
+    ProgramAnalysis { effects: collector.effects, nested: collector.nested, stdout, table }
 }
 
 /// A program of which nothing is known.
-fn unknown(invocation: &Invocation<'_>, name: &str, why: &str) -> Reading {
+fn unknown(invocation: &Invocation<'_>, name: &str, why: &str) -> ProgramAnalysis {
     let mut collector = Collector::new(name, invocation.directory, invocation.home, invocation.stdin);
     collector.run(name, CodeOrigin::Unknown, "the program");
     collector.opaque(why, "the program");
@@ -315,7 +315,7 @@ fn unknown(invocation: &Invocation<'_>, name: &str, why: &str) -> Reading {
 }
 
 /// A file that is run by its path.
-fn file(invocation: &Invocation<'_>, path: &str) -> Reading {
+fn file(invocation: &Invocation<'_>, path: &str) -> ProgramAnalysis {
     let mut collector = Collector::new(path, invocation.directory, invocation.home, invocation.stdin);
     let path = paths::absolute(invocation.directory, path);
     collector.run(&path, CodeOrigin::File, "the program");

@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::ops::Range;
 use std::rc::Rc;
 
-/// Where in the source something stands, in bytes.
+/// A range of bytes in the source.
 pub type Span = Range<usize>;
 
 /// A list of commands.
@@ -19,7 +19,7 @@ pub struct Script {
 pub struct Item {
     /// The first pipeline.
     pub first: Pipeline,
-    /// Those behind `&&` and `||`.
+    /// The pipelines after `&&` and `||`.
     pub rest: Vec<(Connector, Pipeline)>,
     /// Ended by `&`.
     pub background: bool,
@@ -54,7 +54,7 @@ pub struct Command {
     pub redirections: Vec<Redirection>,
     /// Its standard error goes into the pipe too (`|&`).
     pub pipes_errors: bool,
-    /// Where it stands.
+    /// Where it is in the source.
     pub span: Span,
 }
 
@@ -65,7 +65,7 @@ pub enum CommandKind {
     Simple {
         /// `x=1` before the words.
         assignments: Vec<Assignment>,
-        /// The words. An argument of `declare` and its like that assigns an array is kept as an assignment.
+        /// The words. An argument of `declare` or a similar builtin that assigns an array is kept as an assignment.
         words: Vec<Argument>,
     },
     /// `( … )`
@@ -76,7 +76,7 @@ pub enum CommandKind {
     If {
         /// Conditions with their bodies.
         branches: Vec<(Script, Script)>,
-        /// The body behind `else`.
+        /// The body of `else`.
         otherwise: Option<Script>,
     },
     /// `while … do … done`, also `until`.
@@ -91,7 +91,7 @@ pub enum CommandKind {
         /// The variable.
         name: String,
         /// The items; `None`: the positional parameters.
-        items: Option<Vec<Word>>,
+        items: Option<Vec<SourceWord>>,
         /// What is repeated.
         body: Script,
         /// It is a `select`: the person at the terminal chooses.
@@ -107,14 +107,14 @@ pub enum CommandKind {
     /// `case … in … esac`
     Case {
         /// What is compared.
-        subject: Word,
+        subject: SourceWord,
         /// The arms: patterns and body.
         arms: Vec<Arm>,
     },
     /// `(( … ))`
     Arithmetic(Vec<Part>),
     /// `[[ … ]]`
-    Conditional(Condition),
+    Conditional(TestExpression),
     /// `name() …`
     Function {
         /// Its name.
@@ -135,7 +135,7 @@ pub enum CommandKind {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Arm {
     /// The patterns.
-    pub patterns: Vec<Word>,
+    pub patterns: Vec<SourceWord>,
     /// What runs.
     pub body: Script,
     /// Ended by `;&` or `;;&`: a later arm may run too.
@@ -146,8 +146,8 @@ pub struct Arm {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Argument {
     /// A plain word.
-    Word(Word),
-    /// `declare a=(…)`: the array is no word.
+    Word(SourceWord),
+    /// `declare a=(…)`: the array is not a word.
     Assignment(Box<Assignment>),
 }
 
@@ -162,7 +162,7 @@ pub struct Assignment {
     pub appends: bool,
     /// What is assigned.
     pub value: AssignedValue,
-    /// Where it stands.
+    /// Where it is in the source.
     pub span: Span,
 }
 
@@ -170,21 +170,21 @@ pub struct Assignment {
 #[derive(Debug, Clone, PartialEq)]
 pub enum AssignedValue {
     /// A word.
-    Word(Word),
+    Word(SourceWord),
     /// `(a b [3]=c)`: elements with their index.
-    Array(Vec<(Option<Vec<Part>>, Word)>),
+    Array(Vec<(Option<Vec<Part>>, SourceWord)>),
 }
 
 /// A word before expansion.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Word {
+pub struct SourceWord {
     /// Its parts, side by side.
     pub parts: Vec<Part>,
-    /// Where it stands.
+    /// Where it is in the source.
     pub span: Span,
 }
 
-impl Word {
+impl SourceWord {
     /// The text, if it is nothing but unquoted text.
     pub fn plain(&self) -> Option<&str> {
         match self.parts.as_slice() {
@@ -227,7 +227,7 @@ pub struct Substitution {
     pub script: Script,
     /// Why bash may run something else than is written.
     pub doubt: Option<&'static str>,
-    /// Where it stands.
+    /// Where it is in the source.
     pub span: Span,
 }
 
@@ -243,16 +243,16 @@ pub struct Parameter {
     /// `${#x}`
     pub length: bool,
     /// `${x[…]}`
-    pub index: Option<Index>,
+    pub index: Option<ArrayIndex>,
     /// What is done with the value.
     pub operator: Operator,
-    /// Where it stands.
+    /// Where it is in the source.
     pub span: Span,
 }
 
 /// The index of an array element.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Index {
+pub enum ArrayIndex {
     /// `[@]`
     Each,
     /// `[*]`
@@ -272,7 +272,7 @@ pub enum Operator {
         kind: TestKind,
         /// With `:`, an empty value counts as unset.
         colon: bool,
-        /// The word behind it.
+        /// The word after it.
         operand: Vec<Part>,
     },
     /// `#`, `##`, `%`, `%%`
@@ -333,7 +333,7 @@ pub struct Redirection {
     pub descriptor: Descriptor,
     /// What it does.
     pub kind: RedirectionKind,
-    /// Where it stands.
+    /// Where it is in the source.
     pub span: Span,
 }
 
@@ -352,41 +352,41 @@ pub enum Descriptor {
 #[derive(Debug, Clone, PartialEq)]
 pub enum RedirectionKind {
     /// `<`
-    Read(Word),
+    Read(SourceWord),
     /// `>`, `>>`, `>|`
-    Write(Word),
+    Write(SourceWord),
     /// `<>`
-    ReadWrite(Word),
+    ReadWrite(SourceWord),
     /// `&>`, `&>>`
-    WriteBoth(Word),
+    WriteBoth(SourceWord),
     /// `<&`
-    DuplicateInput(Word),
+    DuplicateInput(SourceWord),
     /// `>&`
-    DuplicateOutput(Word),
+    DuplicateOutput(SourceWord),
     /// `<<<`
-    HereString(Word),
+    HereString(SourceWord),
     /// `<<`, `<<-`
     HereDocument(HereDocument),
 }
 
-/// A here-document. Its body stands behind the line and is filled in when that is reached.
+/// A here-document. Its body follows the line and is filled in when the parser reaches it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HereDocument {
     /// The parts of the body; one quoted part if nothing in it expands.
     pub body: Rc<OnceCell<Vec<Part>>>,
 }
 
-/// What stands between `[[` and `]]`.
+/// A condition between `[[` and `]]`.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Condition {
+pub enum TestExpression {
     /// `&&` and `||`
-    Both(Box<Condition>, Connector, Box<Condition>),
+    Both(Box<TestExpression>, Connector, Box<TestExpression>),
     /// `!`
-    Not(Box<Condition>),
+    Not(Box<TestExpression>),
     /// A word that is tested for not being empty.
-    Word(Word),
+    Word(SourceWord),
     /// `-f x`
-    Unary(String, Word),
+    Unary(String, SourceWord),
     /// `x == y`
-    Binary(Word, String, Word),
+    Binary(SourceWord, String, SourceWord),
 }

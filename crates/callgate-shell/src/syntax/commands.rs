@@ -2,7 +2,7 @@
 
 use super::Dialect;
 use super::ast::{Command, CommandKind, Connector, Item, Pipeline, Redirection, Script};
-use super::cursor::{NotUnderstood, Parsed, Parser, TokenKind, is_metacharacter};
+use super::cursor::{NotUnderstood, Parsed, Parser, is_metacharacter};
 
 /// The reserved words of bash.
 const RESERVED: [&str; 22] = [
@@ -22,16 +22,16 @@ impl Parser<'_> {
         let mut script = Script::default();
         let result = self.items(&mut script).and_then(|()| match self.peek() {
             None => self.documents_at_the_end(),
-            Some(_) => self.fail("unexpected here"),
+            Some(_) => self.unexpected(),
         });
         (script, result.err().map(|mistake| *mistake))
     }
 
-    /// A here-document that the source ends before: bash takes what there is.
+    /// Ends the here-documents that the source does not: bash takes what there is.
     fn documents_at_the_end(&mut self) -> Parsed<()> {
         for pending in std::mem::take(&mut self.pending) {
             if pending.body.set(Vec::new()).is_err() {
-                return self.fail("a here-document with two bodies");
+                return self.fail("a here-document has two bodies");
             }
         }
         Ok(())
@@ -42,7 +42,7 @@ impl Parser<'_> {
         let mut script = Script::default();
         self.deeper(|parser| parser.items(&mut script))?;
         if script.items.is_empty() {
-            return self.fail("a command is missing here");
+            return self.fail("expected a command");
         }
         Ok(script)
     }
@@ -99,8 +99,7 @@ impl Parser<'_> {
             self.skip_to_token();
             let connector = if self.take("&&") {
                 Connector::And
-            } else if self.starts_with("||") {
-                self.take("||");
+            } else if self.take("||") {
                 Connector::Or
             } else {
                 return Ok(Item { first, rest, background: false });
@@ -118,7 +117,7 @@ impl Parser<'_> {
             self.skip_blanks();
             match self.reserved() {
                 Some(("!", length)) => {
-                    self.advance(TokenKind::Reserved, length);
+                    self.advance(length);
                     negated = !negated;
                 }
                 Some(("time", length)) => {
@@ -146,9 +145,7 @@ impl Parser<'_> {
             }
             self.refuse_split_operator()?;
             if self.take("|&") {
-                if self.dialect == Dialect::Sh {
-                    return self.fail("`|&` is not known to every shell");
-                }
+                self.bash_only("`|&`")?;
                 command.pipes_errors = true;
             } else {
                 self.take("|");
@@ -163,12 +160,12 @@ impl Parser<'_> {
     }
 
     fn time(&mut self, length: usize) {
-        self.advance(TokenKind::Reserved, length);
+        self.advance(length);
         for option in ["-p", "--"] {
             self.skip_blanks();
             let ends = self.peek_at(option.len()).is_none_or(is_metacharacter);
             if self.starts_with(option) && ends {
-                self.advance(TokenKind::Reserved, option.len());
+                self.advance(option.len());
             }
         }
     }
@@ -196,7 +193,7 @@ impl Parser<'_> {
         Ok(Command { kind, redirections, pipes_errors: false, span: self.span_from(start) })
     }
 
-    /// Reads the redirections that stand here.
+    /// Reads all redirections that are next.
     pub fn redirections(&mut self) -> Parsed<Vec<Redirection>> {
         let mut redirections = Vec::new();
         loop {
@@ -208,7 +205,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The reserved word that stands here, and how many bytes it takes.
+    /// The reserved word that is next, and how many bytes it takes.
     pub fn reserved(&self) -> Option<(&'static str, usize)> {
         let bytes = self.rest().as_bytes();
         let first = bytes.first()?;
@@ -243,23 +240,28 @@ impl Parser<'_> {
     /// Takes this reserved word or fails.
     pub fn expect(&mut self, word: &str) -> Parsed<()> {
         self.skip_blanks();
+        if self.take_reserved(word) { Ok(()) } else { self.fail(format!("expected `{word}`")) }
+    }
+
+    /// Takes this reserved word if it is next.
+    pub fn take_reserved(&mut self, word: &str) -> bool {
         match self.reserved() {
             Some((found, length)) if found == word => {
-                self.advance(TokenKind::Reserved, length);
-                Ok(())
+                self.advance(length);
+                true
             }
-            _ => self.fail(format!("`{word}` is missing here")),
+            _ => false,
         }
     }
 
     fn compound(&mut self, word: &'static str, length: usize) -> Parsed<Option<CommandKind>> {
-        if self.dialect == Dialect::Sh && BASH_ONLY.contains(&word) {
-            return self.fail(format!("`{word}` is not known to every shell"));
+        if BASH_ONLY.contains(&word) {
+            self.bash_only(word)?;
         }
         if ENDS.contains(&word) || matches!(word, "!" | "time" | "in" | "]]") {
             return Ok(None);
         }
-        self.advance(TokenKind::Reserved, length);
+        self.advance(length);
         match word {
             "{" => {
                 let body = self.list()?;

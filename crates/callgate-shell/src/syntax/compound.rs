@@ -2,7 +2,7 @@
 
 use super::Dialect;
 use super::ast::{Arm, CommandKind, Part, Script};
-use super::cursor::{Parsed, Parser, TokenKind, is_metacharacter, name_length};
+use super::cursor::{Parsed, Parser, is_metacharacter, name_length};
 use super::words::Stop;
 use std::rc::Rc;
 
@@ -12,20 +12,18 @@ impl Parser<'_> {
         let start = self.position;
         if self.starts_with("((") && !self.not_arithmetic.contains(&start) {
             if self.dialect == Dialect::Sh {
-                return self.fail("`((` does not mean the same to every shell");
+                return self.fail("`((` differs between shells");
             }
-            self.advance(TokenKind::Operator, 2);
+            self.advance(2);
             if let Some(parts) = self.arithmetic_until_double_parenthesis()? {
                 return Ok(CommandKind::Arithmetic(parts));
             }
             self.not_arithmetic.insert(start);
-            self.rewind(start);
+            self.position = start;
         }
         self.take("(");
         let body = self.list()?;
-        if !self.take(")") {
-            return self.fail("`)` is missing here");
-        }
+        self.require(")")?;
         Ok(CommandKind::Subshell(body))
     }
 
@@ -33,7 +31,7 @@ impl Parser<'_> {
     pub fn arithmetic_until_double_parenthesis(&mut self) -> Parsed<Option<Vec<Part>>> {
         match self.arithmetic_parts(Stop::Parenthesis) {
             Ok(parts) if self.starts_with("))") => {
-                self.advance(TokenKind::Operator, 2);
+                self.advance(2);
                 Ok(Some(parts))
             }
             Err(mistake) if self.fuel.get() == 0 => Err(mistake),
@@ -47,18 +45,10 @@ impl Parser<'_> {
             let condition = self.list()?;
             self.expect("then")?;
             branches.push((condition, self.list()?));
-            match self.reserved() {
-                Some(("elif", length)) => self.advance(TokenKind::Reserved, length),
-                Some(("else", length)) => {
-                    self.advance(TokenKind::Reserved, length);
-                    let otherwise = Some(self.list()?);
-                    self.expect("fi")?;
-                    return Ok(CommandKind::If { branches, otherwise });
-                }
-                _ => {
-                    self.expect("fi")?;
-                    return Ok(CommandKind::If { branches, otherwise: None });
-                }
+            if !self.take_reserved("elif") {
+                let otherwise = if self.take_reserved("else") { Some(self.list()?) } else { None };
+                self.expect("fi")?;
+                return Ok(CommandKind::If { branches, otherwise });
             }
         }
     }
@@ -72,15 +62,12 @@ impl Parser<'_> {
 
     /// `do … done` or `{ … }`, as loops over items allow.
     fn loop_body(&mut self) -> Parsed<Script> {
-        match self.reserved() {
-            Some(("{", length)) if self.dialect == Dialect::Bash => {
-                self.advance(TokenKind::Reserved, length);
-                let body = self.list()?;
-                self.expect("}")?;
-                Ok(body)
-            }
-            _ => self.do_group(),
+        if self.dialect == Dialect::Bash && self.take_reserved("{") {
+            let body = self.list()?;
+            self.expect("}")?;
+            return Ok(body);
         }
+        self.do_group()
     }
 
     pub fn for_loop(&mut self, asks: bool) -> Parsed<CommandKind> {
@@ -90,19 +77,17 @@ impl Parser<'_> {
         }
         let length = name_length(self.rest());
         if length == 0 || !self.peek_at(length).is_none_or(is_metacharacter) {
-            return self.fail("the variable of a loop is not a name");
+            return self.fail("the loop variable is not a valid name");
         }
         let name = self.text(self.position, self.position.saturating_add(length)).to_owned();
-        self.advance(TokenKind::Text, length);
+        self.advance(length);
         self.skip_to_token();
         let mut items = None;
-        if self.peek() == Some(b';') {
-            self.take(";");
+        if self.take(";") {
             self.skip_lines()?;
         } else {
             self.skip_lines()?;
-            if let Some(("in", length)) = self.reserved() {
-                self.advance(TokenKind::Reserved, length);
+            if self.take_reserved("in") {
                 items = Some(self.loop_items()?);
             }
         }
@@ -110,7 +95,7 @@ impl Parser<'_> {
         Ok(CommandKind::For { name, items, body, asks })
     }
 
-    fn loop_items(&mut self) -> Parsed<Vec<super::ast::Word>> {
+    fn loop_items(&mut self) -> Parsed<Vec<super::ast::SourceWord>> {
         let mut items = Vec::new();
         loop {
             self.skip_to_token();
@@ -124,9 +109,9 @@ impl Parser<'_> {
                     break;
                 }
                 Some(byte) if is_metacharacter(byte) && !self.at_process_substitution() => {
-                    return self.fail("unexpected in the items of a loop");
+                    return self.fail("unexpected character in the items of a loop");
                 }
-                None => return self.fail("`do` is missing here"),
+                None => return self.fail("expected `do`"),
                 Some(_) => items.push(self.word()?),
             }
         }
@@ -135,25 +120,17 @@ impl Parser<'_> {
     }
 
     fn arithmetic_for(&mut self) -> Parsed<CommandKind> {
-        if self.dialect == Dialect::Sh {
-            return self.fail("`for ((` is not known to every shell");
-        }
+        self.bash_only("`for ((`")?;
         self.take("((");
         let mut expressions = Vec::new();
         for _ in 0..2 {
             expressions.push(self.arithmetic_parts(Stop::Semicolon)?);
-            if !self.take(";") {
-                return self.fail("`;` is missing here");
-            }
+            self.require(";")?;
         }
         expressions.push(self.arithmetic_parts(Stop::Parenthesis)?);
-        if !self.take("))") {
-            return self.fail("`))` is missing here");
-        }
+        self.require("))")?;
         self.skip_to_token();
-        if self.peek() == Some(b';') {
-            self.take(";");
-        }
+        self.take(";");
         self.skip_lines()?;
         let body = self.loop_body()?;
         Ok(CommandKind::ArithmeticFor { expressions, body })
@@ -167,8 +144,7 @@ impl Parser<'_> {
         let mut arms = Vec::new();
         loop {
             self.skip_lines()?;
-            if let Some(("esac", length)) = self.reserved() {
-                self.advance(TokenKind::Reserved, length);
+            if self.take_reserved("esac") {
                 return Ok(CommandKind::Case { subject, arms });
             }
             self.pay()?;
@@ -182,7 +158,7 @@ impl Parser<'_> {
                     break;
                 }
                 if !self.take("|") {
-                    return self.fail("`)` is missing behind a pattern");
+                    return self.fail("expected `)` after a pattern");
                 }
             }
             let mut body = Script::default();
@@ -218,9 +194,7 @@ impl Parser<'_> {
         self.skip_blanks();
         if self.take("(") {
             self.skip_blanks();
-            if !self.take(")") {
-                return self.fail("`)` is missing here");
-            }
+            self.require(")")?;
         }
         self.function_body(name)
     }
@@ -232,7 +206,7 @@ impl Parser<'_> {
         let length = name_length(self.rest());
         if length > 0 && self.reserved().is_none() {
             // A name only counts in front of a compound command.
-            self.advance(TokenKind::Text, length);
+            self.advance(length);
             self.skip_blanks();
             let compound = self.peek() == Some(b'(')
                 || self.reserved().is_some_and(|(word, _)| {
@@ -241,17 +215,17 @@ impl Parser<'_> {
             if compound {
                 name = self.text(start, start.saturating_add(length)).to_owned();
             } else {
-                self.rewind(start);
+                self.position = start;
             }
         }
         if name == "COPROC" && self.reserved_behind_a_word() {
-            return self.fail("a reserved word behind the name of a coprocess");
+            return self.fail("a reserved word after the name of a coprocess");
         }
         let body = self.deeper(Self::command)?;
         Ok(CommandKind::Coprocess { name, body: Box::new(body) })
     }
 
-    /// Whether a reserved word follows the word that stands here.
+    /// Whether a reserved word follows the next word.
     fn reserved_behind_a_word(&self) -> bool {
         let rest = self.rest();
         let word = rest.bytes().position(is_metacharacter).unwrap_or(rest.len());

@@ -1,8 +1,8 @@
 //! `[[ … ]]`
 
-use super::ast::{CommandKind, Condition, Connector, Word};
-use super::cursor::{Parsed, Parser, TokenKind, is_metacharacter};
-use super::words::Place;
+use super::ast::{CommandKind, Connector, TestExpression};
+use super::cursor::{Parsed, Parser, is_metacharacter};
+use super::words::WordPlace;
 
 const BINARY: [&str; 15] =
     ["=", "==", "!=", "=~", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-nt", "-ot", "-ef", "<", ">"];
@@ -10,7 +10,7 @@ const BINARY: [&str; 15] =
 const UNARY: &str = "abcdefghknoprstuvwxzGLNORS";
 
 impl Parser<'_> {
-    /// Reads from behind `[[` to `]]`.
+    /// Reads from after `[[` to `]]`.
     pub fn double_bracket(&mut self) -> Parsed<CommandKind> {
         let condition = self.either()?;
         self.skip_lines()?;
@@ -18,7 +18,7 @@ impl Parser<'_> {
         Ok(CommandKind::Conditional(condition))
     }
 
-    fn either(&mut self) -> Parsed<Condition> {
+    fn either(&mut self) -> Parsed<TestExpression> {
         let mut left = self.deeper(Self::both)?;
         loop {
             self.skip_lines()?;
@@ -26,11 +26,11 @@ impl Parser<'_> {
                 return Ok(left);
             }
             let right = self.deeper(Self::both)?;
-            left = Condition::Both(Box::new(left), Connector::Or, Box::new(right));
+            left = TestExpression::Both(Box::new(left), Connector::Or, Box::new(right));
         }
     }
 
-    fn both(&mut self) -> Parsed<Condition> {
+    fn both(&mut self) -> Parsed<TestExpression> {
         let mut left = self.primary()?;
         loop {
             self.skip_lines()?;
@@ -38,53 +38,43 @@ impl Parser<'_> {
                 return Ok(left);
             }
             let right = self.primary()?;
-            left = Condition::Both(Box::new(left), Connector::And, Box::new(right));
+            left = TestExpression::Both(Box::new(left), Connector::And, Box::new(right));
         }
     }
 
-    fn primary(&mut self) -> Parsed<Condition> {
+    fn primary(&mut self) -> Parsed<TestExpression> {
         self.skip_lines()?;
         if self.take("(") {
             let inner = self.deeper(Self::either)?;
             self.skip_lines()?;
-            if !self.take(")") {
-                return self.fail("`)` is missing here");
-            }
+            self.require(")")?;
             return Ok(inner);
         }
-        if let Some(("!", length)) = self.reserved() {
-            self.advance(TokenKind::Reserved, length);
-            return Ok(Condition::Not(Box::new(self.deeper(Self::primary)?)));
+        if self.take_reserved("!") {
+            return Ok(TestExpression::Not(Box::new(self.deeper(Self::primary)?)));
         }
-        if let Some(("]]", _)) = self.reserved() {
-            return self.fail("a condition is missing here");
+        if matches!(self.reserved(), Some(("]]", _))) {
+            return self.fail("expected a condition");
         }
-        let first = self.word_in(Place::Pattern)?;
+        let first = self.word_in(WordPlace::Pattern)?;
         self.skip_blanks();
         if let Some(operator) = first.plain().and_then(unary_operator)
             && !self.at_end_of_operand()
             && self.binary_operator().is_none()
         {
-            let operand = self.word_in(Place::Pattern)?;
-            return Ok(Condition::Unary(operator.to_owned(), operand));
+            let operand = self.word_in(WordPlace::Pattern)?;
+            return Ok(TestExpression::Unary(operator.to_owned(), operand));
         }
         if self.at_end_of_operand() {
-            return Ok(Condition::Word(first));
+            return Ok(TestExpression::Word(first));
         }
         let Some(operator) = self.binary_operator() else {
-            return self.fail("an operator is missing here");
+            return self.fail("expected an operator");
         };
-        self.advance(TokenKind::Operator, operator.len());
+        self.advance(operator.len());
         self.skip_blanks();
-        let second = self.operand_of(operator)?;
-        Ok(Condition::Binary(first, operator.to_owned(), second))
-    }
-
-    fn operand_of(&mut self, operator: &str) -> Parsed<Word> {
-        match operator {
-            "=~" => self.word_in(Place::Expression),
-            _ => self.word_in(Place::Pattern),
-        }
+        let second = self.word_in(if operator == "=~" { WordPlace::Expression } else { WordPlace::Pattern })?;
+        Ok(TestExpression::Binary(first, operator.to_owned(), second))
     }
 
     /// Whether the condition ends here: `]]`, `)`, `&&`, `||` or a line break.

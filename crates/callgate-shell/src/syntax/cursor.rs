@@ -6,47 +6,17 @@ use std::cell::{Cell, OnceCell};
 use std::collections::HashSet;
 use std::rc::Rc;
 
-/// Something the parser does not understand. Whatever follows it is not understood either.
+/// A syntax error, or a construct that the parser refuses. Nothing after it is parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotUnderstood {
     /// What it is.
     pub what: String,
-    /// Where it stands.
+    /// Where it is in the source.
     pub span: Span,
 }
 
 /// The result of a parsing step.
 pub type Parsed<T> = Result<T, Box<NotUnderstood>>;
-
-/// A piece of the source. The tokens of a script follow each other without gap or overlap.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Token {
-    /// What it is.
-    pub kind: TokenKind,
-    /// Where it stands.
-    pub span: Span,
-}
-
-/// The kinds of tokens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TokenKind {
-    /// Spaces, tabs, line continuations.
-    Blank,
-    /// `# …`
-    Comment,
-    /// `;`, `&&`, `(`, `>`, newline and their like.
-    Operator,
-    /// `if`, `{`, `[[` …
-    Reserved,
-    /// Text and quotes.
-    Text,
-    /// The beginning, operators and end of `$…` forms.
-    Expansion,
-    /// The body of a here-document.
-    HereDocument,
-    /// What was not understood, up to the end.
-    Rest,
-}
 
 /// A here-document whose body has not been reached.
 #[derive(Debug, Clone)]
@@ -61,15 +31,14 @@ pub(super) struct Pending {
 pub(super) struct Parser<'s> {
     pub source: &'s str,
     pub position: usize,
-    /// The parser sees nothing at or behind this.
+    /// The parser stops here.
     pub end: usize,
     pub dialect: Dialect,
     pub limits: Limits,
     pub depth: usize,
     /// Work left, shared with the parsers of backticks.
     pub fuel: Rc<Cell<usize>>,
-    tokens: Option<Vec<Token>>,
-    /// For text that does not stand in the source as such: the place it comes from.
+    /// For text that is not in the source as such: where it comes from.
     pub stands_at: Option<Span>,
     pub pending: Vec<Pending>,
     /// Here-documents of an enclosing command wait for their bodies.
@@ -85,7 +54,7 @@ pub(super) struct Parser<'s> {
 }
 
 impl<'s> Parser<'s> {
-    pub fn new(source: &'s str, dialect: Dialect, limits: Limits, recording: bool) -> Self {
+    pub fn new(source: &'s str, dialect: Dialect, limits: Limits) -> Self {
         Parser {
             source,
             position: 0,
@@ -94,7 +63,6 @@ impl<'s> Parser<'s> {
             limits,
             depth: 0,
             fuel: Rc::new(Cell::new(limits.nodes)),
-            tokens: recording.then(Vec::new),
             stands_at: None,
             pending: Vec::new(),
             outer_pending: false,
@@ -107,22 +75,14 @@ impl<'s> Parser<'s> {
 
     /// A parser for text made from a part of this one's source; shares depth and fuel.
     pub fn inner<'t>(&self, text: &'t str, span: Span) -> Parser<'t> {
-        let mut inner = Parser::new(text, self.dialect, self.limits, false);
+        let mut inner = Parser::new(text, self.dialect, self.limits);
         inner.depth = self.depth;
         inner.fuel = Rc::clone(&self.fuel);
         inner.stands_at = Some(self.stands_at.clone().unwrap_or(span));
         inner
     }
 
-    pub fn finish_tokens(&mut self) -> Vec<Token> {
-        if self.position < self.source.len() {
-            self.end = self.source.len();
-            self.advance(TokenKind::Rest, self.end.saturating_sub(self.position));
-        }
-        self.tokens.take().unwrap_or_default()
-    }
-
-    /// Where the source first mentions `extglob`: behind that, extended globs may be on.
+    /// Where the source first mentions `extglob`: after that, extended globs may be on.
     pub fn extended_globs_from(&self) -> Option<usize> {
         *self.extended_globs.get_or_init(|| self.source.find("extglob"))
     }
@@ -148,38 +108,16 @@ impl<'s> Parser<'s> {
         self.source.get(from..to).unwrap_or("")
     }
 
-    /// Moves on over `count` bytes of one kind.
-    pub fn advance(&mut self, kind: TokenKind, count: usize) {
-        let from = self.position;
-        self.position = from.saturating_add(count).min(self.end);
-        if let Some(tokens) = &mut self.tokens
-            && self.position > from
-        {
-            match tokens.last_mut() {
-                Some(last) if last.kind == kind && kind != TokenKind::Operator => last.span.end = self.position,
-                _ => tokens.push(Token { kind, span: from..self.position }),
-            }
-        }
+    /// Moves on over `count` bytes.
+    pub fn advance(&mut self, count: usize) {
+        self.position = self.position.saturating_add(count).min(self.end);
     }
 
-    /// Goes back to an earlier place.
-    pub fn rewind(&mut self, position: usize) {
-        self.position = position;
-        if let Some(tokens) = &mut self.tokens {
-            while tokens.last().is_some_and(|token| token.span.start >= position) {
-                tokens.pop();
-            }
-            if let Some(last) = tokens.last_mut() {
-                last.span.end = last.span.end.min(position);
-            }
-        }
-    }
-
-    /// Takes this operator if it stands here.
+    /// Takes this operator if it is next.
     pub fn take(&mut self, operator: &str) -> bool {
         let there = self.starts_with(operator);
         if there {
-            self.advance(TokenKind::Operator, operator.len());
+            self.advance(operator.len());
         }
         there
     }
@@ -194,6 +132,28 @@ impl<'s> Parser<'s> {
         Err(Box::new(NotUnderstood { what: what.into(), span }))
     }
 
+    /// Fails where the source is for a POSIX shell, which may not know `construct`.
+    pub fn bash_only(&self, construct: &str) -> Parsed<()> {
+        match self.dialect {
+            Dialect::Bash => Ok(()),
+            Dialect::Sh => self.fail(format!("{construct} is not available in every `sh`")),
+        }
+    }
+
+    /// Takes this operator or fails.
+    pub fn require(&mut self, operator: &str) -> Parsed<()> {
+        if self.take(operator) { Ok(()) } else { self.fail(format!("expected `{operator}`")) }
+    }
+
+    /// Fails at an unexpected character.
+    pub fn unexpected<T>(&self) -> Parsed<T> {
+        match self.rest().chars().next() {
+            Some('\n') => self.fail("unexpected line break"),
+            Some(character) => self.fail(format!("unexpected `{character}`")),
+            None => self.fail("unexpected end"),
+        }
+    }
+
     /// Pays for one node.
     pub fn pay(&self) -> Parsed<()> {
         match self.fuel.get().checked_sub(1) {
@@ -201,7 +161,7 @@ impl<'s> Parser<'s> {
                 self.fuel.set(left);
                 Ok(())
             }
-            None => self.fail("too much to analyse"),
+            None => self.fail("the command is too complex"),
         }
     }
 
@@ -231,9 +191,7 @@ impl<'s> Parser<'s> {
                 _ => break,
             }
         }
-        if count > 0 {
-            self.advance(TokenKind::Blank, count);
-        }
+        self.advance(count);
     }
 
     /// Skips blanks and a comment that starts here.
@@ -241,7 +199,7 @@ impl<'s> Parser<'s> {
         self.skip_blanks();
         if self.peek() == Some(b'#') {
             let rest = self.rest();
-            self.advance(TokenKind::Comment, rest.find('\n').unwrap_or(rest.len()));
+            self.advance(rest.find('\n').unwrap_or(rest.len()));
         }
     }
 
@@ -256,12 +214,12 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// Takes the newline that stands here and the bodies of here-documents behind it.
+    /// Takes the newline that is next and the bodies of here-documents after it.
     pub fn newline(&mut self) -> Parsed<()> {
         if self.outer_pending {
-            return self.fail("a line break before the here-document of an enclosing command");
+            return self.fail("a line break before the here-document of an outer command");
         }
-        self.advance(TokenKind::Operator, 1);
+        self.advance(1);
         for pending in std::mem::take(&mut self.pending) {
             self.here_document(pending)?;
         }

@@ -1,7 +1,7 @@
 //! Here-documents: their delimiters and bodies.
 
-use super::ast::{HereDocument, Part, Word};
-use super::cursor::{Parsed, Parser, Pending, TokenKind};
+use super::ast::{HereDocument, Part, SourceWord};
+use super::cursor::{Parsed, Parser, Pending};
 use std::cell::OnceCell;
 use std::rc::Rc;
 
@@ -11,10 +11,10 @@ impl Parser<'_> {
         self.skip_blanks();
         let word = self.word()?;
         let Some((delimiter, quoted)) = delimiter(&word) else {
-            return self.fail("a here-document whose delimiter is not plain text");
+            return self.fail("the delimiter of a here-document is not plain text");
         };
         if delimiter.contains('\n') {
-            return self.fail("a here-document whose delimiter has several lines");
+            return self.fail("the delimiter of a here-document has several lines");
         }
         self.documents = self.documents.saturating_add(1);
         let body = Rc::new(OnceCell::new());
@@ -28,15 +28,13 @@ impl Parser<'_> {
         let start = self.position;
         let (body_end, document_end) = self.find_end(&pending)?;
         let text = self.text(start, body_end);
+        let text = if pending.strips_tabs { without_tabs(text) } else { text.to_owned() };
+        self.advance(body_end.saturating_sub(start));
         let parts = if pending.quoted {
-            let text = if pending.strips_tabs { without_tabs(text) } else { text.to_owned() };
-            self.advance(TokenKind::HereDocument, body_end.saturating_sub(start));
             vec![Part::Quoted(text)]
         } else {
             // A mistake in the body shows only when the command runs.
             let span = self.stands_at.clone().unwrap_or(start..body_end);
-            let text = if pending.strips_tabs { without_tabs(text) } else { text.to_owned() };
-            self.advance(TokenKind::HereDocument, body_end.saturating_sub(start));
             let body = self.deeper(|parser| Ok(parser.inner(&text, span.clone()).here_parts()))?;
             match body {
                 Err(mistake) if self.fuel.get() == 0 => return Err(mistake),
@@ -44,9 +42,9 @@ impl Parser<'_> {
                 Ok(parts) => parts,
             }
         };
-        self.advance(TokenKind::HereDocument, document_end.saturating_sub(self.position));
+        self.advance(document_end.saturating_sub(self.position));
         if pending.body.set(parts).is_err() {
-            return self.fail("a here-document with two bodies");
+            return self.fail("a here-document has two bodies");
         }
         Ok(())
     }
@@ -64,7 +62,7 @@ impl Parser<'_> {
             let line = self.text(line_start, line_end);
             let line = if pending.strips_tabs { line.trim_start_matches('\t') } else { line };
             if joined && line.replace("\\\n", "") == pending.delimiter {
-                return self.fail("a here-document whose delimiter is continued");
+                return self.fail("the delimiter of a here-document is split by a line continuation");
             }
             let next = line_end.saturating_add(1).min(self.end);
             if line == pending.delimiter {
@@ -72,7 +70,7 @@ impl Parser<'_> {
             }
             let in_parentheses = self.substitutions > 0 || self.stands_at.is_some();
             if in_parentheses && line.starts_with(pending.delimiter.as_str()) && line.contains(')') {
-                return self.fail("a here-document that may end with its substitution");
+                return self.fail("a here-document may end together with its substitution");
             }
             line_start = next;
         }
@@ -94,7 +92,7 @@ fn without_tabs(text: &str) -> String {
 }
 
 /// The text of a delimiter after quote removal, and whether any of it was quoted.
-fn delimiter(word: &Word) -> Option<(String, bool)> {
+fn delimiter(word: &SourceWord) -> Option<(String, bool)> {
     let mut text = String::new();
     let mut quoted = false;
     for part in &word.parts {
@@ -107,10 +105,8 @@ fn delimiter(word: &Word) -> Option<(String, bool)> {
             Part::Double(parts) => {
                 quoted = true;
                 for part in parts {
-                    match part {
-                        Part::Quoted(literal) => text.push_str(literal),
-                        _ => return None,
-                    }
+                    let Part::Quoted(literal) = part else { return None };
+                    text.push_str(literal);
                 }
             }
             _ => return None,

@@ -1,10 +1,10 @@
-//! Reading bash and POSIX shell source.
+//! A parser for bash and POSIX shell scripts.
 //!
 //! The parser is total: it never panics, its recursion and its work are bounded, and every byte of the
 //! source is part of a token. What it does not understand it says ([`NotUnderstood`]); what was read
 //! before that is kept, because a shell runs the lines before a mistake.
 
-pub mod ast;
+pub(crate) mod ast;
 mod commands;
 mod compound;
 mod conditional;
@@ -17,7 +17,7 @@ mod simple;
 mod tests;
 mod words;
 
-pub use cursor::{NotUnderstood, Token, TokenKind};
+pub use cursor::NotUnderstood;
 
 use ast::{Script, Span};
 use cursor::Parser;
@@ -30,7 +30,7 @@ pub enum Dialect {
     /// bash.
     #[default]
     Bash,
-    /// `sh`, whichever that is: what shells disagree about is not understood.
+    /// `sh`, which may be any POSIX shell: constructs that shells disagree about are refused.
     Sh,
 }
 
@@ -58,9 +58,9 @@ impl Default for Limits {
 
 /// A script that was read.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Reading {
+pub struct ParsedScript {
     /// What was understood, up to the first mistake.
-    pub script: Script,
+    pub(crate) script: Script,
     /// The first thing that was not understood.
     pub mistake: Option<NotUnderstood>,
 }
@@ -72,34 +72,26 @@ pub struct Reading {
 /// let reading = parse("cd /tmp && ls; echo 'unfinished", Dialect::Bash, Limits::default());
 /// assert!(reading.mistake.is_some());
 /// ```
-pub fn parse(source: &str, dialect: Dialect, limits: Limits) -> Reading {
+pub fn parse(source: &str, dialect: Dialect, limits: Limits) -> ParsedScript {
     parse_at(source, dialect, limits, None, 0)
 }
 
-/// Reads a script that is itself part of a command: every span is that of the place it comes from.
-pub(crate) fn parse_at(source: &str, dialect: Dialect, limits: Limits, at: Option<Span>, depth: usize) -> Reading {
+/// Parses a script that is part of a command: every span is that of the text it comes from.
+pub(crate) fn parse_at(source: &str, dialect: Dialect, limits: Limits, at: Option<Span>, depth: usize) -> ParsedScript {
     if let Some(mistake) = refuse(source, limits) {
-        return Reading { script: Script::default(), mistake: Some(mistake) };
+        return ParsedScript { script: Script::default(), mistake: Some(mistake) };
     }
-    let mut parser = Parser::new(source, dialect, limits, false);
+    let mut parser = Parser::new(source, dialect, limits);
     parser.stands_at = at;
     parser.depth = depth;
     let (script, mistake) = parser.whole_script();
-    Reading { script, mistake }
+    ParsedScript { script, mistake }
 }
 
-/// The tokens of a script: they follow each other from the first byte to the last.
-pub fn tokens(source: &str, dialect: Dialect, limits: Limits) -> Vec<Token> {
-    let mut parser = Parser::new(source, dialect, limits, true);
-    if refuse(source, limits).is_none() {
-        let _ = parser.whole_script();
-    }
-    parser.finish_tokens()
-}
-
-/// How many nodes reading this source takes: the measure of the parser's work.
-pub fn work(source: &str, dialect: Dialect, limits: Limits) -> usize {
-    let mut parser = Parser::new(source, dialect, limits, false);
+/// Counts the nodes that parsing `source` takes: the measure of the parser's work.
+#[cfg(test)]
+fn work(source: &str, dialect: Dialect, limits: Limits) -> usize {
+    let mut parser = Parser::new(source, dialect, limits);
     let _ = parser.whole_script();
     limits.nodes.saturating_sub(parser.fuel.get())
 }

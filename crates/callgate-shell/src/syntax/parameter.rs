@@ -1,11 +1,20 @@
 //! `$x` and `${x…}`.
 
 use super::Dialect;
-use super::ast::{Index, Operator, Parameter, Part, TestKind};
-use super::cursor::{Parsed, Parser, TokenKind, name_length};
+use super::ast::{ArrayIndex, Operator, Parameter, Part, TestKind};
+use super::cursor::{Parsed, Parser, name_length};
 use super::words::{Stop, push_text};
 
 const SPECIAL: &[u8] = b"@*#?-$!";
+
+/// The length of the name at the start of a text: a variable, a number or a special parameter.
+fn parameter_length(text: &str) -> usize {
+    match text.as_bytes().first() {
+        Some(byte) if byte.is_ascii_digit() => text.bytes().take_while(u8::is_ascii_digit).count(),
+        Some(byte) if SPECIAL.contains(byte) => 1,
+        _ => name_length(text),
+    }
+}
 
 impl Parser<'_> {
     /// `$x`, `$1`, `$?`, or just a dollar sign.
@@ -13,17 +22,18 @@ impl Parser<'_> {
         self.pay()?;
         let start = self.position;
         let rest = self.rest().get(1..).unwrap_or("");
+        // Without braces, `$12` is `$1` and a `2`.
         let length = match rest.as_bytes().first() {
-            Some(byte) if byte.is_ascii_digit() || SPECIAL.contains(byte) => 1,
-            _ => name_length(rest),
+            Some(byte) if byte.is_ascii_digit() => 1,
+            _ => parameter_length(rest),
         };
         if length == 0 {
             push_text(parts, "$", quoted);
-            self.advance(TokenKind::Text, 1);
+            self.advance(1);
             return Ok(());
         }
         let name = rest.get(..length).unwrap_or("").to_owned();
-        self.advance(TokenKind::Expansion, length.saturating_add(1));
+        self.advance(length.saturating_add(1));
         if self.starts_with("\\\n") && name.bytes().all(super::cursor::is_name_byte) {
             return self.fail("a line continuation inside a name");
         }
@@ -42,31 +52,31 @@ impl Parser<'_> {
     /// `${…}`
     pub fn braced_parameter(&mut self, quoted: bool) -> Parsed<Parameter> {
         let start = self.position;
-        self.advance(TokenKind::Expansion, 2);
+        self.advance(2);
         let length = self.peek() == Some(b'#') && self.is_length();
         let indirect = self.peek() == Some(b'!')
             && self.peek_at(1).is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'@' | b'*'));
         if length || indirect {
-            self.advance(TokenKind::Expansion, 1);
+            self.advance(1);
         }
         let name = self.parameter_name()?;
         let index = if self.peek() == Some(b'[') { Some(self.index()?) } else { None };
         let operator = if self.peek() == Some(b'}') {
             Operator::Plain
         } else if length {
-            return self.fail("an operator behind `${#`");
+            return self.fail("an operator after `${#name`");
         } else if indirect && (self.starts_with("*}") || self.starts_with("@}")) {
-            self.advance(TokenKind::Expansion, 1);
+            self.advance(1);
             Operator::Names
         } else {
             self.operator(quoted)?
         };
         if self.peek() != Some(b'}') {
-            return self.fail("an expansion bash may not know");
+            return self.fail("unknown `${…}` expansion");
         }
-        self.advance(TokenKind::Expansion, 1);
-        if self.dialect == Dialect::Sh && (indirect || index.is_some()) {
-            return self.fail("an expansion that is not known to every shell");
+        self.advance(1);
+        if indirect || index.is_some() {
+            self.bash_only("this `${…}` expansion")?;
         }
         Ok(Parameter { name, braced: true, indirect, length, index, operator, span: self.span_from(start) })
     }
@@ -74,39 +84,31 @@ impl Parser<'_> {
     /// Whether the `#` here asks for a length: a whole parameter and nothing else follows.
     fn is_length(&self) -> bool {
         let rest = self.rest().get(1..).unwrap_or("");
-        let length = match rest.as_bytes().first() {
-            Some(byte) if byte.is_ascii_digit() => rest.bytes().take_while(u8::is_ascii_digit).count(),
-            Some(byte) if SPECIAL.contains(byte) => 1,
-            _ => name_length(rest),
-        };
+        let length = parameter_length(rest);
         length > 0 && matches!(rest.as_bytes().get(length), Some(b'}' | b'['))
     }
 
     fn parameter_name(&mut self) -> Parsed<String> {
         let rest = self.rest();
-        let length = match rest.as_bytes().first() {
-            Some(byte) if byte.is_ascii_digit() => rest.bytes().take_while(u8::is_ascii_digit).count(),
-            Some(byte) if SPECIAL.contains(byte) => 1,
-            _ => name_length(rest),
-        };
+        let length = parameter_length(rest);
         if length == 0 {
-            return self.fail("an expansion bash may not know");
+            return self.fail("unknown `${…}` expansion");
         }
-        self.advance(TokenKind::Expansion, length);
+        self.advance(length);
         Ok(rest.get(..length).unwrap_or("").to_owned())
     }
 
-    fn index(&mut self) -> Parsed<Index> {
-        for (text, index) in [("[@]", Index::Each), ("[*]", Index::Joined)] {
+    fn index(&mut self) -> Parsed<ArrayIndex> {
+        for (text, index) in [("[@]", ArrayIndex::Each), ("[*]", ArrayIndex::Joined)] {
             if self.starts_with(text) {
-                self.advance(TokenKind::Expansion, text.len());
+                self.advance(text.len());
                 return Ok(index);
             }
         }
-        self.advance(TokenKind::Expansion, 1);
+        self.advance(1);
         let parts = self.arithmetic_parts(Stop::Bracket)?;
-        self.advance(TokenKind::Expansion, 1);
-        Ok(Index::Expression(parts))
+        self.advance(1);
+        Ok(ArrayIndex::Expression(parts))
     }
 
     fn operator(&mut self, quoted: bool) -> Parsed<Operator> {
@@ -119,35 +121,37 @@ impl Parser<'_> {
             _ => None,
         };
         if let Some(kind) = test {
-            self.advance(TokenKind::Expansion, usize::from(colon).saturating_add(1));
+            self.advance(usize::from(colon).saturating_add(1));
             let operand = self.operand(quoted, false, false)?;
             return Ok(Operator::Test { kind, colon, operand });
+        }
+        if !matches!(self.peek(), Some(b'#' | b'%')) {
+            self.bash_only("this `${…}` expansion")?;
         }
         match self.peek() {
             Some(mark @ (b'#' | b'%')) => {
                 let longest = self.peek_at(1) == Some(mark);
-                self.advance(TokenKind::Expansion, usize::from(longest).saturating_add(1));
+                self.advance(usize::from(longest).saturating_add(1));
                 let pattern = self.operand(quoted, true, false)?;
                 Ok(Operator::Remove { front: mark == b'#', longest, pattern })
             }
-            _ if self.dialect == Dialect::Sh => self.fail("an expansion that is not known to every shell"),
             Some(b':') => {
-                self.advance(TokenKind::Expansion, 1);
+                self.advance(1);
                 let offset = self.arithmetic_parts(Stop::BraceOrColon)?;
                 let mut length = None;
                 if self.peek() == Some(b':') {
-                    self.advance(TokenKind::Expansion, 1);
+                    self.advance(1);
                     length = Some(self.arithmetic_parts(Stop::BraceOrColon)?);
                 }
                 Ok(Operator::Substring { offset, length })
             }
             Some(b'/') => {
                 let all = self.peek_at(1) == Some(b'/');
-                self.advance(TokenKind::Expansion, usize::from(all).saturating_add(1));
+                self.advance(usize::from(all).saturating_add(1));
                 let pattern = self.operand(quoted, true, true)?;
                 let mut replacement = Vec::new();
                 if self.peek() == Some(b'/') {
-                    self.advance(TokenKind::Expansion, 1);
+                    self.advance(1);
                     replacement = self.operand(quoted, true, false)?;
                 }
                 Ok(Operator::Replace { all, pattern, replacement })
@@ -155,28 +159,28 @@ impl Parser<'_> {
             Some(mark @ (b'^' | b',' | b'~')) => {
                 let count = if self.peek_at(1) == Some(mark) { 2 } else { 1 };
                 let kind = self.text(self.position, self.position.saturating_add(count)).to_owned();
-                self.advance(TokenKind::Expansion, count);
+                self.advance(count);
                 Ok(Operator::Case { kind, pattern: self.operand(quoted, true, false)? })
             }
             Some(b'@') => match self.peek_at(1) {
                 Some(letter) if letter.is_ascii_alphabetic() && self.peek_at(2) == Some(b'}') => {
-                    self.advance(TokenKind::Expansion, 2);
+                    self.advance(2);
                     Ok(Operator::Transform(char::from(letter)))
                 }
-                _ => self.fail("an expansion bash may not know"),
+                _ => self.fail("unknown `${…}` expansion"),
             },
-            _ => self.fail("an expansion bash may not know"),
+            _ => self.fail("unknown `${…}` expansion"),
         }
     }
 
-    /// What stands behind an operator, up to `}`, or `/` if that counts.
+    /// Reads the operand of an operator, up to `}`, or up to `/` if `slash`.
     fn operand(&mut self, quoted: bool, pattern: bool, slash: bool) -> Parsed<Vec<Part>> {
         self.pay()?;
         let mut parts = Vec::new();
         let as_text = quoted && !pattern;
         loop {
             let Some(byte) = self.peek() else {
-                return self.fail("`}` is missing here");
+                return self.fail("expected `}`");
             };
             match byte {
                 b'}' => return Ok(parts),
@@ -195,13 +199,13 @@ impl Parser<'_> {
                     self.ansi_quotes(&mut parts)?;
                 }
                 b'$' if quoted && self.peek_at(1) == Some(b'\'') => {
-                    return self.fail("`$'` inside an expansion between double quotes");
+                    return self.fail("`$'` inside a quoted `${…}`");
                 }
                 b'$' => self.dollar(&mut parts, quoted)?,
                 b'`' => parts.push(self.backticks(quoted)?),
                 b'<' | b'>' if self.peek_at(1) == Some(b'(') && self.dialect == Dialect::Bash => {
                     if quoted {
-                        return self.fail("a process substitution between double quotes");
+                        return self.fail("process substitution inside double quotes");
                     }
                     let reads = byte == b'<';
                     let body = self.parenthesised_commands()?;
@@ -218,7 +222,7 @@ impl Parser<'_> {
                         })
                         .map_or(rest.len(), |(place, _)| place);
                     push_text(&mut parts, rest.get(..length).unwrap_or(""), as_text);
-                    self.advance(TokenKind::Text, length);
+                    self.advance(length);
                 }
             }
         }
@@ -241,7 +245,7 @@ impl Parser<'_> {
                 self.quoted_text(parts, length.saturating_add(2));
                 Ok(())
             }
-            _ => self.fail("single quotes inside an expansion between double quotes"),
+            _ => self.fail("single quotes inside a quoted `${…}`"),
         }
     }
 }

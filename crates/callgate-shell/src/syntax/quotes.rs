@@ -1,8 +1,7 @@
 //! Quotes: single, double, ANSI-C, and backticks with their un-escaping.
 
-use super::Dialect;
 use super::ast::{Part, Substitution};
-use super::cursor::{Parsed, Parser, TokenKind};
+use super::cursor::{Parsed, Parser};
 use super::words::push_text;
 
 impl Parser<'_> {
@@ -10,21 +9,21 @@ impl Parser<'_> {
     pub fn single_quotes(&mut self, parts: &mut Vec<Part>) -> Parsed<()> {
         let rest = self.rest().get(1..).unwrap_or("");
         let Some(length) = rest.find('\'') else {
-            return self.fail("a single quote that is not closed");
+            return self.fail("unclosed single quote");
         };
         push_text(parts, rest.get(..length).unwrap_or(""), true);
-        self.advance(TokenKind::Text, length.saturating_add(2));
+        self.advance(length.saturating_add(2));
         Ok(())
     }
 
     /// `"…"`
     pub fn double_quotes(&mut self) -> Parsed<Part> {
-        self.advance(TokenKind::Text, 1);
+        self.advance(1);
         let parts = self.deeper(|parser| parser.quoted_parts(true))?;
         if self.peek() != Some(b'"') {
-            return self.fail("a double quote that is not closed");
+            return self.fail("unclosed double quote");
         }
-        self.advance(TokenKind::Text, 1);
+        self.advance(1);
         Ok(Part::Double(parts))
     }
 
@@ -42,7 +41,7 @@ impl Parser<'_> {
                 b'$' => self.dollar(&mut parts, true)?,
                 b'`' => parts.push(self.backticks(double_quotes)?),
                 b'\\' => match self.peek_at(1) {
-                    Some(b'\n') => self.advance(TokenKind::Blank, 2),
+                    Some(b'\n') => self.advance(2),
                     Some(next) if matches!(next, b'$' | b'`' | b'\\') || next == b'"' && double_quotes => {
                         self.escape(&mut parts);
                     }
@@ -63,7 +62,7 @@ impl Parser<'_> {
 
     pub fn quoted_text(&mut self, parts: &mut Vec<Part>, length: usize) {
         push_text(parts, self.text(self.position, self.position.saturating_add(length)), true);
-        self.advance(TokenKind::Text, length);
+        self.advance(length);
     }
 
     /// `` `…` ``: the text is un-escaped once and read again, so a mistake in it shows only when it runs.
@@ -75,14 +74,14 @@ impl Parser<'_> {
         let mut characters = rest.chars().peekable();
         loop {
             let Some(character) = characters.next() else {
-                return self.fail("a backtick that is not closed");
+                return self.fail("unclosed backtick");
             };
             length = length.saturating_add(character.len_utf8());
             match character {
                 '`' => break,
                 '\\' => {
                     let Some(next) = characters.next() else {
-                        return self.fail("a backtick that is not closed");
+                        return self.fail("unclosed backtick");
                     };
                     length = length.saturating_add(next.len_utf8());
                     let escaped = matches!(next, '$' | '`' | '\\') || next == '"' && in_double_quotes;
@@ -94,7 +93,7 @@ impl Parser<'_> {
                 other => text.push(other),
             }
         }
-        self.advance(TokenKind::Expansion, length);
+        self.advance(length);
         let span = self.span_from(start);
         self.deeper(|parser| {
             let mut inner = parser.inner(&text, span.clone());
@@ -109,9 +108,7 @@ impl Parser<'_> {
 
     /// `$'…'`
     pub fn ansi_quotes(&mut self, parts: &mut Vec<Part>) -> Parsed<()> {
-        if self.dialect == Dialect::Sh {
-            return self.fail("`$'` is not known to every shell");
-        }
+        self.bash_only("`$'`")?;
         let start = self.position;
         let body = self.rest().get(2..).unwrap_or("");
         let mut escaped = false;
@@ -120,12 +117,14 @@ impl Parser<'_> {
             escaped = byte == b'\\' && !escaped;
             ends
         }) else {
-            return self.fail("a quote that is not closed");
+            return self.fail("unclosed quote");
         };
-        self.advance(TokenKind::Text, length.saturating_add(3));
+        self.advance(length.saturating_add(3));
         match decode_ansi(body.get(..length).unwrap_or("")) {
             Some(text) => push_text(parts, &text, true),
-            None => parts.push(Part::Unclear("bytes that are not text".to_owned(), self.span_from(start))),
+            None => {
+                parts.push(Part::Unclear("`$'…'` contains bytes that are not text".to_owned(), self.span_from(start)))
+            }
         }
         Ok(())
     }

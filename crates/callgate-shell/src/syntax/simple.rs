@@ -1,11 +1,11 @@
 //! Simple commands: assignments, words, redirections, and function definitions, which start the same way.
 
-use super::Dialect;
 use super::ast::{
-    Argument, AssignedValue, Assignment, Command, CommandKind, Descriptor, Part, Redirection, RedirectionKind, Word,
+    Argument, AssignedValue, Assignment, Command, CommandKind, Descriptor, Part, Redirection, RedirectionKind,
+    SourceWord,
 };
-use super::cursor::{Parsed, Parser, TokenKind, is_metacharacter, name_length};
-use super::words::{Place, Stop};
+use super::cursor::{Parsed, Parser, is_metacharacter, name_length};
+use super::words::{Stop, WordPlace};
 
 /// The builtins whose arguments may assign arrays.
 const DECLARATIONS: [&str; 5] = ["declare", "typeset", "local", "export", "readonly"];
@@ -47,19 +47,19 @@ impl Parser<'_> {
             }
         }
         if assignments.is_empty() && words.is_empty() && redirections.is_empty() {
-            return self.fail("a command is missing here");
+            return self.fail("expected a command");
         }
         let span = self.stands_at.clone().unwrap_or_else(|| start..self.end_of_token(start));
         Ok(Command { kind: CommandKind::Simple { assignments, words }, redirections, pipes_errors: false, span })
     }
 
-    /// Where the last token ends, without the blanks behind it.
+    /// Where the last token ends, without the blanks after it.
     fn end_of_token(&self, start: usize) -> usize {
         let text = self.text(start, self.position);
         start.saturating_add(text.trim_end_matches([' ', '\t']).len())
     }
 
-    /// An argument; those of declarations may be arrays.
+    /// Reads an argument. Arguments of declarations may be arrays.
     fn argument(&mut self, declares: bool) -> Parsed<Argument> {
         if declares {
             let length = name_length(self.rest());
@@ -78,18 +78,18 @@ impl Parser<'_> {
             _ => None,
         };
         let Some(name) = name else {
-            return self.fail("unexpected `(`");
+            return self.unexpected();
         };
         self.take("(");
         self.skip_blanks();
         if !self.take(")") {
-            return self.fail("unexpected `(`");
+            return self.unexpected();
         }
         let kind = self.function_body(name)?;
         Ok(Command { kind, redirections: Vec::new(), pipes_errors: false, span: self.span_from(start) })
     }
 
-    /// `name=…`, if that stands here.
+    /// Reads `name=…` if it is next.
     fn assignment(&mut self) -> Parsed<Option<Assignment>> {
         let start = self.position;
         let length = name_length(self.rest());
@@ -111,7 +111,7 @@ impl Parser<'_> {
             return Ok(None);
         }
         let name = self.text(start, start.saturating_add(length)).to_owned();
-        self.advance(TokenKind::Text, length);
+        self.advance(length);
         let mut index = None;
         if self.peek() == Some(b'[') {
             match self.assigned_index()? {
@@ -119,9 +119,9 @@ impl Parser<'_> {
                 None => {
                     let blank = self.text(start, self.position).bytes().any(is_metacharacter);
                     if blank {
-                        return self.fail("an index that is not assigned to");
+                        return self.fail("an array index without an assignment");
                     }
-                    self.rewind(start);
+                    self.position = start;
                     return Ok(None);
                 }
             }
@@ -130,29 +130,29 @@ impl Parser<'_> {
         if !appends {
             self.take("=");
         }
-        if self.dialect == Dialect::Sh && (appends || index.is_some() || self.peek() == Some(b'(')) {
-            return self.fail("an assignment that is not known to every shell");
+        if appends || index.is_some() || self.peek() == Some(b'(') {
+            self.bash_only("an array or `+=` assignment")?;
         }
         let value = if self.peek() == Some(b'(') {
             AssignedValue::Array(self.deeper(Self::array)?)
         } else {
             let value_start = self.position;
-            let parts = self.word_parts(Place::Command)?;
-            AssignedValue::Word(Word { parts, span: self.span_from(value_start) })
+            let parts = self.word_parts(WordPlace::Command)?;
+            AssignedValue::Word(SourceWord { parts, span: self.span_from(value_start) })
         };
         Ok(Some(Assignment { name, index, appends, value, span: self.span_from(start) }))
     }
 
-    /// `[…]` in front of `=` or `+=`. `None`: nothing is assigned; the position is behind the bracket.
+    /// `[…]` in front of `=` or `+=`. `None`: nothing is assigned; the position is after the bracket.
     fn assigned_index(&mut self) -> Parsed<Option<Vec<Part>>> {
-        self.advance(TokenKind::Text, 1);
+        self.advance(1);
         let parts = self.arithmetic_parts(Stop::Bracket)?;
-        self.advance(TokenKind::Text, 1);
+        self.advance(1);
         Ok((self.starts_with("=") || self.starts_with("+=")).then_some(parts))
     }
 
     /// `(a b [3]=c)`
-    fn array(&mut self) -> Parsed<Vec<(Option<Vec<Part>>, Word)>> {
+    fn array(&mut self) -> Parsed<Vec<(Option<Vec<Part>>, SourceWord)>> {
         self.take("(");
         let mut elements = Vec::new();
         loop {
@@ -168,17 +168,17 @@ impl Parser<'_> {
                     if !self.take("+=") {
                         self.take("=");
                     }
-                    let parts = self.word_parts(Place::Command)?;
-                    elements.push((index, Word { parts, span: self.span_from(start) }));
+                    let parts = self.word_parts(WordPlace::Command)?;
+                    elements.push((index, SourceWord { parts, span: self.span_from(start) }));
                     continue;
                 }
-                self.rewind(start);
+                self.position = start;
             }
             elements.push((index, self.word()?));
         }
     }
 
-    /// The redirection that stands here, if one does.
+    /// Reads a redirection if one is next.
     pub fn redirection(&mut self) -> Parsed<Option<Redirection>> {
         if !matches!(self.peek(), Some(b'0'..=b'9' | b'{' | b'<' | b'>' | b'&')) {
             return Ok(None);
@@ -207,18 +207,16 @@ impl Parser<'_> {
             return Ok(None);
         }
         self.pay()?;
-        let foreign = self.dialect == Dialect::Sh
-            && (both || behind.starts_with("<<<") || matches!(descriptor, Descriptor::Variable(_)));
-        if foreign {
-            return self.fail("a redirection that is not known to every shell");
+        if both || behind.starts_with("<<<") || matches!(descriptor, Descriptor::Variable(_)) {
+            self.bash_only("this redirection")?;
         }
         if length > 9 && matches!(descriptor, Descriptor::Number(_)) {
-            return self.fail("a descriptor that is too large");
+            return self.fail("the file descriptor number is too large");
         }
         if behind.starts_with("<\\\n") || behind.starts_with(">\\\n") || behind.starts_with("<<\\\n") {
             return self.fail("a line continuation inside an operator");
         }
-        self.advance(TokenKind::Operator, length);
+        self.advance(length);
         let kind = self.redirection_kind()?;
         Ok(Some(Redirection { descriptor, kind, span: self.span_from(start) }))
     }
@@ -226,7 +224,7 @@ impl Parser<'_> {
     fn redirection_kind(&mut self) -> Parsed<RedirectionKind> {
         const OPERATORS: [&str; 12] = ["<<<", "<<-", "&>>", "<<", "<&", "<>", ">>", ">&", ">|", "&>", "<", ">"];
         let Some(operator) = OPERATORS.iter().find(|operator| self.starts_with(operator)) else {
-            return self.fail("unexpected here");
+            return self.unexpected();
         };
         self.take(operator);
         if matches!(*operator, "<<" | "<<-") {

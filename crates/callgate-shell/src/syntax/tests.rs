@@ -1,5 +1,5 @@
 use super::ast::{Argument, CommandKind, Part};
-use super::{Dialect, Limits, parse, tokens, work};
+use super::{Dialect, Limits, parse, work};
 use proptest::prelude::*;
 
 fn understood(source: &str) -> bool {
@@ -145,14 +145,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(4000))]
 
     #[test]
-    fn tokens_tile_the_source(source in soup()) {
-        let mut end = 0;
-        for token in tokens(&source, Dialect::Bash, Limits::default()) {
-            prop_assert_eq!(token.span.start, end);
-            prop_assert!(token.span.end > end);
-            end = token.span.end;
+    fn mistakes_point_into_the_source(source in soup()) {
+        for dialect in [Dialect::Bash, Dialect::Sh] {
+            if let Some(mistake) = parse(&source, dialect, Limits::default()).mistake {
+                prop_assert!(mistake.span.start <= mistake.span.end && mistake.span.end <= source.len());
+            }
         }
-        prop_assert_eq!(end, source.len());
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Words and the expansions inside them.
 
 use super::Dialect;
-use super::ast::{CommandKind, Part, RedirectionKind, Script, Substitution, Word};
-use super::cursor::{Parsed, Parser, TokenKind, is_metacharacter};
+use super::ast::{CommandKind, Part, RedirectionKind, Script, SourceWord, Substitution};
+use super::cursor::{Parsed, Parser, is_metacharacter};
 
 /// What ends an arithmetic expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,14 +17,14 @@ pub(super) enum Stop {
     BraceOrColon,
 }
 
-/// Where a word stands, as far as that changes how it is read.
+/// The position of a word, as far as it changes how the word is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum WordPlace {
     /// Anywhere in a command.
     Command,
     /// A pattern inside `[[ … ]]`: extended globs are always on.
     Pattern,
-    /// Behind `=~`: parentheses and bars belong to the word.
+    /// After `=~`: parentheses and bars belong to the word.
     Expression,
 }
 
@@ -48,33 +48,33 @@ pub(super) fn push_part(parts: &mut Vec<Part>, part: Part) {
 
 impl Parser<'_> {
     /// Reads a word of a command.
-    pub fn word(&mut self) -> Parsed<Word> {
-        self.word_in(Place::Command)
+    pub fn word(&mut self) -> Parsed<SourceWord> {
+        self.word_in(WordPlace::Command)
     }
 
-    pub fn word_in(&mut self, place: Place) -> Parsed<Word> {
+    pub fn word_in(&mut self, place: WordPlace) -> Parsed<SourceWord> {
         let start = self.position;
         let parts = self.word_parts(place)?;
         if self.position == start {
-            return self.fail("a word is missing here");
+            return self.fail("expected a word");
         }
-        Ok(Word { parts, span: self.span_from(start) })
+        Ok(SourceWord { parts, span: self.span_from(start) })
     }
 
-    /// Whether `<(` or `>(` stands here.
+    /// Whether `<(` or `>(` is next.
     pub fn at_process_substitution(&self) -> bool {
         self.starts_with("<(") || self.starts_with(">(")
     }
 
-    /// Reads parts up to the end of the word; none if a metacharacter stands here.
-    pub fn word_parts(&mut self, place: Place) -> Parsed<Vec<Part>> {
+    /// Reads parts up to the end of the word; none if a metacharacter is next.
+    pub fn word_parts(&mut self, place: WordPlace) -> Parsed<Vec<Part>> {
         self.pay()?;
         let mut parts = Vec::new();
         while let Some(byte) = self.peek() {
             match byte {
                 b'<' | b'>' if self.peek_at(1) == Some(b'(') => parts.push(self.process_substitution()?),
-                b'(' if place == Place::Expression => self.parenthesised(&mut parts)?,
-                b'|' if place == Place::Expression && self.peek_at(1) != Some(b'|') => self.literal(&mut parts, 1),
+                b'(' if place == WordPlace::Expression => self.parenthesised(&mut parts)?,
+                b'|' if place == WordPlace::Expression && self.peek_at(1) != Some(b'|') => self.literal(&mut parts, 1),
                 b'(' if self.extended_glob_before(&parts, place)? => self.parenthesised(&mut parts)?,
                 _ if is_metacharacter(byte) => break,
                 _ => self.word_part(byte, &mut parts)?,
@@ -85,7 +85,7 @@ impl Parser<'_> {
 
     fn literal(&mut self, parts: &mut Vec<Part>, length: usize) {
         push_text(parts, self.text(self.position, self.position.saturating_add(length)), false);
-        self.advance(TokenKind::Text, length);
+        self.advance(length);
     }
 
     /// Quotes, expansions and plain text outside of double quotes.
@@ -112,23 +112,23 @@ impl Parser<'_> {
     pub fn escape(&mut self, parts: &mut Vec<Part>) {
         let next = self.rest().get(1..).and_then(|rest| rest.chars().next());
         match next {
-            Some('\n') => self.advance(TokenKind::Blank, 2),
+            Some('\n') => self.advance(2),
             Some(character) => {
                 let length = character.len_utf8();
                 let from = self.position.saturating_add(1);
                 push_text(parts, self.text(from, from.saturating_add(length)), true);
-                self.advance(TokenKind::Text, length.saturating_add(1));
+                self.advance(length.saturating_add(1));
             }
             // bash keeps a backslash at the very end.
             None => {
                 push_text(parts, "\\", true);
-                self.advance(TokenKind::Text, 1);
+                self.advance(1);
             }
         }
     }
 
     /// Whether the `(` here belongs to an extended glob such as `@(a|b)`.
-    fn extended_glob_before(&self, parts: &[Part], place: Place) -> Parsed<bool> {
+    fn extended_glob_before(&self, parts: &[Part], place: WordPlace) -> Parsed<bool> {
         let operator = match parts.last() {
             Some(Part::Literal(text)) => text.ends_with(['?', '*', '+', '@', '!']),
             _ => false,
@@ -136,7 +136,7 @@ impl Parser<'_> {
         if !operator {
             return Ok(false);
         }
-        let on = place == Place::Pattern
+        let on = place == WordPlace::Pattern
             || self.dialect == Dialect::Bash && self.extended_globs_from().is_some_and(|from| from < self.position);
         if on { Ok(true) } else { self.fail("an extended glob, without `shopt -s extglob` before it") }
     }
@@ -147,7 +147,7 @@ impl Parser<'_> {
             parser.literal(parts, 1);
             loop {
                 match parser.peek() {
-                    None => return parser.fail("`)` is missing here"),
+                    None => return parser.fail("expected `)`"),
                     Some(b')') => {
                         parser.literal(parts, 1);
                         return Ok(());
@@ -160,7 +160,7 @@ impl Parser<'_> {
                     Some(b'|') => parser.literal(parts, 1),
                     Some(byte) if is_metacharacter(byte) => {
                         push_text(parts, parser.text(parser.position, parser.position.saturating_add(1)), true);
-                        parser.advance(TokenKind::Text, 1);
+                        parser.advance(1);
                     }
                     Some(byte) => parser.word_part(byte, parts)?,
                 }
@@ -169,9 +169,7 @@ impl Parser<'_> {
     }
 
     fn process_substitution(&mut self) -> Parsed<Part> {
-        if self.dialect == Dialect::Sh {
-            return self.fail("process substitution is not known to every shell");
-        }
+        self.bash_only("process substitution")?;
         let reads = self.peek() == Some(b'<');
         let body = self.parenthesised_commands()?;
         Ok(Part::Process { reads, body })
@@ -180,7 +178,7 @@ impl Parser<'_> {
     /// Reads `$(…)`, `<(…)` or `>(…)` from its two first characters to its `)`.
     pub fn parenthesised_commands(&mut self) -> Parsed<Substitution> {
         let start = self.position;
-        self.advance(TokenKind::Expansion, 2);
+        self.advance(2);
         let pending = std::mem::take(&mut self.pending);
         let outer_pending = self.outer_pending;
         self.outer_pending = outer_pending || !pending.is_empty();
@@ -194,41 +192,34 @@ impl Parser<'_> {
         self.substitutions = self.substitutions.saturating_sub(1);
         result?;
         if unread {
-            return self.fail("the body of a here-document is outside of its substitution");
+            return self.fail("the body of a here-document is outside its substitution");
         }
-        if self.peek() != Some(b')') {
-            return self.fail("`)` is missing here");
-        }
-        self.advance(TokenKind::Expansion, 1);
+        self.require(")")?;
         // bash keeps a substitution as text made anew from what it parsed, and some versions lose the
-        // separator behind a here-document in it. Only one at the very end is sure to stay as it was.
+        // separator after a here-document in it. Only one at the very end is sure to stay as it was.
         let inside = self.documents.saturating_sub(documents);
         let reprinted = inside > 0 && documents_at_the_end(&script) != inside;
-        let doubt = reprinted.then_some("a here-document in the middle of a substitution");
+        let doubt =
+            reprinted.then_some("a here-document in the middle of a substitution, which some bash versions change");
         Ok(Substitution { script, doubt, span: self.span_from(start) })
     }
 
-    /// `$…`, wherever it stands.
+    /// Reads `$…`.
     pub fn dollar(&mut self, parts: &mut Vec<Part>, in_double_quotes: bool) -> Parsed<()> {
         match self.peek_at(1) {
-            Some(b'(') => {
-                let part = self.dollar_parenthesis()?;
-                parts.push(part);
-            }
+            Some(b'(') => parts.push(self.dollar_parenthesis()?),
             Some(b'{') => {
                 let parameter = self.deeper(|parser| parser.braced_parameter(in_double_quotes))?;
                 parts.push(Part::Parameter(Box::new(parameter)));
             }
-            Some(b'[') => return self.fail("`$[` arithmetic"),
+            Some(b'[') => return self.fail("obsolete `$[…]` arithmetic"),
             Some(b'\\') if self.peek_at(2) == Some(b'\n') => {
-                return self.fail("a line continuation behind `$`");
+                return self.fail("a line continuation after `$`");
             }
             Some(b'\'') if !in_double_quotes => self.ansi_quotes(parts)?,
             Some(b'"') if !in_double_quotes => {
-                if self.dialect == Dialect::Sh {
-                    return self.fail("`$\"` is not known to every shell");
-                }
-                self.advance(TokenKind::Text, 1);
+                self.bash_only("`$\"`")?;
+                self.advance(1);
                 parts.push(self.double_quotes()?);
             }
             _ => self.bare_parameter(parts, in_double_quotes)?,
@@ -241,13 +232,13 @@ impl Parser<'_> {
         if self.peek_at(2) == Some(b'(') && !self.not_arithmetic.contains(&start) {
             let (pending, outer) = (self.pending.clone(), self.outer_pending);
             let (substitutions, end) = (self.substitutions, self.end);
-            self.advance(TokenKind::Expansion, 3);
+            self.advance(3);
             if let Some(parts) = self.deeper(Self::arithmetic_until_double_parenthesis)? {
                 return Ok(Part::Arithmetic(parts, self.span_from(start)));
             }
             // `$( (a); (b) )`: remembered, so that no place is tried twice.
             self.not_arithmetic.insert(start);
-            self.rewind(start);
+            self.position = start;
             (self.pending, self.outer_pending) = (pending, outer);
             (self.substitutions, self.end) = (substitutions, end);
         }
@@ -261,7 +252,7 @@ impl Parser<'_> {
         let (mut parentheses, mut brackets) = (0usize, 0usize);
         loop {
             let Some(byte) = self.peek() else {
-                return self.fail("an expression that does not end");
+                return self.fail("unclosed arithmetic expression");
             };
             match (byte, stop) {
                 (b')', _) if parentheses == 0 && stop != Stop::Bracket => break,
@@ -269,7 +260,7 @@ impl Parser<'_> {
                 (b';', Stop::Semicolon) if parentheses == 0 => break,
                 (b'}' | b':', Stop::BraceOrColon) if parentheses == 0 => break,
                 (b'?', Stop::BraceOrColon) => {
-                    return self.fail("a choice inside a substring expression");
+                    return self.fail("`?:` inside a substring expression");
                 }
                 _ => {}
             }
@@ -280,7 +271,7 @@ impl Parser<'_> {
                 b'\'' => self.single_quotes(&mut parts)?,
                 b'\\' => self.escape(&mut parts),
                 b'#' if stop == Stop::Parenthesis && self.comment_like() => {
-                    return self.fail("`#` where bash may see a comment");
+                    return self.fail("`#` may start a comment here");
                 }
                 _ => {
                     match byte {
@@ -298,7 +289,7 @@ impl Parser<'_> {
         Ok(parts)
     }
 
-    /// Whether the `#` here stands where a comment may start: not in `16#ff`.
+    /// Whether a comment may start at the `#` that is next: not in `16#ff`.
     fn comment_like(&self) -> bool {
         let before = self.position.checked_sub(1).and_then(|place| self.source.as_bytes().get(place));
         matches!(before, Some(b' ' | b'\t' | b'\n' | b'('))

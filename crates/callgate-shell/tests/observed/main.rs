@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use callgate_shell::effect::{Action, CodeOrigin, Coverage, Effect, Names, Target};
 use callgate_shell::programs::Programs;
-use callgate_shell::{Analysis, Context, Dialect, Limits, analyze};
+use callgate_shell::{Analysis, Dialect, Limits, ShellContext, analyze};
 use trace::{Seen, fold, observe};
 
 /// The throw-away directory's contents.
@@ -157,7 +157,7 @@ fn everything_observed_was_predicted_or_the_coverage_said_partial() {
         let home = directory.join("home").to_string_lossy().into_owned();
         let analysis = analyze(
             case,
-            &Context {
+            &ShellContext {
                 directory: Some(&place),
                 home: Some(&home),
                 variables: &variables,

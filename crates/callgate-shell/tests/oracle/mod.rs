@@ -2,7 +2,7 @@
 
 use callgate_shell::programs::Programs;
 use callgate_shell::word::Word;
-use callgate_shell::{Analysis, Context, Dialect, Limits, analyze};
+use callgate_shell::{Analysis, Dialect, Limits, ShellContext, analyze};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -149,7 +149,7 @@ pub fn analysis(script: &str, directory: &str) -> Analysis {
     let table = "p q r s t: stub\n  style none\n  args: <text>*\n\n  example p a =>\n";
     let programs = Programs::bundled().extended(table, "test").unwrap();
     let variables = BTreeMap::from([("HOME".to_owned(), "/home/tester".to_owned())]);
-    let context = Context {
+    let context = ShellContext {
         directory: Some(directory),
         home: Some("/home/tester"),
         variables: &variables,

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use thiserror::Error;
 
 use super::approver::ask_guarded;
-use super::store::{Settling, Store, StoreError, Unreadable};
+use super::store::{SettleResult, Store, StoreError, Unreadable};
 use super::{Answer, ApprovalId, Approver, AskError, Outcome, Question};
 use crate::monitor::{Monitor, Monitors, Standard};
 use callgate_model::clock::Timestamp;
@@ -17,7 +17,7 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// Why an answer was not taken.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum ResolveError {
+pub enum AnswerError {
     /// Nobody asked that.
     #[error("there is no question {0}")]
     Unknown(ApprovalId),
@@ -132,8 +132,8 @@ impl<M: Monitors> Coordinator<M> {
             let left = at_most.saturating_sub(begin.elapsed());
             if left.is_zero() {
                 return match self.settle(id, &Outcome::TimedOut)? {
-                    Settling::Before(outcome) => Ok(outcome),
-                    Settling::Settled | Settling::Unknown => Ok(Outcome::TimedOut),
+                    SettleResult::Before(outcome) => Ok(outcome),
+                    SettleResult::Settled | SettleResult::Unknown => Ok(Outcome::TimedOut),
                 };
             }
             let changed = self.answers.wait(left.min(LOOK), |answers| (*answers != seen).then_some(*answers));
@@ -142,23 +142,23 @@ impl<M: Monitors> Coordinator<M> {
     }
 
     /// Answers a question, the first time only. An answer that comes too late is none.
-    pub fn resolve(&self, id: &ApprovalId, answer: Answer) -> Result<(), ResolveError> {
+    pub fn resolve(&self, id: &ApprovalId, answer: Answer) -> Result<(), AnswerError> {
         let late = self.store.entry(id)?.is_some_and(|entry| entry.question.deadline <= Timestamp::now());
         let outcome = if late { Outcome::TimedOut } else { Outcome::Answered(answer) };
         match self.settle(id, &outcome)? {
-            Settling::Settled if late => Err(ResolveError::Settled { id: id.clone(), outcome }),
-            Settling::Settled => Ok(()),
-            Settling::Before(outcome) => Err(ResolveError::Settled { id: id.clone(), outcome }),
-            Settling::Unknown => Err(ResolveError::Unknown(id.clone())),
+            SettleResult::Settled if late => Err(AnswerError::Settled { id: id.clone(), outcome }),
+            SettleResult::Settled => Ok(()),
+            SettleResult::Before(outcome) => Err(AnswerError::Settled { id: id.clone(), outcome }),
+            SettleResult::Unknown => Err(AnswerError::Unknown(id.clone())),
         }
     }
 
     /// Takes a question back. Whoever waits for it is refused.
-    pub fn cancel(&self, id: &ApprovalId) -> Result<(), ResolveError> {
+    pub fn cancel(&self, id: &ApprovalId) -> Result<(), AnswerError> {
         match self.settle(id, &Outcome::Cancelled)? {
-            Settling::Settled => Ok(()),
-            Settling::Before(outcome) => Err(ResolveError::Settled { id: id.clone(), outcome }),
-            Settling::Unknown => Err(ResolveError::Unknown(id.clone())),
+            SettleResult::Settled => Ok(()),
+            SettleResult::Before(outcome) => Err(AnswerError::Settled { id: id.clone(), outcome }),
+            SettleResult::Unknown => Err(AnswerError::Unknown(id.clone())),
         }
     }
 
@@ -173,7 +173,7 @@ impl<M: Monitors> Coordinator<M> {
         self.store.unreadable(Timestamp::now())
     }
 
-    fn settle(&self, id: &ApprovalId, outcome: &Outcome) -> Result<Settling, StoreError> {
+    fn settle(&self, id: &ApprovalId, outcome: &Outcome) -> Result<SettleResult, StoreError> {
         let settling = self.store.settle(id, outcome)?;
         self.answers.with(|answers| *answers = answers.wrapping_add(1));
         self.answers.notify();

@@ -13,11 +13,15 @@
 //!
 //! Nothing here is looked at unless the ruling is ask, so nothing here overturns a deny or the boundary.
 
+#[allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "writes a rule into a file")]
 mod always;
 mod answer;
 mod approver;
+#[allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "asks people and programs")]
 pub mod channel;
+#[allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "waits for answers")]
 mod coordinator;
+#[allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "waits for answers")]
 mod desk;
 mod future;
 mod proposal;
@@ -31,10 +35,10 @@ pub use always::{AlwaysError, add_rule, insert_rule, try_rule};
 pub use answer::{Answer, ApprovalDecision, Outcome, OutcomeKind};
 pub use approver::{AnswerFuture, Approver, AskError, AsyncApprover, IntoAnswer};
 pub use callgate_policy::RulesError;
-pub use coordinator::{Coordinator, ResolveError};
+pub use coordinator::{AnswerError, Coordinator};
 pub use desk::{Approvals, How, Settlement};
 pub use future::Settling;
-pub use proposal::{Asked, Extent, NoProposal, Proposal, candidates, narrowest};
+pub use proposal::{AskedCall, Extent, NoProposal, Proposal, candidates, narrowest};
 pub use question::{ApprovalId, MAXIMUM_QUESTION, NoApprovalId, Question, QuestionCommand, QuestionEffect};
 pub use rules::{ApprovalRule, RuleBasedApprovalProvider};
 pub use session::{Automatic, Exec, Mode, Remembered};

@@ -124,7 +124,7 @@ pub enum NoProposal {
 
 /// The effects of a call that must be asked about.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked<'a> {
+pub struct AskedCall<'a> {
     /// The tool.
     pub tool: &'a Tool,
     /// What the call would do.
@@ -133,7 +133,7 @@ pub struct Asked<'a> {
     pub effects: &'a [(usize, usize)],
 }
 
-impl<'a> Asked<'a> {
+impl<'a> AskedCall<'a> {
     fn parts(&self) -> Vec<&'a Part> {
         let mut indices: Vec<usize> = self.effects.iter().map(|(part, _)| *part).collect();
         indices.sort_unstable();
@@ -148,7 +148,7 @@ impl<'a> Asked<'a> {
 }
 
 /// Rules that might have let a call pass, the narrowest first.
-pub fn candidates(asked: &Asked<'_>) -> Result<Vec<Proposal>, NoProposal> {
+pub fn candidates(asked: &AskedCall<'_>) -> Result<Vec<Proposal>, NoProposal> {
     let parts = asked.parts();
     let [part] = parts.as_slice() else {
         let wrapped = parts.iter().any(|part| !part.wrappers.is_empty());
@@ -186,7 +186,7 @@ pub fn candidates(asked: &Asked<'_>) -> Result<Vec<Proposal>, NoProposal> {
 }
 
 /// The candidates that would really have let the call pass. `would_pass` judges it again with the rule in place.
-pub fn narrowest(asked: &Asked<'_>, would_pass: &dyn Fn(&Proposal) -> bool) -> Result<Vec<Proposal>, NoProposal> {
+pub fn narrowest(asked: &AskedCall<'_>, would_pass: &dyn Fn(&Proposal) -> bool) -> Result<Vec<Proposal>, NoProposal> {
     let passing: Vec<Proposal> = candidates(asked)?.into_iter().filter(would_pass).collect();
     if passing.is_empty() { Err(NoProposal::WouldNotPass) } else { Ok(passing) }
 }

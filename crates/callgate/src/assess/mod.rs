@@ -8,6 +8,8 @@
 
 mod assessment;
 mod examples;
+mod reasons;
+#[allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "times are shown and decide nothing")]
 mod steps;
 
 use std::collections::HashMap;
@@ -185,7 +187,8 @@ impl Assessor {
         let (policy, _) = self.usable_policy()?;
         let boundary = observation.boundary.rulings(&observation.description, &observation.unresolved);
         let Observation { description, shell, .. } = observation;
-        let judgement = policy.judge(&JudgeRequest { call, description: &description, claims });
+        let mut judgement = policy.judge(&JudgeRequest { call, description: &description, claims });
+        reasons::fill(&mut judgement, &description, &self.redactor);
         let risk = self.registry.risk(call, &description).map_err(|error| self.failed(&error))?;
         let strictest = boundary.iter().map(|ruling| &ruling.ruling).max_by_key(|ruling| ruling.decision);
         let ruling = stricter(strictest, &judgement.ruling).clone();

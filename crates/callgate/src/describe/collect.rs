@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::path::Path;
 
 use callgate_model::effect::{Action, CodeOrigin, Effect, Host, Names, PathTarget, Program, Target};
+use callgate_model::glob::{LoneBraces, escape, expand_braces};
 
 use callgate_shell::programs::Programs;
 use callgate_shell::{Dialect, ShellState};
@@ -12,13 +13,15 @@ use super::role::Access;
 use super::uri::{self, Destination};
 use super::{CallContext, Part};
 use callgate_model::show::brief;
-use callgate_policy::braces;
 
 /// How many effects one call may have.
 const MAXIMUM_EFFECTS: usize = 4096;
 
 /// The longest path or pattern that is looked at: more than the kernel takes.
 const MAXIMUM_PATH: usize = 8192;
+
+/// How many patterns the braces of one pattern may stand for.
+const MOST_CHOICES: usize = 256;
 
 /// Gathers the effects of one call.
 pub(super) struct Collector<'a> {
@@ -191,7 +194,7 @@ impl<'a> Collector<'a> {
             self.opaque("a pattern is longer than any path");
             return;
         }
-        let Some(choices) = braces::expand(pattern) else {
+        let Ok(choices) = expand_braces(pattern, MOST_CHOICES, LoneBraces::Kept) else {
             self.at(&[action], Names::Exact(base.to_owned()), true, because);
             return;
         };
@@ -207,7 +210,7 @@ impl<'a> Collector<'a> {
                 self.at(&[action], names, action == Action::Read, because);
             } else if let Some(rest) = choice.strip_prefix("~/") {
                 let names = match self.home {
-                    Some(home) => Names::Glob(format!("{}/{rest}", escaped(home))),
+                    Some(home) => Names::Glob(format!("{}/{rest}", escape(home))),
                     None => unknown_home(),
                 };
                 self.at(&[action], names, false, because);
@@ -219,7 +222,7 @@ impl<'a> Collector<'a> {
                 };
                 self.at(&[action], names, false, because);
             } else {
-                let names = Names::Glob(format!("{}/{choice}", escaped(base.trim_end_matches('/'))));
+                let names = Names::Glob(format!("{}/{choice}", escape(base.trim_end_matches('/'))));
                 self.at(&[action], names, false, because);
             }
         }
@@ -251,16 +254,4 @@ impl<'a> Collector<'a> {
 
 fn unknown_home() -> Names {
     Names::Unknown("the home directory is not known".into())
-}
-
-/// A text as a pattern that matches it alone.
-pub(super) fn escaped(text: &str) -> String {
-    let mut pattern = String::with_capacity(text.len());
-    for character in text.chars() {
-        if matches!(character, '*' | '?' | '[' | ']' | '\\' | '(' | ')' | '{' | '}' | '|' | '!' | '+' | '@') {
-            pattern.push('\\');
-        }
-        pattern.push(character);
-    }
-    pattern
 }

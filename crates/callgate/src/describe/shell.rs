@@ -82,7 +82,7 @@ fn analyze(source: &str, collector: &Collector<'_>) -> Vec<Part> {
 /// The one place where the analysis of shell commands is called.
 fn analysis(source: &str, collector: &Collector<'_>, state: Option<&ShellState>) -> Analysis {
     static NO_VARIABLES: BTreeMap<String, String> = BTreeMap::new();
-    let context = callgate_shell::Context {
+    let context = callgate_shell::ShellContext {
         directory: collector.directory.as_deref(),
         home: collector.home(),
         variables: &NO_VARIABLES,

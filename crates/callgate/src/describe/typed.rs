@@ -9,7 +9,7 @@ use callgate_model::effect::Action;
 use callgate_shell::programs::Programs;
 use callgate_shell::programs::table::ProgramTrait;
 use callgate_shell::stream::Stream;
-use callgate_shell::{Analysis, Context, Dialect, Limits, SimpleCommand, analyze_with_input};
+use callgate_shell::{Analysis, Dialect, Limits, ShellContext, SimpleCommand, analyze_with_input};
 
 /// The longest command that is looked at; a longer one is not judged harmless either.
 const MAXIMUM_COMMAND: usize = 256 * 1024;
@@ -56,7 +56,7 @@ fn doubts_by_place(analysis: &Analysis) -> BTreeMap<(usize, usize), usize> {
 
 fn analysis(command: &str, input: &Stream) -> Analysis {
     let variables = BTreeMap::new();
-    let context = Context {
+    let context = ShellContext {
         directory: None,
         home: None,
         variables: &variables,

@@ -10,7 +10,7 @@ use callgate_model::wording::exact_target;
 use super::{Admitted, Assessment, CheckOptions, Gate};
 use crate::approvals::{ApprovalId, Question, QuestionCommand, QuestionEffect, timeout};
 use crate::describe::{DescribeError, built_in_tools};
-use crate::grant::{Demand, Scope, Target as GrantTarget, current_scope};
+use crate::grant::{Demand, GrantTarget, Scope, current_scope};
 use crate::key::{KeyedRequest, approval_key};
 use crate::path::resolve::resolve;
 use crate::policy::{Decision, Policy};
@@ -36,6 +36,7 @@ impl Gate {
     ) -> Result<Question, Refusal> {
         let failed = |why: String| Refusal::new(RefusalKind::Unknown, why);
         let described = |error: DescribeError| failed(error.to_string());
+        #[allow(clippy::disallowed_methods, reason = "how long to wait, not what to decide")]
         let variable = std::env::var_os(timeout::VARIABLE).map(|value| value.to_string_lossy().into_owned());
         let policy = self.assessor.policy().and_then(Policy::approval_timeout);
         let time: Duration =

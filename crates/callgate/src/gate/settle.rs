@@ -9,7 +9,7 @@ use super::question::demands;
 use super::{Admitted, Assessment, CheckOptions, Gate, unrecorded};
 use crate::approvals::store::StoreError;
 use crate::approvals::{
-    ApprovalDecision, Asked, Exec, How, NoProposal, Outcome, Proposal, Question, Remembered, Settlement, narrowest,
+    ApprovalDecision, AskedCall, Exec, How, NoProposal, Outcome, Proposal, Question, Remembered, Settlement, narrowest,
 };
 use crate::describe::is_interactive_shell;
 use crate::event::{AnswerSource, ApprovalDecided, EventKind};
@@ -123,7 +123,7 @@ impl Gate {
             return Err(NoProposal::Boundary);
         }
         let effects = assessment.effects_from(Decision::Ask);
-        let asked = Asked { tool: &call.tool, description: &assessment.description, effects: &effects };
+        let asked = AskedCall { tool: &call.tool, description: &assessment.description, effects: &effects };
         let mut proposals = narrowest(&asked, &|proposal| self.would_pass(call, assessment, proposal))?;
         let words = self.redactor().of_words(&assessment.description);
         proposals.retain(|proposal| proposal.texts().iter().all(|text| self.shown(words.as_ref(), text) == *text));

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::Target;
+use super::GrantTarget;
 
 /// The targets that an action may reach: the first of two keys, the other being a grant.
 ///
@@ -23,7 +23,7 @@ use super::Target;
 /// empty list is nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Allowlist {
-    targets: Option<HashSet<Target>>,
+    targets: Option<HashSet<GrantTarget>>,
 }
 
 impl Allowlist {
@@ -38,17 +38,17 @@ impl Allowlist {
     }
 
     /// Exactly these targets.
-    pub fn of(targets: impl IntoIterator<Item = Target>) -> Self {
+    pub fn of(targets: impl IntoIterator<Item = GrantTarget>) -> Self {
         Allowlist { targets: Some(targets.into_iter().collect()) }
     }
 
     /// Whether a target is permitted.
-    pub fn permits(&self, target: impl Into<Target>) -> bool {
+    pub fn permits(&self, target: impl Into<GrantTarget>) -> bool {
         self.targets.as_ref().is_none_or(|targets| targets.contains(&target.into()))
     }
 }
 
-impl<T: Into<Target>> From<Option<Vec<T>>> for Allowlist {
+impl<T: Into<GrantTarget>> From<Option<Vec<T>>> for Allowlist {
     fn from(targets: Option<Vec<T>>) -> Self {
         targets.map_or_else(Allowlist::everything, |targets| Allowlist::of(targets.into_iter().map(Into::into)))
     }

@@ -4,7 +4,7 @@ use std::io;
 
 use thiserror::Error;
 
-use super::Target;
+use super::GrantTarget;
 
 /// Why an action was blocked.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -21,7 +21,7 @@ pub enum BlockReason {
         /// How many there are.
         count: usize,
         /// The target itself; not part of the message.
-        target: Target,
+        target: GrantTarget,
     },
     /// No outstanding grant covers the targets.
     #[error("no outstanding grant covers it in this scope")]

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{ActionBlocked, BlockReason, Demand, Grant, GrantId, Grants, Ledger, Scope, Spent, Target, Terms};
+use super::{ActionBlocked, BlockReason, Demand, Grant, GrantId, GrantTarget, Grants, Ledger, Scope, Spent, Terms};
 use crate::monitor::{Monitor, Monitors, Standard};
 use callgate_model::clock::Timestamp;
 
@@ -58,12 +58,12 @@ impl<M: Monitors> ConfirmationGate<M> {
     }
 
     /// Permits one action to a target.
-    pub fn grant(&self, target: impl Into<Target>) -> GrantId {
+    pub fn grant(&self, target: impl Into<GrantTarget>) -> GrantId {
         self.grant_on(Terms::for_target(ACTION, target))
     }
 
     /// Permits one action to a target, to one task.
-    pub fn grant_in(&self, target: impl Into<Target>, scope: impl Into<Scope>) -> GrantId {
+    pub fn grant_in(&self, target: impl Into<GrantTarget>, scope: impl Into<Scope>) -> GrantId {
         self.grant_on(Terms::for_target(ACTION, target).scope(scope))
     }
 
@@ -85,13 +85,13 @@ impl<M: Monitors> ConfirmationGate<M> {
 
     /// Spends a grant for a target that any task may spend. Whether there was one.
     #[must_use = "an action may only be done if this is true"]
-    pub fn consume(&self, target: impl Into<Target>) -> bool {
+    pub fn consume(&self, target: impl Into<GrantTarget>) -> bool {
         self.consume_all(&Demand::new(ACTION, [target.into()]))
     }
 
     /// Spends a grant for a target on behalf of a task. Whether there was one.
     #[must_use = "an action may only be done if this is true"]
-    pub fn consume_in(&self, target: impl Into<Target>, scope: impl Into<Scope>) -> bool {
+    pub fn consume_in(&self, target: impl Into<GrantTarget>, scope: impl Into<Scope>) -> bool {
         self.consume_all(&Demand::new(ACTION, [target.into()]).scope(Some(scope.into())))
     }
 

@@ -1,6 +1,6 @@
 //! A dangerous action with a harmless companion.
 
-use super::{ActionBlocked, Allowlist, BlockReason, Demand, GrantId, Target, current_scope};
+use super::{ActionBlocked, Allowlist, BlockReason, Demand, GrantId, GrantTarget, current_scope};
 use crate::key::ApprovalKey;
 
 /// Where grants are spent: a [`ConfirmationGate`](super::ConfirmationGate), or a store that processes share.
@@ -61,7 +61,7 @@ pub trait GuardedAction {
 
     /// Everyone whom a request reaches. A request that cannot be carried out for another reason (a malformed address, a missing
     /// body) fails here, before any grant is spent.
-    fn targets(&self, request: &Self::Request) -> Result<Vec<Target>, Self::Error>;
+    fn targets(&self, request: &Self::Request) -> Result<Vec<GrantTarget>, Self::Error>;
 
     /// The harmless companion.
     fn preview(&self, request: &Self::Request) -> Result<Self::Preview, Self::Error>;
@@ -105,7 +105,12 @@ impl<G: Grants> Guard<G> {
     }
 
     /// Turns both keys: the allow list first, so that a target that is not on it burns no grant.
-    pub fn open(&self, action: &str, targets: Vec<Target>, key: Option<ApprovalKey>) -> Result<Spent, ActionBlocked> {
+    pub fn open(
+        &self,
+        action: &str,
+        targets: Vec<GrantTarget>,
+        key: Option<ApprovalKey>,
+    ) -> Result<Spent, ActionBlocked> {
         if targets.is_empty() {
             return Err(ActionBlocked::new(action, BlockReason::NoTarget));
         }

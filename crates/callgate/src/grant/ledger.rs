@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::num::NonZeroU32;
 
-use super::{Demand, Grant, GrantId, Reach, Scope, Target, Terms};
+use super::{Demand, Grant, GrantId, GrantReach, GrantTarget, Scope, Terms};
 use crate::key::ApprovalKey;
 use callgate_model::clock::Timestamp;
 
@@ -11,7 +11,7 @@ use callgate_model::clock::Timestamp;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Shelf {
     action: String,
-    reach: Reach,
+    reach: GrantReach,
     scope: Option<Scope>,
     key: Option<ApprovalKey>,
 }
@@ -86,10 +86,10 @@ impl Ledger {
     }
 
     /// The most specific grant that covers a target and has a use left beside those already chosen.
-    fn choose(&self, demand: &Demand, target: &Target, chosen: &[GrantId], now: Timestamp) -> Option<GrantId> {
+    fn choose(&self, demand: &Demand, target: &GrantTarget, chosen: &[GrantId], now: Timestamp) -> Option<GrantId> {
         let mut shelf = Shelf {
             action: demand.action.clone(),
-            reach: Reach::Target(target.clone()),
+            reach: GrantReach::GrantTarget(target.clone()),
             scope: demand.scope.clone(),
             key: demand.key,
         };
@@ -97,7 +97,7 @@ impl Ledger {
         let keys = keys.iter().skip(usize::from(demand.key.is_none()));
         for key in keys {
             shelf.key = *key;
-            for reach in [Reach::Target(target.clone()), Reach::Any] {
+            for reach in [GrantReach::GrantTarget(target.clone()), GrantReach::Any] {
                 shelf.reach = reach;
                 for scope in [demand.scope.clone(), None].into_iter().skip(usize::from(demand.scope.is_none())) {
                     shelf.scope = scope;

@@ -37,7 +37,7 @@ pub use guard::{Grants, Guard, GuardedAction, Spent};
 pub use ledger::Ledger;
 pub use model::{Demand, Grant, GrantId, Terms};
 pub use scope::{InScope, Scoped, carry, current_scope, in_scope, without_scope};
-pub use target::{Reach, Scope, Target};
+pub use target::{GrantReach, GrantTarget, Scope};
 
 #[cfg(all(test, feature = "grants"))]
 mod tests;

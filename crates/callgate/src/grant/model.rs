@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Reach, Scope, Target};
+use super::{GrantReach, GrantTarget, Scope};
 use crate::key::ApprovalKey;
 use callgate_model::clock::Timestamp;
 
@@ -44,7 +44,7 @@ pub struct Terms {
     /// The action, usually a tool's name. Compared exactly.
     pub action: String,
     /// Which targets.
-    pub reach: Reach,
+    pub reach: GrantReach,
     /// The only task that may spend it; `None` if any may.
     pub scope: Option<Scope>,
     /// The only request that it covers; `None` if it covers every request for its target.
@@ -61,16 +61,16 @@ pub struct Terms {
 
 impl Terms {
     /// One action to one target.
-    pub fn for_target(action: impl Into<String>, target: impl Into<Target>) -> Self {
-        Terms::new(action.into(), Reach::Target(target.into()))
+    pub fn for_target(action: impl Into<String>, target: impl Into<GrantTarget>) -> Self {
+        Terms::new(action.into(), GrantReach::GrantTarget(target.into()))
     }
 
     /// One action to whichever target.
     pub fn for_any(action: impl Into<String>) -> Self {
-        Terms::new(action.into(), Reach::Any)
+        Terms::new(action.into(), GrantReach::Any)
     }
 
-    fn new(action: String, reach: Reach) -> Self {
+    fn new(action: String, reach: GrantReach) -> Self {
         Terms {
             action,
             reach,
@@ -158,7 +158,7 @@ impl Grant {
 
     /// How specific it is: a grant for one request before one for one target before one for one task. What `false` means is broader.
     pub fn specificity(&self) -> (bool, bool, bool) {
-        (self.terms.key.is_some(), matches!(self.terms.reach, Reach::Target(_)), self.terms.scope.is_some())
+        (self.terms.key.is_some(), matches!(self.terms.reach, GrantReach::GrantTarget(_)), self.terms.scope.is_some())
     }
 }
 
@@ -168,7 +168,7 @@ pub struct Demand {
     /// The action.
     pub action: String,
     /// Its targets, each once. A recipient list is several targets. An action without a target is granted nothing.
-    pub targets: Vec<Target>,
+    pub targets: Vec<GrantTarget>,
     /// The task on whose behalf it is done.
     pub scope: Option<Scope>,
     /// The exact request.
@@ -177,8 +177,8 @@ pub struct Demand {
 
 impl Demand {
     /// For these targets; one that is named twice counts once.
-    pub fn new<T: Into<Target>>(action: impl Into<String>, targets: impl IntoIterator<Item = T>) -> Self {
-        let mut targets: Vec<Target> = targets.into_iter().map(Into::into).collect();
+    pub fn new<T: Into<GrantTarget>>(action: impl Into<String>, targets: impl IntoIterator<Item = T>) -> Self {
+        let mut targets: Vec<GrantTarget> = targets.into_iter().map(Into::into).collect();
         targets.sort();
         targets.dedup();
         Demand { action: action.into(), targets, scope: None, key: None }

@@ -20,26 +20,26 @@ use serde::{Deserialize, Serialize};
 /// are three letters, and a zero-width character makes another target. What is not surely the same is not the same.
 ///
 /// ```
-/// use callgate::grant::Target;
+/// use callgate::grant::GrantTarget;
 ///
-/// assert_eq!(Target::new(" A@X.com "), Target::new("a@x.com"));
-/// assert_eq!(Target::from(42), Target::new("42"));
-/// assert_ne!(Target::new("pаypal@x.com"), Target::new("paypal@x.com")); // a Cyrillic а
+/// assert_eq!(GrantTarget::new(" A@X.com "), GrantTarget::new("a@x.com"));
+/// assert_eq!(GrantTarget::from(42), GrantTarget::new("42"));
+/// assert_ne!(GrantTarget::new("pаypal@x.com"), GrantTarget::new("paypal@x.com")); // a Cyrillic а
 /// ```
 ///
-/// There is no target that means "any": that is [`Reach::Any`], which no text can express.
+/// There is no target that means "any": that is [`GrantReach::Any`], which no text can express.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Target(#[serde(deserialize_with = "normal")] Arc<str>);
+pub struct GrantTarget(#[serde(deserialize_with = "normal")] Arc<str>);
 
 fn normal<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Arc<str>, D::Error> {
-    String::deserialize(deserializer).map(|text| Target::new(&text).0)
+    String::deserialize(deserializer).map(|text| GrantTarget::new(&text).0)
 }
 
-impl Target {
+impl GrantTarget {
     /// The target that a text names.
     pub fn new(text: &str) -> Self {
-        Target(normal_form(text).into())
+        GrantTarget(normal_form(text).into())
     }
 
     /// Its normal form.
@@ -79,41 +79,41 @@ fn folded(text: &str) -> Cow<'_, str> {
     Cow::Borrowed(text)
 }
 
-impl fmt::Debug for Target {
+impl fmt::Debug for GrantTarget {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&self.0, formatter)
     }
 }
 
-impl From<&str> for Target {
+impl From<&str> for GrantTarget {
     fn from(text: &str) -> Self {
-        Target::new(text)
+        GrantTarget::new(text)
     }
 }
 
-impl From<String> for Target {
+impl From<String> for GrantTarget {
     fn from(text: String) -> Self {
-        Target::new(&text)
+        GrantTarget::new(&text)
     }
 }
 
-impl From<&String> for Target {
+impl From<&String> for GrantTarget {
     fn from(text: &String) -> Self {
-        Target::new(text)
+        GrantTarget::new(text)
     }
 }
 
-impl From<&Target> for Target {
-    fn from(target: &Target) -> Self {
+impl From<&GrantTarget> for GrantTarget {
+    fn from(target: &GrantTarget) -> Self {
         target.clone()
     }
 }
 
 macro_rules! whole_numbers {
     ($($kind:ty)*) => {$(
-        impl From<$kind> for Target {
+        impl From<$kind> for GrantTarget {
             fn from(number: $kind) -> Self {
-                Target::new(&number.to_string())
+                GrantTarget::new(&number.to_string())
             }
         }
     )*};
@@ -123,18 +123,18 @@ whole_numbers!(i32 i64 u32 u64);
 /// Which targets a grant reaches.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Reach {
+pub enum GrantReach {
     /// This one.
-    Target(Target),
+    GrantTarget(GrantTarget),
     /// Whichever is asked for. A variant of its own: a caller who passes `*` or `any` as a target has named a target called `*` or `any`.
     Any,
 }
 
-impl fmt::Display for Reach {
+impl fmt::Display for GrantReach {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Reach::Target(target) => formatter.write_str(&callgate_model::show::visible(target.as_str())),
-            Reach::Any => formatter.write_str("(any target)"),
+            GrantReach::GrantTarget(target) => formatter.write_str(&callgate_model::show::visible(target.as_str())),
+            GrantReach::Any => formatter.write_str("(any target)"),
         }
     }
 }
@@ -186,7 +186,7 @@ mod tests {
             ("\u{212b}", "\u{e5}"),
         ];
         for (one, other) in cases {
-            assert_eq!(Target::new(one), Target::new(other), "{one} {other}");
+            assert_eq!(GrantTarget::new(one), GrantTarget::new(other), "{one} {other}");
         }
     }
 
@@ -205,21 +205,21 @@ mod tests {
             ("/p/caf\u{e9}", "/p/cafe\u{301}"),
         ];
         for (one, other) in cases {
-            assert_ne!(Target::new(one), Target::new(other), "{one} {other}");
+            assert_ne!(GrantTarget::new(one), GrantTarget::new(other), "{one} {other}");
         }
     }
 
     #[test]
     fn a_stored_target_is_normalised_when_it_is_read() {
-        let target: Target = serde_json::from_str("\" A@X.com\"").unwrap();
-        assert_eq!(target, Target::new("a@x.com"));
+        let target: GrantTarget = serde_json::from_str("\" A@X.com\"").unwrap();
+        assert_eq!(target, GrantTarget::new("a@x.com"));
     }
 
     proptest::proptest! {
         #[test]
         fn the_normal_form_is_its_own_normal_form(text in "\\PC{0,20}|[ -~]{0,20}") {
-            let once = Target::new(&text);
-            proptest::prop_assert_eq!(Target::new(once.as_str()), once);
+            let once = GrantTarget::new(&text);
+            proptest::prop_assert_eq!(GrantTarget::new(once.as_str()), once);
         }
     }
 }

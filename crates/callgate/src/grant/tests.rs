@@ -343,8 +343,12 @@ mod two_keys {
             "letter_send"
         }
 
-        fn targets(&self, (to, body): &Self::Request) -> Result<Vec<Target>, LetterError> {
-            if body.is_empty() { Err(LetterError::Empty) } else { Ok(to.iter().map(|to| Target::new(to)).collect()) }
+        fn targets(&self, (to, body): &Self::Request) -> Result<Vec<GrantTarget>, LetterError> {
+            if body.is_empty() {
+                Err(LetterError::Empty)
+            } else {
+                Ok(to.iter().map(|to| GrantTarget::new(to)).collect())
+            }
         }
 
         fn preview(&self, (to, body): &Self::Request) -> Result<String, LetterError> {

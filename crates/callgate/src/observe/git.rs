@@ -6,7 +6,7 @@ use callgate_model::description::{Description, Part, PlacedEffect};
 use callgate_model::effect::{Action, CodeOrigin, Coverage, Target};
 use callgate_model::word::Word;
 
-use crate::describe::git::{self, Examination, GitRun, Reach};
+use crate::describe::git::{self, GitExamination, GitReach, GitRun};
 use crate::path::file_system::FileSystem;
 
 /// Adds a doubt to every part that runs git where the repository's configuration holds more than is switched off.
@@ -18,7 +18,7 @@ pub(super) fn examine(description: &mut Description, run: GitRun, file_system: &
         }
         let findings = match directory(part) {
             Some(directory) => {
-                let examination = Examination { reach: reach(part), run };
+                let examination = GitExamination { reach: reach(part), run };
                 git::examine(&directory, examination, &|path: &Path, limit| file_system.read(path, limit))
             }
             None => vec!["the directory that git runs in is not known".to_owned()],
@@ -35,7 +35,7 @@ pub(super) fn examine(description: &mut Description, run: GitRun, file_system: &
 }
 
 /// Whether git only looks, as far as the tables say.
-fn reach(part: &Part) -> Reach {
+fn reach(part: &Part) -> GitReach {
     let looks = |placed: &PlacedEffect| match placed.effect.action {
         Action::List | Action::Read => true,
         Action::Run => match &placed.effect.target {
@@ -44,7 +44,7 @@ fn reach(part: &Part) -> Reach {
         },
         _ => false,
     };
-    if part.effects.iter().all(looks) { Reach::Looks } else { Reach::More }
+    if part.effects.iter().all(looks) { GitReach::Looks } else { GitReach::More }
 }
 
 /// Where git starts to look for the repository: the working directory, changed by every `-C`.

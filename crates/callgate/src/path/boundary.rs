@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 
 use callgate_model::call::Origin;
 use callgate_model::decision::Decision;
+use callgate_model::lexical::fold;
 use callgate_policy::BoundarySettings;
 pub use callgate_policy::{HostDirectories, PLANS, RelativeTo, Root, Roots, TEMPORARY};
 use serde::{Deserialize, Serialize};
 
 use super::file_system::FileSystem;
-use super::resolve::{fold, resolve};
+use super::resolve::resolve;
 
 use super::settled::{Readable, areas};
 pub use super::settled::{ResolvedBoundary, UnresolvedPaths};
@@ -57,6 +58,7 @@ pub enum ListOutside {
 }
 
 /// The directories of the host as this process finds them.
+#[allow(clippy::disallowed_methods, reason = "an input of the assessment, read when a gate is built")]
 pub(crate) fn host_directories() -> HostDirectories {
     let mut temporary = vec![PathBuf::from("/tmp"), PathBuf::from("/var/tmp")];
     let own = std::env::temp_dir();

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use callgate_model::glob::unescape;
+
 use super::file_system::{Entry, FileSystem};
 use super::resolve::{ResolveError, resolve};
 
@@ -167,18 +169,6 @@ fn is_special(component: &str) -> bool {
         }
     }
     false
-}
-
-fn unescape(component: &str) -> String {
-    let mut text = String::with_capacity(component.len());
-    let mut characters = component.chars();
-    while let Some(character) = characters.next() {
-        match character {
-            '\\' => text.extend(characters.next()),
-            other => text.push(other),
-        }
-    }
-    text
 }
 
 /// One element of a component.

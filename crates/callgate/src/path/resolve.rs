@@ -5,6 +5,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path, PathBuf};
 
+use callgate_model::lexical::fold;
 use thiserror::Error;
 
 use super::file_system::{Entry, FileSystem};
@@ -45,21 +46,6 @@ impl ResolveError {
             ResolveError::Ambiguous(_) | ResolveError::Relative => false,
         }
     }
-}
-
-/// Folds `.` and `..` by the text alone, as many tools do before they open a path.
-pub fn fold(path: &Path) -> PathBuf {
-    let mut folded = PathBuf::new();
-    for component in path.components() {
-        match component {
-            Component::CurDir => {}
-            Component::ParentDir => {
-                folded.pop();
-            }
-            Component::RootDir | Component::Prefix(_) | Component::Normal(_) => folded.push(component),
-        }
-    }
-    folded
 }
 
 /// Whether a path says `..` anywhere.

@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use callgate_model::decision::{Decision, EffectRuling, Ruling};
 use callgate_model::description::Description;
 use callgate_model::effect::{Action, Mark, Names, PathTarget, Target};
+use callgate_model::lexical::fold;
 use callgate_model::show::brief;
 use callgate_shell::programs::Programs;
 use callgate_shell::programs::table::ProgramTrait;
@@ -15,7 +16,7 @@ use super::boundary::{Area, HostDirectories, ListOutside, Outside, RULE, Roots};
 use super::expand::expand_patterns;
 use super::file_system::{FileSystem, Remembering};
 use super::pattern::Pattern;
-use super::resolve::{ResolveError, fold, has_parent, resolve};
+use super::resolve::{ResolveError, has_parent, resolve};
 use super::{Place, Rest, Zone};
 
 /// A boundary whose directories are resolved.

@@ -1,6 +1,8 @@
 //! Path globs: a row of segments, of which `**` stands for any number of components and everything else for exactly one.
 //! `relate.rs` compares them.
 
+use callgate_model::glob::{BraceError, LoneBraces, escape, unescape};
+
 use super::name;
 use super::{Pool, Span, Text};
 use crate::rules::stored::{Flat, List, flat_struct};
@@ -114,61 +116,11 @@ pub(crate) enum Base {
 
 /// Expands `{a,b}`, also nested, into all alternatives.
 pub(crate) fn expand_braces(pattern: &str) -> Result<Vec<String>, GlobError> {
-    let mut done = Vec::new();
-    let mut open = vec![pattern.to_owned()];
-    while let Some(pattern) = open.pop() {
-        if done.len().saturating_add(open.len()) > MAXIMUM_ALTERNATIVES {
-            return Err(GlobError::TooManyAlternatives);
-        }
-        match first_brace(&pattern)? {
-            None => done.push(pattern),
-            Some((before, alternatives, after)) => {
-                // Pushed in reverse, so that alternatives come out in the order they were written.
-                for alternative in alternatives.iter().rev() {
-                    open.push(format!("{before}{alternative}{after}"));
-                }
-            }
-        }
-    }
-    Ok(done)
-}
-
-type Brace<'a> = (&'a str, Vec<&'a str>, &'a str);
-
-fn first_brace(pattern: &str) -> Result<Option<Brace<'_>>, GlobError> {
-    let (mut depth, mut start, mut from) = (0_usize, 0, 0);
-    let mut alternatives = Vec::new();
-    let mut quoted = false;
-    for (index, byte) in pattern.bytes().enumerate() {
-        if std::mem::take(&mut quoted) {
-            continue;
-        }
-        match byte {
-            b'\\' => quoted = true,
-            b'{' => {
-                if depth == 0 {
-                    start = index;
-                    from = index.saturating_add(1);
-                }
-                depth = depth.saturating_add(1);
-            }
-            b',' if depth == 1 => {
-                alternatives.push(pattern.get(from..index).unwrap_or_default());
-                from = index.saturating_add(1);
-            }
-            b'}' if depth > 0 => {
-                depth = depth.saturating_sub(1);
-                if depth == 0 {
-                    alternatives.push(pattern.get(from..index).unwrap_or_default());
-                    let before = pattern.get(..start).unwrap_or_default();
-                    let after = pattern.get(index.saturating_add(1)..).unwrap_or_default();
-                    return Ok(Some((before, alternatives, after)));
-                }
-            }
-            _ => {}
-        }
-    }
-    if depth > 0 { Err(GlobError::OpenBrace) } else { Ok(None) }
+    callgate_model::glob::expand_braces(pattern, MAXIMUM_ALTERNATIVES, LoneBraces::Dropped).map_err(|error| match error
+    {
+        BraceError::Unclosed => GlobError::OpenBrace,
+        BraceError::TooMany => GlobError::TooManyAlternatives,
+    })
 }
 
 /// Compiles one pattern without braces.
@@ -217,7 +169,7 @@ pub(crate) fn compile(
                 if component.bytes().any(|byte| matches!(byte, b'*' | b'?' | b'[')) {
                     Segment::Pattern(pool.add(component))
                 } else {
-                    Segment::Literal(pool.add(&name::unescape(component)))
+                    Segment::Literal(pool.add(&unescape(component)))
                 }
             }
         };
@@ -227,18 +179,6 @@ pub(crate) fn compile(
         return Err(GlobError::TooDeep);
     }
     Ok(Glob { anchor, negated, segments: segments.append(compiled) })
-}
-
-/// Quotes what would be special in a pattern.
-pub(crate) fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        if matches!(character, '*' | '?' | '[' | ']' | '\\' | '{' | '}' | '!') {
-            escaped.push('\\');
-        }
-        escaped.push(character);
-    }
-    escaped
 }
 
 #[cfg(test)]

@@ -24,16 +24,6 @@ pub(crate) fn check(pattern: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// The literal text of a pattern without special characters.
-pub(crate) fn unescape(pattern: &str) -> String {
-    let mut text = String::with_capacity(pattern.len());
-    let mut characters = pattern.chars();
-    while let Some(character) = characters.next() {
-        text.push(if character == '\\' { characters.next().unwrap_or('\\') } else { character });
-    }
-    text
-}
-
 /// The length of the class that starts at the front of `pattern`.
 fn class_end(pattern: &[u8]) -> Option<usize> {
     let mut index = 1;

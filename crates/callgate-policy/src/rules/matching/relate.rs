@@ -3,9 +3,10 @@
 //! Comparing walks the components once and keeps the set of segments that may come next in the bits of a number, so the work is
 //! the product of the two lengths, whatever the pattern.
 
-use super::glob::{MAXIMUM_SEGMENTS, Segment, escape};
+use super::glob::{MAXIMUM_SEGMENTS, Segment};
 use super::name::{self, Tokens};
 use super::{Fit, Pool};
+use callgate_model::glob::escape;
 
 /// What comes before the segments (a home or a workspace) may be this deep.
 const MAXIMUM_PREFIX: usize = 70;

@@ -8,6 +8,7 @@ use super::glob::{GlobError, Segment, expand_braces};
 use super::name::{self, Tokens};
 use super::{Fit, Pool, Side, Span};
 use crate::rules::stored::List;
+use callgate_model::glob::{escape, unescape};
 
 /// Directories in which a program of a bare name is looked for.
 const SYSTEM_DIRECTORIES: &[&str] =
@@ -28,7 +29,7 @@ pub(crate) fn compile(pattern: &str, pool: &mut Pool, segments: &mut List<Segmen
                 if word.bytes().any(|byte| matches!(byte, b'*' | b'?' | b'[')) {
                     Segment::Pattern(pool.add(&word))
                 } else {
-                    Segment::Literal(pool.add(&name::unescape(&word)))
+                    Segment::Literal(pool.add(&unescape(&word)))
                 }
             });
         }
@@ -201,7 +202,7 @@ impl Matcher<'_> {
             Segment::Many => true,
             Segment::Literal(text) => self.pool.get(text).starts_with(prefix),
             Segment::Pattern(text) => {
-                let open = Tokens::new(&format!("{}*", super::glob::escape(prefix)), false);
+                let open = Tokens::new(&format!("{}*", escape(prefix)), false);
                 Tokens::new(self.pool.get(text), false).overlaps(&open)
             }
         }

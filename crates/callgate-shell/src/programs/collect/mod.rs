@@ -5,7 +5,7 @@ mod words;
 
 use crate::distinct::Distinct;
 use crate::effect::{Action, CodeOrigin, Effect, Host, Mark, Names, PathTarget, Program, Target};
-use crate::programs::host::{self, Place};
+use crate::programs::host::{self, Destination};
 use crate::programs::languages;
 use crate::programs::paths;
 use crate::programs::table::{EffectForm, EffectTarget, Role, RoleKind};
@@ -256,8 +256,8 @@ impl<'a> Collector<'a> {
                     _ => (Action::Send, Action::Write),
                 };
                 match host::url(word) {
-                    Place::Remote(host) => self.reach(action, host, &role.marks, because),
-                    Place::Local(path) => self.path(local, &Word::Known(path), tree, &role.marks, because),
+                    Destination::Remote(host) => self.reach(action, host, &role.marks, because),
+                    Destination::Local(path) => self.path(local, &Word::Known(path), tree, &role.marks, because),
                 }
             }
             RoleKind::RemoteRead | RoleKind::RemoteWrite => {
@@ -266,8 +266,8 @@ impl<'a> Collector<'a> {
                     _ => (Action::Send, Action::Write),
                 };
                 match host::remote(word) {
-                    Some(Place::Remote(host)) => self.reach(action, host, &role.marks, because),
-                    Some(Place::Local(path)) => self.path(local, &Word::Known(path), tree, &role.marks, because),
+                    Some(Destination::Remote(host)) => self.reach(action, host, &role.marks, because),
+                    Some(Destination::Local(path)) => self.path(local, &Word::Known(path), tree, &role.marks, because),
                     None => {
                         match local {
                             Action::Read => self.takes(word),

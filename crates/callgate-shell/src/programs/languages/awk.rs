@@ -1,24 +1,14 @@
 //! `awk` programs: pipes, `system`, `getline` and redirections.
 
-use super::Found;
-use super::cursor::Cursor;
+use super::CodeEffects;
+use super::token::Token::{self, Newline, Number, Operator, Other, Pattern, Text, Word};
+use crate::cursor::Cursor;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Token {
-    Name(String),
-    Number,
-    Text(String),
-    Pattern,
-    Newline,
-    Operator(&'static str),
-    Other(char),
-}
-
-pub(super) fn read(program: &str) -> Found {
-    let mut found = Found::default();
+pub(super) fn read(program: &str) -> CodeEffects {
+    let mut found = CodeEffects::default();
     match tokens(program) {
         Some(tokens) => judge(&tokens, &mut found),
-        None => found.doubt("an awk program is not understood"),
+        None => found.doubt("cannot parse the awk program"),
     }
     found
 }
@@ -41,47 +31,45 @@ fn tokens(program: &str) -> Option<Vec<Token>> {
             }
             '\n' => {
                 cursor.next();
-                // Behind these, the statement goes on.
-                let goes_on = matches!(found.last(), Some(Token::Other(',') | Token::Operator("&&" | "||")));
+                // After these, the statement continues.
+                let goes_on = matches!(found.last(), Some(Other(',') | Operator("&&" | "||")));
                 if !goes_on {
-                    found.push(Token::Newline);
+                    found.push(Newline);
                 }
             }
             '#' => {
                 cursor.take_while(|next| next != '\n');
             }
             '"' => {
-                cursor.next();
-                found.push(Token::Text(cursor.until('"')?));
+                found.push(Text(cursor.quoted()?));
             }
-            // Behind `if (…)` a pattern may start, behind `(…)` elsewhere a slash divides.
-            '/' if found.last() == Some(&Token::Other(')')) && another_slash(&cursor) => {
+            // After `if (…)` a pattern may start; after `(…)` elsewhere a slash divides.
+            '/' if found.last() == Some(&Other(')')) && another_slash(&cursor) => {
                 return None;
             }
             '/' if pattern_may_start(found.last()) => {
                 cursor.next();
                 pattern(&mut cursor)?;
-                found.push(Token::Pattern);
+                found.push(Pattern);
             }
             _ if character.is_ascii_digit()
                 || (character == '.' && cursor.ahead(1).is_some_and(|next| next.is_ascii_digit())) =>
             {
                 cursor.take_while(|next| next.is_ascii_alphanumeric() || next == '.');
-                found.push(Token::Number);
+                found.push(Number);
             }
             _ if character.is_ascii_alphabetic() || character == '_' => {
                 let name = cursor.take_while(|next| next.is_ascii_alphanumeric() || matches!(next, '_' | ':'));
-                found.push(Token::Name(name));
+                found.push(Word(name));
             }
             _ => match OPERATORS.iter().find(|operator| cursor.starts_with(operator)) {
                 Some(operator) => {
-                    cursor.next();
-                    cursor.next();
-                    found.push(Token::Operator(operator));
+                    cursor.skip(2);
+                    found.push(Operator(operator));
                 }
                 None => {
                     cursor.next();
-                    found.push(Token::Other(character));
+                    found.push(Other(character));
                 }
             },
         }
@@ -89,12 +77,12 @@ fn tokens(program: &str) -> Option<Vec<Token>> {
     Some(found)
 }
 
-/// A slash divides behind a value, and starts a pattern elsewhere.
+/// Whether a slash starts a pattern: after a value it divides.
 fn pattern_may_start(before: Option<&Token>) -> bool {
     match before {
-        Some(Token::Number | Token::Text(_) | Token::Pattern | Token::Other(')' | ']' | '$')) => false,
-        Some(Token::Operator("++" | "--")) => false,
-        Some(Token::Name(name)) => {
+        Some(Number | Text(_) | Pattern | Other(')' | ']' | '$')) => false,
+        Some(Operator("++" | "--")) => false,
+        Some(Word(name)) => {
             matches!(name.as_str(), "print" | "printf" | "return" | "in" | "case" | "getline" | "do" | "else")
         }
         _ => true,
@@ -128,37 +116,35 @@ fn pattern(cursor: &mut Cursor) -> Option<()> {
     }
 }
 
-fn judge(tokens: &[Token], found: &mut Found) {
+fn judge(tokens: &[Token], found: &mut CodeEffects) {
     let mut depth: usize = 0;
-    // The depth at which a `print` stands whose redirection may follow.
+    // The depth of a `print` whose redirection may follow.
     let mut printing: Option<usize> = None;
     for (at, token) in tokens.iter().enumerate() {
         let after = tokens.get(at + 1..).unwrap_or_default();
         match token {
-            Token::Other('(' | '[') => depth = depth.saturating_add(1),
-            Token::Other(')' | ']') => depth = depth.saturating_sub(1),
-            Token::Other(';' | '{' | '}') | Token::Newline => printing = None,
-            Token::Other('@') => found.doubt("awk loads other code or calls functions by name"),
-            Token::Name(name) => match name.as_str() {
+            Other('(' | '[') => depth = depth.saturating_add(1),
+            Other(')' | ']') => depth = depth.saturating_sub(1),
+            Other(';' | '{' | '}') | Newline => printing = None,
+            Other('@') => found.doubt("awk loads other code or calls functions by name"),
+            Word(name) => match name.as_str() {
                 "print" | "printf" => printing = Some(depth),
                 "system" => match after {
-                    [Token::Other('('), Token::Text(source), Token::Other(')'), ..] => run(source, found),
+                    [Other('('), Text(source), Other(')'), ..] => run(source, found),
                     _ => found.doubt("awk runs a command"),
                 },
                 "getline" => getline(after, found),
                 "ARGV" | "ARGC" => found.doubt("awk changes which files it reads"),
                 "ENVIRON" => found.doubt("awk reads its environment"),
-                "extension" | "SYMTAB" | "FUNCTAB" => found.doubt("awk reaches behind its own language"),
+                "extension" | "SYMTAB" | "FUNCTAB" => found.doubt("awk uses an extension or its symbol table"),
                 _ => {}
             },
-            Token::Operator(">>") => file(after, found, Direction::Write),
-            Token::Other('>') if printing.is_some_and(|base| base == depth) => file(after, found, Direction::Write),
-            Token::Operator("|&") => found.doubt("awk talks to a command or a host"),
-            Token::Other('|') => match (before_two(tokens, at), after) {
-                (_, [Token::Text(source), rest @ ..]) if ends_statement(rest) => run(source, found),
-                ((Some(Token::Text(source)), before), [Token::Name(name), ..])
-                    if name == "getline" && starts_expression(before) =>
-                {
+            Operator(">>") => file(after, found, Direction::Write),
+            Other('>') if printing.is_some_and(|base| base == depth) => file(after, found, Direction::Write),
+            Operator("|&") => found.doubt("awk talks to a command or a host"),
+            Other('|') => match (before_two(tokens, at), after) {
+                (_, [Text(source), rest @ ..]) if ends_statement(rest) => run(source, found),
+                ((Some(Text(source)), before), [Word(name), ..]) if name == "getline" && starts_expression(before) => {
                     run(source, found);
                 }
                 _ => found.doubt("awk runs a command"),
@@ -173,14 +159,14 @@ fn before_two(tokens: &[Token], at: usize) -> (Option<&Token>, Option<&Token>) {
 }
 
 fn starts_expression(before: Option<&Token>) -> bool {
-    matches!(before, None | Some(Token::Newline | Token::Other('{' | '}' | ';' | '(')))
+    matches!(before, None | Some(Newline | Other('{' | '}' | ';' | '(')))
 }
 
 fn ends_statement(after: &[Token]) -> bool {
-    matches!(after.first(), None | Some(Token::Newline | Token::Other(';' | '}' | ')')))
+    matches!(after.first(), None | Some(Newline | Other(';' | '}' | ')')))
 }
 
-fn run(source: &str, found: &mut Found) {
+fn run(source: &str, found: &mut CodeEffects) {
     if source.contains('\\') {
         found.doubt("awk runs a command");
     } else {
@@ -193,43 +179,39 @@ enum Direction {
     Write,
 }
 
-/// A file behind `>` or `<`: known if it is one literal.
-fn file(after: &[Token], found: &mut Found, direction: Direction) {
+/// Reads the file after `>` or `<`, which is known if it is one literal.
+fn file(after: &[Token], found: &mut CodeEffects, direction: Direction) {
     match (after, direction) {
-        ([Token::Text(path), rest @ ..], direction) if !path.contains('\\') && !path.starts_with("/inet") => {
-            match direction {
-                Direction::Write if ends_statement(rest) => found.writes.push(path.clone()),
-                Direction::Read
-                    if !matches!(rest.first(), Some(Token::Text(_) | Token::Name(_) | Token::Other('$'))) =>
-                {
-                    found.reads.push(path.clone());
-                }
-                _ => found.doubt("a file that awk names is not known"),
+        ([Text(path), rest @ ..], direction) if !path.contains('\\') && !path.starts_with("/inet") => match direction {
+            Direction::Write if ends_statement(rest) => found.writes.push(path.clone()),
+            Direction::Read if !matches!(rest.first(), Some(Text(_) | Word(_) | Other('$'))) => {
+                found.reads.push(path.clone());
             }
-        }
-        (_, Direction::Write) => found.doubt("the file that awk writes is not known"),
-        (_, Direction::Read) => found.doubt("the file that awk reads is not known"),
+            _ => found.doubt("awk opens an unknown file"),
+        },
+        (_, Direction::Write) => found.doubt("awk writes an unknown file"),
+        (_, Direction::Read) => found.doubt("awk reads an unknown file"),
     }
 }
 
 /// `getline [variable] < file`
-fn getline(after: &[Token], found: &mut Found) {
+fn getline(after: &[Token], found: &mut CodeEffects) {
     let mut rest = after;
-    if let [Token::Other('$'), tail @ ..] = rest {
+    if let [Other('$'), tail @ ..] = rest {
         rest = tail;
     }
-    if let [Token::Name(_) | Token::Number, tail @ ..] = rest {
+    if let [Word(_) | Number, tail @ ..] = rest {
         rest = tail;
     }
-    if let [Token::Other('['), tail @ ..] = rest {
-        match tail.iter().position(|token| *token == Token::Other(']')) {
+    if let [Other('['), tail @ ..] = rest {
+        match tail.iter().position(|token| *token == Other(']')) {
             Some(end) => rest = tail.get(end + 1..).unwrap_or_default(),
-            None => return found.doubt("a getline of awk is not understood"),
+            None => return found.doubt("cannot parse a `getline` of awk"),
         }
     }
     match rest {
-        [Token::Other('<'), tail @ ..] => file(tail, found, Direction::Read),
-        [Token::Other('(' | '$' | '['), ..] => found.doubt("a getline of awk is not understood"),
+        [Other('<'), tail @ ..] => file(tail, found, Direction::Read),
+        [Other('(' | '$' | '['), ..] => found.doubt("cannot parse a `getline` of awk"),
         _ => {}
     }
 }

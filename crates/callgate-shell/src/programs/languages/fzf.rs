@@ -1,38 +1,25 @@
 //! Key bindings of fzf: `key:action+action(argument),…`, of which some actions run commands.
 
-use super::Found;
+use super::CodeEffects;
+use crate::lists::listed;
 
 /// Actions whose argument is a command.
-const COMMANDS: [&str; 8] =
-    ["execute", "execute-silent", "execute-multi", "become", "reload", "reload-sync", "preview", "change-preview"];
+const COMMANDS: &str = "execute execute-silent execute-multi become reload reload-sync preview change-preview";
 
 /// Actions whose argument is only shown, searched for, or the name of a key.
-const TEXTS: [&str; 12] = [
-    "print",
-    "put",
-    "pos",
-    "search",
-    "rebind",
-    "unbind",
-    "toggle-bind",
-    "trigger",
-    "show-preview",
-    "offset-up",
-    "offset-down",
-    "jump",
-];
+const TEXTS: &str = "print put pos search rebind unbind toggle-bind trigger show-preview offset-up offset-down jump";
 
-/// What stands for something chosen, as one shell word of which nothing is known.
+/// The placeholder for a chosen line: one unknown shell word.
 const CHOSEN: &str = "\"$callgate_chosen_line\"";
 
-pub(super) fn read(text: &str) -> Found {
-    let mut found = Found::default();
+pub(super) fn read(text: &str) -> CodeEffects {
+    let mut found = CodeEffects::default();
     let mut rest = text;
     while !rest.is_empty() {
         match binding(rest, &mut found) {
             Some(after) => rest = after,
             None => {
-                found.doubt("keys that may run commands");
+                found.doubt("the key bindings of fzf may run commands");
                 break;
             }
         }
@@ -40,8 +27,8 @@ pub(super) fn read(text: &str) -> Found {
     found
 }
 
-/// One key with its actions; what is left behind them.
-fn binding<'t>(text: &'t str, found: &mut Found) -> Option<&'t str> {
+/// Reads one key with its actions. Returns the rest of the text.
+fn binding<'t>(text: &'t str, found: &mut CodeEffects) -> Option<&'t str> {
     // A key may be a colon or a comma itself.
     let key_end = text.char_indices().skip(1).find(|(_, character)| *character == ':').map(|(at, _)| at)?;
     let mut rest = text.get(key_end.checked_add(1)?..)?;
@@ -56,7 +43,7 @@ fn binding<'t>(text: &'t str, found: &mut Found) -> Option<&'t str> {
     }
 }
 
-fn action<'t>(text: &'t str, found: &mut Found) -> Option<&'t str> {
+fn action<'t>(text: &'t str, found: &mut CodeEffects) -> Option<&'t str> {
     let is_name = |character: char| character.is_ascii_lowercase() || character.is_ascii_digit() || character == '-';
     let (name, rest) = text.split_at(text.find(|character| !is_name(character)).unwrap_or(text.len()));
     if name.is_empty() {
@@ -82,9 +69,9 @@ fn action<'t>(text: &'t str, found: &mut Found) -> Option<&'t str> {
             (body.get(..end)?, body.get(end.checked_add(1)?..)?)
         }
     };
-    if COMMANDS.contains(&name) || name.starts_with("transform") || name.starts_with("bg-transform") {
+    if listed(COMMANDS, name) || name.starts_with("transform") || name.starts_with("bg-transform") {
         found.shell.push(command(argument)?);
-    } else if !(TEXTS.contains(&name) || name.starts_with("change-")) {
+    } else if !(listed(TEXTS, name) || name.starts_with("change-")) {
         return None;
     }
     Some(rest)

@@ -1,10 +1,10 @@
 //! `jq` filters: pure, but for the environment and for modules.
 
-use super::Found;
-use super::cursor::Cursor;
+use super::CodeEffects;
+use crate::cursor::Cursor;
 
-pub(super) fn read(filter: &str) -> Found {
-    let mut found = Found::default();
+pub(super) fn read(filter: &str) -> CodeEffects {
+    let mut found = CodeEffects::default();
     let mut cursor = Cursor::new(filter);
     // What is open: parentheses, and strings whose interpolation we are in.
     let mut open: Vec<Open> = Vec::new();
@@ -25,7 +25,7 @@ pub(super) fn read(filter: &str) -> Found {
                     "env" | "strenv" | "envsubst" | "import" | "include" | "eval" | "system" | "exec" | "ENV"
                 ) || name.starts_with("load");
                 if dangerous && before != '.' {
-                    found.doubt(format!("the filter uses {name}"));
+                    found.doubt(format!("the jq filter uses {name}"));
                 }
                 before = 'a';
                 continue;
@@ -44,7 +44,7 @@ enum Open {
 }
 
 /// The rest of a string; stops at its end or where an interpolation starts.
-fn string(cursor: &mut Cursor, open: &mut Vec<Open>, found: &mut Found) {
+fn string(cursor: &mut Cursor, open: &mut Vec<Open>, found: &mut CodeEffects) {
     loop {
         match cursor.next() {
             Some('\\') => {
@@ -56,7 +56,7 @@ fn string(cursor: &mut Cursor, open: &mut Vec<Open>, found: &mut Found) {
             Some('"') => return,
             Some(_) => {}
             None => {
-                found.doubt("a string of the filter has no end");
+                found.doubt("unclosed string in the jq filter");
                 return;
             }
         }

@@ -1,9 +1,8 @@
 //! Little languages: arguments that are programs.
 //!
-//! Each reader either accounts for everything the code may do, or says that it could not.
+//! Each reader either accounts for everything the code may do, or reports that it cannot.
 
 mod awk;
-mod cursor;
 mod fzf;
 mod jq;
 mod mongo;
@@ -15,6 +14,7 @@ mod sed;
 mod sql;
 mod sql_functions;
 mod sql_shells;
+mod token;
 mod vim;
 
 pub use python::may_be_imported as python_may_import;
@@ -22,6 +22,7 @@ pub use python::may_be_imported as python_may_import;
 #[cfg(test)]
 mod tests;
 
+use self::sql::SqlDialect;
 use super::collect::Collector;
 use super::table::{Role, RoleKind};
 use crate::effect::{Action, CodeOrigin, Host, Mark, Target};
@@ -36,7 +37,7 @@ const SHELL: Role = Role::plain(RoleKind::Shell);
 
 /// What code does, as far as its reader could tell.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Found {
+struct CodeEffects {
     reads: Vec<String>,
     writes: Vec<String>,
     /// Shell source that it runs.
@@ -45,11 +46,16 @@ struct Found {
     sends: bool,
     destroys: bool,
     rights: bool,
-    /// What was not understood.
+    /// What could not be understood.
     doubts: Vec<String>,
 }
 
-impl Found {
+impl CodeEffects {
+    /// What code does of which nothing is known.
+    fn unknown(why: impl Into<String>) -> Self {
+        CodeEffects { doubts: vec![why.into()], ..CodeEffects::default() }
+    }
+
     fn doubt(&mut self, why: impl Into<String>) {
         let why = why.into();
         if !self.doubts.contains(&why) {
@@ -58,19 +64,18 @@ impl Found {
     }
 }
 
-/// Reads code in a language. What is not understood is opaque.
+/// Adds the effects of code in a language. Code that its reader does not understand is opaque.
 pub(super) fn read(collector: &mut Collector<'_>, language: &str, code: &Word, because: &str) {
-    let mut found = Found::default();
     let text = match code {
         Word::Known(text) => Some(Cow::Borrowed(text.as_str())),
-        // Which number stands there makes no difference to what else the code says.
+        // An unknown number does not change what the rest of the code means.
         Word::Glob(pattern) if matches!(language, "sed" | "awk" | "jq") => with_some_numbers(pattern).map(Cow::Owned),
         _ => None,
     };
-    match text.filter(|text| text.len() <= MAX_CODE) {
-        Some(text) => found = read_text(language, &text),
-        None => found.doubt(format!("{language} code is not known")),
-    }
+    let mut found = match text.filter(|text| text.len() <= MAX_CODE) {
+        Some(text) => read_text(language, &text),
+        None => CodeEffects::unknown(format!("the {language} code is unknown")),
+    };
     let service = match language {
         "psql" => Some("<postgres>"),
         "mysql" => Some("<mysql>"),
@@ -81,14 +86,13 @@ pub(super) fn read(collector: &mut Collector<'_>, language: &str, code: &Word, b
     };
     collector.code_destroys |= found.destroys;
     if found.reads.iter().chain(&found.writes).any(|path| path.starts_with('~')) {
-        found.doubt("`~` is the home directory to some programs and a name to others");
+        found.doubt("`~` means the home directory to some programs and a file name to others");
     }
     collector.code_changes |= found.sends || found.destroys || !found.doubts.is_empty();
-    for path in &found.reads {
-        collector.path(Action::Read, &Word::Known(path.clone()), false, &[], because);
-    }
-    for path in &found.writes {
-        collector.path(Action::Write, &Word::Known(path.clone()), false, &[], because);
+    for (action, paths) in [(Action::Read, found.reads), (Action::Write, found.writes)] {
+        for path in paths {
+            collector.path(action, &Word::Known(path), false, &[], because);
+        }
     }
     for source in found.shell {
         collector.shell(Word::Known(source), Vec::new(), &SHELL, Some(Stream::Unknown));
@@ -110,34 +114,25 @@ pub(super) fn read(collector: &mut Collector<'_>, language: &str, code: &Word, b
     }
 }
 
-/// Whether a word stands in a list of words separated by spaces.
-fn listed(list: &str, word: &str) -> bool {
-    !word.is_empty() && list.split(' ').any(|other| other == word)
-}
-
-fn read_text(language: &str, text: &str) -> Found {
+fn read_text(language: &str, text: &str) -> CodeEffects {
     match language {
         "sed" => sed::read(text),
         "awk" => awk::read(text),
         "jq" => jq::read(text),
-        "sql" => sql_shells::generic(text),
-        "psql" => sql_shells::psql(text),
-        "mysql" => sql_shells::mysql(text),
-        "sqlite" => sql_shells::sqlite(text),
-        "duckdb" => sql_shells::duckdb(text),
+        "sql" => sql_shells::read(text, SqlDialect::Generic),
+        "psql" => sql_shells::read(text, SqlDialect::Psql),
+        "mysql" => sql_shells::read(text, SqlDialect::Mysql),
+        "sqlite" => sql_shells::read(text, SqlDialect::Sqlite),
+        "duckdb" => sql_shells::read(text, SqlDialect::Duckdb),
         "mongo" => mongo::read(text),
         "redis" => redis::read(text),
         "python" => python::read(text),
         "perl" => perl::read(text),
-        "node" => script::node(text),
-        "ruby" => script::ruby(text),
-        "php" => script::php(text),
+        "node" => script::read(text, &script::NODE),
+        "ruby" => script::read(text, &script::RUBY),
+        "php" => script::read(text, &script::PHP),
         "vim" => vim::read(text),
         "fzf" => fzf::read(text),
-        _ => {
-            let mut found = Found::default();
-            found.doubt(format!("{language} code is not read"));
-            found
-        }
+        _ => CodeEffects::unknown(format!("cannot read {language} code")),
     }
 }

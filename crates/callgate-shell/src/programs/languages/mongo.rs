@@ -1,7 +1,8 @@
-//! What a mongo shell is told: calls of a known set of methods.
+//! Code for the mongo shell: calls of a known set of methods.
 
-use super::cursor::Cursor;
-use super::{Found, listed};
+use super::CodeEffects;
+use crate::cursor::Cursor;
+use crate::lists::listed;
 
 const READS: &str = "find findOne aggregate count countDocuments estimatedDocumentCount distinct limit skip \
     sort toArray pretty explain getCollection getCollectionNames getCollectionInfos \
@@ -18,11 +19,11 @@ const WRITES: &str = "insert insertOne insertMany update updateOne updateMany re
 const DESTROYS: &str = "drop dropDatabase deleteOne deleteMany remove dropIndex dropIndexes dropCollection \
     findOneAndDelete bulkWrite dropUser shutdownServer";
 
-/// Names that stand for objects, and constants.
+/// Names of objects, and constants.
 const NAMES: &str = "db rs sh JSON true false null undefined new admin local config Infinity NaN";
 
-pub(super) fn read(code: &str) -> Found {
-    let mut found = Found::default();
+pub(super) fn read(code: &str) -> CodeEffects {
+    let mut found = CodeEffects::default();
     let is_shell_command = |line: &&str| {
         let mut words = line.split_whitespace();
         matches!(
@@ -33,19 +34,18 @@ pub(super) fn read(code: &str) -> Found {
     // An expression may go on over several lines.
     let rest: Vec<&str> = code.lines().filter(|line| !is_shell_command(line)).collect();
     if expression(&rest.join("\n"), &mut found).is_none() {
-        found.doubt("code of a mongo shell is not understood");
+        found.doubt("cannot tell what the mongo shell code does");
     }
     found
 }
 
-fn expression(line: &str, found: &mut Found) -> Option<()> {
+fn expression(line: &str, found: &mut CodeEffects) -> Option<()> {
     let mut cursor = Cursor::new(line);
     let mut before = ' ';
     while let Some(character) = cursor.peek() {
         match character {
             '"' | '\'' => {
-                cursor.next();
-                let text = cursor.until(character)?;
+                let text = cursor.quoted()?;
                 // An escape could spell an operator.
                 if text.contains('\\') {
                     return None;
@@ -55,8 +55,7 @@ fn expression(line: &str, found: &mut Found) -> Option<()> {
             }
             _ if character.is_ascii_alphabetic() || matches!(character, '_' | '$') => {
                 let name = cursor.take_while(|next| next.is_ascii_alphanumeric() || matches!(next, '_' | '$'));
-                cursor.skip_white_space();
-                let calls = cursor.peek() == Some('(');
+                let calls = cursor.at_call();
                 let is_key = cursor.peek() == Some(':');
                 operator(&name, found)?;
                 if calls {
@@ -79,18 +78,14 @@ fn expression(line: &str, found: &mut Found) -> Option<()> {
             // What an index holds could be called.
             ']' => {
                 cursor.next();
-                cursor.skip_white_space();
-                if cursor.peek() == Some('(') {
+                if cursor.at_call() {
                     return None;
                 }
                 before = ']';
             }
             '.' | '(' | ')' | '{' | '}' | '[' | ',' | ':' | ';' | ' ' | '\t' | '-' | '+' | '0'..='9' => {
                 cursor.next();
-                if character == ')' && {
-                    cursor.skip_white_space();
-                    cursor.peek() == Some('(')
-                } {
+                if character == ')' && cursor.at_call() {
                     return None;
                 }
                 if !character.is_whitespace() {
@@ -104,12 +99,11 @@ fn expression(line: &str, found: &mut Found) -> Option<()> {
 }
 
 /// Operators of queries and pipelines that do more than look.
-fn operator(name: &str, found: &mut Found) -> Option<()> {
+fn operator(name: &str, found: &mut CodeEffects) -> Option<()> {
     match name {
         "$out" | "$merge" => found.destroys = true,
-        // Hashes of passwords.
-        "showCredentials" => return None,
-        "$function" | "$where" | "$accumulator" | "mapReduce" | "mapreduce" | "eval" | "$eval" => {
+        // `showCredentials` shows the hashes of passwords; the others run code.
+        "showCredentials" | "$function" | "$where" | "$accumulator" | "mapReduce" | "mapreduce" | "eval" | "$eval" => {
             return None;
         }
         _ => {}

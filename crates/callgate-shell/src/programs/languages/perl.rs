@@ -1,19 +1,19 @@
 //! Perl one-liners that only match, replace and print.
 
-use super::cursor::Cursor;
-use super::{Found, listed};
+use super::CodeEffects;
+use crate::cursor::Cursor;
+use crate::lists::listed;
 
 const WORDS: &str = "print printf say if unless else elsif and or not next last chomp chop lc uc lcfirst \
     ucfirst length substr index join split reverse sort keys values exists defined delete push \
     pop shift scalar my our for foreach while BEGIN END eq ne lt gt le ge cmp eof time localtime gmtime int abs \
     sqrt sprintf hex oct ord chr rand map grep sin cos exp log undef each ref";
 
-pub(super) fn read(code: &str) -> Found {
-    let mut found = Found::default();
-    if harmless(code).is_none() {
-        found.doubt("perl code is not known to be harmless");
+pub(super) fn read(code: &str) -> CodeEffects {
+    match harmless(code) {
+        Some(()) => CodeEffects::default(),
+        None => CodeEffects::unknown("cannot tell what the perl code does"),
     }
-    found
 }
 
 fn harmless(code: &str) -> Option<()> {
@@ -23,18 +23,15 @@ fn harmless(code: &str) -> Option<()> {
     while let Some(character) = cursor.peek() {
         match character {
             '"' => {
-                cursor.next();
-                interpolated(&cursor.until('"')?)?;
+                interpolated(&cursor.quoted()?)?;
                 value = true;
             }
             '\'' => {
-                cursor.next();
-                cursor.until('\'')?;
+                cursor.quoted()?;
                 value = true;
             }
             '/' if !value => {
-                cursor.next();
-                interpolated(&cursor.until('/')?)?;
+                interpolated(&cursor.quoted()?)?;
                 flags(&mut cursor)?;
                 value = true;
             }
@@ -49,7 +46,7 @@ fn harmless(code: &str) -> Option<()> {
                     continue;
                 }
                 cursor.next();
-                let name = cursor.take_while(|next| next.is_ascii_alphanumeric() || next == '_');
+                let name = cursor.name();
                 // What `<>` reads, and the environment.
                 if matches!(name.as_str(), "ARGV" | "ENV" | "INC" | "SIG") {
                     return None;
@@ -60,7 +57,7 @@ fn harmless(code: &str) -> Option<()> {
                 value = true;
             }
             _ if character.is_ascii_alphabetic() || character == '_' => {
-                let word = cursor.take_while(|next| next.is_ascii_alphanumeric() || next == '_');
+                let word = cursor.name();
                 value = word_is_harmless(&word, &mut cursor)?;
             }
             _ if character.is_ascii_digit() => {
@@ -118,20 +115,18 @@ fn harmless(code: &str) -> Option<()> {
     Some(())
 }
 
-/// Leaves whether the word stands for a value.
+/// Returns whether the word is a value.
 fn word_is_harmless(word: &str, cursor: &mut Cursor) -> Option<bool> {
     let delimiter = cursor.peek().filter(|next| matches!(next, '/' | '|' | '#' | ',' | '!' | ':' | '@'));
     match (word, delimiter) {
         ("s" | "tr" | "y", Some(delimiter)) => {
-            cursor.next();
-            interpolated(&cursor.until(delimiter)?)?;
+            interpolated(&cursor.quoted()?)?;
             interpolated(&cursor.until(delimiter)?)?;
             flags(cursor)?;
             Some(true)
         }
-        ("m" | "qr", Some(delimiter)) => {
-            cursor.next();
-            interpolated(&cursor.until(delimiter)?)?;
+        ("m" | "qr", Some(_)) => {
+            interpolated(&cursor.quoted()?)?;
             flags(cursor)?;
             Some(true)
         }

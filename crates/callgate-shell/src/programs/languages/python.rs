@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::cursor::Cursor;
-use super::{Found, listed};
+use super::CodeEffects;
+use super::token::Token::{self, Newline, Number, Other, Text, Word};
+use crate::cursor::{Cursor, is_name_character};
+use crate::lists::listed;
 
 /// Modules from which nothing leads to files, programs or the network by the attributes below.
 const MODULES: &str = "sys json math platform string datetime time re random statistics textwrap base64 hashlib \
@@ -18,7 +20,7 @@ const PACKAGES: &str = "numpy pandas scipy sklearn torch torchvision torchaudio 
     poetry boto3 botocore openai anthropic langchain redis celery psycopg2 pymongo grpc google cryptography attrs attr \
     streamlit gradio spacy nltk gensim pygments markdown docutils sphinx IPython jupyter notebook twisted tornado gevent sqlite3 ssl";
 
-/// What comes with Python, beside what begins with an underscore. Those that `MODULES` names import others of them.
+/// Modules of Python's standard library, except those that begin with an underscore. Modules in `MODULES` import some of these.
 const STANDARD: &str = "\
     abc aifc annotationlib argparse array ast asynchat asyncio asyncore atexit audioop base64 bdb binascii bisect \
     builtins bz2 cProfile calendar cgi cgitb chunk cmath cmd code codecs codeop collections colorsys compileall \
@@ -44,7 +46,7 @@ pub fn may_be_imported(name: &str) -> bool {
     private || listed(STANDARD, name) || listed(PACKAGES, name)
 }
 
-/// What may stand behind the name of a package, and leads nowhere else.
+/// What may follow the name of a package, and has no side effects.
 const PACKAGE_PARTS: &str = "__version__ VERSION version get_version safe_load safe_load_all safe_dump is_available \
     device_count get_device_name sqlite_version OPENSSL_VERSION";
 
@@ -73,8 +75,8 @@ const ATTRIBUTES: &str = "version version_info platform maxsize byteorder execut
     get_close_matches SequenceMatcher ratio crc32 adler32 hexlify unhexlify ip_address ip_network num_addresses \
     ascii_letters ascii_lowercase ascii_uppercase digits hexdigits punctuation whitespace printable";
 
-/// What of `os` and `os.path` only computes or asks the system about itself. `os` itself is no value here, so that
-/// none of its other functions is reached by another name.
+/// Functions of `os` that only compute or ask the system about itself. `os` is not a value here, so that
+/// no other function of it can be reached by another name.
 const SYSTEM: &str = "getcwd getpid getppid cpu_count name sep linesep pathsep getuid geteuid getgid getlogin uname \
     getloadavg";
 /// What of `os.path` looks at a file that is named.
@@ -83,32 +85,23 @@ const SYSTEM_LOOKS: &str = "exists isfile isdir islink getsize getmtime";
 const PATH_LOOKS: &str = "read_text read_bytes exists is_file is_dir is_symlink stat";
 const SYSTEM_PATHS: &str = "join basename dirname splitext split normpath isabs commonprefix commonpath";
 
-pub(super) fn read(code: &str) -> Found {
-    let mut reader = Reader { found: Found::default(), bound: BTreeSet::new(), packages: BTreeSet::new() };
-    if reader.code(code, 0).is_none() {
-        reader.found = Found::default();
-        reader.found.doubt("python code is not known to be harmless");
+pub(super) fn read(code: &str) -> CodeEffects {
+    let mut reader = PythonReader { found: CodeEffects::default(), bound: BTreeSet::new(), packages: BTreeSet::new() };
+    match reader.code(code, 0) {
+        Some(()) => reader.found,
+        None => CodeEffects::unknown("cannot tell what the python code does"),
     }
-    reader.found
 }
 
-struct Reader {
-    found: Found,
+struct PythonReader {
+    found: CodeEffects,
     /// Names that the code itself has bound.
     bound: BTreeSet<String>,
     /// Names of packages of which little may be used.
     packages: BTreeSet<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Token {
-    Name(String),
-    Text(String),
-    Other(char),
-    Newline,
-}
-
-impl Reader {
+impl PythonReader {
     /// `None`: not known to be harmless.
     fn code(&mut self, code: &str, depth: usize) -> Option<()> {
         if depth > 3 {
@@ -125,36 +118,34 @@ impl Reader {
             let starts = std::mem::replace(&mut statement_start, false);
             at += 1;
             match token {
-                Token::Newline | Token::Other(';') => statement_start = true,
-                Token::Other('@' | '`') => return None,
-                Token::Name(name) if starts && matches!(name.as_str(), "import" | "from") => {
+                Newline | Other(';') => statement_start = true,
+                Other('@' | '`') => return None,
+                Word(name) if starts && matches!(name.as_str(), "import" | "from") => {
                     at += self.import(name, rest)?;
                 }
-                Token::Name(name)
-                    if name == "import" || name == "from" && before != Some(&Token::Name("yield".into())) =>
-                {
+                Word(name) if name == "import" || name == "from" && before != Some(&Word("yield".into())) => {
                     return None;
                 }
-                Token::Name(name) if before == Some(&Token::Other('.')) => {
+                Word(name) if before == Some(&Other('.')) => {
                     listed(ATTRIBUTES, name).then_some(())?;
                 }
-                Token::Name(name) if name == "open" => at += self.open(rest)?,
-                Token::Name(name) if name == "os" => at += self.system(rest)?,
-                Token::Name(name) if name == "Path" && self.bound.contains(name) => at += self.path(rest)?,
-                Token::Name(name) if self.packages.contains(name) => at += package(rest)?,
-                Token::Name(name) if name == "sys" && rest.get(1) == Some(&Token::Name("path".into())) => {
+                Word(name) if name == "open" => at += self.open(rest)?,
+                Word(name) if name == "os" => at += self.system(rest)?,
+                Word(name) if name == "Path" && self.bound.contains(name) => at += self.path(rest)?,
+                Word(name) if self.packages.contains(name) => at += package(rest)?,
+                Word(name) if name == "sys" && rest.get(1) == Some(&Word("path".into())) => {
                     at += search_path(tokens.get(..at.saturating_sub(1)).unwrap_or_default(), rest)?;
                 }
-                Token::Name(name) => {
-                    let keyword_argument =
-                        rest.first() == Some(&Token::Other('=')) && rest.get(1) != Some(&Token::Other('='));
+                Word(name) => {
+                    let keyword_argument = rest.first() == Some(&Other('=')) && rest.get(1) != Some(&Other('='));
                     let known = listed(KEYWORDS, name)
                         || listed(BUILTINS, name)
                         || (self.bound.contains(name) && !name.starts_with("__"))
                         || (keyword_argument && !name.starts_with('_'));
                     known.then_some(())?;
                 }
-                Token::Text(_) | Token::Other(_) => {}
+                Text(_) | Number | Other(_) => {}
+                _ => return None,
             }
         }
         Some(())
@@ -165,19 +156,19 @@ impl Reader {
         let mut binding = false;
         for (at, token) in tokens.iter().enumerate() {
             match token {
-                Token::Name(name) if matches!(name.as_str(), "for" | "as" | "lambda") => binding = true,
-                Token::Name(name) if name == "in" => binding = false,
-                Token::Other(':') | Token::Newline | Token::Other(';') => binding = false,
-                Token::Name(name) => {
+                Word(name) if matches!(name.as_str(), "for" | "as" | "lambda") => binding = true,
+                Word(name) if name == "in" => binding = false,
+                Other(':') | Newline | Other(';') => binding = false,
+                Word(name) => {
                     let before = at.checked_sub(1).and_then(|at| tokens.get(at));
-                    let assigned = tokens.get(at + 1) == Some(&Token::Other('='))
-                        && tokens.get(at + 2) != Some(&Token::Other('='))
-                        && matches!(before, None | Some(Token::Newline | Token::Other(';' | ':' | ',')));
-                    let several = matches!(before, None | Some(Token::Newline | Token::Other(';' | ',')))
-                        && tokens.get(at + 1) == Some(&Token::Other(','));
+                    let assigned = tokens.get(at + 1) == Some(&Other('='))
+                        && tokens.get(at + 2) != Some(&Other('='))
+                        && matches!(before, None | Some(Newline | Other(';' | ':' | ',')));
+                    let several = matches!(before, None | Some(Newline | Other(';' | ',')))
+                        && tokens.get(at + 1) == Some(&Other(','));
                     let free = !name.starts_with('_') || name == "_";
                     let shadows = listed(BUILTINS, name) || listed(MODULES, name) || is_dangerous(name);
-                    if (binding || assigned || several) && free && !shadows && before != Some(&Token::Other('.')) {
+                    if (binding || assigned || several) && free && !shadows && before != Some(&Other('.')) {
                         self.bound.insert(name.clone());
                     }
                 }
@@ -189,7 +180,7 @@ impl Reader {
     /// Names under which packages are imported anywhere: a loop may come to one of them again.
     fn note_packages(&mut self, tokens: &[Token]) {
         for window in tokens.windows(3) {
-            if let [Token::Name(package), Token::Name(keyword), Token::Name(name)] = window
+            if let [Word(package), Word(keyword), Word(name)] = window
                 && keyword == "as"
                 && (listed(PACKAGES, package) || package == "metadata")
             {
@@ -198,107 +189,67 @@ impl Reader {
         }
     }
 
-    /// `import a, b`, `from a import b`; leaves how many tokens that takes.
+    /// `import a, b`, `from a import b`; returns how many tokens that takes.
     fn import(&mut self, keyword: &str, rest: &[Token]) -> Option<usize> {
-        let end =
-            rest.iter().position(|token| matches!(token, Token::Newline | Token::Other(';'))).unwrap_or(rest.len());
-        let words = rest.get(..end)?;
-        if keyword == "from" {
-            if let [Token::Name(module), Token::Name(import), Token::Name(name)] = words
-                && (module.as_str(), import.as_str(), name.as_str()) == ("pathlib", "import", "Path")
-            {
-                self.bound.insert(name.clone());
-                return Some(end);
+        let end = rest.iter().position(|token| matches!(token, Newline | Other(';'))).unwrap_or(rest.len());
+        let words = rest.get(..end)?.iter().map(|token| match token {
+            Word(name) => Some(name.as_str()),
+            Other('.') => Some("."),
+            Other(',') => Some(","),
+            _ => None,
+        });
+        let words = words.collect::<Option<Vec<&str>>>()?;
+        match (keyword, words.as_slice()) {
+            ("from", ["pathlib", "import", name @ "Path"])
+            | ("from", ["importlib", ".", "metadata", "import", name @ "version"]) => {
+                self.bound.insert((*name).to_owned());
             }
-            if let [Token::Name(outer), Token::Other('.'), Token::Name(inner), Token::Name(import), Token::Name(name)] =
-                words
-                && (outer.as_str(), inner.as_str(), import.as_str()) == ("importlib", "metadata", "import")
-                && name == "version"
-            {
-                self.bound.insert(name.clone());
-                return Some(end);
+            ("from", [module, "import", names @ ..]) if listed(MODULES, module) => {
+                for name in names.iter().filter(|name| **name != ",") {
+                    listed(ATTRIBUTES, name).then(|| self.bound.insert((*name).to_owned()))?;
+                }
             }
-            let [Token::Name(module), Token::Name(import), names @ ..] = words else {
-                return None;
-            };
-            if import != "import" || !listed(MODULES, module) {
-                return None;
+            ("from", _) => return None,
+            // What follows the name is on the list of attributes, or not known.
+            (_, [name @ "importlib", ".", "metadata"]) => {
+                self.packages.insert((*name).to_owned());
             }
-            for name in names {
-                match name {
-                    Token::Name(name) if listed(ATTRIBUTES, name) => {
-                        self.bound.insert(name.clone());
+            (_, ["importlib", ".", "metadata", "as", name]) if !is_dangerous(name) => {
+                self.packages.insert((*name).to_owned());
+            }
+            (_, [package, "as", name]) if listed(PACKAGES, package) && !is_dangerous(name) => {
+                self.packages.insert((*name).to_owned());
+            }
+            (_, words) => {
+                for word in words {
+                    if listed(MODULES, word) {
+                        self.bound.insert((*word).to_owned());
+                    } else if listed(PACKAGES, word) {
+                        self.packages.insert((*word).to_owned());
+                    // Uses of `os` are checked where they occur.
+                    } else if !matches!(*word, "," | "os") {
+                        return None;
                     }
-                    Token::Other(',') => {}
-                    _ => return None,
                 }
-            }
-            return Some(end);
-        }
-        match words {
-            // The names behind it are on the list of attributes, or not known.
-            [Token::Name(outer), Token::Other('.'), Token::Name(inner), alias @ ..]
-                if outer == "importlib" && inner == "metadata" =>
-            {
-                let name = match alias {
-                    [] => outer,
-                    [Token::Name(keyword), Token::Name(name)] if keyword == "as" && !is_dangerous(name) => name,
-                    _ => return None,
-                };
-                self.packages.insert(name.clone());
-                return Some(end);
-            }
-            [Token::Name(package), Token::Name(keyword), Token::Name(name)]
-                if keyword == "as" && listed(PACKAGES, package) && !is_dangerous(name) =>
-            {
-                self.packages.insert(name.clone());
-                return Some(end);
-            }
-            _ => {}
-        }
-        for word in words {
-            match word {
-                Token::Name(module) if listed(MODULES, module) => {
-                    self.bound.insert(module.clone());
-                }
-                Token::Name(package) if listed(PACKAGES, package) => {
-                    self.packages.insert(package.clone());
-                }
-                // Its names are looked at where they stand.
-                Token::Name(module) if module == "os" => {}
-                Token::Other(',') => {}
-                _ => return None,
             }
         }
         Some(end)
     }
 
-    /// `open('file')`, `open('file', 'w')`; leaves how many tokens that takes.
+    /// `open('file')`, `open('file', 'w')`; returns how many tokens that takes.
     fn open(&mut self, rest: &[Token]) -> Option<usize> {
-        let end = rest.iter().position(|token| *token == Token::Other(')'))?;
-        let [Token::Other('('), Token::Text(path), options @ ..] = rest.get(..end)? else {
+        let end = rest.iter().position(|token| *token == Other(')'))?;
+        let [Other('('), Text(path), options @ ..] = rest.get(..end)? else {
             return None;
         };
-        let mut mode = "r";
-        match options {
-            [] => {}
-            [Token::Other(','), Token::Text(given)] => mode = given,
-            [Token::Other(','), Token::Name(name), Token::Other('='), Token::Text(given)] if name == "mode" => {
-                mode = given
-            }
-            [Token::Other(','), Token::Name(name), Token::Other('='), Token::Text(_)] if name == "encoding" => {}
-            [
-                Token::Other(','),
-                Token::Text(given),
-                Token::Other(','),
-                Token::Name(name),
-                Token::Other('='),
-                Token::Text(_),
-            ] if name == "encoding" => {
-                mode = given;
-            }
+        let mode = match options {
+            [] => "r",
+            [Other(','), Text(mode)] => mode,
+            [Other(','), Word(name), Other('='), Text(mode)] if name == "mode" => mode,
+            [Other(','), Word(name), Other('='), Text(_)] if name == "encoding" => "r",
+            [Other(','), Text(mode), Other(','), Word(name), Other('='), Text(_)] if name == "encoding" => mode,
             _ => return None,
-        }
+        };
         if mode.contains(['r', '+']) || mode.is_empty() {
             self.found.reads.push(path.clone());
         }
@@ -308,63 +259,33 @@ impl Reader {
         Some(end.saturating_add(1))
     }
 
-    /// `.getcwd`, `.path.join`, `.path.exists('file')` behind `os`; leaves how many tokens that takes.
+    /// `.getcwd`, `.path.join`, `.path.exists('file')` after `os`; returns how many tokens that takes.
     fn system(&mut self, rest: &[Token]) -> Option<usize> {
-        match rest {
-            [
-                Token::Other('.'),
-                Token::Name(path),
-                Token::Other('.'),
-                Token::Name(function),
-                Token::Other('('),
-                Token::Text(name),
-                Token::Other(')'),
-                ..,
-            ] if path == "path" && listed(SYSTEM_LOOKS, function) => {
-                self.found.reads.push(name.clone());
-                Some(7)
+        let (taken, read) = match rest {
+            [Other('.'), Word(path), Other('.'), Word(function), Other('('), Text(file), Other(')'), ..]
+                if path == "path" && listed(SYSTEM_LOOKS, function) =>
+            {
+                (7, file.as_str())
             }
-            [Token::Other('.'), Token::Name(path), Token::Other('.'), Token::Name(function), ..] if path == "path" => {
-                listed(SYSTEM_PATHS, function).then_some(4)
+            [Other('.'), Word(path), Other('.'), Word(function), ..] if path == "path" => {
+                return listed(SYSTEM_PATHS, function).then_some(4);
             }
-            [
-                Token::Other('.'),
-                Token::Name(name),
-                Token::Other('('),
-                Token::Text(directory),
-                Token::Other(')'),
-                ..,
-            ] if name == "listdir" => {
-                self.found.reads.push(directory.clone());
-                Some(5)
-            }
-            [Token::Other('.'), Token::Name(name), Token::Other('('), Token::Other(')'), ..] if name == "listdir" => {
-                self.found.reads.push(".".to_owned());
-                Some(4)
-            }
-            [Token::Other('.'), Token::Name(name), ..] => listed(SYSTEM, name).then_some(2),
-            _ => None,
-        }
+            [Other('.'), Word(name), Other('('), Text(file), Other(')'), ..] if name == "listdir" => (5, file.as_str()),
+            [Other('.'), Word(name), Other('('), Other(')'), ..] if name == "listdir" => (4, "."),
+            [Other('.'), Word(name), ..] => return listed(SYSTEM, name).then_some(2),
+            _ => return None,
+        };
+        self.found.reads.push(read.to_owned());
+        Some(taken)
     }
 
-    /// `('file').read_text()` behind `Path`; leaves how many tokens that takes.
+    /// `('file').read_text()` after `Path`; returns how many tokens that takes.
     fn path(&mut self, rest: &[Token]) -> Option<usize> {
-        match rest {
-            [
-                Token::Other('('),
-                Token::Text(name),
-                Token::Other(')'),
-                Token::Other('.'),
-                Token::Name(function),
-                Token::Other('('),
-                Token::Other(')'),
-                ..,
-            ] if listed(PATH_LOOKS, function) => {
-                self.found.reads.push(name.clone());
-                Some(7)
-            }
-            _ => None,
-        }
+        let [Other('('), Text(file), Other(')'), Other('.'), Word(function), Other('('), Other(')'), ..] = rest else {
+            return None;
+        };
+        listed(PATH_LOOKS, function).then(|| self.found.reads.push(file.clone()))?;
+        Some(7)
     }
 
     fn tokens(&mut self, code: &str, depth: usize) -> Option<Vec<Token>> {
@@ -374,7 +295,7 @@ impl Reader {
             match character {
                 '\n' => {
                     cursor.next();
-                    found.push(Token::Newline);
+                    found.push(Newline);
                 }
                 _ if character.is_whitespace() => {
                     cursor.next();
@@ -388,10 +309,10 @@ impl Reader {
                 }
                 '"' | '\'' => {
                     let text = string(&mut cursor)?;
-                    found.push(Token::Text(if text.contains('\\') { return_if_plain(&text)? } else { text }));
+                    found.push(Text(if text.contains('\\') { return_if_plain(&text)? } else { text }));
                 }
                 _ if character.is_ascii_alphabetic() || character == '_' => {
-                    let name = cursor.take_while(|next| next.is_ascii_alphanumeric() || next == '_');
+                    let name = cursor.name();
                     match cursor.peek() {
                         Some('"' | '\'')
                             if name.len() <= 2 && name.chars().all(|letter| "rRbBuUfF".contains(letter)) =>
@@ -401,21 +322,21 @@ impl Reader {
                                 self.interpolations(&text, depth)?;
                             }
                             // A prefix changes what the text is: it may not name a file.
-                            found.push(Token::Text(text));
+                            found.push(Text(text));
                             if name.contains(['f', 'F', 'b', 'B']) {
-                                found.push(Token::Other('~'));
+                                found.push(Other('~'));
                             }
                         }
-                        _ => found.push(Token::Name(name)),
+                        _ => found.push(Word(name)),
                     }
                 }
                 _ if character.is_ascii_digit() => {
                     cursor.take_while(|next| next.is_ascii_alphanumeric() || matches!(next, '_' | '.'));
-                    found.push(Token::Other('0'));
+                    found.push(Number);
                 }
                 _ if character.is_ascii() => {
                     cursor.next();
-                    found.push(Token::Other(character));
+                    found.push(Other(character));
                 }
                 _ => return None,
             }
@@ -446,22 +367,17 @@ impl Reader {
                 continue;
             }
             // Names are bound by the code around, which is read later: they are checked there.
-            for name in code.split(|character: char| !(character.is_ascii_alphanumeric() || character == '_')) {
-                let harmless = !name.starts_with("__") && !is_dangerous(name);
-                harmless.then_some(())?;
+            let breaks = |character: char| !is_name_character(character);
+            if code.split(breaks).any(|name| name.starts_with("__") || is_dangerous(name)) {
+                return None;
             }
-            let calls = code.contains('(');
-            if calls {
+            if code.contains('(') {
                 self.code(code, depth + 1)?;
             } else {
                 for attribute in code.split('.').skip(1) {
-                    let name: String = attribute
-                        .chars()
-                        .take_while(|character| character.is_ascii_alphanumeric() || *character == '_')
-                        .collect();
-                    let is_format =
-                        name.is_empty() || name.bytes().all(|byte| byte.is_ascii_digit()) || code.contains(':');
-                    (is_format || listed(ATTRIBUTES, &name)).then_some(())?;
+                    let name = attribute.split(breaks).next().unwrap_or_default();
+                    let is_format = name.bytes().all(|byte| byte.is_ascii_digit()) || code.contains(':');
+                    (is_format || listed(ATTRIBUTES, name)).then_some(())?;
                 }
             }
             rest = body.get(end + 1..)?;
@@ -470,56 +386,35 @@ impl Reader {
     }
 }
 
-/// `.__version__`, `.cuda.is_available` behind a package; leaves how many tokens that takes.
+/// `.__version__`, `.cuda.is_available` after a package; returns how many tokens that takes.
 fn package(rest: &[Token]) -> Option<usize> {
     match rest {
-        [Token::Other('.'), Token::Name(part), Token::Other('.'), Token::Name(name), ..]
+        [Other('.'), Word(part), Other('.'), Word(name), ..]
             if matches!(part.as_str(), "cuda" | "version" | "metadata") =>
         {
             listed(PACKAGE_PARTS, name).then_some(4)
         }
-        [Token::Other('.'), Token::Name(name), ..] => listed(PACKAGE_PARTS, name).then_some(2),
+        [Other('.'), Word(name), ..] => listed(PACKAGE_PARTS, name).then_some(2),
         _ => None,
     }
 }
 
-/// `.path` behind `sys`, where it is only printed: whoever changes the list says where modules come from.
+/// `.path` after `sys`, where it is only printed: changing the list changes where modules come from.
 fn search_path(before: &[Token], rest: &[Token]) -> Option<usize> {
-    let called = matches!(before, [.., Token::Name(name), Token::Other('(')] if matches!(name.as_str(), "print" | "join" | "len"));
-    let ends = matches!(rest, [Token::Other('.'), Token::Name(_), Token::Other(')'), ..]);
+    let called = matches!(before, [.., Word(name), Other('(')] if matches!(name.as_str(), "print" | "join" | "len"));
+    let ends = matches!(rest, [Other('.'), Word(_), Other(')'), ..]);
     (called && ends).then_some(2)
 }
 
+/// Names that reach beyond what the lists above allow.
+const DANGEROUS: &str = "eval exec compile open input getattr setattr delattr globals locals vars dir breakpoint help memoryview object \
+    super staticmethod classmethod property os subprocess builtins";
+
 fn is_dangerous(name: &str) -> bool {
-    matches!(
-        name,
-        "eval"
-            | "exec"
-            | "compile"
-            | "open"
-            | "input"
-            | "getattr"
-            | "setattr"
-            | "delattr"
-            | "globals"
-            | "locals"
-            | "vars"
-            | "dir"
-            | "breakpoint"
-            | "help"
-            | "memoryview"
-            | "object"
-            | "super"
-            | "staticmethod"
-            | "classmethod"
-            | "property"
-            | "os"
-            | "subprocess"
-            | "builtins"
-    )
+    listed(DANGEROUS, name)
 }
 
-/// Text whose escapes are only those of white space stays usable as text.
+/// Decodes text that contains only simple escapes.
 fn return_if_plain(text: &str) -> Option<String> {
     let mut plain = String::new();
     let mut characters = text.chars();
@@ -545,8 +440,7 @@ fn string(cursor: &mut Cursor) -> Option<String> {
     if !triple {
         return cursor.until(quote);
     }
-    cursor.next();
-    cursor.next();
+    cursor.skip(2);
     let mut text = String::new();
     loop {
         if cursor.peek()? == quote && cursor.ahead(1) == Some(quote) && cursor.ahead(2) == Some(quote) {

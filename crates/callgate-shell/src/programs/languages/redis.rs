@@ -1,6 +1,7 @@
 //! Redis commands, one on a line.
 
-use super::{Found, listed};
+use super::CodeEffects;
+use crate::lists::listed;
 
 const READS: &str = "GET MGET EXISTS TTL PTTL TYPE KEYS SCAN HGET HGETALL HMGET HKEYS HVALS HLEN HEXISTS HSCAN \
     HSTRLEN HRANDFIELD LRANGE LLEN LINDEX LPOS SMEMBERS SISMEMBER SMISMEMBER SCARD SSCAN \
@@ -23,6 +24,10 @@ const DESTROYS: &str = "DEL UNLINK GETDEL FLUSHALL FLUSHDB HDEL LPOP RPOP BLPOP 
     ZREM ZPOPMIN ZPOPMAX BZPOPMIN BZPOPMAX ZMPOP ZREMRANGEBYSCORE ZREMRANGEBYRANK \
     ZREMRANGEBYLEX XDEL XTRIM RENAME RENAMENX MOVE SWAPDB SHUTDOWN";
 
+/// Subcommands of `CONFIG`, `CLIENT`, `CLUSTER` and others that only look.
+const LOOKING_SUBCOMMANDS: &str = "GET LIST INFO ID GETNAME LEN USAGE STATS DOCTOR LATEST HISTORY COUNT DOCS NODES SLOTS SHARDS CHANNELS NUMSUB \
+    NUMPAT WHOAMI CAT HELP";
+
 /// Whether a setting, or a pattern that may mean several, is among those that hold passwords.
 fn holds_password(setting: &str) -> bool {
     const SETTINGS: [&str; 4] = ["REQUIREPASS", "MASTERAUTH", "MASTERUSER", "TLS-KEY-FILE-PASS"];
@@ -31,8 +36,8 @@ fn holds_password(setting: &str) -> bool {
         || setting.contains("PASS")
 }
 
-pub(super) fn read(code: &str) -> Found {
-    let mut found = Found::default();
+pub(super) fn read(code: &str) -> CodeEffects {
+    let mut found = CodeEffects::default();
     for line in code.lines() {
         let mut words = line.split_whitespace().map(str::to_ascii_uppercase);
         let Some(first) = words.next() else { continue };
@@ -46,37 +51,12 @@ pub(super) fn read(code: &str) -> Found {
             _ => false,
         };
         if shows_passwords {
-            found.doubt("passwords of the server are shown");
+            found.doubt("shows passwords of the redis server");
             continue;
         }
         let looks = match command.as_str() {
             "CONFIG" | "CLIENT" | "SLOWLOG" | "MEMORY" | "LATENCY" | "COMMAND" | "CLUSTER" | "PUBSUB" | "MODULE"
-            | "ACL" => matches!(
-                second.as_str(),
-                "GET"
-                    | "LIST"
-                    | "INFO"
-                    | "ID"
-                    | "GETNAME"
-                    | "LEN"
-                    | "USAGE"
-                    | "STATS"
-                    | "DOCTOR"
-                    | "LATEST"
-                    | "HISTORY"
-                    | "COUNT"
-                    | "DOCS"
-                    | "NODES"
-                    | "SLOTS"
-                    | "SHARDS"
-                    | "CHANNELS"
-                    | "NUMSUB"
-                    | "NUMPAT"
-                    | "WHOAMI"
-                    | "CAT"
-                    | "HELP"
-                    | ""
-            ),
+            | "ACL" => second.is_empty() || listed(LOOKING_SUBCOMMANDS, &second),
             other => listed(READS, other),
         };
         if looks {
@@ -87,7 +67,7 @@ pub(super) fn read(code: &str) -> Found {
         } else if listed(WRITES, &command) {
             found.sends = true;
         } else {
-            found.doubt(format!("the redis command {command} {second} is not known to be harmless"));
+            found.doubt(format!("unknown redis command {command} {second}"));
         }
     }
     found

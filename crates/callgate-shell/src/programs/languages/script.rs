@@ -3,14 +3,15 @@
 //! One reader for the three: every name must be on a list, nothing that was computed is called, and
 //! text in which code is replaced is not understood.
 
-use super::cursor::Cursor;
-use super::{Found, listed};
+use super::CodeEffects;
+use crate::cursor::Cursor;
+use crate::lists::listed;
 
-struct Language {
+pub(super) struct Language {
     name: &'static str,
     /// Names that may be called or used.
     names: &'static str,
-    /// Names that may stand behind a dot.
+    /// Names that may follow a dot.
     attributes: &'static str,
     /// Quotes in which nothing is replaced.
     plain_quotes: &'static [char],
@@ -25,7 +26,7 @@ enum Variables {
     Declared,
     /// Parameters of a block, of one letter: `|x|`.
     Block,
-    /// Names behind a dollar sign.
+    /// Names after a dollar sign.
     Dollar,
 }
 
@@ -33,7 +34,7 @@ enum Variables {
 const NEVER_DECLARED: &str = "eval Function require global globalThis window self module exports process setTimeout \
     setInterval setImmediate queueMicrotask fetch WebSocket Worker Reflect Proxy Deno Bun import constructor console JSON";
 
-const NODE: Language = Language {
+pub(super) const NODE: Language = Language {
     name: "node",
     names: "console JSON Math Object Array String Number Boolean Date parseInt parseFloat isNaN \
         process true false null undefined NaN Infinity new typeof const let var if else for of \
@@ -52,7 +53,7 @@ const NODE: Language = Language {
     variables: Variables::Declared,
 };
 
-const RUBY: Language = Language {
+pub(super) const RUBY: Language = Language {
     name: "ruby",
     names: "puts print p true false nil RUBY_VERSION RUBY_PLATFORM Time Math if else unless end do \
         and or not",
@@ -64,7 +65,7 @@ const RUBY: Language = Language {
     variables: Variables::Block,
 };
 
-const PHP: Language = Language {
+pub(super) const PHP: Language = Language {
     name: "php",
     names: "echo print PHP_VERSION PHP_EOL PHP_OS PHP_INT_MAX phpversion strlen strtoupper \
         strtolower strrev trim implode explode count json_encode json_decode var_dump print_r \
@@ -76,28 +77,15 @@ const PHP: Language = Language {
     variables: Variables::Dollar,
 };
 
-pub(super) fn node(code: &str) -> Found {
-    read(code, &NODE)
-}
-
-pub(super) fn ruby(code: &str) -> Found {
-    read(code, &RUBY)
-}
-
-pub(super) fn php(code: &str) -> Found {
-    read(code, &PHP)
-}
-
-fn read(code: &str, language: &Language) -> Found {
-    let mut found = Found::default();
+pub(super) fn read(code: &str, language: &Language) -> CodeEffects {
+    let mut found = CodeEffects::default();
     if harmless(code, language, &mut found).is_none() {
-        found = Found::default();
-        found.doubt(format!("{} code is not known to be harmless", language.name));
+        return CodeEffects::unknown(format!("cannot tell what the {} code does", language.name));
     }
     found
 }
 
-fn harmless(code: &str, language: &Language, found: &mut Found) -> Option<()> {
+fn harmless(code: &str, language: &Language, found: &mut CodeEffects) -> Option<()> {
     let mut cursor = Cursor::new(code);
     let mut declared: Vec<String> = Vec::new();
     let mut before = ' ';
@@ -106,30 +94,27 @@ fn harmless(code: &str, language: &Language, found: &mut Found) -> Option<()> {
             _ if language.plain_quotes.contains(&character)
                 || language.code_quotes.iter().any(|(quote, _)| *quote == character) =>
             {
-                cursor.next();
-                let text = cursor.until(character)?;
+                let text = cursor.quoted()?;
                 let mut code = language.code_quotes.iter().filter(|(quote, _)| *quote == character);
                 if code.any(|(_, start)| text.contains(start)) || before == 'n' && character == '`' {
                     return None;
                 }
-                cursor.skip_white_space();
                 // PHP calls the function that a text names.
-                if cursor.peek() == Some('(') {
+                if cursor.at_call() {
                     return None;
                 }
                 before = '"';
             }
             '$' if language.variables == Variables::Dollar => {
                 cursor.next();
-                let name = cursor.take_while(|next| next.is_ascii_alphanumeric() || next == '_');
-                cursor.skip_white_space();
-                if name.is_empty() || name.starts_with('_') || name == "GLOBALS" || cursor.peek() == Some('(') {
+                let name = cursor.name();
+                if name.is_empty() || name.starts_with('_') || name == "GLOBALS" || cursor.at_call() {
                     return None;
                 }
                 before = 'v';
             }
             _ if character.is_ascii_alphabetic() || character == '_' => {
-                let name = cursor.take_while(|next| next.is_ascii_alphanumeric() || next == '_');
+                let name = cursor.name();
                 if name == "require" && language.name == "node" {
                     required(&mut cursor, found)?;
                     before = ')';
@@ -151,8 +136,7 @@ fn harmless(code: &str, language: &Language, found: &mut Found) -> Option<()> {
                     (!listed(NEVER_DECLARED, &name)).then_some(())?;
                     declared.push(name.clone());
                 }
-                cursor.skip_white_space();
-                let calls = cursor.peek() == Some('(');
+                let calls = cursor.at_call();
                 // As a whole, `process` shows its environment.
                 if calls && declared.contains(&name) || name == "process" && cursor.peek() != Some('.') {
                     return None;
@@ -166,14 +150,13 @@ fn harmless(code: &str, language: &Language, found: &mut Found) -> Option<()> {
                 before = if matches!(name.as_str(), "const" | "let" | "var") { 'd' } else { 'n' };
             }
             _ if character.is_ascii_digit() => {
-                cursor.take_while(|next| next.is_ascii_alphanumeric() || next == '_');
+                cursor.name();
                 before = '0';
             }
             ')' | ']' => {
                 cursor.next();
-                cursor.skip_white_space();
                 // Nothing that was computed is called.
-                if cursor.peek() == Some('(') {
+                if cursor.at_call() {
                     return None;
                 }
                 before = character;
@@ -190,8 +173,7 @@ fn harmless(code: &str, language: &Language, found: &mut Found) -> Option<()> {
                 before = character;
             }
             '&' if cursor.ahead(1) == Some('&') => {
-                cursor.next();
-                cursor.next();
+                cursor.skip(2);
                 before = '&';
             }
             _ => return None,
@@ -207,7 +189,7 @@ fn follows(cursor: &Cursor, text: &str) -> bool {
 }
 
 /// `require('./package.json')`, and `require('fs').readFileSync('file')`.
-fn required(cursor: &mut Cursor, found: &mut Found) -> Option<()> {
+fn required(cursor: &mut Cursor, found: &mut CodeEffects) -> Option<()> {
     let module = argument(cursor)?;
     if module.starts_with(['.', '/']) && module.ends_with(".json") {
         found.reads.push(module);

@@ -1,22 +1,22 @@
 //! `sed` scripts: `w` and `r` name files, `e` runs commands.
 
-use super::Found;
-use super::cursor::Cursor;
+use super::CodeEffects;
+use crate::cursor::Cursor;
 
-pub(super) fn read(script: &str) -> Found {
-    let mut reader = Reader { cursor: Cursor::new(script), found: Found::default() };
+pub(super) fn read(script: &str) -> CodeEffects {
+    let mut reader = SedReader { cursor: Cursor::new(script), found: CodeEffects::default() };
     if reader.script().is_none() {
-        reader.found.doubt("a sed script is not understood");
+        reader.found.doubt("cannot parse the sed script");
     }
     reader.found
 }
 
-struct Reader {
+struct SedReader {
     cursor: Cursor,
-    found: Found,
+    found: CodeEffects,
 }
 
-impl Reader {
+impl SedReader {
     /// `None`: something that no sed would take, or that different ones take differently.
     fn script(&mut self) -> Option<()> {
         loop {
@@ -143,7 +143,7 @@ impl Reader {
                 self.cursor.skip_blanks();
                 let source = self.cursor.line();
                 match source.trim() {
-                    "" | "}" | ";" => self.found.doubt("sed runs what it reads as commands"),
+                    "" | "}" | ";" => self.found.doubt("sed runs its input as commands"),
                     source => self.found.shell.push(source.to_owned()),
                 }
                 Some(())
@@ -170,7 +170,7 @@ impl Reader {
                 }
                 Some('e') => {
                     self.cursor.next();
-                    self.found.doubt("sed runs what it replaces as a command");
+                    self.found.doubt("sed runs the replaced text as a command");
                 }
                 Some('w') => {
                     self.cursor.next();
@@ -183,7 +183,7 @@ impl Reader {
         }
     }
 
-    /// A file name goes on to the end of the line, whatever stands in it.
+    /// A file name extends to the end of the line, whatever it contains.
     fn file(&mut self) -> Option<String> {
         self.cursor.skip_blanks();
         let name = self.cursor.line();
@@ -201,7 +201,7 @@ impl Reader {
         }
     }
 
-    /// Behind a command stands a separator, a closing brace or a comment.
+    /// A separator, a closing brace or a comment must follow a command.
     fn end(&mut self) -> Option<()> {
         self.cursor.skip_blanks();
         match self.cursor.peek() {

@@ -1,12 +1,14 @@
 //! SQL statements: what they look at, change and destroy.
 
-use super::Found;
-use super::cursor::Cursor;
+use super::CodeEffects;
 use super::sql_functions::{Calling, calling};
+use super::token::Token::{self, Meta, Name, Number, Other, Text, Word};
+use crate::cursor::Cursor;
+use crate::lists::listed;
 
 /// What differs between shells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Dialect {
+pub(super) enum SqlDialect {
     Generic,
     Psql,
     Mysql,
@@ -14,21 +16,8 @@ pub(super) enum Dialect {
     Duckdb,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Token {
-    /// A word, in upper case.
-    Word(String),
-    /// A quoted name.
-    Name(String),
-    Text(String),
-    Number,
-    Other(char),
-    /// A command of the shell itself, to the end of its line.
-    Meta(String),
-}
-
 /// Cuts SQL into statements; `None` where dialects would disagree.
-pub(super) fn statements(text: &str, dialect: Dialect) -> Option<Vec<Vec<Token>>> {
+pub(super) fn statements(text: &str, dialect: SqlDialect) -> Option<Vec<Vec<Token>>> {
     let mut cursor = Cursor::new(text);
     let mut statements: Vec<Vec<Token>> = vec![Vec::new()];
     let mut line_start = true;
@@ -44,15 +33,15 @@ pub(super) fn statements(text: &str, dialect: Dialect) -> Option<Vec<Vec<Token>>
                 cursor.next();
                 line_start = starts_line;
             }
-            '.' if starts_line && current.is_empty() && matches!(dialect, Dialect::Sqlite | Dialect::Duckdb) => {
-                current.push(Token::Meta(cursor.line()));
+            '.' if starts_line && current.is_empty() && matches!(dialect, SqlDialect::Sqlite | SqlDialect::Duckdb) => {
+                current.push(Meta(cursor.line()));
                 statements.push(Vec::new());
                 line_start = true;
             }
             // Commands of a shell that is not known.
-            '\\' if !matches!(dialect, Dialect::Psql | Dialect::Mysql) => return None,
+            '\\' if !matches!(dialect, SqlDialect::Psql | SqlDialect::Mysql) => return None,
             '\\' => {
-                current.push(Token::Meta(cursor.line()));
+                current.push(Meta(cursor.line()));
                 statements.push(Vec::new());
                 line_start = true;
             }
@@ -62,32 +51,32 @@ pub(super) fn statements(text: &str, dialect: Dialect) -> Option<Vec<Vec<Token>>
             }
             '-' if cursor.ahead(1) == Some('-') => {
                 let spaced = cursor.ahead(2).is_none_or(char::is_whitespace);
-                if dialect == Dialect::Mysql && !spaced {
+                if dialect == SqlDialect::Mysql && !spaced {
                     return None;
                 }
                 cursor.take_while(|next| next != '\n');
             }
-            '#' if dialect == Dialect::Mysql => {
+            '#' if dialect == SqlDialect::Mysql => {
                 cursor.take_while(|next| next != '\n');
             }
             '/' if cursor.ahead(1) == Some('*') => comment(&mut cursor)?,
-            '\'' => current.push(Token::Text(quoted(&mut cursor, '\'')?)),
-            '"' if dialect == Dialect::Mysql => current.push(Token::Text(quoted(&mut cursor, '"')?)),
-            '"' | '`' => current.push(Token::Name(quoted(&mut cursor, character)?)),
+            '\'' => current.push(Text(quoted(&mut cursor, '\'')?)),
+            '"' if dialect == SqlDialect::Mysql => current.push(Text(quoted(&mut cursor, '"')?)),
+            '"' | '`' => current.push(Name(quoted(&mut cursor, character)?)),
             '$' if cursor.ahead(1).is_some_and(|next| next == '$' || next.is_alphabetic() || next == '_') => {
-                current.push(Token::Text(dollar_quoted(&mut cursor)?));
+                current.push(Text(dollar_quoted(&mut cursor)?));
             }
             _ if character.is_ascii_digit() => {
                 cursor.take_while(|next| next.is_ascii_alphanumeric() || next == '.');
-                current.push(Token::Number);
+                current.push(Number);
             }
             _ if character.is_alphabetic() || character == '_' || character == '@' => {
                 let word = cursor.take_while(|next| next.is_alphanumeric() || matches!(next, '_' | '@' | '$' | '#'));
-                current.push(Token::Word(word.to_uppercase()));
+                current.push(Word(word.to_uppercase()));
             }
             _ => {
                 cursor.next();
-                current.push(Token::Other(character));
+                current.push(Other(character));
             }
         }
     }
@@ -97,8 +86,7 @@ pub(super) fn statements(text: &str, dialect: Dialect) -> Option<Vec<Vec<Token>>
 
 /// A comment; those that some database runs, or that may nest, are not understood.
 fn comment(cursor: &mut Cursor) -> Option<()> {
-    cursor.next();
-    cursor.next();
+    cursor.skip(2);
     if matches!(cursor.peek(), Some('!' | '+' | 'M')) {
         return None;
     }
@@ -150,50 +138,49 @@ fn dollar_quoted(cursor: &mut Cursor) -> Option<String> {
     while !cursor.starts_with(&end) {
         text.push(cursor.next()?);
     }
-    for _ in end.chars() {
-        cursor.next();
-    }
+    cursor.skip(end.chars().count());
     Some(text)
 }
 
 /// Whether a statement names a table or a column in which databases keep the passwords of their users.
 fn shows_passwords(statement: &[Token]) -> bool {
-    const NAMES: [&str; 5] = ["PG_SHADOW", "PG_AUTHID", "PG_USER_MAPPING", "ROLPASSWORD", "AUTHENTICATION_STRING"];
+    const NAMES: &str = "PG_SHADOW PG_AUTHID PG_USER_MAPPING ROLPASSWORD AUTHENTICATION_STRING";
     let name = |token: &Token| match token {
-        Token::Word(word) | Token::Name(word) => Some(word.to_uppercase()),
+        Word(word) | Name(word) => Some(word.to_uppercase()),
         _ => None,
     };
-    let listed = |token: &Token| name(token).is_some_and(|name| NAMES.contains(&name.as_str()));
+    let shows = |token: &Token| name(token).is_some_and(|name| listed(NAMES, &name));
     let mysql_users = |three: &[Token]| {
-        let [schema, Token::Other('.'), table] = three else { return false };
+        let [schema, Other('.'), table] = three else { return false };
         name(schema).as_deref() == Some("MYSQL")
             && matches!(name(table).as_deref(), Some("USER" | "GLOBAL_PRIV" | "PASSWORD_HISTORY"))
     };
-    let everything = statement.contains(&Token::Other('*'))
+    let everything = statement.contains(&Other('*'))
         || statement.iter().any(|token| name(token).is_some_and(|name| name.contains("PASSWORD")));
-    statement.iter().any(listed) || everything && statement.windows(3).any(mysql_users)
+    statement.iter().any(shows) || everything && statement.windows(3).any(mysql_users)
 }
 
 /// Adds what one statement does.
-pub(super) fn judge(statement: &[Token], dialect: Dialect, found: &mut Found) {
-    let local = matches!(dialect, Dialect::Sqlite | Dialect::Duckdb);
-    let has = |wanted: &str| statement.iter().any(|token| matches!(token, Token::Word(word) if word == wanted));
+pub(super) fn judge(statement: &[Token], dialect: SqlDialect, found: &mut CodeEffects) {
+    let local = matches!(dialect, SqlDialect::Sqlite | SqlDialect::Duckdb);
+    let has = |wanted: &str| statement.iter().any(|token| matches!(token, Word(word) if word == wanted));
+    let has_any = |list: &str| statement.iter().any(|token| matches!(token, Word(word) if listed(list, word)));
     let texts: Vec<&String> = statement
         .iter()
         .filter_map(|token| match token {
-            Token::Text(text) => Some(text),
+            Text(text) => Some(text),
             _ => None,
         })
         .collect();
-    let Some(Token::Word(first)) = statement.iter().find(|token| **token != Token::Other('(')) else {
-        return found.doubt("an SQL statement is not understood");
+    let Some(Word(first)) = statement.iter().find(|token| **token != Other('(')) else {
+        return found.doubt("cannot parse an SQL statement");
     };
     functions(statement, found);
     if shows_passwords(statement) {
-        found.doubt("hashes of passwords are looked at");
+        found.doubt("reads password hashes");
     }
-    if dialect == Dialect::Duckdb
-        && after_word(statement, &["FROM", "JOIN"]).any(|token| matches!(token, Token::Text(_) | Token::Name(_)))
+    if dialect == SqlDialect::Duckdb
+        && after_word(statement, &["FROM", "JOIN"]).any(|token| matches!(token, Text(_) | Name(_)))
     {
         duckdb_files(statement, found);
     }
@@ -213,25 +200,18 @@ pub(super) fn judge(statement: &[Token], dialect: Dialect, found: &mut Found) {
         | "DETACH" | "HELP" | "STATUS" | "SUMMARIZE" | "GO" => {
             // Some databases need no semicolon, and have blocks of code between these words.
             // `SHOW CREATE TABLE t` shows how it was made.
-            let shows = matches!(statement, [Token::Word(show), Token::Word(create), ..] if show == "SHOW" && create == "CREATE");
+            let shows = matches!(statement, [Word(show), Word(create), ..] if show == "SHOW" && create == "CREATE");
             changes_inside(if shows { statement.get(2..).unwrap_or_default() } else { statement }, found);
             if statement.len() > 6 {
-                found.doubt("an SQL statement is not understood");
+                found.doubt("cannot parse an SQL statement");
             }
         }
         "PRAGMA" => {
-            let sets = statement.contains(&Token::Other('='));
-            let calls = statement.contains(&Token::Other('('));
-            let looks = [
-                "TABLE_INFO",
-                "TABLE_XINFO",
-                "INDEX_LIST",
-                "INDEX_INFO",
-                "FOREIGN_KEY_LIST",
-                "INTEGRITY_CHECK",
-                "QUICK_CHECK",
-            ];
-            if sets || (calls && !looks.iter().any(|name| has(name))) {
+            let sets = statement.contains(&Other('='));
+            let calls = statement.contains(&Other('('));
+            const LOOKS: &str =
+                "TABLE_INFO TABLE_XINFO INDEX_LIST INDEX_INFO FOREIGN_KEY_LIST INTEGRITY_CHECK QUICK_CHECK";
+            if sets || (calls && !has_any(LOOKS)) {
                 found.sends = true;
             }
         }
@@ -251,7 +231,7 @@ pub(super) fn judge(statement: &[Token], dialect: Dialect, found: &mut Found) {
             if has("INTO") {
                 match texts.first() {
                     Some(path) if local => found.writes.push((*path).clone()),
-                    _ => found.doubt("where VACUUM writes is not known"),
+                    _ => found.doubt("VACUUM writes to an unknown file"),
                 }
             }
         }
@@ -264,30 +244,17 @@ pub(super) fn judge(statement: &[Token], dialect: Dialect, found: &mut Found) {
             found.sends = true;
             found.destroys |= has("DROP");
             if has("SYSTEM") {
-                found.doubt("the settings of the database server change");
+                found.doubt("changes the settings of the database server");
             }
             found.rights |= has("USER") || has("ROLE");
         }
         "CREATE" => {
             found.sends = true;
             found.rights |= has("USER") || has("ROLE");
-            if [
-                "FUNCTION",
-                "PROCEDURE",
-                "EXTENSION",
-                "LANGUAGE",
-                "TRIGGER",
-                "EVENT",
-                "SERVER",
-                "SUBSCRIPTION",
-                "RULE",
-                "SECRET",
-                "MACRO",
-            ]
-            .iter()
-            .any(|kind| has(kind))
-            {
-                found.doubt("code or connections are put into the database");
+            const CODE: &str =
+                "FUNCTION PROCEDURE EXTENSION LANGUAGE TRIGGER EVENT SERVER SUBSCRIPTION RULE SECRET MACRO";
+            if has_any(CODE) {
+                found.doubt("creates code or connections in the database");
             }
             if has("VIRTUAL") {
                 found.doubt("a virtual table may reach outside the database");
@@ -303,35 +270,35 @@ pub(super) fn judge(statement: &[Token], dialect: Dialect, found: &mut Found) {
                 found.reads.push((*path).clone());
                 found.writes.push((*path).clone());
             }
-            _ => found.doubt("what is attached is not known"),
+            _ => found.doubt("ATTACH opens an unknown database"),
         },
         "LOAD" => match texts.first() {
             Some(path) if has("DATA") && has("LOCAL") => {
                 found.reads.push((*path).clone());
                 found.sends = true;
             }
-            _ => found.doubt("something is loaded into the database"),
+            _ => found.doubt("LOAD loads unknown data or code"),
         },
-        _ => found.doubt(format!("the SQL statement {first} is not known to be harmless")),
+        _ => found.doubt(format!("unknown SQL statement {first}")),
     }
 }
 
-/// The tokens right behind these words.
+/// The tokens right after these words.
 fn after_word<'s>(statement: &'s [Token], words: &'s [&str]) -> impl Iterator<Item = &'s Token> {
     statement.windows(2).filter_map(move |pair| match pair {
-        [Token::Word(word), next] if words.contains(&word.as_str()) => Some(next),
+        [Word(word), next] if words.contains(&word.as_str()) => Some(next),
         _ => None,
     })
 }
 
-/// DuckDB reads files that stand where a table should.
-fn duckdb_files(statement: &[Token], found: &mut Found) {
+/// DuckDB reads files that are named in place of a table.
+fn duckdb_files(statement: &[Token], found: &mut CodeEffects) {
     for token in after_word(statement, &["FROM", "JOIN"]) {
-        if let Token::Text(path) | Token::Name(path) = token
+        if let Text(path) | Name(path) = token
             && path.contains(['.', '/', '*'])
         {
             if path.contains("://") || path.contains('*') {
-                found.doubt("which files DuckDB reads is not known");
+                found.doubt("DuckDB reads unknown files");
             } else {
                 found.reads.push(path.clone());
             }
@@ -340,22 +307,20 @@ fn duckdb_files(statement: &[Token], found: &mut Found) {
 }
 
 /// `WITH x AS (DELETE …)`, `SELECT … FOR UPDATE`.
-fn changes_inside(statement: &[Token], found: &mut Found) {
+fn changes_inside(statement: &[Token], found: &mut CodeEffects) {
     let mut before = "";
     for (at, token) in statement.iter().enumerate() {
-        let Token::Word(word) = token else {
+        let Word(word) = token else {
             before = "";
             continue;
         };
-        let called = statement.get(at + 1) == Some(&Token::Other('('));
+        let called = statement.get(at + 1) == Some(&Other('('));
         match word.as_str() {
             "INSERT" | "MERGE" if !called => found.sends = true,
             "UPDATE" if !matches!(before, "FOR" | "KEY" | "DO" | "ON" | "NO") => found.sends = true,
             "DELETE" | "TRUNCATE" | "DROP" if !called && before != "ON" => found.destroys = true,
             "ALTER" | "CREATE" | "GRANT" | "REVOKE" if at > 0 && !called => found.sends = true,
-            "BACKUP" | "RESTORE" | "SHUTDOWN" | "RECONFIGURE" if at > 0 => {
-                found.doubt("the database server is changed")
-            }
+            "BACKUP" | "RESTORE" | "SHUTDOWN" | "RECONFIGURE" if at > 0 => found.doubt("changes the database server"),
             "CALL" | "EXEC" | "EXECUTE" => found.doubt("an SQL statement runs code"),
             _ => {}
         }
@@ -363,21 +328,21 @@ fn changes_inside(statement: &[Token], found: &mut Found) {
     }
 }
 
-fn functions(statement: &[Token], found: &mut Found) {
+fn functions(statement: &[Token], found: &mut CodeEffects) {
     let first = statement.first();
     for (at, pair) in statement.windows(2).enumerate() {
-        let [token, Token::Other('(')] = pair else {
+        let [token, Other('(')] = pair else {
             continue;
         };
         let name = match token {
-            Token::Word(word) => word.clone(),
-            Token::Name(name) => name.to_uppercase(),
+            Word(word) => word.clone(),
+            Name(name) => name.to_uppercase(),
             _ => continue,
         };
         // `INSERT INTO t (a)`, `CREATE TABLE t (a INT)`, `WITH t (a) AS`
         let before = at.checked_sub(1).and_then(|before| statement.get(before));
-        let behind_table = matches!(before, Some(Token::Word(word)) if matches!(word.as_str(), "INTO" | "TABLE" | "EXISTS" | "WITH" | "REFERENCES" | "ON" | "INDEX"));
-        let defines = matches!(first, Some(Token::Word(word)) if matches!(word.as_str(), "CREATE" | "ALTER" | "PRAGMA" | "GRANT" | "COPY"));
+        let behind_table = matches!(before, Some(Word(word)) if matches!(word.as_str(), "INTO" | "TABLE" | "EXISTS" | "WITH" | "REFERENCES" | "ON" | "INDEX"));
+        let defines = matches!(first, Some(Word(word)) if matches!(word.as_str(), "CREATE" | "ALTER" | "PRAGMA" | "GRANT" | "COPY"));
         match calling(&name) {
             Some(Calling::Reaches) => found.doubt(format!("the SQL function {name} reaches outside the database")),
             Some(Calling::Unknown) if !behind_table && !defines => found.sends = true,
@@ -386,30 +351,30 @@ fn functions(statement: &[Token], found: &mut Found) {
     }
 }
 
-fn copy(statement: &[Token], local: bool, found: &mut Found) {
+fn copy(statement: &[Token], local: bool, found: &mut CodeEffects) {
     let mut direction = "";
     for pair in statement.windows(2) {
-        let [Token::Word(word), next] = pair else {
+        let [Word(word), next] = pair else {
             continue;
         };
         if !matches!(word.as_str(), "TO" | "FROM") {
             continue;
         }
         match next {
-            Token::Text(path) if local && word == "TO" => found.writes.push(path.clone()),
-            Token::Text(path) if local => {
+            Text(path) if local && word == "TO" => found.writes.push(path.clone()),
+            Text(path) if local => {
                 found.reads.push(path.clone());
                 found.sends = true;
             }
-            Token::Text(_) => found.doubt("the database server reads or writes a file"),
-            Token::Word(other) if other == "PROGRAM" => found.doubt("the database server runs a program"),
-            Token::Word(other) if other == "STDIN" => found.sends = true,
-            Token::Word(other) if other == "STDOUT" => {}
+            Text(_) => found.doubt("the database server reads or writes a file"),
+            Word(other) if other == "PROGRAM" => found.doubt("the database server runs a program"),
+            Word(other) if other == "STDIN" => found.sends = true,
+            Word(other) if other == "STDOUT" => {}
             _ => continue,
         }
         direction = word;
     }
     if direction.is_empty() {
-        found.doubt("a COPY is not understood");
+        found.doubt("cannot parse a COPY statement");
     }
 }

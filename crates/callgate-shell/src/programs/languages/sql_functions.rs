@@ -1,6 +1,6 @@
 //! What functions of SQL do.
 
-use super::listed;
+use crate::lists::listed;
 
 /// What calling a function means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub(super) enum Calling {
     Unknown,
 }
 
-/// Words that stand before a parenthesis without being functions.
+/// Words that precede a parenthesis without being functions.
 const SYNTAX: &str = "AND OR NOT IN EXISTS ANY ALL SOME VALUES AS ON USING OVER FILTER WHERE SELECT FROM JOIN BY \
     UNION INTERSECT EXCEPT LIKE ILIKE THEN ELSE WHEN CASE HAVING SET WITH LATERAL MATERIALIZED \
     INTO TABLE KEY UNIQUE CHECK REFERENCES GROUP DISTINCT LIMIT EXPLAIN INTERVAL";
@@ -41,55 +41,16 @@ const LOOKS_ABOUT_DATABASE: &str = "VERSION SQLITE_VERSION CURRENT_DATABASE CURR
     PG_INDEXES_SIZE PG_DATABASE_SIZE PG_TABLE_IS_VISIBLE PG_IS_IN_RECOVERY PG_BACKEND_PID \
     PG_TYPEOF PG_POSTMASTER_START_TIME PG_ENCODING_TO_CHAR PG_SLEEP";
 
-/// Names, and fronts of names, of functions that leave the database.
-const REACHES: [&str; 43] = [
-    "PG_READ",
-    "PG_LS",
-    "PG_STAT_FILE",
-    "PG_FILE",
-    "PG_EXECUTE",
-    "PG_LOGDIR",
-    "PG_CURRENT_LOGFILE",
-    "LO_IMPORT",
-    "LO_EXPORT",
-    "LO_GET",
-    "LO_PUT",
-    "DBLINK",
-    "LOAD_FILE",
-    "LOAD_EXTENSION",
-    "READFILE",
-    "WRITEFILE",
-    "FSDIR",
-    "ZIPFILE",
-    "ZIPFILE_CDS",
-    "LSDIR",
-    "EDIT",
-    "FTS3_TOKENIZER",
-    "SYS_EXEC",
-    "SYS_EVAL",
-    "XP_",
-    "SP_",
-    "OPENROWSET",
-    "OPENQUERY",
-    "OPENDATASOURCE",
-    "READ_",
-    "PARQUET_",
-    "SNIFF_CSV",
-    "GLOB",
-    "URL",
-    "FILE",
-    "S3",
-    "REMOTE",
-    "EXECUTABLE",
-    "HDFS",
-    "ODBC",
-    "JDBC",
-    "UTL_",
-    // An environment variable of the program.
-    "GETENV",
-];
+/// Functions that leave the database. `GETENV` reads an environment variable of the program.
+const REACHES: &str = "LO_IMPORT LO_EXPORT LO_GET LO_PUT LOAD_FILE LOAD_EXTENSION READFILE WRITEFILE FSDIR ZIPFILE ZIPFILE_CDS LSDIR \
+    EDIT FTS3_TOKENIZER SYS_EXEC SYS_EVAL OPENROWSET OPENQUERY OPENDATASOURCE SNIFF_CSV GLOB URL FILE S3 REMOTE \
+    EXECUTABLE HDFS ODBC JDBC GETENV";
 
-/// What calling this function (in upper case) means; `None`: it is no function.
+/// How the names of families of such functions start.
+const REACHES_BY_PREFIX: &str =
+    "PG_READ PG_LS PG_STAT_FILE PG_FILE PG_EXECUTE PG_LOGDIR PG_CURRENT_LOGFILE DBLINK XP_ SP_ READ_ PARQUET_ UTL_";
+
+/// What calling this function (in upper case) means; `None`: it is not a function.
 pub(super) fn calling(name: &str) -> Option<Calling> {
     if listed(SYNTAX, name) {
         return None;
@@ -101,9 +62,6 @@ pub(super) fn calling(name: &str) -> Option<Calling> {
     {
         return Some(Calling::Looks);
     }
-    let reaches = REACHES.iter().any(|front| {
-        name == *front
-            || (name.starts_with(front) && (front.ends_with('_') || front.starts_with("PG_") || *front == "DBLINK"))
-    });
+    let reaches = listed(REACHES, name) || REACHES_BY_PREFIX.split(' ').any(|prefix| name.starts_with(prefix));
     Some(if reaches { Calling::Reaches } else { Calling::Unknown })
 }

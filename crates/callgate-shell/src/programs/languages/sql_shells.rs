@@ -1,37 +1,18 @@
 //! The shells around SQL: psql, mysql, sqlite, duckdb.
 
-use super::Found;
-use super::sql::{Dialect, Token, judge, statements};
+use super::CodeEffects;
+use super::sql::{SqlDialect, judge, statements};
+use super::token::Token;
 
-pub(super) fn generic(text: &str) -> Found {
-    read(text, Dialect::Generic)
-}
-
-pub(super) fn psql(text: &str) -> Found {
-    read(text, Dialect::Psql)
-}
-
-pub(super) fn mysql(text: &str) -> Found {
-    read(text, Dialect::Mysql)
-}
-
-pub(super) fn sqlite(text: &str) -> Found {
-    read(text, Dialect::Sqlite)
-}
-
-pub(super) fn duckdb(text: &str) -> Found {
-    read(text, Dialect::Duckdb)
-}
-
-fn read(text: &str, dialect: Dialect) -> Found {
-    let mut found = Found::default();
+pub(super) fn read(text: &str, dialect: SqlDialect) -> CodeEffects {
+    let mut found = CodeEffects::default();
     let Some(statements) = statements(text, dialect) else {
-        found.doubt("SQL is not understood");
+        found.doubt("cannot parse the SQL");
         return found;
     };
     if statements.is_empty() && !text.trim().is_empty() {
-        // What looks like a comment to us may be read otherwise, and nobody runs a comment alone.
-        found.doubt("SQL that is nothing but a comment");
+        // Another database may run what looks like a comment here, and nobody runs only a comment.
+        found.doubt("the SQL contains only a comment, which another database may run");
     }
     for statement in &statements {
         let meta = match statement.split_last() {
@@ -43,22 +24,22 @@ fn read(text: &str, dialect: Dialect) -> Found {
             }
             _ => {
                 match dialect {
-                    Dialect::Mysql => mysql_statement(statement, &mut found),
+                    SqlDialect::Mysql => mysql_statement(statement, &mut found),
                     _ => judge(statement, dialect, &mut found),
                 }
                 continue;
             }
         };
         match dialect {
-            Dialect::Psql => psql_meta(meta, &mut found),
-            Dialect::Mysql => mysql_meta(meta, &mut found),
+            SqlDialect::Psql => psql_meta(meta, &mut found),
+            SqlDialect::Mysql => mysql_meta(meta, &mut found),
             _ => dot_command(meta, &mut found),
         }
     }
     found
 }
 
-fn psql_meta(meta: &str, found: &mut Found) {
+fn psql_meta(meta: &str, found: &mut CodeEffects) {
     let body = meta.trim_start_matches('\\');
     if body.contains('`') || body.contains('\\') {
         return found.doubt("a psql command may run programs");
@@ -85,20 +66,20 @@ fn psql_meta(meta: &str, found: &mut Found) {
             [path] if !path.starts_with('|') && !path.contains(['\'', '"', ':', '(']) => {
                 found.writes.push((*path).to_owned())
             }
-            _ => found.doubt("where psql writes is not known"),
+            _ => found.doubt("psql writes to an unknown file"),
         },
         "copy" => psql_copy(&arguments, found),
         _ if name.starts_with('d')
             && name.chars().all(|letter| letter.is_ascii_alphabetic() || matches!(letter, '+' | 'S')) => {}
-        _ => found.doubt(format!("the psql command \\{name} is not known to be harmless")),
+        _ => found.doubt(format!("unknown psql command \\{name}")),
     }
 }
 
 /// `\copy table from 'file'`, `\copy (query) to file`
-fn psql_copy(arguments: &[&str], found: &mut Found) {
+fn psql_copy(arguments: &[&str], found: &mut CodeEffects) {
     let position = arguments.iter().rposition(|word| matches!(word.to_ascii_lowercase().as_str(), "to" | "from"));
     let Some((direction, target)) = position.and_then(|at| Some((arguments.get(at)?, arguments.get(at + 1)?))) else {
-        return found.doubt("a \\copy is not understood");
+        return found.doubt("cannot parse a \\copy");
     };
     let path = target.trim_matches('\'');
     let writes = direction.eq_ignore_ascii_case("to");
@@ -106,7 +87,7 @@ fn psql_copy(arguments: &[&str], found: &mut Found) {
         "program" => found.doubt("\\copy runs a program"),
         "stdout" | "pstdout" => {}
         "stdin" | "pstdin" => found.sends = true,
-        _ if path.contains(['\'', ':', '"']) => found.doubt("the file of a \\copy is not known"),
+        _ if path.contains(['\'', ':', '"']) => found.doubt("\\copy uses an unknown file"),
         _ if writes => found.writes.push(path.to_owned()),
         _ => {
             found.reads.push(path.to_owned());
@@ -115,28 +96,28 @@ fn psql_copy(arguments: &[&str], found: &mut Found) {
     }
     let query = arguments.get(..position.unwrap_or_default()).unwrap_or_default().join(" ");
     if query.starts_with('(') {
-        match statements(query.trim_start_matches('(').trim_end_matches(')'), Dialect::Psql) {
-            Some(inner) => inner.iter().for_each(|statement| judge(statement, Dialect::Psql, found)),
-            None => found.doubt("a \\copy is not understood"),
+        match statements(query.trim_start_matches('(').trim_end_matches(')'), SqlDialect::Psql) {
+            Some(inner) => inner.iter().for_each(|statement| judge(statement, SqlDialect::Psql, found)),
+            None => found.doubt("cannot parse a \\copy"),
         }
     }
 }
 
 /// Commands of the mysql shell that need no backslash.
-fn mysql_statement(statement: &[Token], found: &mut Found) {
+fn mysql_statement(statement: &[Token], found: &mut CodeEffects) {
     match statement.first() {
         Some(Token::Word(word)) => match word.as_str() {
             "SYSTEM" | "SOURCE" | "TEE" | "PAGER" | "EDIT" | "DELIMITER" | "NOPAGER" | "NOTEE" => {
-                found.doubt(format!("the mysql command {} is not followed", word.to_lowercase()));
+                found.doubt(format!("cannot tell what the mysql command {} does", word.to_lowercase()));
             }
             "EXIT" | "QUIT" | "STATUS" | "CLEAR" | "EGO" | "WARNINGS" => {}
-            _ => judge(statement, Dialect::Mysql, found),
+            _ => judge(statement, SqlDialect::Mysql, found),
         },
-        _ => judge(statement, Dialect::Mysql, found),
+        _ => judge(statement, SqlDialect::Mysql, found),
     }
 }
 
-fn mysql_meta(meta: &str, found: &mut Found) {
+fn mysql_meta(meta: &str, found: &mut CodeEffects) {
     let body = meta.trim_start_matches('\\');
     let mut letters = body.chars();
     match letters.next() {
@@ -146,20 +127,20 @@ fn mysql_meta(meta: &str, found: &mut Found) {
         },
         Some('G' | 'g' | 'c' | 's' | 'q' | 'h' | '?' | 'W' | 'w' | 'u' | 'r' | 'p' | 'n' | 't') => {
             let rest = letters.as_str().trim();
-            // What stands behind `\G` is SQL again.
+            // What follows `\G` is SQL again.
             if rest.contains('\\') || rest.split_whitespace().count() > 1 {
-                found.doubt("what stands behind a command of mysql is not read");
+                found.doubt("cannot read what follows a mysql command");
             }
         }
         Some('T') => match letters.as_str().trim() {
-            "" => found.doubt("where mysql writes is not known"),
+            "" => found.doubt("mysql writes to an unknown file"),
             path => found.writes.push(path.to_owned()),
         },
-        _ => found.doubt("a command of mysql is not known to be harmless"),
+        _ => found.doubt("unknown mysql command"),
     }
 }
 
-fn dot_command(meta: &str, found: &mut Found) {
+fn dot_command(meta: &str, found: &mut CodeEffects) {
     let words: Vec<&str> = meta.split_whitespace().collect();
     let Some((name, arguments)) = words.split_first() else {
         return;
@@ -167,7 +148,7 @@ fn dot_command(meta: &str, found: &mut Found) {
     if arguments.iter().any(|argument| argument.starts_with('|') || argument.contains(['\'', '"', '\\']))
         && !matches!(*name, ".separator" | ".print" | ".mode" | ".shell" | ".system")
     {
-        return found.doubt(format!("the command {name} is not understood"));
+        return found.doubt(format!("cannot parse the command {name}"));
     }
     let path = arguments.iter().rev().find(|argument| !argument.starts_with('-')).map(|path| (*path).to_owned());
     match (*name, path) {
@@ -188,7 +169,7 @@ fn dot_command(meta: &str, found: &mut Found) {
                 found.reads.push((*path).to_owned());
                 found.sends = true;
             }
-            None => found.doubt("what is imported is not known"),
+            None => found.doubt(".import reads an unknown file"),
         },
         (".restore", Some(path)) => {
             found.reads.push(path);
@@ -201,8 +182,8 @@ fn dot_command(meta: &str, found: &mut Found) {
         }
         (".shell" | ".system", _) => match meta.split_once(char::is_whitespace) {
             Some((_, source)) => found.shell.push(source.trim().to_owned()),
-            None => found.doubt("a shell is started"),
+            None => found.doubt("starts a shell"),
         },
-        _ => found.doubt(format!("the command {name} is not known to be harmless")),
+        _ => found.doubt(format!("unknown command {name}")),
     }
 }

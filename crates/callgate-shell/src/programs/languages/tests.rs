@@ -1,9 +1,9 @@
 //! What code means, as tables of cases: the code, and what a reader must find.
 
-use super::{Found, read_text};
+use super::{CodeEffects, read_text};
 
 /// `reads a`, `writes b`, `shell c`, `sends`, `destroys`, `rights`, `doubt`, in this order.
-fn shown(found: &Found) -> String {
+fn shown(found: &CodeEffects) -> String {
     let mut parts: Vec<String> = Vec::new();
     parts.extend(found.reads.iter().map(|path| format!("reads {path}")));
     parts.extend(found.writes.iter().map(|path| format!("writes {path}")));

@@ -1,57 +1,28 @@
 //! Commands of `vim -c`.
 
-use super::cursor::Cursor;
-use super::{Found, listed};
+use super::CodeEffects;
+use crate::cursor::Cursor;
+use crate::lists::listed;
 
-const HARMLESS: [&str; 31] = [
-    "q",
-    "q!",
-    "qa",
-    "qa!",
-    "qall",
-    "qall!",
-    "quit",
-    "quit!",
-    "wq",
-    "wq!",
-    "wqa",
-    "wqa!",
-    "x",
-    "xa",
-    "w",
-    "w!",
-    "wa",
-    "write",
-    "update",
-    "wall",
-    "noh",
-    "nohlsearch",
-    "syntax on",
-    "syntax off",
-    "sort",
-    "sort u",
-    "d",
-    "retab",
-    "cq",
-    "set",
-    "$",
-];
+const HARMLESS: &str = "q q! qa qa! qall qall! quit quit! wq wq! wqa wqa! x xa w w! wa write update wall noh nohlsearch sort d retab cq \
+    set $";
 
 const SETTINGS: &str = "number nu relativenumber rnu wrap list expandtab et autoindent ai ignorecase ic hlsearch \
     hls tabstop ts shiftwidth sw textwidth tw compatible cp paste modifiable";
 
-pub(super) fn read(code: &str) -> Found {
-    let mut found = Found::default();
+pub(super) fn read(code: &str) -> CodeEffects {
+    let mut found = CodeEffects::default();
     for command in code.split('\n') {
         if !is_harmless(command.trim().trim_start_matches(':')) {
-            found.doubt("a command of vim is not known to be harmless");
+            found.doubt("unknown vim command");
         }
     }
     found
 }
 
 fn is_harmless(command: &str) -> bool {
-    if command.is_empty() || HARMLESS.contains(&command) || command.bytes().all(|byte| byte.is_ascii_digit()) {
+    let harmless = matches!(command, "syntax on" | "syntax off" | "sort u") || listed(HARMLESS, command);
+    if harmless || command.bytes().all(|byte| byte.is_ascii_digit()) {
         return true;
     }
     if let Some(setting) = command.strip_prefix("set ") {
@@ -61,7 +32,7 @@ fn is_harmless(command: &str) -> bool {
     substitution(command).is_some()
 }
 
-/// `%s/a/b/g`, without an expression and without another command behind it.
+/// `%s/a/b/g`, without an expression and without another command after it.
 fn substitution(command: &str) -> Option<()> {
     let rest = command
         .trim_start_matches(|character: char| matches!(character, '%' | ',' | '$' | '.') || character.is_ascii_digit());

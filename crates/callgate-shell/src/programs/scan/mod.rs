@@ -32,22 +32,22 @@ pub(in crate::programs) struct Scan<'t> {
     /// The names of the levels.
     pub(in crate::programs) names: Short<&'t str, { MAX_LEVELS + MAX_GROUPS }>,
     /// Options and operands in their order.
-    pub(in crate::programs) events: Vec<Event<'t>>,
+    pub(in crate::programs) events: Vec<ScannedWord<'t>>,
     /// Each option that was given, with its level, and whether it was given otherwise than as `--flag=false`.
     forms: Vec<(usize, &'t OptionForm, bool)>,
     /// The operands of the innermost level.
     pub(in crate::programs) operands: Vec<Cow<'t, Word>>,
-    /// What was not understood.
+    /// What could not be understood.
     pub(in crate::programs) doubts: Vec<String>,
     /// Options may have been given that are not seen; none of them does any harm, but what comes out may differ.
     pub(in crate::programs) unseen_options: bool,
     /// An option ends the program.
     pub(in crate::programs) ended: bool,
-    /// The subcommand is not known, so nothing behind it is.
+    /// The subcommand is unknown, and so is everything after it.
     pub(in crate::programs) lost: bool,
 }
 
-pub(in crate::programs) enum Event<'t> {
+pub(in crate::programs) enum ScannedWord<'t> {
     Given(Given<'t>),
     /// The operand with this index.
     Operand(usize),
@@ -79,7 +79,7 @@ impl<'t> Scan<'t> {
             Some((_, _, positive)) => *positive |= !given.negated,
             None => self.forms.push((given.level, given.form, !given.negated)),
         }
-        self.events.push(Event::Given(given));
+        self.events.push(ScannedWord::Given(given));
     }
 
     /// The level whose option of this name counts: the innermost that has one, if it was given at all.
@@ -102,13 +102,13 @@ impl<'t> Scan<'t> {
     /// The options that were given.
     pub(in crate::programs) fn given(&self) -> impl Iterator<Item = &Given<'t>> {
         self.events.iter().filter_map(|event| match event {
-            Event::Given(given) => Some(given),
-            Event::Operand(_) => None,
+            ScannedWord::Given(given) => Some(given),
+            ScannedWord::Operand(_) => None,
         })
     }
 }
 
-/// Scans the words behind the program's name.
+/// Scans the words after the program's name.
 pub(in crate::programs) fn scan<'t>(program: &'t str, level: &'t Level, words: &'t [Word]) -> Scan<'t> {
     scan_as(&level.style, program, level, words)
 }
@@ -151,13 +151,9 @@ fn is_named(sub: &Sub, text: &str) -> bool {
     }
 }
 
-/// Whether a word may stand for any number of words.
+/// Whether a word may become any number of words.
 pub(in crate::programs) fn is_many(word: &Word) -> bool {
-    match word {
-        Word::Known(_) => false,
-        Word::Glob(pattern) => pattern != PLAIN,
-        Word::Below { many, .. } | Word::Partly { many, .. } | Word::Unknown { many, .. } => *many,
-    }
+    word.may_be_many() && !matches!(word, Word::Glob(pattern) if pattern == PLAIN)
 }
 
 struct Scanner<'t> {
@@ -176,7 +172,7 @@ impl<'t> Scanner<'t> {
         let in_group = self.found.names.len() > self.found.levels.len();
         let open = self.found.level().is_some_and(|level| level.subs.iter().any(|sub| sub.again));
         if in_group && open && !self.found.lost {
-            self.doubt(|program| format!("subcommand {program} is not known"));
+            self.doubt(|program| format!("unknown subcommand {program}"));
         }
     }
 
@@ -190,7 +186,7 @@ impl<'t> Scanner<'t> {
                 return;
             }
             if self.found.events.len().saturating_sub(self.found.operands.len()) > MAX_GIVEN {
-                self.doubt(|program| format!("{program} has more options than are followed"));
+                self.doubt(|program| format!("{program} has too many options to track"));
                 self.found.lost = true;
                 return;
             }
@@ -215,7 +211,7 @@ impl<'t> Scanner<'t> {
                 Word::Unknown { why, .. } => {
                     if self.options_matter() {
                         let why = why.clone();
-                        self.doubt(|name| format!("{why} may be an option of {name}"));
+                        self.doubt(|name| format!("an unknown word ({why}) may be an option of {name}"));
                     }
                     self.operand(Cow::Borrowed(word));
                 }
@@ -291,7 +287,7 @@ impl<'t> Scanner<'t> {
             }),
         };
         self.options_over |= ends_options;
-        self.found.events.push(Event::Operand(self.found.operands.len()));
+        self.found.events.push(ScannedWord::Operand(self.found.operands.len()));
         self.found.operands.push(word);
     }
 }

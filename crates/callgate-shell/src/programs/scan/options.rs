@@ -16,7 +16,7 @@ impl<'t> Scanner<'t> {
         self.found.levels.iter().enumerate().rev().find_map(|(index, level)| {
             let (form, name) = level.index.find(&level.options, name)?;
             let accepted = index == last || level.everywhere || form.everywhere;
-            // Behind a subcommand, only a call for help is certain to be the program's own.
+            // After a subcommand, only a call for help is certain to be the program's own.
             let foreign = index < last && form.ends && !matches!(name, "--help" | "-h" | "-help" | "-?");
             (accepted && !foreign).then_some((index, form, name))
         })
@@ -120,7 +120,7 @@ impl<'t> Scanner<'t> {
             return self.give_front(level, form, text, rest);
         }
         let abbreviates = matches!(self.style(), Style::Gnu | Style::Posix | Style::Tar);
-        // `--help=false` is no call for help.
+        // `--help=false` does not ask for help.
         if value.is_none() && (name == "--help" || (abbreviates && name == "--version")) {
             self.end();
             return;
@@ -136,7 +136,7 @@ impl<'t> Scanner<'t> {
                 }
                 Abbreviation::Ends => {}
                 Abbreviation::Unclear => {
-                    return self.doubt(|program| format!("option {name} of {program} is ambiguous"));
+                    return self.doubt(|program| format!("ambiguous option {name} of {program}"));
                 }
                 Abbreviation::None => {}
             }
@@ -227,7 +227,7 @@ impl<'t> Scanner<'t> {
         if self.found.levels.iter().any(|level| level.options_any) && self.any_option(&name, value) {
             return;
         }
-        self.doubt(|program| format!("option {name} of {program} is not known"));
+        self.doubt(|program| format!("unknown option {name} of {program}"));
     }
 
     /// An option where any is accepted: words up to the next option are its values.
@@ -278,7 +278,7 @@ impl<'t> Scanner<'t> {
             }
             _ => {
                 let name = name.to_owned();
-                self.doubt(|program| format!("option {name} of {program} takes no value that we know of"));
+                self.doubt(|program| format!("option {name} of {program} does not take a value"));
             }
         }
     }
@@ -332,17 +332,17 @@ impl<'t> Scanner<'t> {
         }
         self.options_over |= form.rest;
         self.found.note(given);
-        // A value that may be several words leaves the others as operands, or as options.
+        // If a value may be several words, the others are operands or options.
         for word in surplus {
             if !matches!(word.as_ref(), Word::Glob(_)) && self.options_matter() && !self.options_over {
-                self.doubt(|program| format!("an unquoted value may hold options of {program}"));
+                self.doubt(|program| format!("an unquoted value may contain options of {program}"));
             }
             self.operand(word);
         }
     }
 
-    /// An option that prints something and exits. Behind an operand it may be one more operand: other systems than
-    /// GNU, and GNU told to follow the standard, end the options there (`rm x --help`).
+    /// An option that prints something and exits. After an operand it may be one more operand: other systems than
+    /// GNU, and GNU with POSIXLY_CORRECT, end the options there (`rm x --help`).
     fn end(&mut self) {
         let permutes = matches!(self.style(), Style::Gnu | Style::Posix | Style::Tar);
         self.found.ended |= !permutes || self.found.operands.is_empty();
@@ -361,7 +361,7 @@ impl<'t> Scanner<'t> {
     }
 }
 
-/// What an abbreviated long option stands for.
+/// The meaning of an abbreviated long option.
 pub(super) enum Abbreviation<'t> {
     Option(usize, &'t OptionForm),
     Ends,

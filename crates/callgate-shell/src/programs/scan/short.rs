@@ -1,4 +1,4 @@
-//! A list of a few things, kept without an allocation of its own.
+//! A short list that does not allocate.
 
 use std::ops::Deref;
 

@@ -1,7 +1,7 @@
 //! Options as the real parsers take them: the words, and the effects they must have.
 
 use crate::effect::{Action, Effect, Names, Target};
-use crate::programs::{Invocation, Programs, Reading};
+use crate::programs::{Invocation, ProgramAnalysis, Programs};
 use crate::stream::Stream;
 use crate::word::Word;
 
@@ -72,7 +72,7 @@ fn words(command: &str) -> Vec<Word> {
         .collect()
 }
 
-fn reading(command: &str) -> Reading {
+fn reading(command: &str) -> ProgramAnalysis {
     let programs = Programs::bundled().extended(TABLE, "test").expect("a sound table");
     let words = words(command);
     programs.read(&Invocation {
@@ -175,7 +175,7 @@ fn unknown_options_are_opaque_and_hide_nothing_else() {
 #[test]
 fn an_option_that_ends_the_program_hides_everything_but_doubt() {
     check(&[
-        // Behind an operand it may be one more operand on other systems.
+        // After an operand it may be one more operand on other systems.
         ("frob a -o out --help", "read a, write out"),
         ("frob -o out --help a", ""),
         ("frob --help=false a", "opaque, read a"),

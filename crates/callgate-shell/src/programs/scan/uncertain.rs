@@ -14,7 +14,7 @@ impl<'t> Scanner<'t> {
             "" => Word::Unknown { why: why.to_owned(), many },
             _ => Word::Partly { prefix: rest.to_owned(), why: why.to_owned(), many },
         };
-        let shown = format!("{prefix}{why}");
+        let shown = format!("`{prefix}…` ({why})");
         if let Some((level, form, rest)) = self.at_front(prefix)
             && form.values != Values::None
         {
@@ -66,16 +66,12 @@ impl<'t> Scanner<'t> {
             && form.names.iter().all(|name| name.starts_with('-') && !name.ends_with("NUMBER"))
             && (&form.effects, form.ends, form.tree, form.rest) == (&Vec::new(), false, false, false)
         {
-            let value = match &form.values {
-                Values::None => Some(None),
-                Values::Optional(role) if role.kind == RoleKind::Text => Some(Some("names of files")),
-                Values::Words(roles) if matches!(roles.as_slice(), [role] if role.kind == RoleKind::Text) => {
-                    Some(Some("names of files"))
-                }
+            let value = match roles(&form.values) {
+                [] => Some(None),
+                [role] if role.kind == RoleKind::Text => Some(Some(file_names())),
                 _ => None,
             };
             if let Some(value) = value {
-                let value = value.map(|why| Word::Unknown { why: why.to_owned(), many: false });
                 self.give(level, form, prefix.to_owned(), value);
                 return true;
             }
@@ -86,14 +82,9 @@ impl<'t> Scanner<'t> {
         let Some((level, form, _)) = self.exact(name) else {
             return false;
         };
-        let text = match &form.values {
-            Values::None => false,
-            Values::Optional(role) => role.kind == RoleKind::Text,
-            Values::Words(roles) => matches!(roles.as_slice(), [role] if role.kind == RoleKind::Text),
-        };
+        let text = matches!(roles(&form.values), [role] if role.kind == RoleKind::Text);
         if text {
-            let value = Word::Unknown { why: "names of files".to_owned(), many: false };
-            self.give(level, form, name.to_owned(), Some(value));
+            self.give(level, form, name.to_owned(), Some(file_names()));
         }
         text
     }
@@ -116,7 +107,7 @@ impl<'t> Scanner<'t> {
         let is_unsafe = self.active().any(|(_, level)| level.globs_unsafe);
         if prefix.starts_with('-') || (prefix.is_empty() && is_unsafe) {
             let shown = shown.to_owned();
-            self.doubt(|program| format!("a file name of {shown} may be taken for an option of {program}"));
+            self.doubt(|program| format!("a file name that matches {shown} may be read as an option of {program}"));
         }
     }
 
@@ -137,30 +128,32 @@ impl<'t> Scanner<'t> {
             let mut atoms = conditions.flat_map(|condition| &condition.all).flat_map(|term| &term.any);
             atoms.any(|atom| matches!(atom, Atom::Option(_) | Atom::Value(..)))
                 || level.options.iter().any(|form| {
-                    let harmless = match &form.values {
-                        Values::None => true,
-                        Values::Optional(role) => role.kind == RoleKind::Text,
-                        Values::Words(roles) => roles.iter().all(|role| role.kind == RoleKind::Text),
-                    };
+                    let harmless = roles(&form.values).iter().all(|role| role.kind == RoleKind::Text);
                     !harmless || form.tree || !form.effects.is_empty()
                 })
         })
     }
 }
 
+/// The roles of an option's values.
+fn roles(values: &Values) -> &[Role] {
+    match values {
+        Values::None => &[],
+        Values::Optional(role) => std::slice::from_ref(role),
+        Values::Words(roles) => roles,
+    }
+}
+
+/// The value of an option that a pattern matches together with the option.
+fn file_names() -> Word {
+    Word::Unknown { why: "names of files".to_owned(), many: false }
+}
+
 /// Whether a program sees names at most, whatever its options and operands are.
 fn only_lists(level: &Level) -> bool {
     let sees_names = |role: &Role| matches!(role.kind, RoleKind::Text | RoleKind::List | RoleKind::Revision);
     let lists = |effects: &[EffectForm]| effects.iter().all(|effect| effect.action == Action::List);
-    let options = level.options.iter().all(|form| {
-        let values = match &form.values {
-            Values::None => true,
-            Values::Optional(role) => sees_names(role),
-            Values::Words(roles) => roles.iter().all(sees_names),
-        };
-        values && lists(&form.effects)
-    });
-    options
+    level.options.iter().all(|form| roles(&form.values).iter().all(sees_names) && lists(&form.effects))
         && level.args.iter().flat_map(|when| &when.then).all(|slot| sees_names(&slot.role))
         && level.none.iter().chain(&level.does).all(|when| lists(&when.then))
         && level.stdin.iter().all(|when| when.then.kind == RoleKind::Text)

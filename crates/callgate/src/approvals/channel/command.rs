@@ -32,9 +32,9 @@ impl CommandApprover {
 }
 
 /// A child that does not outlive the question.
-struct Running(Child);
+struct RunningCommand(Child);
 
-impl Drop for Running {
+impl Drop for RunningCommand {
     fn drop(&mut self) {
         if let Some(group) = i32::try_from(self.0.id()).ok().and_then(Pid::from_raw) {
             // Gone already is as good.
@@ -58,7 +58,7 @@ impl Approver for CommandApprover {
             .process_group(0)
             .spawn()
             .map_err(unavailable)?;
-        let mut running = Running(child);
+        let mut running = RunningCommand(child);
         if let Some(mut stdin) = running.0.stdin.take() {
             // A command that decides without reading everything is fine.
             thread::spawn(move || drop(stdin.write_all(&input)));

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
-use super::{Entry, Settling, Store, StoreError, Unreadable};
+use super::{Entry, SettleResult, Store, StoreError, Unreadable};
 use crate::approvals::{ApprovalId, Automatic, Outcome, Question, Remembered};
 use crate::grant::{Demand, Grant, GrantId, Ledger, Terms};
 use crate::key::ApprovalKey;
@@ -122,13 +122,13 @@ impl<M: Monitors> Store for MemoryStore<M> {
         })?
     }
 
-    fn settle(&self, id: &ApprovalId, outcome: &Outcome) -> Result<Settling, StoreError> {
+    fn settle(&self, id: &ApprovalId, outcome: &Outcome) -> Result<SettleResult, StoreError> {
         self.with(|state| match state.entry(id) {
-            None => Settling::Unknown,
-            Some(Entry { outcome: Some(before), .. }) => Settling::Before(before.clone()),
+            None => SettleResult::Unknown,
+            Some(Entry { outcome: Some(before), .. }) => SettleResult::Before(before.clone()),
             Some(entry) => {
                 entry.outcome = Some(outcome.clone());
-                Settling::Settled
+                SettleResult::Settled
             }
         })
     }

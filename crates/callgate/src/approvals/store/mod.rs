@@ -51,7 +51,7 @@ pub enum StoreError {
 
 /// What became of an attempt to settle a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Settling {
+pub enum SettleResult {
     /// This attempt settled it.
     Settled,
     /// It had been settled before; this is how, and this attempt changed nothing.
@@ -93,7 +93,7 @@ pub trait Store: Send + Sync {
     /// Adds a question that waits for an answer.
     fn open(&self, question: &Question) -> Result<(), StoreError>;
     /// Settles a question, the first time only.
-    fn settle(&self, id: &ApprovalId, outcome: &Outcome) -> Result<Settling, StoreError>;
+    fn settle(&self, id: &ApprovalId, outcome: &Outcome) -> Result<SettleResult, StoreError>;
     /// A question and what became of it.
     fn entry(&self, id: &ApprovalId) -> Result<Option<Entry>, StoreError>;
     /// The questions that wait and can be read, the oldest first.

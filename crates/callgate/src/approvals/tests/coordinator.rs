@@ -61,9 +61,9 @@ fn an_unknown_id_is_said_to_be_unknown() {
     let id: ApprovalId = "0123456789abcdef".parse().unwrap();
     assert_eq!(
         coordinator().resolve(&id, Answer::new(ApprovalDecision::Approved)),
-        Err(ResolveError::Unknown(id.clone()))
+        Err(AnswerError::Unknown(id.clone()))
     );
-    assert_eq!(coordinator().cancel(&id), Err(ResolveError::Unknown(id)));
+    assert_eq!(coordinator().cancel(&id), Err(AnswerError::Unknown(id)));
     for text in ["", "0123456789ABCDEF", "0123456789abcde", "0123456789abcdef0", "0123456789abcdeg", "../../etc/passwd"]
     {
         assert_eq!(text.parse::<ApprovalId>(), Err(NoApprovalId), "{text}");

@@ -176,7 +176,7 @@ impl Store for Broken {
     fn open(&self, _: &Question) -> Result<(), StoreError> {
         Err(StoreError::ReadOnly)
     }
-    fn settle(&self, _: &ApprovalId, _: &Outcome) -> Result<crate::store::Settling, StoreError> {
+    fn settle(&self, _: &ApprovalId, _: &Outcome) -> Result<crate::store::SettleResult, StoreError> {
         Err(StoreError::ReadOnly)
     }
     fn entry(&self, _: &ApprovalId) -> Result<Option<crate::store::Entry>, StoreError> {

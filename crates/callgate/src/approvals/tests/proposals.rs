@@ -46,7 +46,7 @@ fn description(parts: Vec<Part>) -> Description {
 }
 
 fn extents(description: &Description, effects: &[(usize, usize)]) -> Result<Vec<Extent>, NoProposal> {
-    let asked = Asked { tool: &Tool::own("Bash"), description, effects };
+    let asked = AskedCall { tool: &Tool::own("Bash"), description, effects };
     let proposals = candidates(&asked)?;
     Ok(proposals.into_iter().map(|proposal| proposal.extent).collect())
 }
@@ -105,14 +105,14 @@ fn no_rule_is_offered_for_a_wrapper_several_commands_or_unknown_words() {
 fn a_tool_that_is_not_understood_is_offered_as_itself() {
     let opaque = description(vec![part("", vec![effect(Action::Opaque, Target::Text("unknown tool".into()))])]);
     let tool = Tool::of_server("mail", "send");
-    let asked = Asked { tool: &tool, description: &opaque, effects: &[(0, 0)] };
+    let asked = AskedCall { tool: &tool, description: &opaque, effects: &[(0, 0)] };
     assert_eq!(candidates(&asked).unwrap(), [Proposal { extent: Extent::Tool("mcp__mail__send".into()) }]);
 }
 
 #[test]
 fn only_what_would_have_let_the_call_pass_is_offered() {
     let push = description(vec![part("git push", vec![send("github.com")])]);
-    let asked = Asked { tool: &Tool::own("Bash"), description: &push, effects: &[(0, 0)] };
+    let asked = AskedCall { tool: &Tool::own("Bash"), description: &push, effects: &[(0, 0)] };
     assert_eq!(narrowest(&asked, &|_| false), Err(NoProposal::WouldNotPass));
     let hosts = narrowest(&asked, &|proposal| matches!(proposal.extent, Extent::Host { .. })).unwrap();
     assert_eq!(hosts.len(), 1);

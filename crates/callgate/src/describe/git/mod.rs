@@ -106,7 +106,7 @@ pub fn rewritten(description: &Description) -> Option<String> {
 
 /// How far a git command goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reach {
+pub enum GitReach {
     /// It only looks.
     Looks,
     /// It changes something or connects: editors, credential helpers and ways to other machines come into play.
@@ -149,9 +149,9 @@ pub(crate) fn looks(part: &Part) -> bool {
 
 /// What is asked about a repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Examination {
+pub struct GitExamination {
     /// How far the command goes.
-    pub reach: Reach,
+    pub reach: GitReach,
     /// How it will run.
     pub run: GitRun,
 }
@@ -178,7 +178,7 @@ const DEEPEST: usize = 8;
 /// git looks into submodules by running git there: with the settings of [`harden`], but not with its options.
 ///
 /// `directory` is where git starts to look for the repository. A configuration that cannot be read is a finding.
-pub fn examine(directory: &Path, examination: Examination, read: ReadFile<'_>) -> Vec<String> {
+pub fn examine(directory: &Path, examination: GitExamination, read: ReadFile<'_>) -> Vec<String> {
     for root in directory.ancestors() {
         match git_directory(root, read) {
             Ok(None) => {}
@@ -196,7 +196,7 @@ pub fn examine(directory: &Path, examination: Examination, read: ReadFile<'_>) -
 
 fn examine_repository(
     repository: &Repository<'_>,
-    examination: Examination,
+    examination: GitExamination,
     deepest: usize,
     read: ReadFile<'_>,
     findings: &mut Vec<String>,
@@ -264,7 +264,7 @@ fn git_directory(worktree: &Path, read: ReadFile<'_>) -> Result<Option<PathBuf>,
 fn examine_file(
     file: &Path,
     repository: &Repository<'_>,
-    examination: Examination,
+    examination: GitExamination,
     read: ReadFile<'_>,
     findings: &mut Vec<String>,
 ) {
@@ -288,14 +288,14 @@ mod tests {
     use super::*;
 
     fn findings(config: &str) -> Vec<String> {
-        findings_of(config, Reach::Looks)
+        findings_of(config, GitReach::Looks)
     }
 
-    fn findings_of(config: &str, reach: Reach) -> Vec<String> {
-        examined(config, Examination { reach, run: GitRun::Hardened })
+    fn findings_of(config: &str, reach: GitReach) -> Vec<String> {
+        examined(config, GitExamination { reach, run: GitRun::Hardened })
     }
 
-    fn examined(config: &str, examination: Examination) -> Vec<String> {
+    fn examined(config: &str, examination: GitExamination) -> Vec<String> {
         let files = BTreeMap::from([
             (PathBuf::from("/w/.git/HEAD"), "ref: refs/heads/main\n".to_owned()),
             (PathBuf::from("/w/.git/config"), config.to_owned()),
@@ -303,7 +303,7 @@ mod tests {
         examine(Path::new("/w/src"), examination, &|path, _| Ok(files.get(path).map(|text| text.clone().into_bytes())))
     }
 
-    const LOOKS: Examination = Examination { reach: Reach::Looks, run: GitRun::Hardened };
+    const LOOKS: GitExamination = GitExamination { reach: GitReach::Looks, run: GitRun::Hardened };
     const ORDINARY: &str = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n[remote \"origin\"]\n\turl = git@example.com:x\n\
         \tfetch = +refs/heads/*:refs/remotes/origin/*\n[branch \"main\"]\n\tremote = origin\n";
 
@@ -322,7 +322,7 @@ mod tests {
 
     #[test]
     fn what_nobody_switches_off_is_a_finding() {
-        let missing = Examination { reach: Reach::Looks, run: GitRun::AsWritten };
+        let missing = GitExamination { reach: GitReach::Looks, run: GitRun::AsWritten };
         for config in [
             "[core]\nfsmonitor = ./x",
             "[core]\nhooksPath = hooks",
@@ -375,9 +375,9 @@ mod tests {
             "[mergetool \"x\"]\n\tcmd = ./evil\n",
         ] {
             assert_eq!(findings(config), Vec::<String>::new(), "{config}");
-            assert_eq!(findings_of(config, Reach::More).len(), 1, "{config}");
+            assert_eq!(findings_of(config, GitReach::More).len(), 1, "{config}");
         }
-        assert_eq!(findings_of(ORDINARY, Reach::More), Vec::<String>::new());
+        assert_eq!(findings_of(ORDINARY, GitReach::More), Vec::<String>::new());
     }
 
     #[test]

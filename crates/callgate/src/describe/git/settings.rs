@@ -2,13 +2,13 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use super::{Examination, GitRun, Reach, Repository};
+use super::{GitExamination, GitReach, GitRun, Repository};
 
 /// What a configuration file holds that could make git run something, in words. `Err` with the line that is not understood.
 pub(super) fn findings(
     text: &str,
     repository: &Repository<'_>,
-    examination: Examination,
+    examination: GitExamination,
 ) -> Result<Vec<String>, usize> {
     let keys = keys(text)?.into_iter();
     Ok(keys.filter(|key| !harmless(key, repository, examination)).map(|key| key.name()).collect())
@@ -218,9 +218,9 @@ const SECTIONS: &[&str] = &[
 ];
 
 /// Whether a setting runs nothing.
-fn harmless(key: &Key, repository: &Repository<'_>, examination: Examination) -> bool {
+fn harmless(key: &Key, repository: &Repository<'_>, examination: GitExamination) -> bool {
     let (section, name, value) = (key.section.as_str(), key.key.as_str(), key.value.trim_matches('"'));
-    if examination.reach == Reach::More && runs_beyond_looking(key, value)
+    if examination.reach == GitReach::More && runs_beyond_looking(key, value)
         || examination.run == GitRun::AsWritten && runs_unless_hardened(key, value)
     {
         return false;
