@@ -52,7 +52,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for (origin, lines) in tables {
         let (lines, unknown) = shares.expand(lines);
         if let Some(line) = unknown.first() {
-            return Err(format!("{origin}:{}: nothing is shared under the name of `{}`", line.number, line.text).into());
+            return Err(format!("{origin}:{}: unknown shared lines in `{}`", line.number, line.text).into());
         }
         gather(&lines, origin, &mut packed)?;
     }

@@ -138,7 +138,10 @@ mod tests {
         let files =
             [("a", "share x: one\n  -a\nshare y: two\n  -b\n"), ("b", "share x: three\n  -c\nfrob: f\n  use x\n")];
         let lines: Vec<String> = check(&files).iter().map(Finding::to_string).collect();
-        assert_eq!(lines, ["b:1:1: `x` is shared already, in a:1", "a:3:1: nothing uses the shared lines `y`"]);
+        assert_eq!(
+            lines,
+            ["b:1:1: duplicate shared lines `x`: the others are in a:1", "a:3:1: unused shared lines `y`"]
+        );
         assert!(check(&files[..1]).is_empty(), "others may use them");
     }
 }

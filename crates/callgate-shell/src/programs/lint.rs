@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn a_line_behind_one_that_always_counts() {
         let lines = found("x: x\n  -a\n  args: <read>*\n  args if -a: <text>*\n  does: read a\n  does if -a: read b\n");
-        assert_eq!(lines, ["1: this `args` line never counts: an earlier one always holds, or has the same condition"]);
+        assert_eq!(lines, ["1: unreachable `args` line: an earlier one always holds, or has the same condition"]);
     }
 
     #[test]
@@ -208,7 +208,7 @@ mod tests {
     fn stars_and_lengths() {
         assert_eq!(
             found("x: x\n  +*/*\n"),
-            ["2: the first star of `+*/*` is a plain character: only a star at the end stands for the rest of a word"]
+            ["2: the first `*` in `+*/*` is a literal character: only a `*` at the end matches the rest of a word"]
         );
         assert!(found("x: x\n  +*\n  *\n").is_empty());
         let text = format!("x: x\n  # {}\n", "y".repeat(140));

@@ -178,9 +178,6 @@ mod tests {
         let own = programs.extended("ours: a build\n  use docker-build\n", "policy").expect("a table");
         assert!(own.get("ours").is_some_and(|table| table.level.options.len() > 20));
         let error = programs.extended("ours: a build\n  use no-such-lines\n", "policy").expect_err("a mistake");
-        assert!(
-            error.to_string().starts_with("policy:2:3: nothing is shared under the name `no-such-lines`"),
-            "{error}"
-        );
+        assert!(error.to_string().starts_with("policy:2:3: unknown shared lines `no-such-lines`"), "{error}");
     }
 }
