@@ -6,19 +6,19 @@ use std::borrow::Cow;
 use std::ops::Deref;
 use std::sync::OnceLock;
 
-/// Text of a table. That of a bundled one stands in the program itself and is not copied.
+/// Text of a table, borrowed from the binary for bundled tables.
 pub type Text = Cow<'static, str>;
 
-/// What is known of one program, or of a family that behaves the same.
+/// What is known about one program, or about several that behave the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Table {
-    /// The names it goes by.
+    /// The names of the program.
     pub names: Vec<String>,
-    /// What it is, in a few words.
+    /// A short description.
     pub description: String,
-    /// The file the table stands in, for messages.
+    /// The file that contains the table, for messages.
     pub origin: String,
-    /// The line its header stands on.
+    /// The line of its header.
     pub line: usize,
     /// Its options, operands and subcommands.
     pub level: Level,
@@ -29,7 +29,7 @@ pub struct Table {
 /// A command and the effects it must have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Example {
-    /// The line it stands on.
+    /// Its line number.
     pub line: usize,
     /// The command.
     pub command: String,
@@ -37,7 +37,7 @@ pub struct Example {
     pub expected: Vec<EffectForm>,
 }
 
-/// What stands at one level of a table: the program itself, or one of its subcommands.
+/// One level of a table: the program itself, or one of its subcommands.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Level {
     /// How options are written. A subcommand without a `style` line has that of its parent.
@@ -46,11 +46,11 @@ pub struct Level {
     pub options: Vec<OptionForm>,
     /// The operands; the first whose condition holds.
     pub args: Vec<When<Vec<Slot>>>,
-    /// The effects when there is no operand; the first whose condition holds.
+    /// The effects of a call without operands; the first whose condition holds.
     pub none: Vec<When<Vec<EffectForm>>>,
-    /// The effects of running it at all; all whose conditions hold.
+    /// The effects of every call; all whose conditions hold.
     pub does: Vec<When<Vec<EffectForm>>>,
-    /// When path operands mean whole trees.
+    /// When path operands include everything below them.
     pub tree: Vec<Condition>,
     /// What it does with standard input; the first whose condition holds.
     pub stdin: Vec<When<Role>>,
@@ -62,11 +62,11 @@ pub struct Level {
     pub warns: Vec<When<Vec<EffectForm>>>,
     /// The effects when nothing comes in on standard input; all whose conditions hold.
     pub no_input: Vec<When<Vec<EffectForm>>>,
-    /// What is special about the program beside its effects, and when.
+    /// Traits of the program, and when it has them.
     pub traits: Vec<When<ProgramTrait>>,
     /// Finds the options.
     pub index: OptionIndex,
-    /// Options of this level are accepted behind the subcommand, too.
+    /// Options of this level are accepted after the subcommand, too.
     pub everywhere: bool,
     /// File names from wildcards may be taken for options with effects.
     pub globs_unsafe: bool,
@@ -74,13 +74,13 @@ pub struct Level {
     pub options_any: bool,
     /// What the value of an option is under a condition; the first that holds.
     pub values: Vec<(Text, When<Role>)>,
-    /// What it wraps runs on another machine or in a container.
+    /// Where the commands that it wraps run, if not here.
     pub elsewhere: Option<String>,
     /// Files that it loads as code, or as configuration that can change what it does.
     pub loads: Vec<When<LoadedFiles>>,
     /// Variables of the environment that change what it does, possibly globs.
     pub heeds: Vec<Text>,
-    /// The words beside those of roles like `<host>` and `<url>` that may name a host; `None`: nobody has looked.
+    /// Words that may name a host although their role is not `<host>`, `<url>` or the like; `None` if the table does not say.
     pub hosts: Option<Vec<HostPlace>>,
 }
 
@@ -130,18 +130,18 @@ impl Level {
     }
 }
 
-/// What is special about a program beside its effects.
+/// A property of a program that is not an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProgramTrait {
     /// It takes commands on a terminal, or shows long output in a pager that does.
     Interactive,
-    /// What it writes are links to what it lists.
+    /// It writes links to the paths that it lists.
     Links,
-    /// It may change which names a pattern matches in commands that follow.
+    /// It can change which names a pattern matches in later commands.
     Globbing,
-    /// It is the dynamic loader, wherever it lies, and runs the program it is given.
+    /// It is the dynamic loader, in whatever directory, and runs the program it is given.
     Loader,
-    /// What comes out of it has no end.
+    /// Its output never ends.
     Endless,
 }
 
@@ -152,9 +152,9 @@ pub struct Sub {
     pub names: Vec<Text>,
     /// One of the names is a glob.
     pub globs: bool,
-    /// What it is, in a few words.
+    /// A short description.
     pub description: Text,
-    /// The line it stands on.
+    /// Its line number.
     pub line: usize,
     /// Below this word the subcommands of the same level apply once more.
     pub again: bool,
@@ -327,16 +327,16 @@ pub struct OptionForm {
     pub rest: bool,
     /// It is accepted behind subcommands, too, where they have none of that name.
     pub everywhere: bool,
-    /// Its names are several options, and a condition on one of them is meant for all.
+    /// Its names are different options, and a condition on one of them holds for all.
     pub together: bool,
     /// Effects of its own.
     pub effects: Vec<EffectForm>,
-    /// The line it stands on.
+    /// Its line number.
     pub line: usize,
 }
 
 impl OptionForm {
-    /// A flag without names that does nothing: what the others are more than.
+    /// A flag without names and effects, as a base for others.
     pub(super) const NOTHING: OptionForm = OptionForm {
         names: Vec::new(),
         fronts: false,
@@ -395,11 +395,11 @@ pub struct Role {
     pub marks: Vec<Mark>,
     /// Where what it names runs, if not here.
     pub elsewhere: Option<String>,
-    /// How the name of another file that is written follows from this one.
+    /// How the program derives the name of another file that it writes.
     pub derived: Option<Derived>,
 }
 
-/// How a program makes the name of a file that it writes out of one that it is given.
+/// How a program derives the name of a file that it writes from a name that it is given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Derived {
     /// It puts a suffix on: `gzip a` writes `a.gz`.
