@@ -121,6 +121,17 @@ mod tests {
     }
 
     #[test]
+    fn a_file_has_one_table_and_its_name() {
+        for (origin, text) in bundled_files() {
+            let (tables, _) = form::parse(text, origin, &mut bundled_shares().clone());
+            let stem = origin.rsplit('/').next().and_then(|file| file.strip_suffix(".prog")).unwrap_or_default();
+            let names: Vec<&str> = tables.iter().map(|table| table.names[0].as_str()).collect();
+            let shares_only = tables.is_empty() && text.contains("share ");
+            assert!(shares_only || names == [stem], "{origin} has tables of {names:?}");
+        }
+    }
+
+    #[test]
     fn a_wrong_example_is_found() {
         let text = "frob: f\n  -o <write>\n  args: <read>*\n  example frob a -o b => read a\n  example frob a => read a\n  example frob a => write b\n";
         let lines: Vec<String> = check(&[("test", text)]).iter().map(Finding::to_string).collect();
