@@ -1,4 +1,4 @@
-//! The `callgate` command: it wires the rooms together and turns what they say into words and exit codes.
+//! The `callgate` command: connects the crates and turns their results into text and exit codes.
 
 mod agents;
 mod always;
@@ -26,7 +26,7 @@ mod watching;
 
 use std::process::ExitCode;
 
-/// The static build's own allocator takes a third of a hook's time.
+/// musl's allocator would take a third of a hook's time.
 #[cfg(target_env = "musl")]
 #[global_allocator]
 static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
@@ -37,7 +37,7 @@ use outcome::{Outcome, Trouble};
 
 fn main() -> ExitCode {
     let words: Vec<std::ffi::OsString> = std::env::args_os().skip(1).collect();
-    // A hook starts with every call, and must answer in its own way whatever happens.
+    // A hook starts with every call and must answer in the agent's dialect whatever happens.
     if let Some((task, rest)) = words.split_first()
         && task == "hook"
         && !rest.iter().any(|word| word == "--help" || word == "-h")
@@ -51,7 +51,7 @@ fn main() -> ExitCode {
         Task::Check(arguments) => check::run(&arguments.call),
         Task::Explain(arguments) => explain::run(&arguments),
         Task::Policy(task) => policy::run(task),
-        // Reached only for its help and for words that it does not know: a hook is read before anything else.
+        // Reached only for help and unknown arguments: hooks are handled before clap.
         Task::Hook { .. } => return hook::run(words.get(1..).unwrap_or_default()),
         Task::Init(arguments) => init::run(&arguments),
         Task::Import(arguments) => import::run(&arguments),

@@ -125,4 +125,36 @@ fn the_hooks_themselves_say_what_the_library_says() {
         }
     });
     world.log_is_whole();
+
+    // What the hooks recorded is judged the same by everything that learns from the log.
+    let json = |arguments: &[&str]| -> Value {
+        let output = support::feed(world.command(arguments), b"");
+        serde_json::from_str(&output.stdout).unwrap_or_else(|error| panic!("{arguments:?}: {error} {output:?}"))
+    };
+    let replay = json(&["audit", "replay", "--policy", "standard", "--json"]);
+    assert!(replay["calls"].as_u64() > Some(800), "{replay}");
+    for kind in ["newly_allowed", "newly_asked", "newly_refused"] {
+        assert_eq!(replay[kind]["count"], 0, "{replay:#}");
+    }
+    let difference = json(&["policy", "diff", "standard", "standard", "--recorded", "--json"]);
+    assert_eq!((&difference["looser"], &difference["tighter"]), (&json!([]), &json!([])));
+}
+
+/// Through a door that takes no rewritten command, a call is judged as it was written.
+#[test]
+fn a_door_that_cannot_rewrite_is_told_what_the_library_says_by_default() {
+    let world = World::new();
+    let gate = gate(&world);
+    let rewriting = ["claude", "codex"];
+    for (number, command) in commands().iter().enumerate().filter(|(number, _)| number % 80 == 0) {
+        let expected = json!(decision(&gate, &call(&world, command)));
+        let doors = [&["--door", "amp"][..], &["--door", rewriting[number % 2]], &[]];
+        for door in doors {
+            for task in ["check", "explain"] {
+                let output = support::feed(world.command(&[&[task, "--json"], door, &["--", command]].concat()), b"");
+                let answer: Value = serde_json::from_str(&output.stdout).expect("JSON");
+                assert_eq!(answer["decision"], expected, "{task} {door:?}: {command}");
+            }
+        }
+    }
 }

@@ -115,7 +115,9 @@ impl TextPattern {
         let open_inside =
             self.tokens.iter().rev().skip(1).any(|token| *token == Token::Run) || self.tokens.contains(&Token::One);
         let carries = self.starts_with_any(PEELED) || self.starts_with_any(CARRIERS);
-        if !plain || open_inside || carries {
+        // Agents may take an option of a wrapper such as `nice` for the command.
+        let option = self.tokens.first() == Some(&Token::Char('-'));
+        if !plain || open_inside || carries || option {
             result.patterns.push(self.regular_expression());
         }
         result

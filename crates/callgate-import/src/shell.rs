@@ -143,11 +143,18 @@ pub(crate) fn peeled<'a>(segment: &'a str, wrappers: &[&str]) -> Option<&'a str>
         return None;
     }
     rest = rest.trim_start();
+    let mut after_option = false;
     while let Some((word, after)) = rest.split_once(char::is_whitespace) {
-        if !word.starts_with('-') && !word.starts_with(|c: char| c.is_ascii_digit()) {
+        let (option, number) = (word.starts_with('-'), word.starts_with(|c: char| c.is_ascii_digit()));
+        if !option && !number {
             break;
         }
         rest = after.trim_start();
+        // A number that is not the value of an option is the duration of `timeout`, and the command follows.
+        if number && !after_option {
+            break;
+        }
+        after_option = option;
     }
     (!rest.is_empty()).then_some(rest)
 }
@@ -191,6 +198,7 @@ mod tests {
         assert_eq!(without_assignments("rm A=1"), "rm A=1");
         assert_eq!(peeled("timeout -s 9 5 rm x", &["timeout"]), Some("rm x"));
         assert_eq!(peeled("rm x", &["timeout"]), None);
+        assert_eq!(peeled("timeout 5 --force rm x", &["timeout"]), Some("--force rm x"));
         assert_eq!(shell_script("bash -lc 'rm x'").as_deref(), Some("rm x"));
         assert_eq!(shell_script("bash -c '-x'"), None);
         assert_eq!(words("a 'b c' \"d\\\"e\" f\\ g"), ["a", "b c", "d\"e", "f g"]);

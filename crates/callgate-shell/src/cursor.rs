@@ -38,7 +38,7 @@ impl Cursor {
         text.chars().enumerate().all(|(distance, character)| self.ahead(distance) == Some(character))
     }
 
-    /// Takes characters as long as they fit.
+    /// Takes characters as long as `fits` holds.
     pub(crate) fn take_while(&mut self, fits: impl Fn(char) -> bool) -> String {
         let mut taken = String::new();
         while let Some(character) = self.peek().filter(|character| fits(*character)) {
@@ -84,7 +84,7 @@ impl Cursor {
         self.peek() == Some('(')
     }
 
-    /// Text up to an unescaped `end`, which is taken, too; escapes stay as they are.
+    /// Takes text up to and including an unescaped `end`; escapes stay as they are.
     pub(crate) fn until(&mut self, end: char) -> Option<String> {
         let mut text = String::new();
         loop {

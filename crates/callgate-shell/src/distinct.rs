@@ -1,4 +1,4 @@
-//! Lists without repeats, in linear time.
+//! Lists without duplicates, in linear time.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, RandomState};
@@ -6,12 +6,12 @@ use std::hash::{BuildHasher, Hash, RandomState};
 /// Shorter lists are searched linearly.
 pub(crate) const SHORT: usize = 16;
 
-/// Remembers what is in a list that only grows, so that a repeat is found without looking through all of it.
+/// An index over a list that only grows, which finds duplicates without a linear search.
 ///
 /// The hash has a random key, so that input cannot force collisions. Members that collide are still distinguished.
 #[derive(Default)]
 pub(crate) struct Distinct {
-    /// Made when the list has become long.
+    /// Created when the list has become long.
     index: Option<Box<HashIndex>>,
 }
 
@@ -24,7 +24,7 @@ struct HashIndex {
 }
 
 impl Distinct {
-    /// Whether a thing with this key is in the list. Always to be asked with the same list and the same kind of key.
+    /// Whether a member with this key is in the list. Always pass the same list and the same kind of key.
     pub(crate) fn contains<'l, T, K: Hash + Eq>(
         &mut self,
         list: &'l [T],
@@ -45,7 +45,7 @@ impl Distinct {
         match index.places.get(&index.random.hash_one(key)).and_then(|place| list.get(*place)) {
             None => false,
             Some(other) if key_of(other) == *key => true,
-            // Another thing has the same hash.
+            // Another member has the same hash.
             Some(_) => {
                 crate::work::count(list.len());
                 list.iter().any(|other| key_of(other) == *key)

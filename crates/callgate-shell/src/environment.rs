@@ -11,8 +11,8 @@ const HARMLESS: &str = "is harmless";
 
 const TEXT: &str = include_str!("environment.txt");
 
-/// The entries of `environment.txt`, read by the compiler.
-static ENTRIES: [Entry; read::<1024>(TEXT).1] = read(TEXT).0;
+/// How many entries `environment.txt` has.
+const COUNT: usize = read::<1024>(TEXT).1;
 
 /// Reads the entries, and counts them.
 #[expect(clippy::indexing_slicing, reason = "evaluated by the compiler")]
@@ -52,24 +52,35 @@ const fn cut(text: &'static str, separator: u8) -> (&'static str, &'static str) 
     (front, if back.is_empty() { back } else { back.split_at(1).1 })
 }
 
-/// The first letters of all entries: most variables of a script start with none of them.
+/// The entries, sorted by their first letters. The compiler reads and sorts them.
+static SORTED: [Entry; COUNT] = sorted().0;
+
+/// Where in [`SORTED`] the entries of each first letter start. Most variables of a script have a letter without entries.
+static STARTS: [u16; 257] = sorted().1;
+
 #[expect(clippy::indexing_slicing, reason = "evaluated by the compiler")]
-static INITIALS: [bool; 256] = {
-    let mut initials = [false; 256];
-    let mut entries = ENTRIES.as_slice();
-    while let [(name, _), others @ ..] = entries {
-        entries = others;
-        initials[name.as_bytes()[0] as usize] = true;
+const fn sorted() -> ([Entry; COUNT], [u16; 257]) {
+    let (mut sorted, mut starts) = ([("", ""); COUNT], [0; 257]);
+    let (mut letter, mut count, read) = (0, 0, read::<COUNT>(TEXT).0);
+    while letter < 256 {
+        let mut entries = read.as_slice();
+        while let [entry, others @ ..] = entries {
+            entries = others;
+            if entry.0.as_bytes()[0] as usize == letter {
+                sorted[count] = *entry;
+                count += 1;
+            }
+        }
+        letter += 1;
+        starts[letter] = count as u16;
     }
-    initials
-};
+    (sorted, starts)
+}
 
 /// Returns how setting this variable changes what runs, or `None` if it does not. `value` is `None` if it is not known.
 pub fn influence(name: &str, value: Option<&str>) -> Option<&'static str> {
-    let first = name.bytes().next()?;
-    if !*INITIALS.get(usize::from(first))? {
-        return None;
-    }
+    let first = usize::from(*name.as_bytes().first()?);
+    let entries = SORTED.get(usize::from(*STARTS.get(first)?)..usize::from(*STARTS.get(first.saturating_add(1))?))?;
     // How much of `NAME` or `NAME=VALUE` an entry fits; a whole name fits better than its beginning.
     let fit = |entry: &str| match (entry.strip_suffix('*'), entry.strip_prefix(name)) {
         (Some(front), _) => name.starts_with(front).then_some((front.len(), 0)),
@@ -77,7 +88,7 @@ pub fn influence(name: &str, value: Option<&str>) -> Option<&'static str> {
         (None, Some(rest)) => (rest.strip_prefix('=')? == value?).then_some((name.len(), 2)),
         (None, None) => None,
     };
-    let fitting = ENTRIES.iter().filter_map(|(entry, what)| Some((fit(entry)?, *what)));
+    let fitting = entries.iter().filter_map(|(entry, what)| Some((fit(entry)?, *what)));
     fitting.max_by_key(|(length, _)| *length).map(|(_, what)| what).filter(|what| *what != HARMLESS)
 }
 

@@ -34,7 +34,7 @@
 //! assert_eq!(analysis.doubts[0].what, "the program name is unknown");
 //!
 //! let analysis = analyze("echo 'hello", &context);
-//! assert_eq!(analysis.doubts[0].what, "cannot parse the command at column 6: unclosed single quote");
+//! assert_eq!(analysis.doubts[0].what, "cannot parse the command at line 1, column 6: unclosed single quote");
 //! ```
 //!
 //! # How it works

@@ -5,12 +5,13 @@ use serde::Serialize;
 /// What a program reads from its standard input, or writes to its standard output.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Stream {
-    /// Nothing is connected: the caller's standard input, which for an agent is empty.
+    /// The caller's standard input, which is empty for an agent.
     Unconnected,
     /// Exactly this text (here-documents, here-strings, `echo` and `printf` of known words).
     Text(String),
-    /// Names at or below these directories, one a line or NUL-separated (`find`, `ls`, `git ls-files`).
+    /// Names at or below these directories, one per line or NUL-separated (`find`, `ls`, `git ls-files`).
     Names(Vec<String>),
     /// One plain word: no blanks, no slash, no dash in front (`uname -r`, `whoami`).
     Word,
@@ -18,11 +19,11 @@ pub enum Stream {
     Number,
     /// One whole number in digits, with a dash in front if it is below zero (`date -d yesterday +%s`).
     Integer,
-    /// Whole numbers in digits, any number of them, with blanks or newlines between (`seq 5`, `pgrep sshd`).
+    /// Any number of whole numbers in digits, separated by blanks or newlines (`seq 5`, `pgrep sshd`).
     Numbers,
     /// The contents of these files or other local data; harmless as data, not as code.
     Data,
-    /// The environment, with whatever secrets it holds.
+    /// The environment, with any secrets in it.
     Environment,
     /// Data without end (`yes`, `cat /dev/zero`).
     Endless,

@@ -2,13 +2,13 @@
 
 pub use callgate_model::word::Word;
 
-/// A number that a program printed, as a pattern: nothing else fits. It may be missing, since programs fail.
+/// The pattern of a number that a program prints. It may be empty, because programs fail.
 pub(crate) const DIGITS: &str = "*([0-9])";
 
-/// The same with a dash in front of what is below zero.
+/// The same for a number that may be negative.
 pub(crate) const INTEGER: &str = "?(-)*([0-9])";
 
-/// Whether what fits a pattern is a number, or nothing.
+/// Whether a pattern only matches numbers, or nothing.
 pub(crate) fn is_number(pattern: &str) -> bool {
     matches!(pattern, DIGITS | INTEGER)
 }
@@ -16,12 +16,12 @@ pub(crate) fn is_number(pattern: &str) -> bool {
 /// One plain word that a program printed, between quotes: exactly one word, though it may be empty.
 pub(crate) const PLAIN: &str = "*([!/])";
 
-/// The pattern as names of files: what programs printed may be any of them.
+/// Makes a pattern of file names, in which the output of a program may be anything.
 pub(crate) fn file_pattern(pattern: &str) -> String {
     pattern.replace(INTEGER, "*").replace(DIGITS, "*").replace(PLAIN, "*")
 }
 
-/// Text in which only numbers are not known, with some number in their place; `None`: the pattern is another one.
+/// Replaces unknown numbers in a pattern by a number; `None` if anything else in it is unknown.
 pub(crate) fn with_some_numbers(pattern: &str) -> Option<String> {
     let mut text = String::new();
     let mut rest = pattern;

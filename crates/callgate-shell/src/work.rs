@@ -1,4 +1,4 @@
-//! Counting the steps of loops whose length an input decides, so that tests can tell linear work from quadratic.
+//! Counts the steps of loops over input, so that tests can tell linear work from quadratic.
 
 #[cfg(test)]
 thread_local! {

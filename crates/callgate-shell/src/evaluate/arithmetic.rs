@@ -1,21 +1,21 @@
-//! Arithmetic. Variables are looked up by name, and a value that holds an array index runs code: a
-//! value that is not known to be a number is a doubt.
+//! Arithmetic. Variables are looked up by name, and an array index inside a value runs code, so a
+//! value that may not be a number is a doubt.
 
 use super::Evaluator;
-use super::expand::is_name;
 use super::pieces::Piece;
 use super::state::{State, Value};
 use crate::cursor::Cursor;
 use crate::syntax::ast::{Operator, Part, Span};
+use crate::syntax::is_name;
 use crate::word::is_number;
 
 /// Longer expressions are not evaluated.
 const LONGEST: usize = 2_000;
 
-/// Stands for a number that is not known.
+/// Represents an unknown number in the text of an expression.
 const SOME_NUMBER: char = '\u{1}';
 
-/// A result; `None`: a number that is not known.
+/// A result; `None`: an unknown number.
 type Number = Option<i64>;
 
 /// Something in an expression that is not understood.
@@ -24,7 +24,7 @@ struct Unclear(&'static str);
 const NOT_PARSED: Unclear = Unclear("the arithmetic expression cannot be parsed");
 
 impl Evaluator<'_> {
-    /// Evaluates an expression: a number, or unknown with a doubt.
+    /// Evaluates an expression to a number, or to an unknown value with a doubt.
     pub fn arithmetic(&mut self, parts: &[Part], span: &Span, state: &mut State) -> Value {
         let mut text = String::new();
         let inherited: Vec<Part>;
@@ -82,7 +82,7 @@ impl Evaluator<'_> {
 struct ExpressionReader<'r, 'c> {
     cursor: Cursor,
     depth: usize,
-    /// Inside how many parts that may not be evaluated.
+    /// How many enclosing parts may not be evaluated.
     unsure: usize,
     evaluator: &'r Evaluator<'c>,
     state: &'r mut State,
@@ -325,7 +325,7 @@ fn step(number: i64, operator: &str) -> Number {
 /// `12`, `0x1f`, `017`, `2#101`.
 fn literal(text: &str) -> Option<i64> {
     if let Some((base, digits)) = text.split_once('#') {
-        // Above 36, capital letters are digits of their own.
+        // Above base 36, upper-case letters are separate digits.
         let base: u32 = base.parse().ok().filter(|base| (2..=36).contains(base))?;
         let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_alphanumeric());
         return plain.then(|| i64::from_str_radix(digits, base).ok()).flatten();

@@ -12,7 +12,7 @@ enum Unit {
 /// How many bytes of expansions are copied into the words that braces make.
 const MOST_COPIED: usize = 1 << 20;
 
-/// The work that may be done.
+/// A budget for the work.
 struct Budget {
     /// Units in words.
     units: usize,
@@ -75,7 +75,7 @@ fn to_parts(units: &[Unit]) -> Vec<Part> {
     for unit in units {
         match (unit, parts.last_mut()) {
             (Unit::Character(character), Some(Part::Literal(text))) => text.push(*character),
-            // Braces come first: `$x{a,b}` is `$xa` and `$xb`.
+            // Braces are expanded first: `$x{a,b}` is `$xa` and `$xb`.
             (Unit::Character(character), Some(Part::Parameter(parameter)))
                 if !parameter.braced
                     && parameter.name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
@@ -149,7 +149,7 @@ fn position(units: &[Unit], from: usize, wanted: char) -> Option<usize> {
     Some(from.saturating_add(found))
 }
 
-/// The brace that closes the one at `open`, and the commas between that belong to it.
+/// The position of the brace that closes the one at `open`, and of their commas.
 fn matching(units: &[Unit], open: usize) -> Option<(usize, Vec<usize>)> {
     let mut depth = 0usize;
     let mut commas = Vec::new();

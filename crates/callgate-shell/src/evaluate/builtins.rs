@@ -1,23 +1,18 @@
-//! The shell's own commands.
+//! Shell builtins.
 
-use super::simple::{By, Call, DECLARATIONS};
+use super::simple::{By, Call};
 use super::state::{Ends, State, Value, join};
 use super::{Evaluator, opaque, run};
 use crate::effect::{Action, CodeOrigin, Effect, Names, PathTarget, Target};
 use crate::secret_names::is_secret;
 use crate::stream::Stream;
+use crate::syntax::{DECLARATIONS, RESERVED};
 use crate::word::Word;
 use callgate_model::lexical::absolute;
 use std::sync::Arc;
 
-/// Builtins that may run code or change the shell in ways that are not followed.
-const NOT_FOLLOWED: [&str; 8] = ["enable", "bind", "complete", "compgen", "compopt", "history", "fc", "hash"];
-
-/// Words of the language itself. An alias of that name is expanded before they are recognised.
-const KEYWORDS: [&str; 22] = [
-    "!", "[[", "]]", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if", "in",
-    "select", "then", "time", "until", "while", "{", "}",
-];
+/// Builtins that may run code or change the shell in ways that are not tracked.
+const NOT_TRACKED: [&str; 8] = ["enable", "bind", "complete", "compgen", "compopt", "history", "fc", "hash"];
 
 impl Evaluator<'_> {
     /// Runs the builtin of this name, or the program if the shell leaves it to one.
@@ -46,7 +41,7 @@ impl Evaluator<'_> {
                 self.look_into_test(call.words, call.span);
                 return self.program(name, call, state);
             }
-            "declare" | "typeset" | "local" | "export" | "readonly" => self.declare(name, call, &mut state),
+            _ if DECLARATIONS.contains(&name) => self.declare(name, call, &mut state),
             "unset" => self.unset(call, &mut state),
             "read" | "mapfile" | "readarray" | "getopts" => {
                 if name == "getopts" && state.positional.is_none() {
@@ -77,7 +72,8 @@ impl Evaluator<'_> {
                         Some(text) => {
                             if let Some((alias, meaning)) = text.split_once('=') {
                                 self.alias_meaning(meaning, call, &state);
-                                if KEYWORDS.contains(&alias) {
+                                // bash expands an alias before it recognizes reserved words.
+                                if RESERVED.contains(&alias) {
                                     self.doubt("`alias` redefines a shell keyword", call.span);
                                 }
                                 Arc::make_mut(&mut state.aliases).insert(alias.to_owned());
@@ -92,7 +88,7 @@ impl Evaluator<'_> {
                 self.note(name, call);
                 return (Ends::Either(state), Stream::Data);
             }
-            _ if NOT_FOLLOWED.contains(&name) => {
+            _ if NOT_TRACKED.contains(&name) => {
                 self.doubt(&format!("callgate does not track what `{name}` does"), call.span)
             }
             _ => return self.program(name, call, state),
@@ -125,7 +121,7 @@ impl Evaluator<'_> {
         if self.context.state.is_some() {
             return;
         }
-        self.under(Some(call.slot), |evaluator| {
+        self.apart(|evaluator| {
             evaluator.in_child(|evaluator| evaluator.source(meaning, call.span, state.clone(), &Stream::Unconnected))
         });
     }
@@ -165,7 +161,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Dispatches the rest of a command's words under the same entry, as what `wrapper` runs.
+    /// Runs the rest of a command's words as what `wrapper` runs, under the same entry.
     fn rerun(&mut self, wrapper: &str, call: &Call, state: State) -> (Ends, Stream) {
         if let Some(entry) = self.commands.get_mut(call.slot) {
             entry.wrappers.push(wrapper.to_owned());
@@ -188,9 +184,8 @@ impl Evaluator<'_> {
             state.set(name, Value::of_word(word));
         }
         let code = texts.join(" ");
-        let (ends, stdout) =
-            self.under(Some(call.slot), |evaluator| evaluator.source(&code, call.span, state, call.stdin));
-        // What stood in front of `eval` is gone again, or not, as the shell is one or the other.
+        let (ends, stdout) = self.apart(|evaluator| evaluator.source(&code, call.span, state, call.stdin));
+        // Whether assignments before `eval` persist depends on the shell.
         let forget = |mut state: State| {
             for (name, _) in call.assignments {
                 state.set(name, Value::unknown("it was set for `eval`"));
@@ -251,7 +246,7 @@ impl Evaluator<'_> {
             [] | [_] => {}
             [Word::Known(code), ..] if matches!(code.as_str(), "" | "-") => {}
             [Word::Known(code), signals @ ..] => {
-                // These run between the commands, and may change what the next one sees.
+                // These traps run between commands and may change what the next one sees.
                 let between = |word: &Word| {
                     let name = word.known().unwrap_or("DEBUG").to_ascii_uppercase();
                     let name = name.strip_prefix("SIG").unwrap_or(&name);
@@ -306,7 +301,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// Whether one of the builtins that are not followed is only asked to print something. The history of a shell
+/// Whether a builtin that is not tracked only prints something here. The history of a shell
 /// without a terminal contains this shell's commands, not the user's history file.
 fn shows_only(name: &str, words: &[Word]) -> bool {
     // Every command is checked here, so this must be fast.

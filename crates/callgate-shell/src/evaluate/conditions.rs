@@ -6,7 +6,7 @@ use crate::syntax::ast::{Span, TestExpression};
 use crate::word::{PLAIN, Word, is_number};
 
 impl Evaluator<'_> {
-    /// Looks into a condition: its substitutions run, and its arithmetic may.
+    /// Evaluates a condition: its substitutions run, and its arithmetic may run code.
     pub fn condition(&mut self, condition: &TestExpression, span: &Span, state: &mut State) {
         match condition {
             TestExpression::Both(left, _, right) => {
@@ -44,7 +44,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// The words of `test` and `[`: `-v 'a[$(x)]'` runs code.
+    /// Checks the words of `test` and `[`: `-v 'a[$(x)]'` runs code.
     pub fn look_into_test(&mut self, words: &[Word], span: &Span) {
         const OPERATORS: [&str; 18] = [
             "=", "==", "!=", "<", ">", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-nt", "-ot", "-ef", "-a", "-o", ")",

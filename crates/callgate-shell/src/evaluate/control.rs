@@ -29,7 +29,7 @@ fn together(first: Stream, second: Stream, certain: bool) -> Stream {
     }
 }
 
-/// A stream of which a part may be missing.
+/// A stream that may be incomplete.
 fn uncertain(stream: Stream) -> Stream {
     match stream {
         Stream::Text(text) if !text.is_empty() => Stream::Data,

@@ -1,11 +1,11 @@
 //! `declare`, `export`, `local`, `readonly`, `unset`, `read` and others that set variables.
 
 use super::Evaluator;
-use super::expand::is_name;
 use super::simple::Call;
 use super::state::{State, Value};
 use crate::lists::listed;
 use crate::stream::Stream;
+use crate::syntax::is_name;
 use crate::word::Word;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -168,7 +168,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// `read`, `mapfile`, `getopts`: the variables they fill.
+    /// Evaluates `read`, `mapfile` and `getopts`: the variables they set.
     pub fn read_variables(&mut self, name: &str, call: &Call, state: &mut State) {
         let with_value: &str = match name {
             "read" => "adinNptu",
@@ -273,7 +273,7 @@ impl Evaluator<'_> {
                                 )) => {}
                                 Some(_) => self.doubt("unknown shell option", call.span),
                             },
-                            // With `H` later lines are taken from the history.
+                            // With `H`, later lines are expanded from the history.
                             'H' if !on => {}
                             _ => self.doubt("unknown shell option", call.span),
                         }

@@ -1,4 +1,4 @@
-//! `cd`, `pushd`, `popd`: where relative paths start.
+//! `cd`, `pushd`, `popd`: the working directory.
 
 use super::Evaluator;
 use super::simple::Call;
@@ -16,7 +16,7 @@ fn folded(path: &str) -> Arc<str> {
 }
 
 impl Evaluator<'_> {
-    /// `cd` and `pushd`: the directories it leads to if it succeeds.
+    /// Evaluates `cd` and `pushd`.
     pub fn change_directory(&mut self, call: &Call, state: State) -> (Ends, Stream) {
         let pushes = call.words.first().and_then(Word::known) == Some("pushd");
         let mut operands = Vec::new();
@@ -55,8 +55,8 @@ impl Evaluator<'_> {
         (Ends::Split(Some(arrived), (!certain).then_some(state)), Stream::Text(String::new()))
     }
 
-    /// Whether going to these directories is taken to succeed. Where something before it may have changed which directories
-    /// there are, it is not.
+    /// Whether entering these directories is assumed to succeed. Not if an earlier command may have changed which directories
+    /// exist.
     fn is_taken_to_succeed(&mut self, target: &[Option<Arc<str>>]) -> bool {
         let Some(entered) = &mut self.entered else {
             return false;
@@ -84,7 +84,7 @@ impl Evaluator<'_> {
                 return None;
             }
             let whole = absolute(directory.as_deref(), path);
-            // With links in the way, `..` leads elsewhere: only bash's own reckoning is by the letters.
+            // With `-P`, `..` follows symlinks; otherwise bash folds it by the text.
             let known = !physical || !whole.contains("..");
             known.then(|| folded(&whole))
         };

@@ -5,8 +5,8 @@ use super::braces;
 use super::pieces::{Field, Piece};
 use super::state::{State, Value};
 use crate::stream::Stream;
-use crate::syntax::Dialect;
 use crate::syntax::ast::{Part, SourceWord, Span, Substitution};
+use crate::syntax::{Dialect, is_name};
 use crate::word::{DIGITS, INTEGER, PLAIN, Word};
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ impl Evaluator<'_> {
         }
         let globs = !state.options.no_globs;
         let Fields { done, open, .. } = self.fields(parts, state, true);
-        // The last field of several vanishes as well as any other.
+        // An empty last field vanishes like any other.
         let fields = done.into_iter().chain(std::iter::once(open));
         words.extend(fields.filter(|field| !field.vanishes()).map(|field| field.into_word(globs)));
     }
@@ -85,7 +85,7 @@ impl Evaluator<'_> {
     }
 
     fn double_quotes(&mut self, parts: &[Part], state: &mut State, fields: &mut Fields) {
-        // `"$@"` alone may be nothing at all.
+        // `"$@"` alone may expand to no word.
         let only_list = matches!(parts, [Part::Parameter(parameter)]
             if parameter.name == "@" || parameter.index == Some(crate::syntax::ast::ArrayIndex::Each));
         fields.open.quoted |= !only_list;
@@ -211,8 +211,7 @@ impl Evaluator<'_> {
         if let Some(why) = body.doubt {
             self.doubt(why, &body.span);
         }
-        let parent = self.current.or(self.parent);
-        self.under(parent, |evaluator| evaluator.in_subshell(&body.script, state.clone(), stdin))
+        self.apart(|evaluator| evaluator.in_subshell(&body.script, state.clone(), stdin))
     }
 
     /// Adds the output of a substitution to a word.
@@ -227,23 +226,15 @@ impl Evaluator<'_> {
                     let directory = Arc::from(directory);
                     fields.open.pieces.push(Piece::Below { directory, many: !quoted });
                 }
-                None => {
-                    fields.unknown("names from several directories", !quoted);
-                }
+                None => fields.unknown("names from several directories", !quoted),
             },
-            Stream::Word => {
-                fields.printed(if quoted || !fields.splits { PLAIN } else { "*" });
-            }
+            Stream::Word => fields.printed(if quoted || !fields.splits { PLAIN } else { "*" }),
             Stream::Number => fields.printed(DIGITS),
-            Stream::Integer if quoted || !fields.splits => {
-                fields.printed(INTEGER);
-            }
+            Stream::Integer if quoted || !fields.splits => fields.printed(INTEGER),
             Stream::Numbers if !quoted && fields.splits && self.splitting(state) == Splitting::Blanks => {
                 fields.printed(DIGITS);
             }
-            _ => {
-                fields.unknown("the output of a command", !quoted);
-            }
+            _ => fields.unknown("the output of a command", !quoted),
         }
     }
 
@@ -257,14 +248,14 @@ impl Evaluator<'_> {
         }
     }
 
-    /// The doubt about a variable that holds code.
+    /// Adds a doubt and returns an unknown value.
     pub fn doubt_value(&mut self, why: &str, span: &Span) -> Value {
         self.doubt(why, span);
         Value::unknown(why)
     }
 }
 
-/// A directory that all of these are at or below: one of them that is named as the others begin, or the one they start from.
+/// A directory that contains all of these names: one of them, or the working directory.
 fn common(directories: &[String]) -> Option<&str> {
     let first = directories.iter().min_by_key(|directory| directory.len())?;
     let is_below = |name: &String| {
@@ -280,13 +271,6 @@ fn common(directories: &[String]) -> Option<&str> {
 
 fn climbs(path: &str) -> bool {
     path.split('/').any(|component| component == "..")
-}
-
-/// Whether text is the name of a variable.
-pub(super) fn is_name(text: &str) -> bool {
-    !text.is_empty()
-        && !text.starts_with(|first: char| first.is_ascii_digit())
-        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
 /// How unquoted expansions are split.
@@ -310,7 +294,7 @@ impl Fields {
         Fields { done: Vec::new(), open: Field::default(), splits }
     }
 
-    /// All of them as one, where one word is wanted (`x=$@`): joined by blanks.
+    /// Joins all fields with blanks, where one word is wanted (`x=$@`).
     fn joined(self) -> Field {
         let Fields { mut done, open, .. } = self;
         if done.is_empty() {
@@ -358,7 +342,7 @@ impl Fields {
             Value::Below(directory) => {
                 self.open.pieces.push(Piece::Below { directory: Arc::clone(directory), many: splits });
             }
-            // Without quotes an empty word goes away.
+            // Without quotes, an empty word disappears.
             Value::Glob(pattern) if splits && &**pattern == PLAIN => {
                 self.printed("*");
             }

@@ -15,7 +15,7 @@ const ENDLESS: &str = "an endless loop";
 /// The output of a loop is not computed.
 const LOOP_OUTPUT: Stream = Stream::Unknown;
 
-/// The states with which a loop is left early. Most loops are not, so they lie elsewhere.
+/// The states in which a loop is left early. Boxed, because most loops are not.
 #[derive(Debug, Default)]
 pub(super) struct Leaving {
     pub broken: Option<Box<State>>,
@@ -34,7 +34,7 @@ impl Evaluator<'_> {
         self.loops.pop().and_then(|leaving| leaving.broken).map(|state| *state)
     }
 
-    /// Walks rounds until the state in front of the loop covers every round. `step` walks one round and returns
+    /// Walks rounds until the state before the loop covers every round. `step` walks one round and returns
     /// the state with which the loop ends, and the one with which it continues.
     fn settle(
         &mut self,
@@ -71,7 +71,7 @@ impl Evaluator<'_> {
         self.loops.push(Leaving::default());
         let done = self.settle(state, |evaluator, state| {
             let (ends, _) = evaluator.list(condition, state, stdin);
-            // `until` swaps the two; both are followed either way.
+            // `until` swaps success and failure; both are followed.
             let (success, failure) = ends.split();
             let either = join(success, failure);
             let goes_on = either.clone().and_then(|state| evaluator.round(body, state, stdin));
@@ -129,7 +129,7 @@ impl Evaluator<'_> {
         current
     }
 
-    /// Any number of rounds with a value of this kind.
+    /// Walks any number of rounds with a value of this kind.
     fn repeat(&mut self, name: &str, value: &Value, body: &Script, state: State, stdin: &Stream) -> Option<State> {
         self.settle(state, |evaluator, state| {
             let mut inside = state.clone();
@@ -171,7 +171,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// Whether a condition always comes out the same (`while :`, `until false`).
+/// Whether a condition is constant (`while :`, `until false`).
 fn is_constant(condition: &Script) -> bool {
     let [item] = condition.items.as_slice() else {
         return false;

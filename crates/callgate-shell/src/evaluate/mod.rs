@@ -55,7 +55,7 @@ pub struct ShellContext<'a> {
     pub programs: &'a Programs,
     /// Which shell reads the command.
     pub dialect: Dialect,
-    /// How much work is done before giving up.
+    /// Limits on the work.
     pub limits: Limits,
     /// The state of the shell, if the agent keeps it; `None`: the shell starts for this command and ends with it.
     pub state: Option<&'a ShellState>,
@@ -63,6 +63,7 @@ pub struct ShellContext<'a> {
 
 /// What a command would do.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Analysis {
     /// Every simple command that may run, including wrapped and substituted ones.
     pub commands: Vec<SimpleCommand>,
@@ -84,6 +85,7 @@ impl Analysis {
 
 /// One simple command that may run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct SimpleCommand {
     /// The words, the program first; none for an assignment or a redirection alone.
     pub words: Vec<Word>,
@@ -101,12 +103,11 @@ pub struct SimpleCommand {
     pub span: Range<usize>,
     /// The table that describes it.
     pub table: Option<String>,
-    /// The command that runs it: a wrapper, or the one whose word holds the substitution.
-    pub parent: Option<usize>,
 }
 
 /// Something that could not be understood.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Doubt {
     /// What.
     pub what: String,
@@ -167,14 +168,12 @@ pub fn analyze_with_input(source: &str, context: &ShellContext, input: &Stream) 
     evaluator.finish(after)
 }
 
-/// A place in the source as people count it: `column 7`, `line 2, column 3`.
+/// A place in the source as people count it.
 fn position(source: &str, at: usize) -> String {
     let before = source.get(..at).unwrap_or(source);
+    let line = before.matches('\n').count().saturating_add(1);
     let column = before.rsplit('\n').next().unwrap_or_default().chars().count().saturating_add(1);
-    match source.trim_end().contains('\n') {
-        true => format!("line {}, column {column}", before.matches('\n').count().saturating_add(1)),
-        false => format!("column {column}"),
-    }
+    format!("line {line}, column {column}")
 }
 
 /// Adds where the shell would be if every `cd` succeeded. Everything else that this walk finds is ignored, because a `cd` may fail.
@@ -212,7 +211,6 @@ struct Evaluator<'c> {
     /// The wrappers around what is being walked.
     wrappers: Vec<String>,
     elsewhere: Option<String>,
-    parent: Option<usize>,
     /// The command that is being read, which gets the doubts.
     current: Option<usize>,
     /// The states in which `break` and `continue` leave the enclosing loops.
@@ -253,7 +251,6 @@ impl<'c> Evaluator<'c> {
             depth: 0,
             wrappers: Vec::new(),
             elsewhere: None,
-            parent: None,
             current: None,
             loops: Vec::new(),
             returns: Vec::new(),
@@ -344,7 +341,6 @@ impl<'c> Evaluator<'c> {
             effects: Vec::new(),
             span: span.clone(),
             table: None,
-            parent: self.parent,
         });
         self.commands.len().saturating_sub(1)
     }
@@ -386,11 +382,11 @@ impl<'c> Evaluator<'c> {
         result
     }
 
-    /// Walks something that `parent` runs, with doubts that belong to what is walked.
-    fn under<T>(&mut self, parent: Option<usize>, walk: impl FnOnce(&mut Self) -> T) -> T {
-        let saved = (std::mem::replace(&mut self.parent, parent), self.current.take());
+    /// Walks something whose doubts do not belong to the current command.
+    fn apart<T>(&mut self, walk: impl FnOnce(&mut Self) -> T) -> T {
+        let current = self.current.take();
         let result = walk(self);
-        (self.parent, self.current) = saved;
+        self.current = current;
         result
     }
 
@@ -402,7 +398,7 @@ impl<'c> Evaluator<'c> {
         result
     }
 
-    /// The state to start with in a shell that was there before.
+    /// Returns the state to start with in a kept shell.
     fn begin(&mut self, before: &ShellState, source: &str) -> State {
         if let Some(why) = before.why_lost() {
             let what = format!("an earlier call may have changed anything in this shell: {why}");
@@ -411,7 +407,7 @@ impl<'c> Evaluator<'c> {
         before.restored(self.context.directory)
     }
 
-    /// The state in which a shell that lives on is left.
+    /// Returns the state of a kept shell after the script.
     fn leave_shell(
         &mut self,
         before: &ShellState,

@@ -11,11 +11,11 @@ use crate::word::Word;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// How many functions may call each other.
+/// How deeply function calls may be nested.
 const CALLS: usize = 20;
 
 impl Evaluator<'_> {
-    /// Walks what a program runs. Returns what that prints.
+    /// Walks what a program runs. Returns its output.
     pub fn nested(
         &mut self,
         name: &str,
@@ -30,8 +30,7 @@ impl Evaluator<'_> {
         }
         let mut inner = self.child_state(nested, call, directory, state);
         let stdin = nested.stdin.as_ref().unwrap_or(call.stdin);
-        let saved = (self.parent, self.current, self.elsewhere.clone(), self.dialect);
-        self.parent = Some(call.slot);
+        let saved = (self.current, self.elsewhere.clone(), self.dialect);
         self.wrappers.push(name.to_owned());
         self.depth = self.depth.saturating_add(1);
         if nested.elsewhere.is_some() {
@@ -46,7 +45,7 @@ impl Evaluator<'_> {
             NestedBody::Shell { source: Word::Known(source), parameters } => {
                 self.dialect = if matches!(name, "sh" | "dash" | "ash") { Dialect::Sh } else { Dialect::Bash };
                 let mut values = parameters.iter().map(Value::of_word);
-                inner.zero = values.next().unwrap_or(Value::unknown("`$0` is unknown"));
+                inner.zero = values.next();
                 inner.positional = (!parameters.iter().any(Word::may_be_many)).then(|| values.collect());
                 self.current = None;
                 self.enclosed(|evaluator| evaluator.source(source, call.span, inner, stdin).1)
@@ -60,7 +59,7 @@ impl Evaluator<'_> {
         self.children = self.children.saturating_sub(1);
         self.depth = self.depth.saturating_sub(1);
         self.wrappers.pop();
-        (self.parent, self.current, self.elsewhere, self.dialect) = saved;
+        (self.current, self.elsewhere, self.dialect) = saved;
         stdout
     }
 
@@ -98,7 +97,7 @@ impl Evaluator<'_> {
         if !state.variables.is_empty() {
             let unknown = Value::unknown("it may not be exported");
             let variables = state.variables.iter().map(|(name, variable)| {
-                // Whether a variable that was there before is exported is not known.
+                // It is unknown whether a variable from before is exported.
                 let kept = variable.exported || self.context.variables.contains_key(&**name);
                 (Arc::clone(name), if kept { variable.clone() } else { Variable::new(unknown.clone()) })
             });
@@ -157,7 +156,7 @@ impl Evaluator<'_> {
         self.returns.push(None);
         self.locals.push(hidden);
         let loops = std::mem::take(&mut self.loops);
-        let (ends, stdout) = self.under(Some(call.slot), |evaluator| evaluator.command(body, state, call.stdin));
+        let (ends, stdout) = self.apart(|evaluator| evaluator.command(body, state, call.stdin));
         self.loops = loops;
         self.calls.pop();
         let returned = self.returns.pop().flatten();

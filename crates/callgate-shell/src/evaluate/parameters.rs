@@ -10,7 +10,7 @@ use crate::stream::Stream;
 use crate::syntax::ast::{ArrayIndex, Operator, Parameter, Part, TestKind};
 use std::sync::Arc;
 
-/// More bytes of values than this are not followed.
+/// Values beyond this many bytes are not tracked.
 const MOST_EXPANDED: usize = 1 << 22;
 
 /// Variables that the shell itself makes whole numbers.
@@ -21,13 +21,13 @@ const NUMBERS: [&str; 11] =
 const WORDS: [&str; 6] = ["USER", "LOGNAME", "HOSTNAME", "OSTYPE", "HOSTTYPE", "MACHTYPE"];
 
 impl Evaluator<'_> {
-    /// Counts bytes of values that are expanded; whether they are still followed.
+    /// Counts expanded bytes. Returns whether values are still tracked.
     fn follows(&self, bytes: usize) -> bool {
         self.expanded.set(self.expanded.get().saturating_add(bytes));
         self.expanded.get() <= MOST_EXPANDED
     }
 
-    /// The same for the elements of a list. One may be short, but becomes a word.
+    /// The same for the elements of a list. Each costs extra, because it becomes a word.
     fn follows_all(&self, values: &[Value]) -> bool {
         let text = |value: &Value| value.known().map_or(0, str::len);
         crate::work::count(values.len().min(MOST_EXPANDED.saturating_sub(self.expanded.get())));
@@ -45,7 +45,7 @@ impl Evaluator<'_> {
         }
         if let Ok(place) = name.parse::<usize>() {
             return match (place.checked_sub(1), &state.positional) {
-                (None, _) => state.zero.clone(),
+                (None, _) => state.zero.clone().unwrap_or_else(|| Value::unknown("`$0` is unknown")),
                 (Some(place), Some(values)) => values.get(place).cloned().unwrap_or(Value::Unset),
                 (Some(_), None) => Value::unknown("the arguments are unknown"),
             };
@@ -75,7 +75,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Whether the value of a variable, if it has one, is that of the environment the shell was started in.
+    /// Whether a variable can only come from the environment that the shell was started in.
     pub fn is_inherited(&self, name: &str, state: &State) -> bool {
         !state.variables.contains_key(name) && !state.anything_set && self.elsewhere.is_none()
     }
@@ -125,7 +125,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Names of users and machines that the system gives: they hold no blanks or slashes and start with no dash.
+    /// Whether a parameter is a user or machine name from the system, which has no blanks, slashes or leading dash.
     fn is_plain_word(&self, parameter: &Parameter, state: &State) -> bool {
         let plain = parameter.operator == Operator::Plain
             && parameter.index.is_none()
@@ -245,7 +245,7 @@ impl Evaluator<'_> {
         let given = match &value {
             Value::Text(text) => Some(!text.is_empty() || !colon),
             Value::Unset => Some(false),
-            // What a program printed, or a pattern matched, may have been nothing.
+            // The output of a program, or the match of a pattern, may be empty.
             Value::Unknown(_) | Value::Below(_) | Value::Glob(_) => None,
             Value::Number | Value::Prefix(..) => Some(true),
         };
@@ -308,7 +308,7 @@ impl Evaluator<'_> {
         fields.open.quoted |= quoted;
     }
 
-    /// The operators that make a new value of one.
+    /// Applies an operator that changes a value.
     fn changed(&mut self, value: &Value, operator: &Operator, parameter: &Parameter, state: &mut State) -> Value {
         match operator {
             Operator::Remove { front, longest, pattern } => {
@@ -359,7 +359,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// A pattern made of text, `*` and `?`; `None`: another one.
+    /// Reads a pattern made of text, `*` and `?`; `None`: any other pattern.
     fn pattern(&mut self, parts: &[Part], state: &mut State) -> Option<Vec<PatternStep>> {
         let mut steps = Vec::new();
         for piece in self.single(parts, state).pieces {

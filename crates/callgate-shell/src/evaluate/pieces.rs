@@ -1,4 +1,4 @@
-//! Half-expanded words: text, quoted or not, and what is unknown between.
+//! Partly expanded words: quoted and unquoted text, and the unknown pieces between.
 
 use super::state::Value;
 use crate::stream::Stream;
@@ -60,7 +60,7 @@ impl Field {
         self.text().map_or(Stream::Unknown, |text| Stream::Text(text.into_owned() + end))
     }
 
-    /// Whether it is nothing at all: such a word disappears.
+    /// Whether it is empty and unquoted: such a word disappears.
     pub fn vanishes(&self) -> bool {
         self.pieces.is_empty() && !self.quoted
     }
@@ -141,7 +141,7 @@ impl Field {
         if prefix.is_empty() { Word::Unknown { why, many } } else { Word::Partly { prefix, why, many } }
     }
 
-    /// Text around numbers that are not known, `/proc/$$/status`: a pattern that only numbers fit.
+    /// Makes a pattern of text around unknown numbers: `/proc/$$/status`.
     fn with_numbers(&self, globs: bool) -> Option<Word> {
         let text_first = match self.pieces.as_slice() {
             [Piece::Text { text, .. }, ..] => !text.starts_with('-'),

@@ -12,7 +12,7 @@ use callgate_model::lexical::absolute;
 /// Where a command's standard output goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StandardOutput {
-    /// To where it went before.
+    /// To where it went before the redirection.
     Kept,
     /// Together with standard error.
     Mixed,
@@ -21,7 +21,7 @@ pub(super) enum StandardOutput {
 }
 
 impl StandardOutput {
-    /// What is left of a stream.
+    /// What remains of a stream.
     pub fn apply(self, stream: Stream) -> Stream {
         match (self, stream) {
             (StandardOutput::Kept, stream) => stream,
@@ -190,9 +190,9 @@ impl Evaluator<'_> {
                 Word::Known(path) => Names::Exact(absolute(directory.as_deref(), path)),
                 Word::Glob(pattern) => glob(directory.as_deref(), pattern),
                 Word::Below { directory: below, .. } => Names::Below(absolute(directory.as_deref(), below)),
-                Word::Partly { .. } | Word::Unknown { .. } => {
-                    self.add(slot, opaque("the target of a redirection is unknown", "redirection"));
-                    return;
+                Word::Partly { why, .. } | Word::Unknown { why, .. } => {
+                    let why = format!("the target of a redirection is unknown ({why})");
+                    return self.add(slot, opaque(&why, "redirection"));
                 }
             };
             self.add(slot, redirection_effect(action, Target::Path(PathTarget { names, tree: false })));

@@ -122,7 +122,7 @@ impl ShellState {
         self.lost.as_deref()
     }
 
-    /// The state once the call that left it did run. If that call was judged knowing that anything may be different in this
+    /// The state after the call that left it has run. If that call was judged knowing that anything may be different in this
     /// shell, the person who allowed it knows, and does not need the warning again.
     #[must_use]
     pub fn after_running(mut self) -> Self {

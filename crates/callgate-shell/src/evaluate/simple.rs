@@ -5,12 +5,10 @@ use super::{Evaluator, opaque, run};
 use crate::effect::{Action, CodeOrigin, Effect, Mark};
 use crate::environment::influence;
 use crate::stream::Stream;
+use crate::syntax::DECLARATIONS;
 use crate::syntax::ast::{Argument, AssignedValue, Assignment, Command, Part, RedirectionKind, SourceWord, Span};
 use crate::word::Word;
 use std::sync::Arc;
-
-/// The builtins whose arguments are assignments.
-pub(super) const DECLARATIONS: [&str; 5] = ["declare", "typeset", "local", "export", "readonly"];
 
 /// A command after expansion.
 #[derive(Clone, Copy)]
@@ -129,7 +127,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Loops walk the same command more than once: a repetition that says nothing new is dropped.
+    /// Drops a repetition of a command that adds nothing: loops are walked more than once.
     fn drop_repeated(&mut self, slot: usize, before: usize) {
         let last = self.commands.len().saturating_sub(1);
         if slot != before || slot != last {
@@ -169,7 +167,7 @@ impl Evaluator<'_> {
         (words, arrays)
     }
 
-    /// Assignments in front of a command.
+    /// Evaluates the assignments before a command.
     fn temporary(&mut self, assignments: &[Assignment], slot: usize, state: &mut State) -> Vec<(String, Word)> {
         let mut temporary = Vec::new();
         for assignment in assignments {
@@ -194,7 +192,7 @@ impl Evaluator<'_> {
         temporary
     }
 
-    /// Assignments that stay.
+    /// Evaluates assignments without a command.
     fn assign_all(&mut self, assignments: &[Assignment], slot: usize, state: &mut State) {
         for assignment in assignments {
             let value = self.assign(assignment, slot, state);
@@ -324,7 +322,7 @@ impl Evaluator<'_> {
         Value::unknown("an array")
     }
 
-    /// A variable that changes what runs is an effect.
+    /// Adds an effect if a variable changes what runs.
     pub fn environment_effect(&mut self, name: &str, value: Option<&str>, slot: usize) {
         if let Some(what) = influence(name, value) {
             self.add(slot, opaque(&format!("{name} {what}"), "environment").marked(Mark::Environment));
@@ -365,7 +363,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// The state after something that may have changed any variable.
+    /// Returns the state after something that may have changed any variable.
     pub fn forgotten(&self, mut state: State) -> State {
         state.forget_variables("an unknown command may have changed it");
         state

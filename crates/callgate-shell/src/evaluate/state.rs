@@ -2,7 +2,6 @@
 
 use super::shell_state::is_default;
 use crate::environment::influence;
-use crate::lists::listed;
 use crate::syntax::ast::Command;
 use crate::word::Word;
 use serde::{Deserialize, Serialize};
@@ -10,18 +9,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// How many variables are followed.
+/// How many variables are tracked.
 const VARIABLES: usize = 200;
 
-/// Longer values are not followed.
+/// Longer values are not tracked.
 const LONGEST_VALUE: usize = 1 << 16;
 
-/// More possible directories than this count as not known.
+/// With more possible directories than this, the directory is unknown.
 const DIRECTORIES: usize = 4;
-
-/// Variables that do not keep what is assigned to them.
-const KEPT_BY_THE_SHELL: &str = "_ BASHOPTS BASHPID BASH_ARGV0 BASH_COMMAND BASH_LINENO BASH_SOURCE BASH_SUBSHELL DIRSTACK EPOCHREALTIME \
-    EPOCHSECONDS EUID FUNCNAME GROUPS LINENO OLDPWD PIPESTATUS PPID PWD RANDOM SECONDS SRANDOM UID";
 
 /// The value of a variable, as far as it is certain.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -190,22 +185,22 @@ pub(super) type Functions = BTreeMap<String, Option<Rc<Command>>>;
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct State {
     pub variables: Arc<Variables>,
-    /// The directories this may be; at least one; `None`: not known.
+    /// The possible working directories; at least one; `None`: unknown.
     pub directories: Directories,
     /// What `cd -` goes back to.
     pub previous: Option<Arc<str>>,
     /// What `popd` goes back to.
     pub stack: Vec<Directories>,
-    /// `$0`
-    pub zero: Value,
+    /// `$0`; `None`: not known.
+    pub zero: Option<Value>,
     /// `$1` …; `None`: not known.
     pub positional: Option<Arc<[Value]>>,
     pub functions: Rc<Functions>,
     pub aliases: Arc<BTreeSet<String>>,
     pub options: Options,
-    /// Bare names may be found elsewhere than usual.
+    /// `PATH` may have changed, so a bare name may mean another program.
     pub path_changed: bool,
-    /// A variable that changes what runs was set in some way, be it by a loop, `:=` or arithmetic.
+    /// A variable that changes what runs was set, for example by a loop, `:=` or arithmetic.
     pub swayed: bool,
     /// `exec <file` has changed standard input.
     pub input_changed: bool,
@@ -220,8 +215,8 @@ impl State {
             directories: Arc::from([directory.map(Arc::from)]),
             previous: None,
             stack: Vec::new(),
-            zero: Value::unknown("`$0` is unknown"),
-            positional: Some(Arc::from([])),
+            zero: None,
+            positional: Some(Arc::default()),
             functions: Rc::default(),
             aliases: Arc::default(),
             options: Options::default(),
@@ -236,10 +231,15 @@ impl State {
         let exports_all = self.options.exports_all;
         self.path_changed |= name == "PATH";
         self.swayed |= value != Value::Unset && influence(name, value.known()).is_some();
-        let value = match value {
-            _ if listed(KEPT_BY_THE_SHELL, name) => Value::unknown("the shell sets it"),
-            Value::Text(text) if text.len() > LONGEST_VALUE => Value::unknown("a long value"),
-            other => other,
+        let value = match name {
+            // The shell overwrites what is assigned to these.
+            "_" | "BASHOPTS" | "BASHPID" | "BASH_ARGV0" | "BASH_COMMAND" | "BASH_LINENO" | "BASH_SOURCE"
+            | "BASH_SUBSHELL" | "DIRSTACK" | "EPOCHREALTIME" | "EPOCHSECONDS" | "EUID" | "FUNCNAME" | "GROUPS"
+            | "LINENO" | "OLDPWD" | "PIPESTATUS" | "PPID" | "PWD" | "RANDOM" | "SECONDS" | "SRANDOM" | "UID" => {
+                Value::unknown("the shell sets it")
+            }
+            _ if value.weight() > LONGEST_VALUE => Value::unknown("a long value"),
+            _ => value,
         };
         let full = self.variables.len() >= VARIABLES;
         let variables = Arc::make_mut(&mut self.variables);
@@ -248,7 +248,7 @@ impl State {
                 variable.value = if variable.fixed { Value::unknown("it is read-only") } else { value };
                 variable.elements = None;
             }
-            // So many are not followed one by one.
+            // Too many to track one by one.
             None if full => self.anything_set = true,
             None => {
                 variables.insert(Arc::from(name), Variable { exported: exports_all, ..Variable::new(value) });
@@ -285,7 +285,7 @@ impl State {
         self.directories = limited(directories);
     }
 
-    /// The directory this is, if that is certain.
+    /// The working directory, if it is certain.
     pub fn directory(&self) -> Option<&str> {
         match self.directories.as_ref() {
             [Some(directory)] => Some(directory),
@@ -332,7 +332,9 @@ impl State {
         if self.stack != other.stack {
             self.stack.clear();
         }
-        self.zero = self.zero.join(&other.zero);
+        if self.zero != other.zero {
+            self.zero = None;
+        }
         if self.positional != other.positional {
             self.positional = None;
         }
@@ -352,7 +354,7 @@ impl State {
             mine.extend(other.aliases.iter().cloned());
         }
         self.options = Options {
-            // Globs are kept apart from text; a pattern that is text is the smaller harm.
+            // If globbing may be on, a word may still match files, so it stays a pattern.
             no_globs: self.options.no_globs && other.options.no_globs,
             exits_on_error: self.options.exits_on_error && other.options.exits_on_error,
             exports_all: self.options.exports_all || other.options.exports_all,

@@ -157,13 +157,6 @@ fn what_is_not_known_is_partial() {
 }
 
 #[test]
-fn commands_know_who_runs_them() {
-    let analysis = analysis("p $(q $(r))");
-    let parents: Vec<_> = analysis.commands.iter().map(|command| command.parent).collect();
-    assert_eq!(parents, [None, Some(0), Some(1)]);
-}
-
-#[test]
 fn work_is_bounded() {
     let nested = "for a in {1..60}; do for b in {1..60}; do for c in {1..60}; do p $a$b$c; done; done; done";
     let analysis = with_limits(nested, Limits::default());

@@ -1,4 +1,4 @@
-//! Hosts and URLs, in all the disguises in which they come.
+//! Hosts and URLs in all their spellings.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -15,7 +15,7 @@ pub(super) enum Destination {
     Local(String),
 }
 
-/// The place a URL names; a missing scheme is taken for `http`.
+/// Where a URL leads; without a scheme it is `http`.
 pub(super) fn url(word: &Word) -> Destination {
     let (text, whole) = certain_text(word);
     let shown = shown(word);
@@ -31,7 +31,7 @@ pub(super) fn url(word: &Word) -> Destination {
         }
         _ => (String::new(), trimmed),
     };
-    // `http:host` and `http:\\\\host` lead to different places in different programs.
+    // Programs read `http:host` and `http:\\\\host` differently.
     let lower = trimmed.to_ascii_lowercase();
     if scheme.is_empty() && ["http:", "https:", "ftp:"].iter().any(|front| lower.starts_with(front)) {
         return unknown();
@@ -65,7 +65,7 @@ pub(super) fn url(word: &Word) -> Destination {
     Destination::Remote(Host { name: authority_host(authority), shown })
 }
 
-/// The place a host operand names: `host`, `user@host`, `host:port`, or a URL.
+/// Where a host operand leads: `host`, `user@host`, `host:port`, or a URL.
 pub(super) fn host(word: &Word) -> Host {
     let (text, whole) = certain_text(word);
     let shown = shown(word);
@@ -79,7 +79,7 @@ pub(super) fn host(word: &Word) -> Host {
     Host { name, shown }
 }
 
-/// The place that an operand of `scp` or `rsync` names.
+/// Where an operand of `scp` or `rsync` leads.
 pub(super) fn remote(word: &Word) -> Option<Destination> {
     let (text, whole) = certain_text(word);
     if text.contains("://") {
@@ -98,7 +98,7 @@ pub(super) fn remote(word: &Word) -> Option<Destination> {
     }
 }
 
-/// The certain text at the front of a word, and whether it is all of it.
+/// The certain prefix of a word, and whether it is the whole word.
 fn certain_text(word: &Word) -> (String, bool) {
     match word {
         Word::Known(text) => (text.clone(), true),
@@ -139,7 +139,7 @@ fn is_scheme(text: &str) -> bool {
 /// The host of `user:password@host:port`, in its plain form; `None` if that is not certain.
 fn authority_host(authority: &str) -> Option<String> {
     let after_user = authority.rsplit('@').next().unwrap_or_default();
-    // Two readers of one URL differ on `a@b@c`, on `\` and on patterns: none of them is certain.
+    // Programs disagree on `a@b@c`, `\` and patterns in URLs, so these are not certain.
     if authority.contains('\\')
         || authority.matches('@').count() > 1
         || after_user.contains(['{', '}', '*', '\\', '%', ',', ' '])
@@ -167,7 +167,7 @@ fn plain_ipv6(address: Ipv6Addr) -> String {
 fn plain_name(name: &str) -> Option<String> {
     let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
     if name.is_empty() || !name.is_ascii() || name.ends_with('.') || name.contains("..") {
-        // Look-alikes are mapped in ways that differ between programs.
+        // Programs map non-ASCII look-alikes differently.
         return None;
     }
     if !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_')) {

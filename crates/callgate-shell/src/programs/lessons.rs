@@ -1,4 +1,4 @@
-//! Where gates like this one broke: each class has its cases here.
+//! Classes of bypasses that broke similar gates, with cases for each.
 
 use super::{Finding, check};
 use crate::programs::store::bundled_files;

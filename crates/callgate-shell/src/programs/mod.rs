@@ -1,4 +1,4 @@
-//! What programs do with their words: the tables of `programs/` and how they are read.
+//! What programs do with their words: the program tables and how they are read.
 //!
 //! See `docs/program-tables.md` for the form of a table.
 
@@ -48,7 +48,7 @@ pub struct Invocation<'a> {
 /// What the tables say about one invocation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgramAnalysis {
-    /// The effects of the program itself, its own `run` first. An `opaque` one means: partial.
+    /// The effects of the program itself, starting with its own `run`. If one is `opaque`, there may be others.
     pub effects: Vec<Effect>,
     /// What it runs.
     pub nested: Vec<Nested>,

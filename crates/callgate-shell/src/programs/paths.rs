@@ -30,7 +30,7 @@ pub(super) fn names(directory: Option<&str>, word: &Word) -> Option<Names> {
     })
 }
 
-/// `file:name?options` and `file:///name`, as SQLite, curl and others take them, name a path like any other.
+/// Removes the scheme of `file:name?options` and `file:///name`, which SQLite, curl and others accept as paths.
 fn without_scheme(text: &str) -> &str {
     let Some(rest) = text.strip_prefix("file:").filter(|rest| !rest.is_empty()) else { return text };
     let rest = rest.strip_prefix("//localhost").or(rest.strip_prefix("//")).unwrap_or(rest);

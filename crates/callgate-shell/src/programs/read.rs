@@ -1,4 +1,4 @@
-//! Reading one invocation by its table.
+//! Reads one invocation with its table.
 
 use super::collect::{Collector, joined};
 use super::custom;
@@ -14,7 +14,7 @@ use crate::word::Word;
 use std::borrow::Cow;
 
 impl Programs {
-    /// What an invocation does.
+    /// Reads what an invocation does.
     ///
     /// ```
     /// use callgate_shell::programs::{Invocation, Programs};
@@ -58,7 +58,7 @@ impl Programs {
             let is_version = |character: char| character.is_ascii_digit() || character == '.';
             let bare = name.trim_end_matches(is_version);
             let version = name.get(bare.len()..)?;
-            // `cp2` is another program than `cp`.
+            // `cp2` and `cp` are different programs.
             match bare.strip_suffix('-') {
                 Some(bare) if !version.is_empty() => self.get(bare),
                 _ if version.contains('.') => self.get(bare),
@@ -102,7 +102,7 @@ pub(super) fn apply(scan: &Scan<'_>, collector: &mut Collector<'_>) -> Stream {
     collector.backs_up |= scan.levels.iter().any(|level| level.index.backs_up);
     let placements: Vec<_> = chosen(&level.args, scan).map(|slots| place(slots, &scan.operands)).collect();
     if placements.is_empty() && !scan.operands.is_empty() {
-        let why = format!("{} does not take operands that the table knows", collector.program);
+        let why = format!("the table of {} does not describe these operands", collector.program);
         collector.opaque(&why, "operands");
     }
     for placement in &placements {
@@ -232,7 +232,7 @@ fn with_own_tree(collector: &mut Collector<'_>, role: &Role, act: impl FnOnce(&m
     collector.tree = before;
 }
 
-/// What a table says comes out; `None`: nothing.
+/// The output according to the table; `None`: the table does not say.
 fn output(level: &Level, scan: &Scan<'_>) -> Option<Output> {
     let mut outputs = chosen(&level.stdout, scan);
     match (outputs.next(), outputs.next()) {
@@ -254,7 +254,7 @@ fn stdout(output: Option<Output>, collector: &Collector<'_>) -> Stream {
         },
         Some(Output::Same) if !collector.has_listed => match collector.stdin {
             Stream::Text(_) => Stream::Unknown,
-            // Whatever a person might type, or a part of what has no end.
+            // The input that a person may type, or a part of endless input.
             Stream::Unconnected | Stream::Endless => Stream::Data,
             other => other.clone(),
         },
@@ -275,7 +275,7 @@ fn stdout(output: Option<Output>, collector: &Collector<'_>) -> Stream {
     }
 }
 
-/// The whole paths of names, wherever they are used later.
+/// Makes names absolute, because they may be used in another directory.
 fn resolved(directory: Option<&str>, names: &[String]) -> Stream {
     let names: Vec<String> = names.iter().map(|name| paths::absolute(directory, name)).collect();
     if names.iter().all(|name| name.starts_with('/')) { Stream::Names(names) } else { Stream::Unknown }
@@ -306,7 +306,7 @@ fn finish(collector: Collector<'_>, stdout: Stream, table: Option<String>) -> Pr
     ProgramAnalysis { effects: collector.effects, nested: collector.nested, stdout, table }
 }
 
-/// A program of which nothing is known.
+/// Reads an unknown program.
 fn unknown(invocation: &Invocation<'_>, name: &str, why: &str) -> ProgramAnalysis {
     let mut collector = Collector::new(name, invocation.directory, invocation.home, invocation.stdin);
     collector.run(name, CodeOrigin::Unknown, "the program");
@@ -314,7 +314,7 @@ fn unknown(invocation: &Invocation<'_>, name: &str, why: &str) -> ProgramAnalysi
     finish(collector, Stream::Unknown, None)
 }
 
-/// A file that is run by its path.
+/// Reads a file that is run by its path.
 fn file(invocation: &Invocation<'_>, path: &str) -> ProgramAnalysis {
     let mut collector = Collector::new(path, invocation.directory, invocation.home, invocation.stdin);
     let path = paths::absolute(invocation.directory, path);

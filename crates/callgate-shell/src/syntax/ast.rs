@@ -1,4 +1,4 @@
-//! The shape of a shell script, as bash would read it.
+//! The syntax tree of a shell script.
 
 use std::cell::OnceCell;
 use std::ops::Range;
@@ -39,7 +39,7 @@ pub enum Connector {
 pub struct Pipeline {
     /// Starts with `!`, an odd number of times.
     pub negated: bool,
-    /// Its time is taken (`time`).
+    /// Starts with `time`.
     pub timed: bool,
     /// The commands; none for a bare `!` or `time`.
     pub commands: Vec<Command>,
@@ -185,7 +185,7 @@ pub struct SourceWord {
 }
 
 impl SourceWord {
-    /// The text, if it is nothing but unquoted text.
+    /// The text, if all of it is unquoted text.
     pub fn plain(&self) -> Option<&str> {
         match self.parts.as_slice() {
             [Part::Literal(text)] => Some(text),
@@ -340,7 +340,7 @@ pub struct Redirection {
 /// The descriptor in front of a redirection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Descriptor {
-    /// None is written: 0 or 1, as the operator says.
+    /// None: 0 or 1, depending on the operator.
     Usual,
     /// `2>`
     Number(u32),

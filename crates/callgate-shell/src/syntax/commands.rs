@@ -5,19 +5,19 @@ use super::ast::{Command, CommandKind, Connector, Item, Pipeline, Redirection, S
 use super::cursor::{NotUnderstood, Parsed, Parser, is_metacharacter};
 
 /// The reserved words of bash.
-const RESERVED: [&str; 22] = [
+pub(crate) const RESERVED: [&str; 22] = [
     "if", "then", "elif", "else", "fi", "while", "until", "do", "done", "for", "select", "in", "case", "esac",
     "function", "coproc", "time", "{", "}", "!", "[[", "]]",
 ];
 
-/// Those that end a list.
+/// Reserved words that end a list.
 const ENDS: [&str; 8] = ["then", "elif", "else", "fi", "do", "done", "esac", "}"];
 
-/// Those that a POSIX shell does not know.
+/// Reserved words that POSIX does not have.
 const BASH_ONLY: [&str; 5] = ["select", "function", "coproc", "[[", "]]"];
 
 impl Parser<'_> {
-    /// Reads everything. The commands before a mistake are kept.
+    /// Parses the whole source. Keeps the commands before a mistake.
     pub fn whole_script(&mut self) -> (Script, Option<NotUnderstood>) {
         let mut script = Script::default();
         let result = self.items(&mut script).and_then(|()| match self.peek() {
@@ -186,7 +186,7 @@ impl Parser<'_> {
             },
         };
         let redirections = match kind {
-            // The body has taken them.
+            // They belong to the body.
             CommandKind::Function { .. } | CommandKind::Coprocess { .. } => Vec::new(),
             _ => self.redirections()?,
         };
@@ -256,7 +256,7 @@ impl Parser<'_> {
 
     fn compound(&mut self, word: &'static str, length: usize) -> Parsed<Option<CommandKind>> {
         if BASH_ONLY.contains(&word) {
-            self.bash_only(word)?;
+            self.bash_only(format_args!("`{word}`"))?;
         }
         if ENDS.contains(&word) || matches!(word, "!" | "time" | "in" | "]]") {
             return Ok(None);

@@ -27,7 +27,7 @@ impl Parser<'_> {
         Ok(CommandKind::Subshell(body))
     }
 
-    /// Reads up to `))`. `None`: it is not arithmetic after all; the caller goes back.
+    /// Reads up to `))`. `None`: it is not arithmetic; the caller goes back.
     pub fn arithmetic_until_double_parenthesis(&mut self) -> Parsed<Option<Vec<Part>>> {
         match self.arithmetic_parts(Stop::Parenthesis) {
             Ok(parts) if self.starts_with("))") => {
@@ -205,7 +205,7 @@ impl Parser<'_> {
         let mut name = "COPROC".to_owned();
         let length = name_length(self.rest());
         if length > 0 && self.reserved().is_none() {
-            // A name only counts in front of a compound command.
+            // A name is only allowed before a compound command.
             self.advance(length);
             self.skip_blanks();
             let compound = self.peek() == Some(b'(')

@@ -1,13 +1,15 @@
-//! The position in the source, the tokens passed so far, and the budgets.
+//! The parser's position in the source, and its budgets.
 
 use super::ast::Span;
 use super::{Dialect, Limits};
 use std::cell::{Cell, OnceCell};
 use std::collections::HashSet;
+use std::fmt::Display;
 use std::rc::Rc;
 
 /// A syntax error, or a construct that the parser refuses. Nothing after it is parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct NotUnderstood {
     /// What it is.
     pub what: String,
@@ -133,7 +135,7 @@ impl<'s> Parser<'s> {
     }
 
     /// Fails where the source is for a POSIX shell, which may not know `construct`.
-    pub fn bash_only(&self, construct: &str) -> Parsed<()> {
+    pub fn bash_only(&self, construct: impl Display) -> Parsed<()> {
         match self.dialect {
             Dialect::Bash => Ok(()),
             Dialect::Sh => self.fail(format!("{construct} is not available in every `sh`")),
@@ -238,6 +240,11 @@ pub(super) fn is_name_start(byte: u8) -> bool {
 
 pub(super) fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
+}
+
+/// Whether text is the name of a variable.
+pub(crate) fn is_name(text: &str) -> bool {
+    !text.is_empty() && name_length(text) == text.len()
 }
 
 /// The length of the name at the start of a text.

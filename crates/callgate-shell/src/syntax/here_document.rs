@@ -6,7 +6,7 @@ use std::cell::OnceCell;
 use std::rc::Rc;
 
 impl Parser<'_> {
-    /// Reads the delimiter and notes that a body follows the line.
+    /// Reads the delimiter and records that a body follows the line.
     pub fn announce_here_document(&mut self, strips_tabs: bool) -> Parsed<HereDocument> {
         self.skip_blanks();
         let word = self.word()?;
@@ -33,7 +33,7 @@ impl Parser<'_> {
         let parts = if pending.quoted {
             vec![Part::Quoted(text)]
         } else {
-            // A mistake in the body shows only when the command runs.
+            // bash reports a mistake in the body only when the command runs.
             let span = self.stands_at.clone().unwrap_or(start..body_end);
             let body = self.deeper(|parser| Ok(parser.inner(&text, span.clone()).here_parts()))?;
             match body {

@@ -1,8 +1,7 @@
 //! A parser for bash and POSIX shell scripts.
 //!
-//! The parser is total: it never panics, its recursion and its work are bounded, and every byte of the
-//! source is part of a token. What it does not understand it says ([`NotUnderstood`]); what was read
-//! before that is kept, because a shell runs the lines before a mistake.
+//! The parser never panics, and its recursion and its work are bounded. It refuses constructs that it does not know or that
+//! shells read differently ([`NotUnderstood`]). The commands before a mistake are kept, because a shell runs them.
 
 pub(crate) mod ast;
 mod commands;
@@ -17,7 +16,10 @@ mod simple;
 mod tests;
 mod words;
 
+pub(crate) use commands::RESERVED;
 pub use cursor::NotUnderstood;
+pub(crate) use cursor::is_name;
+pub(crate) use simple::DECLARATIONS;
 
 use ast::{Script, Span};
 use cursor::Parser;
@@ -34,7 +36,7 @@ pub enum Dialect {
     Sh,
 }
 
-/// How much work is done before giving up. Giving up means: not understood.
+/// Limits on the work of one analysis. A command that exceeds them is not understood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// The longest source, in bytes.
@@ -43,10 +45,10 @@ pub struct Limits {
     pub depth: usize,
     /// How many words, expansions and commands may be read.
     pub nodes: usize,
-    /// How many commands may be evaluated, each round of a loop and each call counted. Sixteen words, or four kilobytes of
+    /// How many commands may be evaluated, counting each round of a loop and each call. Sixteen words, or four kilobytes of
     /// them, count as one more.
     pub steps: usize,
-    /// How many words a brace expansion, and how many rounds a loop may be unrolled to.
+    /// How many rounds of a loop are unrolled; brace expansion may make sixteen times as many words.
     pub unrolled: usize,
 }
 
@@ -56,12 +58,13 @@ impl Default for Limits {
     }
 }
 
-/// A script that was read.
+/// A parsed script.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct ParsedScript {
-    /// What was understood, up to the first mistake.
+    /// The commands before the first mistake.
     pub(crate) script: Script,
-    /// The first thing that was not understood.
+    /// The first mistake.
     pub mistake: Option<NotUnderstood>,
 }
 

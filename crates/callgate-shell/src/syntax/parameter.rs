@@ -193,8 +193,8 @@ impl Parser<'_> {
                 b'\'' if as_text => self.apostrophes(&mut parts)?,
                 b'\'' => self.single_quotes(&mut parts)?,
                 b'"' => parts.push(self.double_quotes()?),
-                // Patterns and replacements know these quotes even between double quotes. What a reader that does
-                // not would take for the end is refused.
+                // Patterns and replacements support these quotes even between double quotes. Refused if a parser
+                // that does not support them would find another end.
                 b'$' if quoted && pattern && self.peek_at(1) == Some(b'\'') && self.plain_ansi_quotes() => {
                     self.ansi_quotes(&mut parts)?;
                 }
@@ -236,8 +236,8 @@ impl Parser<'_> {
         body.ends_with('\'') && !body.contains("\\'") && !body.contains("\\\\")
     }
 
-    /// Single quotes in `"${x:-'…'}"` are text, yet bash pairs them to find the end. What the two readings
-    /// disagree about is refused.
+    /// Single quotes in `"${x:-'…'}"` are text, yet bash pairs them to find the end. Fails where the two readings
+    /// disagree.
     fn apostrophes(&mut self, parts: &mut Vec<Part>) -> Parsed<()> {
         let rest = self.rest().get(1..).unwrap_or("");
         match rest.find(['\'', '$', '`', '\\', '"', '}']) {

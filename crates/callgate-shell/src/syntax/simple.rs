@@ -7,8 +7,8 @@ use super::ast::{
 use super::cursor::{Parsed, Parser, is_metacharacter, name_length};
 use super::words::{Stop, WordPlace};
 
-/// The builtins whose arguments may assign arrays.
-const DECLARATIONS: [&str; 5] = ["declare", "typeset", "local", "export", "readonly"];
+/// The builtins whose arguments are assignments, of arrays too.
+pub(crate) const DECLARATIONS: [&str; 5] = ["declare", "typeset", "local", "export", "readonly"];
 
 impl Parser<'_> {
     pub fn simple_command(&mut self) -> Parsed<Command> {

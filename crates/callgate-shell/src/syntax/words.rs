@@ -17,7 +17,7 @@ pub(super) enum Stop {
     BraceOrColon,
 }
 
-/// The position of a word, as far as it changes how the word is read.
+/// Where a word occurs, which changes how it is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WordPlace {
     /// Anywhere in a command.
@@ -195,8 +195,8 @@ impl Parser<'_> {
             return self.fail("the body of a here-document is outside its substitution");
         }
         self.require(")")?;
-        // bash keeps a substitution as text made anew from what it parsed, and some versions lose the
-        // separator after a here-document in it. Only one at the very end is sure to stay as it was.
+        // bash stores a substitution as text printed from its syntax tree, and some versions lose the
+        // separator after a here-document in it. Only one at the very end is safe.
         let inside = self.documents.saturating_sub(documents);
         let reprinted = inside > 0 && documents_at_the_end(&script) != inside;
         let doubt =

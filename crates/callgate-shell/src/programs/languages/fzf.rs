@@ -1,4 +1,4 @@
-//! Key bindings of fzf: `key:action+action(argument),…`, of which some actions run commands.
+//! Key bindings of fzf: `key:action+action(argument),…`. Some actions run commands.
 
 use super::CodeEffects;
 use crate::lists::listed;
@@ -77,7 +77,7 @@ fn action<'t>(text: &'t str, found: &mut CodeEffects) -> Option<&'t str> {
     Some(rest)
 }
 
-/// A command with what is chosen put in. fzf quotes that itself, so quotes around it would open it again.
+/// Puts a placeholder into a command. fzf quotes the chosen line itself, so quotes around it would end the quoting.
 fn command(argument: &str) -> Option<String> {
     if !argument.contains('{') {
         return Some(argument.to_owned());
@@ -89,7 +89,7 @@ fn command(argument: &str) -> Option<String> {
     let mut rest = argument;
     while let Some((before, after)) = rest.split_once('{') {
         let (inside, after) = after.split_once('}')?;
-        // Braces of the shell hold blanks or commas; `{+}` may be many words, `{f}` is a file.
+        // Shell braces contain blanks or commas; `{+}` may be many words, `{f}` is a file.
         inside.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'q' | b'n' | b'.' | b'-')).then_some(())?;
         command.push_str(before);
         command.push_str(CHOSEN);

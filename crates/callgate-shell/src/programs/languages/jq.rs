@@ -1,4 +1,4 @@
-//! `jq` filters: pure, but for the environment and for modules.
+//! `jq` filters: pure, except for the environment and modules.
 
 use super::CodeEffects;
 use crate::cursor::Cursor;
@@ -6,7 +6,7 @@ use crate::cursor::Cursor;
 pub(super) fn read(filter: &str) -> CodeEffects {
     let mut found = CodeEffects::default();
     let mut cursor = Cursor::new(filter);
-    // What is open: parentheses, and strings whose interpolation we are in.
+    // Open parentheses, and strings with an open interpolation.
     let mut open: Vec<Open> = Vec::new();
     let mut before = ' ';
     while let Some(character) = cursor.next() {

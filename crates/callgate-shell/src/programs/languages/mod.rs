@@ -35,14 +35,14 @@ const MAX_CODE: usize = 256 * 1024;
 
 const SHELL: Role = Role::plain(RoleKind::Shell);
 
-/// What code does, as far as its reader could tell.
+/// What code does, as far as its reader can tell.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct CodeEffects {
     reads: Vec<String>,
     writes: Vec<String>,
     /// Shell source that it runs.
     shell: Vec<String>,
-    /// Data or changes that it hands to its server.
+    /// Sends data or changes to its server.
     sends: bool,
     destroys: bool,
     rights: bool,
@@ -51,7 +51,7 @@ struct CodeEffects {
 }
 
 impl CodeEffects {
-    /// What code does of which nothing is known.
+    /// The effects of unknown code.
     fn unknown(why: impl Into<String>) -> Self {
         CodeEffects { doubts: vec![why.into()], ..CodeEffects::default() }
     }

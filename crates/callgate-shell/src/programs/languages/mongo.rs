@@ -31,7 +31,7 @@ pub(super) fn read(code: &str) -> CodeEffects {
             (Some("show" | "use"), Some(_), None) | (Some("exit" | "quit" | "help"), None, None)
         )
     };
-    // An expression may go on over several lines.
+    // An expression may span several lines.
     let rest: Vec<&str> = code.lines().filter(|line| !is_shell_command(line)).collect();
     if expression(&rest.join("\n"), &mut found).is_none() {
         found.doubt("cannot tell what the mongo shell code does");
@@ -46,7 +46,7 @@ fn expression(line: &str, found: &mut CodeEffects) -> Option<()> {
         match character {
             '"' | '\'' => {
                 let text = cursor.quoted()?;
-                // An escape could spell an operator.
+                // An escape could hide an operator.
                 if text.contains('\\') {
                     return None;
                 }
@@ -75,7 +75,7 @@ fn expression(line: &str, found: &mut CodeEffects) -> Option<()> {
                 before = 'a';
             }
             '/' => return None,
-            // What an index holds could be called.
+            // The value at an index could be a function.
             ']' => {
                 cursor.next();
                 if cursor.at_call() {

@@ -47,7 +47,7 @@ fn harmless(code: &str) -> Option<()> {
                 }
                 cursor.next();
                 let name = cursor.name();
-                // What `<>` reads, and the environment.
+                // `ARGV` is what `<>` reads; the others are the environment, the module path and signal handlers.
                 if matches!(name.as_str(), "ARGV" | "ENV" | "INC" | "SIG") {
                     return None;
                 }
@@ -81,7 +81,7 @@ fn harmless(code: &str) -> Option<()> {
                 cursor.next();
                 value = false;
             }
-            // `|` and `&` only doubled: no pipes, no calls.
+            // `|` and `&` only in pairs: no pipes, no calls.
             '|' | '&' => {
                 cursor.next();
                 cursor.take_if(character).then_some(())?;
@@ -150,7 +150,7 @@ fn flags(cursor: &mut Cursor) -> Option<()> {
     flags.chars().all(|flag| "gimsxorcdn".contains(flag)).then_some(())
 }
 
-/// Text in which variables are replaced, but no code runs.
+/// Checks that a string with interpolation runs no code.
 fn interpolated(text: &str) -> Option<()> {
     let runs = ["@{", "${", "@[", "$$", "(?{", "(??{", "$ENV", "@ENV", "->", "$(", "@ARGV", "$ARGV", "@INC"];
     (!runs.iter().any(|part| text.contains(part))).then_some(())

@@ -7,7 +7,7 @@ use super::token::Token::{self, Newline, Number, Other, Text, Word};
 use crate::cursor::{Cursor, is_name_character};
 use crate::lists::listed;
 
-/// Modules from which nothing leads to files, programs or the network by the attributes below.
+/// Modules that do not reach files, programs or the network through the attributes below.
 const MODULES: &str = "sys json math platform string datetime time re random statistics textwrap base64 hashlib \
     itertools functools collections decimal fractions uuid calendar struct unicodedata pprint \
     html cmath typing csv ast tomllib operator bisect heapq difflib binascii zlib ipaddress keyword enum colorsys";
@@ -39,7 +39,7 @@ const STANDARD: &str = "\
     venv warnings wave weakref webbrowser winreg winsound wsgiref xdrlib xml xmlrpc zipapp zipfile zipimport zlib \
     zoneinfo";
 
-/// Whether code that is known to be harmless may import a module of this name, be it because another one does. A file of that name in
+/// Whether harmless code may import a module of this name, directly or through another one. A file of that name in
 /// the directory where Python starts would run in its place.
 pub fn may_be_imported(name: &str) -> bool {
     let private = name.starts_with('_') && !name.starts_with("__");
@@ -79,9 +79,9 @@ const ATTRIBUTES: &str = "version version_info platform maxsize byteorder execut
 /// no other function of it can be reached by another name.
 const SYSTEM: &str = "getcwd getpid getppid cpu_count name sep linesep pathsep getuid geteuid getgid getlogin uname \
     getloadavg";
-/// What of `os.path` looks at a file that is named.
+/// Functions of `os.path` that look at a file.
 const SYSTEM_LOOKS: &str = "exists isfile isdir islink getsize getmtime";
-/// What a `Path` of a file that is named may be asked.
+/// Methods of a `Path` that only read.
 const PATH_LOOKS: &str = "read_text read_bytes exists is_file is_dir is_symlink stat";
 const SYSTEM_PATHS: &str = "join basename dirname splitext split normpath isabs commonprefix commonpath";
 
@@ -95,9 +95,9 @@ pub(super) fn read(code: &str) -> CodeEffects {
 
 struct PythonReader {
     found: CodeEffects,
-    /// Names that the code itself has bound.
+    /// Names that the code binds.
     bound: BTreeSet<String>,
-    /// Names of packages of which little may be used.
+    /// Names of packages that may only be used in part.
     packages: BTreeSet<String>,
 }
 
@@ -151,7 +151,7 @@ impl PythonReader {
         Some(())
     }
 
-    /// Names bound by `x = …`, `for x in`, `as x`, `lambda x:`.
+    /// Records names bound by `x = …`, `for x in`, `as x`, `lambda x:`.
     fn bind(&mut self, tokens: &[Token]) {
         let mut binding = false;
         for (at, token) in tokens.iter().enumerate() {
@@ -177,7 +177,7 @@ impl PythonReader {
         }
     }
 
-    /// Names under which packages are imported anywhere: a loop may come to one of them again.
+    /// Records the names of imported packages in advance, because a loop may come back to one of them.
     fn note_packages(&mut self, tokens: &[Token]) {
         for window in tokens.windows(3) {
             if let [Word(package), Word(keyword), Word(name)] = window
@@ -321,7 +321,7 @@ impl PythonReader {
                             if name.contains(['f', 'F']) {
                                 self.interpolations(&text, depth)?;
                             }
-                            // A prefix changes what the text is: it may not name a file.
+                            // With a prefix, the text is not a plain string and must not name a file.
                             found.push(Text(text));
                             if name.contains(['f', 'F', 'b', 'B']) {
                                 found.push(Other('~'));
@@ -358,7 +358,7 @@ impl PythonReader {
             if code.contains(['{', '\\']) {
                 return None;
             }
-            // The version of whatever it is.
+            // A version is harmless, whatever the package.
             if code
                 .strip_suffix(".__version__")
                 .is_some_and(|name| name.bytes().all(|byte| byte.is_ascii_alphanumeric()))
@@ -366,7 +366,7 @@ impl PythonReader {
                 rest = body.get(end + 1..)?;
                 continue;
             }
-            // Names are bound by the code around, which is read later: they are checked there.
+            // The surrounding code binds the names and is read later, so they are checked there.
             let breaks = |character: char| !is_name_character(character);
             if code.split(breaks).any(|name| name.starts_with("__") || is_dangerous(name)) {
                 return None;
@@ -427,7 +427,7 @@ fn return_if_plain(text: &str) -> Option<String> {
             'n' => plain.push('\n'),
             't' => plain.push('\t'),
             escaped @ ('\\' | '\'' | '"') => plain.push(escaped),
-            // Other escapes could spell anything; keep something that names no file.
+            // Other escapes could mean anything; a NUL cannot be part of a file name.
             _ => plain.push('\0'),
         }
     }

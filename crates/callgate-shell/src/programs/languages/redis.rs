@@ -1,4 +1,4 @@
-//! Redis commands, one on a line.
+//! Redis commands, one per line.
 
 use super::CodeEffects;
 use crate::lists::listed;

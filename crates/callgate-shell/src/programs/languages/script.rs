@@ -1,7 +1,7 @@
-//! One-liners of node, ruby and php that only compute and print.
+//! One-liners of Node.js, Ruby and PHP that only compute and print.
 //!
-//! One reader for the three: every name must be on a list, nothing that was computed is called, and
-//! text in which code is replaced is not understood.
+//! One reader for the three: every name must be on a list, computed values must not be called, and
+//! strings with interpolated code are not understood.
 
 use super::CodeEffects;
 use crate::cursor::Cursor;
@@ -13,9 +13,9 @@ pub(super) struct Language {
     names: &'static str,
     /// Names that may follow a dot.
     attributes: &'static str,
-    /// Quotes in which nothing is replaced.
+    /// Quotes without interpolation.
     plain_quotes: &'static [char],
-    /// Quotes in which code may be replaced, and how that starts.
+    /// Quotes with interpolation, and how it starts.
     code_quotes: &'static [(char, &'static str)],
     variables: Variables,
 }
@@ -30,7 +30,7 @@ enum Variables {
     Dollar,
 }
 
-/// Names that mean something whatever a piece of code calls its own.
+/// Names that code must not redefine.
 const NEVER_DECLARED: &str = "eval Function require global globalThis window self module exports process setTimeout \
     setInterval setImmediate queueMicrotask fetch WebSocket Worker Reflect Proxy Deno Bun import constructor console JSON";
 
@@ -99,7 +99,7 @@ fn harmless(code: &str, language: &Language, found: &mut CodeEffects) -> Option<
                 if code.any(|(_, start)| text.contains(start)) || before == 'n' && character == '`' {
                     return None;
                 }
-                // PHP calls the function that a text names.
+                // PHP can call a function by its name in a string.
                 if cursor.at_call() {
                     return None;
                 }
@@ -120,7 +120,7 @@ fn harmless(code: &str, language: &Language, found: &mut CodeEffects) -> Option<
                     before = ')';
                     continue;
                 }
-                // The name of a member: `{name: value}`.
+                // A property name: `{name: value}`.
                 if language.name == "node" && matches!(before, '{' | ',') && follows(&cursor, ":") {
                     (!listed(NEVER_DECLARED, &name)).then_some(())?;
                     before = 'n';
@@ -137,7 +137,7 @@ fn harmless(code: &str, language: &Language, found: &mut CodeEffects) -> Option<
                     declared.push(name.clone());
                 }
                 let calls = cursor.at_call();
-                // As a whole, `process` shows its environment.
+                // `process` as a value contains the environment.
                 if calls && declared.contains(&name) || name == "process" && cursor.peek() != Some('.') {
                     return None;
                 }
@@ -155,7 +155,7 @@ fn harmless(code: &str, language: &Language, found: &mut CodeEffects) -> Option<
             }
             ')' | ']' => {
                 cursor.next();
-                // Nothing that was computed is called.
+                // Computed values must not be called.
                 if cursor.at_call() {
                     return None;
                 }

@@ -17,7 +17,7 @@ struct SedReader {
 }
 
 impl SedReader {
-    /// `None`: something that no sed would take, or that different ones take differently.
+    /// `None`: something that is invalid, or that sed versions read differently.
     fn script(&mut self) -> Option<()> {
         loop {
             self.cursor.take_while(|character| character.is_whitespace() || character == ';');
@@ -77,7 +77,7 @@ impl SedReader {
         }
     }
 
-    /// A pattern up to its delimiter. Whether a delimiter inside `[…]` ends it depends on the sed.
+    /// Reads a pattern up to its delimiter. Whether a delimiter inside `[…]` ends it depends on the sed version.
     fn pattern(&mut self, delimiter: char) -> Option<()> {
         let text = self.cursor.until(delimiter)?;
         let mut in_class = false;

@@ -1,4 +1,4 @@
-//! SQL statements: what they look at, change and destroy.
+//! SQL statements: what they read, change and destroy.
 
 use super::CodeEffects;
 use super::sql_functions::{Calling, calling};
@@ -6,7 +6,7 @@ use super::token::Token::{self, Meta, Name, Number, Other, Text, Word};
 use crate::cursor::Cursor;
 use crate::lists::listed;
 
-/// What differs between shells.
+/// The SQL shells that differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SqlDialect {
     Generic,
@@ -16,7 +16,7 @@ pub(super) enum SqlDialect {
     Duckdb,
 }
 
-/// Cuts SQL into statements; `None` where dialects would disagree.
+/// Splits SQL into statements; `None` where dialects disagree.
 pub(super) fn statements(text: &str, dialect: SqlDialect) -> Option<Vec<Vec<Token>>> {
     let mut cursor = Cursor::new(text);
     let mut statements: Vec<Vec<Token>> = vec![Vec::new()];
@@ -38,7 +38,7 @@ pub(super) fn statements(text: &str, dialect: SqlDialect) -> Option<Vec<Vec<Toke
                 statements.push(Vec::new());
                 line_start = true;
             }
-            // Commands of a shell that is not known.
+            // A command of an unknown SQL shell.
             '\\' if !matches!(dialect, SqlDialect::Psql | SqlDialect::Mysql) => return None,
             '\\' => {
                 current.push(Meta(cursor.line()));
@@ -84,7 +84,7 @@ pub(super) fn statements(text: &str, dialect: SqlDialect) -> Option<Vec<Vec<Toke
     Some(statements)
 }
 
-/// A comment; those that some database runs, or that may nest, are not understood.
+/// Skips a comment. Comments that some databases run or nest are not understood.
 fn comment(cursor: &mut Cursor) -> Option<()> {
     cursor.skip(2);
     if matches!(cursor.peek(), Some('!' | '+' | 'M')) {
@@ -102,7 +102,7 @@ fn comment(cursor: &mut Cursor) -> Option<()> {
     }
 }
 
-/// A quoted text; whether a backslash escapes its end depends on the database.
+/// Reads a quoted text. Whether a backslash escapes its end depends on the database.
 fn quoted(cursor: &mut Cursor, quote: char) -> Option<String> {
     cursor.next();
     let mut text = String::new();
@@ -191,15 +191,15 @@ pub(super) fn judge(statement: &[Token], dialect: SqlDialect, found: &mut CodeEf
             } else if has("INTO") && !has("INSERT") {
                 found.sends = true;
             }
-            // A plan changes nothing, whatever it is a plan of.
+            // EXPLAIN only shows a plan, which changes nothing.
             if first != "EXPLAIN" || has("ANALYZE") || has("ANALYSE") {
                 changes_inside(statement, found);
             }
         }
         "SHOW" | "USE" | "BEGIN" | "START" | "COMMIT" | "END" | "ROLLBACK" | "SAVEPOINT" | "RELEASE" | "CHECKPOINT"
         | "DETACH" | "HELP" | "STATUS" | "SUMMARIZE" | "GO" => {
-            // Some databases need no semicolon, and have blocks of code between these words.
-            // `SHOW CREATE TABLE t` shows how it was made.
+            // Some databases need no semicolon, and allow blocks of code between these words.
+            // `SHOW CREATE TABLE t` only shows a definition.
             let shows = matches!(statement, [Word(show), Word(create), ..] if show == "SHOW" && create == "CREATE");
             changes_inside(if shows { statement.get(2..).unwrap_or_default() } else { statement }, found);
             if statement.len() > 6 {

@@ -1,13 +1,13 @@
-//! What functions of SQL do.
+//! What SQL functions do.
 
 use crate::lists::listed;
 
 /// What calling a function means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Calling {
-    /// It only computes or looks.
+    /// It only computes or reads.
     Looks,
-    /// Files, programs, other machines.
+    /// It reaches files, programs or other machines.
     Reaches,
     /// It may change something.
     Unknown,

@@ -1,4 +1,4 @@
-//! The pieces that code is cut into.
+//! Tokens of code.
 
 /// A piece of code. Each language uses those it needs.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Telling options, their values, operands and subcommands apart, as the real parsers do.
+//! Splits words into options, values, operands and subcommands, as the programs' own parsers do.
 
 mod options;
 mod short;
@@ -19,13 +19,13 @@ use std::borrow::Cow;
 /// How many words of a group path are followed (`gcloud compute instances list`).
 const MAX_GROUPS: usize = 10;
 
-/// How many options are followed.
+/// How many options are tracked.
 const MAX_GIVEN: usize = 2_000;
 
-/// How deep subcommands are followed, more than any table is.
+/// How many levels of subcommands are followed; tables have fewer.
 const MAX_LEVELS: usize = 10;
 
-/// What the words of an invocation are.
+/// The words of an invocation, classified.
 pub(in crate::programs) struct Scan<'t> {
     /// The levels, from the program to its innermost subcommand.
     pub(in crate::programs) levels: Short<&'t Level, MAX_LEVELS>,
@@ -33,7 +33,7 @@ pub(in crate::programs) struct Scan<'t> {
     pub(in crate::programs) names: Short<&'t str, { MAX_LEVELS + MAX_GROUPS }>,
     /// Options and operands in their order.
     pub(in crate::programs) events: Vec<ScannedWord<'t>>,
-    /// Each option that was given, with its level, and whether it was given otherwise than as `--flag=false`.
+    /// Each given option with its level, and whether it was ever given other than as `--flag=false`.
     forms: Vec<(usize, &'t OptionForm, bool)>,
     /// The operands of the innermost level.
     pub(in crate::programs) operands: Vec<Cow<'t, Word>>,
@@ -73,7 +73,7 @@ impl<'t> Scan<'t> {
         self.levels.last().copied()
     }
 
-    /// Notes an option that was given.
+    /// Records a given option.
     fn note(&mut self, given: Given<'t>) {
         match self.forms.iter_mut().find(|(level, form, _)| *level == given.level && std::ptr::eq(*form, given.form)) {
             Some((_, _, positive)) => *positive |= !given.negated,
@@ -82,9 +82,9 @@ impl<'t> Scan<'t> {
         self.events.push(ScannedWord::Given(given));
     }
 
-    /// The level whose option of this name counts: the innermost that has one, if it was given at all.
+    /// The innermost level that declares an option of this name, if such an option was given.
     pub(in crate::programs) fn level_of(&self, name: &str) -> Option<usize> {
-        // Few options are given, and fewer of them are asked for.
+        // Few options are given, and conditions ask for even fewer.
         let given = self.forms.iter().any(|(_, form, _)| form.names.iter().any(|other| other == name));
         let declares = |level: &&Level| level.index.find(&level.options, name).is_some();
         if given { self.levels.iter().rposition(declares) } else { None }
@@ -113,7 +113,7 @@ pub(in crate::programs) fn scan<'t>(program: &'t str, level: &'t Level, words: &
     scan_as(&level.style, program, level, words)
 }
 
-/// The same in another style than the table's.
+/// Like [`scan`], in another style than the table's.
 pub(in crate::programs) fn scan_as<'t>(
     style: &'t Style,
     program: &'t str,
@@ -167,7 +167,7 @@ struct Scanner<'t> {
 }
 
 impl<'t> Scanner<'t> {
-    /// A path of groups that leads to no subcommand.
+    /// Reports a path of groups that does not lead to a subcommand.
     fn groups_without_end(&mut self) {
         let in_group = self.found.names.len() > self.found.levels.len();
         let open = self.found.level().is_some_and(|level| level.subs.iter().any(|sub| sub.again));
@@ -270,11 +270,8 @@ impl<'t> Scanner<'t> {
             }
             let own = word.known().is_some() && !level.args.is_empty();
             if !own {
-                let shown = match word.as_ref() {
-                    Word::Known(text) => format!("subcommand {text}"),
-                    _ => "the subcommand".to_owned(),
-                };
-                self.doubt(|program| format!("{shown} of {program} is not known"));
+                let shown = word.known().map_or(String::new(), |text| format!(" {text}"));
+                self.doubt(|program| format!("unknown subcommand{shown} of {program}"));
                 self.found.lost = true;
                 return;
             }

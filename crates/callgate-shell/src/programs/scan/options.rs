@@ -16,7 +16,7 @@ impl<'t> Scanner<'t> {
         self.found.levels.iter().enumerate().rev().find_map(|(index, level)| {
             let (form, name) = level.index.find(&level.options, name)?;
             let accepted = index == last || level.everywhere || form.everywhere;
-            // After a subcommand, only a call for help is certain to be the program's own.
+            // After a subcommand, only a request for help certainly belongs to the program.
             let foreign = index < last && form.ends && !matches!(name, "--help" | "-h" | "-help" | "-?");
             (accepted && !foreign).then_some((index, form, name))
         })
@@ -29,7 +29,7 @@ impl<'t> Scanner<'t> {
         self.exact(std::str::from_utf8(name.get(..length)?).ok()?)
     }
 
-    /// The option whose name, ending in `=` or `*`, is at the front of the word; and the rest.
+    /// The option whose name, ending in `=` or `*`, is a prefix of the word; and the rest.
     pub(super) fn at_front<'x>(&self, text: &'x str) -> Option<(usize, &'t OptionForm, &'x str)> {
         let mut best: Option<(usize, &'t OptionForm, &'x str)> = None;
         for (index, level) in self.active() {
@@ -248,7 +248,7 @@ impl<'t> Scanner<'t> {
             _ => false,
         };
         if value.is_none() && self.words.get(self.at).is_some_and(|word| !is_option(word)) {
-            // Whether they are its values or operands makes no difference only if operands are text.
+            // The words may be values or operands. That makes no difference only if operands are text.
             let text_only = level.args.iter().flat_map(|line| &line.then).all(|slot| slot.role.kind == RoleKind::Text);
             if !text_only || !level.subs.is_empty() {
                 return false;
@@ -283,7 +283,7 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// Notes an option and takes its values.
+    /// Records an option and takes its values.
     pub(super) fn give(
         &mut self,
         level: usize,

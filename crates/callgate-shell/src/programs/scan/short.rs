@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-/// At most `N` things, at least one.
+/// At least one and at most `N` members.
 #[derive(Clone, Copy)]
 pub(in crate::programs) struct Short<T, const N: usize> {
     things: [T; N],
@@ -10,12 +10,12 @@ pub(in crate::programs) struct Short<T, const N: usize> {
 }
 
 impl<T: Copy, const N: usize> Short<T, N> {
-    /// A list of one. Places that are not used hold it, too.
+    /// A list with one member, which also fills the unused places.
     pub(in crate::programs) fn new(first: T) -> Self {
         Short { things: [first; N], count: 1 }
     }
 
-    /// Adds a thing; whether there was room.
+    /// Adds a member. Returns whether there was room.
     pub(in crate::programs) fn push(&mut self, thing: T) -> bool {
         match self.things.get_mut(self.count) {
             Some(place) => {

@@ -1,4 +1,4 @@
-//! Words of which not everything is known, and which may be options.
+//! Partly known words that may be options.
 
 use super::Scanner;
 use super::options::Abbreviation;
@@ -8,7 +8,7 @@ use crate::word::{DIGITS, INTEGER, Word, with_some_numbers};
 use std::borrow::Cow;
 
 impl<'t> Scanner<'t> {
-    /// A word with a known front: an option if that starts like one.
+    /// Reads a word with a known prefix: an option if the prefix starts like one.
     pub(super) fn partly(&mut self, word: &'t Word, prefix: &'t str, why: &str, many: bool) {
         let value = |rest: &str| match rest {
             "" => Word::Unknown { why: why.to_owned(), many },
@@ -59,7 +59,7 @@ impl<'t> Scanner<'t> {
         self.doubt(|program| format!("{shown} may be any option of {program}"));
     }
 
-    /// `--include=*.c` without quotes: whatever files are called so, they are this option with some text.
+    /// Handles `--include=*.c` without quotes: any file that matches is this option with some text.
     pub(super) fn text_option(&mut self, prefix: &str) -> bool {
         // `-DNAME*`, where the table has `-D*`.
         if let Some((level, form, _)) = self.at_front(prefix)
@@ -89,7 +89,7 @@ impl<'t> Scanner<'t> {
         text
     }
 
-    /// Whether a word starts with a number, which the program does not take for an option even if it is below zero.
+    /// Whether a word starts with a number that the program does not take for an option, even if it is negative.
     pub(super) fn starts_with_number(&self, pattern: &str) -> bool {
         let is_number = pattern.starts_with(DIGITS) || pattern.starts_with(INTEGER);
         let takes_numbers = |name: &str| {
@@ -111,7 +111,7 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// Whether an option that we do not see could change what happens.
+    /// Whether an unseen option could change the effects.
     pub(super) fn options_matter(&self) -> bool {
         if self.active().all(|(_, level)| only_lists(level)) {
             return false;
@@ -149,7 +149,7 @@ fn file_names() -> Word {
     Word::Unknown { why: "names of files".to_owned(), many: false }
 }
 
-/// Whether a program sees names at most, whatever its options and operands are.
+/// Whether a program only sees names, whatever its options and operands are.
 fn only_lists(level: &Level) -> bool {
     let sees_names = |role: &Role| matches!(role.kind, RoleKind::Text | RoleKind::List | RoleKind::Revision);
     let lists = |effects: &[EffectForm]| effects.iter().all(|effect| effect.action == Action::List);
