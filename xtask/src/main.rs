@@ -8,6 +8,7 @@ mod manuals;
 mod order;
 mod packages;
 mod step;
+mod tables;
 
 use std::process::ExitCode;
 
@@ -21,6 +22,7 @@ const HELP: &str = "cargo xtask TASK
   api        write the list of public items, docs/api.txt, anew
   nightly    what takes longer than CI may: packages built from their own contents, longer fuzzing, benchmarks
   dist       the static binary as it is shipped; prints where it lies
+  tables     list the program tables that do not say from which version they were made
   bench      all benchmarks; each prints its table and ratios
   fuzz [S]   fuzz every target for S seconds (default 30)";
 
@@ -34,6 +36,7 @@ fn main() -> ExitCode {
         "api" => document().and_then(|()| api::check(api::Stale::IsWritten)),
         "nightly" => nightly(),
         "dist" => dist::build(),
+        "tables" => tables::list(),
         "bench" => run("benchmarks", &mut cargo(&["bench", "--workspace"])),
         "fuzz" => match arguments.next().unwrap_or_else(|| "30".to_owned()).parse() {
             Ok(seconds) => fuzz::run_all(seconds),
