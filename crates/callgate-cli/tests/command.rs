@@ -5,9 +5,9 @@
 mod world;
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use world::{World, told};
+use world::World;
 
 #[test]
 fn exit_codes_tell_allow_ask_deny_and_trouble_apart() {
