@@ -8,7 +8,7 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
-use callgate_model::digest::{hex, sha256, sha256_hex};
+use callgate_model::digest::{hex, sha256, sha256_hex, unhex};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use thiserror::Error;
@@ -51,24 +51,13 @@ impl fmt::Debug for ApprovalKey {
 /// A text that is no key: 64 hexadecimal digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("an approval key is 64 hexadecimal digits")]
-pub struct NoKey;
+pub struct InvalidKey;
 
 impl FromStr for ApprovalKey {
-    type Err = NoKey;
+    type Err = InvalidKey;
 
-    fn from_str(text: &str) -> Result<Self, NoKey> {
-        let digits = text.as_bytes();
-        let mut bytes = [0_u8; 32];
-        if digits.len() != 64 {
-            return Err(NoKey);
-        }
-        let (pairs, _) = digits.as_chunks::<2>();
-        for (byte, [high, low]) in bytes.iter_mut().zip(pairs) {
-            let digit = |character: u8| char::from(character).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-            let (high, low) = (digit(*high).ok_or(NoKey)?, digit(*low).ok_or(NoKey)?);
-            *byte = (high << 4) | low;
-        }
-        Ok(ApprovalKey(bytes))
+    fn from_str(text: &str) -> Result<Self, InvalidKey> {
+        unhex(text).and_then(|bytes| bytes.try_into().ok()).map(ApprovalKey).ok_or(InvalidKey)
     }
 }
 
@@ -348,7 +337,7 @@ mod tests {
         let key = key_of(&base());
         assert_eq!(key.to_string().parse(), Ok(key));
         for text in ["", "00", &"g".repeat(64), &"0".repeat(65), &"é".repeat(32)] {
-            assert_eq!(text.parse::<ApprovalKey>(), Err(NoKey), "{text}");
+            assert_eq!(text.parse::<ApprovalKey>(), Err(InvalidKey), "{text}");
         }
     }
 }

@@ -1,13 +1,13 @@
-//! Describes the tools of the table in `tools.rs`.
+//! Describes calls of the tools in the table `tools.txt`.
 
-use callgate_model::effect::Action;
+use callgate_model::effect::{Action, CodeOrigin, Names};
 use callgate_shell::environment::influence;
 use serde_json::{Map, Value};
 
 use super::collect::Collector;
 use super::parameters::{self, Caution, WrongType, texts};
 use super::patch;
-use super::role::{Access, Parameter, Role, Shape, ToolEntry};
+use super::role::{Access, Parameter, Role, ToolEntry, ToolKind};
 use super::tools::TOOLS;
 use super::{CallContext, DescribeError, Described, Description, Descriptor, Part, TypedInput, shell, uri};
 use callgate_model::call::Call;
@@ -21,7 +21,7 @@ pub(super) fn find(name: &str) -> Option<&'static dyn Descriptor> {
 
 /// The names of all tools that are built in, sorted.
 pub fn built_in_tools() -> Vec<&'static str> {
-    let mut names: Vec<_> = TOOLS.iter().flat_map(|entry| entry.names).copied().collect();
+    let mut names: Vec<_> = TOOLS.iter().flat_map(|entry| &entry.names).copied().collect();
     names.sort_unstable();
     names
 }
@@ -53,8 +53,8 @@ impl Descriptor for ToolEntry {
     fn typed_input(&self, call: &Call) -> Option<TypedInput> {
         let Value::Object(fields) = &call.input else { return None };
         let reader = Reader { entry: self, fields, workspace: None };
-        let text = reader.only(Role::Keys)?.as_str()?.to_owned();
-        let exec = match reader.only(Role::Running)? {
+        let text = reader.only(Role::Typed)?.as_str()?.to_owned();
+        let exec = match reader.only(Role::Process)? {
             Value::String(exec) => exec.clone(),
             Value::Number(number) => number.to_string(),
             _ => return None,
@@ -90,7 +90,7 @@ impl<'a> Reader<'a> {
         self.dialect(collector);
         let mut search = SearchParts::default();
         let mut commands = Vec::new();
-        for parameter in self.entry.parameters {
+        for parameter in &self.entry.parameters {
             self.parameter(parameter, collector, &mut search, &mut commands);
         }
         self.unknown_parameters(collector);
@@ -234,7 +234,7 @@ impl<'a> Reader<'a> {
             }
             Role::Environment => environment_effects(value, collector)?,
             Role::Sandbox => sandbox_effects(name, value, collector),
-            Role::Keys => match value.as_str().ok_or(WrongType)? {
+            Role::Typed => match value.as_str().ok_or(WrongType)? {
                 // nothing, or an interrupt
                 "" | "\u{3}" => {}
                 _ => collector.opaque("text that is typed into a program"),
@@ -271,7 +271,7 @@ impl<'a> Reader<'a> {
                 let mut found = Vec::new();
                 parameters::unknown(collector, "", value, Caution::KnownTool, &mut found);
             }
-            Role::Directory | Role::Content | Role::Text | Role::Exclude | Role::Running => {}
+            Role::Directory | Role::Content | Role::NoEffect | Role::Process => {}
         }
         Ok(())
     }
@@ -286,7 +286,7 @@ impl<'a> Reader<'a> {
             ("undo_edit", Access::Update),
             ("delete", Access::Delete),
         ];
-        if self.entry.shape != Shape::Editor {
+        if self.entry.kind != ToolKind::Editor {
             return None;
         }
         let command = self.fields.get("command").and_then(Value::as_str);
@@ -312,25 +312,25 @@ impl<'a> Reader<'a> {
 
     /// What follows from all parameters together.
     fn whole(&self, collector: &mut Collector<'_>, search: &SearchParts) {
-        match self.entry.shape {
-            Shape::Plain | Shape::Shell | Shape::Editor => {}
-            Shape::Globs(action) => self.globs(action, collector, search),
-            Shape::Search(action) => self.search(action, collector, search),
-            Shape::Runs(origin) => {
+        match &self.entry.kind {
+            ToolKind::Plain | ToolKind::Editor => {}
+            ToolKind::Globs(action) => self.globs(*action, collector, search),
+            ToolKind::Search(action) => self.search(*action, collector, search),
+            ToolKind::Skill => {
                 let named = |name: &str| self.fields.get(name).and_then(Value::as_str);
                 let skill = named("skill_mention").or_else(|| named("skill"));
                 let action = named("action_id").or_else(|| named("action"));
                 match skill.zip(action) {
-                    Some((skill, action)) => collector.run(format!("{skill}:{action}"), origin, "skill"),
+                    Some((skill, action)) => collector.run(format!("{skill}:{action}"), CodeOrigin::Project, "skill"),
                     None => collector.opaque("what is to run is not named"),
                 }
             }
-            Shape::Writes(paths) => {
+            ToolKind::Writes(paths) => {
                 for path in paths {
                     collector.path(Access::Write, path, "the tool's own file");
                 }
             }
-            Shape::Opaque(why) => collector.opaque(why),
+            ToolKind::Opaque(why) => collector.opaque(why),
         }
         let default_directory =
             self.entry.parameters.iter().any(|parameter| parameter.role == Role::Path(Access::List));
@@ -366,7 +366,6 @@ impl<'a> Reader<'a> {
     }
 
     fn search(&self, action: Action, collector: &mut Collector<'_>, search: &SearchParts) {
-        use callgate_model::effect::Names;
         let filters: Vec<&str> = search
             .patterns
             .iter()

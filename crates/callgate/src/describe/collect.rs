@@ -5,7 +5,7 @@ use std::path::Path;
 
 use callgate_model::effect::{Action, CodeOrigin, Effect, Host, Names, PathTarget, Program, Target};
 use callgate_model::glob::{LoneBraces, escape, expand_braces};
-
+use callgate_model::lexical::absolute;
 use callgate_shell::programs::Programs;
 use callgate_shell::{Dialect, ShellState};
 
@@ -172,12 +172,7 @@ impl<'a> Collector<'a> {
 
     /// Absolute if the directory is known.
     pub(super) fn joined(&self, text: &str) -> String {
-        match &self.directory {
-            _ if text.starts_with('/') => text.to_owned(),
-            Some(directory) if text.is_empty() || text == "." => directory.clone(),
-            Some(directory) => format!("{}/{text}", directory.trim_end_matches('/')),
-            None => text.to_owned(),
-        }
+        absolute(self.directory.as_deref(), text)
     }
 
     /// The text of a directory, absolute if that is known; `None` if not.

@@ -1,7 +1,7 @@
 //! From a call to what it would do.
 //!
 //! A [`Descriptor`] says how one tool is understood. Those of the tools that coding agents have are built in as a table
-//! (`tools.rs`: to add a tool, add a line there); others are registered with a [`Registry`]. A tool without descriptor is
+//! (`tools.txt`: to add a tool, add a block there); others are registered with a [`Registry`]. A tool without descriptor is
 //! [opaque](callgate_model::effect::Action::Opaque), and what its parameters tell is used all the same.
 
 mod built_in;

@@ -1,5 +1,6 @@
 //! URLs and resource identifiers: which host, or which paths.
 
+use callgate_model::digest::unhex;
 use callgate_model::effect::Host;
 
 /// How often percent-encoding is taken off: more layers than any reader does.
@@ -88,28 +89,21 @@ pub(super) fn layers(text: &str) -> Vec<String> {
 
 fn decode(text: &str) -> String {
     let mut decoded = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((first, after)) = rest.split_first() {
-        let byte = match (first, after) {
-            (b'%', [high, low, ..]) => hexadecimal(*high).zip(hexadecimal(*low)),
-            _ => None,
-        };
-        match byte {
-            Some((high, low)) => {
-                decoded.push(high << 4 | low);
-                rest = after.get(2..).unwrap_or_default();
+    let mut pieces = text.split('%');
+    decoded.extend(pieces.next().unwrap_or_default().bytes());
+    for piece in pieces {
+        match piece.split_at_checked(2).and_then(|(digits, rest)| Some((unhex(digits)?, rest))) {
+            Some((byte, rest)) => {
+                decoded.extend(byte);
+                decoded.extend(rest.bytes());
             }
             None => {
-                decoded.push(*first);
-                rest = after;
+                decoded.push(b'%');
+                decoded.extend(piece.bytes());
             }
         }
     }
     String::from_utf8_lossy(&decoded).into_owned()
-}
-
-fn hexadecimal(byte: u8) -> Option<u8> {
-    char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok())
 }
 
 /// Every `http:` and `https:` URL in a text.

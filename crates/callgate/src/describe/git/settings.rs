@@ -1,6 +1,6 @@
 //! What a repository's configuration file sets, and which of that can make git run something.
 
-use std::path::{Component, Path, PathBuf};
+use callgate_model::lexical::fold;
 
 use super::{GitExamination, GitReach, GitRun, Repository};
 
@@ -95,127 +95,23 @@ fn section_header(header: &str) -> Option<((String, bool), &str)> {
 }
 
 /// Settings of `core` that run nothing when git looks, or that [`harden`](super::harden) overrides.
-const CORE: &[&str] = &[
-    "abbrev",
-    "alternaterefscommand",
-    "askpass",
-    "attributesfile",
-    "autocrlf",
-    "bare",
-    "bigfilethreshold",
-    "checkroundtripencoding",
-    "checkstat",
-    "commentchar",
-    "commitgraph",
-    "compression",
-    "createobject",
-    "deltabasecachelimit",
-    "editor",
-    "eol",
-    "excludesfile",
-    "filemode",
-    "fsmonitor",
-    "fsyncmethod",
-    "fsync",
-    "hidedotfiles",
-    "hookspath",
-    "ignorecase",
-    "ignorestat",
-    "logallrefupdates",
-    "longpaths",
-    "loosecompression",
-    "maxtreedepth",
-    "multipackindex",
-    "notesref",
-    "packedgitlimit",
-    "packedgitwindowsize",
-    "packedrefstimeout",
-    "pager",
-    "precomposeunicode",
-    "preloadindex",
-    "protecthfs",
-    "protectntfs",
-    "quotepath",
-    "repositoryformatversion",
-    "safecrlf",
-    "sharedrepository",
-    "sparsecheckout",
-    "sparsecheckoutcone",
-    "splitindex",
-    "sshcommand",
-    "symlinks",
-    "trustctime",
-    "untrackedcache",
-    "usereplacerefs",
-    "warnambiguousrefs",
-    "whitespace",
-];
+const CORE: &str = "
+    abbrev alternaterefscommand askpass attributesfile autocrlf bare bigfilethreshold checkroundtripencoding
+    checkstat commentchar commitgraph compression createobject deltabasecachelimit editor eol excludesfile filemode
+    fsmonitor fsyncmethod fsync hidedotfiles hookspath ignorecase ignorestat logallrefupdates longpaths
+    loosecompression maxtreedepth multipackindex notesref packedgitlimit packedgitwindowsize packedrefstimeout pager
+    precomposeunicode preloadindex protecthfs protectntfs quotepath repositoryformatversion safecrlf
+    sharedrepository sparsecheckout sparsecheckoutcone splitindex sshcommand symlinks trustctime untrackedcache
+    usereplacerefs warnambiguousrefs whitespace
+";
 
 /// Sections none of whose settings make a look run anything.
-const SECTIONS: &[&str] = &[
-    "add",
-    "advice",
-    "alias",
-    "am",
-    "apply",
-    "author",
-    "blame",
-    "branch",
-    "checkout",
-    "clean",
-    "clone",
-    "color",
-    "column",
-    "commit",
-    "commitgraph",
-    "committer",
-    "credential",
-    "feature",
-    "fetch",
-    "format",
-    "fsck",
-    "gc",
-    "github",
-    "gitlab",
-    "grep",
-    "gui",
-    "help",
-    "http",
-    "i18n",
-    "index",
-    "init",
-    "lfs",
-    "log",
-    "maintenance",
-    "merge",
-    "mergetool",
-    "notes",
-    "pack",
-    "pager",
-    "pull",
-    "push",
-    "rebase",
-    "receive",
-    "remote",
-    "rerere",
-    "revert",
-    "safe",
-    "sendemail",
-    "sequence",
-    "stash",
-    "status",
-    "submodule",
-    "svn",
-    "svn-remote",
-    "tag",
-    "transfer",
-    "uploadpack",
-    "url",
-    "user",
-    "versionsort",
-    "vscode-merge-base",
-    "worktree",
-];
+const SECTIONS: &str = "
+    add advice alias am apply author blame branch checkout clean clone color column commit commitgraph committer
+    credential feature fetch format fsck gc github gitlab grep gui help http i18n index init lfs log maintenance
+    merge mergetool notes pack pager pull push rebase receive remote rerere revert safe sendemail sequence stash
+    status submodule svn svn-remote tag transfer uploadpack url user versionsort vscode-merge-base worktree
+";
 
 /// Whether a setting runs nothing.
 fn harmless(key: &Key, repository: &Repository<'_>, examination: GitExamination) -> bool {
@@ -226,8 +122,8 @@ fn harmless(key: &Key, repository: &Repository<'_>, examination: GitExamination)
         return false;
     }
     match (section, name) {
-        ("core", "worktree") => normal(&repository.folder.join(value)) == normal(repository.root),
-        ("core", name) => CORE.contains(&name),
+        ("core", "worktree") => fold(&repository.folder.join(value)) == fold(repository.root),
+        ("core", name) => lists(CORE, name),
         // A promisor remote makes git fetch missing objects when it looks, through a program the repository may name.
         ("remote", "promisor" | "partialclonefilter" | "vcs") => false,
         ("extensions", name) => {
@@ -246,7 +142,7 @@ fn harmless(key: &Key, repository: &Repository<'_>, examination: GitExamination)
         ("lfs", "clean" | "smudge" | "path" | "args") => false,
         ("filter", "required") => true,
         ("gpg", "format" | "mintrustlevel") => true,
-        (section, _) => SECTIONS.contains(&section),
+        (section, _) => lists(SECTIONS, section),
     }
 }
 
@@ -278,17 +174,7 @@ fn runs_beyond_looking(key: &Key, value: &str) -> bool {
     }
 }
 
-/// A path without `.` and `..`, by its text alone.
-fn normal(path: &Path) -> PathBuf {
-    let mut normal = PathBuf::new();
-    for component in path.components() {
-        match component {
-            Component::CurDir => {}
-            Component::ParentDir => {
-                normal.pop();
-            }
-            other => normal.push(other),
-        }
-    }
-    normal
+/// Whether `word` is one of the words of a list.
+fn lists(list: &str, word: &str) -> bool {
+    list.split_whitespace().any(|listed| listed == word)
 }
