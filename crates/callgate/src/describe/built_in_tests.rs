@@ -301,7 +301,7 @@ fn shell_tools_tell_of_sandbox_environment_and_directory() {
     assert!(has(&with(json!({"cwd": "/etc"})), Action::List, "/etc"));
     assert!(has(&with(json!({"cwd": 7})), Action::Opaque, "cwd"));
     assert!(has(&with(json!({"cwd": "/ws", "workdir": "/etc"})), Action::Opaque, "several"));
-    assert!(has(&with(json!({"stdin": "rm"})), Action::Opaque, "typed"));
+    assert!(has(&with(json!({"stdin": "rm"})), Action::Opaque, "types text"));
 }
 
 #[test]

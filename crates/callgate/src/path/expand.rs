@@ -1,4 +1,4 @@
-//! Patterns of shell commands, put into the names they stand for.
+//! Expands the patterns of shell commands to the names they match.
 
 use callgate_model::description::Description;
 use callgate_model::effect::{Names, PathTarget, Target};
@@ -8,9 +8,9 @@ use callgate_shell::programs::table::ProgramTrait;
 use super::file_system::FileSystem;
 use super::pattern::{Hidden, Pattern};
 
-/// Puts the names that a command's patterns match now in the place of the patterns, as the shell will.
+/// Replaces the patterns of commands by the names that they match now, as the shell will.
 ///
-/// Not behind a command that may change which names there are, and not for tools, which match in ways of their own.
+/// Stops after a command that may change which names exist. Does not apply to other tools, which match in different ways.
 pub(super) fn expand_patterns(description: &mut Description, file_system: &dyn FileSystem) {
     let sets_options = description.parts.iter().any(|part| {
         let unknown = part.words.first().is_some_and(|program| program.known().is_none());

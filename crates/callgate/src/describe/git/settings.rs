@@ -1,37 +1,37 @@
-//! What a repository's configuration file sets, and which of that can make git run something.
+//! Reads a repository's configuration file and finds the settings that can make git run something.
 
 use callgate_model::lexical::fold;
 
 use super::{GitExamination, GitReach, GitRun, Repository};
 
-/// What a configuration file holds that could make git run something, in words. `Err` with the line that is not understood.
+/// The names of the settings that could make git run something; `Err` with the number of an invalid line.
 pub(super) fn findings(
     text: &str,
     repository: &Repository<'_>,
     examination: GitExamination,
 ) -> Result<Vec<String>, usize> {
-    let keys = keys(text)?.into_iter();
-    Ok(keys.filter(|key| !harmless(key, repository, examination)).map(|key| key.name()).collect())
+    let settings = settings(text)?.into_iter();
+    Ok(settings.filter(|key| !harmless(key, repository, examination)).map(|key| key.name()).collect())
 }
 
-/// One setting: section and key in lower case, the subsection left out, since its name decides nothing.
+/// One setting: section and key in lower case. The name of a subsection does not matter.
 #[derive(Debug, PartialEq, Eq)]
-struct Key {
+struct Setting {
     section: String,
     has_subsection: bool,
     key: String,
     value: String,
 }
 
-impl Key {
+impl Setting {
     fn name(&self) -> String {
         let middle = if self.has_subsection { ".*" } else { "" };
         format!("{}{middle}.{}", self.section, self.key)
     }
 }
 
-/// The settings of a configuration file; `Err` with the line that is not understood.
-fn keys(text: &str) -> Result<Vec<Key>, usize> {
+/// The settings of a configuration file; `Err` with the number of an invalid line.
+fn settings(text: &str) -> Result<Vec<Setting>, usize> {
     let mut found = Vec::new();
     let mut section: Option<(String, bool)> = None;
     let mut lines = text.lines().enumerate();
@@ -60,7 +60,7 @@ fn keys(text: &str) -> Result<Vec<Key>, usize> {
             let (_, continued) = lines.next().ok_or(mistake)?;
             value.push_str(continued.trim_end());
         }
-        found.push(Key { section, has_subsection, key: key.to_ascii_lowercase(), value });
+        found.push(Setting { section, has_subsection, key: key.to_ascii_lowercase(), value });
     }
     Ok(found)
 }
@@ -94,7 +94,7 @@ fn section_header(header: &str) -> Option<((String, bool), &str)> {
     None
 }
 
-/// Settings of `core` that run nothing when git looks, or that [`harden`](super::harden) overrides.
+/// Settings of `core` that run nothing when git only reads, or that [`harden`](super::harden) overrides.
 const CORE: &str = "
     abbrev alternaterefscommand askpass attributesfile autocrlf bare bigfilethreshold checkroundtripencoding
     checkstat commentchar commitgraph compression createobject deltabasecachelimit editor eol excludesfile filemode
@@ -105,7 +105,7 @@ const CORE: &str = "
     usereplacerefs warnambiguousrefs whitespace
 ";
 
-/// Sections none of whose settings make a look run anything.
+/// Sections without settings that run something when git only reads.
 const SECTIONS: &str = "
     add advice alias am apply author blame branch checkout clean clone color column commit commitgraph committer
     credential feature fetch format fsck gc github gitlab grep gui help http i18n index init lfs log maintenance
@@ -114,7 +114,7 @@ const SECTIONS: &str = "
 ";
 
 /// Whether a setting runs nothing.
-fn harmless(key: &Key, repository: &Repository<'_>, examination: GitExamination) -> bool {
+fn harmless(key: &Setting, repository: &Repository<'_>, examination: GitExamination) -> bool {
     let (section, name, value) = (key.section.as_str(), key.key.as_str(), key.value.trim_matches('"'));
     if examination.reach == GitReach::More && runs_beyond_looking(key, value)
         || examination.run == GitRun::AsWritten && runs_unless_hardened(key, value)
@@ -124,16 +124,16 @@ fn harmless(key: &Key, repository: &Repository<'_>, examination: GitExamination)
     match (section, name) {
         ("core", "worktree") => fold(&repository.folder.join(value)) == fold(repository.root),
         ("core", name) => lists(CORE, name),
-        // A promisor remote makes git fetch missing objects when it looks, through a program the repository may name.
+        // A promisor remote makes git fetch missing objects when it reads, with a program that the repository may name.
         ("remote", "promisor" | "partialclonefilter" | "vcs") => false,
         ("extensions", name) => {
             matches!(name, "objectformat" | "worktreeconfig" | "refstorage" | "noop" | "preciousobjects")
         }
-        // Programs that show differences. Options switch them off for most looks, not for blame, stash, range-diff, status -vv.
+        // Programs that show differences. Options switch them off, but not for blame, stash, range-diff and status -vv.
         ("diff", "command" | "textconv") if key.has_subsection => false,
         // `diff.external` is switched off by a setting.
         ("diff", _) | ("interactive", "difffilter" | "singlekey") => true,
-        // Merges happen when looking, too: merge-tree, show --remerge-diff.
+        // Commands that read also merge: merge-tree, show --remerge-diff.
         ("merge", "driver") => false,
         // Content filters run whenever git compares the work tree. The one of Git LFS is known, unless it is extended.
         ("filter", "clean" | "smudge" | "process") => {
@@ -146,8 +146,8 @@ fn harmless(key: &Key, repository: &Repository<'_>, examination: GitExamination)
     }
 }
 
-/// Settings that run something when git looks, and that [`super::harden`] switches off.
-fn runs_unless_hardened(key: &Key, value: &str) -> bool {
+/// Settings that run something when git only reads, and that [`super::harden`] switches off.
+fn runs_unless_hardened(key: &Setting, value: &str) -> bool {
     match (key.section.as_str(), key.key.as_str()) {
         // git's own monitor, or none
         ("core", "fsmonitor") => !matches!(value, "true" | "false" | "1" | "0" | ""),
@@ -160,8 +160,8 @@ fn runs_unless_hardened(key: &Key, value: &str) -> bool {
     }
 }
 
-/// Settings that run something when git changes or connects, and are never looked at otherwise.
-fn runs_beyond_looking(key: &Key, value: &str) -> bool {
+/// Settings that run something only when git changes something or connects.
+fn runs_beyond_looking(key: &Setting, value: &str) -> bool {
     match (key.section.as_str(), key.key.as_str()) {
         ("core", "askpass" | "editor" | "sshcommand")
         | ("sequence", "editor")
