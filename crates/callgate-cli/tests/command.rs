@@ -213,7 +213,7 @@ fn rules_of_an_agent_become_a_policy_that_is_used() {
     let (code, output, error) = world.run(&["import", "claude", "--dry-run"]);
     assert_eq!(code, 0, "{output}{error}");
     assert!(output.contains("\"ls **\"    # .claude/settings.json: Bash(ls *)"), "{output}");
-    assert!(output.contains("nothing of that is allowed now") && output.contains("left out"), "{output}");
+    assert!(output.contains("none of them is allowed now") && output.contains("left out"), "{output}");
     assert!(!world.project().join("callgate.yaml").exists(), "a dry run writes nothing");
     assert_eq!(world.run(&["import", "claude"]).0, 0);
     assert_eq!(world.run(&["check", "ls -la"]).0, 11);
