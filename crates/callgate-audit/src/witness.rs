@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use callgate::call::{Call, Origin, Tool};
 use callgate::describe::Registry;
-use callgate::event::Report;
+use callgate::event::RunReport;
 use callgate::redact::Redactor;
 use serde_json::Value;
 
@@ -20,7 +20,7 @@ pub struct Ended {
     /// How long it took, in milliseconds.
     pub milliseconds: Option<u64>,
     /// Exit code, digest of the result, kind of the error.
-    pub report: Report,
+    pub report: RunReport,
 }
 
 /// Writes what a hook sees. Everything is redacted on the way.

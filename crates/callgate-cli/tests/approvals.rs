@@ -129,7 +129,7 @@ fn a_no_reaches_the_agent_with_its_reason_and_abort_stops_the_run() {
     assert_eq!(world.run(&["approvals", "deny", id(&question), "--reason", "use the trash"]).0, 0);
     let (code, answer) = asking.ended();
     assert_eq!((code, answer["kind"].as_str()), (11, Some("permission")));
-    assert_eq!(answer["reason"], "the approver said no: use the trash");
+    assert_eq!(answer["reason"], "denied by the approver: use the trash");
     let asking = Asking::new(&world, &["rm notes.txt"]);
     let question = pending(&world).remove(0);
     assert_eq!(world.run(&["approvals", "deny", id(&question), "--abort"]).0, 0);
@@ -323,7 +323,7 @@ fn watch_prompts_in_one_terminal_for_what_another_process_asks() {
     assert!(shown.contains("rm notes.txt"), "{shown}");
     watch.types("n not today\n");
     let (code, answer) = asking.ended();
-    assert_eq!((code, answer["reason"].as_str()), (11, Some("the approver said no: not today")));
+    assert_eq!((code, answer["reason"].as_str()), (11, Some("denied by the approver: not today")));
     let asking = Asking::new(&world, &["rm notes.txt"]);
     watch.shown_until("\n> ");
     watch.types("y\n");

@@ -1,14 +1,14 @@
-//! A call: which tool, with what input, from whom.
+//! A tool call: the tool, its input and its origin.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde_json::Value;
 
 /// A tool's identity: the server that offers it, if any, and its name there.
 ///
-/// Two servers may offer a tool of the same name; they are two tools.
+/// Tools of the same name from two servers are different tools.
 ///
 /// ```
 /// use callgate_model::call::Tool;
@@ -39,8 +39,8 @@ impl Tool {
     ///
     /// The server ends at the first `__`, as in the agents that write this form. The other spellings in use,
     /// `mcp_server_tool` (Gemini), `server-tool` (Copilot) and `server_tool` (OpenCode), do not say where the server ends:
-    /// use [`Tool::parse_among`] with the names of the servers. Until then they are tools of that whole name, which no
-    /// descriptor knows, so nothing is gained by the confusion.
+    /// use [`Tool::parse_among`] with the names of the servers. Without them, the whole name is the tool's name, which has no
+    /// descriptor.
     pub fn parse(name: &str) -> Self {
         name.strip_prefix("mcp__")
             .and_then(|rest| rest.split_once("__"))
@@ -48,7 +48,7 @@ impl Tool {
             .map_or_else(|| Tool::own(name), |(server, tool)| Tool::of_server(server, tool))
     }
 
-    /// Like [`Tool::parse`], and reads the ambiguous spellings where exactly one of the known servers fits.
+    /// Like [`Tool::parse`], and reads the ambiguous spellings if exactly one of the known servers fits.
     ///
     /// ```
     /// use callgate_model::call::Tool;
@@ -94,21 +94,33 @@ impl fmt::Display for Tool {
     }
 }
 
-/// Who calls, and from where.
+/// Who makes a call, and from where.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Origin {
     /// The agent program: `claude`, `codex` …
     pub agent: Option<String>,
     /// The session (one conversation or run).
     pub session: Option<String>,
-    /// The chat the session belongs to, where there are several.
+    /// The chat that the session belongs to, if there are several.
     pub chat: Option<String>,
-    /// The task on whose behalf the call is made; grants may be bound to it.
+    /// The task of the call; grants may be bound to it.
     pub scope: Option<String>,
     /// The call's working directory, absolute.
     pub directory: Option<PathBuf>,
-    /// The project the agent works on, absolute; the working directory if not said.
+    /// The project that the agent works on, absolute; the working directory if `None`.
     pub workspace: Option<PathBuf>,
+}
+
+impl Origin {
+    /// The directory that relative paths of the call start from: the working directory, else the project.
+    pub fn working_directory(&self) -> Option<&Path> {
+        self.directory.as_deref().or(self.workspace.as_deref())
+    }
+
+    /// The directory of the project: the workspace, else the working directory.
+    pub fn project(&self) -> Option<&Path> {
+        self.workspace.as_deref().or(self.directory.as_deref())
+    }
 }
 
 /// One tool call.
@@ -125,63 +137,63 @@ pub struct Origin {
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Call {
-    /// Which tool.
+    /// The tool.
     pub tool: Tool,
     /// Its arguments.
     pub input: Value,
-    /// From whom.
+    /// Who makes the call.
     pub origin: Origin,
 }
 
 impl Call {
-    /// A call of a tool with its input, from nowhere in particular.
+    /// Creates a call of a tool, without an origin.
     pub fn new(tool: impl Into<Tool>, input: Value) -> Self {
         Call { tool: tool.into(), input, origin: Origin::default() }
     }
 
-    /// Replaces everything that is known of the caller.
+    /// Sets the origin.
     #[must_use]
     pub fn origin(mut self, origin: Origin) -> Self {
         self.origin = origin;
         self
     }
 
-    /// Which agent program calls.
+    /// Sets the agent program.
     #[must_use]
     pub fn agent(mut self, agent: impl Into<String>) -> Self {
         self.origin.agent = Some(agent.into());
         self
     }
 
-    /// In which session.
+    /// Sets the session.
     #[must_use]
     pub fn session(mut self, session: impl Into<String>) -> Self {
         self.origin.session = Some(session.into());
         self
     }
 
-    /// In which chat.
+    /// Sets the chat.
     #[must_use]
     pub fn chat(mut self, chat: impl Into<String>) -> Self {
         self.origin.chat = Some(chat.into());
         self
     }
 
-    /// For which task.
+    /// Sets the task.
     #[must_use]
     pub fn scope(mut self, scope: impl Into<String>) -> Self {
         self.origin.scope = Some(scope.into());
         self
     }
 
-    /// In which working directory.
+    /// Sets the working directory.
     #[must_use]
     pub fn directory(mut self, directory: impl Into<PathBuf>) -> Self {
         self.origin.directory = Some(directory.into());
         self
     }
 
-    /// For which project.
+    /// Sets the project.
     #[must_use]
     pub fn workspace(mut self, workspace: impl Into<PathBuf>) -> Self {
         self.origin.workspace = Some(workspace.into());

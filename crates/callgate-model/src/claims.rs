@@ -1,14 +1,14 @@
-//! What the registrant of a tool claims about it.
+//! Claims about a tool.
 
 use serde::{Deserialize, Serialize};
 
-/// What whoever registered a tool claims of it. Trusted only where the policy says so.
+/// Claims about a tool by its registrant. Trusted only if the policy says so.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claims {
     /// `read_only`, `destructive`, `network`, `file_system`, `slow`, `privileged`, or free ones.
     #[serde(default)]
     pub tags: Vec<String>,
-    /// What an MCP server says of its own tool. Whoever registers the tool turns them into tags.
+    /// The hints of an MCP server about its tool. The registrant turns them into tags.
     #[serde(default)]
     pub annotations: Annotations,
 }
@@ -26,7 +26,7 @@ pub struct Annotations {
     /// Calling it again changes nothing more.
     #[serde(default)]
     pub idempotent_hint: Option<bool>,
-    /// The tool deals with the world outside.
+    /// The tool interacts with external systems.
     #[serde(default)]
     pub open_world_hint: Option<bool>,
 }

@@ -1,4 +1,4 @@
-//! Points in time as they are stored and shown.
+//! Timestamps as they are stored and shown.
 
 use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -20,7 +20,7 @@ impl Timestamp {
     /// Now, by the machine's clock.
     #[expect(
         clippy::disallowed_methods,
-        reason = "the one door to the clock; code that decides takes a Timestamp instead"
+        reason = "the only access to the clock; code that decides takes a Timestamp instead"
     )]
     pub fn now() -> Self {
         SystemTime::now().into()
@@ -36,13 +36,13 @@ impl Timestamp {
         self.0
     }
 
-    /// Later by that much; the end of time if that is too far.
+    /// Adds a duration, up to the latest possible timestamp.
     #[must_use]
     pub fn after(self, duration: Duration) -> Self {
         Timestamp(self.0.saturating_add(i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)))
     }
 
-    /// How long until `later`; nothing if it has passed.
+    /// The time until `later`; zero if it has passed.
     pub fn until(self, later: Timestamp) -> Duration {
         Duration::from_millis(u64::try_from(later.0.saturating_sub(self.0)).unwrap_or(0))
     }
@@ -66,7 +66,7 @@ impl From<SystemTime> for Timestamp {
 
 impl fmt::Display for Timestamp {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // what a calendar of four-digit years can show
+        // the end of the year 9999
         const LATEST: u64 = 253_402_300_799_000;
         let milliseconds = u64::try_from(self.0).unwrap_or(0).min(LATEST);
         let time = UNIX_EPOCH + Duration::from_secs(milliseconds / 1000);

@@ -1,10 +1,10 @@
-//! What is decided about a call, and why.
+//! Decisions and rulings.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What a policy says, from the most lenient to the strictest.
+/// A decision about a call, from the most lenient to the strictest.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
@@ -20,7 +20,7 @@ pub enum Decision {
 }
 
 impl Decision {
-    /// The name, as in policies and answers.
+    /// The name in policies and output.
     pub const fn as_str(self) -> &'static str {
         match self {
             Decision::Allow => "allow",
@@ -40,28 +40,28 @@ impl fmt::Display for Decision {
 /// A decision with its rule and reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Ruling {
-    /// What is decided.
+    /// The decision.
     pub decision: Decision,
     /// The rule's name; `None` if the default decided.
     pub rule: Option<String>,
-    /// Where the rule stands: `callgate.yaml:12`.
+    /// The file and line of the rule: `callgate.yaml:12`.
     pub place: Option<String>,
-    /// Why, in words.
+    /// The reason.
     pub reason: String,
 }
 
 /// The ruling on one effect of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct EffectRuling {
-    /// The number of the part.
+    /// The index of the part.
     pub part: usize,
-    /// The number of the effect within the part.
+    /// The index of the effect in the part.
     pub effect: usize,
-    /// What is decided about it.
+    /// The ruling.
     pub ruling: Ruling,
 }
 
-/// What an approver says.
+/// The decision of an approver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ApprovalDecision {
@@ -81,7 +81,7 @@ impl ApprovalDecision {
         matches!(self, ApprovalDecision::Approved | ApprovalDecision::ApprovedForSession)
     }
 
-    /// The name, as in policies and answers.
+    /// The name in policies and output.
     pub const fn as_str(self) -> &'static str {
         match self {
             ApprovalDecision::Approved => "approved",

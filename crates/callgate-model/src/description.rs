@@ -1,4 +1,4 @@
-//! What a call would do: its parts and their effects.
+//! The description of a call: its parts and their effects.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,27 +6,27 @@ use crate::effect::{Action, Coverage, Effect, Mark};
 use crate::place::Place;
 use crate::word::Word;
 
-/// What a call would do: the parts it consists of and whether they are all.
+/// What a call would do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Description {
-    /// What kind of tool this is: `shell`, `file_read`, `file_write`, `network`, `agent`, `plan`, `unknown` …
+    /// The category of the tool: `shell`, `file_read`, `file_write`, `network`, `agent`, `plan`, `unknown` …
     pub category: String,
     /// The simple commands of a shell call in the order they run; one part without words for any other tool.
     pub parts: Vec<Part>,
-    /// Whether the effects are all there are.
+    /// Whether the effects are complete.
     pub coverage: Coverage,
 }
 
-/// One simple command, or the whole of a call that is no shell command.
+/// One simple command, or a whole call that is not a shell command.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
-    /// The command's words as they will run; empty if this is no shell command.
+    /// The command's words as they will run; empty if it is not a shell command.
     pub words: Vec<Word>,
-    /// Programs that were peeled off, outermost first (`sudo`, `env`).
+    /// Programs in front of the command that run it, outermost first (`sudo`, `env`).
     pub wrappers: Vec<String>,
-    /// The machine or container it runs in, if not here.
+    /// The machine or container that it runs in, if not this one.
     pub elsewhere: Option<String>,
-    /// Its working directory, if that is known.
+    /// Its working directory, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub directory: Option<String>,
     /// What it would do.
@@ -34,7 +34,21 @@ pub struct Part {
 }
 
 impl Part {
-    /// Notes that files of the project may run something else than the words say.
+    /// Whether it is a command that runs here as its words say: without wrappers, redirections and variables that change it.
+    pub fn is_bare(&self) -> bool {
+        let changed = |placed: &PlacedEffect| {
+            placed.effect.marks.iter().any(|mark| matches!(mark, Mark::Redirection | Mark::Environment))
+        };
+        self.wrappers.is_empty() && self.elsewhere.is_none() && !self.effects.iter().any(changed)
+    }
+
+    /// The command's words, if all of them are certain and there is at least one.
+    pub fn known_words(&self) -> Option<Vec<&str>> {
+        let words: Option<Vec<&str>> = self.words.iter().map(Word::known).collect();
+        words.filter(|words| !words.is_empty())
+    }
+
+    /// Adds the doubt that files of the project may run something else than the words say.
     pub fn doubt_project(&mut self, doubt: String, because: &str) {
         let marks = vec![Mark::ProjectCode];
         let effect = Effect { marks, because: because.to_owned(), ..Effect::opaque(doubt) };
@@ -42,12 +56,12 @@ impl Part {
     }
 }
 
-/// An effect together with where its path really lies.
+/// An effect with the place of its path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlacedEffect {
     /// The effect as described.
     pub effect: Effect,
-    /// Where its path lies; `None` if it has no path.
+    /// The place of its path; `None` if it has no path.
     pub place: Option<Place>,
 }
 

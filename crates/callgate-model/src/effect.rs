@@ -1,10 +1,10 @@
-//! What a call would do: the vocabulary that every other room speaks.
+//! Effects: what a call would do.
 
 use serde::{Deserialize, Serialize};
 
 /// The kind of an effect.
 ///
-/// To *list* is to see names and metadata, to *read* is to see contents.
+/// *List* sees names and metadata, *read* sees contents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
@@ -24,7 +24,7 @@ pub enum Action {
     Send,
     /// Act with, or change, rights: another user, setuid bits, accounts, kernel settings, services.
     Privilege,
-    /// Not understood. No allow rule for known effects covers it.
+    /// Cannot be analyzed. Allow rules for known effects do not cover it.
     Opaque,
 }
 
@@ -45,7 +45,7 @@ impl Action {
     }
 }
 
-/// What an effect is about.
+/// The target of an effect.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Target {
@@ -55,17 +55,17 @@ pub enum Target {
     Program(Program),
     /// A machine or service (connect, send).
     Host(Host),
-    /// Something that is described only in words: why it is opaque, which right, which recipient.
+    /// A description in words: why the effect is opaque, which privilege, which recipient.
     Text(String),
 }
 
-/// A place in the file system as the program would name it: made absolute against the
-/// tracked working directory, links and `..` not resolved (that needs the file system).
+/// A path as the program would name it: absolute by the tracked working directory, without resolving symlinks and `..`,
+/// which needs the file system.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct PathTarget {
-    /// Which names are meant.
+    /// The names that the path stands for.
     pub names: Names,
-    /// Everything below is meant too.
+    /// Whether everything below is included.
     pub tree: bool,
 }
 
@@ -73,17 +73,17 @@ pub struct PathTarget {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Names {
-    /// Exactly this one. Relative only if the working directory is not known.
+    /// Exactly this path. Relative only if the working directory is unknown.
     Exact(String),
-    /// Whatever this shell pattern (`*`, `?`, `[…]`, extended globs) matches.
+    /// All matches of this shell pattern (`*`, `?`, `[…]`, extended globs).
     Glob(String),
-    /// Some unknown name at or below this directory (the output of `find`, say).
+    /// Unknown names at or below this directory, such as the output of `find`.
     Below(String),
-    /// Not known, and why.
+    /// Unknown, and why.
     Unknown(String),
 }
 
-/// How a program is named and what is known of it.
+/// A program and the origin of its code.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Program {
     /// The name the effect goes by: `git`, `./build.sh`, `Makefile`.
@@ -102,7 +102,7 @@ pub enum CodeOrigin {
     Unknown,
     /// A file named by a path (`./build.sh`, `python x.py`, `source ./env`).
     File,
-    /// What the project's files say (`make`, `npm run`, git hooks, linter plugins).
+    /// Files of the project (`make`, `npm run`, git hooks, linter plugins).
     Project,
     /// Code given in the command itself (`python -c`, `perl -e`).
     Inline,
@@ -115,18 +115,18 @@ pub enum CodeOrigin {
 /// A machine or service.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Host {
-    /// The host name or address as written, lower case, without user, port and path; or a
-    /// service name in angle brackets (`<kubernetes>`, `<aws>`); `None` if not known.
+    /// The host name or address as written, lower case, without user, port and path; or a service name in angle brackets
+    /// (`<kubernetes>`, `<aws>`); `None` if unknown.
     pub name: Option<String>,
     /// The whole URL or address as written, for showing.
     pub shown: String,
 }
 
-/// What is special about an effect, beside its action and target.
+/// A special property of an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, PartialOrd, Ord)]
 #[serde(rename_all = "snake_case")]
 pub enum Mark {
-    /// Cannot be undone at the other end either (drop a table, delete a bucket, force push).
+    /// Cannot be undone (drop a table, delete a bucket, force push).
     Destructive,
     /// Happens on another machine or in a container.
     Elsewhere,
@@ -134,38 +134,38 @@ pub enum Mark {
     Redirection,
     /// The environment of the command changes what runs.
     Environment,
-    /// The program runs what files of the project say.
+    /// Files of the project decide what runs.
     ProjectCode,
-    /// A file of the program's own that the call does not name: its configuration, cache or credentials.
+    /// Touches the program's own files, which the call does not name: its configuration, cache or credentials.
     OwnFiles,
     /// Secrets are shown or handed out (`gh auth token`, `aws secretsmanager get-secret-value`).
     Credentials,
-    /// Lies in a directory that everybody writes to, where somebody else's link or file may stand in its place.
+    /// Is in a directory that everyone can write to, where another user may have placed a symlink or file.
     Shared,
 }
 
 /// One thing a call would do.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Effect {
-    /// What is done.
+    /// The action.
     pub action: Action,
-    /// To what.
+    /// Its target.
     pub target: Target,
-    /// What is special about it, sorted, without repeats.
+    /// Its special properties, sorted, without duplicates.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub marks: Vec<Mark>,
-    /// Where this knowledge comes from: a table entry (`cp: last operand`) or a construct (`redirection`).
+    /// The source of this effect: a table entry (`cp: last operand`) or a construct (`redirection`).
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub because: String,
 }
 
 impl Effect {
-    /// An effect without marks.
+    /// Creates an effect without marks.
     pub fn new(action: Action, target: Target, because: impl Into<String>) -> Self {
         Effect { action, target, marks: Vec::new(), because: because.into() }
     }
 
-    /// Something that was not understood, and why.
+    /// Creates an effect for something that cannot be analyzed.
     pub fn opaque(why: impl Into<String>) -> Self {
         Effect::new(Action::Opaque, Target::Text(why.into()), "")
     }
@@ -179,7 +179,7 @@ impl Effect {
         self
     }
 
-    /// Whether this may change which names the file system has, and so what a later pattern or `cd` finds.
+    /// Whether this may change which names exist, and so what a later pattern or `cd` finds.
     pub fn may_change_names(&self) -> bool {
         match (self.action, &self.target) {
             (Action::List | Action::Read | Action::Connect, _) => false,
@@ -190,12 +190,12 @@ impl Effect {
     }
 }
 
-/// Whether the effects are all there are.
+/// Whether the list of effects is complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Coverage {
     /// Everything the call would do is among its effects.
     Complete,
-    /// Something was not understood; at least one effect is opaque.
+    /// Something could not be analyzed; at least one effect is opaque.
     Partial,
 }

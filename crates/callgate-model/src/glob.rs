@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// The characters that mean something in a pattern.
+/// The characters with a special meaning in patterns.
 const SPECIAL: [char; 13] = ['*', '?', '[', ']', '\\', '(', ')', '|', '!', '+', '@', '{', '}'];
 
 /// Returns the pattern that matches only `text`.
@@ -42,7 +42,7 @@ pub fn unescape(pattern: &str) -> String {
     text
 }
 
-/// Returns the text with which everything starts that `pattern` matches: what stands before its first wildcard, unescaped.
+/// Returns the text before the first wildcard of `pattern`, unescaped. Every match starts with it.
 ///
 /// ```
 /// use callgate_model::glob::literal_prefix;

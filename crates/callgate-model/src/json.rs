@@ -1,7 +1,7 @@
-//! Strict reading of JSON: what two readers could understand differently is refused.
+//! Reads JSON strictly: rejects everything that two readers could read differently.
 //!
-//! Duplicate keys, invalid UTF-8, lone surrogates, `NaN`, numbers out of range, trailing text, too much depth and too
-//! much size are errors that say where. A gate that takes the last of two keys while the tool takes the first has judged another call.
+//! Duplicate keys, invalid UTF-8, lone surrogates, `NaN`, numbers out of range, trailing text, deep nesting and large inputs
+//! are errors with a position. A gate that reads the last of two equal keys while the tool reads the first judges another call.
 
 use std::fmt;
 
@@ -9,26 +9,26 @@ use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error as _, MapAcces
 use serde_json::{Map, Number, Value};
 use thiserror::Error;
 
-/// The longest text that is read.
+/// The maximum size of a text in bytes.
 pub const MAXIMUM_SIZE: usize = 16 * 1024 * 1024;
-/// How deep arrays and objects may be nested: less than this.
+/// Arrays and objects must be nested less deeply than this.
 pub const MAXIMUM_DEPTH: usize = 128;
-/// How many values an input may have altogether.
+/// The maximum number of values in an input.
 pub const MAXIMUM_VALUES: usize = 1_000_000;
 
 const DUPLICATE: &str = "duplicate key ";
 
-/// Why a text is not read.
+/// Why a text is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum JsonError {
     /// Longer than [`MAXIMUM_SIZE`].
-    #[error("the input is too large: {size} bytes, at most {MAXIMUM_SIZE} are read")]
+    #[error("the input is too large: {size} bytes (maximum {MAXIMUM_SIZE})")]
     TooLarge {
         /// How long it is.
         size: usize,
     },
     /// Nested deeper than [`MAXIMUM_DEPTH`].
-    #[error("the input is nested too deeply (line {line}, column {column}): at most {MAXIMUM_DEPTH} levels are read")]
+    #[error("the input is nested too deeply (line {line}, column {column}; maximum {MAXIMUM_DEPTH} levels)")]
     TooDeep {
         /// From 1; 0 where there is no text.
         line: usize,
@@ -36,7 +36,7 @@ pub enum JsonError {
         column: usize,
     },
     /// More values than [`MAXIMUM_VALUES`].
-    #[error("the input has too many values: at most {MAXIMUM_VALUES} are read")]
+    #[error("the input has too many values (maximum {MAXIMUM_VALUES})")]
     TooMany,
     /// An object names a key twice.
     #[error("{message} (line {line}, column {column})")]
@@ -48,8 +48,8 @@ pub enum JsonError {
         /// From 1.
         column: usize,
     },
-    /// No JSON.
-    #[error("the input is no valid JSON (line {line}, column {column}): {message}")]
+    /// Not valid JSON.
+    #[error("the input is not valid JSON (line {line}, column {column}): {message}")]
     Invalid {
         /// What is wrong.
         message: String,
@@ -60,7 +60,7 @@ pub enum JsonError {
     },
 }
 
-/// Reads one JSON value that fills the whole text.
+/// Reads a text that is one JSON value.
 ///
 /// ```
 /// use callgate_model::json;
@@ -82,7 +82,7 @@ pub fn read(text: &[u8]) -> Result<Value, JsonError> {
 fn error_of(error: serde_json::Error) -> JsonError {
     let (line, column) = (error.line(), error.column());
     let text = error.to_string();
-    // serde_json appends the position, which we say in our own words
+    // serde_json appends the position, which the error already has
     let message = text.rsplit_once(" at line ").map_or(text.as_str(), |(front, _)| front);
     if message.starts_with("recursion limit") {
         JsonError::TooDeep { line, column }
@@ -93,7 +93,7 @@ fn error_of(error: serde_json::Error) -> JsonError {
     }
 }
 
-/// Checks a value that did not come through [`read`] against the same limits of depth, size and number.
+/// Checks a value that did not come from [`read`] against the same limits.
 pub fn measure(value: &Value) -> Result<(), JsonError> {
     let mut size = 0_usize;
     let mut values = 0_usize;
@@ -125,7 +125,8 @@ pub fn measure(value: &Value) -> Result<(), JsonError> {
     Ok(())
 }
 
-/// Whether a value holds a whole number beyond ±(2⁵³ − 1), where different numbers have the same canonical form. Such a value must not become part of a key.
+/// Whether a value contains an integer beyond ±(2⁵³ − 1), where different numbers have the same canonical form. Such a value
+/// must not become part of a key.
 pub fn has_imprecise_numbers(value: &Value) -> bool {
     const LIMIT: u64 = (1 << 53) - 1;
     let imprecise = |number: &Number| match (number.as_i64(), number.as_u64(), number.as_f64()) {
@@ -146,7 +147,7 @@ pub fn has_imprecise_numbers(value: &Value) -> bool {
     false
 }
 
-/// A value whose objects name every key once.
+/// A value without duplicate keys.
 struct Strict(Value);
 
 impl<'de> Deserialize<'de> for Strict {
@@ -190,7 +191,7 @@ impl<'de> Visitor<'de> for StrictVisitor {
     }
 
     fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Value, E> {
-        Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom("a number that is not finite"))
+        Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom("the number is not finite"))
     }
 
     fn visit_str<E>(self, value: &str) -> Result<Value, E> {
@@ -244,22 +245,22 @@ mod tests {
             (br#"{"a":1,"a":2}"#, "duplicate key \"a\""),
             (br#"{"x":{"a":1,"b":2,"a":1}}"#, "duplicate key \"a\""),
             (br#"{"a":1,"\u0061":2}"#, "duplicate key \"a\""),
-            (br#"{"a":NaN}"#, "no valid JSON"),
-            (br#"{"a":Infinity}"#, "no valid JSON"),
-            (br#"{"a":-Infinity}"#, "no valid JSON"),
-            (br#"{"a":1e999}"#, "no valid JSON"),
-            (br#"{"a":01}"#, "no valid JSON"),
-            (br#"{"a":"\ud800"}"#, "no valid JSON"),
-            (br#"{"a":"\udc00\ud800"}"#, "no valid JSON"),
-            (b"{\"a\":\"\xff\"}", "no valid JSON"),
-            (b"{\"a\":\"\xed\xa0\x80\"}", "no valid JSON"),
-            (b"{\"a\":\"line\nbreak\"}", "no valid JSON"),
-            (br#"{"a":1} {"#, "no valid JSON"),
-            (br#"{"a":1}x"#, "no valid JSON"),
-            (br#"{"a":1,}"#, "no valid JSON"),
-            (br#"{'a':1}"#, "no valid JSON"),
-            (b"", "no valid JSON"),
-            (b"\xef\xbb\xbf{}", "no valid JSON"),
+            (br#"{"a":NaN}"#, "not valid JSON"),
+            (br#"{"a":Infinity}"#, "not valid JSON"),
+            (br#"{"a":-Infinity}"#, "not valid JSON"),
+            (br#"{"a":1e999}"#, "not valid JSON"),
+            (br#"{"a":01}"#, "not valid JSON"),
+            (br#"{"a":"\ud800"}"#, "not valid JSON"),
+            (br#"{"a":"\udc00\ud800"}"#, "not valid JSON"),
+            (b"{\"a\":\"\xff\"}", "not valid JSON"),
+            (b"{\"a\":\"\xed\xa0\x80\"}", "not valid JSON"),
+            (b"{\"a\":\"line\nbreak\"}", "not valid JSON"),
+            (br#"{"a":1} {"#, "not valid JSON"),
+            (br#"{"a":1}x"#, "not valid JSON"),
+            (br#"{"a":1,}"#, "not valid JSON"),
+            (br#"{'a':1}"#, "not valid JSON"),
+            (b"", "not valid JSON"),
+            (b"\xef\xbb\xbf{}", "not valid JSON"),
         ];
         for (text, expected) in cases {
             let message = error(text);

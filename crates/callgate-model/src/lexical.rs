@@ -2,9 +2,9 @@
 
 use std::path::{Component, Path, PathBuf};
 
-/// Makes `path` absolute against `directory`. A path stays as it is if the directory is not known.
+/// Makes `path` absolute against `directory`. A path stays as it is if the directory is unknown.
 ///
-/// Only a leading `./` goes away: where `..` leads depends on links, which the text does not show.
+/// Removes only a leading `./`, because where `..` leads depends on symlinks.
 ///
 /// ```
 /// use callgate_model::lexical::absolute;

@@ -1,8 +1,8 @@
-//! The vocabulary of callgate.
+//! The vocabulary that all callgate crates share.
 //!
-//! Every other crate speaks these words: a [call] is described by its [effects](effect), which a policy turns into
-//! [decisions](decision); a call that may not run gets a [refusal]. What people and logs see of them is worded
-//! [once](wording), [redacted](redact), and free of [hidden characters](show).
+//! A [call] is [described](description) by its [effects](effect). Its paths are resolved to [places](place), a policy turns
+//! effects into [decisions](decision), and a call that may not run gets a [refusal]. Texts for people and logs use one
+//! [wording], are [redacted](redact), and have no [hidden characters](show).
 //!
 //! ```
 //! use callgate_model::description::Description;
@@ -12,7 +12,7 @@
 //! assert_eq!(description.coverage, Coverage::Partial);
 //! ```
 //!
-//! The crate does no I/O and knows no program, tool, agent or rule.
+//! The crate does no I/O and contains no knowledge of programs, tools, agents or rules.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 

@@ -1,24 +1,24 @@
-//! Where a path really lies.
+//! Resolved paths.
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// A path that has been resolved against the file system. Later stages use this, never the text.
+/// A path resolved against the file system. Later steps use this, never the text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
-    /// As named: absolute, `.` and `..` folded lexically, links not followed. For a pattern or an unknown name below a
+    /// As named: absolute, `.` and `..` removed lexically, symlinks not followed. For a pattern or an unknown name below a
     /// directory: the fixed part.
     pub named: PathBuf,
-    /// As it really lies: links of the deepest existing ancestor followed.
+    /// As resolved: symlinks of the deepest existing ancestor followed.
     pub resolved: PathBuf,
     /// What may follow the fixed part: nothing for an exact name.
     pub rest: Rest,
-    /// Everything below is meant too.
+    /// Whether everything below is included.
     pub tree: bool,
-    /// Where it lies.
+    /// Its zone.
     pub zone: Zone,
-    /// It left a root by `..` or by a link.
+    /// Whether it leaves a root through `..` or a symlink.
     pub traversal: bool,
 }
 
@@ -34,16 +34,16 @@ pub enum Rest {
     Anything,
 }
 
-/// Where a path lies relative to the boundary.
+/// The part of the boundary that a path is in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Zone {
     /// Below a root: may be read and written.
     Root,
-    /// In an area that may only be read.
+    /// In a read-only directory.
     Readable,
     /// Elsewhere.
     Outside,
-    /// Could not be resolved (loop, NUL byte, unreadable parent, unknown name), and why.
+    /// Cannot be resolved (loop, NUL byte, unreadable parent, unknown name), and why.
     Unresolved(String),
 }

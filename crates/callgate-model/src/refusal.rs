@@ -1,4 +1,4 @@
-//! Why a call may not run, for people and for programs.
+//! Refusals: why a call may not run, for people and for programs.
 
 use std::fmt;
 
@@ -9,26 +9,26 @@ use thiserror::Error;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RefusalKind {
-    /// The call itself is malformed.
+    /// The call is invalid.
     Validation,
-    /// The boundary, a rule or an approver says no.
+    /// The boundary, a rule or an approver denied it.
     Permission,
-    /// Something that is needed is not there.
+    /// Something required is missing.
     NotFound,
-    /// A sandbox is required and not to be had.
+    /// A sandbox is required and not available.
     SandboxDenied,
-    /// Nobody answered in time. Not the same as a no.
+    /// Nobody answered in time.
     Timeout,
-    /// Somebody must be asked, and nobody can be.
+    /// An approval is required, and nobody can be asked.
     HumanRequired,
     /// The approver stopped the whole run.
     Cancelled,
-    /// Something failed within the gate.
+    /// An internal error of the gate.
     Unknown,
 }
 
 impl RefusalKind {
-    /// The name, as in events and answers.
+    /// The name in events and output.
     pub fn as_str(self) -> &'static str {
         match self {
             RefusalKind::Validation => "validation",
@@ -49,15 +49,15 @@ impl fmt::Display for RefusalKind {
     }
 }
 
-/// Why a call may not run. Holds no secrets: what it says has gone through redaction.
+/// Why a call may not run. Redacted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Error)]
 #[error("{kind}: {reason}")]
 pub struct Refusal {
     /// The stable kind.
     pub kind: RefusalKind,
-    /// Why, in words.
+    /// The reason.
     pub reason: String,
-    /// What the caller could do instead.
+    /// What the agent can do instead.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
     /// The rule that decided.
@@ -66,12 +66,12 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    /// A refusal without hint and rule.
+    /// Creates a refusal without hint and rule.
     pub fn new(kind: RefusalKind, reason: impl Into<String>) -> Self {
         Refusal { kind, reason: reason.into(), hint: None, rule: None }
     }
 
-    /// Adds what the caller could do instead.
+    /// Adds what the agent can do instead.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());

@@ -1,4 +1,4 @@
-//! How risky a call is, in one word.
+//! Rates the risk of a call.
 
 use crate::effect::{Action, CodeOrigin, Effect, Mark, Target};
 use serde::{Deserialize, Serialize};
@@ -6,23 +6,23 @@ use serde::{Deserialize, Serialize};
 use crate::description::{Description, PlacedEffect};
 use crate::place::Zone;
 
-/// How much is at stake.
+/// The risk of a call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Risk {
-    /// Looks only, or changes what is easily changed back.
+    /// Only reads, or runs known programs.
     #[default]
     Low,
-    /// Changes files of the project, or talks to somebody.
+    /// Changes files of the project, runs other code, or connects.
     Medium,
-    /// Deletes, leaves the boundary, sends, or is not understood.
+    /// Deletes, writes outside the boundary, sends, or cannot be analyzed.
     High,
-    /// Several of these at once, or what nobody recovers from.
+    /// Several of these at once, or cannot be undone.
     Critical,
 }
 
 impl Risk {
-    /// The name, as in policies.
+    /// The name in policies and output.
     pub fn as_str(self) -> &'static str {
         match self {
             Risk::Low => "low",
@@ -32,7 +32,7 @@ impl Risk {
         }
     }
 
-    /// The risk of everything a call would do: that of its worst effect, or critical if it is bad in two different ways.
+    /// The risk of a call: that of its worst effect, or critical if two kinds of effects are high.
     pub fn of(description: &Description) -> Risk {
         let mut worst = Risk::Low;
         let mut high: Vec<Action> = Vec::new();

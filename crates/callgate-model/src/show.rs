@@ -1,14 +1,14 @@
-//! Text for people: hidden and misleading characters made visible.
+//! Makes hidden and misleading characters in texts visible.
 
 use std::fmt::Write as _;
 
-/// The most that [`brief`] shows of a text.
+/// The maximum number of characters that [`brief`] shows.
 const BRIEF: usize = 240;
 
-/// How often a character is shown in a row by [`unpadded`].
+/// The longest run of one character that [`unpadded`] shows.
 const LONGEST_RUN: usize = 40;
 
-/// Whether a character shows as nothing, or changes how others show.
+/// Whether a character is invisible or changes how others are displayed.
 fn is_misleading(character: char) -> bool {
     character.is_control()
         || matches!(character,
@@ -20,7 +20,7 @@ fn is_misleading(character: char) -> bool {
             | '\u{00a0}' | '\u{1680}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}')
 }
 
-/// The text with control, bidirectional and zero-width characters written out.
+/// Escapes control, bidirectional and zero-width characters.
 ///
 /// ```
 /// assert_eq!(callgate_model::show::visible("a\u{202e}b\n"), "a\\u{202e}b\\n");
@@ -42,7 +42,7 @@ pub fn visible(text: &str) -> String {
     shown
 }
 
-/// Like [`visible`], with what is repeated over and over counted instead of shown, so that padding pushes nothing out of sight.
+/// Like [`visible`], but counts long runs of one character, so that padding cannot push text out of sight.
 ///
 /// ```
 /// let padded = format!("ls{}; rm -rf ~", " ".repeat(5000));
@@ -67,7 +67,7 @@ pub fn unpadded(text: &str) -> String {
     shown
 }
 
-/// Like [`visible`], with the middle of a long text left out, which is said. Both ends stay, so that padding hides nothing at the end.
+/// Like [`visible`], but omits the middle of a long text and says so. Both ends stay, so that padding cannot hide the end.
 pub fn brief(text: &str) -> String {
     let count = text.chars().take(BRIEF.saturating_add(1)).count();
     if count <= BRIEF {

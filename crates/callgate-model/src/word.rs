@@ -1,4 +1,4 @@
-//! Words after expansion: what a program would receive, as far as it is certain.
+//! Words after expansion, as a program would receive them, as far as they are certain.
 
 use serde::{Deserialize, Serialize};
 
@@ -28,7 +28,7 @@ pub enum Word {
         /// May stand for any number of words.
         many: bool,
     },
-    /// Nothing is known of it.
+    /// Unknown.
     Unknown {
         /// Why.
         why: String,

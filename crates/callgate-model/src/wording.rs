@@ -1,4 +1,4 @@
-//! The one wording of effects, for people and for programs.
+//! The wording of effects. No other module turns effects into text.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ pub fn effect(placed: &PlacedEffect, redactor: &Redactor) -> String {
     brief(&redactor.text(&format!("{} {}{}", action.as_str(), target_text(&placed.effect), remarks(placed))))
 }
 
-/// One effect as a clause that fits behind "this call": `deletes /home/ada/x`, `connects to example.com`, `runs project code: npm
+/// One effect as a clause that fits after "this call": `deletes /home/ada/x`, `connects to example.com`, `runs project code: npm
 /// test → package.json`. Not redacted.
 pub fn clause(effect: &Effect) -> String {
     let target = target_text(effect);
@@ -57,7 +57,7 @@ fn service(host: &Host) -> Option<&str> {
     host.name.as_deref()?.strip_prefix('<')?.strip_suffix('>')
 }
 
-/// What an effect is about, redacted and with hidden characters made visible.
+/// The target of an effect, redacted and with hidden characters made visible.
 pub fn target(effect: &Effect, redactor: &Redactor) -> String {
     visible(&redactor.text(&target_text(effect)))
 }
@@ -90,7 +90,7 @@ fn below(tree: bool) -> &'static str {
     if tree { " and everything below" } else { "" }
 }
 
-/// What an effect is about, in full and exactly: a path as it was resolved. Grants are bound to this text.
+/// The exact target of an effect: a path as it was resolved. Grants are bound to this text.
 pub fn exact_target(placed: &PlacedEffect) -> String {
     let PlacedEffect { effect, place } = placed;
     match (&effect.target, place) {
@@ -104,12 +104,12 @@ pub fn exact_target(placed: &PlacedEffect) -> String {
     }
 }
 
-/// A path as text, such that two paths stay two.
+/// A path as text, different for different paths.
 fn lossless(path: &Path) -> String {
     path.to_str().map_or_else(|| format!("{path:?}"), str::to_owned)
 }
 
-/// What is special about an effect, in brackets; empty if nothing is.
+/// The special properties of an effect in brackets; empty if there are none.
 pub fn remarks(placed: &PlacedEffect) -> String {
     let mut remarks: Vec<&str> = placed.effect.marks.iter().filter_map(|mark| remark(*mark)).collect();
     match placed.place.as_ref().map(|place| (&place.zone, place.traversal)) {
@@ -131,7 +131,7 @@ fn remark(mark: Mark) -> Option<&'static str> {
     }
 }
 
-/// The words of a command as they will run, quoted for a shell; what is not known in angle brackets.
+/// The words of a command as they will run, quoted for a shell, with unknown parts in angle brackets.
 pub fn command(part: &Part) -> String {
     let shown: Vec<String> = part
         .words

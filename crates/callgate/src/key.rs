@@ -1,14 +1,14 @@
-//! A request's key: what makes two requests the same.
+//! The approval key: equal for two requests that run the same.
 //!
-//! The key is the SHA-256 of a canonical JSON document (RFC 8785) that holds everything that changes what runs and nothing
-//! else. `docs/approval-key.md` defines it, with test vectors. This is the one implementation.
+//! The key is the SHA-256 of a canonical JSON document (RFC 8785) with everything that changes what runs and nothing else.
+//! `docs/approval-key.md` defines it, with test vectors. This is the only implementation.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
-use callgate_model::digest::{hex, sha256, sha256_hex};
+use callgate_model::digest::{hex, sha256, sha256_hex, unhex};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use thiserror::Error;
@@ -16,10 +16,10 @@ use thiserror::Error;
 use callgate_model::call::Tool;
 use callgate_model::json::{self, JsonError};
 
-/// The version of the document that is hashed; part of it, so that keys of two versions never meet.
+/// The version of the hashed document. It is part of the document, so keys of two versions are never equal.
 const VERSION: u32 = 1;
 
-/// Names a request: equal for equal requests, and for no others.
+/// Identifies a request: equal only for equal requests.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ApprovalKey([u8; 32]);
 
@@ -48,27 +48,16 @@ impl fmt::Debug for ApprovalKey {
     }
 }
 
-/// A text that is no key: 64 hexadecimal digits.
+/// A text that is not an approval key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("an approval key is 64 hexadecimal digits")]
-pub struct NoKey;
+#[error("invalid approval key; expected 64 hexadecimal digits")]
+pub struct InvalidKey;
 
 impl FromStr for ApprovalKey {
-    type Err = NoKey;
+    type Err = InvalidKey;
 
-    fn from_str(text: &str) -> Result<Self, NoKey> {
-        let digits = text.as_bytes();
-        let mut bytes = [0_u8; 32];
-        if digits.len() != 64 {
-            return Err(NoKey);
-        }
-        let (pairs, _) = digits.as_chunks::<2>();
-        for (byte, [high, low]) in bytes.iter_mut().zip(pairs) {
-            let digit = |character: u8| char::from(character).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-            let (high, low) = (digit(*high).ok_or(NoKey)?, digit(*low).ok_or(NoKey)?);
-            *byte = (high << 4) | low;
-        }
-        Ok(ApprovalKey(bytes))
+    fn from_str(text: &str) -> Result<Self, InvalidKey> {
+        unhex(text).and_then(|bytes| bytes.try_into().ok()).map(ApprovalKey).ok_or(InvalidKey)
     }
 }
 
@@ -84,28 +73,28 @@ impl<'de> Deserialize<'de> for ApprovalKey {
     }
 }
 
-/// Why a request has no key. It can still be asked about, but no answer is remembered for it.
+/// Why a request has no key. It can still be asked about, but the answer is not remembered.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum KeyError {
     /// A whole number beyond ±(2⁵³ − 1): different numbers would have the same canonical form.
-    #[error("the input holds a whole number beyond 2^53, which has no exact canonical form")]
+    #[error("the input contains an integer beyond 2^53, which has no exact canonical form")]
     ImpreciseNumber,
     /// Too large, or too deep.
     #[error(transparent)]
     Input(#[from] JsonError),
-    /// Two names of the request became one when secrets were taken out.
+    /// Two names of the request are equal after redaction.
     #[error("the request cannot be written in canonical form")]
     NotCanonical,
 }
 
-/// What is hashed: everything that changes what runs.
+/// The hashed request: everything that changes what runs.
 #[derive(Debug, Clone)]
 pub struct KeyedRequest<'a> {
     /// Which tool.
     pub tool: &'a Tool,
     /// Its input as it came, secrets included: only its digest enters the document.
     pub input: &'a Value,
-    /// The parameters of this tool that are words for people (`description`, `justification`) and change nothing.
+    /// The parameters of this tool that are notes for people (`description`, `justification`) and do not change what runs.
     pub texts: &'a [&'a str],
     /// The request as approvers see it.
     pub redacted: &'a Value,
@@ -117,7 +106,7 @@ pub struct KeyedRequest<'a> {
     pub directory: Option<&'a Path>,
     /// How it would be contained: `none`, or the sandbox's own words.
     pub sandbox: &'a str,
-    /// What a shell that lives on makes of the call, where it is not as it was started: all that the call would do in it.
+    /// Everything that the call would do in a persistent shell, if that shell is not in its initial state.
     pub shell: Option<&'a Value>,
 }
 
@@ -151,7 +140,7 @@ pub fn approval_key(request: &KeyedRequest<'_>) -> Result<ApprovalKey, KeyError>
     Ok(ApprovalKey(sha256(&canonical_document(request)?)))
 }
 
-/// The canonical text that is hashed, for tests and for those who want to see it. It holds no secrets beside what the redacted view shows.
+/// The canonical text that is hashed. It contains no secrets beyond the redacted view.
 pub fn canonical_document(request: &KeyedRequest<'_>) -> Result<Vec<u8>, KeyError> {
     json::measure(request.input)?;
     json::measure(request.redacted)?;
@@ -181,8 +170,8 @@ pub fn canonical_document(request: &KeyedRequest<'_>) -> Result<Vec<u8>, KeyErro
     canonical(&document)
 }
 
-/// The input's top-level parameters, each by the digest of its canonical form: so environment values, contents and
-/// patches count, and none of them is in the document.
+/// The digests of the input's top-level parameters: environment values, contents and patches count, but are not in the
+/// document.
 fn digests(input: &Value) -> Result<Value, KeyError> {
     match input {
         Value::Object(fields) => {
@@ -207,7 +196,7 @@ fn without(value: &Value, texts: &[&str]) -> Value {
     }
 }
 
-/// A path as text; bytes that are no UTF-8 are written out, so that two such paths stay two.
+/// A path as text. Bytes that are not UTF-8 are written in hexadecimal, so that different paths have different texts.
 fn path_text(path: impl AsRef<Path>) -> String {
     let path = path.as_ref();
     match path.to_str() {
@@ -348,7 +337,7 @@ mod tests {
         let key = key_of(&base());
         assert_eq!(key.to_string().parse(), Ok(key));
         for text in ["", "00", &"g".repeat(64), &"0".repeat(65), &"é".repeat(32)] {
-            assert_eq!(text.parse::<ApprovalKey>(), Err(NoKey), "{text}");
+            assert_eq!(text.parse::<ApprovalKey>(), Err(InvalidKey), "{text}");
         }
     }
 }

@@ -1,8 +1,8 @@
-//! The one loader of policies: finds the files that apply, compiles them, and checks the examples that their rules carry.
+//! Loads policies: finds the files that apply, compiles them, and checks the examples of their rules.
 //!
-//! The examples of a file are checked whenever the file is compiled. They are not checked again where a cache holds the compiled
-//! form of exactly these contents, nor for the bundled policies, whose examples are part of callgate's tests. The functions of
-//! [`Policy`](crate::Policy) itself (`from_yaml`, `from_file`) read a file without checking its examples.
+//! Examples are checked whenever a file is compiled: not if a cache contains the compiled form of the same contents, and not for
+//! the bundled policies, whose examples callgate's tests check. [`Policy::from_yaml`](crate::Policy::from_yaml) and
+//! [`Policy::from_file`](crate::Policy::from_file) do not check examples.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,16 +19,16 @@ pub enum PolicyChoice<'a> {
     Layers(&'a Locations),
 }
 
-/// A policy that is ready for use.
+/// A loaded policy.
 #[derive(Debug)]
 pub struct LoadedPolicy {
     /// The policy.
     pub policy: Arc<Policy>,
-    /// The files it is made of, if it was made of layers.
+    /// The files of its layers.
     pub files: Vec<FoundFile>,
 }
 
-/// Loads a policy. Compiled forms are taken from `cache` and put there, if there is one.
+/// Loads a policy. Uses and fills `cache`, if there is one.
 pub fn load_policy(choice: PolicyChoice<'_>, cache: Option<&PolicyCache>) -> Result<LoadedPolicy, PolicyError> {
     match choice {
         PolicyChoice::Named(name) => {

@@ -1,7 +1,7 @@
-//! Shared state with waiting: a mutex and a condition variable as one thing.
+//! A mutex with a condition variable, for state that threads share and wait on.
 //!
-//! Everything here that threads share goes through a [`Monitor`], so that the same code runs on the standard library's
-//! primitives and, in tests, on those of a model checker that tries every interleaving.
+//! All shared state of this crate is in a [`Monitor`], so that the same code runs on the standard library's primitives and, in
+//! tests, on those of a model checker that tries every interleaving.
 
 use std::fmt;
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -9,20 +9,20 @@ use std::time::{Duration, Instant};
 
 /// State that several threads share.
 pub trait Monitor<T>: Send + Sync {
-    /// A monitor around a state.
+    /// Creates a monitor around a state.
     fn new(state: T) -> Self;
 
-    /// Looks at or changes the state, alone.
+    /// Reads or changes the state exclusively.
     fn with<R>(&self, action: impl FnOnce(&mut T) -> R) -> R;
 
-    /// Wakes everyone who waits; they look at the state again.
+    /// Wakes all waiting threads, which check the state again.
     fn notify(&self);
 
-    /// Waits until `ready` finds what it looks for, or the time is over: then `None`.
+    /// Waits until `ready` returns a value; `None` after a timeout.
     fn wait<R>(&self, at_most: Duration, ready: impl FnMut(&mut T) -> Option<R>) -> Option<R>;
 }
 
-/// A family of monitors: which primitives are used.
+/// A family of monitors, by their synchronization primitives.
 pub trait Monitors: 'static {
     /// The monitor of this family for a state.
     type Of<T: Send + 'static>: Monitor<T>;
@@ -54,7 +54,7 @@ impl<T: Send> Monitor<T> for StandardMonitor<T> {
     }
 
     fn with<R>(&self, action: impl FnOnce(&mut T) -> R) -> R {
-        // What runs under the lock decides first and changes last, so a panic leaves the state as it was.
+        // Actions change the state last, so a panic leaves it unchanged.
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         action(&mut state)
     }

@@ -1,4 +1,4 @@
-//! The proof that a call passed the gate, and the only way to run it.
+//! The permit: proof that a call passed the gate, and the only way to run it.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -17,9 +17,9 @@ use thiserror::Error;
 
 use crate::assess::Assessment;
 use crate::describe::git;
-use crate::event::{EventKind, Recorder, Report};
+use crate::event::{EventKind, Recorder, RunReport};
 
-/// What was judged, and what therefore runs: nothing else.
+/// The call as it was judged, and so as it must run.
 pub struct Plan {
     call: Call,
     assessment: Assessment,
@@ -46,7 +46,7 @@ impl Plan {
         &self.call
     }
 
-    /// What it would do, with every path resolved.
+    /// What the call would do, with every path resolved.
     pub fn description(&self) -> &Description {
         &self.assessment.description
     }
@@ -63,15 +63,15 @@ impl Plan {
 
     /// The working directory.
     pub fn directory(&self) -> Option<&Path> {
-        self.call.origin.directory.as_deref().or(self.call.origin.workspace.as_deref())
+        self.call.origin.working_directory()
     }
 
-    /// The places it touches, as they were resolved. Open these, not what the input names.
+    /// The resolved places that the call touches. Open these, not the paths in the input.
     pub fn places(&self) -> impl Iterator<Item = &Place> {
         self.description().effects().filter_map(|effect| effect.place.as_ref())
     }
 
-    /// The files it may write, as they were resolved, as far as each of them is known.
+    /// The resolved files that the call may write, as far as they are known.
     pub fn written(&self) -> impl Iterator<Item = &Path> {
         let effects = self.description().effects();
         effects
@@ -81,7 +81,7 @@ impl Plan {
             .map(|place| place.resolved.as_path())
     }
 
-    /// Where a path that the input names really lies, if it was judged.
+    /// The resolved form of a path in the input, if it was judged.
     pub fn resolved(&self, named: &Path) -> Option<&PathBuf> {
         self.places().find(|place| place.named == named).map(|place| &place.resolved)
     }
@@ -91,23 +91,19 @@ impl Plan {
         self.description().parts.iter().map(|part| part.words.as_slice()).filter(|words| !words.is_empty())
     }
 
-    /// The words of each simple command, where they are all certain, as they should be started: git that only looks is
-    /// hardened, so that the repository's own settings run nothing. See [`crate::describe::git`].
+    /// The words to run for each simple command whose words are all certain. git is hardened, so that the repository's own
+    /// settings run nothing. See [`crate::describe::git`].
     pub fn hardened_commands(&self) -> impl Iterator<Item = Vec<String>> {
         self.description().parts.iter().filter_map(|part| {
-            let words: Vec<String> =
-                part.words.iter().map(|word| word.known().map(str::to_owned)).collect::<Option<_>>()?;
-            if words.is_empty() {
-                return None;
-            }
-            match git::subcommand(&words).filter(|_| git::looks(part)) {
-                Some(place) => Some(git::harden(&words, place)),
-                None => Some(words),
-            }
+            let words = part.known_words()?;
+            Some(match git::subcommand(&words).filter(|_| git::looks(part)) {
+                Some(place) => git::harden(&words, place),
+                None => words.into_iter().map(str::to_owned).collect(),
+            })
         })
     }
 
-    /// The variables that the call sets for what it runs.
+    /// The environment variables that the call sets.
     pub fn environment(&self) -> impl Iterator<Item = (&str, &Value)> {
         ["env", "environment", "env_vars"]
             .into_iter()
@@ -129,15 +125,15 @@ impl fmt::Debug for Plan {
     }
 }
 
-/// Proof that a call passed the gate. Only a gate makes one, nobody can copy it, and running consumes it.
+/// Proof that a call passed the gate. Only a gate creates one, it cannot be copied, and running consumes it.
 ///
-/// It cannot be made:
+/// It cannot be created:
 ///
 /// ```compile_fail
 /// let permit = callgate::permit::Permit { };
 /// ```
 ///
-/// nor from a plan, since nobody else makes plans either:
+/// not from a plan either:
 ///
 /// ```compile_fail
 /// use callgate::permit::{Permit, Plan};
@@ -154,7 +150,7 @@ impl fmt::Debug for Plan {
 /// }
 /// ```
 ///
-/// and not used twice:
+/// and it cannot be used twice:
 ///
 /// ```compile_fail
 /// fn twice(permit: callgate::permit::Permit) {
@@ -162,19 +158,19 @@ impl fmt::Debug for Plan {
 ///     let _ = permit.run(|_| Ok::<(), ()>(()));
 /// }
 /// ```
-#[must_use = "a permit that is dropped runs nothing"]
+#[must_use = "dropping a permit runs nothing"]
 pub struct Permit {
     plan: Box<Plan>,
     recorder: Arc<Recorder>,
 }
 
-/// Holds what it runs to the boundary. Implemented by whoever can.
+/// Confines what runs inside it.
 pub trait Sandbox {
-    /// What it really enforces, in words.
+    /// Describes what it enforces.
     fn enforces(&self) -> String;
 }
 
-/// Why running a permit did not go well.
+/// Why running a permit failed.
 #[derive(Debug, Error)]
 pub enum RunError<E> {
     /// It was not started.
@@ -190,7 +186,7 @@ impl Permit {
         Permit { plan: Box::new(plan), recorder }
     }
 
-    /// What was judged.
+    /// The call as it was judged.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
@@ -200,12 +196,12 @@ impl Permit {
         self.recorder.id()
     }
 
-    /// Runs what was judged, once. A call that may only run inside a sandbox is refused here.
+    /// Runs the call without a sandbox. Refuses a call that needs one.
     pub fn run<T, E>(self, body: impl FnOnce(&Plan) -> Result<T, E>) -> Result<T, RunError<E>> {
         self.run_with(None, |plan, _| body(plan))
     }
 
-    /// Runs what was judged, once: inside a sandbox if there is one, and with a report on how it ended.
+    /// Runs the call, inside a sandbox if one is given. The body reports how the run ended.
     ///
     /// ```
     /// use callgate::{Call, Gate, Policy};
@@ -223,7 +219,7 @@ impl Permit {
     pub fn run_with<T, E>(
         self,
         sandbox: Option<&dyn Sandbox>,
-        body: impl FnOnce(&Plan, &mut Report) -> Result<T, E>,
+        body: impl FnOnce(&Plan, &mut RunReport) -> Result<T, E>,
     ) -> Result<T, RunError<E>> {
         let mut running = self.start(sandbox)?;
         let result = body(&self.plan, &mut running.report);
@@ -231,11 +227,11 @@ impl Permit {
         result.map_err(RunError::Failed)
     }
 
-    /// Runs what was judged, once, without blocking a thread.
+    /// Runs the call without blocking a thread. See [`Permit::run_with`].
     pub async fn run_async<T, E>(
         self,
         sandbox: Option<&dyn Sandbox>,
-        body: impl AsyncFnOnce(&Plan, &mut Report) -> Result<T, E>,
+        body: impl AsyncFnOnce(&Plan, &mut RunReport) -> Result<T, E>,
     ) -> Result<T, RunError<E>> {
         let mut running = self.start(sandbox)?;
         let result = body(&self.plan, &mut running.report).await;
@@ -243,10 +239,13 @@ impl Permit {
         result.map_err(RunError::Failed)
     }
 
-    /// Records that the call starts; refuses a call that must be contained and is not.
+    /// Records that the call starts. Refuses a call that needs a sandbox and has none.
     fn start<E>(&self, sandbox: Option<&dyn Sandbox>) -> Result<RunningCall<'_>, RunError<E>> {
         if self.plan.containment == Containment::Required && sandbox.is_none() {
-            let refusal = Refusal::new(RefusalKind::SandboxDenied, "this call may only run inside a sandbox");
+            let refusal = Refusal::new(
+                RefusalKind::SandboxDenied,
+                "this call may only run inside a sandbox; pass one to `run_with`",
+            );
             self.recorder.emit_late(EventKind::Denied { refusal: refusal.clone() });
             return Err(RunError::Refused(refusal));
         }
@@ -256,7 +255,7 @@ impl Permit {
                 recorder: &self.recorder,
                 since: Instant::now(),
                 success: false,
-                report: Report::default(),
+                report: RunReport::default(),
             }),
             Err(error) => Err(RunError::Refused(Refusal::new(RefusalKind::Unknown, error.to_string()))),
         }
@@ -269,12 +268,12 @@ impl fmt::Debug for Permit {
     }
 }
 
-/// Between started and finished; says finished also when what runs panics or is dropped.
+/// A running call. Dropping it records the end, even after a panic or a dropped future.
 struct RunningCall<'a> {
     recorder: &'a Recorder,
     since: Instant,
     success: bool,
-    report: Report,
+    report: RunReport,
 }
 
 impl Drop for RunningCall<'_> {

@@ -301,5 +301,5 @@ fn every_version_of_the_index_is_read() {
         assert_eq!(scene.findings(GitReach::Looks).len(), 1, "version {version}");
     }
     scene.git(&scene.path("work"), "update-index --split-index");
-    assert!(scene.findings(GitReach::Looks).iter().any(|finding| finding.contains("index is not understood")));
+    assert!(scene.findings(GitReach::Looks).iter().any(|finding| finding.contains("index cannot be read")));
 }

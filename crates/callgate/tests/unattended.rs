@@ -168,7 +168,7 @@ fn what_no_rule_matches_is_denied() {
     let refusal = run.argv(&["pytest"]).unwrap_err();
     assert_eq!(
         (refusal.kind, refusal.reason.as_str()),
-        (RefusalKind::Permission, "the approver said no: no approval rule covers this")
+        (RefusalKind::Permission, "denied by the approver: no approval rule covers this")
     );
 }
 
@@ -295,7 +295,7 @@ fn a_no_of_the_policy_of_an_approver_and_of_the_sandbox_are_told_apart() {
     let without = Gate::builder().policy(Policy::from_yaml(RECIPE_A, "recipe.yaml").unwrap()).build();
     let by_sandbox = without.check(run.call("shell_exec", json!({"argv": ["ls"]}))).unwrap_err();
     assert_eq!((by_policy.kind, by_policy.rule.as_deref()), (RefusalKind::Permission, Some("safety.denylist")));
-    assert!(by_approver.reason.starts_with("the approver said no"));
+    assert!(by_approver.reason.starts_with("denied by the approver"));
     assert_eq!(by_sandbox.kind, RefusalKind::SandboxDenied);
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use callgate::approvals::{Approvals, Approver, Patience};
 use callgate::describe::git::GitHardening;
-use callgate::event::Report;
+use callgate::event::RunReport;
 use callgate::gate::{CheckOptions, CheckedCall};
 use callgate::load::{PolicyChoice, load_policy};
 use callgate::permit::Permit;
@@ -190,7 +190,7 @@ pub fn after(
     let witness = witness(arguments, session)?;
     let noted = match session.verdict(incoming, &after.call) {
         Some(id) => {
-            let mut report = Report::default();
+            let mut report = RunReport::default();
             if let Some(result) = &after.result {
                 report.result(result.to_string().as_bytes());
             }

@@ -1,18 +1,18 @@
-//! What a call would do, without secrets.
+//! Redacts descriptions of calls.
 //!
 //! A word alone often does not show that it is a secret: `hunter2` is one only after `--password`. So the words of a command
-//! are looked through together, and what vanishes from them is taken out wherever it stands.
+//! are redacted together, and words that disappear are then redacted everywhere.
 
 use crate::word::Word;
 
 use super::{MINIMUM_SECRET, Redacted, Redactor};
 use crate::description::Description;
 
-/// How many words are looked up one by one; where there are more and one is a secret, all are hidden.
+/// The maximum number of words to check one by one. If there are more and one is secret, all are hidden.
 const MAXIMUM_WORDS: usize = 512;
 
 impl Redactor {
-    /// What a call would do, with every secret that its words show taken out.
+    /// Redacts a description, including secrets that only its words together reveal.
     pub fn description(&self, description: &Description) -> Redacted {
         // the types have no keys that JSON could not hold
         let value = serde_json::to_value(description).unwrap_or_default();
@@ -23,7 +23,7 @@ impl Redactor {
         }
     }
 
-    /// One that knows the secrets which only the words of a call together give away; `None` if there are none.
+    /// A redactor for the secrets that only the words of a call together reveal; `None` if there are none.
     pub fn of_words(&self, description: &Description) -> Option<Redactor> {
         let secrets: Vec<&str> = description.parts.iter().flat_map(|part| self.secret_words(&part.words)).collect();
         (!secrets.is_empty()).then(|| Redactor::knowing(secrets))
@@ -49,18 +49,17 @@ impl Redactor {
             .collect()
     }
 
-    /// Which of some words are not there any more once they are redacted as one text: a header that was split at its
-    /// spaces, a value whose flag stands before it.
+    /// The words that disappear when all are redacted as one text: parts of a header that was split at spaces, the value
+    /// after a flag.
     pub(super) fn vanished<'a>(&self, words: &[&'a str]) -> Vec<&'a str> {
         let Some(shown) = self.changed(&words.join(" ")) else { return Vec::new() };
-        // so many words are not looked up one by one
         let too_many = words.len() > MAXIMUM_WORDS;
         let gone = |word: &&str| word.len() >= MINIMUM_SECRET && (too_many || !shown.contains(word));
         words.iter().copied().filter(gone).collect()
     }
 }
 
-/// What of a word was replaced in the redacted text, if its beginning still stands there: `-psecret` as `-p[redacted: …`.
+/// The redacted end of a word whose beginning is still in the redacted text: `secret` for `-psecret`, shown as `-p[redacted: …`.
 fn glued<'a>(word: &'a str, shown: &str) -> Option<&'a str> {
     const LONGEST_FLAG: usize = 40;
     let ends = word.char_indices().map(|(end, _)| end).skip(1).take(LONGEST_FLAG);

@@ -1,8 +1,8 @@
-//! What leaves the gate: no environment values, no contents, no credentials. The one place that knows.
+//! Redacts everything that leaves the gate: environment values, contents and credentials.
 //!
-//! Two ways to recognise a secret: by the **field** it stands in (values of an environment, contents, patches, standard
-//! input, anything called a password) and by its **shape** in running text (keys and tokens of known services, private keys,
-//! passwords in URLs, flags and assignments). Values that the caller names are always replaced.
+//! A secret is recognized by its **field** (environment values, contents, patches, standard input, anything called a password)
+//! or by its **shape** in text (keys and tokens of known services, private keys, passwords in URLs, flags and assignments).
+//! Values that the caller names are always replaced.
 
 mod description;
 mod shapes;
@@ -16,14 +16,14 @@ use serde_json::{Value, json};
 
 use crate::digest::sha256_hex;
 
-/// The longest text that is looked through; a longer one is shown by size and digest only.
+/// The longest text that is searched; of a longer one, only size and digest are shown.
 const MAXIMUM_TEXT: usize = 256 * 1024;
-/// The shortest value that a caller may name as a secret: shorter ones would hide half of every text.
+/// The shortest secret that a caller may name: shorter ones would hide half of every text.
 const MINIMUM_SECRET: usize = 4;
-/// How deep a value is looked through.
+/// The maximum nesting of a value.
 const MAXIMUM_DEPTH: usize = 128;
 
-/// A view without secrets. Only a [`Redactor`] makes one, so that the raw input cannot be mistaken for it.
+/// A redacted value. Only a [`Redactor`] creates one, so that raw input cannot be mistaken for it.
 ///
 /// ```compile_fail
 /// let raw = serde_json::json!({"password": "hunter2"});
@@ -34,7 +34,7 @@ const MAXIMUM_DEPTH: usize = 128;
 pub struct Redacted(Value);
 
 impl Redacted {
-    /// The view as JSON.
+    /// The redacted value as JSON.
     pub fn as_value(&self) -> &Value {
         &self.0
     }
@@ -49,7 +49,7 @@ impl fmt::Display for Redacted {
 /// How a field of an input is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shown {
-    /// Looked through for credentials.
+    /// Searched for credentials.
     Text,
     /// Size and SHA-256 only.
     Digest,
@@ -57,14 +57,14 @@ pub enum Shown {
     Keys,
 }
 
-/// Takes secrets out of texts and inputs.
+/// Removes secrets from texts and inputs.
 #[derive(Debug, Clone, Default)]
 pub struct Redactor {
     known: Option<AhoCorasick>,
 }
 
 impl Redactor {
-    /// One that also replaces these values wherever they stand. Values shorter than four bytes are not taken.
+    /// Creates a redactor that also replaces these values. Values shorter than four bytes are ignored.
     pub fn knowing<S: AsRef<str>>(secrets: impl IntoIterator<Item = S>) -> Self {
         let secrets: Vec<String> = secrets
             .into_iter()
@@ -77,7 +77,7 @@ impl Redactor {
         Redactor { known: AhoCorasick::builder().match_kind(MatchKind::Standard).build(&secrets).ok() }
     }
 
-    /// The text with everything that looks like a credential replaced by `[redacted: what]`.
+    /// Replaces everything that looks like a credential by `[redacted: what]`.
     ///
     /// ```
     /// use callgate_model::redact::Redactor;
@@ -100,7 +100,9 @@ impl Redactor {
         let mut found = shapes::find(text);
         if let Some(known) = &self.known {
             found.extend(
-                known.find_overlapping_iter(text).map(|hit| shapes::Found { range: hit.range(), what: "known secret" }),
+                known
+                    .find_overlapping_iter(text)
+                    .map(|hit| shapes::FoundSecret { range: hit.range(), what: "known secret" }),
             );
         }
         if found.is_empty() {
@@ -109,7 +111,7 @@ impl Redactor {
         found.sort_by_key(|found| (found.range.start, found.range.end));
         let mut shown = String::with_capacity(text.len());
         let mut end = 0_usize;
-        for shapes::Found { range, what } in found {
+        for shapes::FoundSecret { range, what } in found {
             if range.start >= end {
                 shown.push_str(text.get(end..range.start).unwrap_or_default());
                 shown.push_str("[redacted: ");
@@ -122,7 +124,7 @@ impl Redactor {
         Some(shown)
     }
 
-    /// An input with each of its fields shown as `shown` says for its name.
+    /// Redacts an input, each field in the way that `shown` returns for its name.
     pub fn input(&self, input: &Value, shown: &dyn Fn(&str) -> Shown) -> Redacted {
         let Value::Object(fields) = input else { return self.anything(input) };
         let field = |(name, value): (&String, &Value)| {
@@ -137,12 +139,12 @@ impl Redactor {
         Redacted(Value::Object(fields.iter().map(field).collect()))
     }
 
-    /// Any value: looked through by field name and by shape.
+    /// Redacts any value, by field name and by shape.
     pub fn anything(&self, value: &Value) -> Redacted {
         self.owned(value.clone())
     }
 
-    /// The same for a value that nobody else needs.
+    /// Redacts an owned value, without a copy.
     pub fn owned(&self, mut value: Value) -> Redacted {
         self.value(&mut value, 0);
         Redacted(value)
@@ -177,7 +179,7 @@ impl Redactor {
         }
     }
 
-    /// The items of a list; what follows a flag such as `--password` is its value.
+    /// Redacts the items of a list, including the value after a flag such as `--password`.
     fn items(&self, items: &mut [Value], depth: usize) {
         let texts: Vec<&str> = items.iter().filter_map(Value::as_str).collect();
         let vanished: HashSet<String> = self.vanished(&texts).into_iter().map(str::to_owned).collect();
@@ -218,7 +220,7 @@ impl Redactor {
     }
 }
 
-/// Whether a name says that its value is a secret.
+/// Whether the name of a field tells that its value is a secret.
 fn is_telling(name: &str) -> bool {
     const ANYWHERE: [&[u8]; 11] = [
         b"password",
@@ -247,12 +249,12 @@ fn is_telling(name: &str) -> bool {
     AT_THE_END.iter().any(|word| plain.ends_with(word)) || (0..length).any(starts_one)
 }
 
-/// Size and SHA-256 of a text, in place of the text.
+/// Size and SHA-256 digest of a text.
 pub fn digest(text: &str) -> Value {
     json!({"size": text.len(), "sha256": sha256_hex(text.as_bytes())})
 }
 
-/// Every text in a value by size and digest.
+/// Replaces every text in a value by its size and digest.
 fn digests(value: &Value, depth: usize) -> Value {
     if depth >= MAXIMUM_DEPTH {
         return json!("[nested too deeply]");

@@ -1,11 +1,11 @@
-//! What credentials look like: a table.
+//! The shapes of credentials: a table.
 //!
-//! A shape is only looked for where one of its telling words stands, and its pattern is only compiled then. In a pattern, the
-//! groups are the secret; what stands around them stays readable.
+//! The pattern of a shape is compiled and searched only in texts with one of its keywords. The groups of a pattern are the
+//! secret; the text around them stays readable.
 //!
-//! A hook compiles what it needs with every call, so patterns are small: `\w` has hundreds of ranges, and a few dozen repetitions of it
-//! take longer than everything else a hook does. Letters of other scripts are therefore all of `\u{80}-\u{10FFFF}`, and `-i` where they
-//! stand, because finding their other case takes as long.
+//! A hook compiles patterns in every call, so they are small: `\w` has hundreds of ranges, and a few dozen repetitions of it
+//! take longer than everything else a hook does. So `\u{80}-\u{10FFFF}` stands for letters of other scripts, with `-i` because
+//! case folding takes as long.
 
 use std::ops::Range;
 use std::sync::{LazyLock, OnceLock};
@@ -13,35 +13,40 @@ use std::sync::{LazyLock, OnceLock};
 use regex::Regex;
 
 /// One kind of credential.
-struct Shape {
-    /// What it is called in place of the secret.
+struct SecretShape {
+    /// The name shown in place of the secret.
     what: &'static str,
-    /// Words of which at least one stands in every text that has it; lower case.
+    /// Keywords in lower case. Every text with such a secret contains at least one.
     words: &'static [&'static str],
     /// The pattern.
     pattern: &'static str,
-    /// What the secret must look like beyond the pattern.
-    check: Check,
+    /// A further condition on the secret.
+    check: SecretCheck,
 }
 
-/// What is checked of a secret that a pattern found.
+/// A condition on what a pattern found.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Check {
-    /// Nothing.
+enum SecretCheck {
+    /// None.
     Always,
-    /// It is no reference to a variable, no placeholder, no plain word like `true` and no small number.
+    /// It is not a variable, a placeholder, a plain word like `true` or a small number.
     IsValue,
     /// It also looks random.
     IsRandom,
 }
 
-use Check::{Always, IsRandom, IsValue};
+use SecretCheck::{Always, IsRandom, IsValue};
 
-const fn shape(what: &'static str, words: &'static [&'static str], pattern: &'static str, check: Check) -> Shape {
-    Shape { what, words, pattern, check }
+const fn shape(
+    what: &'static str,
+    words: &'static [&'static str],
+    pattern: &'static str,
+    check: SecretCheck,
+) -> SecretShape {
+    SecretShape { what, words, pattern, check }
 }
 
-const SHAPES: &[Shape] = &[
+const SHAPES: &[SecretShape] = &[
     shape(
         "private key",
         &["private key"],
@@ -164,8 +169,8 @@ const SHAPES: &[Shape] = &[
     ),
 ];
 
-/// How many telling words there are.
-#[allow(clippy::indexing_slicing, reason = "done while compiling, which a mistake ends")]
+/// The number of keywords.
+#[allow(clippy::indexing_slicing, reason = "evaluated at compile time, where a mistake is a compile error")]
 const WORD_COUNT: usize = {
     let (mut count, mut shape) = (0, 0);
     while shape < SHAPES.len() {
@@ -176,23 +181,23 @@ const WORD_COUNT: usize = {
     count
 };
 
-/// Telling words, those with the same first byte together, each with the number of its shape.
+/// The keywords, grouped by first byte, each with the index of its shape.
 ///
-/// Made when callgate is compiled, because a hook redacts with every call: an automaton over all words is faster for long texts
-/// and takes longer to build than a hook has time.
+/// Built at compile time, because a hook redacts in every call: an automaton over all keywords is faster for long texts but
+/// takes too long to build.
 static WORDS: Words = Words::new();
 
 struct Words {
     sorted: [(&'static [u8], u8); WORD_COUNT],
-    /// Where the words that begin with a byte start.
+    /// The index of the first keyword for each first byte.
     starts: [u8; 257],
-    /// Which two bytes may begin a word: a bit each, some of them shared.
+    /// A Bloom filter of the first two bytes of keywords.
     pairs: [u64; PAIR_WORDS],
 }
 
 const PAIR_WORDS: usize = 32;
 
-/// The bit of two bytes, in lower case: its word and its mask.
+/// The filter's bit for two lower-case bytes: its word and its mask.
 const fn pair(first: u8, second: u8) -> (usize, u64) {
     let number = (first as usize).wrapping_mul(37) ^ (second as usize).wrapping_mul(101);
     (number / 64 % PAIR_WORDS, 1 << (number % 64))
@@ -202,7 +207,7 @@ const fn pair(first: u8, second: u8) -> (usize, u64) {
     clippy::indexing_slicing,
     clippy::arithmetic_side_effects,
     clippy::cast_possible_truncation,
-    reason = "done while compiling, which a mistake ends"
+    reason = "evaluated at compile time, where a mistake is a compile error"
 )]
 impl Words {
     const fn new() -> Self {
@@ -233,7 +238,7 @@ impl Words {
 }
 
 impl Words {
-    /// Which words may begin with two bytes, in lower case.
+    /// The keywords that may begin with two lower-case bytes.
     fn beginning(&self, first: u8, second: u8) -> &[(&'static [u8], u8)] {
         let (place, mask) = pair(first, second);
         if self.pairs.get(place).is_none_or(|bits| bits & mask == 0) {
@@ -249,14 +254,14 @@ static COMPILED: LazyLock<Vec<OnceLock<Option<Regex>>>> =
 
 /// A secret in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Found {
-    /// Where it stands.
+pub(super) struct FoundSecret {
+    /// Its position.
     pub range: Range<usize>,
     /// What it is.
     pub what: &'static str,
 }
 
-/// Which shapes a text may have, by their telling words: one bit for each, and a test sees to it that they suffice.
+/// The shapes whose keywords are in a text, as one bit each. A test checks that the bits suffice.
 fn possible(text: &str) -> u128 {
     let mut possible = 0_u128;
     let bytes = text.as_bytes();
@@ -272,9 +277,9 @@ fn possible(text: &str) -> u128 {
     possible
 }
 
-/// All secrets in a text, in no particular order. Where the tables themselves are broken, the whole text is one.
-pub(super) fn find(text: &str) -> Vec<Found> {
-    let everything = || vec![Found { range: 0..text.len(), what: "text" }];
+/// All secrets in a text, in no particular order. If a pattern is invalid, the whole text counts as a secret.
+pub(super) fn find(text: &str) -> Vec<FoundSecret> {
+    let everything = || vec![FoundSecret { range: 0..text.len(), what: "text" }];
     let possible = possible(text);
     if possible == 0 {
         return Vec::new();
@@ -292,24 +297,24 @@ pub(super) fn find(text: &str) -> Vec<Found> {
             found.extend(
                 secrets
                     .filter(|secret| shape.check.accepts(secret.as_str()))
-                    .map(|secret| Found { range: secret.range(), what: shape.what }),
+                    .map(|secret| FoundSecret { range: secret.range(), what: shape.what }),
             );
         }
     }
     found
 }
 
-impl Check {
+impl SecretCheck {
     fn accepts(self, secret: &str) -> bool {
         match self {
-            Check::Always => true,
-            Check::IsValue => is_value(secret),
-            Check::IsRandom => is_value(secret) && is_random(secret),
+            SecretCheck::Always => true,
+            SecretCheck::IsValue => is_value(secret),
+            SecretCheck::IsRandom => is_value(secret) && is_random(secret),
         }
     }
 }
 
-/// Whether a text is a value itself: `$TOKEN`, `<token>`, `true` and `4096` are not.
+/// Whether a text is a literal secret, unlike `$TOKEN`, `<token>`, `true` and `4096`.
 fn is_value(secret: &str) -> bool {
     let secret = secret.trim();
     let reference = secret.starts_with('$');
@@ -376,7 +381,7 @@ mod tests {
     fn telling_words_are_found_wherever_they_stand_and_however_they_are_written() {
         let naive = |text: &str| {
             let lower = text.to_ascii_lowercase();
-            let has = |shape: &Shape| shape.words.iter().any(|word| lower.contains(word));
+            let has = |shape: &SecretShape| shape.words.iter().any(|word| lower.contains(word));
             SHAPES.iter().enumerate().filter(|(_, shape)| has(shape)).fold(0, |all, (number, _)| all | 1_u128 << number)
         };
         let words = SHAPES.iter().flat_map(|shape| shape.words);

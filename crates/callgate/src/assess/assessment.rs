@@ -1,4 +1,4 @@
-//! What an assessment of a call says.
+//! The result of assessing a call.
 
 use callgate_model::decision::{Decision, EffectRuling, Ruling};
 use callgate_model::description::{Description, PlacedEffect};
@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::steps::StepTime;
 use crate::policy::{Classification, Judgement};
 
-/// Everything that is known of a call before anybody is asked.
+/// Everything that is known about a call before anybody is asked.
 #[derive(Debug, Clone)]
 pub struct Assessment {
     pub(crate) ruling: Ruling,
@@ -28,78 +28,78 @@ pub struct Assessment {
 /// One effect with the ruling on it, in words and without secrets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RuledEffect {
-    /// The place of its simple command in the call.
+    /// The index of its simple command in the call.
     pub part: usize,
-    /// In words.
+    /// The effect in words.
     pub effect: String,
-    /// Where its path lies.
+    /// The zone of its path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub zone: Option<Zone>,
-    /// It left a root by `..` or a link.
+    /// Whether it leaves a root through `..` or a symlink.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub traversal: bool,
-    /// What was decided about it.
+    /// The decision about it.
     pub decision: Decision,
-    /// By which rule.
+    /// The rule that decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
-    /// Where the rule stands.
+    /// The file and line of the rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<String>,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
 impl Assessment {
-    /// What was decided: the stricter of boundary and policy.
+    /// The decision: the stricter one of boundary and policy.
     pub fn ruling(&self) -> &Ruling {
         &self.ruling
     }
 
-    /// What the call would do. Not redacted: commands stand here as they are.
+    /// What the call would do, not redacted.
     pub fn description(&self) -> &Description {
         &self.description
     }
 
-    /// The state in which the call leaves a shell that the caller keeps.
+    /// The state of the caller's persistent shell after the call.
     pub fn shell(&self) -> Option<&ShellState> {
         self.shell.as_deref()
     }
 
-    /// The command that must run in place of the call's own, if the decision depends on it: git with the repository's settings
-    /// switched off.
+    /// The command that must run in place of the call's own, if the decision depends on it: git with the repository's own
+    /// settings switched off.
     pub fn rewritten(&self) -> Option<&str> {
         self.rewritten.as_deref()
     }
 
     /// Whether a part of the call may only run inside a sandbox.
     pub fn is_contained(&self) -> bool {
-        // an approval lifts what was asked about, not the containment of the rest
+        // an approval covers what was asked about, not the containment of the rest
         let effects = self.judgement.effects.iter().map(|of| &of.ruling);
         effects.chain([&self.ruling]).any(|ruling| ruling.decision == Decision::Contain)
     }
 
-    /// Whether the boundary asks about an effect or denies one. No rule changes that.
+    /// Whether the boundary asks about an effect or denies one. Rules cannot override that.
     pub fn is_held_by_boundary(&self) -> bool {
         self.boundary.iter().any(|of| of.ruling.decision >= Decision::Ask)
     }
 
-    /// The call in one line.
+    /// The classification of the call.
     pub fn classification(&self) -> &Classification {
         &self.judgement.classification
     }
 
-    /// How much is at stake.
+    /// The risk of the call.
     pub fn risk(&self) -> Risk {
         self.risk
     }
 
-    /// The steps with their times.
+    /// The duration of each step.
     pub fn steps(&self) -> &[StepTime] {
         &self.steps
     }
 
-    /// Every effect with the stricter of what boundary and policy say of it, the strictest first.
+    /// Every effect with the stricter ruling of boundary and policy, strictest first.
     pub fn effects(&self, redactor: &Redactor) -> Vec<RuledEffect> {
         let mut effects: Vec<RuledEffect> = Vec::new();
         for (part_index, part) in self.description.parts.iter().enumerate() {
@@ -125,7 +125,7 @@ impl Assessment {
             .collect()
     }
 
-    /// The stricter of what boundary and policy say of one effect, by the place of its part and its own place there.
+    /// The stricter ruling of boundary and policy on one effect, by the index of its part and its index there.
     pub fn ruling_of<'a>(&'a self, part: usize, effect: usize) -> Option<&'a Ruling> {
         let of = |rulings: &'a [EffectRuling]| {
             // INVARIANT: rulings are listed in the order of parts and effects.

@@ -1,4 +1,4 @@
-//! The examples that rules carry, judged the way real calls are.
+//! Checks the examples of rules by assessing them like real calls.
 
 use std::sync::{Arc, Mutex};
 
@@ -10,13 +10,13 @@ use crate::path::boundary::HostDirectories;
 use crate::path::file_system::EmptyFileSystem;
 use crate::policy::{CheckedExamples, ExampleCall, RuleExample};
 
-/// Where examples happen, on every machine: a project and a home without files.
+/// The project and home of examples, both without files, on every machine.
 const WORKSPACE: &str = "/project";
 const HOME: &str = "/home/user";
 
 impl Assessor {
-    /// Checks the `matches` and `misses` of the policy's own files. Each example is a call in an empty project, so the result is
-    /// the same on every machine.
+    /// Checks the `matches` and `misses` of the policy's rules. Each example is a call in an empty project, so the result is the
+    /// same on every machine.
     pub fn check_examples(&self) -> Vec<CheckedExamples> {
         let Some(policy) = &self.policy else { return Vec::new() };
         let examples = Assessor {

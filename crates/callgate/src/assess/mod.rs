@@ -1,20 +1,20 @@
-//! The one judgement: everything that is known of a call before anybody is asked.
+//! Assesses a call: everything that is known about it before anybody is asked.
 //!
-//! [`Assessor::assess`] is the only function that judges a call, whichever door the call comes through. It takes three steps:
+//! [`Assessor::assess`] is the only function that judges calls, whatever they come from. It has three steps:
 //!
-//! 1. *plan* (pure): describe what the call would do, and so what must be looked at;
-//! 2. *observe*: look at the file system and the repository, the only step that does I/O;
-//! 3. *judge* (pure): boundary, policy and risk.
+//! 1. *plan* (pure): describe what the call would do, and so what must be observed;
+//! 2. *observe*: look at the file system and the repository, the only step with I/O;
+//! 3. *judge* (pure): decide by boundary and policy, and rate the risk.
 
 mod assessment;
 mod examples;
 mod reasons;
-#[allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "times are shown and decide nothing")]
+#[allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "times are shown and do not affect decisions")]
 mod steps;
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use callgate_model::call::{Call, Origin};
@@ -37,10 +37,10 @@ use crate::path::boundary::{Boundary, HostDirectories, ResolvedBoundary, host_di
 use crate::path::file_system::{FileSystem, RealFileSystem};
 use crate::policy::{JudgeRequest, Policy};
 
-/// How many workspaces an assessor remembers the resolved boundary of.
+/// The maximum number of projects whose resolved boundary an assessor remembers.
 const MOST_WORKSPACES: usize = 256;
 
-/// Judges calls. Asks nobody, records nothing and permits nothing.
+/// Assesses calls. Asks nobody, records nothing and permits nothing.
 ///
 /// ```
 /// use callgate::assess::Assessor;
@@ -59,14 +59,14 @@ pub struct Assessor {
     pub(crate) host: HostDirectories,
     pub(crate) file_system: Arc<dyn FileSystem>,
     pub(crate) hardening: GitHardening,
-    /// The program tables of the policy beside those built in; or why they cannot be used.
+    /// The bundled program tables with those of the policy, if it has any; or why they are invalid.
     pub(crate) programs: Result<Option<Arc<Programs>>, String>,
-    /// Resolved once for each workspace, so that a symlink swapped later does not move a root.
+    /// Resolved once for each project, so that a symlink changed later does not move a root.
     pub(crate) boundaries: Mutex<HashMap<Option<PathBuf>, Arc<ResolvedBoundary>>>,
 }
 
 impl Assessor {
-    /// Judges by `policy` on this machine, for a caller that runs git as the call says.
+    /// Creates an assessor for this machine and for callers that run git as the call says.
     pub fn new(policy: impl Into<Arc<Policy>>) -> Self {
         let policy = policy.into();
         Assessor {
@@ -82,7 +82,7 @@ impl Assessor {
         }
     }
 
-    /// The program tables that `policy` brings along, or why they cannot be used.
+    /// The program tables with those of `policy`, or why they are invalid.
     pub(crate) fn programs_of(policy: &Policy) -> Result<Option<Arc<Programs>>, String> {
         let tables = policy.program_tables();
         if tables.is_empty() {
@@ -102,12 +102,12 @@ impl Assessor {
         self.assess_in(call, None)
     }
 
-    /// Assesses a call that runs in a shell the caller keeps from call to call.
+    /// Assesses a call that runs in a persistent shell.
     pub fn assess_in(&self, call: &Call, shell: Option<&ShellState>) -> Result<Assessment, Refusal> {
         self.assess_context(call, CallContext::of(call, shell, &self.host))
     }
 
-    /// Assesses a command whose working directory nobody knows.
+    /// Assesses a command with an unknown working directory.
     pub(crate) fn assess_anywhere(&self, call: &Call, shell: Option<&ShellState>) -> Result<Assessment, Refusal> {
         self.assess_context(call, CallContext { directory: None, ..CallContext::of(call, shell, &self.host) })
     }
@@ -121,7 +121,7 @@ impl Assessor {
         })
     }
 
-    /// Assesses a call by a description made earlier: its effects as they were, the rest as it is now.
+    /// Assesses a call by an earlier description: with its effects at that time, and everything else as it is now.
     pub fn reassess(&self, call: &Call, described: Described, claims: &Claims) -> Result<Assessment, Refusal> {
         guarded(|| {
             self.usable_policy()?;
@@ -129,15 +129,17 @@ impl Assessor {
         })
     }
 
-    /// The policy; a refusal if there is none, or if it cannot be used.
+    /// The policy; a refusal if there is none or its program tables are invalid.
     fn usable_policy(&self) -> Result<(&Policy, Option<&Arc<Programs>>), Refusal> {
         let Some(policy) = &self.policy else {
             return Err(Refusal::new(RefusalKind::Permission, "no policy is configured, so every call is denied")
-                .hint("give the gate a policy, such as the bundled `standard`"));
+                .hint("configure a policy, such as the bundled `standard`"));
         };
         match &self.programs {
             Ok(programs) => Ok((policy, programs.as_ref())),
-            Err(why) => Err(Refusal::new(RefusalKind::Permission, format!("the policy cannot be used: {why}"))),
+            Err(why) => {
+                Err(Refusal::new(RefusalKind::Permission, format!("the policy has invalid program tables: {why}")))
+            }
         }
     }
 
@@ -155,7 +157,7 @@ impl Assessor {
         claims: &Claims,
         mut steps: Stopwatch,
     ) -> Result<Assessment, Refusal> {
-        // Kept only where running git with the repository's settings switched off might spare a question.
+        // Kept only if running git with the repository's settings switched off might avoid a question.
         let again = (self.hardening == GitHardening::WhenNeeded && described.description.parts.iter().any(git::looks))
             .then(|| described.clone());
         let run = if self.hardening == GitHardening::Always { GitRun::Hardened } else { GitRun::AsWritten };
@@ -176,7 +178,7 @@ impl Assessor {
         Ok(assessment)
     }
 
-    /// Step 2: what the file system and the repository say. Nothing else on the way to a decision does I/O.
+    /// Step 2: the file system and the repository. Nothing else on the way to a decision does I/O.
     fn observe(&self, call: &Call, described: Described, run: GitRun) -> Observation {
         let boundary = self.resolved_boundary(&call.origin);
         observe(described, boundary, run, self.file_system.as_ref())
@@ -201,16 +203,16 @@ impl Assessor {
 
     /// The boundary for calls from one workspace.
     fn resolved_boundary(&self, origin: &Origin) -> Arc<ResolvedBoundary> {
-        let workspace = origin.workspace.as_ref().or(origin.directory.as_ref());
+        let project = origin.project().map(Path::to_owned);
         let mut boundaries = self.boundaries.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = boundaries.get(&workspace.cloned()) {
+        if let Some(known) = boundaries.get(&project) {
             return Arc::clone(known);
         }
         if boundaries.len() >= MOST_WORKSPACES {
             boundaries.clear();
         }
         let resolved = Arc::new(self.boundary.resolve(origin, &self.host, self.file_system.as_ref()));
-        boundaries.insert(workspace.cloned(), Arc::clone(&resolved));
+        boundaries.insert(project, Arc::clone(&resolved));
         resolved
     }
 }
@@ -223,11 +225,15 @@ impl std::fmt::Debug for Assessor {
 }
 
 fn guarded(body: impl FnOnce() -> Result<Assessment, Refusal>) -> Result<Assessment, Refusal> {
-    catch_unwind(AssertUnwindSafe(body))
-        .unwrap_or_else(|_| Err(Refusal::new(RefusalKind::Unknown, "callgate failed while judging the call")))
+    catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|_| {
+        Err(Refusal::new(
+            RefusalKind::Unknown,
+            "internal error: callgate panicked while assessing the call; please report it",
+        ))
+    })
 }
 
-/// The stricter of what boundary and policy say; where they agree, the one that has a rule for it.
+/// The stricter ruling of boundary and policy; if they agree, the one with a rule.
 fn stricter<'a>(boundary: Option<&'a Ruling>, policy: &'a Ruling) -> &'a Ruling {
     match boundary {
         Some(boundary) if boundary.decision > policy.decision => boundary,

@@ -1,4 +1,4 @@
-//! Reasons that are true of the very call: placeholders in the reason of a rule, filled from the effect it decides.
+//! Fills the placeholders in the reason of a rule from the effect that it decides about.
 
 use callgate_model::decision::{Decision, Ruling};
 use callgate_model::description::{Description, Part};
@@ -9,17 +9,17 @@ use callgate_model::wording;
 
 use crate::policy::Judgement;
 
-/// Words for an effect of a part.
+/// A wording of an effect.
 type Wording = fn(&Part, &Effect) -> String;
 
-/// What a reason may refer to: the effect as a clause, what it is about, and the command it belongs to.
+/// The placeholders: the effect as a clause, its target, and its command.
 const PLACEHOLDERS: [(&str, Wording); 3] = [
     ("{effect}", |_, effect| wording::clause(effect)),
     ("{target}", |_, effect| wording::target(effect, &Redactor::default())),
     ("{command}", |part, _| wording::command(part)),
 ];
 
-/// Fills the placeholders in the reasons of everything that is not silent.
+/// Fills the placeholders in the reasons of every ruling that asks or denies.
 pub(super) fn fill(judgement: &mut Judgement, description: &Description, redactor: &Redactor) {
     if !is_template(&judgement.ruling) && !judgement.effects.iter().any(|of| is_template(&of.ruling)) {
         return;

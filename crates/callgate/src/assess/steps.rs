@@ -4,10 +4,10 @@ use std::time::{Duration, Instant};
 
 use serde::{Serialize, Serializer};
 
-/// One step of an assessment with its time.
+/// The duration of one step of an assessment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct StepTime {
-    /// Which step: `describe`, `observe` or `judge`.
+    /// The step: `describe`, `observe` or `judge`.
     pub name: &'static str,
     /// How long it took.
     #[serde(serialize_with = "microseconds")]
@@ -18,7 +18,7 @@ fn microseconds<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::
     serializer.serialize_f64(duration.as_secs_f64() * 1e6)
 }
 
-/// Measures steps one after the other. The times are shown to people and decide nothing.
+/// Measures consecutive steps. The times are shown to people and do not affect decisions.
 pub(super) struct Stopwatch {
     steps: Vec<StepTime>,
     since: Instant,

@@ -1,27 +1,27 @@
-//! Describes the tools of the table in `tools.rs`.
+//! Describes calls of the tools in the table `tools.txt`.
 
-use callgate_model::effect::Action;
+use callgate_model::effect::{Action, CodeOrigin, Names};
 use callgate_shell::environment::influence;
 use serde_json::{Map, Value};
 
 use super::collect::Collector;
 use super::parameters::{self, Caution, WrongType, texts};
 use super::patch;
-use super::role::{Access, Parameter, Role, Shape, ToolEntry};
+use super::role::{Access, Parameter, Role, ToolEntry, ToolKind};
 use super::tools::TOOLS;
 use super::{CallContext, DescribeError, Described, Description, Descriptor, Part, TypedInput, shell, uri};
 use callgate_model::call::Call;
 use callgate_model::redact::{Redacted, Redactor, Shown};
 
-/// The descriptor of one of the agents' own tools.
+/// The descriptor of a built-in tool.
 pub(super) fn find(name: &str) -> Option<&'static dyn Descriptor> {
     let entry = TOOLS.iter().find(|entry| entry.names.contains(&name))?;
     Some(entry)
 }
 
-/// The names of all tools that are built in, sorted.
+/// The names of all built-in tools, sorted.
 pub fn built_in_tools() -> Vec<&'static str> {
-    let mut names: Vec<_> = TOOLS.iter().flat_map(|entry| entry.names).copied().collect();
+    let mut names: Vec<_> = TOOLS.iter().flat_map(|entry| &entry.names).copied().collect();
     names.sort_unstable();
     names
 }
@@ -35,10 +35,10 @@ impl Descriptor for ToolEntry {
         let mut collector = Collector::new(context);
         let parts = match &call.input {
             Value::Object(fields) => {
-                Reader { entry: self, fields, workspace: context.directory.as_deref() }.read(&mut collector)
+                CallReader { entry: self, fields, workspace: context.directory.as_deref() }.read(&mut collector)
             }
             _ => {
-                collector.opaque("the input is no object");
+                collector.opaque("the input is not a JSON object");
                 Vec::new()
             }
         };
@@ -52,9 +52,9 @@ impl Descriptor for ToolEntry {
 
     fn typed_input(&self, call: &Call) -> Option<TypedInput> {
         let Value::Object(fields) = &call.input else { return None };
-        let reader = Reader { entry: self, fields, workspace: None };
-        let text = reader.only(Role::Keys)?.as_str()?.to_owned();
-        let exec = match reader.only(Role::Running)? {
+        let reader = CallReader { entry: self, fields, workspace: None };
+        let text = reader.only(Role::Typed)?.as_str()?.to_owned();
+        let exec = match reader.only(Role::Process)? {
             Value::String(exec) => exec.clone(),
             Value::Number(number) => number.to_string(),
             _ => return None,
@@ -67,22 +67,22 @@ impl Descriptor for ToolEntry {
     }
 }
 
-/// Reads the fields of one call as its entry says.
-struct Reader<'a> {
+/// Reads the fields of one call by the entry of its tool.
+struct CallReader<'a> {
     entry: &'a ToolEntry,
     fields: &'a Map<String, Value>,
     workspace: Option<&'a str>,
 }
 
-/// What the parameters of a search say together.
+/// The parameters of a search.
 #[derive(Default)]
 struct SearchParts {
     bases: Vec<String>,
     patterns: Vec<String>,
 }
 
-impl<'a> Reader<'a> {
-    /// The parts that consist of commands; all other effects go to the collector.
+impl<'a> CallReader<'a> {
+    /// Returns the commands as parts. All other effects go to the collector.
     fn read(&self, collector: &mut Collector<'_>) -> Vec<Part> {
         if let Some(directory) = self.directory(collector) {
             collector.directory = directory;
@@ -90,7 +90,7 @@ impl<'a> Reader<'a> {
         self.dialect(collector);
         let mut search = SearchParts::default();
         let mut commands = Vec::new();
-        for parameter in self.entry.parameters {
+        for parameter in &self.entry.parameters {
             self.parameter(parameter, collector, &mut search, &mut commands);
         }
         self.unknown_parameters(collector);
@@ -98,7 +98,7 @@ impl<'a> Reader<'a> {
         commands
     }
 
-    /// The values of a parameter under all its names; `null` is as good as not there.
+    /// The values of a parameter under all its names, without `null`.
     fn values(&self, parameter: &Parameter) -> impl Iterator<Item = (&'static str, &'a Value)> {
         parameter
             .names
@@ -114,7 +114,7 @@ impl<'a> Reader<'a> {
         given.next().filter(|_| given.next().is_none()).map(|(_, value)| value)
     }
 
-    /// The working directory, if one is given: `Some(None)` if it is not understood.
+    /// The working directory, if one is given; `Some(None)` if it is invalid.
     fn directory(&self, collector: &mut Collector<'_>) -> Option<Option<String>> {
         let parameters = self.entry.parameters.iter().filter(|parameter| parameter.role == Role::Directory);
         let mut given = parameters.flat_map(|parameter| self.values(parameter));
@@ -137,19 +137,19 @@ impl<'a> Reader<'a> {
                 Some(directory)
             }
             None => {
-                collector.opaque(format!("`{name}` is not a text"));
+                collector.opaque(format!("`{name}` is not a string"));
                 Some(None)
             }
         }
     }
 
-    /// Which shell reads the command, if one is named.
+    /// Sets the shell dialect, if a shell is named.
     fn dialect(&self, collector: &mut Collector<'_>) {
         let parameters = self.entry.parameters.iter().filter(|parameter| parameter.role == Role::ShellName);
         for name in parameters.flat_map(|parameter| self.values(parameter)).filter_map(|(_, value)| value.as_str()) {
             match shell::dialect_of(name) {
                 Some(dialect) => collector.dialect = dialect,
-                None => collector.opaque("a shell whose language is not read"),
+                None => collector.opaque(format!("unknown shell `{}`", callgate_model::show::brief(name))),
             }
         }
     }
@@ -170,7 +170,7 @@ impl<'a> Reader<'a> {
         }
         if parameter.required && !any {
             let names = parameter.names.first().copied().unwrap_or_default();
-            collector.opaque(format!("`{names}` is missing"));
+            collector.opaque(format!("missing parameter `{names}`"));
         }
         if parameter.role == Role::UrlsInText && any {
             let texts = self.values(parameter).filter_map(|(_, value)| texts(value).ok());
@@ -207,7 +207,7 @@ impl<'a> Reader<'a> {
             Role::BundlePath => {
                 for path in texts(value)? {
                     collector.path(Access::Read, path, name);
-                    collector.opaque("where the files of the skill lie is not known");
+                    collector.opaque("the directory of the skill is unknown");
                 }
             }
             Role::Base => {
@@ -234,10 +234,10 @@ impl<'a> Reader<'a> {
             }
             Role::Environment => environment_effects(value, collector)?,
             Role::Sandbox => sandbox_effects(name, value, collector),
-            Role::Keys => match value.as_str().ok_or(WrongType)? {
-                // nothing, or an interrupt
+            Role::Typed => match value.as_str().ok_or(WrongType)? {
+                // nothing, or Ctrl-C
                 "" | "\u{3}" => {}
-                _ => collector.opaque("text that is typed into a program"),
+                _ => collector.opaque("types text into a running program"),
             },
             Role::Url => {
                 for url in texts(value)? {
@@ -258,20 +258,20 @@ impl<'a> Reader<'a> {
                 Ok(changes) => {
                     for (change, path) in changes {
                         let access = match change {
-                            patch::Change::Write => Access::Write,
-                            patch::Change::Delete => Access::Delete,
+                            patch::PatchAction::Write => Access::Write,
+                            patch::PatchAction::Delete => Access::Delete,
                         };
                         collector.path(access, &path, "patch");
                     }
                 }
                 Err(error) => collector.opaque(error.to_string()),
             },
-            // contents may be a list of edits that name files of their own
+            // contents may be a list of edits that name files
             Role::Content if value.is_array() || value.is_object() => {
                 let mut found = Vec::new();
                 parameters::unknown(collector, "", value, Caution::KnownTool, &mut found);
             }
-            Role::Directory | Role::Content | Role::Text | Role::Exclude | Role::Running => {}
+            Role::Directory | Role::Content | Role::NoEffect | Role::Process => {}
         }
         Ok(())
     }
@@ -286,18 +286,18 @@ impl<'a> Reader<'a> {
             ("undo_edit", Access::Update),
             ("delete", Access::Delete),
         ];
-        if self.entry.shape != Shape::Editor {
+        if self.entry.kind != ToolKind::Editor {
             return None;
         }
         let command = self.fields.get("command").and_then(Value::as_str);
         let access = COMMANDS.iter().find(|(name, _)| Some(*name) == command).map(|(_, access)| *access);
         if access.is_none() {
-            collector.opaque("the editor is given an unknown command");
+            collector.opaque("unknown editor command");
         }
         access
     }
 
-    /// Parameters that the table does not know, but whose names tell.
+    /// Describes parameters that are not in the table by their names.
     fn unknown_parameters(&self, collector: &mut Collector<'_>) {
         let mut commands = Vec::new();
         for (name, value) in self.fields {
@@ -306,31 +306,31 @@ impl<'a> Reader<'a> {
             }
         }
         if !commands.is_empty() {
-            collector.opaque("a command in a parameter that the tool is not known to have");
+            collector.opaque("a command in an unknown parameter");
         }
     }
 
-    /// What follows from all parameters together.
+    /// Describes what follows from all parameters together.
     fn whole(&self, collector: &mut Collector<'_>, search: &SearchParts) {
-        match self.entry.shape {
-            Shape::Plain | Shape::Shell | Shape::Editor => {}
-            Shape::Globs(action) => self.globs(action, collector, search),
-            Shape::Search(action) => self.search(action, collector, search),
-            Shape::Runs(origin) => {
+        match &self.entry.kind {
+            ToolKind::Plain | ToolKind::Editor => {}
+            ToolKind::Globs(action) => self.globs(*action, collector, search),
+            ToolKind::Search(action) => self.search(*action, collector, search),
+            ToolKind::Skill => {
                 let named = |name: &str| self.fields.get(name).and_then(Value::as_str);
                 let skill = named("skill_mention").or_else(|| named("skill"));
                 let action = named("action_id").or_else(|| named("action"));
                 match skill.zip(action) {
-                    Some((skill, action)) => collector.run(format!("{skill}:{action}"), origin, "skill"),
-                    None => collector.opaque("what is to run is not named"),
+                    Some((skill, action)) => collector.run(format!("{skill}:{action}"), CodeOrigin::Project, "skill"),
+                    None => collector.opaque("missing name of the skill or its action"),
                 }
             }
-            Shape::Writes(paths) => {
+            ToolKind::Writes(paths) => {
                 for path in paths {
                     collector.path(Access::Write, path, "the tool's own file");
                 }
             }
-            Shape::Opaque(why) => collector.opaque(why),
+            ToolKind::Opaque(why) => collector.opaque(why),
         }
         let default_directory =
             self.entry.parameters.iter().any(|parameter| parameter.role == Role::Path(Access::List));
@@ -347,7 +347,7 @@ impl<'a> Reader<'a> {
         for base in &search.bases {
             match collector.directory_of(base) {
                 Some(directory) => bases.push(directory),
-                // not absolute: the path itself says why it is not known
+                // not absolute: the path effect says why it is unknown
                 None => collector.path(Access::ReadTree, base, "search"),
             }
         }
@@ -366,7 +366,6 @@ impl<'a> Reader<'a> {
     }
 
     fn search(&self, action: Action, collector: &mut Collector<'_>, search: &SearchParts) {
-        use callgate_model::effect::Names;
         let filters: Vec<&str> = search
             .patterns
             .iter()
@@ -381,7 +380,7 @@ impl<'a> Reader<'a> {
                 collector.at(&[action], Names::Exact(base), true, "search");
                 continue;
             }
-            // what is named is searched even if no pattern fits it
+            // the base itself is searched even if no pattern matches it
             if !search.bases.is_empty() {
                 collector.at(&[action], Names::Exact(base.clone()), false, "search");
             }
@@ -414,7 +413,7 @@ fn environment_effects(value: &Value, collector: &mut Collector<'_>) -> Result<(
         if let Some(why) = influence(name, value.as_str()) {
             collector.opaque(format!("the variable `{shown}` {why}"));
         } else if !is_variable_name(name) {
-            collector.opaque(format!("`{shown}` is no name of a variable"));
+            collector.opaque(format!("`{shown}` is not a valid variable name"));
         } else if !(value.is_string() || value.is_number() || value.is_boolean()) {
             return Err(WrongType);
         }
@@ -428,20 +427,20 @@ fn is_variable_name(name: &str) -> bool {
         && name.chars().all(|character| character.is_ascii_alphanumeric() || character == '_')
 }
 
-/// A call may ask for less of a sandbox than it would get; that is a right it asks for.
+/// Asking for a weaker sandbox is asking for a privilege.
 fn sandbox_effects(name: &str, value: &Value, collector: &mut Collector<'_>) {
     const WEAKER: [&str; 4] = ["none", "require_escalated", "danger-full-access", "with_additional_permissions"];
     const HARMLESS: [&str; 6] = ["inherit", "restricted", "use_default", "read-only", "workspace-write", ""];
     match value {
         Value::Bool(true) if name == "sandbox" => {}
-        Value::Bool(false) if name == "sandbox" => collector.privilege("to run outside the sandbox", name),
+        Value::Bool(false) if name == "sandbox" => collector.privilege("run outside the sandbox", name),
         Value::Bool(false) => {}
-        Value::Bool(true) => collector.privilege("to run outside the sandbox", name),
+        Value::Bool(true) => collector.privilege("run outside the sandbox", name),
         Value::String(text) if WEAKER.contains(&text.as_str()) => {
-            collector.privilege("to run outside the sandbox", name);
+            collector.privilege("run outside the sandbox", name);
         }
         Value::String(text) if HARMLESS.contains(&text.as_str()) => {}
-        _ => collector.opaque(format!("`{name}` asks for an unknown sandbox")),
+        _ => collector.opaque(format!("`{name}` asks for an unknown sandbox mode")),
     }
 }
 

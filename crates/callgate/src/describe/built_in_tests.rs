@@ -4,6 +4,7 @@ use callgate_model::effect::{Coverage, Names, Target};
 use serde_json::json;
 
 use super::super::Registry;
+use super::super::tools::{blocks, tool};
 use super::*;
 
 fn describe(tool: &str, input: Value) -> Description {
@@ -300,7 +301,7 @@ fn shell_tools_tell_of_sandbox_environment_and_directory() {
     assert!(has(&with(json!({"cwd": "/etc"})), Action::List, "/etc"));
     assert!(has(&with(json!({"cwd": 7})), Action::Opaque, "cwd"));
     assert!(has(&with(json!({"cwd": "/ws", "workdir": "/etc"})), Action::Opaque, "several"));
-    assert!(has(&with(json!({"stdin": "rm"})), Action::Opaque, "typed"));
+    assert!(has(&with(json!({"stdin": "rm"})), Action::Opaque, "types text"));
 }
 
 #[test]
@@ -367,15 +368,24 @@ fn a_descriptor_that_panics_has_failed() {
 }
 
 #[test]
+fn every_block_of_the_table_is_valid() {
+    for block in blocks(include_str!("tools.txt")) {
+        let tool = tool(&block);
+        assert!(tool.is_some_and(|tool| !tool.names.is_empty()), "invalid block: {block:?}");
+    }
+    assert_eq!(tool(&[vec!["Read"], vec!["=", "file_read"], vec!["reads!:", "path"]]), None);
+}
+
+#[test]
 fn no_tool_is_described_twice() {
     let mut seen = HashSet::new();
-    for name in TOOLS.iter().flat_map(|entry| entry.names) {
+    for name in TOOLS.iter().flat_map(|entry| &entry.names) {
         assert!(seen.insert(name), "{name} stands twice in the table");
     }
     assert!(seen.len() > 120, "{}", seen.len());
-    for entry in TOOLS {
+    for entry in TOOLS.iter() {
         let mut names = HashSet::new();
-        for name in entry.parameters.iter().flat_map(|parameter| parameter.names) {
+        for name in entry.parameters.iter().flat_map(|parameter| &parameter.names) {
             assert!(names.insert(name), "{:?}: {name} has two roles", entry.names);
         }
     }

@@ -1,11 +1,11 @@
-//! Effects as they are gathered from the parameters of a call.
+//! Collects the effects of a call from its parameters.
 
 use std::cell::RefCell;
 use std::path::Path;
 
 use callgate_model::effect::{Action, CodeOrigin, Effect, Host, Names, PathTarget, Program, Target};
 use callgate_model::glob::{LoneBraces, escape, expand_braces};
-
+use callgate_model::lexical::absolute;
 use callgate_shell::programs::Programs;
 use callgate_shell::{Dialect, ShellState};
 
@@ -14,24 +14,24 @@ use super::uri::{self, Destination};
 use super::{CallContext, Part};
 use callgate_model::show::brief;
 
-/// How many effects one call may have.
+/// The maximum number of effects of one call.
 const MAXIMUM_EFFECTS: usize = 4096;
 
-/// The longest path or pattern that is looked at: more than the kernel takes.
+/// The longest path or pattern that is read: longer than the kernel accepts.
 const MAXIMUM_PATH: usize = 8192;
 
-/// How many patterns the braces of one pattern may stand for.
+/// The maximum number of patterns that the braces of one pattern expand to.
 const MOST_CHOICES: usize = 256;
 
-/// Gathers the effects of one call.
+/// Collects the effects of one call.
 pub(super) struct Collector<'a> {
-    /// What relative paths are relative to, if known.
+    /// The directory of relative paths, if known.
     pub directory: Option<String>,
-    /// Which shell reads commands.
+    /// The dialect of the shell that runs commands.
     pub dialect: Dialect,
-    /// The state of the shell that lives on, if there is one.
+    /// The state of the persistent shell before the call, if there is one.
     pub shell: Option<&'a ShellState>,
-    /// The state in which commands leave it.
+    /// Its state after the call.
     left: RefCell<Option<ShellState>>,
     home: Option<&'a str>,
     programs: &'a Programs,
@@ -53,16 +53,16 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// A command leaves the shell that lives on in this state. Of several commands nobody knows which comes last.
+    /// Sets the state of the persistent shell after a command. With several commands, it is unknown which runs last.
     pub(super) fn leave_shell(&self, state: Option<ShellState>) {
         let mut left = self.left.borrow_mut();
         *left = match *left {
             None => state,
-            Some(_) => Some(ShellState::lost("several commands were given at once")),
+            Some(_) => Some(ShellState::lost("the call has several commands")),
         };
     }
 
-    /// The state in which the commands leave the shell that lives on.
+    /// The state of the persistent shell after the call.
     pub(super) fn left_shell(&self) -> Option<Box<ShellState>> {
         self.left.take().map(Box::new)
     }
@@ -79,7 +79,7 @@ impl<'a> Collector<'a> {
         self.effects.is_empty()
     }
 
-    /// Whether nothing more is taken in. Loops over what a caller gave stop here.
+    /// Whether the maximum is reached. Loops over input stop then.
     pub(super) fn is_full(&self) -> bool {
         self.overflowed
     }
@@ -93,7 +93,7 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// Something that is not understood.
+    /// Adds something that cannot be analyzed.
     pub(super) fn opaque(&mut self, why: impl Into<String>) {
         let why = why.into();
         self.push(Action::Opaque, Target::Text(why), "");
@@ -112,13 +112,13 @@ impl<'a> Collector<'a> {
         self.push(Action::Connect, Target::Host(host), because);
     }
 
-    /// A path as a parameter names it.
+    /// Adds a path as a parameter names it.
     pub(super) fn path(&mut self, access: Access, text: &str, because: &str) {
         if self.is_full() {
             return;
         }
         if text.len() > MAXIMUM_PATH {
-            self.opaque(format!("`{because}` is longer than any path"));
+            self.opaque(format!("`{because}` is longer than a path can be"));
             return;
         }
         for names in self.names(text) {
@@ -133,16 +133,16 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// What a path text may mean. More than one where readers differ.
+    /// The paths that a text may mean: more than one where tools differ.
     fn names(&self, text: &str) -> Vec<Names> {
         if text.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("file:")) {
             return match uri::read(text) {
                 Destination::Paths(paths) => paths.iter().map(|path| self.exact(path)).collect(),
-                _ => vec![Names::Unknown("a file URL that is not read".into())],
+                _ => vec![Names::Unknown("an invalid file URL".into())],
             };
         }
         if text.starts_with('$') || text.starts_with('%') {
-            return vec![self.exact(text), Names::Unknown("it may be the name of a variable".into())];
+            return vec![self.exact(text), Names::Unknown("may be a variable".into())];
         }
         let mut meanings = vec![self.exact(text)];
         // some tools trim, some do not
@@ -150,7 +150,7 @@ impl<'a> Collector<'a> {
         if trimmed != text && !trimmed.is_empty() {
             meanings.push(self.exact(trimmed));
         }
-        // some tools know `~`, some do not: with `..` behind it, the two lie far apart
+        // some tools expand `~`, some do not: with `..` behind it, the two paths are far apart
         if text.starts_with('~') && text.contains("..") {
             meanings.push(Names::Exact(self.joined(text)));
         }
@@ -165,22 +165,17 @@ impl<'a> Collector<'a> {
             return self.home.map_or_else(unknown_home, |home| Names::Exact(format!("{home}/{rest}")));
         }
         if text.starts_with('~') {
-            return Names::Unknown("the home of another user".into());
+            return Names::Unknown("the home directory of another user".into());
         }
         Names::Exact(self.joined(text))
     }
 
-    /// Absolute if the directory is known.
+    /// Makes a path absolute, if the directory is known.
     pub(super) fn joined(&self, text: &str) -> String {
-        match &self.directory {
-            _ if text.starts_with('/') => text.to_owned(),
-            Some(directory) if text.is_empty() || text == "." => directory.clone(),
-            Some(directory) => format!("{}/{text}", directory.trim_end_matches('/')),
-            None => text.to_owned(),
-        }
+        absolute(self.directory.as_deref(), text)
     }
 
-    /// The text of a directory, absolute if that is known; `None` if not.
+    /// The absolute path of a directory; `None` if it is unknown.
     pub(super) fn directory_of(&self, text: &str) -> Option<String> {
         match self.exact(text) {
             Names::Exact(path) if Path::new(&path).is_absolute() => Some(path),
@@ -188,10 +183,10 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// A glob pattern of a tool, relative to a directory: braces expanded, plain names exact.
+    /// Adds a glob pattern relative to a directory: expands braces, and treats names without wildcards as exact.
     pub(super) fn glob(&mut self, action: Action, base: &str, pattern: &str, because: &str) {
         if pattern.len() > MAXIMUM_PATH {
-            self.opaque("a pattern is longer than any path");
+            self.opaque("a pattern is longer than a path can be");
             return;
         }
         let Ok(choices) = expand_braces(pattern, MOST_CHOICES, LoneBraces::Kept) else {
@@ -218,7 +213,7 @@ impl<'a> Collector<'a> {
                 let names = if choice.starts_with('/') {
                     Names::Glob(choice)
                 } else {
-                    Names::Unknown("the home of another user".into())
+                    Names::Unknown("the home directory of another user".into())
                 };
                 self.at(&[action], names, false, because);
             } else {
@@ -228,7 +223,7 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// A URL to fetch or a resource to read.
+    /// Adds a URL to fetch or a resource to read.
     pub(super) fn resource(&mut self, text: &str, because: &str) {
         if self.is_full() {
             return;
@@ -246,12 +241,12 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// What was gathered, as one part without words.
+    /// Returns the effects as one part without words.
     pub(super) fn into_part(self) -> Part {
         self.effects.into()
     }
 }
 
 fn unknown_home() -> Names {
-    Names::Unknown("the home directory is not known".into())
+    Names::Unknown("unknown home directory".into())
 }

@@ -1,41 +1,37 @@
-//! What is typed into a program that runs already.
+//! Text typed into a running program.
 
-use callgate_model::effect::Mark;
-
+use super::Description;
 use super::shell::dialect_of;
-use super::{Description, PlacedEffect};
 
-/// Text for a running program, and for which.
+/// Text that a call types into a running program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TypedInput {
-    /// What the tool that started the program calls it.
+    /// The program's id, as the tool that started it says.
     pub exec: String,
     /// The text.
     pub text: String,
 }
 
 impl TypedInput {
-    /// Whether it is whole lines of printable text, so that a shell takes it for the commands that it shows: no editing
-    /// or completion by control characters, no half line, no line that goes on in the next one.
+    /// Whether it consists of complete lines of printable text, so that a shell runs exactly the commands it shows: no control
+    /// characters that edit or complete, no partial line, no line continuation.
     pub fn is_whole(&self) -> bool {
         let Some(lines) = self.text.strip_suffix('\n') else { return false };
         !lines.ends_with('\\') && lines.chars().all(|character| character == '\n' || !character.is_control())
     }
 }
 
-/// Whether a call starts nothing but a shell that reads its commands from what is typed.
+/// Whether a call only starts a shell that reads its commands from its input.
 pub fn is_interactive_shell(description: &Description) -> bool {
     const HARMLESS: [&str; 5] = ["-i", "-l", "--login", "--norc", "--noprofile"];
     let [part] = description.parts.as_slice() else { return false };
-    let words: Option<Vec<&str>> = part.words.iter().map(|word| word.known()).collect();
-    let plain = |placed: &PlacedEffect| {
-        !placed.effect.marks.contains(&Mark::Redirection) && !placed.effect.marks.contains(&Mark::Environment)
-    };
-    let bare = part.wrappers.is_empty() && part.elsewhere.is_none() && part.effects.iter().all(plain);
-    bare && words.is_some_and(|words| match words.as_slice() {
-        [shell, options @ ..] => dialect_of(shell).is_some() && options.iter().all(|option| HARMLESS.contains(option)),
-        [] => false,
-    })
+    part.is_bare()
+        && part.known_words().is_some_and(|words| match words.as_slice() {
+            [shell, options @ ..] => {
+                dialect_of(shell).is_some() && options.iter().all(|option| HARMLESS.contains(option))
+            }
+            [] => false,
+        })
 }
 
 #[cfg(test)]

@@ -1,8 +1,13 @@
-//! From a call to what it would do.
+//! The first step: describes what a call would do, as a list of effects. Pure.
 //!
-//! A [`Descriptor`] says how one tool is understood. Those of the tools that coding agents have are built in as a table
-//! (`tools.rs`: to add a tool, add a line there); others are registered with a [`Registry`]. A tool without descriptor is
-//! [opaque](callgate_model::effect::Action::Opaque), and what its parameters tell is used all the same.
+//! [`Registry::describe`] finds the [`Descriptor`] of the tool: a registered one, or one of the table of built-in tools
+//! (`tools.txt`, read by `tools.rs` in the vocabulary of `role.rs`). `built_in.rs` reads the parameters by that table and
+//! passes them to a collector (`collect.rs`), which turns paths, globs and URLs (`uri.rs`) into effects. Commands go to
+//! `callgate-shell` (`shell.rs`), patches to `patch.rs`. A tool without descriptor (`unknown.rs`) is
+//! [opaque](callgate_model::effect::Action::Opaque), and what its parameters suggest counts as well.
+//!
+//! Beside the road: [`git`] knows how to run git without a repository's own programs, [`typed_into`] and [`TypedInput`]
+//! deal with text typed into running programs.
 
 mod built_in;
 mod collect;
@@ -18,6 +23,7 @@ mod typed;
 mod unknown;
 mod uri;
 
+use std::path::Path;
 use std::sync::Arc;
 
 pub use callgate_model::description::{Description, Part, PlacedEffect};
@@ -37,7 +43,7 @@ pub use registry::{AlreadyRegistered, Registry};
 pub use typed::typed_into;
 pub use unknown::UnknownTool;
 
-/// How one tool is understood.
+/// Describes the calls of one tool.
 ///
 /// ```
 /// use callgate::call::Call;
@@ -64,21 +70,21 @@ pub use unknown::UnknownTool;
 /// }
 /// ```
 pub trait Descriptor: Send + Sync {
-    /// What kind of tool this is.
+    /// The category of the tool.
     fn category(&self) -> &str;
 
-    /// What a call would do. Effects of which it is not sure must be opaque; an error refuses the call.
+    /// Describes what a call would do. Uncertain effects must be opaque; an error refuses the call.
     fn describe(&self, call: &Call, context: &CallContext) -> Result<Described, DescribeError>;
 
-    /// What an approver sees of the input.
+    /// The input as an approver sees it.
     fn for_approval(&self, call: &Call, redactor: &Redactor) -> Redacted;
 
-    /// What events and logs hold of the input.
+    /// The input as events and logs contain it.
     fn for_event(&self, call: &Call, redactor: &Redactor) -> Redacted {
         self.for_approval(call, redactor)
     }
 
-    /// What the call types into a program that runs already, if it does that and nothing else.
+    /// The text that the call types into a running program, if it does nothing else.
     fn typed_input(&self, _call: &Call) -> Option<TypedInput> {
         None
     }
@@ -89,12 +95,12 @@ pub trait Descriptor: Send + Sync {
     }
 }
 
-/// What a descriptor says of a call.
+/// The result of describing a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Described {
     /// What the call would do.
     pub description: Description,
-    /// The state in which the call leaves a shell that the caller keeps; `None` if there is no such shell.
+    /// The state of the caller's persistent shell after the call; `None` if there is no such shell.
     pub shell: Option<Box<ShellState>>,
 }
 
@@ -107,7 +113,7 @@ impl From<Description> for Described {
 /// Why a call could not be described.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum DescribeError {
-    /// The descriptor says so.
+    /// The descriptor returned an error.
     #[error("the tool's descriptor failed: {0}")]
     Failed(String),
     /// The descriptor panicked.
@@ -115,28 +121,26 @@ pub enum DescribeError {
     Panicked,
 }
 
-/// Where a call is made.
+/// The surroundings of a call.
 #[derive(Debug, Clone, Default)]
 pub struct CallContext {
     /// The call's working directory, absolute.
     pub directory: Option<String>,
     /// The user's home directory.
     pub home: Option<String>,
-    /// What programs do; those that are compiled in if not said.
+    /// The program tables; the bundled ones if `None`.
     pub programs: Option<Arc<Programs>>,
-    /// The state of the shell that the caller keeps, if the call runs in one.
+    /// The state of the caller's persistent shell, if the call runs in one.
     pub shell: Option<Box<ShellState>>,
 }
 
 impl CallContext {
-    /// That of a call.
+    /// The context of `call`.
     pub fn of(call: &Call, shell: Option<&ShellState>, host: &HostDirectories) -> Self {
-        let origin = &call.origin;
-        let directory = origin.directory.as_ref().or(origin.workspace.as_ref());
-        let text = |path: &std::path::PathBuf| path.is_absolute().then(|| path.to_str().map(str::to_owned)).flatten();
+        let text = |path: &Path| path.to_str().filter(|_| path.is_absolute()).map(str::to_owned);
         CallContext {
-            directory: directory.and_then(text),
-            home: host.home.as_ref().and_then(text),
+            directory: call.origin.working_directory().and_then(text),
+            home: host.home.as_deref().and_then(text),
             programs: None,
             shell: shell.cloned().map(Box::new),
         }

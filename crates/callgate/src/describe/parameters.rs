@@ -1,4 +1,4 @@
-//! The values of parameters, and what is made of parameters that no table knows.
+//! Reads parameter values, and describes parameters that are not in the table.
 
 use serde_json::Value;
 
@@ -6,14 +6,14 @@ use super::collect::Collector;
 use super::role::Access;
 use callgate_model::show::brief;
 
-/// How deep an unknown parameter is looked through.
+/// The maximum nesting of an unknown parameter.
 const MAXIMUM_DEPTH: usize = 128;
 
-/// A parameter that is there but is not what it should be.
+/// A parameter value of the wrong type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct WrongType;
 
-/// The texts of a value: one, or a list of them.
+/// The strings of a value: one, or a list of them.
 pub(super) fn texts(value: &Value) -> Result<Vec<&str>, WrongType> {
     match value {
         Value::String(text) => Ok(vec![text]),
@@ -22,7 +22,7 @@ pub(super) fn texts(value: &Value) -> Result<Vec<&str>, WrongType> {
     }
 }
 
-/// What the name of a parameter says about its value.
+/// What a parameter seems to carry, by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Likeness {
     Path,
@@ -69,16 +69,16 @@ pub(super) fn likeness(name: &str) -> Likeness {
     }
 }
 
-/// How suspicious one is of parameters that no table knows.
+/// How parameters that are not in the table are treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Caution {
-    /// The tool is known: it uses only what its table says, but a name that tells is taken at its word.
+    /// The tool is known: a parameter counts if its name suggests a path, URL or command.
     KnownTool,
-    /// Nothing is known: values that look like a path or URL are one.
+    /// The tool is unknown: values that look like a path or URL count as well.
     UnknownTool,
 }
 
-/// Makes effects of a parameter that no table knows. Shell source is put aside for whoever can read it.
+/// Describes a parameter that is not in the table. Commands are collected for the caller to analyze.
 pub(super) fn unknown<'v>(
     collector: &mut Collector<'_>,
     name: &'v str,
@@ -120,7 +120,7 @@ pub(super) fn unknown<'v>(
                     Likeness::Path | Likeness::Url if url => collector.resource(text, &because),
                     Likeness::Path => collector.path(Access::Update, text, &because),
                     Likeness::Url if caution == Caution::KnownTool => {
-                        collector.opaque(format!("`{because}` is no URL"));
+                        collector.opaque(format!("`{because}` is not a URL"));
                     }
                     Likeness::Url => {}
                     Likeness::Nothing if guess && url => collector.resource(text, &because),

@@ -1,36 +1,36 @@
-//! Patches: every path in their headers and what happens to it.
+//! Reads patches: the paths in their headers and what happens to them.
 //!
-//! Two forms: `*** Begin Patch` with its sections, and unified diffs with or without the headers of git. Lines that look like a
-//! header inside a hunk are contents, but what a lenient reader could take for a header counts as well.
+//! Two formats: `*** Begin Patch` with its sections, and unified diffs with or without git's headers. Lines inside a hunk that a
+//! lenient reader could take for a header count as headers.
 
 use thiserror::Error;
 
 /// What a patch does to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Change {
+pub(super) enum PatchAction {
     Write,
     Delete,
 }
 
-/// Why a patch is not understood.
+/// Why a patch cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(super) enum PatchError {
-    #[error("the patch has no header that names a file")]
+    #[error("the patch names no file")]
     NoFiles,
-    #[error("a header of the patch names no file")]
+    #[error("a header of the patch has no file name")]
     EmptyName,
     #[error("the patch touches too many files")]
     TooMany,
-    #[error("the patch has no end")]
+    #[error("the patch has no `*** End Patch`")]
     NoEnd,
-    #[error("a header of the patch is quoted in a way that is not read")]
+    #[error("a file name in the patch has unsupported quoting")]
     Quoting,
 }
 
 const MAXIMUM_FILES: usize = 2_000;
 
 /// All files that a patch changes.
-pub(super) fn read(text: &str) -> Result<Vec<(Change, String)>, PatchError> {
+pub(super) fn read(text: &str) -> Result<Vec<(PatchAction, String)>, PatchError> {
     let mut changes = if text.contains("*** Begin Patch") { sections(text)? } else { unified(text)? };
     if changes.is_empty() {
         return Err(PatchError::NoFiles);
@@ -52,7 +52,7 @@ fn named(name: &str) -> Result<String, PatchError> {
     Ok(name.to_owned())
 }
 
-fn sections(text: &str) -> Result<Vec<(Change, String)>, PatchError> {
+fn sections(text: &str) -> Result<Vec<(PatchAction, String)>, PatchError> {
     if !text.contains("*** End Patch") {
         return Err(PatchError::NoEnd);
     }
@@ -62,62 +62,62 @@ fn sections(text: &str) -> Result<Vec<(Change, String)>, PatchError> {
         // lenient readers trim lines before they look at them
         let line = line.trim();
         if let Some(name) = line.strip_prefix("*** Add File:") {
-            changes.push((Change::Write, named(name)?));
+            changes.push((PatchAction::Write, named(name)?));
         } else if let Some(name) = line.strip_prefix("*** Update File:") {
             let name = named(name)?;
             last_updated = Some(name.clone());
-            changes.push((Change::Write, name));
+            changes.push((PatchAction::Write, name));
         } else if let Some(name) = line.strip_prefix("*** Delete File:") {
-            changes.push((Change::Delete, named(name)?));
+            changes.push((PatchAction::Delete, named(name)?));
         } else if let Some(name) = line.strip_prefix("*** Move to:") {
-            changes.push((Change::Write, named(name)?));
+            changes.push((PatchAction::Write, named(name)?));
             let from = last_updated.take().ok_or(PatchError::EmptyName)?;
-            changes.push((Change::Delete, from));
+            changes.push((PatchAction::Delete, from));
         }
     }
     Ok(changes)
 }
 
-fn unified(text: &str) -> Result<Vec<(Change, String)>, PatchError> {
+fn unified(text: &str) -> Result<Vec<(PatchAction, String)>, PatchError> {
     const NOWHERE: &str = "/dev/null";
     let mut changes = Vec::new();
     let mut old: Option<String> = None;
     for line in text.lines() {
         if let Some(rest) = line.strip_prefix("diff --git ") {
             if let Some((left, right)) = git_names(rest)? {
-                changes.push((Change::Write, left));
-                changes.push((Change::Write, right));
+                changes.push((PatchAction::Write, left));
+                changes.push((PatchAction::Write, right));
             }
         } else if let Some(name) = line.strip_prefix("--- ") {
             old = Some(header_name(name)?);
         } else if let Some(name) = line.strip_prefix("+++ ") {
             let new = header_name(name)?;
             match (old.take(), new.as_str()) {
-                (Some(old), NOWHERE) if old != NOWHERE => changes.push((Change::Delete, unprefixed(old))),
+                (Some(old), NOWHERE) if old != NOWHERE => changes.push((PatchAction::Delete, unprefixed(old))),
                 (_, NOWHERE) => return Err(PatchError::EmptyName),
                 (old, _) => {
-                    changes.push((Change::Write, unprefixed(new)));
+                    changes.push((PatchAction::Write, unprefixed(new)));
                     if let Some(old) = old.filter(|old| old != NOWHERE) {
-                        changes.push((Change::Write, unprefixed(old)));
+                        changes.push((PatchAction::Write, unprefixed(old)));
                     }
                 }
             }
         } else if let Some(name) = line.strip_prefix("rename from ") {
-            changes.push((Change::Delete, plain_name(name)?));
+            changes.push((PatchAction::Delete, plain_name(name)?));
         } else if let Some(name) = line
             .strip_prefix("rename to ")
             .or_else(|| line.strip_prefix("copy to "))
             .or_else(|| line.strip_prefix("Index: "))
         {
-            changes.push((Change::Write, plain_name(name)?));
+            changes.push((PatchAction::Write, plain_name(name)?));
         } else if let Some(name) = line.strip_prefix("copy from ") {
-            changes.push((Change::Write, plain_name(name)?));
+            changes.push((PatchAction::Write, plain_name(name)?));
         }
     }
     Ok(changes)
 }
 
-/// The name in a `---` or `+++` line: what stands before a tab.
+/// The name in a `---` or `+++` line, which ends at a tab.
 fn header_name(text: &str) -> Result<String, PatchError> {
     plain_name(text.split('\t').next().unwrap_or_default())
 }
@@ -142,7 +142,7 @@ fn unprefixed(name: String) -> String {
     }
 }
 
-/// The two names of `diff --git a/x b/x`; `None` where they cannot be told apart (the other headers say them).
+/// The two names of `diff --git a/x b/x`; `None` if they differ, because other headers name them then.
 fn git_names(text: &str) -> Result<Option<(String, String)>, PatchError> {
     let Some(rest) = text.strip_prefix("a/") else {
         return Ok(None);
@@ -162,11 +162,11 @@ fn git_names(text: &str) -> Result<Option<(String, String)>, PatchError> {
 mod tests {
     use super::*;
 
-    fn changes(text: &str) -> Vec<(Change, String)> {
+    fn changes(text: &str) -> Vec<(PatchAction, String)> {
         read(text).expect(text)
     }
 
-    fn owned(pairs: &[(Change, &str)]) -> Vec<(Change, String)> {
+    fn owned(pairs: &[(PatchAction, &str)]) -> Vec<(PatchAction, String)> {
         pairs.iter().map(|(change, name)| (*change, (*name).to_owned())).collect()
     }
 
@@ -177,11 +177,11 @@ mod tests {
         assert_eq!(
             changes(patch),
             owned(&[
-                (Change::Write, "new.txt"),
-                (Change::Delete, "old.txt"),
-                (Change::Write, "src/a.rs"),
-                (Change::Delete, "src/a.rs"),
-                (Change::Write, "src/b.rs"),
+                (PatchAction::Write, "new.txt"),
+                (PatchAction::Delete, "old.txt"),
+                (PatchAction::Write, "src/a.rs"),
+                (PatchAction::Delete, "src/a.rs"),
+                (PatchAction::Write, "src/b.rs"),
             ])
         );
     }
@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn a_patch_in_a_here_document_is_read_too() {
         let patch = "apply_patch <<'EOF'\n*** Begin Patch\n  *** Update File: /etc/passwd\n*** End Patch\nEOF";
-        assert_eq!(changes(patch), owned(&[(Change::Write, "/etc/passwd")]));
+        assert_eq!(changes(patch), owned(&[(PatchAction::Write, "/etc/passwd")]));
     }
 
     #[test]
@@ -198,15 +198,18 @@ mod tests {
                    diff --git a/gone b/gone\ndeleted file mode 100644\n--- a/gone\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n\
                    diff --git a/one b/two\nrename from one\nrename to two\n";
         let found = changes(git);
-        for expected in
-            owned(&[(Change::Write, "x.rs"), (Change::Delete, "gone"), (Change::Delete, "one"), (Change::Write, "two")])
-        {
+        for expected in owned(&[
+            (PatchAction::Write, "x.rs"),
+            (PatchAction::Delete, "gone"),
+            (PatchAction::Delete, "one"),
+            (PatchAction::Write, "two"),
+        ]) {
             assert!(found.contains(&expected), "{expected:?} in {found:?}");
         }
         let plain = "--- /etc/hosts\t2024-01-01\n+++ /etc/hosts\t2024-01-02\n@@ -1 +1 @@\n-a\n+b\n";
-        assert_eq!(changes(plain), owned(&[(Change::Write, "/etc/hosts")]));
+        assert_eq!(changes(plain), owned(&[(PatchAction::Write, "/etc/hosts")]));
         let new = "--- /dev/null\n+++ b/fresh file\n@@ -0,0 +1 @@\n+a\n";
-        assert_eq!(changes(new), owned(&[(Change::Write, "fresh file")]));
+        assert_eq!(changes(new), owned(&[(PatchAction::Write, "fresh file")]));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Which descriptor describes which tool, and what is claimed of it.
+//! Maps tools to their descriptors and claims.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -14,7 +14,7 @@ use callgate_model::call::{Call, Tool};
 use callgate_model::redact::{Redacted, Redactor};
 use callgate_model::risk::Risk;
 
-/// The tags that say the same as the hints of an MCP tool.
+/// The tags that correspond to the hints of an MCP tool.
 fn tags_of(annotations: Annotations) -> impl Iterator<Item = &'static str> {
     [
         (annotations.read_only_hint, "read_only"),
@@ -27,7 +27,7 @@ fn tags_of(annotations: Annotations) -> impl Iterator<Item = &'static str> {
     .map(|(_, tag)| tag)
 }
 
-/// A tool that has a descriptor already.
+/// The tool already has a descriptor.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("tool `{tool}` is already registered; call `replace` to override its descriptor")]
 pub struct AlreadyRegistered {
@@ -35,16 +35,16 @@ pub struct AlreadyRegistered {
     pub tool: Tool,
 }
 
-/// What is registered of one tool.
+/// What is registered for one tool.
 #[derive(Clone, Default)]
 struct Registration {
     descriptor: Option<Arc<dyn Descriptor>>,
     claims: Claims,
 }
 
-/// Knows the descriptor of every tool: those registered here, those built in, and for all others that nothing is known.
+/// Finds the descriptor of every tool: registered, built-in, or [`UnknownTool`].
 ///
-/// A descriptor that is built in serves the agent's own tools only: `mcp__x__Read` is not `Read`.
+/// Built-in descriptors apply to the agent's own tools only: `mcp__x__Read` is not `Read`.
 ///
 /// ```
 /// use callgate::call::Tool;
@@ -63,7 +63,7 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// Registers how a tool is understood. A tool that has a descriptor, built in or registered, is left as it is: see
+    /// Registers the descriptor of a tool. Fails if the tool already has one, registered or built-in: see
     /// [`Registry::replace`].
     pub fn register(
         &mut self,
@@ -79,12 +79,12 @@ impl Registry {
         Ok(())
     }
 
-    /// Registers how a tool is understood, in place of the descriptor it has.
+    /// Registers the descriptor of a tool, replacing any other.
     pub fn replace(&mut self, tool: impl Into<Tool>, descriptor: impl Descriptor + 'static) {
         self.tools.entry(tool.into()).or_default().descriptor = Some(Arc::new(descriptor));
     }
 
-    /// Adds tags that are claimed of a tool.
+    /// Adds tags to the claims about a tool.
     pub fn claim<S: Into<String>>(&mut self, tool: impl Into<Tool>, tags: impl IntoIterator<Item = S>) {
         let claims = &mut self.tools.entry(tool.into()).or_default().claims;
         for tag in tags {
@@ -95,14 +95,14 @@ impl Registry {
         }
     }
 
-    /// Adds what an MCP server claims of its tool.
+    /// Adds the claims of an MCP server about its tool.
     pub fn annotate(&mut self, tool: impl Into<Tool>, annotations: Annotations) {
         let tool = tool.into();
         self.claim(tool.clone(), tags_of(annotations));
         self.tools.entry(tool).or_default().claims.annotations = annotations;
     }
 
-    /// What is claimed of a tool.
+    /// The claims about a tool.
     pub fn claims(&self, tool: &Tool) -> &Claims {
         static NONE: LazyLock<Claims> = LazyLock::new(Claims::default);
         self.tools.get(tool).map_or(&NONE, |registration| &registration.claims)
@@ -115,25 +115,25 @@ impl Registry {
             .unwrap_or(&UnknownTool)
     }
 
-    /// Describes a call. A descriptor that panics has failed.
+    /// Describes a call. A panic of the descriptor is an error.
     pub fn describe(&self, call: &Call, context: &CallContext) -> Result<Described, DescribeError> {
         let descriptor = self.descriptor(&call.tool);
         guarded(|| descriptor.describe(call, context))?
     }
 
-    /// What an approver sees of a call.
+    /// The input as an approver sees it.
     pub fn for_approval(&self, call: &Call, redactor: &Redactor) -> Result<Redacted, DescribeError> {
         let descriptor = self.descriptor(&call.tool);
         guarded(|| descriptor.for_approval(call, redactor))
     }
 
-    /// What events hold of a call.
+    /// The input as events contain it.
     pub fn for_event(&self, call: &Call, redactor: &Redactor) -> Result<Redacted, DescribeError> {
         let descriptor = self.descriptor(&call.tool);
         guarded(|| descriptor.for_event(call, redactor))
     }
 
-    /// What a call types into a program that runs already. A descriptor that panics knows of nothing.
+    /// The text that a call types into a running program; `None` if the descriptor panics.
     pub fn typed_input(&self, call: &Call) -> Option<TypedInput> {
         guarded(|| self.descriptor(&call.tool).typed_input(call)).ok().flatten()
     }

@@ -1,7 +1,6 @@
-//! What a parameter of a tool means: the vocabulary of the table in `tools.rs`.
+//! The vocabulary of the table of tools: what a parameter carries, and how the parameters of a tool work together.
 
-use callgate_model::effect::{Action, CodeOrigin};
-
+use callgate_model::effect::Action;
 use callgate_model::redact::Shown;
 
 /// What a parameter carries.
@@ -9,46 +8,55 @@ use callgate_model::redact::Shown;
 pub(super) enum Role {
     /// A path, or a list of paths, and what is done there.
     Path(Access),
-    /// A file of some bundle whose place is not known here.
+    /// A file of a skill, whose directory callgate does not know.
     BundlePath,
     /// The directory, or the file, where a search starts.
     Base,
     /// A glob pattern, or a list of them, relative to the base.
     Pattern,
-    /// Patterns of what a search leaves out: no effect.
-    Exclude,
     /// Shell source.
     Command,
     /// A command as a list of words.
     Words,
     /// Shell source or a list of words.
     CommandOrWords,
-    /// Which shell reads the command.
+    /// The name of the shell that runs the command.
     ShellName,
-    /// The working directory of the command or of the other paths.
+    /// The working directory of the command, and the base of relative paths.
     Directory,
-    /// A map of variables.
+    /// A map of environment variables.
     Environment,
-    /// How the tool wants to be sandboxed.
+    /// The sandbox that the call asks for.
     Sandbox,
-    /// Typed into a running program.
-    Keys,
-    /// Which running program.
-    Running,
+    /// Text typed into a running program.
+    Typed,
+    /// The id of a running program.
+    Process,
     /// A URL to fetch.
     Url,
-    /// Text in which URLs to fetch stand.
+    /// Text that contains URLs to fetch.
     UrlsInText,
     /// A resource identifier: `file:` is a path, `http:` a URL.
     Resource,
-    /// Sent to a search service.
+    /// Text sent to a search service.
     Query,
-    /// A patch with its own paths.
+    /// A patch that names its own paths.
     Patch,
     /// Contents of files: shown by size and digest.
     Content,
-    /// No effect.
-    Text,
+    /// Anything without an effect of its own.
+    NoEffect,
+}
+
+impl Role {
+    /// How such a parameter is shown to people and written to logs.
+    pub(super) fn shown(self) -> Shown {
+        match self {
+            Role::Environment => Shown::Keys,
+            Role::Content | Role::Patch | Role::Typed => Shown::Digest,
+            _ => Shown::Text,
+        }
+    }
 }
 
 /// What is done at a path.
@@ -75,55 +83,42 @@ impl Access {
     }
 }
 
-impl Role {
-    /// How such a parameter is shown to people and written to logs.
-    pub(super) fn shown(self) -> Shown {
-        match self {
-            Role::Environment => Shown::Keys,
-            Role::Content | Role::Patch | Role::Keys => Shown::Digest,
-            _ => Shown::Text,
-        }
-    }
-}
-
 /// How the parameters of a tool work together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shape {
-    /// Each for itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum ToolKind {
+    /// Each parameter stands for itself.
     Plain,
-    /// The patterns are paths below the base, names only or contents.
+    /// The patterns are paths below the base.
     Globs(Action),
-    /// A search below the base; the patterns only narrow it down.
+    /// A search below the base; the patterns narrow it down.
     Search(Action),
-    /// A shell command.
-    Shell,
     /// The parameter `command` says what is done to the path.
     Editor,
-    /// Runs something that is named, not given.
-    Runs(CodeOrigin),
-    /// Writes to files of its own.
-    Writes(&'static [&'static str]),
-    /// Its argument is a program in a language that is not read.
-    Opaque(&'static str),
+    /// Runs an action of a skill.
+    Skill,
+    /// Writes these files.
+    Writes(Vec<&'static str>),
+    /// Cannot be analyzed, and why.
+    Opaque(String),
 }
 
 /// One parameter, under all the names it has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Parameter {
-    pub names: &'static [&'static str],
+    pub names: Vec<&'static str>,
     pub role: Role,
     /// Whether at least one of the names must be there.
     pub required: bool,
 }
 
 /// One tool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ToolEntry {
-    /// The names it goes by.
-    pub names: &'static [&'static str],
+    /// The names that agents use for it.
+    pub names: Vec<&'static str>,
     pub category: &'static str,
-    pub shape: Shape,
-    pub parameters: &'static [Parameter],
+    pub kind: ToolKind,
+    pub parameters: Vec<Parameter>,
 }
 
 impl ToolEntry {
@@ -131,23 +126,4 @@ impl ToolEntry {
     pub(super) fn role(&self, name: &str) -> Option<Role> {
         self.parameters.iter().find(|parameter| parameter.names.contains(&name)).map(|parameter| parameter.role)
     }
-}
-
-pub(super) const fn tool(
-    names: &'static [&'static str],
-    category: &'static str,
-    shape: Shape,
-    parameters: &'static [Parameter],
-) -> ToolEntry {
-    ToolEntry { names, category, shape, parameters }
-}
-
-/// A parameter that must be there.
-pub(super) const fn must(names: &'static [&'static str], role: Role) -> Parameter {
-    Parameter { names, role, required: true }
-}
-
-/// A parameter that may be there.
-pub(super) const fn may(names: &'static [&'static str], role: Role) -> Parameter {
-    Parameter { names, role, required: false }
 }

@@ -1,4 +1,4 @@
-//! Shell commands: what `callgate-shell` says of them, as parts.
+//! Describes shell commands with `callgate-shell`.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use callgate_shell::{Analysis, Dialect, Limits, ShellState, SimpleCommand};
 use super::collect::Collector;
 use super::{Part, PlacedEffect};
 
-/// The longest command that is analysed.
+/// The longest command that is analyzed, in bytes.
 const MAXIMUM_COMMAND: usize = 256 * 1024;
 
 /// The parts of a command given as shell source.
@@ -17,19 +17,19 @@ pub(super) fn source(source: &str, collector: &Collector<'_>) -> Vec<Part> {
         return vec![unknown("the command is empty")];
     }
     if source.len() > MAXIMUM_COMMAND {
-        return vec![unknown("the command is too long to be analysed")];
+        return vec![unknown("the command is too long to analyze")];
     }
     if source.contains('\0') {
-        return vec![unknown("the command has a NUL byte")];
+        return vec![unknown("the command contains a NUL byte")];
     }
     analyze(source, collector)
 }
 
-/// The parts of a command given as words, which no shell expands.
+/// The parts of a command given as words, without shell expansion.
 pub(super) fn words(words: &[&str], collector: &Collector<'_>) -> Vec<Part> {
     let length = words.iter().fold(0_usize, |sum, word| sum.saturating_add(word.len()).saturating_add(3));
     if length > MAXIMUM_COMMAND {
-        return vec![unknown("the command is too long to be analysed")];
+        return vec![unknown("the command is too long to analyze")];
     }
     if words.first().is_none_or(|program| program.is_empty()) {
         return vec![unknown("the command names no program")];
@@ -38,12 +38,12 @@ pub(super) fn words(words: &[&str], collector: &Collector<'_>) -> Vec<Part> {
     source(&quoted.join(" "), collector)
 }
 
-/// A word that the shell takes as it stands.
+/// Quotes a word even if it is plain: a bare `if` would be a keyword.
 fn quote(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// The dialect of a shell, if it is one whose language is read. A shell in an odd place may be anything.
+/// The dialect of a known shell. A program in an unusual directory may be anything.
 pub(super) fn dialect_of(name: &str) -> Option<Dialect> {
     match name.strip_prefix("/usr/bin/").or_else(|| name.strip_prefix("/bin/")).unwrap_or(name) {
         "bash" => Some(Dialect::Bash),
@@ -59,8 +59,8 @@ fn unknown(why: &str) -> Part {
 /// More parts than this are not compared one by one.
 const MOST_COMPARED: usize = 256;
 
-/// What a command would do; in a shell that lives on, what it would do there and in one that has just been started. So what is
-/// believed of the shell can make a call look worse, and never better.
+/// Analyzes a command. In a persistent shell, the result combines its effects there and in a fresh shell, so tracked state can
+/// make a call look worse but never better.
 fn analyze(source: &str, collector: &Collector<'_>) -> Vec<Part> {
     let Some(before) = collector.shell else {
         return parts(analysis(source, collector, None));
@@ -79,7 +79,7 @@ fn analyze(source: &str, collector: &Collector<'_>) -> Vec<Part> {
     all
 }
 
-/// The one place where the analysis of shell commands is called.
+/// Calls the shell analysis. No other place does.
 fn analysis(source: &str, collector: &Collector<'_>, state: Option<&ShellState>) -> Analysis {
     static NO_VARIABLES: BTreeMap<String, String> = BTreeMap::new();
     let context = callgate_shell::ShellContext {
@@ -98,9 +98,9 @@ fn parts(analysis: Analysis) -> Vec<Part> {
     let opaque_effects = analysis.effects().filter(|effect| effect.action == Action::Opaque).count();
     let doubt = analysis.doubts.first().map(|doubt| doubt.what.clone());
     let mut parts: Vec<Part> = analysis.commands.into_iter().map(part_of).collect();
-    // a doubt that hangs on no command must not get lost
+    // a doubt that belongs to no command must not get lost
     if analysis.coverage == Coverage::Partial && opaque_effects == 0 {
-        parts.push(unknown(doubt.as_deref().unwrap_or("the command is not understood")));
+        parts.push(unknown(doubt.as_deref().unwrap_or("the command cannot be analyzed")));
     }
     if parts.is_empty() {
         parts.push(Part::default());

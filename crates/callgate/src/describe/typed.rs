@@ -1,7 +1,7 @@
-//! Commands that go on to take input which nobody judges.
+//! Finds commands that wait for input which no gate sees.
 //!
-//! Some agents keep a command running and type into it later without telling the gate. Then `bash`, harmless with nothing
-//! on its standard input, is a yes to everything.
+//! Some agents keep a command running and type into it later without asking the gate. Allowing `bash`, harmless while nothing
+//! is on its standard input, would then allow everything.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +11,11 @@ use callgate_shell::programs::table::ProgramTrait;
 use callgate_shell::stream::Stream;
 use callgate_shell::{Analysis, Dialect, Limits, ShellContext, SimpleCommand, analyze_with_input};
 
-/// The longest command that is looked at; a longer one is not judged harmless either.
+/// The longest command that is analyzed. A longer one counts as waiting for input.
 const MAXIMUM_COMMAND: usize = 256 * 1024;
 
-/// The program of a command that would take what is typed into it later and act on it; `None` if there is none. A command
-/// that is doubtful without anybody typing (`cat | bash`) is for the policy to ask about, and may not be named here.
+/// The program of a command that would act on text typed into it later; `None` if there is none. A command that is doubtful
+/// without any input (`cat | bash`) is left to the policy.
 ///
 /// ```
 /// use callgate::describe::typed_into;
@@ -33,7 +33,7 @@ pub fn typed_into(command: &str) -> Option<String> {
     if listening.is_some() || typed.commands.iter().all(|command| doubts(command) == 0) {
         return listening;
     }
-    // what becomes doubtful when somebody may be typing is what listens
+    // a command that becomes doubtful with unknown input is one that listens
     let alone = analysis(command, &Stream::Unconnected);
     let (before, after) = (doubts_by_place(&alone), doubts_by_place(&typed));
     let place = after.iter().find(|(place, count)| before.get(place).is_none_or(|before| before < count))?.0;
@@ -44,7 +44,7 @@ pub fn typed_into(command: &str) -> Option<String> {
         .map(name)
 }
 
-/// How much is not understood at each place of the command.
+/// The number of opaque effects at each place of the command.
 fn doubts_by_place(analysis: &Analysis) -> BTreeMap<(usize, usize), usize> {
     let mut places = BTreeMap::new();
     for command in analysis.commands.iter().filter(|command| doubts(command) > 0) {
@@ -72,7 +72,7 @@ fn doubts(command: &SimpleCommand) -> usize {
     command.effects.iter().filter(|effect| effect.action == Action::Opaque).count()
 }
 
-/// Whether a program takes commands on its terminal, whatever its standard input is.
+/// Whether a program reads commands from its terminal, whatever its standard input is.
 fn takes_commands(command: &SimpleCommand) -> bool {
     Programs::bundled().has_trait(&command.words, ProgramTrait::Interactive)
 }

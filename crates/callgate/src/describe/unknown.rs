@@ -1,4 +1,4 @@
-//! A tool of which nothing is known.
+//! Describes calls of unknown tools by what their arguments look like.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use super::{CallContext, DescribeError, Described, Description, Descriptor, shel
 use callgate_model::call::Call;
 use callgate_model::redact::{Redacted, Redactor};
 
-/// Describes a tool without descriptor: it may do anything, and what its arguments tell it does as well.
+/// Describes a tool without descriptor: it may do anything, and certainly what its arguments suggest.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct UnknownTool;
 
@@ -19,7 +19,7 @@ impl Descriptor for UnknownTool {
 
     fn describe(&self, call: &Call, context: &CallContext) -> Result<Described, DescribeError> {
         let mut collector = Collector::new(context);
-        collector.opaque("what this tool does is not known");
+        collector.opaque("unknown tool: callgate has no description of it");
         let mut commands = Vec::new();
         match &call.input {
             Value::Object(fields) => {
@@ -35,7 +35,7 @@ impl Descriptor for UnknownTool {
                 Value::String(source) => parts.extend(shell::source(source, &collector)),
                 other => match texts(other) {
                     Ok(words) => parts.extend(shell::words(&words, &collector)),
-                    Err(_) => collector.opaque("a command that is no text"),
+                    Err(_) => collector.opaque("a command that is not text"),
                 },
             }
         }

@@ -1,31 +1,32 @@
-//! URLs and resource identifiers: which host, or which paths.
+//! Reads URLs and resource identifiers: which host, or which paths.
 
+use callgate_model::digest::unhex;
 use callgate_model::effect::Host;
 
-/// How often percent-encoding is taken off: more layers than any reader does.
+/// How many times percent-encoding is decoded: more often than any reader does.
 const MAXIMUM_LAYERS: usize = 8;
 
 /// What an identifier leads to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Destination {
-    /// Local paths: as written, and with each layer of percent-encoding taken off.
+    /// Local paths: as written, and with each layer of percent-encoding decoded.
     Paths(Vec<String>),
     /// Another machine.
     Host(Host),
-    /// Nowhere: the data stands in the identifier itself.
+    /// Nowhere: the identifier contains the data.
     Inline,
-    /// Not understood, and why.
+    /// Unknown, and why.
     Unknown(&'static str),
 }
 
 /// Reads a URL or resource identifier.
 pub(super) fn read(text: &str) -> Destination {
-    // readers differ in what they do with these: drop them, stop at them, or take them for a slash
+    // readers differ: some drop these characters, some stop there, some read them as a slash
     if text.chars().any(|character| character.is_control() || character.is_whitespace() || character == '\\') {
         return Destination::Unknown("a URL with spaces, backslashes or control characters");
     }
     let Some((scheme, rest)) = text.split_once(':') else {
-        return Destination::Unknown("no URL");
+        return Destination::Unknown("not a URL");
     };
     match scheme.to_ascii_lowercase().as_str() {
         "file" => file_paths(rest),
@@ -36,7 +37,7 @@ pub(super) fn read(text: &str) -> Destination {
                 None => Destination::Unknown("a URL without a host"),
             }
         }
-        _ => Destination::Unknown("an unknown kind of URL"),
+        _ => Destination::Unknown("a URL of an unknown scheme"),
     }
 }
 
@@ -58,7 +59,7 @@ fn file_paths(rest: &str) -> Destination {
             let (authority, path) = after.find('/').map_or((after, ""), |slash| after.split_at(slash));
             match authority.to_ascii_lowercase().as_str() {
                 "" | "localhost" => path,
-                // `file://etc/passwd` and `file://./x` are read as paths by careless readers
+                // careless readers take `file://etc/passwd` and `file://./x` for paths
                 _ => after,
             }
         }
@@ -71,7 +72,7 @@ fn file_paths(rest: &str) -> Destination {
     Destination::Paths(layers(path))
 }
 
-/// A text, and what it becomes when percent-encoding is taken off, again and again.
+/// A text, and its forms with percent-encoding decoded repeatedly.
 pub(super) fn layers(text: &str) -> Vec<String> {
     let mut layers = vec![text.to_owned()];
     let mut current = text.to_owned();
@@ -88,28 +89,21 @@ pub(super) fn layers(text: &str) -> Vec<String> {
 
 fn decode(text: &str) -> String {
     let mut decoded = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((first, after)) = rest.split_first() {
-        let byte = match (first, after) {
-            (b'%', [high, low, ..]) => hexadecimal(*high).zip(hexadecimal(*low)),
-            _ => None,
-        };
-        match byte {
-            Some((high, low)) => {
-                decoded.push(high << 4 | low);
-                rest = after.get(2..).unwrap_or_default();
+    let mut pieces = text.split('%');
+    decoded.extend(pieces.next().unwrap_or_default().bytes());
+    for piece in pieces {
+        match piece.split_at_checked(2).and_then(|(digits, rest)| Some((unhex(digits)?, rest))) {
+            Some((byte, rest)) => {
+                decoded.extend(byte);
+                decoded.extend(rest.bytes());
             }
             None => {
-                decoded.push(*first);
-                rest = after;
+                decoded.push(b'%');
+                decoded.extend(piece.bytes());
             }
         }
     }
     String::from_utf8_lossy(&decoded).into_owned()
-}
-
-fn hexadecimal(byte: u8) -> Option<u8> {
-    char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok())
 }
 
 /// Every `http:` and `https:` URL in a text.

@@ -1,4 +1,7 @@
-//! One step in the life of a call, as whoever keeps a log or shows progress sees it. Redacted content only.
+//! Events: every step of a call, redacted, for logs and progress displays.
+//!
+//! A `Recorder` emits the events of one call to all sinks. Each call is requested, gated, allowed or denied, and started and
+//! finished if it runs; where an approval is needed, it is requested and decided in between.
 
 mod recorder;
 mod report;
@@ -16,50 +19,50 @@ use serde::Serialize;
 use thiserror::Error;
 
 pub(crate) use recorder::Recorder;
-pub use report::{Report, ResultDigest};
+pub use report::{ResultDigest, RunReport};
 
 use crate::approvals::OutcomeKind;
 
-/// What happened. The names are stable.
+/// What happened. The serialized names are stable.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum EventKind {
     /// A call arrived.
     Requested {
-        /// Its arguments without secrets.
+        /// Its redacted arguments.
         input: Redacted,
     },
-    /// Boundary and policy have spoken.
+    /// The call was assessed.
     Gated {
-        /// What they say.
+        /// The decision of boundary and policy.
         decision: Decision,
-        /// The rule.
+        /// The rule that decided.
         rule: Option<String>,
         /// Why.
         reason: String,
-        /// How much is at stake.
+        /// The risk.
         risk: Risk,
         /// What the call would do, in words.
         effects: Vec<String>,
-        /// What else a log keeps.
+        /// Further details for logs.
         assessed: Box<AssessedCall>,
     },
-    /// Somebody is asked.
+    /// An approver is asked.
     ApprovalRequested {
         /// Why.
         reason: String,
-        /// The approval's id, where it has one beside the call's.
+        /// The approval's id, if it has one.
         #[serde(skip_serializing_if = "Option::is_none")]
         approval: Option<String>,
-        /// How long an answer is waited for, in milliseconds.
+        /// The time limit for an answer, in milliseconds.
         #[serde(skip_serializing_if = "Option::is_none")]
         timeout: Option<u64>,
     },
-    /// Somebody answered, or did not.
+    /// The approval was decided, or nobody answered.
     ApprovalDecided(ApprovalDecided),
     /// It may run.
     Allowed {
-        /// Only inside the sandbox.
+        /// Whether it may only run inside the sandbox.
         contained: bool,
     },
     /// It may not run.
@@ -69,35 +72,35 @@ pub enum EventKind {
     },
     /// It starts.
     Started {
-        /// What holds it, if anything does.
+        /// What the sandbox enforces, if there is one.
         #[serde(skip_serializing_if = "Option::is_none")]
         sandbox: Option<String>,
     },
-    /// It is done.
+    /// It finished.
     Finished {
-        /// Whether it went well.
+        /// Whether it succeeded.
         success: bool,
         /// How long it took.
         milliseconds: u64,
-        /// What whoever ran it says of it.
+        /// What the caller reported about the run.
         #[serde(flatten)]
-        report: Report,
+        report: RunReport,
     },
 }
 
-/// What became of a question.
+/// The outcome of a question.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ApprovalDecided {
     /// The answer, or that there was none.
     pub outcome: OutcomeKind,
     /// Who or what decided: an approver, `session`, `automatic`, `grant 7`, `mode`.
     pub by: String,
-    /// The approval's id, where somebody was asked under one.
+    /// The approval's id, if somebody was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approval: Option<String>,
     /// Where the answer comes from.
     pub source: AnswerSource,
-    /// What was said with it.
+    /// The reason given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -109,7 +112,7 @@ pub enum AnswerSource {
     /// Somebody was asked, whether they answered or not.
     #[default]
     Asked,
-    /// An earlier answer counted, and nobody was asked.
+    /// An earlier answer was used; nobody was asked.
     Earlier,
     /// A grant, a mode or an automatic answer: nobody was asked.
     Settings,
@@ -131,22 +134,22 @@ impl EventKind {
     }
 }
 
-/// What a log keeps of an assessment, so that it can be looked up and repeated later.
+/// The details of an assessment that a log keeps, so that it can be searched and replayed.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AssessedCall {
-    /// Where the rule stands.
+    /// The file and line of the rule.
     pub rule_place: Option<String>,
     /// The version of the policy.
     pub policy: Option<String>,
-    /// The call in one line: category, risk level and so on.
+    /// The classification of the call: category, risk level and so on.
     pub classification: Redacted,
-    /// What the call would do: its parts with their words and effects, without secrets.
+    /// The redacted description: its parts with their words and effects.
     pub description: Redacted,
-    /// What whoever registered the tool claims of it.
+    /// The claims about the tool.
     pub claims: Redacted,
 }
 
-/// One step in the life of a call.
+/// One step of a call.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Event {
     /// The call's id: the same for all its events.
@@ -162,18 +165,18 @@ pub struct Event {
     pub kind: EventKind,
 }
 
-/// Why an event was not taken.
+/// An event could not be recorded.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("the event could not be recorded: {0}")]
+#[error("cannot record the event: {0}")]
 pub struct EventError(pub String);
 
-/// Takes events. One that cannot take an event before a call runs stops the call: what is not recorded does not run.
+/// Receives events. An error before a call runs stops the call, because unrecorded calls must not run.
 pub trait EventSink: Send + Sync {
-    /// Takes one event.
+    /// Records one event.
     fn emit(&self, event: &Event) -> Result<(), EventError>;
 }
 
-/// An id that no other call of this or another process has.
+/// An id that is unique among the calls of all processes.
 pub(crate) fn new_call_id() -> String {
     static COUNTER: AtomicU64 = AtomicU64::new(0);
     let count = COUNTER.fetch_add(1, Ordering::Relaxed);

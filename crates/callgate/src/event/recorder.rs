@@ -1,4 +1,4 @@
-//! Events of one call, on their way to whoever takes them.
+//! Sends the events of one call to the sinks.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -25,29 +25,29 @@ impl Recorder {
         &self.id
     }
 
-    /// Whether anybody takes events. Views that nobody sees need not be made.
+    /// Whether there are sinks. Without any, redacted views need not be built.
     pub(crate) fn is_heard(&self) -> bool {
         !self.sinks.is_empty()
     }
 
-    /// Every sink must take it.
+    /// Emits an event. Every sink must record it.
     pub(crate) fn emit(&self, kind: EventKind) -> Result<(), EventError> {
         if !self.is_heard() {
             return Ok(());
         }
         let (tool, origin) = (self.tool.clone(), self.origin.clone());
         let event = Event { call: self.id.clone(), time: Timestamp::now(), tool, origin, kind };
-        // all of them hear of it, even if one fails
+        // all sinks receive it, even if one fails
         let mut result = Ok(());
         for sink in self.sinks.iter() {
             let taken = catch_unwind(AssertUnwindSafe(|| sink.emit(&event)))
-                .unwrap_or_else(|_| Err(EventError("the sink panicked".to_owned())));
+                .unwrap_or_else(|_| Err(EventError("the event sink panicked".to_owned())));
             result = result.and(taken);
         }
         result
     }
 
-    /// For what has already happened, or does not happen anyway: there is nothing left to stop.
+    /// Emits an event after the call was refused or has finished. Errors are ignored, because there is nothing left to stop.
     pub(crate) fn emit_late(&self, kind: EventKind) {
         let _ = self.emit(kind);
     }

@@ -1,60 +1,60 @@
-//! What whoever ran a call says of it: the exit code, and the result by size and digest.
+//! The caller's report about a run: exit code, and size and digest of the result.
 
 use callgate_model::digest::sha256_hex;
 use serde::{Deserialize, Serialize};
 
-/// What whoever ran a call says of it, beside whether it went well and how long it took. Contents never stand here.
+/// The caller's report about a run. It never contains contents.
 ///
 /// ```
-/// use callgate::event::Report;
+/// use callgate::event::RunReport;
 ///
-/// let mut report = Report::default();
+/// let mut report = RunReport::default();
 /// report.exit(1);
 /// report.result(b"no such file");
 /// assert_eq!(report.exit, Some(1));
 /// assert_eq!(report.result.map(|result| result.bytes), Some(12));
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Report {
+pub struct RunReport {
     /// The program's exit code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<i64>,
-    /// The result.
+    /// Size and digest of the result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<ResultDigest>,
-    /// The stable kind of the error, if it failed.
+    /// The stable kind of the error, if the run failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
-/// A result by size and digest.
+/// Size and digest of a result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResultDigest {
-    /// How many bytes.
+    /// The size in bytes.
     pub bytes: u64,
-    /// Their SHA-256, hexadecimal.
+    /// The SHA-256 digest in hexadecimal.
     pub sha256: String,
 }
 
 impl ResultDigest {
-    /// Of these bytes.
+    /// The digest of `result`.
     pub fn of(result: &[u8]) -> Self {
         ResultDigest { bytes: result.len() as u64, sha256: sha256_hex(result) }
     }
 }
 
-impl Report {
-    /// The program ended with this code.
+impl RunReport {
+    /// Sets the exit code.
     pub fn exit(&mut self, code: impl Into<i64>) {
         self.exit = Some(code.into());
     }
 
-    /// It gave this result; its size and digest are kept.
+    /// Sets size and digest of the result.
     pub fn result(&mut self, result: &[u8]) {
         self.result = Some(ResultDigest::of(result));
     }
 
-    /// It failed in this way: a short stable word, such as `timeout`.
+    /// Sets the kind of error: a short stable word, such as `timeout`.
     pub fn error(&mut self, kind: impl Into<String>) {
         self.error = Some(kind.into());
     }

@@ -17,8 +17,8 @@ use crate::path::boundary::{Boundary, HostDirectories, host_directories};
 use crate::path::file_system::{FileSystem, RealFileSystem};
 use crate::policy::Policy;
 
-/// Puts a gate together. Every default is the strictest: without a policy all calls are denied, without an approver every question
-/// is refused, without a sandbox calls that must be contained are refused, and git is not assumed to be hardened.
+/// Configures a [`Gate`]. Every default is the strictest one: without a policy, all calls are denied; without an approver, all
+/// questions are refused; without a sandbox, calls that need one are refused; and git is not assumed to be hardened.
 #[must_use]
 pub struct GateBuilder {
     policy: Option<Arc<Policy>>,
@@ -53,78 +53,78 @@ impl Default for GateBuilder {
 }
 
 impl GateBuilder {
-    /// The rules that calls are held to, and the boundary that comes with them.
+    /// Sets the policy and its boundary.
     pub fn policy(mut self, policy: impl Into<Arc<Policy>>) -> Self {
         self.policy = Some(policy.into());
         self
     }
 
-    /// A boundary in place of the policy's.
+    /// Sets a boundary that replaces the policy's.
     pub fn boundary(mut self, boundary: Boundary) -> Self {
         self.boundary = Some(boundary);
         self
     }
 
-    /// Tools beside those that are built in.
+    /// Sets the registered tools. Built-in tools need no registration.
     pub fn registry(mut self, registry: Registry) -> Self {
         self.registry = registry;
         self
     }
 
-    /// Who is asked, unless the policy has a handler of its own. What is decided lives and dies with the gate.
+    /// Sets the approver, which is asked unless the policy has its own handler. Answers are kept in memory.
     pub fn approver(self, approver: impl Approver + 'static) -> Self {
         self.approvals(Approvals::in_memory(approver))
     }
 
-    /// The same, for [`Gate::check_async`].
+    /// Sets the approver for [`Gate::check_async`].
     pub fn async_approver(self, approver: impl AsyncApprover + 'static) -> Self {
         self.approvals(Approvals::awaiting(Arc::new(MemoryStore::new()), Arc::new(approver)))
     }
 
-    /// Who is asked, with a store that outlives the gate and is shared with others: grants, sessions, answers from elsewhere.
+    /// Sets an approver with a store of its own: grants, sessions and answers that outlive the gate or come from other processes.
     pub fn approvals(mut self, approvals: Approvals) -> Self {
         self.approvals = Some(approvals);
         self
     }
 
-    /// Who is asked if there is no other approver.
+    /// Sets the approver that is asked if no other is set.
     pub fn fallback(mut self, approver: impl Approver + 'static) -> Self {
         self.fallback = Some(Approvals::in_memory(approver));
         self
     }
 
-    /// Who hears of each step. May be called several times.
+    /// Adds a sink that receives every event. May be called several times.
     pub fn events(mut self, sink: impl EventSink + 'static) -> Self {
         self.sinks.push(Arc::new(sink));
         self
     }
 
-    /// Values that must never be shown, wherever they stand.
+    /// Adds values to redact wherever they occur.
     pub fn secrets<S: Into<String>>(mut self, secrets: impl IntoIterator<Item = S>) -> Self {
         self.secrets.extend(secrets.into_iter().map(Into::into));
         self
     }
 
-    /// The directories of this machine; those of this process if not given.
+    /// Sets the home and temporary directories. Defaults to those of this process.
     pub fn host(mut self, host: HostDirectories) -> Self {
         self.host = Some(host);
         self
     }
 
-    /// The file system in which paths are resolved.
+    /// Sets the file system in which paths are resolved.
     pub fn file_system(mut self, file_system: impl FileSystem + 'static) -> Self {
         self.file_system = Arc::new(file_system);
         self
     }
 
-    /// Whether whoever runs permits can contain them.
+    /// Sets whether permits can run inside a sandbox.
     pub fn sandbox(mut self, support: SandboxSupport) -> Self {
         self.sandbox = support;
         self
     }
 
-    /// Whether the caller can run git with the repository's own settings switched off. Unless it promises to, `git status` is
-    /// silent only where those settings run nothing.
+    /// Sets whether the caller runs git with the repository's own settings switched off. If not, `git status` is allowed without a
+    /// question only where those settings run nothing.
     pub fn git_hardening(mut self, hardening: GitHardening) -> Self {
         self.hardening = hardening;
         self

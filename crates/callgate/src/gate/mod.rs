@@ -1,6 +1,7 @@
-//! The gate: assessment, approval, permit.
+//! The gate: takes a call from its arrival to a permit or a refusal.
 //!
-//! [`Gate::check`] is the whole way of a call, in one place.
+//! [`Gate::check`] records the request, assesses the call, refuses it if that is the decision, looks for an approval where one
+//! is needed (`settle.rs`, with the question built in `question.rs`), and issues the permit. [`GateBuilder`] configures a gate.
 
 mod builder;
 mod question;
@@ -16,7 +17,7 @@ use callgate_model::refusal::{Refusal, RefusalKind};
 use callgate_shell::ShellState;
 
 pub use builder::GateBuilder;
-use settle::Matter;
+use settle::ApprovalState;
 
 use crate::approvals::{Approvals, Patience};
 use crate::assess::{Assessment, Assessor};
@@ -28,17 +29,17 @@ use crate::permit::{Containment, Permit, Plan};
 /// Whether the caller that runs permits has a sandbox.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SandboxSupport {
-    /// It has none: calls that must be contained are refused.
+    /// There is no sandbox: calls that need one are refused.
     #[default]
     Missing,
-    /// It has one.
+    /// There is one.
     Available,
 }
 
 /// The gate's answer: a permit, which alone can run the call, or a refusal.
 pub type Verdict = Result<Permit, Refusal>;
 
-/// How a call is to be checked, beside what the call itself says.
+/// Options for checking one call.
 #[derive(Debug, Clone, Default)]
 pub struct CheckOptions {
     patience: Patience,
@@ -53,8 +54,8 @@ impl CheckOptions {
         self
     }
 
-    /// The state of the shell that the caller keeps from call to call, if the call runs in one. Never what the model says: it is
-    /// what [`CheckedCall::shell`] gave back for the call before.
+    /// The state of the shell that the caller keeps between calls, if the call runs in one: the [`CheckedCall::shell`] of the
+    /// previous call, never anything that the model says.
     #[must_use]
     pub fn shell(mut self, state: Option<ShellState>) -> Self {
         self.shell = state;
@@ -64,15 +65,15 @@ impl CheckOptions {
 
 /// A call that was checked with [`Gate::check_with`].
 #[derive(Debug)]
-#[must_use = "a verdict that is not looked at lets nothing run"]
+#[must_use = "the call may only run if the verdict is a permit"]
 pub struct CheckedCall {
     /// The gate's answer.
     pub verdict: Verdict,
-    /// The state in which the call would leave the shell that the caller keeps, even if it was refused.
+    /// The state of the caller's shell after the call, as if it ran, even if it was refused.
     pub shell: Option<Box<ShellState>>,
 }
 
-/// Stands in front of every tool call.
+/// Decides whether tool calls may run.
 ///
 /// ```
 /// use callgate::{Call, Gate};
@@ -91,44 +92,44 @@ pub struct Gate {
 }
 
 /// A call that was assessed and not denied.
-struct Admitted {
+struct AdmittedCall {
     assessment: Assessment,
     containment: Containment,
     recorder: Arc<Recorder>,
 }
 
 impl Gate {
-    /// Puts a gate together.
+    /// Configures a gate.
     pub fn builder() -> GateBuilder {
         GateBuilder::default()
     }
 
-    /// Judges calls as this gate does, but asks nobody, records nothing and permits nothing.
+    /// The assessor of this gate. It decides as the gate does, but asks nobody, records nothing and permits nothing.
     pub fn assessor(&self) -> &Assessor {
         &self.assessor
     }
 
-    /// Judges a call, but asks nobody, records nothing and permits nothing.
+    /// Assesses a call. Asks nobody, records nothing and permits nothing.
     pub fn assess(&self, call: &Call) -> Result<Assessment, Refusal> {
         self.assessor.assess(call)
     }
 
-    /// Takes secrets out of what is shown.
+    /// Removes secrets from texts that are shown.
     pub fn redactor(&self) -> &Redactor {
         &self.assessor.redactor
     }
 
-    /// The tools that are known beside those built in.
+    /// The registered tools.
     pub fn registry(&self) -> &Registry {
         &self.assessor.registry
     }
 
-    /// Decides about a call. Waits for an approver if one must be asked.
+    /// Decides about a call. Blocks while an approver is asked.
     pub fn check(&self, call: Call) -> Verdict {
         self.check_with(call, CheckOptions::default()).verdict
     }
 
-    /// Decides about a call as the options say.
+    /// Decides about a call, with options.
     ///
     /// ```
     /// # use callgate::{Call, Gate, approvals::Patience, gate::CheckOptions};
@@ -145,9 +146,9 @@ impl Gate {
         let verdict = self.conclude(&recorder, || {
             let admitted = self.enter(&call, &options, &recorder, &mut shell)?;
             match self.settle(&call, &admitted, &options)? {
-                Matter::Permitted => {}
-                Matter::Settled(settlement) => self.heed(settlement, None, &admitted)?,
-                Matter::Open(question) => {
+                ApprovalState::NotNeeded => {}
+                ApprovalState::Known(settlement) => self.heed(settlement, None, &admitted)?,
+                ApprovalState::Pending(question) => {
                     let settlement = self.approvals.ask(&question);
                     self.heed(settlement, Some(&question), &admitted)?;
                 }
@@ -157,22 +158,21 @@ impl Gate {
         CheckedCall { verdict, shell }
     }
 
-    /// Decides about a call without blocking a thread while an approver is asked. A future that is dropped early withdraws the
-    /// question.
+    /// Decides about a call without blocking a thread while an approver is asked. Dropping the future cancels the question.
     pub async fn check_async(&self, call: Call) -> Verdict {
         self.check_async_with(call, CheckOptions::default()).await.verdict
     }
 
-    /// Decides about a call as the options say, without blocking a thread.
+    /// Decides about a call, with options, without blocking a thread.
     pub async fn check_async_with(&self, call: Call, options: CheckOptions) -> CheckedCall {
         let recorder = Arc::new(Recorder::new(&call.tool, &call.origin, &self.sinks));
         let mut shell = None;
         let checked = async {
             let admitted = self.enter(&call, &options, &recorder, &mut shell)?;
             match self.settle(&call, &admitted, &options)? {
-                Matter::Permitted => {}
-                Matter::Settled(settlement) => self.heed(settlement, None, &admitted)?,
-                Matter::Open(question) => {
+                ApprovalState::NotNeeded => {}
+                ApprovalState::Known(settlement) => self.heed(settlement, None, &admitted)?,
+                ApprovalState::Pending(question) => {
                     let asked = question.clone();
                     self.heed(self.approvals.ask_async(*question).await, Some(&asked), &admitted)?;
                 }
@@ -184,8 +184,8 @@ impl Gate {
         CheckedCall { verdict, shell }
     }
 
-    /// Refuses a call for a reason that only the caller knows, such as an agent that would go on typing unseen. The refusal is
-    /// recorded like any other.
+    /// Refuses a call for a reason that only the caller knows, such as an agent that types into programs without asking the gate.
+    /// The refusal is recorded like any other.
     pub fn refuse(&self, call: &Call, refusal: Refusal) -> Verdict {
         let recorder = Arc::new(Recorder::new(&call.tool, &call.origin, &self.sinks));
         self.conclude(&recorder, || {
@@ -194,7 +194,7 @@ impl Gate {
         })
     }
 
-    /// Recorded before anything is decided.
+    /// Records the request, before anything is decided.
     fn record_request(&self, call: &Call, recorder: &Recorder) -> Result<(), Refusal> {
         if !recorder.is_heard() {
             return Ok(());
@@ -207,14 +207,14 @@ impl Gate {
         recorder.emit(EventKind::Requested { input }).map_err(unrecorded)
     }
 
-    /// From the call's arrival to what must happen next.
+    /// Records and assesses a call. Refuses it if it is denied or needs a sandbox that is missing.
     fn enter(
         &self,
         call: &Call,
         options: &CheckOptions,
         recorder: &Arc<Recorder>,
         shell: &mut Option<Box<ShellState>>,
-    ) -> Result<Admitted, Refusal> {
+    ) -> Result<AdmittedCall, Refusal> {
         self.record_request(call, recorder)?;
         let assessment = self.assessor.assess_in(call, options.shell.as_ref())?;
         shell.clone_from(&assessment.shell);
@@ -224,9 +224,9 @@ impl Gate {
         if assessment.ruling.decision == Decision::Deny {
             return Err(self.denied(&assessment.ruling));
         }
-        // before anybody is asked and any grant is spent
+        // checked before anybody is asked and any grant is spent
         let containment = self.containment(&assessment)?;
-        Ok(Admitted { assessment, containment, recorder: Arc::clone(recorder) })
+        Ok(AdmittedCall { assessment, containment, recorder: Arc::clone(recorder) })
     }
 
     fn gated(&self, call: &Call, assessment: &Assessment) -> EventKind {
@@ -252,9 +252,11 @@ impl Gate {
 
     fn denied(&self, ruling: &Ruling) -> Refusal {
         let hint = match ruling.rule.as_deref() {
-            Some(BOUNDARY_RULE) => "stay within the project, or have the directory added to the boundary",
-            Some(_) => "find a way that does not need this, or ask a person to change the rule",
-            None => "ask a person to add a rule for this",
+            Some(BOUNDARY_RULE) => {
+                "stay inside the project, or ask the user to add the directory to `boundary` in the policy"
+            }
+            Some(_) => "find a way that does not need this, or ask the user to change the rule",
+            None => "ask the user to add a rule for this",
         };
         Refusal::new(RefusalKind::Permission, self.redactor().text(&ruling.reason)).hint(hint).rule(ruling.rule.clone())
     }
@@ -266,14 +268,14 @@ impl Gate {
             (true, SandboxSupport::Available) => Ok(Containment::Required),
             (true, SandboxSupport::Missing) => Err(Refusal::new(
                 RefusalKind::SandboxDenied,
-                "this call may only run inside a sandbox, and none is available",
+                "this call may only run inside a sandbox, and no sandbox is available",
             )
             .rule(assessment.ruling.rule.clone())),
         }
     }
 
-    fn permit(&self, call: Call, admitted: Admitted) -> Verdict {
-        let Admitted { assessment, containment, recorder } = admitted;
+    fn permit(&self, call: Call, admitted: AdmittedCall) -> Verdict {
+        let AdmittedCall { assessment, containment, recorder } = admitted;
         let contained = containment == Containment::Required;
         recorder.emit(EventKind::Allowed { contained }).map_err(unrecorded)?;
         Ok(Permit::new(Plan::new(call, assessment, containment), recorder))

@@ -1,4 +1,4 @@
-//! A call that must be asked about, as whoever answers sees it: everything that counts, nothing secret.
+//! The question to an approver: everything that matters about a call, without its secrets.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -7,7 +7,7 @@ use callgate_model::digest::sha256_hex;
 use callgate_model::effect::Target;
 use callgate_model::wording::exact_target;
 
-use super::{Admitted, Assessment, CheckOptions, Gate};
+use super::{AdmittedCall, Assessment, CheckOptions, Gate};
 use crate::approvals::{ApprovalId, Question, QuestionCommand, QuestionEffect, timeout};
 use crate::describe::{DescribeError, built_in_tools};
 use crate::grant::{Demand, GrantTarget, Scope, current_scope};
@@ -19,18 +19,18 @@ use callgate_model::clock::Timestamp;
 use callgate_model::redact::Redactor;
 use callgate_model::refusal::{Refusal, RefusalKind};
 
-/// Parameters of tools that are built in which are words for people: they change nothing that runs.
+/// Parameters of built-in tools that are notes for people and do not change what runs.
 const TEXTS: &[&str] = &["description", "assessment", "justification"];
 
 /// The largest script whose contents are looked at.
 const LARGEST_SCRIPT: usize = 8 * 1024 * 1024;
 
 impl Gate {
-    /// The question about a call, without proposals. `assessment` says what is asked about.
+    /// Builds the question about a call, without proposals. `assessment` says what is asked about.
     pub(super) fn question(
         &self,
         call: &Call,
-        admitted: &Admitted,
+        admitted: &AdmittedCall,
         assessment: &Assessment,
         options: &CheckOptions,
     ) -> Result<Question, Refusal> {
@@ -44,13 +44,13 @@ impl Gate {
         let id = ApprovalId::random().ok_or_else(|| failed("no randomness available".into()))?;
         let request = self.registry().for_approval(call, self.redactor()).map_err(described)?;
         let contained = assessment.is_contained();
-        let directory = call.origin.directory.as_deref().or(call.origin.workspace.as_deref());
+        let directory = call.origin.working_directory();
         let resolved = directory.and_then(|directory| resolve(self.assessor.file_system.as_ref(), directory).ok());
         let own = call.tool.server.is_none() && built_in_tools().contains(&call.tool.name.as_str());
         let parts = &assessment.description.parts;
         let places = parts.iter().flat_map(|part| &part.effects).filter_map(|placed| placed.place.as_ref());
         let scripts = self.scripts(assessment, directory);
-        // what was approved in one state of a shell is not approved in another
+        // an approval in one state of a shell does not count in another
         let changed = options.shell.as_ref().filter(|shell| !shell.is_fresh(directory.and_then(Path::to_str)));
         let shell = changed.map(|_| serde_json::to_value(parts).unwrap_or_default());
         let key = scripts.as_ref().and_then(|scripts| {
@@ -92,8 +92,8 @@ impl Gate {
         })
     }
 
-    /// The files that a call runs as programs, with their contents by digest: what was approved is not what was changed since.
-    /// `None` if one of them cannot be told.
+    /// The files that a call runs as programs, with digests of their contents, so that an approval does not cover a changed
+    /// file. `None` if one of them cannot be read.
     fn scripts(&self, assessment: &Assessment, directory: Option<&Path>) -> Option<Vec<(PathBuf, String)>> {
         let mut scripts = Vec::new();
         for part in &assessment.description.parts {
@@ -114,7 +114,7 @@ impl Gate {
         Some(scripts)
     }
 
-    /// A text without secrets, nor those that only the words of the call together give away.
+    /// Redacts a text, including secrets that only the words of the call together reveal.
     pub(super) fn shown(&self, words: Option<&Redactor>, text: &str) -> String {
         let text = self.redactor().text(text);
         words.map_or_else(|| text.clone(), |words| words.text(&text))
@@ -135,7 +135,7 @@ impl Gate {
             .collect()
     }
 
-    /// In full: an approver sees everything, however long it is.
+    /// All effects in full: an approver sees everything, however long it is.
     fn question_effects(&self, assessment: &Assessment) -> Vec<QuestionEffect> {
         let words = self.redactor().of_words(&assessment.description);
         let asked = assessment.effects_from(Decision::Ask);
@@ -155,7 +155,7 @@ impl Gate {
     }
 }
 
-/// What grants could be spent for: each target of what must be asked about, or else the call as a whole.
+/// What grants can be spent on: each target that must be asked about, or the call as a whole.
 pub(super) fn demands(call: &Call, assessment: &Assessment, question: &Question) -> Vec<Demand> {
     let action = call.tool.to_string();
     let find = |(part, effect): &(usize, usize)| assessment.description.parts.get(*part)?.effects.get(*effect);

@@ -1,12 +1,12 @@
-//! From ask to a yes or a refusal: what is known already, what must be asked, what an answer means.
+//! From the decision "ask" to a yes or a refusal: uses answers that are known, prepares the question, and applies the answer.
 //!
-//! All that is decided is decided here, without waiting. [`Gate::check`] and [`Gate::check_async`] only differ in how they
-//! wait for the answer to a question that is left [open](Matter::Open).
+//! Nothing here waits. [`Gate::check`] and [`Gate::check_async`] differ only in how they wait for the answer to a
+//! [pending](ApprovalState::Pending) question.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::question::demands;
-use super::{Admitted, Assessment, CheckOptions, Gate, unrecorded};
+use super::{AdmittedCall, Assessment, CheckOptions, Gate, unrecorded};
 use crate::approvals::store::StoreError;
 use crate::approvals::{
     ApprovalDecision, AskedCall, Exec, How, NoProposal, Outcome, Proposal, Question, Remembered, Settlement, narrowest,
@@ -21,30 +21,35 @@ use callgate_model::call::Call;
 use callgate_model::clock::Timestamp;
 use callgate_model::refusal::{Refusal, RefusalKind};
 
-/// Where a call stands that was not denied.
-pub(super) enum Matter {
-    /// Nothing must be asked.
-    Permitted,
-    /// The answer is known.
-    Settled(Settlement),
-    /// Somebody must be asked, which is recorded.
-    Open(Box<Question>),
+/// Whether an approval is needed for a call, and how far it is.
+pub(super) enum ApprovalState {
+    /// No approval is needed.
+    NotNeeded,
+    /// The answer is known without asking, or the policy's handler gave it.
+    Known(Settlement),
+    /// Somebody must be asked. That they are asked is recorded.
+    Pending(Box<Question>),
 }
 
 impl Gate {
-    /// Settles what is known already; else finds out what must be asked.
-    pub(super) fn settle(&self, call: &Call, admitted: &Admitted, options: &CheckOptions) -> Result<Matter, Refusal> {
+    /// Looks for an answer that is known already, or prepares the question.
+    pub(super) fn settle(
+        &self,
+        call: &Call,
+        admitted: &AdmittedCall,
+        options: &CheckOptions,
+    ) -> Result<ApprovalState, Refusal> {
         if admitted.assessment.ruling.decision != Decision::Ask {
-            return Ok(Matter::Permitted);
+            return Ok(ApprovalState::NotNeeded);
         }
         if let Some(handler) = self.assessor.policy().and_then(Policy::handler) {
             self.announce(admitted, None)?;
-            return Ok(Matter::Settled(self.ask_handler(handler.as_ref(), call, admitted)));
+            return Ok(ApprovalState::Known(self.ask_handler(handler.as_ref(), call, admitted)));
         }
         let typed = self.typed_command(call, options)?;
         if typed.as_ref().is_some_and(|typed| typed.ruling.decision == Decision::Allow) {
             let outcome = ApprovalDecision::Approved.into();
-            return Ok(Matter::Settled(Settlement { outcome, how: How::Session }));
+            return Ok(ApprovalState::Known(Settlement { outcome, how: How::Session }));
         }
         let assessment = typed.as_ref().unwrap_or(&admitted.assessment);
         let mut question = self.question(call, admitted, assessment, options)?;
@@ -58,18 +63,18 @@ impl Gate {
         };
         let demands = demands(call, assessment, &question);
         if let Some(settlement) = self.approvals.known(&question, &demands, &covered) {
-            return Ok(Matter::Settled(settlement));
+            return Ok(ApprovalState::Known(settlement));
         }
         match self.proposals(call, assessment) {
             Ok(proposals) => question.proposals = proposals,
             Err(why) => question.no_proposal = Some(why.to_string()),
         }
         self.announce(admitted, Some(&question))?;
-        Ok(Matter::Open(Box::new(question)))
+        Ok(ApprovalState::Pending(Box::new(question)))
     }
 
-    /// Recorded before anybody sees the question.
-    fn announce(&self, admitted: &Admitted, question: Option<&Question>) -> Result<(), Refusal> {
+    /// Records the question before anybody sees it.
+    fn announce(&self, admitted: &AdmittedCall, question: Option<&Question>) -> Result<(), Refusal> {
         let milliseconds = |question: &Question| u64::try_from(question.time().as_millis()).unwrap_or(u64::MAX);
         let event = EventKind::ApprovalRequested {
             reason: self.redactor().text(&admitted.assessment.ruling.reason),
@@ -83,7 +88,7 @@ impl Gate {
         self.assessor.policy().map(Policy::exec_input).unwrap_or_default()
     }
 
-    /// What is typed into a running shell, judged as the command that it is, if the policy wants that. `None` if it cannot be.
+    /// Judges text typed into a running shell as a command, if the policy asks for it. `None` if that is not possible.
     fn typed_command(&self, call: &Call, options: &CheckOptions) -> Result<Option<Assessment>, Refusal> {
         if self.exec_input() != ExecInput::Judged {
             return Ok(None);
@@ -103,21 +108,21 @@ impl Gate {
         let assessment = self.assessor.assess_anywhere(&command, options.shell.as_ref())?;
         match assessment.ruling.decision {
             Decision::Deny => Err(self.denied(&assessment.ruling)),
-            // a program that runs already cannot be contained
+            // a running program cannot be moved into a sandbox
             Decision::Contain => Ok(None),
             Decision::Allow | Decision::Ask => Ok(Some(assessment)),
         }
     }
 
-    /// Remembers that a permitted call started a program which takes input. How far that covers what is typed into it later
-    /// (`approvals: {exec_input: …}`), the policy says.
+    /// Remembers that a permitted call started a program that takes input. The policy's `approvals: {exec_input: …}` says whether
+    /// that covers text typed into it later.
     pub fn exec_started(&self, plan: &Plan, exec: impl Into<String>) -> Result<(), StoreError> {
         let Some(session) = &plan.call().origin.session else { return Ok(()) };
         let shell = is_interactive_shell(plan.description());
         self.approvals.cover_exec(session, Exec { id: exec.into(), shell })
     }
 
-    /// The rules that would have let the call pass, the narrowest first. One that would write a secret down is none.
+    /// The rules that would have allowed the call, narrowest first. Drops rules that contain a secret.
     fn proposals(&self, call: &Call, assessment: &Assessment) -> Result<Vec<Proposal>, NoProposal> {
         if assessment.is_held_by_boundary() {
             return Err(NoProposal::Boundary);
@@ -130,7 +135,7 @@ impl Gate {
         if proposals.is_empty() { Err(NoProposal::Secret) } else { Ok(proposals) }
     }
 
-    /// Whether the call would pass all layers if the user's file had this rule too. The boundary asks beside the rules.
+    /// Whether all layers would allow the call if the user's file had this rule too. No rule overrides the boundary.
     fn would_pass(&self, call: &Call, assessment: &Assessment, proposal: &Proposal) -> bool {
         if assessment.is_held_by_boundary() {
             return false;
@@ -144,8 +149,8 @@ impl Gate {
         policy.judge_with(&request, &rule).ruling.decision < Decision::Ask
     }
 
-    /// The policy's own handler, which is code and sees the arguments themselves.
-    fn ask_handler(&self, handler: &dyn PermissionHandler, call: &Call, admitted: &Admitted) -> Settlement {
+    /// Asks the policy's own handler, which is code of the embedder and sees the unredacted arguments.
+    fn ask_handler(&self, handler: &dyn PermissionHandler, call: &Call, admitted: &AdmittedCall) -> Settlement {
         let ruling = &admitted.assessment.ruling;
         let request = PermissionRequest {
             tool: call.tool.clone(),
@@ -157,18 +162,20 @@ impl Gate {
         let outcome = match catch_unwind(AssertUnwindSafe(|| handler.handle(&request))) {
             Ok(PermissionResult::Allow) => ApprovalDecision::Approved.into(),
             Ok(PermissionResult::Deny) => ApprovalDecision::Denied.into(),
-            Ok(PermissionResult::Ask) => Outcome::Unanswerable("the policy's handler asks in turn".to_owned()),
-            Err(_) => Outcome::Unanswerable("the policy's handler failed".to_owned()),
+            Ok(PermissionResult::Ask) => {
+                Outcome::Unanswerable("the policy's permission handler returned `ask`".to_owned())
+            }
+            Err(_) => Outcome::Unanswerable("the policy's permission handler panicked".to_owned()),
         };
         Settlement { outcome, how: How::Asked }
     }
 
-    /// Only an explicit yes goes on.
+    /// Applies an answer: only an explicit yes lets the call continue.
     pub(super) fn heed(
         &self,
         settlement: Settlement,
         asked: Option<&Question>,
-        admitted: &Admitted,
+        admitted: &AdmittedCall,
     ) -> Result<(), Refusal> {
         let Settlement { outcome, how } = settlement;
         let said = match &outcome {
@@ -194,8 +201,8 @@ impl Gate {
             }
             (_, How::DeniedBefore) => (
                 RefusalKind::Permission,
-                "this request was denied twice in this session and is not asked about again".to_owned(),
-                "do not try it again: find another way, or ask the person what they want",
+                "this request was denied twice in this session; callgate does not ask again".to_owned(),
+                "do not retry: find another way, or ask the user what they want",
             ),
             (Outcome::Answered(answer), _) => {
                 let said = answer.reason.as_deref().unwrap_or(&ruling.reason);
@@ -205,21 +212,25 @@ impl Gate {
                     }
                     _ => (
                         RefusalKind::Permission,
-                        format!("the approver said no: {said}"),
-                        "heed the reason, or find a way that does not need this",
+                        format!("denied by the approver: {said}"),
+                        "follow the reason given, or find a way that does not need this call",
                     ),
                 }
             }
-            (Outcome::TimedOut, _) => {
-                (RefusalKind::Timeout, "nobody answered in time".to_owned(), "go on with something else")
-            }
-            (Outcome::Cancelled, _) => {
-                (RefusalKind::Cancelled, "the question was taken back".to_owned(), "go on with something else")
-            }
+            (Outcome::TimedOut, _) => (
+                RefusalKind::Timeout,
+                "approval timed out: nobody answered in time".to_owned(),
+                "continue with something else",
+            ),
+            (Outcome::Cancelled, _) => (
+                RefusalKind::Cancelled,
+                "the approval request was cancelled".to_owned(),
+                "continue with something else",
+            ),
             (Outcome::Unanswerable(why), _) => (
                 RefusalKind::HumanRequired,
                 why.clone(),
-                "ask a person to allow this, or find a way that does not need it",
+                "ask the user to allow this, or find a way that does not need it",
             ),
         };
         Err(Refusal::new(kind, self.redactor().text(&reason)).hint(hint).rule(ruling.rule.clone()))
@@ -247,7 +258,7 @@ fn by(how: &How, outcome: &Outcome) -> String {
         }
         How::DeniedBefore => "denied twice before".into(),
         How::Asked => match outcome {
-            // whoever calls himself `session` or `grant 7` is told apart by the source
+            // an approver may be called `session` or `grant 7`; the source tells them apart
             Outcome::Answered(answer) => answer.by.clone().unwrap_or_else(|| "approver".into()),
             _ => "nobody".into(),
         },

@@ -1,4 +1,4 @@
-//! Repositories that a call runs git in: what their own configuration could make it run.
+//! Examines the repositories that a call runs git in for programs that git would run.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use callgate_model::word::Word;
 use crate::describe::git::{self, GitExamination, GitReach, GitRun};
 use crate::path::file_system::FileSystem;
 
-/// Adds a doubt to every part that runs git where the repository's configuration holds more than is switched off.
+/// Adds a doubt to every part that runs git in a repository whose configuration may run something.
 pub(super) fn examine(description: &mut Description, run: GitRun, file_system: &dyn FileSystem) {
     let mut doubted = false;
     for part in &mut description.parts {
@@ -21,11 +21,11 @@ pub(super) fn examine(description: &mut Description, run: GitRun, file_system: &
                 let examination = GitExamination { reach: reach(part), run };
                 git::examine(&directory, examination, &|path: &Path, limit| file_system.read(path, limit))
             }
-            None => vec!["the directory that git runs in is not known".to_owned()],
+            None => vec!["unknown working directory".to_owned()],
         };
         for finding in findings {
             doubted = true;
-            let doubt = format!("git may run what the repository says: {finding}");
+            let doubt = format!("git may run a program of the repository: {finding}");
             part.doubt_project(doubt, "the repository's configuration");
         }
     }
@@ -34,7 +34,7 @@ pub(super) fn examine(description: &mut Description, run: GitRun, file_system: &
     }
 }
 
-/// Whether git only looks, as far as the tables say.
+/// Whether git only reads, by the program tables.
 fn reach(part: &Part) -> GitReach {
     let looks = |placed: &PlacedEffect| match placed.effect.action {
         Action::List | Action::Read => true,
@@ -47,7 +47,7 @@ fn reach(part: &Part) -> GitReach {
     if part.effects.iter().all(looks) { GitReach::Looks } else { GitReach::More }
 }
 
-/// Where git starts to look for the repository: the working directory, changed by every `-C`.
+/// Where git starts searching for the repository: the working directory, changed by every `-C`.
 fn directory(part: &Part) -> Option<PathBuf> {
     let mut directory = PathBuf::from(part.directory.as_deref()?);
     let mut words = part.words.iter().skip(1);

@@ -1,4 +1,7 @@
-//! What the file system and the repositories say about a call: the one step with I/O on the way to a decision.
+//! The second step: looks at the file system and at git repositories. No other step on the way to a decision does I/O.
+//!
+//! [`observe`] examines the repositories that git runs in, the directories that Python imports modules from and the directory of
+//! a persistent shell, and finds the place of every path.
 
 mod git;
 mod python_modules;
@@ -12,23 +15,23 @@ use callgate_shell::ShellState;
 use crate::describe::Described;
 pub use crate::describe::git::GitRun;
 use crate::path::boundary::{ResolvedBoundary, UnresolvedPaths};
-use crate::path::file_system::{Entry, FileSystem};
+use crate::path::file_system::{FileSystem, PathEntry};
 use crate::path::resolve::resolve;
 
-/// A described call with everything that had to be looked at.
+/// A described call with everything that was observed.
 #[derive(Debug)]
 pub(crate) struct Observation {
-    /// What the call would do: every path at its place, and a doubt for everything that may run unseen.
+    /// What the call would do: every path with its place, and a doubt for everything that may run unseen.
     pub description: Description,
-    /// The state in which the call leaves a shell that the caller keeps.
+    /// The state of the caller's persistent shell after the call.
     pub shell: Option<Box<ShellState>>,
-    /// The boundary that the places were found by.
+    /// The boundary that the places refer to.
     pub boundary: Arc<ResolvedBoundary>,
     /// The paths that could not be resolved.
     pub unresolved: UnresolvedPaths,
 }
 
-/// Looks at everything that the description calls for.
+/// Observes everything that the description depends on.
 pub(crate) fn observe(
     described: Described,
     boundary: Arc<ResolvedBoundary>,
@@ -45,7 +48,7 @@ pub(crate) fn observe(
     Observation { description, shell, boundary, unresolved }
 }
 
-/// Whether a shell can change to a directory: whoever finds its `.` may search it.
+/// Whether a shell can change to a directory: then its `.` can be found.
 fn can_enter(file_system: &dyn FileSystem, directory: &Path) -> bool {
-    resolve(file_system, directory).is_ok_and(|resolved| file_system.look(&resolved.join(".")) == Entry::Directory)
+    resolve(file_system, directory).is_ok_and(|resolved| file_system.look(&resolved.join(".")) == PathEntry::Directory)
 }

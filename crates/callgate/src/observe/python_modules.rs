@@ -1,4 +1,4 @@
-//! Directories that Python takes modules from. What lies there under the name of a module runs in its place, whatever the code says.
+//! Examines the directories that Python imports modules from: a file there with the name of a module runs in its place.
 
 use std::path::{Path, PathBuf};
 
@@ -6,14 +6,14 @@ use callgate_model::description::{Description, Part, PlacedEffect};
 use callgate_model::effect::{Action, Coverage, Effect, Names, Target};
 use callgate_shell::programs::python_may_import;
 
-use crate::path::file_system::{Entry, FileSystem};
+use crate::path::file_system::{FileSystem, PathEntry};
 
-/// What the tables call Python's search for modules in the directory where it starts.
+/// The program tables' name for Python importing modules from its working directory.
 const SEARCH: &str = "python-path";
-/// Of a directory with more names it is not said what lies in it.
+/// A directory with more names is not examined and counts as doubtful.
 const MAXIMUM_NAMES: usize = 10_000;
 
-/// Adds a doubt to every part that runs Python where a file stands in place of a module, or may by then.
+/// Adds a doubt to every part that runs Python where a file shadows a module, or may do so by then.
 pub(super) fn examine(description: &mut Description, file_system: &dyn FileSystem) {
     if !description.parts.iter().any(searches) {
         return;
@@ -24,13 +24,13 @@ pub(super) fn examine(description: &mut Description, file_system: &dyn FileSyste
     for part in description.parts.iter_mut().filter(|part| searches(part)) {
         let finding = match &part.directory {
             _ if written.is_some() => written.clone(),
-            None => Some("the directory is not known".to_owned()),
+            None => Some("unknown working directory".to_owned()),
             Some(directory) => standing_in(Path::new(directory), file_system),
         };
         let Some(finding) = finding else { continue };
         doubted = true;
         part.doubt_project(
-            format!("Python may run a file in place of a module: {finding}"),
+            format!("Python may import a project file in place of a module: {finding}"),
             "where Python looks for modules",
         );
     }
@@ -45,7 +45,7 @@ fn searches(part: &Part) -> bool {
     part.elsewhere.is_none() && part.effects.iter().any(search)
 }
 
-/// What a command of the same call writes that may become a module.
+/// A file that the same call writes and that may become a module.
 fn may_write_module(effect: &Effect) -> Option<String> {
     let Target::Path(target) = &effect.target else { return None };
     if effect.action != Action::Write {
@@ -54,29 +54,29 @@ fn may_write_module(effect: &Effect) -> Option<String> {
     match &target.names {
         Names::Exact(path) if !target.tree => {
             let name = path.rsplit('/').next().unwrap_or_default();
-            // a directory may become a package by its own name, and one that is written into by any
+            // a directory may become a package; a write into a directory may create any name
             let open = name.is_empty() || name == ".";
-            (open || module(name).is_some() || python_may_import(name)).then(|| format!("the same call writes {path}"))
+            (open || module(name).is_some() || python_may_import(name)).then(|| format!("this call writes {path}"))
         }
-        Names::Exact(path) | Names::Glob(path) | Names::Below(path) => Some(format!("the same call writes {path}")),
-        Names::Unknown(_) => Some("the same call writes files that are not known".to_owned()),
+        Names::Exact(path) | Names::Glob(path) | Names::Below(path) => Some(format!("this call writes {path}")),
+        Names::Unknown(_) => Some("this call writes files with unknown names".to_owned()),
     }
 }
 
-/// The module that a file of this name would be, if there is one that may be imported.
+/// The importable module that a file of this name would be.
 fn module(name: &str) -> Option<&str> {
     let (stem, rest) = name.split_once('.')?;
     let code = matches!(rest.rsplit('.').next(), Some("py" | "pyc" | "pyo" | "pyw" | "so"));
     (code && python_may_import(stem)).then_some(stem)
 }
 
-/// What in a directory stands in place of a module.
+/// The first name in a directory that shadows a module.
 fn standing_in(directory: &Path, file_system: &dyn FileSystem) -> Option<String> {
-    if file_system.look(directory) == Entry::Missing {
+    if file_system.look(directory) == PathEntry::Missing {
         return None;
     }
     let Some(names) = file_system.names(directory, MAXIMUM_NAMES) else {
-        return Some("the directory cannot be looked through".to_owned());
+        return Some("the directory cannot be read".to_owned());
     };
     let is_package = |name: &str| {
         let inside: PathBuf = directory.join(name);
@@ -84,11 +84,11 @@ fn standing_in(directory: &Path, file_system: &dyn FileSystem) -> Option<String>
             names.iter().any(|name| name.to_str().is_some_and(|name| name.starts_with("__init__.")))
         };
         python_may_import(name)
-            && !matches!(file_system.look(&inside), Entry::Missing | Entry::Other)
+            && !matches!(file_system.look(&inside), PathEntry::Missing | PathEntry::Other)
             && file_system.names(&inside, MAXIMUM_NAMES).is_none_or(begins)
     };
     let name = names.iter().filter_map(|name| name.to_str()).find(|name| module(name).is_some() || is_package(name))?;
-    Some(format!("`{name}` lies where it starts"))
+    Some(format!("`{name}` is in its working directory"))
 }
 
 #[cfg(test)]

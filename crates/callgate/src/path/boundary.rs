@@ -1,4 +1,4 @@
-//! The boundary: the directories that calls may touch, and what happens outside.
+//! The project boundary: the directories that calls may touch, and what happens outside.
 
 use std::path::{Path, PathBuf};
 
@@ -12,13 +12,13 @@ use serde::{Deserialize, Serialize};
 use super::file_system::FileSystem;
 use super::resolve::resolve;
 
-use super::settled::{Readable, areas};
-pub use super::settled::{ResolvedBoundary, UnresolvedPaths};
+use super::placement::{ReadableAreas, areas};
+pub use super::placement::{ResolvedBoundary, UnresolvedPaths};
 
-/// The name under which the boundary rules.
+/// The name of the boundary in rulings.
 pub const RULE: &str = "boundary";
 
-/// Which directories calls may touch, as somebody wrote it down. [`Boundary::resolve`] makes it ready for use.
+/// The directories that calls may touch, as configured. [`Boundary::resolve`] prepares it for use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Boundary {
     /// May be read and written.
@@ -27,37 +27,22 @@ pub struct Boundary {
     pub readable: Roots,
     /// What happens elsewhere.
     pub outside: Outside,
-    /// What happens when only names are listed elsewhere.
-    pub list_outside: ListOutside,
+    /// What happens when names are listed elsewhere; the same as to anything else there if `None`.
+    pub list_outside: Option<Decision>,
 }
 
 /// What happens to paths outside the boundary.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outside {
-    /// Refused.
+    /// Denied.
     #[default]
     Deny,
     /// Asked about.
     Ask,
 }
 
-/// What happens when names outside the boundary are listed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ListOutside {
-    /// The same as to anything else outside.
-    #[default]
-    AsOutside,
-    /// Nothing: names and metadata may be seen.
-    Silent,
-    /// Asked about.
-    Ask,
-    /// Refused.
-    Deny,
-}
-
-/// The directories of the host as this process finds them.
+/// The home and temporary directories of this process.
 #[allow(clippy::disallowed_methods, reason = "an input of the assessment, read when a gate is built")]
 pub(crate) fn host_directories() -> HostDirectories {
     let mut temporary = vec![PathBuf::from("/tmp"), PathBuf::from("/var/tmp")];
@@ -69,18 +54,14 @@ pub(crate) fn host_directories() -> HostDirectories {
 }
 
 impl Default for Boundary {
-    /// The workspace, the directory for temporary files and the agents' plan folders; everything else is refused.
+    /// The workspace, the temporary directories and the agents' plan folders; everything else is denied.
     fn default() -> Self {
         Boundary { roots: Vec::from([".", TEMPORARY, PLANS].map(Root::of_call)).into(), ..Boundary::none() }
     }
 }
 
-fn workspace_of(origin: &Origin) -> Option<&Path> {
-    origin.workspace.as_deref().or(origin.directory.as_deref())
-}
-
 impl From<&BoundarySettings> for Boundary {
-    /// What a policy says; where it says nothing, the default.
+    /// The boundary of a policy, with defaults for what it does not set.
     fn from(settings: &BoundarySettings) -> Self {
         let default = Boundary::default();
         Boundary {
@@ -90,12 +71,7 @@ impl From<&BoundarySettings> for Boundary {
                 Some(Decision::Ask) => Outside::Ask,
                 _ => Outside::Deny,
             },
-            list_outside: match settings.list_outside {
-                None => ListOutside::AsOutside,
-                Some(Decision::Allow | Decision::Contain) => ListOutside::Silent,
-                Some(Decision::Ask) => ListOutside::Ask,
-                Some(Decision::Deny) => ListOutside::Deny,
-            },
+            list_outside: settings.list_outside,
         }
     }
 }
@@ -103,45 +79,40 @@ impl From<&BoundarySettings> for Boundary {
 impl Boundary {
     /// No directory at all.
     pub fn none() -> Self {
-        Boundary {
-            roots: Roots::default(),
-            readable: Roots::default(),
-            outside: Outside::Deny,
-            list_outside: ListOutside::AsOutside,
-        }
+        Boundary { roots: Roots::default(), readable: Roots::default(), outside: Outside::Deny, list_outside: None }
     }
 
     /// Resolves the directories for calls of one origin. A directory that cannot be resolved is left out.
     pub fn resolve(&self, origin: &Origin, host: &HostDirectories, file_system: &dyn FileSystem) -> ResolvedBoundary {
         let resolved = |path: Option<&Path>| path.and_then(|path| resolve(file_system, path).ok());
         ResolvedBoundary {
-            roots: areas(&self.roots, workspace_of(origin), host, file_system),
-            readable: Readable::new(self.readable.clone(), workspace_of(origin), host),
+            roots: areas(&self.roots, origin.project(), host, file_system),
+            readable: ReadableAreas::new(self.readable.clone(), origin.project(), host),
             outside: self.outside,
             list_outside: self.list_outside,
-            whole: [resolved(host.home.as_deref()), resolved(workspace_of(origin))].into_iter().flatten().collect(),
+            whole: [resolved(host.home.as_deref()), resolved(origin.project())].into_iter().flatten().collect(),
         }
     }
 }
 
-/// A directory under the name it was given and where it really lies.
+/// A directory of a boundary: as configured and resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Area {
+pub(super) struct BoundaryArea {
     pub named: PathBuf,
     pub resolved: PathBuf,
-    /// Taken out of the areas before it.
+    /// Whether it is excluded from the areas before it.
     pub excluded: bool,
 }
 
-impl Area {
+impl BoundaryArea {
     pub(super) fn of(path: &Path, excluded: bool, file_system: &dyn FileSystem) -> Option<Self> {
         let named = fold(path);
         let resolved = match resolve(file_system, path) {
             Ok(resolved) => resolved,
-            // what was to be taken out stays out by its name
+            // an excluded directory stays excluded by its name
             Err(_) if excluded => named.clone(),
             Err(_) => return None,
         };
-        Some(Area { named, resolved, excluded })
+        Some(BoundaryArea { named, resolved, excluded })
     }
 }

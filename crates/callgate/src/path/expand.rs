@@ -1,16 +1,16 @@
-//! Patterns of shell commands, put into the names they stand for.
+//! Expands the patterns of shell commands to the names they match.
 
 use callgate_model::description::Description;
-use callgate_model::effect::{Action, CodeOrigin, Names, PathTarget, Target};
+use callgate_model::effect::{Names, PathTarget, Target};
 use callgate_shell::programs::Programs;
 use callgate_shell::programs::table::ProgramTrait;
 
 use super::file_system::FileSystem;
 use super::pattern::{Hidden, Pattern};
 
-/// Puts the names that a command's patterns match now in the place of the patterns, as the shell will.
+/// Replaces the patterns of commands by the names that they match now, as the shell will.
 ///
-/// Not behind a command that may change which names there are, and not for tools, which match in ways of their own.
+/// Stops after a command that may change which names exist. Does not apply to other tools, which match in different ways.
 pub(super) fn expand_patterns(description: &mut Description, file_system: &dyn FileSystem) {
     let sets_options = description.parts.iter().any(|part| {
         let unknown = part.words.first().is_some_and(|program| program.known().is_none());
@@ -22,7 +22,7 @@ pub(super) fn expand_patterns(description: &mut Description, file_system: &dyn F
             return;
         }
         let effects = std::mem::take(&mut part.effects);
-        let changes = effects.iter().any(|placed| changes_names(placed.effect.action, &placed.effect.target));
+        let changes = effects.iter().any(|placed| placed.effect.may_change_names());
         for placed in effects {
             let names = match &placed.effect.target {
                 Target::Path(PathTarget { names: Names::Glob(text), .. }) => {
@@ -45,17 +45,5 @@ pub(super) fn expand_patterns(description: &mut Description, file_system: &dyn F
         if changes {
             return;
         }
-    }
-}
-
-/// Whether what a command does may change which names a later pattern matches.
-fn changes_names(action: Action, target: &Target) -> bool {
-    match action {
-        Action::List | Action::Read | Action::Connect => false,
-        Action::Run => !matches!(target, Target::Program(program) if program.origin == CodeOrigin::Known),
-        Action::Write => {
-            !matches!(target, Target::Path(target) if target.names == Names::Exact("/dev/null".to_owned()))
-        }
-        Action::Delete | Action::Send | Action::Privilege | Action::Opaque => true,
     }
 }

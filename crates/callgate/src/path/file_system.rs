@@ -1,4 +1,4 @@
-//! The narrow interface through which deciding looks at the file system.
+//! The narrow interface to the file system for decisions.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -10,47 +10,47 @@ use std::sync::{Mutex, PoisonError};
 
 use rustix::fs::OFlags;
 
-/// What stands at a path, links not followed.
+/// What exists at a path, without following symlinks.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Entry {
+pub enum PathEntry {
     /// Nothing.
     Missing,
-    /// A symbolic link and what it says.
+    /// A symlink and its target.
     Link(PathBuf),
     /// A directory.
     Directory,
     /// A file, device, socket …
     Other,
-    /// It cannot be looked at, and why.
+    /// It cannot be read, and why.
     Unreadable(String),
 }
 
-/// Looks at the file system. Deciding asks nothing else of it, so that a test can stand in for it.
+/// Access to the file system. Decisions use nothing else, so tests can replace it.
 pub trait FileSystem: Send + Sync {
-    /// What stands at an absolute path whose parents are no links.
-    fn look(&self, path: &Path) -> Entry;
+    /// What exists at an absolute path whose parents are not symlinks.
+    fn look(&self, path: &Path) -> PathEntry;
 
     /// The names in a directory; `None` if it cannot be read or has more than `limit`.
     fn names(&self, directory: &Path, limit: usize) -> Option<Vec<OsString>>;
 
-    /// The contents of a regular file of at most `limit` bytes; `None` if there is none. Only for what decides what runs:
-    /// configuration, and scripts, which approvals are bound to.
+    /// The contents of a regular file of at most `limit` bytes; `None` if it does not exist. Only used for files that decide
+    /// what runs: configuration, and scripts that an approval covers.
     fn read(&self, path: &Path, limit: usize) -> std::io::Result<Option<Vec<u8>>>;
 
-    /// Whether somebody else may have put, or may yet put, a link or a file of theirs at this path, so that writing to it
-    /// writes elsewhere. Where nothing is known of the machine, that holds for names in the well-known directories.
+    /// Whether another user may place a symlink or file at this path, so that a write goes elsewhere. By default, that is
+    /// true for names in the well-known shared directories.
     fn is_shared(&self, path: &Path) -> bool {
         in_well_known_directory(path)
     }
 }
 
-/// A file system without any files, the same on every machine.
+/// A file system without files, the same on every machine.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct EmptyFileSystem;
 
 impl FileSystem for EmptyFileSystem {
-    fn look(&self, _path: &Path) -> Entry {
-        Entry::Missing
+    fn look(&self, _path: &Path) -> PathEntry {
+        PathEntry::Missing
     }
 
     fn names(&self, _directory: &Path, _limit: usize) -> Option<Vec<OsString>> {
@@ -62,20 +62,20 @@ impl FileSystem for EmptyFileSystem {
     }
 }
 
-/// Looks at everything once: for resolving many paths that share their parents.
-pub(super) struct Remembering<'a> {
+/// Looks at each path once, for resolving many paths with common parents.
+pub(super) struct CachedFileSystem<'a> {
     file_system: &'a dyn FileSystem,
-    seen: Mutex<HashMap<PathBuf, Entry>>,
+    seen: Mutex<HashMap<PathBuf, PathEntry>>,
 }
 
-impl<'a> Remembering<'a> {
+impl<'a> CachedFileSystem<'a> {
     pub(super) fn new(file_system: &'a dyn FileSystem) -> Self {
-        Remembering { file_system, seen: Mutex::default() }
+        CachedFileSystem { file_system, seen: Mutex::default() }
     }
 }
 
-impl FileSystem for Remembering<'_> {
-    fn look(&self, path: &Path) -> Entry {
+impl FileSystem for CachedFileSystem<'_> {
+    fn look(&self, path: &Path) -> PathEntry {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(entry) = seen.get(path) {
             return entry.clone();
@@ -98,14 +98,14 @@ impl FileSystem for Remembering<'_> {
     }
 }
 
-/// Directories that everybody writes to.
+/// Directories that every user may write to.
 const EVERYBODYS: [&str; 4] = ["/tmp", "/var/tmp", "/dev/shm", "/private/tmp"];
 
 fn in_well_known_directory(path: &Path) -> bool {
     path.parent().is_some_and(|parent| EVERYBODYS.iter().any(|directory| parent == Path::new(directory)))
 }
 
-/// Whether a setting of the kernel is a number other than zero.
+/// Whether a kernel setting is a number above zero.
 #[cfg(unix)]
 fn is_switched_on(setting: &str) -> bool {
     std::fs::read_to_string(setting).is_ok_and(|text| text.trim().parse::<u32>().is_ok_and(|value| value > 0))
@@ -116,25 +116,25 @@ fn is_switched_on(setting: &str) -> bool {
 pub struct RealFileSystem;
 
 impl FileSystem for RealFileSystem {
-    fn look(&self, path: &Path) -> Entry {
+    fn look(&self, path: &Path) -> PathEntry {
         let metadata = match std::fs::symlink_metadata(path) {
             Ok(metadata) => metadata,
             Err(error) => {
                 return match error.kind() {
-                    ErrorKind::NotFound | ErrorKind::NotADirectory => Entry::Missing,
-                    kind => Entry::Unreadable(kind.to_string()),
+                    ErrorKind::NotFound | ErrorKind::NotADirectory => PathEntry::Missing,
+                    kind => PathEntry::Unreadable(kind.to_string()),
                 };
             }
         };
         if metadata.is_symlink() {
             match std::fs::read_link(path) {
-                Ok(target) => Entry::Link(target),
-                Err(error) => Entry::Unreadable(error.kind().to_string()),
+                Ok(target) => PathEntry::Link(target),
+                Err(error) => PathEntry::Unreadable(error.kind().to_string()),
             }
         } else if metadata.is_dir() {
-            Entry::Directory
+            PathEntry::Directory
         } else {
-            Entry::Other
+            PathEntry::Other
         }
     }
 
@@ -146,7 +146,7 @@ impl FileSystem for RealFileSystem {
             return false;
         }
         let directory = path.parent().and_then(|parent| std::fs::metadata(parent).ok());
-        // The owner of a process' own entry is the user it runs as.
+        // The owner of `/proc/self` is the user of this process.
         let (Some(directory), Ok(me)) = (directory, std::fs::metadata("/proc/self")) else {
             return true;
         };
@@ -159,7 +159,7 @@ impl FileSystem for RealFileSystem {
             Ok(entry) => entry.uid() == me.uid(),
             Err(error) => error.kind() == ErrorKind::NotFound,
         };
-        // What is put there after this look is not followed either where the kernel says so.
+        // With these settings, the kernel does not follow what another user places there later.
         let kept = directory.mode() & STICKY != 0
             && is_switched_on("/proc/sys/fs/protected_symlinks")
             && is_switched_on("/proc/sys/fs/protected_regular");
@@ -179,7 +179,7 @@ impl FileSystem for RealFileSystem {
     }
 
     fn read(&self, path: &Path, limit: usize) -> std::io::Result<Option<Vec<u8>>> {
-        // A pipe or a device at that place must not make the gate wait.
+        // A pipe or a device must not block the gate.
         let nonblocking = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or(0);
         let file = match OpenOptions::new().read(true).custom_flags(nonblocking).open(path) {
             Ok(file) => file,
@@ -187,13 +187,13 @@ impl FileSystem for RealFileSystem {
             Err(error) => return Err(error),
         };
         if !file.metadata()?.is_file() {
-            return Err(std::io::Error::new(ErrorKind::InvalidInput, "it is no regular file"));
+            return Err(std::io::Error::new(ErrorKind::InvalidInput, "not a regular file"));
         }
         let mut contents = Vec::new();
         let most = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
         file.take(most).read_to_end(&mut contents)?;
         if contents.len() > limit {
-            return Err(std::io::Error::new(ErrorKind::FileTooLarge, "the file is too long"));
+            return Err(std::io::Error::new(ErrorKind::FileTooLarge, "the file is too large"));
         }
         Ok(Some(contents))
     }
@@ -225,35 +225,35 @@ pub(crate) mod fake {
 
     /// Paths and what stands there; parents that are not listed are directories.
     #[derive(Debug, Clone, Default)]
-    pub(crate) struct Fake(BTreeMap<PathBuf, Entry>);
+    pub(crate) struct Fake(BTreeMap<PathBuf, PathEntry>);
 
     impl Fake {
         pub(crate) fn new() -> Self {
             Fake::default()
         }
 
-        fn with(mut self, path: &str, entry: Entry) -> Self {
+        fn with(mut self, path: &str, entry: PathEntry) -> Self {
             for parent in Path::new(path).ancestors().skip(1) {
-                self.0.entry(parent.to_path_buf()).or_insert(Entry::Directory);
+                self.0.entry(parent.to_path_buf()).or_insert(PathEntry::Directory);
             }
             self.0.insert(path.into(), entry);
             self
         }
 
         pub(crate) fn directory(self, path: &str) -> Self {
-            self.with(path, Entry::Directory)
+            self.with(path, PathEntry::Directory)
         }
 
         pub(crate) fn file(self, path: &str) -> Self {
-            self.with(path, Entry::Other)
+            self.with(path, PathEntry::Other)
         }
 
         pub(crate) fn link(self, path: &str, target: &str) -> Self {
-            self.with(path, Entry::Link(target.into()))
+            self.with(path, PathEntry::Link(target.into()))
         }
 
         pub(crate) fn unreadable(self, path: &str) -> Self {
-            self.with(path, Entry::Unreadable("permission denied".into()))
+            self.with(path, PathEntry::Unreadable("permission denied".into()))
         }
     }
 
@@ -262,8 +262,8 @@ pub(crate) mod fake {
             Ok(None)
         }
 
-        fn look(&self, path: &Path) -> Entry {
-            self.0.get(path).cloned().unwrap_or(Entry::Missing)
+        fn look(&self, path: &Path) -> PathEntry {
+            self.0.get(path).cloned().unwrap_or(PathEntry::Missing)
         }
 
         fn names(&self, directory: &Path, limit: usize) -> Option<Vec<OsString>> {
@@ -273,7 +273,7 @@ pub(crate) mod fake {
                 .filter(|path| path.parent() == Some(directory))
                 .filter_map(|path| path.file_name().map(Into::into))
                 .collect();
-            (names.len() <= limit && self.look(directory) == Entry::Directory).then_some(names)
+            (names.len() <= limit && self.look(directory) == PathEntry::Directory).then_some(names)
         }
     }
 }

@@ -1,20 +1,20 @@
-//! Shell patterns as paths: their fixed part, and whether a link among what they match leads astray.
+//! Shell patterns as paths: their fixed part, their matches, and symlinks among the matches that lead outside.
 
 use std::path::{Path, PathBuf};
 
 use callgate_model::glob::unescape;
 
-use super::file_system::{Entry, FileSystem};
+use super::file_system::{FileSystem, PathEntry};
 use super::resolve::{ResolveError, resolve};
 
-/// How many directory entries are looked at for one pattern.
+/// The maximum number of directory entries to read for one pattern.
 const MAXIMUM_ENTRIES: usize = 2048;
-/// How many names a pattern may stand for before it is judged as a pattern.
+/// With more matches, a pattern is judged as a pattern.
 const MAXIMUM_MATCHES: usize = 256;
-/// The longest component that is matched; beyond it, it is taken to match.
+/// The longest component that is matched. A longer one counts as a match.
 const MAXIMUM_COMPONENT: usize = 255;
 
-/// Whether names that start with a dot are matched by a pattern that does not.
+/// Whether wildcards match names that start with a dot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Hidden {
     /// As the shell does.
@@ -23,7 +23,7 @@ pub(super) enum Hidden {
     Matched,
 }
 
-/// A pattern taken apart: `/ws/src/*/x` is `/ws/src` and `*/x`.
+/// A pattern in two parts: `/ws/src/*/x` is `/ws/src` and `*/x`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Pattern<'a> {
     /// The directories before the first special character, escapes removed.
@@ -45,7 +45,7 @@ impl<'a> Pattern<'a> {
         Pattern { fixed, rest: components.collect() }
     }
 
-    /// Whether some component behind the fixed part is, or may match, `..`.
+    /// Whether a component after the fixed part may match `..`.
     pub(super) fn may_go_up(&self) -> bool {
         self.rest.iter().any(|component| {
             let literal_dot = component.contains('.') && (component.starts_with('.') || component.contains(['(', '[']));
@@ -53,7 +53,7 @@ impl<'a> Pattern<'a> {
         })
     }
 
-    /// The names that the pattern matches now; `None` if there are none, too many, or it cannot be told.
+    /// The names that the pattern matches now; `None` if there are none, too many, or an unknown number.
     ///
     /// `from` is the fixed part as named. Names that start with a dot are left out as a shell does, unless `hidden`.
     pub(super) fn matches(&self, file_system: &dyn FileSystem, from: &Path, hidden: Hidden) -> Option<Vec<PathBuf>> {
@@ -65,20 +65,20 @@ impl<'a> Pattern<'a> {
         for component in &self.rest {
             let mut next = Vec::new();
             for directory in current {
-                // what cannot be resolved cannot be looked into by the shell either
+                // the shell cannot read a directory that cannot be resolved either
                 let Ok(real) = resolve(file_system, &directory) else {
                     continue;
                 };
                 if !is_special(component) {
                     let path = directory.join(unescape(component));
-                    if file_system.look(&real.join(unescape(component))) != Entry::Missing {
+                    if file_system.look(&real.join(unescape(component))) != PathEntry::Missing {
                         next.push(path);
                     }
                     continue;
                 }
                 let Some(names) = file_system.names(&real, left) else {
                     match file_system.look(&real) {
-                        Entry::Missing | Entry::Other => continue,
+                        PathEntry::Missing | PathEntry::Other => continue,
                         _ => return None,
                     }
                 };
@@ -99,10 +99,10 @@ impl<'a> Pattern<'a> {
         Some(current).filter(|matches| !matches.is_empty())
     }
 
-    /// Looks for a link among what the pattern matches that leads to a place which is not `inside`.
+    /// Fails if the pattern matches a symlink that leads to a place that is not `inside`.
     ///
-    /// `resolved` is where the fixed part lies. Behind `**` no link is followed (no program does), and it is looked into one
-    /// level only; names at the very end are followed only if `contents` are touched, not if they are only listed.
+    /// `resolved` is the resolved fixed part. After `**` no symlink is followed (no program does), and only one level is
+    /// searched. Symlinks at the end are followed only if `contents` are touched, not if names are only listed.
     pub(super) fn check_links(
         &self,
         file_system: &dyn FileSystem,
@@ -110,7 +110,7 @@ impl<'a> Pattern<'a> {
         contents: bool,
         inside: &dyn Fn(&Path) -> bool,
     ) -> Result<(), ResolveError> {
-        const ASTRAY: ResolveError = ResolveError::Ambiguous("the pattern matches a link that leads out");
+        const ASTRAY: ResolveError = ResolveError::Ambiguous("the pattern matches a symlink that leads outside");
         let mut left = MAXIMUM_ENTRIES;
         let mut waiting = vec![(resolved.to_path_buf(), self.rest.as_slice(), true)];
         while let Some((directory, components, may_descend)) = waiting.pop() {
@@ -123,8 +123,8 @@ impl<'a> Pattern<'a> {
             }
             let Some(names) = file_system.names(&directory, left) else {
                 match file_system.look(&directory) {
-                    Entry::Directory if !self.rest.contains(&"**") => {
-                        return Err(ResolveError::Ambiguous("the pattern matches too much to look at"));
+                    PathEntry::Directory if !self.rest.contains(&"**") => {
+                        return Err(ResolveError::Ambiguous("the pattern matches too many files to check"));
                     }
                     _ => continue,
                 }
@@ -134,22 +134,22 @@ impl<'a> Pattern<'a> {
             for name in matching {
                 let path = directory.join(name);
                 match file_system.look(&path) {
-                    Entry::Link(_) if any_depth && !after.is_empty() => {}
-                    Entry::Link(_) if after.is_empty() && !contents => {}
-                    Entry::Link(_) => {
+                    PathEntry::Link(_) if any_depth && !after.is_empty() => {}
+                    PathEntry::Link(_) if after.is_empty() && !contents => {}
+                    PathEntry::Link(_) => {
                         let target = resolve(file_system, &path)?;
                         if !inside(&target) {
                             return Err(ASTRAY);
                         }
                         waiting.push((target, after, true));
                     }
-                    Entry::Directory if any_depth => {
+                    PathEntry::Directory if any_depth => {
                         if may_descend && !after.is_empty() {
                             waiting.push((path, after, false));
                         }
                     }
-                    Entry::Directory => waiting.push((path, after, true)),
-                    Entry::Missing | Entry::Other | Entry::Unreadable(_) => {}
+                    PathEntry::Directory => waiting.push((path, after, true)),
+                    PathEntry::Missing | PathEntry::Other | PathEntry::Unreadable(_) => {}
                 }
             }
         }
@@ -171,21 +171,21 @@ fn is_special(component: &str) -> bool {
     false
 }
 
-/// One element of a component.
-enum Element {
+/// One element of a pattern component.
+enum PatternElement {
     Any,
     One,
     Character(char),
     Set { ranges: Vec<(char, char)>, negated: bool },
 }
 
-/// A set from behind its `[`, and what follows it; `None` if it is one that is not read.
-fn set(text: &str) -> Option<(Element, &str)> {
+/// Reads a set after its `[`. Returns it and what follows; `None` if it is unsupported.
+fn set(text: &str) -> Option<(PatternElement, &str)> {
     let (negated, body) = match text.strip_prefix(['!', '^']) {
         Some(body) => (true, body),
         None => (false, text),
     };
-    // a `]` right at the start stands for itself
+    // a `]` at the start is literal
     let first = body.chars().next()?.len_utf8();
     let end = first.checked_add(body.get(first..)?.find(']')?)?;
     let inside = body.get(..end)?;
@@ -204,10 +204,10 @@ fn set(text: &str) -> Option<(Element, &str)> {
             _ => ranges.push((from, from)),
         }
     }
-    Some((Element::Set { ranges, negated }, body.get(end.checked_add(1)?..)?))
+    Some((PatternElement::Set { ranges, negated }, body.get(end.checked_add(1)?..)?))
 }
 
-/// Whether a component can match a name. Says yes where it does not understand the component.
+/// Whether a component can match a name. Unsupported components match everything.
 fn may_match(component: &str, name: &str) -> bool {
     if component.len() > MAXIMUM_COMPONENT || component.contains('(') {
         return true;
@@ -216,8 +216,8 @@ fn may_match(component: &str, name: &str) -> bool {
     let mut characters = component.chars();
     while let Some(character) = characters.next() {
         elements.push(match character {
-            '*' => Element::Any,
-            '?' => Element::One,
+            '*' => PatternElement::Any,
+            '?' => PatternElement::One,
             '[' => match set(characters.as_str()) {
                 Some((element, rest)) => {
                     characters = rest.chars();
@@ -225,8 +225,8 @@ fn may_match(component: &str, name: &str) -> bool {
                 }
                 None => return true,
             },
-            '\\' => characters.next().map_or(Element::One, Element::Character),
-            other => Element::Character(other),
+            '\\' => characters.next().map_or(PatternElement::One, PatternElement::Character),
+            other => PatternElement::Character(other),
         });
     }
     let name: Vec<char> = name.chars().collect();
@@ -234,14 +234,14 @@ fn may_match(component: &str, name: &str) -> bool {
     let mut restart: Option<(usize, usize)> = None;
     while let Some(character) = name.get(position) {
         let fits = match elements.get(at) {
-            Some(Element::Any) => {
+            Some(PatternElement::Any) => {
                 at = at.saturating_add(1);
                 restart = Some((at, position));
                 continue;
             }
-            Some(Element::One) => true,
-            Some(Element::Character(expected)) => expected == character,
-            Some(Element::Set { ranges, negated }) => {
+            Some(PatternElement::One) => true,
+            Some(PatternElement::Character(expected)) => expected == character,
+            Some(PatternElement::Set { ranges, negated }) => {
                 ranges.iter().any(|(from, to)| (from..=to).contains(&character)) != *negated
             }
             None => false,
@@ -258,7 +258,7 @@ fn may_match(component: &str, name: &str) -> bool {
             return false;
         }
     }
-    elements.iter().skip(at).all(|element| matches!(element, Element::Any))
+    elements.iter().skip(at).all(|element| matches!(element, PatternElement::Any))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! Where a path really lies: links of the deepest existing ancestor followed by hand, the rest taken as it is named.
+//! Resolves paths: follows the symlinks of the deepest existing ancestor and keeps the rest as named.
 //!
-//! The path need not exist: a file that is about to be created is as protected as one that is there.
+//! The path need not exist: a file that a call would create is protected like an existing one.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path, PathBuf};
@@ -8,38 +8,38 @@ use std::path::{Component, Path, PathBuf};
 use callgate_model::lexical::fold;
 use thiserror::Error;
 
-use super::file_system::{Entry, FileSystem};
+use super::file_system::{FileSystem, PathEntry};
 
-/// How many links may be followed, as in the kernel.
+/// The maximum number of symlinks to follow, as in the kernel.
 const MAXIMUM_LINKS: usize = 40;
-/// The longest path the kernel takes.
+/// The longest path that the kernel accepts.
 const MAXIMUM_LENGTH: usize = 4096;
 
 /// Why a path cannot be resolved.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ResolveError {
-    /// It has a NUL byte.
-    #[error("the path has a NUL byte")]
+    /// It contains a NUL byte.
+    #[error("the path contains a NUL byte")]
     Nul,
     /// It is longer than any path can be.
     #[error("the path is longer than {MAXIMUM_LENGTH} bytes")]
     TooLong,
-    /// Its links go round in a circle.
-    #[error("its links lead in a circle")]
+    /// Its symlinks form a loop.
+    #[error("its symlinks form a loop")]
     Loop,
-    /// A parent cannot be looked at.
-    #[error("a parent cannot be read ({0})")]
+    /// A parent directory cannot be read.
+    #[error("a parent directory cannot be read ({0})")]
     Unreadable(String),
-    /// It means different places to different readers.
+    /// Where it leads is unknown or depends on the reader.
     #[error("{0}")]
     Ambiguous(&'static str),
-    /// It is relative, and nobody said to what.
-    #[error("the working directory is not known")]
+    /// It is relative to an unknown directory.
+    #[error("unknown working directory")]
     Relative,
 }
 
 impl ResolveError {
-    /// Whether such a path is refused outright; otherwise it is only not known where it lies.
+    /// Whether such a path is denied outright, because no harmless call needs it.
     pub fn is_refused(&self) -> bool {
         match self {
             ResolveError::Nul | ResolveError::TooLong | ResolveError::Loop | ResolveError::Unreadable(_) => true,
@@ -48,14 +48,14 @@ impl ResolveError {
     }
 }
 
-/// Whether a path says `..` anywhere.
+/// Whether a path contains `..`.
 pub(super) fn has_parent(path: &Path) -> bool {
     path.components().any(|component| component == Component::ParentDir)
 }
 
 /// Resolves an absolute path.
 ///
-/// Where `..` follows a link, the kernel and tools that fold the text first mean different places: that is ambiguous.
+/// After a symlink, `..` means different places to the kernel and to tools that normalize the text first: that is ambiguous.
 pub fn resolve(file_system: &dyn FileSystem, path: &Path) -> Result<PathBuf, ResolveError> {
     let bytes = path.as_os_str().as_encoded_bytes();
     if bytes.contains(&0) {
@@ -69,59 +69,59 @@ pub fn resolve(file_system: &dyn FileSystem, path: &Path) -> Result<PathBuf, Res
     }
     let walked = walk(file_system, path)?;
     if has_parent(path) && walk(file_system, &fold(path))? != walked {
-        return Err(ResolveError::Ambiguous("`..` behind a link can mean two places"));
+        return Err(ResolveError::Ambiguous("`..` after a symlink can mean two places"));
     }
     Ok(walked)
 }
 
-/// One step of a path that is still to be taken.
-enum Step {
+/// One component of a path that is still to be walked.
+enum PathStep {
     Root,
     Parent,
     Name(OsString),
 }
 
-fn steps_of(path: &Path) -> impl DoubleEndedIterator<Item = Step> + '_ {
+fn steps_of(path: &Path) -> impl DoubleEndedIterator<Item = PathStep> + '_ {
     path.components().filter_map(|component| match component {
-        Component::RootDir | Component::Prefix(_) => Some(Step::Root),
+        Component::RootDir | Component::Prefix(_) => Some(PathStep::Root),
         Component::CurDir => None,
-        Component::ParentDir => Some(Step::Parent),
-        Component::Normal(name) => Some(Step::Name(name.to_owned())),
+        Component::ParentDir => Some(PathStep::Parent),
+        Component::Normal(name) => Some(PathStep::Name(name.to_owned())),
     })
 }
 
-/// Goes along a path as the kernel would, and past its end by name.
+/// Walks a path as the kernel would, and by name beyond its existing part.
 fn walk(file_system: &dyn FileSystem, path: &Path) -> Result<PathBuf, ResolveError> {
-    let mut waiting: Vec<Step> = steps_of(path).rev().collect();
+    let mut waiting: Vec<PathStep> = steps_of(path).rev().collect();
     let mut current = PathBuf::from("/");
     let mut missing = 0_usize;
     let mut links = 0_usize;
     while let Some(step) = waiting.pop() {
         let name = match step {
-            Step::Root => {
+            PathStep::Root => {
                 current = PathBuf::from("/");
                 missing = 0;
                 continue;
             }
-            Step::Parent => {
+            PathStep::Parent => {
                 current.pop();
                 missing = missing.saturating_sub(1);
                 continue;
             }
-            Step::Name(name) => name,
+            PathStep::Name(name) => name,
         };
         match process_file(&current, &name) {
-            ProcessFile::No => {}
-            ProcessFile::Itself => {
+            ProcName::No => {}
+            ProcName::Itself => {
                 current.push(name);
                 continue;
             }
-            ProcessFile::Root => {
+            ProcName::Root => {
                 current = PathBuf::from("/");
                 missing = 0;
                 continue;
             }
-            ProcessFile::Varies => {
+            ProcName::Varies => {
                 return Err(ResolveError::Ambiguous("it depends on the process that opens it"));
             }
         }
@@ -131,10 +131,10 @@ fn walk(file_system: &dyn FileSystem, path: &Path) -> Result<PathBuf, ResolveErr
             continue;
         }
         match file_system.look(&current) {
-            Entry::Directory | Entry::Other => {}
-            Entry::Missing => missing = 1,
-            Entry::Unreadable(why) => return Err(ResolveError::Unreadable(why)),
-            Entry::Link(target) => {
+            PathEntry::Directory | PathEntry::Other => {}
+            PathEntry::Missing => missing = 1,
+            PathEntry::Unreadable(why) => return Err(ResolveError::Unreadable(why)),
+            PathEntry::Link(target) => {
                 links = links.saturating_add(1);
                 if links > MAXIMUM_LINKS {
                     return Err(ResolveError::Loop);
@@ -148,46 +148,46 @@ fn walk(file_system: &dyn FileSystem, path: &Path) -> Result<PathBuf, ResolveErr
 }
 
 /// What a name below `/proc` or `/dev` means.
-enum ProcessFile {
+enum ProcName {
     /// An ordinary name.
     No,
-    /// The directory of whoever looks; the link in it must not be followed as ours.
+    /// The directory of the process that opens it; ours must not be followed.
     Itself,
     /// Another name for `/`.
     Root,
-    /// A link that leads elsewhere for every process.
+    /// A symlink that is different for every process.
     Varies,
 }
 
-fn process_file(directory: &Path, name: &OsStr) -> ProcessFile {
+fn process_file(directory: &Path, name: &OsStr) -> ProcName {
     let Some(name) = name.to_str() else {
-        return ProcessFile::No;
+        return ProcName::No;
     };
     if directory == Path::new("/dev") {
         return match name {
-            "fd" | "stdin" | "stdout" | "stderr" => ProcessFile::Varies,
-            _ => ProcessFile::No,
+            "fd" | "stdin" | "stdout" | "stderr" => ProcName::Varies,
+            _ => ProcName::No,
         };
     }
     let Ok(below) = directory.strip_prefix("/proc") else {
-        return ProcessFile::No;
+        return ProcName::No;
     };
     let mut parts = below.components();
     let Some(Component::Normal(process)) = parts.next() else {
         return match name {
-            "self" | "thread-self" => ProcessFile::Itself,
-            _ => ProcessFile::No,
+            "self" | "thread-self" => ProcName::Itself,
+            _ => ProcName::No,
         };
     };
     let own = process == "self" || process == "thread-self";
     let is_process = own || process.to_str().is_some_and(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
     if !is_process {
-        return ProcessFile::No;
+        return ProcName::No;
     }
     match name {
-        "root" if own => ProcessFile::Root,
-        "root" | "cwd" | "fd" | "fdinfo" | "exe" | "map_files" => ProcessFile::Varies,
-        _ => ProcessFile::No,
+        "root" if own => ProcName::Root,
+        "root" | "cwd" | "fd" | "fdinfo" | "exe" | "map_files" => ProcName::Varies,
+        _ => ProcName::No,
     }
 }
 

@@ -3,11 +3,11 @@
 /// The mode of an entry that is a commit of another repository.
 const GITLINK: u32 = 0o160_000;
 
-/// The paths of all submodules that an index names; `None` if it is not understood.
+/// The paths of all submodules in an index; `None` if it is invalid or unsupported.
 ///
-/// Versions 2 to 4 are read. An index that is split is not understood.
+/// Versions 2 to 4 are supported, split indexes are not.
 pub(super) fn gitlinks(bytes: &[u8]) -> Option<Vec<String>> {
-    // The length of object names is a setting. An index made to be read either way is taken to mean both.
+    // The length of object names is a setting. For an index that can be read both ways, both readings count.
     match (read(bytes, 20), read(bytes, 32)) {
         (Some(mut short), Some(long)) => {
             short.extend(long);
@@ -32,7 +32,7 @@ fn read(bytes: &[u8], hash: usize) -> Option<Vec<String>> {
         let entry = take(&mut rest, 40_usize.checked_add(hash)?)?;
         let mode = u32::from_be_bytes(entry.get(24..28)?.try_into().ok()?);
         let flags = u16::from_be_bytes(take(&mut rest, 2)?.try_into().ok()?);
-        // Version 3 brought more flags, and a bit that says so.
+        // A bit says that extended flags follow, since version 3.
         if flags & 0x4000 != 0 {
             take(&mut rest, 2)?;
         }
@@ -62,7 +62,7 @@ fn read(bytes: &[u8], hash: usize) -> Option<Vec<String>> {
             return Some(gitlinks);
         }
         let name = take(&mut rest, 4)?;
-        // `link`: the other entries are in another file. In capitals: may be ignored.
+        // `link`: the other entries are in another file.
         if name == b"link" || !name.iter().all(u8::is_ascii_alphabetic) {
             return None;
         }

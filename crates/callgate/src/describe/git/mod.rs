@@ -1,9 +1,9 @@
-//! Running git in a repository that nobody trusts.
+//! Makes git safe in untrusted repositories.
 //!
-//! A repository's own configuration names programs that git runs even when it is only asked to look: a file system monitor,
-//! hooks, a pager, external diffs, text conversions, content filters. [`harden`] gives the words of a git command with
-//! those switched off, and [`examine`] reads the repository's configuration for what cannot be switched off from outside.
-//! Only when `examine` finds nothing is a hardened look silent.
+//! A repository's own configuration names programs that git runs even for commands that only read: a file system monitor,
+//! hooks, a pager, external diffs, text conversions, content filters. [`harden`] returns a git command with these switched
+//! off, and [`examine`] searches the repository's configuration for what cannot be switched off from outside. A hardened
+//! command that only reads is allowed without a question only if `examine` finds nothing.
 
 mod index;
 mod settings;
@@ -11,13 +11,13 @@ mod settings;
 use std::path::{Path, PathBuf};
 
 use callgate_model::description::{Description, Part, PlacedEffect};
-use callgate_model::effect::{Mark, Target};
+use callgate_model::effect::Target;
 use callgate_model::quote::shell_words;
 
-/// Reads a file of the repository of at most so many bytes: `Ok(None)` if it is not there.
+/// Reads a file of the repository of at most so many bytes; `Ok(None)` if it does not exist.
 pub type ReadFile<'a> = &'a dyn Fn(&Path, usize) -> std::io::Result<Option<Vec<u8>>>;
 
-/// Settings given on the command line, which outrank the repository's own.
+/// Settings for the command line, which override the repository's own.
 const SETTINGS: &[&str] = &[
     "core.fsmonitor=false",
     "core.hooksPath=/dev/null",
@@ -44,43 +44,38 @@ const SHOWS_DIFFERENCES: &[&str] = &[
     "annotate",
 ];
 
-/// Subcommands that fetch in submodules, too, even in such as the index does not name, unless told not to.
+/// Subcommands that also fetch in submodules, even in those that the index does not name, unless told not to.
 const FETCHES: &[&str] = &["fetch", "pull"];
 
-/// The words of a git command with everything switched off that the repository could make it run.
+/// Returns a git command with everything switched off that the repository could make it run.
 ///
 /// `words` starts with `git`; `subcommand` is the place of the subcommand in it.
-pub fn harden(words: &[String], subcommand: usize) -> Vec<String> {
-    let mut hardened =
-        Vec::with_capacity(words.len().saturating_add(SETTINGS.len().saturating_mul(2)).saturating_add(3));
-    for (place, word) in words.iter().enumerate() {
-        if place == subcommand {
-            hardened.push("--no-pager".to_owned());
-            for setting in SETTINGS {
-                hardened.push("-c".to_owned());
-                hardened.push((*setting).to_owned());
-            }
-        }
-        hardened.push(word.clone());
-        if place == subcommand && SHOWS_DIFFERENCES.contains(&word.as_str()) {
-            hardened.push("--no-ext-diff".to_owned());
-            hardened.push("--no-textconv".to_owned());
-        }
-        if place == subcommand && FETCHES.contains(&word.as_str()) {
-            hardened.push("--no-recurse-submodules".to_owned());
-        }
+pub fn harden<S: AsRef<str>>(words: &[S], subcommand: usize) -> Vec<String> {
+    let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
+    let Some((before, [name, arguments @ ..])) = words.split_at_checked(subcommand) else {
+        return words.into_iter().map(str::to_owned).collect();
+    };
+    let mut hardened = [before, &["--no-pager"]].concat();
+    hardened.extend(SETTINGS.iter().flat_map(|setting| ["-c", setting]));
+    hardened.push(name);
+    if SHOWS_DIFFERENCES.contains(name) {
+        hardened.extend(["--no-ext-diff", "--no-textconv"]);
     }
-    hardened
+    if FETCHES.contains(name) {
+        hardened.push("--no-recurse-submodules");
+    }
+    hardened.extend(arguments);
+    hardened.into_iter().map(str::to_owned).collect()
 }
 
 /// The place of the subcommand among the words of a git command; `None` if these are not the words of one.
-pub fn subcommand(words: &[String]) -> Option<usize> {
+pub fn subcommand<S: AsRef<str>>(words: &[S]) -> Option<usize> {
     let mut place = 1_usize;
-    if words.first()?.rsplit('/').next() != Some("git") {
+    if words.first()?.as_ref().rsplit('/').next() != Some("git") {
         return None;
     }
     loop {
-        match words.get(place)?.as_str() {
+        match words.get(place)?.as_ref() {
             "-C" | "-c" | "--git-dir" | "--work-tree" | "--namespace" | "--exec-path" | "--config-env" => {
                 place = place.checked_add(2)?;
             }
@@ -93,34 +88,27 @@ pub fn subcommand(words: &[String]) -> Option<usize> {
 /// The hardened form of a shell call that is nothing but one git command, as text for a shell; `None` for every other call.
 pub fn rewritten(description: &Description) -> Option<String> {
     let [part] = description.parts.as_slice() else { return None };
-    let plain = |placed: &PlacedEffect| {
-        !placed.effect.marks.contains(&Mark::Redirection) && !placed.effect.marks.contains(&Mark::Environment)
-    };
-    if !part.wrappers.is_empty() || part.elsewhere.is_some() || !part.effects.iter().all(plain) {
-        return None;
-    }
-    let words: Vec<String> = part.words.iter().map(|word| word.known().map(str::to_owned)).collect::<Option<_>>()?;
-    let hardened = harden(&words, subcommand(&words)?);
-    Some(shell_words(hardened))
+    let words = part.known_words().filter(|_| part.is_bare())?;
+    Some(shell_words(harden(&words, subcommand(&words)?)))
 }
 
-/// How far a git command goes.
+/// What a git command does to the repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GitReach {
-    /// It only looks.
+    /// It only reads.
     Looks,
-    /// It changes something or connects: editors, credential helpers and ways to other machines come into play.
+    /// It changes something or connects: editors, credential helpers and transports matter as well.
     More,
 }
 
 /// Whether the caller can run git with the repository's own settings switched off, as [`harden`] does.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum GitHardening {
-    /// It runs the words of the call as they are, like the shell of an agent.
+    /// It runs the command as the call says, like the shell of an agent.
     #[default]
     Never,
-    /// It runs the hardened command if the assessment [says so](crate::assess::Assessment::rewritten): an agent that takes a
-    /// changed input.
+    /// It runs the hardened command if the assessment [says so](crate::assess::Assessment::rewritten), like an agent that accepts
+    /// a changed input.
     WhenNeeded,
     /// It always runs [the plan's hardened words](crate::permit::Plan::hardened_commands).
     Always,
@@ -135,10 +123,10 @@ pub enum GitRun {
     Hardened,
 }
 
-/// What the tables call git's own reading of the repository's configuration.
+/// The program tables' name for git reading the repository's configuration.
 pub(crate) const CONFIGURATION: &str = "git-config";
 
-/// Whether git looks at a repository here.
+/// Whether this part runs git in a repository.
 pub(crate) fn looks(part: &Part) -> bool {
     let is_git = |placed: &PlacedEffect| match &placed.effect.target {
         Target::Program(program) => program.name == CONFIGURATION,
@@ -147,16 +135,16 @@ pub(crate) fn looks(part: &Part) -> bool {
     part.effects.iter().any(is_git)
 }
 
-/// What is asked about a repository.
+/// What to examine a repository for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GitExamination {
-    /// How far the command goes.
+    /// What the command does.
     pub reach: GitReach,
     /// How it will run.
     pub run: GitRun,
 }
 
-/// A repository that is examined.
+/// A repository under examination.
 struct Repository<'a> {
     /// Its work tree.
     root: &'a Path,
@@ -164,20 +152,20 @@ struct Repository<'a> {
     folder: &'a Path,
 }
 
-/// A git configuration longer than this is not read, and so not trusted.
+/// A longer git configuration is not read, and so not trusted.
 const LONGEST_CONFIGURATION: usize = 256 * 1024;
 
-/// An index longer than this (some 300,000 files) is not read: whether there are submodules is not known then.
+/// A longer index (about 300,000 files) is not read, so whether it has submodules is unknown.
 const LONGEST_INDEX: usize = 32 * 1024 * 1024;
 
-/// Submodules of submodules that are followed.
+/// The maximum nesting of submodules.
 const DEEPEST: usize = 8;
 
-/// Finds what a repository, or a submodule that git enters, could still make git run. Empty: nothing.
+/// Finds what a repository, or a submodule that git enters, could still make git run. Returns nothing if it is safe.
 ///
-/// git looks into submodules by running git there: with the settings of [`harden`], but not with its options.
+/// git enters submodules by running git there, with the settings of [`harden`] but not with its options.
 ///
-/// `directory` is where git starts to look for the repository. A configuration that cannot be read is a finding.
+/// `directory` is where git starts searching for the repository. A configuration that cannot be read is a finding.
 pub fn examine(directory: &Path, examination: GitExamination, read: ReadFile<'_>) -> Vec<String> {
     for root in directory.ancestors() {
         match git_directory(root, read) {
@@ -210,13 +198,13 @@ fn examine_repository(
     for file in [common.join("config"), folder.join("config.worktree")] {
         examine_file(&file, repository, examination, read, findings);
     }
-    // The one hook that runs when git looks: status and diff write the index anew.
+    // The only hook that runs for commands that read: status and diff refresh the index.
     let hook = common.join("hooks/post-index-change");
     if examination.run == GitRun::AsWritten && !matches!(read(&hook, LONGEST_CONFIGURATION), Ok(None)) {
-        findings.push(format!("{} runs", hook.display()));
+        findings.push(format!("the hook {} exists", hook.display()));
     }
     if !matches!(read(&common.join("objects/info/alternates"), LONGEST_CONFIGURATION), Ok(None)) {
-        findings.push("objects are borrowed from another repository".to_owned());
+        findings.push("the repository borrows objects from another one".to_owned());
     }
     let gitlinks = match read(&folder.join("index"), LONGEST_INDEX) {
         Ok(None) => Some(Vec::new()),
@@ -224,7 +212,7 @@ fn examine_repository(
         Err(_) => None,
     };
     let Some(gitlinks) = gitlinks else {
-        return findings.push(format!("{} is not understood: it may name submodules", folder.join("index").display()));
+        return findings.push(format!("{} cannot be read, so there may be submodules", folder.join("index").display()));
     };
     for path in gitlinks {
         let root = repository.root.join(path);
@@ -251,10 +239,10 @@ fn git_directory(worktree: &Path, read: ReadFile<'_>) -> Result<Option<PathBuf>,
             let text = String::from_utf8_lossy(&text);
             match text.trim().strip_prefix("gitdir:") {
                 Some(target) => Ok(Some(worktree.join(target.trim()))),
-                None => Err(format!("{} is not understood", dot_git.display())),
+                None => Err(format!("{} is not a valid `.git` file", dot_git.display())),
             }
         }
-        // A directory without HEAD is no repository; git goes on upwards, and so do we.
+        // A directory without HEAD is not a repository; git continues in the parent directory.
         Ok(None) => Ok(None),
         Err(error) if error.kind() == std::io::ErrorKind::IsADirectory => Ok(None),
         Err(error) => Err(format!("{}: {error}", dot_git.display())),
@@ -273,7 +261,7 @@ fn examine_file(
         Ok(Some(text)) => match std::str::from_utf8(&text) {
             Ok(text) => match settings::findings(text, repository, examination) {
                 Ok(found) => findings.extend(found.into_iter().map(|name| format!("{} sets {name}", file.display()))),
-                Err(line) => findings.push(format!("{}:{line} is not understood", file.display())),
+                Err(line) => findings.push(format!("{}:{line} is invalid", file.display())),
             },
             Err(_) => findings.push(format!("{} is not UTF-8", file.display())),
         },

@@ -1,37 +1,37 @@
-//! What a repository's configuration file sets, and which of that can make git run something.
+//! Reads a repository's configuration file and finds the settings that can make git run something.
 
-use std::path::{Component, Path, PathBuf};
+use callgate_model::lexical::fold;
 
 use super::{GitExamination, GitReach, GitRun, Repository};
 
-/// What a configuration file holds that could make git run something, in words. `Err` with the line that is not understood.
+/// The names of the settings that could make git run something; `Err` with the number of an invalid line.
 pub(super) fn findings(
     text: &str,
     repository: &Repository<'_>,
     examination: GitExamination,
 ) -> Result<Vec<String>, usize> {
-    let keys = keys(text)?.into_iter();
-    Ok(keys.filter(|key| !harmless(key, repository, examination)).map(|key| key.name()).collect())
+    let settings = settings(text)?.into_iter();
+    Ok(settings.filter(|key| !harmless(key, repository, examination)).map(|key| key.name()).collect())
 }
 
-/// One setting: section and key in lower case, the subsection left out, since its name decides nothing.
+/// One setting: section and key in lower case. The name of a subsection does not matter.
 #[derive(Debug, PartialEq, Eq)]
-struct Key {
+struct Setting {
     section: String,
     has_subsection: bool,
     key: String,
     value: String,
 }
 
-impl Key {
+impl Setting {
     fn name(&self) -> String {
         let middle = if self.has_subsection { ".*" } else { "" };
         format!("{}{middle}.{}", self.section, self.key)
     }
 }
 
-/// The settings of a configuration file; `Err` with the line that is not understood.
-fn keys(text: &str) -> Result<Vec<Key>, usize> {
+/// The settings of a configuration file; `Err` with the number of an invalid line.
+fn settings(text: &str) -> Result<Vec<Setting>, usize> {
     let mut found = Vec::new();
     let mut section: Option<(String, bool)> = None;
     let mut lines = text.lines().enumerate();
@@ -60,7 +60,7 @@ fn keys(text: &str) -> Result<Vec<Key>, usize> {
             let (_, continued) = lines.next().ok_or(mistake)?;
             value.push_str(continued.trim_end());
         }
-        found.push(Key { section, has_subsection, key: key.to_ascii_lowercase(), value });
+        found.push(Setting { section, has_subsection, key: key.to_ascii_lowercase(), value });
     }
     Ok(found)
 }
@@ -94,131 +94,27 @@ fn section_header(header: &str) -> Option<((String, bool), &str)> {
     None
 }
 
-/// Settings of `core` that run nothing when git looks, or that [`harden`](super::harden) overrides.
-const CORE: &[&str] = &[
-    "abbrev",
-    "alternaterefscommand",
-    "askpass",
-    "attributesfile",
-    "autocrlf",
-    "bare",
-    "bigfilethreshold",
-    "checkroundtripencoding",
-    "checkstat",
-    "commentchar",
-    "commitgraph",
-    "compression",
-    "createobject",
-    "deltabasecachelimit",
-    "editor",
-    "eol",
-    "excludesfile",
-    "filemode",
-    "fsmonitor",
-    "fsyncmethod",
-    "fsync",
-    "hidedotfiles",
-    "hookspath",
-    "ignorecase",
-    "ignorestat",
-    "logallrefupdates",
-    "longpaths",
-    "loosecompression",
-    "maxtreedepth",
-    "multipackindex",
-    "notesref",
-    "packedgitlimit",
-    "packedgitwindowsize",
-    "packedrefstimeout",
-    "pager",
-    "precomposeunicode",
-    "preloadindex",
-    "protecthfs",
-    "protectntfs",
-    "quotepath",
-    "repositoryformatversion",
-    "safecrlf",
-    "sharedrepository",
-    "sparsecheckout",
-    "sparsecheckoutcone",
-    "splitindex",
-    "sshcommand",
-    "symlinks",
-    "trustctime",
-    "untrackedcache",
-    "usereplacerefs",
-    "warnambiguousrefs",
-    "whitespace",
-];
+/// Settings of `core` that run nothing when git only reads, or that [`harden`](super::harden) overrides.
+const CORE: &str = "
+    abbrev alternaterefscommand askpass attributesfile autocrlf bare bigfilethreshold checkroundtripencoding
+    checkstat commentchar commitgraph compression createobject deltabasecachelimit editor eol excludesfile filemode
+    fsmonitor fsyncmethod fsync hidedotfiles hookspath ignorecase ignorestat logallrefupdates longpaths
+    loosecompression maxtreedepth multipackindex notesref packedgitlimit packedgitwindowsize packedrefstimeout pager
+    precomposeunicode preloadindex protecthfs protectntfs quotepath repositoryformatversion safecrlf
+    sharedrepository sparsecheckout sparsecheckoutcone splitindex sshcommand symlinks trustctime untrackedcache
+    usereplacerefs warnambiguousrefs whitespace
+";
 
-/// Sections none of whose settings make a look run anything.
-const SECTIONS: &[&str] = &[
-    "add",
-    "advice",
-    "alias",
-    "am",
-    "apply",
-    "author",
-    "blame",
-    "branch",
-    "checkout",
-    "clean",
-    "clone",
-    "color",
-    "column",
-    "commit",
-    "commitgraph",
-    "committer",
-    "credential",
-    "feature",
-    "fetch",
-    "format",
-    "fsck",
-    "gc",
-    "github",
-    "gitlab",
-    "grep",
-    "gui",
-    "help",
-    "http",
-    "i18n",
-    "index",
-    "init",
-    "lfs",
-    "log",
-    "maintenance",
-    "merge",
-    "mergetool",
-    "notes",
-    "pack",
-    "pager",
-    "pull",
-    "push",
-    "rebase",
-    "receive",
-    "remote",
-    "rerere",
-    "revert",
-    "safe",
-    "sendemail",
-    "sequence",
-    "stash",
-    "status",
-    "submodule",
-    "svn",
-    "svn-remote",
-    "tag",
-    "transfer",
-    "uploadpack",
-    "url",
-    "user",
-    "versionsort",
-    "vscode-merge-base",
-    "worktree",
-];
+/// Sections without settings that run something when git only reads.
+const SECTIONS: &str = "
+    add advice alias am apply author blame branch checkout clean clone color column commit commitgraph committer
+    credential feature fetch format fsck gc github gitlab grep gui help http i18n index init lfs log maintenance
+    merge mergetool notes pack pager pull push rebase receive remote rerere revert safe sendemail sequence stash
+    status submodule svn svn-remote tag transfer uploadpack url user versionsort vscode-merge-base worktree
+";
 
 /// Whether a setting runs nothing.
-fn harmless(key: &Key, repository: &Repository<'_>, examination: GitExamination) -> bool {
+fn harmless(key: &Setting, repository: &Repository<'_>, examination: GitExamination) -> bool {
     let (section, name, value) = (key.section.as_str(), key.key.as_str(), key.value.trim_matches('"'));
     if examination.reach == GitReach::More && runs_beyond_looking(key, value)
         || examination.run == GitRun::AsWritten && runs_unless_hardened(key, value)
@@ -226,18 +122,18 @@ fn harmless(key: &Key, repository: &Repository<'_>, examination: GitExamination)
         return false;
     }
     match (section, name) {
-        ("core", "worktree") => normal(&repository.folder.join(value)) == normal(repository.root),
-        ("core", name) => CORE.contains(&name),
-        // A promisor remote makes git fetch missing objects when it looks, through a program the repository may name.
+        ("core", "worktree") => fold(&repository.folder.join(value)) == fold(repository.root),
+        ("core", name) => lists(CORE, name),
+        // A promisor remote makes git fetch missing objects when it reads, with a program that the repository may name.
         ("remote", "promisor" | "partialclonefilter" | "vcs") => false,
         ("extensions", name) => {
             matches!(name, "objectformat" | "worktreeconfig" | "refstorage" | "noop" | "preciousobjects")
         }
-        // Programs that show differences. Options switch them off for most looks, not for blame, stash, range-diff, status -vv.
+        // Programs that show differences. Options switch them off, but not for blame, stash, range-diff and status -vv.
         ("diff", "command" | "textconv") if key.has_subsection => false,
         // `diff.external` is switched off by a setting.
         ("diff", _) | ("interactive", "difffilter" | "singlekey") => true,
-        // Merges happen when looking, too: merge-tree, show --remerge-diff.
+        // Commands that read also merge: merge-tree, show --remerge-diff.
         ("merge", "driver") => false,
         // Content filters run whenever git compares the work tree. The one of Git LFS is known, unless it is extended.
         ("filter", "clean" | "smudge" | "process") => {
@@ -246,12 +142,12 @@ fn harmless(key: &Key, repository: &Repository<'_>, examination: GitExamination)
         ("lfs", "clean" | "smudge" | "path" | "args") => false,
         ("filter", "required") => true,
         ("gpg", "format" | "mintrustlevel") => true,
-        (section, _) => SECTIONS.contains(&section),
+        (section, _) => lists(SECTIONS, section),
     }
 }
 
-/// Settings that run something when git looks, and that [`super::harden`] switches off.
-fn runs_unless_hardened(key: &Key, value: &str) -> bool {
+/// Settings that run something when git only reads, and that [`super::harden`] switches off.
+fn runs_unless_hardened(key: &Setting, value: &str) -> bool {
     match (key.section.as_str(), key.key.as_str()) {
         // git's own monitor, or none
         ("core", "fsmonitor") => !matches!(value, "true" | "false" | "1" | "0" | ""),
@@ -264,8 +160,8 @@ fn runs_unless_hardened(key: &Key, value: &str) -> bool {
     }
 }
 
-/// Settings that run something when git changes or connects, and are never looked at otherwise.
-fn runs_beyond_looking(key: &Key, value: &str) -> bool {
+/// Settings that run something only when git changes something or connects.
+fn runs_beyond_looking(key: &Setting, value: &str) -> bool {
     match (key.section.as_str(), key.key.as_str()) {
         ("core", "askpass" | "editor" | "sshcommand")
         | ("sequence", "editor")
@@ -278,17 +174,7 @@ fn runs_beyond_looking(key: &Key, value: &str) -> bool {
     }
 }
 
-/// A path without `.` and `..`, by its text alone.
-fn normal(path: &Path) -> PathBuf {
-    let mut normal = PathBuf::new();
-    for component in path.components() {
-        match component {
-            Component::CurDir => {}
-            Component::ParentDir => {
-                normal.pop();
-            }
-            other => normal.push(other),
-        }
-    }
-    normal
+/// Whether `word` is one of the words of a list.
+fn lists(list: &str, word: &str) -> bool {
+    list.split_whitespace().any(|listed| listed == word)
 }

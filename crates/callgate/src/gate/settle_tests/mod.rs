@@ -139,7 +139,7 @@ fn a_reason_typed_by_the_person_reaches_the_agent() {
     *setting.person.says.lock().unwrap() = Answer::new(ApprovalDecision::Denied).because("use b.txt instead");
     let refusal = setting.refusal(write("/ws/a.txt", "x"));
     assert_eq!(refusal.kind, RefusalKind::Permission);
-    assert_eq!(refusal.reason, "the approver said no: use b.txt instead");
+    assert_eq!(refusal.reason, "denied by the approver: use b.txt instead");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The boundary at work: where every path of a call lies, and what must not pass silently.
+//! Finds the place of every path of a call, and judges it by the boundary.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
@@ -12,9 +12,9 @@ use callgate_model::show::brief;
 use callgate_shell::programs::Programs;
 use callgate_shell::programs::table::ProgramTrait;
 
-use super::boundary::{Area, HostDirectories, ListOutside, Outside, RULE, Roots};
+use super::boundary::{BoundaryArea, HostDirectories, Outside, RULE, Roots};
 use super::expand::expand_patterns;
-use super::file_system::{FileSystem, Remembering};
+use super::file_system::{CachedFileSystem, FileSystem};
 use super::pattern::Pattern;
 use super::resolve::{ResolveError, has_parent, resolve};
 use super::{Place, Rest, Zone};
@@ -22,51 +22,50 @@ use super::{Place, Rest, Zone};
 /// A boundary whose directories are resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResolvedBoundary {
-    pub(super) roots: Vec<Area>,
-    pub(super) readable: Readable,
+    pub(super) roots: Vec<BoundaryArea>,
+    pub(super) readable: ReadableAreas,
     pub(super) outside: Outside,
-    pub(super) list_outside: ListOutside,
-    /// Home and workspace: a tree that contains one of them is never inside.
+    pub(super) list_outside: Option<Decision>,
+    /// Home and workspace: a tree that contains one of them is always outside.
     pub(super) whole: Vec<PathBuf>,
 }
 
-/// What may only be read. Usually a long list of the machine's own directories, and most calls stay within the roots, so it is
-/// looked at when it is first asked for.
+/// The read-only directories. They are resolved on first use, because the list is long and most calls stay within the roots.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Readable {
+pub(super) struct ReadableAreas {
     roots: Roots,
     workspace: Option<PathBuf>,
     host: HostDirectories,
-    resolved: OnceLock<Vec<Area>>,
+    resolved: OnceLock<Vec<BoundaryArea>>,
 }
 
-impl Readable {
+impl ReadableAreas {
     pub fn new(roots: Roots, workspace: Option<&Path>, host: &HostDirectories) -> Self {
-        Readable { roots, workspace: workspace.map(Path::to_owned), host: host.clone(), resolved: OnceLock::new() }
+        ReadableAreas { roots, workspace: workspace.map(Path::to_owned), host: host.clone(), resolved: OnceLock::new() }
     }
 
-    fn areas(&self, file_system: &dyn FileSystem) -> &[Area] {
+    fn areas(&self, file_system: &dyn FileSystem) -> &[BoundaryArea] {
         self.resolved.get_or_init(|| areas(&self.roots, self.workspace.as_deref(), &self.host, file_system))
     }
 }
 
-/// Resolves directories. One that cannot be resolved is left out.
+/// Resolves directories. Directories that cannot be resolved are left out.
 pub(super) fn areas(
     roots: &Roots,
     workspace: Option<&Path>,
     host: &HostDirectories,
     file_system: &dyn FileSystem,
-) -> Vec<Area> {
-    let file_system = Remembering::new(file_system);
+) -> Vec<BoundaryArea> {
+    let file_system = CachedFileSystem::new(file_system);
     roots
         .iter()
         .flat_map(|root| root.directories(workspace, host))
-        .filter_map(|(path, excluded)| Area::of(&path, excluded, &file_system))
+        .filter_map(|(path, excluded)| BoundaryArea::of(&path, excluded, &file_system))
         .collect()
 }
 
-/// A place, and the error if it could not be resolved.
-struct Placed {
+/// The place of a path, and the error if it could not be resolved.
+struct PlacedPath {
     place: Place,
     failure: Option<ResolveError>,
 }
@@ -88,17 +87,17 @@ impl ResolvedBoundary {
                 let Target::Path(target) = &placed.effect.target else {
                     continue;
                 };
-                // another machine's paths are no matter of this boundary; the policy sees that they are not ours
+                // the boundary does not apply to other machines; the policy sees that the path is elsewhere
                 if elsewhere || placed.effect.marks.contains(&Mark::Elsewhere) {
-                    let why = ResolveError::Ambiguous("it lies on another machine or in a container");
+                    let why = ResolveError::Ambiguous("it is on another machine or in a container");
                     placed.place = Some(unresolved(target, why).place);
                     continue;
                 }
                 let action = placed.effect.action;
-                let Placed { mut place, mut failure } = self.place(target, action, file_system);
+                let PlacedPath { mut place, mut failure } = self.place(target, action, file_system);
                 let earlier = disturbed.iter().take(disturbed_before);
                 if action != Action::List && failure.is_none() && is_below_one(earlier, &place.resolved) {
-                    let doubt = ResolveError::Ambiguous("an earlier command of the same call may put a link there");
+                    let doubt = ResolveError::Ambiguous("an earlier command of this call may create a symlink there");
                     place.zone = Zone::Unresolved(doubt.to_string());
                     failure = Some(doubt);
                 }
@@ -117,7 +116,7 @@ impl ResolvedBoundary {
         unresolved_paths
     }
 
-    /// What must not pass silently, in the order of the effects. Pure: all was looked at before.
+    /// The boundary's rulings on effects that it does not let pass, in the order of the effects. Pure.
     pub fn rulings(&self, description: &Description, unresolved: &UnresolvedPaths) -> Vec<EffectRuling> {
         let mut rulings = Vec::new();
         for (part, effects) in description.parts.iter().enumerate() {
@@ -125,7 +124,7 @@ impl ResolvedBoundary {
                 let Some(place) = &placed.place else { continue };
                 let marks = &placed.effect.marks;
                 let action = placed.effect.action;
-                // a program that looks into its own configuration does so as part of running
+                // a program that reads its own configuration does so as part of running
                 let own = marks.contains(&Mark::OwnFiles) && matches!(action, Action::List | Action::Read);
                 if own || effects.elsewhere.is_some() || marks.contains(&Mark::Elsewhere) {
                     continue;
@@ -139,12 +138,12 @@ impl ResolvedBoundary {
         rulings
     }
 
-    fn place(&self, target: &PathTarget, action: Action, file_system: &dyn FileSystem) -> Placed {
+    fn place(&self, target: &PathTarget, action: Action, file_system: &dyn FileSystem) -> PlacedPath {
         let (raw, rest, pattern) = match &target.names {
             Names::Exact(path) => (PathBuf::from(path), Rest::Nothing, None),
             Names::Below(path) => (PathBuf::from(path), Rest::Anything, None),
             Names::Unknown(_) => {
-                return unresolved(target, ResolveError::Ambiguous("its name is not known"));
+                return unresolved(target, ResolveError::Ambiguous("its name is unknown before it runs"));
             }
             Names::Glob(text) => {
                 let pattern = Pattern::parse(text);
@@ -153,7 +152,7 @@ impl ResolvedBoundary {
             }
         };
         if let Some(zone) = stream_of_the_process(&raw) {
-            return Placed {
+            return PlacedPath {
                 place: Place { named: raw.clone(), resolved: raw, rest, tree: target.tree, zone, traversal: false },
                 failure: None,
             };
@@ -177,10 +176,13 @@ impl ResolvedBoundary {
         let deep = target.tree || rest != Rest::Nothing;
         let zone = self.zone(&resolved, deep, file_system);
         let traversal = zone != Zone::Root && !is_within(&self.roots, &resolved) && self.starts_inside(&raw);
-        Placed { place: Place { named: fold(&raw), resolved, rest, tree: target.tree, zone, traversal }, failure: None }
+        PlacedPath {
+            place: Place { named: fold(&raw), resolved, rest, tree: target.tree, zone, traversal },
+            failure: None,
+        }
     }
 
-    fn failed(&self, target: &PathTarget, raw: &Path, rest: Rest, error: ResolveError) -> Placed {
+    fn failed(&self, target: &PathTarget, raw: &Path, rest: Rest, error: ResolveError) -> PlacedPath {
         let mut placed = unresolved(target, error);
         placed.place.named = fold(raw);
         placed.place.resolved = fold(raw);
@@ -192,7 +194,7 @@ impl ResolvedBoundary {
         placed
     }
 
-    /// Whether a path, as it is named, is in a root at its end or before a `..` takes it out.
+    /// Whether a path, as named, is in a root at its end or before a `..` leaves it.
     fn starts_inside(&self, raw: &Path) -> bool {
         let inside = |path: &Path| {
             self.roots.iter().any(|root| path.starts_with(&root.named) || path.starts_with(&root.resolved))
@@ -233,15 +235,15 @@ impl ResolvedBoundary {
         Zone::Outside
     }
 
-    /// The root that a path lies in, whether it exists or not.
+    /// The root that contains a path, whether the path exists or not.
     pub fn root_around(&self, path: &Path, file_system: &dyn FileSystem) -> Option<PathBuf> {
         let resolved = resolve(file_system, path).unwrap_or_else(|_| fold(path));
         let inside = self.zone(&resolved, false, file_system) == Zone::Root;
-        let around = |area: &&Area| !area.excluded && resolved.starts_with(&area.resolved);
+        let around = |area: &&BoundaryArea| !area.excluded && resolved.starts_with(&area.resolved);
         self.roots.iter().filter(|_| inside).find(around).map(|area| area.resolved.clone())
     }
 
-    /// What the boundary has to say of an effect at a place; `None` if nothing.
+    /// What the boundary decides about an effect at a place; `None` if it lets it pass.
     fn judge(&self, action: Action, place: &Place, failure: Option<&ResolveError>) -> Option<(Decision, String)> {
         let named = brief(&place.named.to_string_lossy());
         let outside = match self.outside {
@@ -249,34 +251,22 @@ impl ResolvedBoundary {
             Outside::Ask => Decision::Ask,
         };
         let lists = action == Action::List;
+        let decision = if lists { self.list_outside.unwrap_or(outside) } else { outside };
+        let is_silent = decision < Decision::Ask;
         let ruling = match &place.zone {
             Zone::Root => None,
-            // Where names may be seen anywhere, it does not matter which.
-            Zone::Unresolved(_)
-                if lists
-                    && self.list_outside == ListOutside::Silent
-                    && matches!(failure, Some(ResolveError::Ambiguous(_))) =>
-            {
-                None
-            }
+            // Where names may be listed anywhere, it does not matter which.
+            Zone::Unresolved(_) if is_silent && matches!(failure, Some(ResolveError::Ambiguous(_))) => None,
             Zone::Unresolved(why) => {
                 let refused = failure.is_some_and(ResolveError::is_refused);
-                let shown = if named.is_empty() { "a path".to_owned() } else { format!("`{named}`") };
+                let shown = if named.is_empty() { "the path".to_owned() } else { format!("`{named}`") };
                 let decision = if refused { Decision::Deny } else { Decision::Ask };
                 Some((decision, format!("{shown} cannot be resolved: {why}")))
             }
             Zone::Readable if lists || action == Action::Read => None,
-            Zone::Readable => Some((outside, format!("`{named}` may only be read"))),
-            Zone::Outside => {
-                let decision = match self.list_outside {
-                    _ if !lists => Some(outside),
-                    ListOutside::AsOutside => Some(outside),
-                    ListOutside::Silent => None,
-                    ListOutside::Ask => Some(Decision::Ask),
-                    ListOutside::Deny => Some(Decision::Deny),
-                };
-                decision.map(|decision| (decision, format!("`{named}` lies outside the boundary")))
-            }
+            Zone::Readable => Some((outside, format!("`{named}` is read-only"))),
+            Zone::Outside if is_silent => None,
+            Zone::Outside => Some((decision, format!("`{named}` is outside the project boundary"))),
         };
         if !place.traversal || matches!(place.zone, Zone::Unresolved(_)) {
             return ruling;
@@ -284,9 +274,9 @@ impl ResolvedBoundary {
         let decision = ruling.map_or(Decision::Ask, |(decision, _)| decision.max(Decision::Ask));
         let resolved = brief(&place.resolved.to_string_lossy());
         let reason = if resolved == named {
-            format!("`{named}` is reached by `..` from inside the boundary and lies outside")
+            format!("`..` leads out of the project boundary to `{named}`")
         } else {
-            format!("`{named}` leads out of the boundary to `{resolved}`")
+            format!("`{named}` leads to `{resolved}`, outside the project boundary")
         };
         Some((decision, reason))
     }
@@ -296,20 +286,20 @@ fn is_below_one<'a>(mut directories: impl Iterator<Item = &'a PathBuf>, path: &P
     directories.any(|directory| path.starts_with(directory))
 }
 
-/// Whether one of the names written may be somebody else's: the path itself, or names in a directory that is written whole.
+/// Whether another user may own a name that is written: the path itself, or names in a directory that is written as a whole.
 fn is_shared(place: &Place, file_system: &dyn FileSystem) -> bool {
     let inside = place.tree || place.rest != Rest::Nothing;
     let named = place.rest == Rest::Nothing && file_system.is_shared(&place.resolved);
     named || inside && file_system.is_shared(&place.resolved.join("any"))
 }
 
-/// The last area that holds the path decides.
-fn is_within(areas: &[Area], path: &Path) -> bool {
+/// Whether the areas contain the path. The last area around it decides.
+fn is_within(areas: &[BoundaryArea], path: &Path) -> bool {
     areas.iter().rev().find(|area| path.starts_with(&area.resolved)).is_some_and(|area| !area.excluded)
 }
 
-fn unresolved(target: &PathTarget, error: ResolveError) -> Placed {
-    Placed {
+fn unresolved(target: &PathTarget, error: ResolveError) -> PlacedPath {
+    PlacedPath {
         place: Place {
             named: PathBuf::new(),
             resolved: PathBuf::new(),
@@ -322,7 +312,7 @@ fn unresolved(target: &PathTarget, error: ResolveError) -> Placed {
     }
 }
 
-/// What a process has open anyway, and devices without contents: they lie nowhere.
+/// The zone of a process's own streams and of devices without contents, which lie in no directory.
 fn stream_of_the_process(path: &Path) -> Option<Zone> {
     match path.to_str()? {
         "/dev/null" | "/dev/stdin" | "/dev/stdout" | "/dev/stderr" | "/dev/fd/0" | "/dev/fd/1" | "/dev/fd/2" => {
@@ -334,5 +324,5 @@ fn stream_of_the_process(path: &Path) -> Option<Zone> {
 }
 
 #[cfg(test)]
-#[path = "settled_tests.rs"]
+#[path = "placement_tests.rs"]
 mod tests;

@@ -143,7 +143,7 @@ fn what_is_not_known_is_asked_about() {
 
 #[test]
 fn outside_may_be_asked_about_and_listing_may_be_silent_but_traversal_never() {
-    let lenient = Boundary { outside: Outside::Ask, list_outside: ListOutside::Silent, ..boundary() };
+    let lenient = Boundary { outside: Outside::Ask, list_outside: Some(Decision::Allow), ..boundary() };
     let exact = |path: &str| Names::Exact(path.into());
     let cases = [
         (Action::Read, "/etc/passwd", Some(Decision::Ask)),
