@@ -17,7 +17,7 @@ use callgate_audit::{AuditSink, Ended, Log, Sync, Witness};
 use callgate_hooks::{CallOutcome, CompletedCall, HookAnswer, HookDetails, HookRequest};
 use callgate_model::refusal::{Refusal, RefusalKind};
 use callgate_shell::ShellState;
-use callgate_store::LazyStore;
+use callgate_store::SqliteStore;
 use serde_json::Value;
 
 use super::arguments::HookArguments;
@@ -71,7 +71,8 @@ impl<'a> Prepared<'a> {
         call.origin.directory.get_or_insert_with(|| workspace.clone());
         call.origin.workspace = Some(workspace);
         let asked = Arc::new(Asked::of(arguments, incoming));
-        let approvals = Approvals::new(Arc::new(LazyStore::of_user()), Arc::clone(&asked) as Arc<dyn Approver>);
+        let approvals =
+            Approvals::new(Arc::new(SqliteStore::of_user_when_needed()), Arc::clone(&asked) as Arc<dyn Approver>);
         let rewritable = incoming.event.can_rewrite() && command(&call.input).is_some();
         let gate = Gate::builder()
             .events(AuditSink::new(open_log(&policy)?))
