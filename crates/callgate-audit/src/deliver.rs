@@ -138,12 +138,12 @@ impl Delivery for ToWebhook {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::entry::Time;
     use crate::hash::Hash;
     use crate::key::Key;
+    use callgate_model::clock::Timestamp;
 
     fn checkpoint() -> SignedCheckpoint {
-        SignedCheckpoint::sign(&Key::from_secret(&[3; 32]), "log", 7, Hash::of(b"x"), Time::now()).unwrap()
+        SignedCheckpoint::sign(&Key::from_secret(&[3; 32]), "log", 7, Hash::of(b"x"), Timestamp::now_precise()).unwrap()
     }
 
     #[test]

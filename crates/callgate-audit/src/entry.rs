@@ -1,11 +1,11 @@
 //! What a line of the log says. The schema is described in `docs/audit-log.md`.
 
-use std::time::SystemTime;
-
 use callgate::call::Origin;
 pub use callgate::event::ResultDigest;
 use callgate::policy::Decision;
 use callgate::redact::Redactor;
+use callgate_model::clock::Timestamp;
+use callgate_model::decision::OutcomeKind;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -24,64 +24,14 @@ pub struct Entry {
     /// The hash of the entry before.
     pub prev: Hash,
     /// When it was written: ISO 8601, UTC.
-    pub time: Time,
+    #[serde(with = "callgate_model::clock::rfc3339")]
+    pub time: Timestamp,
     /// What it says.
     #[serde(flatten)]
     pub record: Record,
     /// Which of its texts were cut.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub truncated: Vec<Truncated>,
-}
-
-/// A point in time, written as ISO 8601 in UTC.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct Time(pub SystemTime);
-
-impl Time {
-    /// Now.
-    pub fn now() -> Self {
-        Time(SystemTime::now())
-    }
-
-    /// Reads a point in time as people write it: `2h` (ago), `2026-11-15`, `2026-11-15T20:00:00Z`.
-    pub fn parse(text: &str) -> Option<Self> {
-        let text = text.trim();
-        if let Ok(ago) = humantime::parse_duration(text) {
-            return SystemTime::now().checked_sub(ago).map(Time);
-        }
-        let midnight = format!("{text}T00:00:00Z");
-        humantime::parse_rfc3339(text).or_else(|_| humantime::parse_rfc3339(&midnight)).ok().map(Time)
-    }
-
-    /// Milliseconds since 1970.
-    pub fn milliseconds(self) -> u64 {
-        self.0
-            .duration_since(SystemTime::UNIX_EPOCH)
-            .map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
-    }
-}
-
-impl std::fmt::Display for Time {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // before 1970 there was no gate; the formatter knows no such times
-        let time = self.0.max(SystemTime::UNIX_EPOCH);
-        std::fmt::Display::fmt(&humantime::format_rfc3339_micros(time), formatter)
-    }
-}
-
-impl From<Time> for String {
-    fn from(time: Time) -> Self {
-        time.to_string()
-    }
-}
-
-impl TryFrom<String> for Time {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        humantime::parse_rfc3339(&text).map(Time).map_err(|error| format!("{error}: {text:?}"))
-    }
 }
 
 /// A text that was cut.
@@ -303,24 +253,32 @@ pub struct ApprovalRequested {
     pub timeout_ms: Option<u64>,
 }
 
-/// What came of a question.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Outcome {
-    /// Yes, this once.
-    Approved,
-    /// Yes, and the same again in this session.
-    ApprovedForSession,
-    /// No.
-    Denied,
-    /// No, and stop.
-    Abort,
-    /// Nobody answered in time.
-    TimedOut,
-    /// The question was withdrawn.
-    Cancelled,
-    /// The approver failed, or nobody could be asked.
-    Failed,
+/// Reads and writes an outcome as the log names it: `failed` where events say `unanswerable`, else the same names.
+pub(crate) mod outcome {
+    use callgate_model::decision::OutcomeKind;
+    use serde::de::value::{Error, StrDeserializer};
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    const FAILED: &str = "failed";
+
+    pub(crate) fn name(outcome: OutcomeKind) -> &'static str {
+        match outcome {
+            OutcomeKind::Unanswerable => FAILED,
+            other => other.as_str(),
+        }
+    }
+
+    pub(crate) fn serialize<S: Serializer>(outcome: &OutcomeKind, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(name(*outcome))
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<OutcomeKind, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        if name == FAILED {
+            return Ok(OutcomeKind::Unanswerable);
+        }
+        OutcomeKind::deserialize(StrDeserializer::<Error>::new(&name)).map_err(serde::de::Error::custom)
+    }
 }
 
 /// An answer, or that there was none.
@@ -330,8 +288,9 @@ pub struct Approval {
     pub tool: String,
     /// Whether the call may go on.
     pub approved: bool,
-    /// What exactly came of the question.
-    pub outcome: Outcome,
+    /// The exact outcome of the question.
+    #[serde(with = "outcome")]
+    pub outcome: OutcomeKind,
     /// Whether an earlier answer was used and nobody was asked.
     #[serde(default)]
     pub cached: bool,
@@ -532,15 +491,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn points_in_time_are_read_as_people_write_them() {
-        assert_eq!(
-            Time::parse("2026-11-15").map(|time| time.to_string()).as_deref(),
-            Some("2026-11-15T00:00:00.000000Z")
-        );
-        assert_eq!(Time::parse("2026-11-15T20:00:00Z"), Time::parse("2026-11-15T20:00:00.000Z"));
-        assert!(Time::parse("2h").is_some_and(|time| time < Time::now()));
-        for wrong in ["", "yesterday", "2026-13-01"] {
-            assert_eq!(Time::parse(wrong), None, "{wrong}");
+    fn the_names_of_outcomes_in_the_log_are_stable() {
+        use OutcomeKind::*;
+        let all = [Approved, ApprovedForSession, Denied, Abort, TimedOut, Cancelled, Unanswerable];
+        let names = ["approved", "approved_for_session", "denied", "abort", "timed_out", "cancelled", "failed"];
+        for (outcome, name) in all.into_iter().zip(names) {
+            let text =
+                format!(r#"{{"tool":"Bash","approved":{},"outcome":"{name}","cached":false}}"#, outcome.is_yes());
+            let approval: Approval = serde_json::from_str(&text).unwrap();
+            assert_eq!((approval.outcome, serde_json::to_string(&approval).unwrap()), (outcome, text));
         }
+        assert!(serde_json::from_str::<Approval>(r#"{"tool":"","approved":true,"outcome":"perhaps"}"#).is_err());
     }
 }

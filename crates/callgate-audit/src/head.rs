@@ -10,6 +10,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use callgate_model::clock::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{At, AuditError};
@@ -37,11 +38,11 @@ pub(crate) struct Head {
     pub segment: u64,
     pub written: Point,
     pub durable: Point,
-    /// When the segment was begun, in milliseconds.
-    pub begun: u64,
-    /// The last checkpoint and when it was, in milliseconds.
+    /// When the segment was begun.
+    pub begun: Timestamp,
+    /// The number and the time of the last checkpoint.
     pub checkpoint: u64,
-    pub checkpoint_time: u64,
+    pub checkpoint_time: Timestamp,
     /// Which start of the machine this was written in; `None` if that cannot be known.
     pub boot: Option<Arc<str>>,
 }
@@ -205,9 +206,9 @@ mod tests {
             segment: 1,
             written: point,
             durable: point,
-            begun: 5,
+            begun: Timestamp::from_milliseconds(5),
             checkpoint: 0,
-            checkpoint_time: 5,
+            checkpoint_time: Timestamp::from_milliseconds(5),
             boot: Some("b".repeat(36).into()),
         }
     }

@@ -6,6 +6,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsE
 use std::path::Path;
 use std::sync::OnceLock;
 
+use callgate_model::digest::{from_hex, hex};
 use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
@@ -45,18 +46,14 @@ impl Key {
         if let Some(parent) = path.parent() {
             private_directory(parent)?;
         }
-        let mut secret = [0_u8; 32];
-        getrandom::fill(&mut secret)
-            .map_err(|error| AuditError::Key { path: path.to_owned(), what: format!("no random numbers: {error}") })?;
-        let mut suffix = [0_u8; 8];
-        getrandom::fill(&mut suffix)
-            .map_err(|error| AuditError::Key { path: path.to_owned(), what: format!("no random numbers: {error}") })?;
+        let secret: [u8; 32] = random(path)?;
+        let suffix: [u8; 8] = random(path)?;
         // Made beside and linked into place: another process sees a whole key or none, and the first one wins.
-        let made = path.with_extension(format!("new-{}", hex::encode(suffix)));
+        let made = path.with_extension(format!("new-{}", hex(&suffix)));
         let result = (|| {
             let mut file =
                 OpenOptions::new().write(true).create_new(true).mode(0o600).open(&made).at("create", &made)?;
-            file.write_all(format!("{}\n", hex::encode(secret)).as_bytes()).at("write", &made)?;
+            file.write_all(format!("{}\n", hex(&secret)).as_bytes()).at("write", &made)?;
             file.sync_all().at("write", &made)?;
             match fs::hard_link(&made, path) {
                 Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(error).at("create", path),
@@ -83,14 +80,13 @@ impl Key {
         let mut text = [0_u8; 200];
         let length = file.read(&mut text).at("read", path)?;
         let text = text.get(..length).unwrap_or_default().trim_ascii();
-        let mut secret = [0_u8; 32];
-        hex::decode_to_slice(text, &mut secret).map_err(|_| wrong("it is not 64 hexadecimal digits"))?;
+        let secret = from_hex(text).ok_or_else(|| wrong("it is not 64 hexadecimal digits"))?;
         Ok(Self::from_secret(&secret))
     }
 
     /// The public key, hexadecimal.
     pub fn public(&self) -> String {
-        hex::encode(self.signing().verifying_key().as_bytes())
+        hex(self.signing().verifying_key().as_bytes())
     }
 
     fn signing(&self) -> &SigningKey {
@@ -98,7 +94,7 @@ impl Key {
     }
 
     pub(crate) fn sign(&self, message: &[u8]) -> String {
-        hex::encode(self.signing().sign(message).to_bytes())
+        hex(&self.signing().sign(message).to_bytes())
     }
 
     pub(crate) fn seal(&self, message: &[u8]) -> [u8; 32] {
@@ -116,12 +112,21 @@ impl Key {
 
 /// Whether a signature by a public key (both hexadecimal) fits a message.
 pub(crate) fn signature_holds(public: &str, message: &[u8], signature: &str) -> bool {
-    let mut key = [0_u8; 32];
-    let mut bytes = [0_u8; 64];
-    if hex::decode_to_slice(public, &mut key).is_err() || hex::decode_to_slice(signature, &mut bytes).is_err() {
+    let (Some(key), Some(signature)) = (from_hex(public.as_bytes()), from_hex(signature.as_bytes())) else {
         return false;
-    }
-    VerifyingKey::from_bytes(&key).is_ok_and(|key| key.verify_strict(message, &Signature::from_bytes(&bytes)).is_ok())
+    };
+    VerifyingKey::from_bytes(&key)
+        .is_ok_and(|key| key.verify_strict(message, &Signature::from_bytes(&signature)).is_ok())
+}
+
+/// Random bytes for something at `path`.
+pub(crate) fn random<const N: usize>(path: &Path) -> Result<[u8; N], AuditError> {
+    let mut bytes = [0_u8; N];
+    getrandom::fill(&mut bytes).map_err(|error| AuditError::Key {
+        path: path.to_owned(),
+        what: format!("no randomness available: {error}"),
+    })?;
+    Ok(bytes)
 }
 
 fn keyed(key: &[u8]) -> Hmac<Sha256> {

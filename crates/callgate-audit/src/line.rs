@@ -242,7 +242,8 @@ pub(crate) fn statement<T: Serialize>(title: &str, value: &T) -> Result<Vec<u8>,
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::entry::{Body, Entry, RanWithoutVerdict, Time};
+    use crate::entry::{Body, Entry, RanWithoutVerdict};
+    use callgate_model::clock::Timestamp;
 
     fn record(input: Value) -> Record {
         let body =
@@ -252,7 +253,12 @@ mod tests {
 
     fn written(input: Value) -> (Vec<u8>, Entry) {
         let mut line = Vec::new();
-        let hash = Tail::of(&record(input)).unwrap().write_to(&mut line, 7, &Hash::of(b"x"), &Time::now().to_string());
+        let hash = Tail::of(&record(input)).unwrap().write_to(
+            &mut line,
+            7,
+            &Hash::of(b"x"),
+            &Timestamp::now_precise().precise(),
+        );
         assert_eq!(line.pop(), Some(b'\n'));
         assert_eq!(hash, Hash::of(&line));
         let entry = serde_json::from_slice(&line).unwrap();

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use callgate::approvals::OutcomeKind;
 use callgate::call::Origin;
 use callgate::event::{AnswerSource, Event, EventError, EventKind, EventSink};
 use callgate::policy::Decision;
@@ -12,7 +11,7 @@ use callgate_model::clock::Timestamp;
 use serde_json::Value;
 
 use crate::entry::{
-    Approval, ApprovalRequested, Body, Finished, Outcome, Record, Refused, SecurityViolation, Started, ToolAttempt,
+    Approval, ApprovalRequested, Body, Finished, Record, Refused, SecurityViolation, Started, ToolAttempt,
 };
 use crate::log::Log;
 
@@ -120,11 +119,10 @@ impl AuditSink {
             }
             EventKind::ApprovalDecided(decided) => {
                 let asked = calls.get(&event.call).and_then(|call| call.asked);
-                let outcome = logged(decided.outcome);
                 vec![Body::Approval(Approval {
                     tool,
-                    approved: matches!(outcome, Outcome::Approved | Outcome::ApprovedForSession),
-                    outcome,
+                    approved: decided.outcome.is_yes(),
+                    outcome: decided.outcome,
                     cached: decided.source == AnswerSource::Earlier,
                     approval: decided.approval.clone(),
                     by: Some(self.redactor.text(&decided.by)),
@@ -200,18 +198,6 @@ impl EventSink for AuditSink {
             return Ok(());
         }
         self.log.append_all(&records).map(|_| ()).map_err(|error| EventError(error.to_string()))
-    }
-}
-
-fn logged(outcome: OutcomeKind) -> Outcome {
-    match outcome {
-        OutcomeKind::Approved => Outcome::Approved,
-        OutcomeKind::ApprovedForSession => Outcome::ApprovedForSession,
-        OutcomeKind::Denied => Outcome::Denied,
-        OutcomeKind::Abort => Outcome::Abort,
-        OutcomeKind::TimedOut => Outcome::TimedOut,
-        OutcomeKind::Cancelled => Outcome::Cancelled,
-        OutcomeKind::Unanswerable => Outcome::Failed,
     }
 }
 
@@ -336,21 +322,6 @@ mod tests {
             _ => None,
         });
         assert_eq!(started.as_deref(), Some("no network"));
-    }
-
-    #[test]
-    fn what_became_of_a_question_is_told_apart() {
-        for (outcome, expected) in [
-            (OutcomeKind::Approved, Outcome::Approved),
-            (OutcomeKind::ApprovedForSession, Outcome::ApprovedForSession),
-            (OutcomeKind::Denied, Outcome::Denied),
-            (OutcomeKind::Abort, Outcome::Abort),
-            (OutcomeKind::TimedOut, Outcome::TimedOut),
-            (OutcomeKind::Cancelled, Outcome::Cancelled),
-            (OutcomeKind::Unanswerable, Outcome::Failed),
-        ] {
-            assert_eq!(logged(outcome), expected);
-        }
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use callgate::event::{Event, EventError, EventKind, EventSink};
 use callgate::redact::Redactor;
+use callgate_model::clock::Timestamp;
 use tracing::{Span, field};
 
 /// How many calls may be under way before the oldest span is closed.

@@ -5,9 +5,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anstyle::{AnsiColor, Style};
 use callgate::show::visible;
-use callgate_audit::entry::Time;
 use callgate_audit::read::Entries;
 use callgate_install::{HookState, InstallScope, StatusReport, all, report};
+use callgate_model::clock::Timestamp;
 use clap::Args;
 use serde_json::json;
 
@@ -25,7 +25,7 @@ pub struct StatusArguments {
 /// How the log calls a tool that ran although nobody was asked.
 const WITHOUT_VERDICT: &str = "ran_without_verdict";
 /// What is older than a week was seen, or does not matter any more.
-const LATELY: u64 = 7 * 24 * 60 * 60 * 1000;
+const LATELY: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// Looks at every agent. Something that somebody should look at is an outcome of its own.
 pub fn run(arguments: &StatusArguments) -> Result<Outcome, Trouble> {
@@ -106,7 +106,7 @@ fn when(seconds: u64) -> String {
 /// How many tools of which agent ran without a verdict lately, as far as the user's log says.
 fn without_verdict() -> BTreeMap<String, u64> {
     let mut counts = BTreeMap::new();
-    let since = Time::now().milliseconds().saturating_sub(LATELY);
+    let now = Timestamp::now();
     // the log of whoever's policy applies here
     let settings = std::env::current_dir()
         .ok()
@@ -114,7 +114,7 @@ fn without_verdict() -> BTreeMap<String, u64> {
     let entries = settings.and_then(|settings| Entries::open(&settings.directory).ok());
     for line in entries.into_iter().flatten().flatten() {
         let record = line.entry.record;
-        if record.body.kind() == WITHOUT_VERDICT && line.entry.time.milliseconds() >= since {
+        if record.body.kind() == WITHOUT_VERDICT && line.entry.time.until(now) <= LATELY {
             let count: &mut u64 = counts.entry(record.agent.unwrap_or_else(|| "unknown".to_owned())).or_default();
             *count = count.saturating_add(1);
         }

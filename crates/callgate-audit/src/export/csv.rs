@@ -24,7 +24,7 @@ pub(super) fn row(entry: &Entry) -> String {
     });
     let cells = [
         Some(entry.seq.to_string()),
-        Some(entry.time.to_string()),
+        Some(entry.time.precise()),
         Some(record.body.kind().to_owned()),
         record.call.clone(),
         record.session.clone(),

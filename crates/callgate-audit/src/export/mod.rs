@@ -88,8 +88,7 @@ pub fn summary(entry: &crate::entry::Entry) -> String {
         Body::ToolAttempt(attempt) => subject(&attempt.input).unwrap_or_else(|| attempt.reason.clone()),
         Body::ApprovalRequested(asked) => asked.asked.clone().unwrap_or_default(),
         Body::Approval(approval) => {
-            let outcome = serde_json::to_value(approval.outcome).ok();
-            let outcome = outcome.as_ref().and_then(|outcome| outcome.as_str()).unwrap_or_default().replace('_', " ");
+            let outcome = crate::entry::outcome::name(approval.outcome).replace('_', " ");
             let by = approval.by.as_deref().map(|by| format!(" by {by}")).unwrap_or_default();
             let cached = if approval.cached { ", from an earlier answer" } else { "" };
             let took = approval.took_ms.map(|took| format!(", {took} ms")).unwrap_or_default();

@@ -36,7 +36,7 @@ pub(super) fn record(entry: &Entry) -> Value {
         let fields = fields.into_iter().filter(|(name, _)| name != "kind" && name != "tool");
         attributes.extend(fields.map(|(name, value)| json!({"key": format!("callgate.{name}"), "value": any(&value)})));
     }
-    let nanoseconds = entry.time.0.duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_nanos());
+    let nanoseconds = entry.time.microseconds().saturating_mul(1000);
     json!({
         "timeUnixNano": nanoseconds.to_string(),
         "observedTimeUnixNano": nanoseconds.to_string(),

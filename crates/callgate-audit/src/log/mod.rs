@@ -21,13 +21,14 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
-use crate::entry::{Body, DeliveryFailed, Record, Time};
+use crate::entry::{Body, DeliveryFailed, Record};
 use crate::error::{At, AuditError};
 use crate::key::{Key, private_directory};
 use crate::line::Tail;
 use crate::segment;
 use crate::settings::Settings;
 use callgate::policy::Sync;
+use callgate_model::clock::Timestamp;
 
 use courier::Courier;
 use state::{Context, State, Stay};
@@ -141,7 +142,7 @@ impl Log {
 
     /// Moves a log that was found damaged aside and begins a new one that names it. Returns where the old one lies now.
     pub fn set_aside(settings: Settings) -> Result<(Self, PathBuf), AuditError> {
-        let stamp = Time::now().milliseconds();
+        let stamp = Timestamp::now().milliseconds();
         let aside = settings.directory.with_extension(format!("set-aside-{stamp}"));
         fs::rename(&settings.directory, &aside).at("move", &settings.directory)?;
         let name = aside.file_name().map(|name| name.to_string_lossy().into_owned());

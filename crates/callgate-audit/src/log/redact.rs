@@ -5,9 +5,11 @@ use std::io::Write;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
+use callgate_model::clock::Timestamp;
+
 use super::{Log, rewrite_lock};
-use crate::checkpoint::Grave;
-use crate::entry::{Body, Entry, Record, Redaction, Time};
+use crate::checkpoint::TombstoneStatement;
+use crate::entry::{Body, Entry, Record, Redaction};
 use crate::error::{At, AuditError};
 use crate::hash::Hash;
 use crate::line::{Link, Tail};
@@ -31,13 +33,14 @@ impl Log {
             return Err(AuditError::NotFound(format!("an entry {seq} that is about a call")));
         }
         let log = self.id()?;
-        let time = Time::now();
-        let grave = Grave { log: &log, seq, prev: entry.prev, time, original: Hash::of(&line), reason, by };
-        let tombstone = grave.sign(&self.inner.context.key)?;
+        let time = Timestamp::now_precise();
+        let statement =
+            TombstoneStatement { log: &log, seq, prev: entry.prev, time, original: Hash::of(&line), reason, by };
+        let tombstone = statement.sign(&self.inner.context.key)?;
         let mut record = entry.record;
         record.body = Body::Tombstone(tombstone);
         let mut replacement = Vec::new();
-        let hash = Tail::of(&record)?.write_to(&mut replacement, seq, &entry.prev, &time.to_string());
+        let hash = Tail::of(&record)?.write_to(&mut replacement, seq, &entry.prev, &time.precise());
         let announcement = Redaction { entry: seq, tombstone: hash, reason: reason.to_owned(), by: by.to_owned() };
         self.append(&Record::new(Body::Redaction(announcement)))?;
         self.sync()?;

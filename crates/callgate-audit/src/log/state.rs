@@ -8,15 +8,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::checkpoint::SignedCheckpoint;
-use crate::entry::{Body, Record, Recovered, Segment, Time};
+use crate::entry::{Body, Record, Recovered, Segment};
 use crate::error::{At, AuditError};
 use crate::hash::Hash;
 use crate::head::{Head, HeadFile, HeadState, Point};
-use crate::key::Key;
+use crate::key::{Key, random};
 use crate::line::Tail;
 use crate::segment::{self, plain_path, sync_directory};
 use crate::settings::Settings;
 use callgate::policy::Sync;
+use callgate_model::clock::Timestamp;
+use callgate_model::digest::hex;
 
 use super::tail::{self, Rest};
 use super::{After, Receipt, Waiting};
@@ -116,17 +118,17 @@ impl OpenSegment {
 struct Lines {
     buffer: Vec<u8>,
     end: Point,
-    time: Time,
+    time: Timestamp,
     time_text: String,
 }
 
 impl Lines {
     fn after(point: Point) -> Self {
-        Self::at(point, Time::now())
+        Self::at(point, Timestamp::now_precise())
     }
 
-    fn at(point: Point, time: Time) -> Self {
-        Lines { buffer: Vec::with_capacity(1024), end: point, time, time_text: time.to_string() }
+    fn at(point: Point, time: Timestamp) -> Self {
+        Lines { buffer: Vec::with_capacity(1024), end: point, time, time_text: time.precise() }
     }
 
     fn push(&mut self, tail: &Tail) {
@@ -190,15 +192,10 @@ impl State {
         if !begun {
             return Err(damaged(context, "its head is missing"));
         }
-        let mut id = [0_u8; 16];
-        getrandom::fill(&mut id).map_err(|error| AuditError::Key {
-            path: directory.to_owned(),
-            what: format!("no random numbers: {error}"),
-        })?;
-        let log: Arc<str> = hex::encode(id).into();
+        let log: Arc<str> = hex(&random::<16>(directory)?).into();
         let start = Point { length: 0, seq: 0, hash: Hash::NONE };
         let (segment, end) = begin_segment(context, &log, 1, start, follows)?;
-        let now = Time::now().milliseconds();
+        let now = Timestamp::now();
         let head = Head {
             log,
             generation: 1,
@@ -246,10 +243,10 @@ impl State {
         };
         let mut after = After::default();
         let recovered = self.catch_up(context)?;
-        let mut time = Time::now();
+        let mut time = Timestamp::now_precise();
         if self.is_full(context, time) {
             after = self.rotate(context)?;
-            time = Time::now();
+            time = Timestamp::now_precise();
         }
         let mut lines = Lines::at(self.head.written, time);
         if let Some(recovered) = recovered {
@@ -265,8 +262,7 @@ impl State {
         }
         let mut next = self.head.clone();
         let due = lines.end.seq.saturating_sub(next.checkpoint) >= context.settings.checkpoint_entries
-            || u128::from(lines.time.milliseconds().saturating_sub(next.checkpoint_time))
-                >= context.checkpoint_age().as_millis();
+            || next.checkpoint_time.until(lines.time) >= context.checkpoint_age();
         if due {
             after.checkpoints.push(add_checkpoint(context, &mut lines, &mut next)?);
         }
@@ -442,10 +438,9 @@ impl State {
         Ok(())
     }
 
-    fn is_full(&self, context: &Context, now: Time) -> bool {
-        let age = now.milliseconds().saturating_sub(self.head.begun);
+    fn is_full(&self, context: &Context, now: Timestamp) -> bool {
         self.head.written.length >= context.settings.segment_bytes
-            || u128::from(age) >= context.settings.segment_age.as_millis()
+            || self.head.begun.until(now) >= context.settings.segment_age
     }
 
     /// Ends the segment with a checkpoint and begins the next one. Whoever calls holds the lock.
@@ -463,7 +458,7 @@ impl State {
         next.segment = number;
         next.written = end;
         next.durable = end;
-        next.begun = Time::now().milliseconds();
+        next.begun = Timestamp::now();
         self.head_file.write(&mut next, &context.key)?;
         let closed = self.head.segment;
         self.head = next;
@@ -520,6 +515,6 @@ fn add_checkpoint(context: &Context, lines: &mut Lines, head: &mut Head) -> Resu
     let checkpoint = SignedCheckpoint::sign(&context.key, &head.log, seq, lines.end.hash, lines.time)?;
     lines.push(&Tail::of(&Record::new(checkpoint.body()))?);
     head.checkpoint = seq;
-    head.checkpoint_time = lines.time.milliseconds();
+    head.checkpoint_time = lines.time;
     Ok(checkpoint)
 }

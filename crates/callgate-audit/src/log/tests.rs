@@ -357,8 +357,8 @@ fn a_clock_that_goes_back_stops_nothing_and_is_no_tampering() {
     let mut file = HeadFile::open(&settings.directory).unwrap().unwrap();
     let Some(crate::head::HeadState::Whole(mut head)) = file.changed(&key).unwrap() else { panic!() };
     // as if everything so far had been written ten days from now
-    let ten_days = 10 * 24 * 60 * 60 * 1000;
-    (head.begun, head.checkpoint_time) = (head.begun + ten_days, head.checkpoint_time + ten_days);
+    let ten_days = std::time::Duration::from_secs(10 * 24 * 60 * 60);
+    (head.begun, head.checkpoint_time) = (head.begun.after(ten_days), head.checkpoint_time.after(ten_days));
     file.write(&mut head, &key).unwrap();
     let log = Log::open(Settings { checkpoint_entries: 10, segment_bytes: 5_000, ..settings }).unwrap();
     for call in 0..50 {

@@ -1,10 +1,11 @@
 //! Which entries are wanted.
 
 use callgate::policy::Decision;
+use callgate_model::clock::Timestamp;
 use callgate_model::effect::{Action, Target};
 use serde_json::Value;
 
-use crate::entry::{Body, Entry, Time, ToolAttempt};
+use crate::entry::{Body, Entry, ToolAttempt};
 
 /// An effect of a recorded call, as far as a filter looks at it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,9 +53,9 @@ fn effect_of(placed: &Value) -> Option<Effect> {
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
     /// Not before.
-    pub since: Option<Time>,
+    pub since: Option<Timestamp>,
     /// Not after.
-    pub until: Option<Time>,
+    pub until: Option<Timestamp>,
     /// Of this session.
     pub session: Option<String>,
     /// Of this call.

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use callgate::policy::Decision;
+use callgate_model::decision::{Decision, OutcomeKind};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::entry::{Body, Entry, Outcome, ToolAttempt};
+use crate::entry::{Body, Entry, ToolAttempt};
 
 /// The most different commands and rules that are counted; past this, new ones are left out and told.
 const MAXIMUM_COUNTED: usize = 100_000;
@@ -87,7 +87,7 @@ impl Stats {
                 if approval.approved {
                     self.approved = self.approved.saturating_add(1);
                 }
-                if approval.outcome == Outcome::TimedOut {
+                if approval.outcome == OutcomeKind::TimedOut {
                     self.timed_out = self.timed_out.saturating_add(1);
                 } else if let Some(took) = approval.took_ms
                     && self.counting.answers.len() < MAXIMUM_COUNTED
@@ -104,7 +104,7 @@ impl Stats {
     fn add_attempt(&mut self, entry: &Entry, attempt: &ToolAttempt) {
         self.calls = self.calls.saturating_add(1);
         count(&mut self.decisions, attempt.decision.to_string());
-        let date = entry.time.to_string().get(..10).unwrap_or_default().to_owned();
+        let date = entry.time.day();
         let day = self.days.entry(date).or_default();
         day.calls = day.calls.saturating_add(1);
         match attempt.decision {

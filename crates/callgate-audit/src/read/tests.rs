@@ -94,8 +94,13 @@ fn entries_are_found_by_what_they_say() {
     assert_eq!(secret, ["tool_attempt cat ~/.ssh/id_rsa"]);
     let host = query(Filter { host: Some("example.com".into()), ..Filter::default() });
     assert_eq!(host, ["tool_attempt curl https://api.example.com/x"]);
-    assert!(query(Filter { until: Some(crate::entry::Time(std::time::UNIX_EPOCH)), ..Filter::default() }).is_empty());
-    assert!(query(Filter { since: Some(crate::entry::Time::now()), ..Filter::default() }).is_empty());
+    assert!(
+        query(Filter { until: Some(callgate_model::clock::Timestamp::from_milliseconds(0)), ..Filter::default() })
+            .is_empty()
+    );
+    assert!(
+        query(Filter { since: Some(callgate_model::clock::Timestamp::now_precise()), ..Filter::default() }).is_empty()
+    );
     let all = query(Filter { housekeeping: true, ..Filter::default() }).len();
     assert_eq!(all, query(Filter::default()).len() + 1, "the beginning of the segment");
 }

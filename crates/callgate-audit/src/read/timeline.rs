@@ -1,8 +1,9 @@
 //! The life of calls as a timeline of stable names.
 
+use callgate_model::clock::Timestamp;
 use serde::Serialize;
 
-use crate::entry::{Body, Entry, Outcome, Time};
+use crate::entry::{Body, Entry};
 
 /// The steps of a call, in the order in which they follow each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
@@ -28,12 +29,13 @@ pub struct Step {
     /// Of which call.
     pub call: Option<String>,
     /// When.
-    pub time: Time,
+    #[serde(with = "callgate_model::clock::rfc3339")]
+    pub time: Timestamp,
     /// The number of its entry.
     pub seq: u64,
     /// How an approval was decided.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub decision: Option<Outcome>,
+    pub decision: Option<&'static str>,
 }
 
 /// The step that an entry is, if it is one.
@@ -43,7 +45,7 @@ pub fn timeline(entry: &Entry) -> Option<Step> {
         Body::ToolAttempt(_) => StepName::ToolCallRequested,
         Body::ApprovalRequested(_) => StepName::ApprovalRequested,
         Body::Approval(approval) => {
-            decision = Some(approval.outcome);
+            decision = Some(crate::entry::outcome::name(approval.outcome));
             StepName::ApprovalDecided
         }
         Body::Started(_) => StepName::ToolCallStarted,

@@ -6,9 +6,9 @@ use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
 use callgate::policy::Decision;
-use callgate_audit::entry::Time;
 use callgate_audit::export::{self, Format};
 use callgate_audit::read::{self, Entries, Filter, Follow, Line, Stats, timeline};
+use callgate_model::clock::Timestamp;
 use callgate_shell::effect::Action;
 use clap::{Args, ValueEnum};
 
@@ -37,10 +37,10 @@ pub struct TailArguments {
 pub struct FilterArguments {
     /// Not before: 2h, 2026-11-15, 2026-11-15T20:00:00Z
     #[arg(long, value_name = "TIME", value_parser = time)]
-    pub since: Option<Time>,
+    pub since: Option<Timestamp>,
     /// Not after
     #[arg(long, value_name = "TIME", value_parser = time)]
-    pub until: Option<Time>,
+    pub until: Option<Timestamp>,
     /// Of this session
     #[arg(long)]
     pub session: Option<String>,
@@ -67,8 +67,8 @@ pub struct FilterArguments {
     pub host: Option<String>,
 }
 
-fn time(text: &str) -> Result<Time, String> {
-    Time::parse(text).ok_or_else(|| "a time is 2h (ago), 2026-11-15 or 2026-11-15T20:00:00Z".to_owned())
+fn time(text: &str) -> Result<Timestamp, String> {
+    Timestamp::parse(text).ok_or_else(|| "a time is 2h (ago), 2026-11-15 or 2026-11-15T20:00:00Z".to_owned())
 }
 
 fn word<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, String> {

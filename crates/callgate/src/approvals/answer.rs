@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-pub use callgate_model::decision::ApprovalDecision;
+pub use callgate_model::decision::{ApprovalDecision, OutcomeKind};
 use serde::{Deserialize, Serialize};
 
 /// An approver's answer.
@@ -81,53 +81,13 @@ impl fmt::Display for Outcome {
 }
 
 impl Outcome {
-    /// Without what people wrote.
+    /// The outcome without the answer's text.
     pub fn kind(&self) -> OutcomeKind {
         match self {
-            Outcome::Answered(answer) => match answer.decision {
-                ApprovalDecision::Approved => OutcomeKind::Approved,
-                ApprovalDecision::ApprovedForSession => OutcomeKind::ApprovedForSession,
-                ApprovalDecision::Denied => OutcomeKind::Denied,
-                ApprovalDecision::Abort => OutcomeKind::Abort,
-            },
+            Outcome::Answered(answer) => answer.decision.into(),
             Outcome::TimedOut => OutcomeKind::TimedOut,
             Outcome::Cancelled => OutcomeKind::Cancelled,
             Outcome::Unanswerable(_) => OutcomeKind::Unanswerable,
-        }
-    }
-}
-
-/// What became of a question, in one word, as events and messages name it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum OutcomeKind {
-    /// Yes, this once.
-    Approved,
-    /// Yes, and the same again in this session.
-    ApprovedForSession,
-    /// No.
-    Denied,
-    /// No, and stop the whole run.
-    Abort,
-    /// Nobody answered in time.
-    TimedOut,
-    /// It was taken back before anybody answered.
-    Cancelled,
-    /// There was nobody to ask, or the answer made no sense.
-    Unanswerable,
-}
-
-impl OutcomeKind {
-    /// The stable name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            OutcomeKind::Approved => "approved",
-            OutcomeKind::ApprovedForSession => "approved_for_session",
-            OutcomeKind::Denied => "denied",
-            OutcomeKind::Abort => "abort",
-            OutcomeKind::TimedOut => "timed_out",
-            OutcomeKind::Cancelled => "cancelled",
-            OutcomeKind::Unanswerable => "unanswerable",
         }
     }
 }
