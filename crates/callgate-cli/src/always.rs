@@ -31,7 +31,8 @@ fn with_rule(
 ) -> Result<String, String> {
     let file = locations.user.as_deref().ok_or("cannot determine where the user policy file is")?;
     let now = Timestamp::now();
-    let rule = proposal.rule(&format!("always-{now}"), now, &user());
+    let reason = format!("always allowed by {} on {}", user(), now.day());
+    let rule = proposal.rule(&format!("always-{now}"), &reason);
     let check = |new: &Path| passes(&Locations { user: Some(new.to_owned()), ..locations.clone() }, call);
     act(file, &rule, &check).map_err(|error| error.to_string())?;
     Ok(file.display().to_string())

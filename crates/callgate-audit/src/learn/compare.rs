@@ -9,7 +9,7 @@ use callgate_model::decision::Decision;
 use serde::Serialize;
 use serde_json::json;
 
-use super::{Reassessment, RecordedCall};
+use super::recorded::{RecordedCall, decided};
 
 /// Calls of many kinds, one a line: `tool TAB input`, or a shell command.
 const PROBES: &str = include_str!("probes.txt");
@@ -53,19 +53,18 @@ pub fn compare(old: &Assessor, new: &Assessor, directory: &Path, recorded: &[Rec
     for (call, from) in calls {
         let call = call.directory(directory).workspace(directory);
         // each with the program tables that its policy brings along
-        let [before, after] = [old, new].map(|assessor| Reassessment::from(assessor.assess(&call)));
-        difference.add(shown(&call), from.to_owned(), before.decision, after.decision, after.rule);
+        let [before, after] = [old, new].map(|assessor| decided(assessor.assess(&call)));
+        difference.add(shown(&call), from.to_owned(), before.0, after);
     }
     for call in recorded {
-        let [before, after] = [old, new].map(|assessor| call.reassess(assessor));
-        let from = format!("entry {}", call.seq);
-        difference.add(call.shown.clone(), from, before.decision, after.decision, after.rule);
+        let [before, after] = [old, new].map(|assessor| decided(call.assess(assessor)));
+        difference.add(call.shown.clone(), format!("entry {}", call.seq), before.0, after);
     }
     difference
 }
 
 impl Difference {
-    fn add(&mut self, call: String, from: String, old: Decision, new: Decision, rule: Option<String>) {
+    fn add(&mut self, call: String, from: String, old: Decision, (new, rule): (Decision, Option<String>)) {
         self.compared = self.compared.saturating_add(1);
         let list = match old.cmp(&new) {
             std::cmp::Ordering::Greater => &mut self.looser,

@@ -9,6 +9,6 @@ mod suggest;
 mod tests;
 
 pub use compare::{Difference, Witness, compare};
-pub use recorded::{Reassessment, RecordedCall};
+pub use recorded::RecordedCall;
 pub use replay::{Change, Changes, Replay};
 pub use suggest::{Suggestion, suggest};

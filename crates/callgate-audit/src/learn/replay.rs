@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use callgate::assess::Assessor;
 
-use super::RecordedCall;
+use super::recorded::{RecordedCall, decided};
 use crate::entry::Entry;
 
 /// How many examples of each change are kept.
@@ -117,8 +117,7 @@ impl Replay {
     }
 
     fn add(&mut self, recorded: &RecordedCall, assessor: &Assessor) {
-        let judged = recorded.reassess(assessor);
-        let (was, becomes) = (recorded.decision, judged.decision);
+        let (was, (becomes, rule)) = (recorded.decision, decided(recorded.assess(assessor)));
         self.calls = self.calls.saturating_add(1);
         self.inexact = self.inexact.saturating_add(u64::from(!recorded.exact));
         self.prompts_before = self.prompts_before.saturating_add(u64::from(was == Decision::Ask));
@@ -133,7 +132,7 @@ impl Replay {
             was,
             was_rule: recorded.rule.clone(),
             becomes,
-            rule: judged.rule,
+            rule,
         };
         match becomes {
             Decision::Allow | Decision::Contain => self.newly_allowed.add(change),

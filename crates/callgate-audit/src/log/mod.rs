@@ -6,8 +6,8 @@
 
 mod courier;
 mod redact;
-mod state;
 pub(crate) mod tail;
+mod writer;
 
 #[cfg(test)]
 mod brief_tests;
@@ -31,7 +31,7 @@ use callgate::policy::Sync;
 use callgate_model::clock::Timestamp;
 
 use courier::Courier;
-use state::{Context, State, Stay};
+use writer::{LogContext, Writer, WriterLifetime};
 
 /// Where the entries of one `append` stand in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,12 +65,12 @@ pub struct Log {
 
 #[derive(Debug)]
 struct Inner {
-    context: Context,
+    context: LogContext,
     queue: Mutex<Queue>,
     /// Told whenever a group was written.
     written: Condvar,
     /// What is known of the log; nothing until a brief writer has something to write.
-    state: Mutex<Option<State>>,
+    writer: Mutex<Option<Writer>>,
 }
 
 /// What waits to be written by whoever writes next.
@@ -93,7 +93,7 @@ struct Waiting {
 impl Log {
     /// Opens the log, or begins it where there is none yet.
     pub fn open(settings: Settings) -> Result<Self, AuditError> {
-        Self::begin(settings, None, Stay::Long)
+        Self::begin(settings, None, WriterLifetime::Long)
     }
 
     /// Opens the log for a process that writes an entry or two and ends, such as a hook.
@@ -117,25 +117,27 @@ impl Log {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn open_briefly(settings: Settings) -> Result<Self, AuditError> {
-        Self::begin(settings, None, Stay::Brief)
+        Self::begin(settings, None, WriterLifetime::Brief)
     }
 
-    fn begin(settings: Settings, follows: Option<String>, stay: Stay) -> Result<Self, AuditError> {
+    fn begin(settings: Settings, follows: Option<String>, lifetime: WriterLifetime) -> Result<Self, AuditError> {
         private_directory(&settings.directory)?;
         let key = Key::open_or_create(&settings.key)?;
-        let context = Context { boot: settings.boot(), key, settings, stay };
-        let state = match stay {
-            Stay::Long => Some(State::open(&context, follows)?.unlocked()),
+        let context = LogContext { boot: settings.boot(), key, settings, lifetime };
+        let writer = match lifetime {
+            WriterLifetime::Long => Some(Writer::open(&context, follows)?.unlocked()),
             // opened with the first entry, under the lock that is needed then anyway
-            Stay::Brief => None,
+            WriterLifetime::Brief => None,
         };
         let (deliveries, sync) = (context.settings.deliveries.clone(), context.settings.sync);
         let inner =
-            Arc::new(Inner { context, queue: Mutex::default(), written: Condvar::new(), state: Mutex::new(state) });
-        let (courier, flusher) = match (stay, sync) {
-            (Stay::Brief, _) => (None, None),
-            (Stay::Long, Sync::Interval(every)) => (Courier::start(&deliveries), Some(flush_every(&inner, every))),
-            (Stay::Long, Sync::Always | Sync::Os) => (Courier::start(&deliveries), None),
+            Arc::new(Inner { context, queue: Mutex::default(), written: Condvar::new(), writer: Mutex::new(writer) });
+        let (courier, flusher) = match (lifetime, sync) {
+            (WriterLifetime::Brief, _) => (None, None),
+            (WriterLifetime::Long, Sync::Interval(every)) => {
+                (Courier::start(&deliveries), Some(flush_every(&inner, every)))
+            }
+            (WriterLifetime::Long, Sync::Always | Sync::Os) => (Courier::start(&deliveries), None),
         };
         Ok(Log { inner, courier, _flusher: flusher })
     }
@@ -146,12 +148,12 @@ impl Log {
         let aside = settings.directory.with_extension(format!("set-aside-{stamp}"));
         fs::rename(&settings.directory, &aside).at("move", &settings.directory)?;
         let name = aside.file_name().map(|name| name.to_string_lossy().into_owned());
-        Ok((Self::begin(settings, name, Stay::Long)?, aside))
+        Ok((Self::begin(settings, name, WriterLifetime::Long)?, aside))
     }
 
     /// The log's id: the same in all its segments.
     pub fn id(&self) -> Result<String, AuditError> {
-        self.inner.with_state(|state| Ok(state.log_id().to_owned()))
+        self.inner.with_writer(|writer| Ok(writer.log_id().to_owned()))
     }
 
     /// The public key that checkpoints are signed with, hexadecimal.
@@ -181,31 +183,31 @@ impl Log {
 
     /// Writes a signed checkpoint now, sends it where checkpoints go, and hands it out.
     pub fn checkpoint(&self) -> Result<crate::checkpoint::SignedCheckpoint, AuditError> {
-        let (checkpoint, after) = self.inner.with_state(|state| state.checkpoint_now(&self.inner.context))?;
+        let (checkpoint, after) = self.inner.with_writer(|writer| writer.checkpoint_now(&self.inner.context))?;
         self.follow_up(after);
         Ok(checkpoint)
     }
 
     /// Closes the current segment and begins the next one.
     pub fn rotate(&self) -> Result<(), AuditError> {
-        let after = self.inner.with_state(|state| state.rotate_now(&self.inner.context))?;
+        let after = self.inner.with_writer(|writer| writer.rotate_now(&self.inner.context))?;
         self.follow_up(after);
         Ok(())
     }
 
     /// Forces everything onto the disk.
     pub fn sync(&self) -> Result<(), AuditError> {
-        self.inner.with_state(|state| state.sync_now(&self.inner.context))
+        self.inner.with_writer(|writer| writer.sync_now(&self.inner.context))
     }
 
     /// Compresses closed segments. Safe at any time and from any process; another one that is at it is not disturbed.
     pub fn maintain(&self) -> Result<(), AuditError> {
-        let current = self.inner.with_state(|state| Ok(state.segment_number()))?;
+        let current = self.inner.with_writer(|writer| Ok(writer.segment_number()))?;
         compress_below(&self.inner.context.settings.directory, current)
     }
 
     /// What has time until the entries are written: sending checkpoints, compressing.
-    fn follow_up(&self, after: After) {
+    fn follow_up(&self, after: FollowUp) {
         let mut failures = Vec::new();
         for checkpoint in after.checkpoints {
             for delivery in &self.inner.context.settings.deliveries {
@@ -223,7 +225,7 @@ impl Log {
         failures.extend(self.courier.iter().flat_map(Courier::failures));
         self.note(failures);
         // A process that ends at once leaves compressing to one that stays.
-        let compress = self.settings().compress && self.inner.context.stay == Stay::Long;
+        let compress = self.settings().compress && self.inner.context.lifetime == WriterLifetime::Long;
         if let Some(segment) = after.closed.filter(|_| compress) {
             let directory = self.settings().directory.clone();
             // Not waited for: what a process that ends leaves half done, the next one does anew.
@@ -251,46 +253,46 @@ impl Drop for Log {
             let failures = courier.finish(Duration::from_secs(5));
             self.note(failures);
         }
-        if let Ok(mut state) = self.inner.state()
-            && let Some(state) = state.as_mut()
+        if let Ok(mut writer) = self.inner.writer()
+            && let Some(writer) = writer.as_mut()
         {
             // what is not noted is only thought to be less safe than it is
-            let _ = state.note_synced(&self.inner.context);
+            let _ = writer.note_synced(&self.inner.context);
         }
     }
 }
 
 /// What is to be done once entries are written.
 #[derive(Debug, Default)]
-struct After {
+struct FollowUp {
     checkpoints: Vec<crate::checkpoint::SignedCheckpoint>,
     closed: Option<u64>,
 }
 
 impl Inner {
-    fn state(&self) -> Result<MutexGuard<'_, Option<State>>, AuditError> {
-        self.state.lock().map_err(|_| AuditError::Poisoned)
+    fn writer(&self) -> Result<MutexGuard<'_, Option<Writer>>, AuditError> {
+        self.writer.lock().map_err(|_| AuditError::Poisoned)
     }
 
     /// Does something with the log, which is opened if it was not yet.
-    fn with_state<T>(&self, work: impl FnOnce(&mut State) -> Result<T, AuditError>) -> Result<T, AuditError> {
-        let mut state = self.state()?;
-        match state.as_mut() {
-            Some(state) => work(state),
-            None => work(state.insert(State::open(&self.context, None)?.unlocked())),
+    fn with_writer<T>(&self, work: impl FnOnce(&mut Writer) -> Result<T, AuditError>) -> Result<T, AuditError> {
+        let mut writer = self.writer()?;
+        match writer.as_mut() {
+            Some(writer) => work(writer),
+            None => work(writer.insert(Writer::open(&self.context, None)?.unlocked())),
         }
     }
 
     /// Writes a group. A log that is opened for it stays locked from the first look to the last byte.
-    fn write(&self, group: &[Waiting]) -> Result<(Vec<Receipt>, After), AuditError> {
-        let mut state = self.state()?;
-        match state.as_mut() {
-            Some(state) => state.write(&self.context, group),
-            None => state.insert(State::open(&self.context, None)?).write(&self.context, group),
+    fn write(&self, group: &[Waiting]) -> Result<(Vec<Receipt>, FollowUp), AuditError> {
+        let mut writer = self.writer()?;
+        match writer.as_mut() {
+            Some(writer) => writer.write(&self.context, group),
+            None => writer.insert(Writer::open(&self.context, None)?).write(&self.context, group),
         }
     }
 
-    fn append(&self, tails: Vec<Tail>) -> Result<(Receipt, Option<After>), AuditError> {
+    fn append(&self, tails: Vec<Tail>) -> Result<(Receipt, Option<FollowUp>), AuditError> {
         let answer = Arc::new(OnceLock::new());
         let mut queue = self.queue.lock().map_err(|_| AuditError::Poisoned)?;
         queue.waiting.push(Waiting { tails, answer: Arc::clone(&answer) });
@@ -354,11 +356,11 @@ fn flush_every(inner: &Arc<Inner>, every: Duration) -> mpsc::Sender<()> {
     let _ = std::thread::Builder::new().name("callgate-audit-sync".to_owned()).spawn(move || {
         while receiver.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
             let Some(inner) = inner.upgrade() else { return };
-            if let Ok(mut state) = inner.state.lock()
-                && let Some(state) = state.as_mut()
+            if let Ok(mut writer) = inner.writer.lock()
+                && let Some(writer) = writer.as_mut()
             {
                 // A failed sync is noticed by the next append, which syncs itself.
-                let _ = state.sync_if_dirty(&inner.context);
+                let _ = writer.sync_if_dirty(&inner.context);
             }
         }
     });

@@ -50,7 +50,7 @@ impl Log {
 
     /// Whether an entry stands in the segment that is still written to.
     fn begins_current_segment_before(&self, seq: u64) -> Result<bool, AuditError> {
-        let number = self.inner.with_state(|state| Ok(state.segment_number()))?;
+        let number = self.inner.with_writer(|writer| Ok(writer.segment_number()))?;
         let path = segment::plain_path(&self.settings().directory, number);
         let mut lines = Lines::open(&SegmentFile { number, path: path.clone(), compressed: false }, None)?;
         Ok(match lines.next().at("read", &path)? {

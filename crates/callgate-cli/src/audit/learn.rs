@@ -1,11 +1,11 @@
 //! `callgate audit replay`, `callgate policy suggest` and `callgate policy diff`.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use callgate::assess::Assessor;
 use callgate::load::{PolicyChoice, load_policy};
-use callgate::policy::{Decision, Policy, PolicyError};
+use callgate::policy::Decision;
 use callgate_audit::entry::Body;
 use callgate_audit::learn::{Changes, RecordedCall, Replay, compare, suggest as propose};
 use callgate_audit::read::{self, Entries};
@@ -177,26 +177,7 @@ fn asked(directory: &Path) -> Result<Vec<(RecordedCall, bool)>, String> {
 pub fn suggest(arguments: &SuggestArguments) -> Result<u8, String> {
     let directory = arguments.log.directory()?;
     let calls = asked(&directory)?;
-    let bundled = Policy::bundled_names().any(|name| name == arguments.policy);
-    let base = if bundled {
-        arguments.policy.clone()
-    } else {
-        let path = std::fs::canonicalize(&arguments.policy)
-            .map_err(|error| format!("cannot read {}: {error}", arguments.policy))?;
-        path.to_str().map(str::to_owned).ok_or("the path of the policy is no text")?
-    };
-    let place = PrivateDirectory::make()?;
-    let file = place.0.join("try.yaml");
-    // a policy that extends a file must be a file itself
-    let load = |text: &str| -> Result<Policy, PolicyError> {
-        if bundled {
-            return Policy::from_yaml(text, "the proposal");
-        }
-        // what could not be written cannot be read either, and that is told
-        let _ = std::fs::write(&file, text);
-        Policy::from_file(&file)
-    };
-    let suggestions = propose(&calls, &base, &load, arguments.count).map_err(text)?;
+    let suggestions = propose(&calls, &load(&arguments.policy)?, arguments.count);
     if arguments.json {
         line(&serde_json::to_string_pretty(&suggestions).map_err(text)?)?;
         return Ok(0);
@@ -214,30 +195,6 @@ pub fn suggest(arguments: &SuggestArguments) -> Result<u8, String> {
         line("")?;
     }
     Ok(0)
-}
-
-/// A directory that only its owner may enter and that goes away.
-struct PrivateDirectory(PathBuf);
-
-impl PrivateDirectory {
-    fn make() -> Result<Self, String> {
-        use std::os::unix::fs::DirBuilderExt;
-        let unique =
-            std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_nanos());
-        let path = std::env::temp_dir().join(format!("callgate-suggest-{}-{unique:x}", std::process::id()));
-        // fails if it is already there, so nobody can have prepared it
-        std::fs::DirBuilder::new()
-            .mode(0o700)
-            .create(&path)
-            .map_err(|error| format!("cannot create {}: {error}", path.display()))?;
-        Ok(PrivateDirectory(path))
-    }
-}
-
-impl Drop for PrivateDirectory {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }
 
 /// `callgate policy diff`

@@ -14,11 +14,8 @@ use crate::approvals::{
 use crate::describe::is_interactive_shell;
 use crate::event::{AnswerSource, ApprovalDecided, EventKind};
 use crate::permit::Plan;
-use crate::policy::{
-    Decision, ExecInput, JudgeRequest, PermissionHandler, PermissionRequest, PermissionResult, Policy,
-};
+use crate::policy::{Decision, ExecInput, PermissionHandler, PermissionRequest, PermissionResult, Policy};
 use callgate_model::call::Call;
-use callgate_model::clock::Timestamp;
 use callgate_model::refusal::{Refusal, RefusalKind};
 
 /// Where a call stands that was not denied.
@@ -132,16 +129,8 @@ impl Gate {
 
     /// Whether the call would pass all layers if the user's file had this rule too. The boundary asks beside the rules.
     fn would_pass(&self, call: &Call, assessment: &Assessment, proposal: &Proposal) -> bool {
-        if assessment.is_held_by_boundary() {
-            return false;
-        }
-        let rule = proposal.rule("proposed", Timestamp::from_milliseconds(0), "nobody");
-        let text: String = rule.lines().map(|line| format!("  {line}\n")).collect();
-        let rule = Policy::from_yaml(&format!("version: 1\nrules:\n{text}"), "proposed");
-        let (Some(policy), Ok(rule)) = (self.assessor.policy(), rule) else { return false };
         let claims = self.registry().claims(&call.tool);
-        let request = JudgeRequest { call, description: &assessment.description, claims };
-        policy.judge_with(&request, &rule).ruling.decision < Decision::Ask
+        proposal.as_policy().is_ok_and(|rule| self.assessor.would_pass_with(&rule, call, assessment, claims))
     }
 
     /// The policy's own handler, which is code and sees the arguments themselves.

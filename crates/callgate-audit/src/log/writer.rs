@@ -21,44 +21,44 @@ use callgate_model::clock::Timestamp;
 use callgate_model::digest::hex;
 
 use super::tail::{self, Rest};
-use super::{After, Receipt, Waiting};
+use super::{FollowUp, Receipt, Waiting};
 
 /// What does not change while a log is open.
 #[derive(Debug)]
-pub(super) struct Context {
+pub(super) struct LogContext {
     pub settings: Settings,
     pub key: Key,
     pub boot: Option<Arc<str>>,
-    pub stay: Stay,
+    pub lifetime: WriterLifetime,
 }
 
 /// How long the process means to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stay {
+pub(super) enum WriterLifetime {
     /// As long as it likes.
     Long,
     /// An entry or two.
     Brief,
 }
 
-/// After this time even a brief writer signs a checkpoint that nobody waits for.
+/// FollowUp this time even a brief writer signs a checkpoint that nobody waits for.
 const BRIEF_CHECKPOINT_AGE: Duration = Duration::from_secs(60 * 60);
 
-impl Context {
+impl LogContext {
     /// With the first entry after this time a checkpoint is due.
     fn checkpoint_age(&self) -> Duration {
-        match self.stay {
-            Stay::Brief if self.settings.deliveries.is_empty() => {
+        match self.lifetime {
+            WriterLifetime::Brief if self.settings.deliveries.is_empty() => {
                 self.settings.checkpoint_age.max(BRIEF_CHECKPOINT_AGE)
             }
-            Stay::Brief | Stay::Long => self.settings.checkpoint_age,
+            WriterLifetime::Brief | WriterLifetime::Long => self.settings.checkpoint_age,
         }
     }
 }
 
 #[derive(Debug)]
-pub(super) struct State {
-    lock: Arc<Lock>,
+pub(super) struct Writer {
+    lock: Arc<LockFile>,
     head_file: HeadFile,
     head: Head,
     segment: OpenSegment,
@@ -67,28 +67,28 @@ pub(super) struct State {
     /// How far a segment is known to be on the disk, until the head says so.
     synced: Option<(u64, Point)>,
     /// The lock from opening, until it is used or given back. While it is held, nobody else has written.
-    held: Option<Held>,
+    held: Option<HeldLock>,
 }
 
 /// Locked by whoever writes, across processes.
 #[derive(Debug)]
-struct Lock {
+struct LockFile {
     file: File,
     path: PathBuf,
 }
 
 /// The lock, held until dropped.
 #[derive(Debug)]
-struct Held(Arc<Lock>);
+struct HeldLock(Arc<LockFile>);
 
-impl Held {
-    fn take(lock: &Arc<Lock>) -> Result<Self, AuditError> {
+impl HeldLock {
+    fn take(lock: &Arc<LockFile>) -> Result<Self, AuditError> {
         lock.file.lock().at("lock", &lock.path)?;
-        Ok(Held(Arc::clone(lock)))
+        Ok(HeldLock(Arc::clone(lock)))
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldLock {
     fn drop(&mut self) {
         // closing the file would unlock it as well
         let _ = self.0.file.unlock();
@@ -114,21 +114,28 @@ impl OpenSegment {
     }
 }
 
-/// Lines that are about to be written.
-struct Lines {
+/// NewLines that are about to be written.
+struct NewLines {
     buffer: Vec<u8>,
     end: Point,
     time: Timestamp,
     time_text: String,
 }
 
-impl Lines {
+impl NewLines {
     fn after(point: Point) -> Self {
         Self::at(point, Timestamp::now_precise())
     }
 
     fn at(point: Point, time: Timestamp) -> Self {
-        Lines { buffer: Vec::with_capacity(1024), end: point, time, time_text: time.precise() }
+        NewLines { buffer: Vec::with_capacity(1024), end: point, time, time_text: time.precise() }
+    }
+
+    fn push_recovered(&mut self, recovered: Option<Recovered>) -> Result<(), AuditError> {
+        if let Some(recovered) = recovered {
+            self.push(&Tail::of(&Record::new(Body::Recovered(recovered)))?);
+        }
+        Ok(())
     }
 
     fn push(&mut self, tail: &Tail) {
@@ -140,15 +147,14 @@ impl Lines {
     }
 }
 
-impl State {
-    pub(super) fn open(context: &Context, follows: Option<String>) -> Result<Self, AuditError> {
+impl Writer {
+    pub(super) fn open(context: &LogContext, follows: Option<String>) -> Result<Self, AuditError> {
         let settings = &context.settings;
         let directory = settings.directory.as_path();
         let path = settings.lock_path();
         let file =
             OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path).at("open", &path)?;
-        let lock = Arc::new(Lock { file, path });
-        let held = Held::take(&lock)?;
+        let held = HeldLock::take(&Arc::new(LockFile { file, path }))?;
         let Some(mut head_file) = HeadFile::open(directory)? else {
             return Self::create(context, held, follows);
         };
@@ -158,8 +164,12 @@ impl State {
             None => return Err(damaged(context, "its head is empty")),
         };
         let segment = OpenSegment::open(directory, head.segment)?;
-        Ok(State {
-            lock,
+        Ok(Writer::new(held, head_file, head, segment))
+    }
+
+    fn new(held: HeldLock, head_file: HeadFile, head: Head, segment: OpenSegment) -> Self {
+        Writer {
+            lock: Arc::clone(&held.0),
             head_file,
             head,
             segment,
@@ -167,7 +177,7 @@ impl State {
             dirty: false,
             synced: None,
             held: Some(held),
-        })
+        }
     }
 
     /// Gives the lock from opening back.
@@ -177,7 +187,7 @@ impl State {
     }
 
     /// Begins a new log.
-    fn create(context: &Context, held: Held, follows: Option<String>) -> Result<Self, AuditError> {
+    fn create(context: &LogContext, held: HeldLock, follows: Option<String>) -> Result<Self, AuditError> {
         let directory = context.settings.directory.as_path();
         // Without a head, only what a process killed in this very function leaves may be there.
         let files = segment::list(directory)?;
@@ -209,17 +219,7 @@ impl State {
         };
         let head_file = HeadFile::create(directory, &head, &context.key)?;
         sync_directory(directory)?;
-        let lock = Arc::clone(&held.0);
-        Ok(State {
-            lock,
-            head_file,
-            head,
-            segment,
-            last_sync: Instant::now(),
-            dirty: false,
-            synced: None,
-            held: Some(held),
-        })
+        Ok(Writer::new(held, head_file, head, segment))
     }
 
     pub(super) fn log_id(&self) -> &str {
@@ -231,27 +231,25 @@ impl State {
     }
 
     /// Writes a group of entries and makes them as safe as the settings say.
-    pub(super) fn write(&mut self, context: &Context, group: &[Waiting]) -> Result<(Vec<Receipt>, After), AuditError> {
+    pub(super) fn write(
+        &mut self,
+        context: &LogContext,
+        group: &[Waiting],
+    ) -> Result<(Vec<Receipt>, FollowUp), AuditError> {
         let held = match self.held.take() {
             // opened a moment ago: the head is as it was read
             Some(held) => held,
-            None => {
-                let held = Held::take(&self.lock)?;
-                self.refresh(context)?;
-                held
-            }
+            None => self.take_lock(context)?,
         };
-        let mut after = After::default();
-        let recovered = self.catch_up(context)?;
+        let mut after = FollowUp::default();
+        let mut recovered = self.catch_up(context)?;
         let mut time = Timestamp::now_precise();
         if self.is_full(context, time) {
-            after = self.rotate(context)?;
+            after = self.rotate(context, recovered.take())?;
             time = Timestamp::now_precise();
         }
-        let mut lines = Lines::at(self.head.written, time);
-        if let Some(recovered) = recovered {
-            lines.push(&Tail::of(&Record::new(Body::Recovered(recovered)))?);
-        }
+        let mut lines = NewLines::at(self.head.written, time);
+        lines.push_recovered(recovered)?;
         let mut receipts = Vec::with_capacity(group.len());
         for waiting in group {
             let first = lines.end.seq.saturating_add(1);
@@ -278,42 +276,34 @@ impl State {
         if now {
             self.force()?;
         }
-        if context.stay == Stay::Brief {
+        if context.lifetime == WriterLifetime::Brief {
             // there may be no next write
             self.note_synced(context)?;
         }
         Ok((receipts, after))
     }
 
-    pub(super) fn checkpoint_now(&mut self, context: &Context) -> Result<(SignedCheckpoint, After), AuditError> {
-        let held = Held::take(&self.lock)?;
-        self.refresh(context)?;
+    pub(super) fn checkpoint_now(&mut self, context: &LogContext) -> Result<(SignedCheckpoint, FollowUp), AuditError> {
+        let held = self.take_lock(context)?;
         let recovered = self.catch_up(context)?;
-        let mut lines = Lines::after(self.head.written);
-        if let Some(recovered) = recovered {
-            lines.push(&Tail::of(&Record::new(Body::Recovered(recovered)))?);
-        }
+        let mut lines = NewLines::after(self.head.written);
+        lines.push_recovered(recovered)?;
         let mut next = self.head.clone();
         let checkpoint = add_checkpoint(context, &mut lines, &mut next)?;
         self.commit(context, &lines, next)?;
         drop(held);
         self.sync_now(context)?;
-        Ok((checkpoint.clone(), After { checkpoints: vec![checkpoint], closed: None }))
+        Ok((checkpoint.clone(), FollowUp { checkpoints: vec![checkpoint], closed: None }))
     }
 
-    pub(super) fn rotate_now(&mut self, context: &Context) -> Result<After, AuditError> {
-        let _held = Held::take(&self.lock)?;
-        self.refresh(context)?;
-        if let Some(recovered) = self.catch_up(context)? {
-            let mut lines = Lines::after(self.head.written);
-            lines.push(&Tail::of(&Record::new(Body::Recovered(recovered)))?);
-            self.commit(context, &lines, self.head.clone())?;
-        }
-        self.rotate(context)
+    pub(super) fn rotate_now(&mut self, context: &LogContext) -> Result<FollowUp, AuditError> {
+        let _held = self.take_lock(context)?;
+        let recovered = self.catch_up(context)?;
+        self.rotate(context, recovered)
     }
 
     /// Forces what was written onto the disk and notes in the head that it is there.
-    pub(super) fn sync_now(&mut self, context: &Context) -> Result<(), AuditError> {
+    pub(super) fn sync_now(&mut self, context: &LogContext) -> Result<(), AuditError> {
         self.force()?;
         self.note_synced(context)
     }
@@ -330,12 +320,11 @@ impl State {
     }
 
     /// Notes in the head what is known to be on the disk.
-    pub(super) fn note_synced(&mut self, context: &Context) -> Result<(), AuditError> {
+    pub(super) fn note_synced(&mut self, context: &LogContext) -> Result<(), AuditError> {
         if self.synced.is_none() {
             return Ok(());
         }
-        let _held = Held::take(&self.lock)?;
-        self.refresh(context)?;
+        let _held = self.take_lock(context)?;
         let mut next = self.head.clone();
         if self.take_synced(&mut next) {
             self.head_file.write(&mut next, &context.key)?;
@@ -355,12 +344,18 @@ impl State {
         }
     }
 
-    pub(super) fn sync_if_dirty(&mut self, context: &Context) -> Result<(), AuditError> {
+    pub(super) fn sync_if_dirty(&mut self, context: &LogContext) -> Result<(), AuditError> {
         if self.dirty { self.sync_now(context) } else { Ok(()) }
     }
 
+    fn take_lock(&mut self, context: &LogContext) -> Result<HeldLock, AuditError> {
+        let held = HeldLock::take(&self.lock)?;
+        self.refresh(context)?;
+        Ok(held)
+    }
+
     /// Takes over what other processes have written since.
-    fn refresh(&mut self, context: &Context) -> Result<(), AuditError> {
+    fn refresh(&mut self, context: &LogContext) -> Result<(), AuditError> {
         let Some(found) = self.head_file.changed(&context.key)? else { return Ok(()) };
         let head = accept(context, found)?;
         if head.log != self.head.log {
@@ -374,7 +369,7 @@ impl State {
     }
 
     /// Brings a refreshed head and the segment together: takes over what a killed writer left, and refuses what none leaves.
-    fn catch_up(&mut self, context: &Context) -> Result<Option<Recovered>, AuditError> {
+    fn catch_up(&mut self, context: &LogContext) -> Result<Option<Recovered>, AuditError> {
         let OpenSegment { file, path } = &mut self.segment;
         // cheaper than asking for all metadata, and where a file is appended to does not depend on it
         let length = file.seek(SeekFrom::End(0)).at("read", path)?;
@@ -417,7 +412,7 @@ impl State {
     }
 
     /// Appends lines to the segment and moves the head. What was written only in part is taken back.
-    fn commit(&mut self, context: &Context, lines: &Lines, mut next: Head) -> Result<(), AuditError> {
+    fn commit(&mut self, context: &LogContext, lines: &NewLines, mut next: Head) -> Result<(), AuditError> {
         let before = self.head.written.length;
         let OpenSegment { file, path } = &mut self.segment;
         if let Err(error) = file.write_all(&lines.buffer) {
@@ -438,14 +433,15 @@ impl State {
         Ok(())
     }
 
-    fn is_full(&self, context: &Context, now: Timestamp) -> bool {
+    fn is_full(&self, context: &LogContext, now: Timestamp) -> bool {
         self.head.written.length >= context.settings.segment_bytes
             || self.head.begun.until(now) >= context.settings.segment_age
     }
 
     /// Ends the segment with a checkpoint and begins the next one. Whoever calls holds the lock.
-    fn rotate(&mut self, context: &Context) -> Result<After, AuditError> {
-        let mut lines = Lines::after(self.head.written);
+    fn rotate(&mut self, context: &LogContext, recovered: Option<Recovered>) -> Result<FollowUp, AuditError> {
+        let mut lines = NewLines::after(self.head.written);
+        lines.push_recovered(recovered)?;
         let mut next = self.head.clone();
         let checkpoint = add_checkpoint(context, &mut lines, &mut next)?;
         self.commit(context, &lines, next)?;
@@ -463,16 +459,16 @@ impl State {
         let closed = self.head.segment;
         self.head = next;
         self.segment = segment;
-        Ok(After { checkpoints: vec![checkpoint], closed: Some(closed) })
+        Ok(FollowUp { checkpoints: vec![checkpoint], closed: Some(closed) })
     }
 }
 
-fn damaged(context: &Context, what: &str) -> AuditError {
+fn damaged(context: &LogContext, what: &str) -> AuditError {
     AuditError::Damaged { directory: context.settings.directory.clone(), what: what.to_owned() }
 }
 
 /// A head that may be built upon.
-fn accept(context: &Context, found: HeadState) -> Result<Head, AuditError> {
+fn accept(context: &LogContext, found: HeadState) -> Result<Head, AuditError> {
     match found {
         HeadState::Whole(head) => Ok(head),
         // A power failure may tear one slot; nothing else does.
@@ -485,7 +481,7 @@ fn accept(context: &Context, found: HeadState) -> Result<Head, AuditError> {
 /// Makes the file of a segment with its first entry, on the disk. The head does not know of it yet, so whatever a killed
 /// writer left under that name was never acknowledged.
 fn begin_segment(
-    context: &Context,
+    context: &LogContext,
     log: &str,
     number: u64,
     start: Point,
@@ -500,7 +496,7 @@ fn begin_segment(
         writer: crate::WRITER.to_owned(),
         follows,
     };
-    let mut lines = Lines::after(start);
+    let mut lines = NewLines::after(start);
     lines.push(&Tail::of(&Record::new(Body::Segment(body)))?);
     let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(&path).at("create", &path)?;
     file.set_len(0).at("write", &path)?;
@@ -510,7 +506,7 @@ fn begin_segment(
     Ok((OpenSegment { file, path }, lines.end))
 }
 
-fn add_checkpoint(context: &Context, lines: &mut Lines, head: &mut Head) -> Result<SignedCheckpoint, AuditError> {
+fn add_checkpoint(context: &LogContext, lines: &mut NewLines, head: &mut Head) -> Result<SignedCheckpoint, AuditError> {
     let seq = lines.end.seq.saturating_add(1);
     let checkpoint = SignedCheckpoint::sign(&context.key, &head.log, seq, lines.end.hash, lines.time)?;
     lines.push(&Tail::of(&Record::new(checkpoint.body()))?);
