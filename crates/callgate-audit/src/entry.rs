@@ -180,24 +180,15 @@ impl Body {
 
     /// Whether it is about the log itself and not about a call or a session.
     pub fn is_housekeeping(&self) -> bool {
-        match self {
-            Body::ToolAttempt(_)
-            | Body::ApprovalRequested(_)
-            | Body::Approval(_)
-            | Body::SecurityViolation(_)
-            | Body::Refused(_)
-            | Body::Started(_)
-            | Body::Finished(_)
-            | Body::RanWithoutVerdict(_)
-            | Body::SessionStarted(_)
-            | Body::SessionEnded(_) => false,
+        matches!(
+            self,
             Body::Checkpoint(_)
-            | Body::Tombstone(_)
-            | Body::Redaction(_)
-            | Body::Segment(_)
-            | Body::Recovered(_)
-            | Body::DeliveryFailed(_) => true,
-        }
+                | Body::Tombstone(_)
+                | Body::Redaction(_)
+                | Body::Segment(_)
+                | Body::Recovered(_)
+                | Body::DeliveryFailed(_)
+        )
     }
 }
 
@@ -245,9 +236,6 @@ pub struct ApprovalRequested {
     /// The approval's id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<String>,
-    /// Who or what is asked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub asked: Option<String>,
     /// How long an answer is waited for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,

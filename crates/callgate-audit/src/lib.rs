@@ -43,6 +43,7 @@ pub mod key;
 pub mod learn;
 pub mod line;
 mod log;
+mod observed;
 pub mod read;
 mod segment;
 mod settings;
@@ -50,15 +51,14 @@ mod sink;
 #[cfg(feature = "tracing")]
 pub mod spans;
 pub mod verify;
-mod witness;
 
 pub use callgate::policy::{NoSync, Sync};
 pub use error::AuditError;
 pub use hash::Hash;
 pub use log::{Log, Receipt};
+pub use observed::ObservedEnd;
 pub use settings::Settings;
 pub use sink::AuditSink;
-pub use witness::{Ended, Witness};
 
 /// What writes: the program's name and version.
 pub(crate) const WRITER: &str = concat!("callgate ", env!("CARGO_PKG_VERSION"));

@@ -1,7 +1,7 @@
 //! The files of a log: plain while they are written, compressed afterwards.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufRead, BufReader, BufWriter, Read};
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -18,6 +18,13 @@ pub(crate) struct SegmentFile {
     pub number: u64,
     pub path: PathBuf,
     pub compressed: bool,
+}
+
+impl SegmentFile {
+    /// The segment with this number, which may have been compressed meanwhile.
+    pub(crate) fn plain(directory: &Path, number: u64) -> Self {
+        SegmentFile { number, path: plain_path(directory, number), compressed: false }
+    }
 }
 
 pub(crate) fn plain_path(directory: &Path, number: u64) -> PathBuf {
@@ -67,7 +74,7 @@ pub(crate) enum Next<'a> {
 pub(crate) struct Lines {
     reader: Box<dyn BufRead + Send>,
     line: Vec<u8>,
-    /// How many bytes were read (of the plain text).
+    /// Where in the plain text the next line starts.
     pub offset: u64,
 }
 
@@ -80,9 +87,8 @@ impl std::fmt::Debug for Lines {
 const BUFFER: usize = 256 * 1024;
 
 impl Lines {
-    /// Opens a segment; at most `length` bytes are read of it.
-    pub(crate) fn open(segment: &SegmentFile, length: Option<u64>) -> Result<Self, AuditError> {
-        let limit = length.unwrap_or(u64::MAX);
+    /// Opens a segment and reads its (plain) bytes from `start` to `end`.
+    pub(crate) fn open(segment: &SegmentFile, start: u64, end: Option<u64>) -> Result<Self, AuditError> {
         let (file, compressed) = match File::open(&segment.path) {
             // It may have been compressed since it was listed.
             Err(error) if error.kind() == io::ErrorKind::NotFound && !segment.compressed => {
@@ -91,15 +97,20 @@ impl Lines {
             }
             file => (file, segment.compressed),
         };
-        let file = file.at("open", &segment.path)?;
+        let mut file = file.at("open", &segment.path)?;
+        let length = end.map_or(u64::MAX, |end| end.saturating_sub(start));
         let reader: Box<dyn BufRead + Send> = if compressed {
-            Box::new(BufReader::with_capacity(BUFFER, MultiGzDecoder::new(file).take(limit)))
+            let mut reader = BufReader::with_capacity(BUFFER, MultiGzDecoder::new(file));
+            io::copy(&mut reader.by_ref().take(start), &mut io::sink()).at("read", &segment.path)?;
+            Box::new(reader.take(length))
         } else {
-            Box::new(BufReader::with_capacity(BUFFER, file.take(limit)))
+            file.seek(SeekFrom::Start(start)).at("read", &segment.path)?;
+            Box::new(BufReader::with_capacity(BUFFER, file.take(length)))
         };
-        Ok(Self::of(reader))
+        Ok(Lines { reader, line: Vec::new(), offset: start })
     }
 
+    #[cfg(test)]
     pub(crate) fn of(reader: Box<dyn BufRead + Send>) -> Self {
         Lines { reader, line: Vec::new(), offset: 0 }
     }
@@ -212,7 +223,7 @@ mod tests {
         assert_eq!(found.len(), 1);
         assert!(found[0].compressed && found[0].number == 3);
         assert!(fs::metadata(&found[0].path).unwrap().len() < text.len() as u64 / 3);
-        let mut read = Lines::open(&found[0], None).unwrap();
+        let mut read = Lines::open(&found[0], 0, None).unwrap();
         let mut count = 0;
         while let Next::Line(line) = read.next().unwrap() {
             assert_eq!(line, format!("line number {count}").as_bytes());

@@ -10,9 +10,7 @@ use callgate::redact::Redactor;
 use callgate_model::clock::Timestamp;
 use serde_json::Value;
 
-use crate::entry::{
-    Approval, ApprovalRequested, Body, Finished, Record, Refused, SecurityViolation, Started, ToolAttempt,
-};
+use crate::entry::{Approval, ApprovalRequested, Body, Record, Refused, SecurityViolation, Started, ToolAttempt};
 use crate::log::Log;
 
 /// How many calls may be under way before the oldest is forgotten (its entries so far are written).
@@ -33,7 +31,7 @@ const MAXIMUM_CALLS: usize = 10_000;
 #[derive(Debug)]
 pub struct AuditSink {
     log: Arc<Log>,
-    redactor: Redactor,
+    pub(crate) redactor: Redactor,
     calls: Mutex<HashMap<String, UnderWay>>,
 }
 
@@ -63,6 +61,10 @@ impl AuditSink {
     /// The log.
     pub fn log(&self) -> &Arc<Log> {
         &self.log
+    }
+
+    pub(crate) fn redacted(&self, text: Option<&str>) -> Option<String> {
+        text.map(|text| self.redactor.text(text))
     }
 
     fn bodies(&self, event: &Event) -> Vec<Body> {
@@ -113,7 +115,6 @@ impl AuditSink {
                 vec![Body::ApprovalRequested(ApprovalRequested {
                     tool,
                     approval: approval.clone(),
-                    asked: None,
                     timeout_ms: *timeout,
                 })]
             }
@@ -127,7 +128,7 @@ impl AuditSink {
                     approval: decided.approval.clone(),
                     by: Some(self.redactor.text(&decided.by)),
                     took_ms: asked.map(|asked| u64::try_from(asked.until(event.time).as_millis()).unwrap_or(u64::MAX)),
-                    reason: decided.reason.as_deref().map(|reason| self.redactor.text(reason)),
+                    reason: self.redacted(decided.reason.as_deref()),
                 })]
             }
             EventKind::Allowed { .. } => {
@@ -152,18 +153,10 @@ impl AuditSink {
                 attempt.into_iter().chain([refused]).collect()
             }
             EventKind::Started { sandbox } => {
-                let sandbox = sandbox.as_deref().map(|sandbox| self.redactor.text(sandbox));
-                vec![Body::Started(Started { tool, sandbox })]
+                vec![Body::Started(Started { tool, sandbox: self.redacted(sandbox.as_deref()) })]
             }
             EventKind::Finished { success, milliseconds, report } => {
-                vec![Body::Finished(Finished {
-                    tool,
-                    success: Some(*success),
-                    exit: report.exit,
-                    duration_ms: Some(*milliseconds),
-                    result: report.result.clone(),
-                    error: report.error.as_deref().map(|error| self.redactor.text(error)),
-                })]
+                vec![Body::Finished(self.end_of(tool, Some(*success), Some(*milliseconds), report))]
             }
         }
     }
@@ -272,7 +265,7 @@ mod tests {
         let log = Log::open(settings.clone()).unwrap();
         // a gate without a policy judges nothing
         let gate = Gate::builder().events(AuditSink::new(log)).build();
-        assert!(!gate.check(Call::new("Read", json!({"file_path": "x"}))).is_ok());
+        assert!(gate.check(Call::new("Read", json!({"file_path": "x"}))).is_err());
         let entries: Vec<_> =
             crate::read::Entries::open(&settings.directory).unwrap().map(|line| line.unwrap().entry.record).collect();
         let Body::ToolAttempt(attempt) = &entries[1].body else { panic!("{entries:?}") };

@@ -81,80 +81,44 @@ impl SqliteStore {
     }
 }
 
-impl Store for SqliteStore {
-    fn grant(&self, terms: &Terms, now: Timestamp) -> Result<GrantId, StoreError> {
-        let terms = terms.clone();
-        self.write(move |connection| statements::grant(connection, &terms, now))
-    }
+/// Implements each method with the statement of the same name: those that read at once, those that write as a job of the group.
+macro_rules! store_methods {
+    (
+        read { $(fn $read:ident(&self $(, $read_by:ident: $read_kind:ty)*) -> $found:ty;)* }
+        write { $(fn $write:ident(&self $(, $write_by:ident: $write_kind:ty)*) -> $done:ty;)* }
+    ) => {
+        impl Store for SqliteStore {
+            $(fn $read(&self $(, $read_by: $read_kind)*) -> Result<$found, StoreError> {
+                self.read(|connection| statements::$read(connection $(, $read_by)*))
+            })*
+            $(fn $write(&self $(, $write_by: $write_kind)*) -> Result<$done, StoreError> {
+                $(let $write_by = $write_by.to_owned();)*
+                self.write(move |connection| statements::$write(connection $(, &$write_by)*))
+            })*
+        }
+    };
+}
 
-    fn grants(&self) -> Result<Vec<Grant>, StoreError> {
-        self.read(statements::grants)
+store_methods! {
+    read {
+        fn grants(&self) -> Vec<Grant>;
+        fn entry(&self, id: &ApprovalId) -> Option<Entry>;
+        fn pending(&self) -> Vec<Question>;
+        fn unreadable(&self, now: Timestamp) -> Vec<Unreadable>;
+        fn remembered(&self, session: &str) -> Vec<Remembered>;
+        fn denials(&self, session: &str, key: &ApprovalKey) -> u32;
+        fn automatic(&self, session: &str) -> Automatic;
+        fn sessions(&self) -> Vec<String>;
     }
-
-    fn revoke(&self, id: GrantId) -> Result<Option<Grant>, StoreError> {
-        self.write(move |connection| statements::revoke(connection, id))
-    }
-
-    fn consume(&self, demand: &Demand, now: Timestamp) -> Result<Option<Vec<GrantId>>, StoreError> {
-        let demand = demand.clone();
-        self.write(move |connection| statements::consume(connection, &demand, now))
-    }
-
-    fn open(&self, question: &Question) -> Result<(), StoreError> {
-        let question = question.clone();
-        self.write(move |connection| statements::open(connection, &question))
-    }
-
-    fn settle(&self, id: &ApprovalId, outcome: &Outcome) -> Result<SettleResult, StoreError> {
-        let (id, outcome) = (id.clone(), outcome.clone());
-        self.write(move |connection| statements::settle(connection, &id, &outcome))
-    }
-
-    fn entry(&self, id: &ApprovalId) -> Result<Option<Entry>, StoreError> {
-        self.read(|connection| statements::entry(connection, id))
-    }
-
-    fn pending(&self) -> Result<Vec<Question>, StoreError> {
-        self.read(statements::pending)
-    }
-
-    fn unreadable(&self, now: Timestamp) -> Result<Vec<Unreadable>, StoreError> {
-        self.read(|connection| statements::unreadable(connection, now))
-    }
-
-    fn remembered(&self, session: &str) -> Result<Vec<Remembered>, StoreError> {
-        self.read(|connection| statements::remembered(connection, session))
-    }
-
-    fn remember(&self, session: &str, what: &Remembered) -> Result<(), StoreError> {
-        let (session, what) = (session.to_owned(), what.clone());
-        self.write(move |connection| statements::remember(connection, &session, &what))
-    }
-
-    fn denials(&self, session: &str, key: &ApprovalKey) -> Result<u32, StoreError> {
-        self.read(|connection| statements::denials(connection, session, key))
-    }
-
-    fn add_denial(&self, session: &str, key: &ApprovalKey) -> Result<u32, StoreError> {
-        let (session, key) = (session.to_owned(), *key);
-        self.write(move |connection| statements::add_denial(connection, &session, &key))
-    }
-
-    fn automatic(&self, session: &str) -> Result<Automatic, StoreError> {
-        self.read(|connection| statements::automatic(connection, session))
-    }
-
-    fn set_automatic(&self, session: &str, automatic: &Automatic) -> Result<(), StoreError> {
-        let (session, automatic) = (session.to_owned(), automatic.clone());
-        self.write(move |connection| statements::set_automatic(connection, &session, &automatic))
-    }
-
-    fn reset_session(&self, session: &str) -> Result<(), StoreError> {
-        let session = session.to_owned();
-        self.write(move |connection| statements::reset_session(connection, &session))
-    }
-
-    fn sessions(&self) -> Result<Vec<String>, StoreError> {
-        self.read(statements::sessions)
+    write {
+        fn grant(&self, terms: &Terms, now: Timestamp) -> GrantId;
+        fn revoke(&self, id: GrantId) -> Option<Grant>;
+        fn consume(&self, demand: &Demand, now: Timestamp) -> Option<Vec<GrantId>>;
+        fn open(&self, question: &Question) -> ();
+        fn settle(&self, id: &ApprovalId, outcome: &Outcome) -> SettleResult;
+        fn remember(&self, session: &str, what: &Remembered) -> ();
+        fn add_denial(&self, session: &str, key: &ApprovalKey) -> u32;
+        fn set_automatic(&self, session: &str, automatic: &Automatic) -> ();
+        fn reset_session(&self, session: &str) -> ();
     }
 }

@@ -62,7 +62,7 @@ fn first<T>(
     Ok(query(connection, sql, parameters, read)?.into_iter().next())
 }
 
-pub(crate) fn grant(connection: &Connection, terms: &Terms, now: Timestamp) -> Done<GrantId> {
+pub(crate) fn grant(connection: &Connection, terms: &Terms, now: &Timestamp) -> Done<GrantId> {
     let target = match &terms.reach {
         GrantReach::GrantTarget(target) => Some(target.as_str()),
         GrantReach::Any => None,
@@ -110,16 +110,16 @@ pub(crate) fn grants(connection: &Connection) -> Done<Vec<Grant>> {
     query(connection, "SELECT * FROM grants ORDER BY id", [], read_grant)
 }
 
-pub(crate) fn revoke(connection: &Connection, id: GrantId) -> Done<Option<Grant>> {
+pub(crate) fn revoke(connection: &Connection, id: &GrantId) -> Done<Option<Grant>> {
     let Ok(id) = i64::try_from(id.0) else { return Ok(None) };
     first(connection, "DELETE FROM grants WHERE id = ?1 RETURNING *", [id], read_grant)
 }
 
 /// Chooses for every target first and spends then, so that nothing is spent if one has no grant.
-pub(crate) fn consume(connection: &Connection, demand: &Demand, now: Timestamp) -> Done<Option<Vec<GrantId>>> {
+pub(crate) fn consume(connection: &Connection, demand: &Demand, now: &Timestamp) -> Done<Option<Vec<GrantId>>> {
     let mut chosen: Vec<i64> = Vec::with_capacity(demand.targets.len());
     for target in &demand.targets {
-        match choose(connection, demand, target, &chosen, now)? {
+        match choose(connection, demand, target, &chosen, *now)? {
             Some(id) => chosen.push(id),
             None => return Ok(None),
         }
@@ -296,7 +296,7 @@ mod tests {
     fn a_full_disk_is_called_so_and_loses_nothing() {
         let directory = tempfile::tempdir().unwrap();
         let connection = crate::open::open(&directory.path().join("store.sqlite"), crate::open::PATIENCE).unwrap();
-        grant(&connection, &Terms::for_any("send"), Timestamp::now()).unwrap();
+        grant(&connection, &Terms::for_any("send"), &Timestamp::now()).unwrap();
         // SQLite's own limit stands in for the disk's: it ends in the same error
         let limit = |pages: i64| {
             connection.query_row(&format!("PRAGMA max_page_count = {pages}"), [], |row| row.get::<_, i64>(0)).unwrap()
@@ -304,7 +304,7 @@ mod tests {
         limit(30);
         let long = Remembered::Exec(Exec { id: "x".repeat(1_000_000), shell: false });
         assert_eq!(remember(&connection, "s", &long), Err(StoreError::Full));
-        assert!(consume(&connection, &Demand::new("send", ["a"]), Timestamp::now()).unwrap().is_some());
+        assert!(consume(&connection, &Demand::new("send", ["a"]), &Timestamp::now()).unwrap().is_some());
         limit(1_000_000);
         assert_eq!(remember(&connection, "s", &long), Ok(()));
     }

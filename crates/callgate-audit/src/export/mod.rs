@@ -86,7 +86,7 @@ pub fn summary(entry: &crate::entry::Entry) -> String {
     use crate::entry::Body;
     match &entry.record.body {
         Body::ToolAttempt(attempt) => subject(&attempt.input).unwrap_or_else(|| attempt.reason.clone()),
-        Body::ApprovalRequested(asked) => asked.asked.clone().unwrap_or_default(),
+        Body::ApprovalRequested(_) => String::new(),
         Body::Approval(approval) => {
             let outcome = crate::entry::outcome::name(approval.outcome).replace('_', " ");
             let by = approval.by.as_deref().map(|by| format!(" by {by}")).unwrap_or_default();

@@ -6,7 +6,7 @@ use serde::Serialize;
 use callgate::assess::Assessor;
 
 use super::recorded::{RecordedCall, decided};
-use crate::entry::Entry;
+use crate::entry::{Body, Entry};
 
 /// How many examples of each change are kept.
 const EXAMPLES: usize = 10;
@@ -43,13 +43,6 @@ impl Changes {
         if self.examples.len() < EXAMPLES {
             self.examples.push(change);
         }
-    }
-
-    fn merge(&mut self, other: Changes) {
-        self.count = self.count.saturating_add(other.count);
-        self.examples.extend(other.examples);
-        self.examples.sort_by_key(|change| change.seq);
-        self.examples.truncate(EXAMPLES);
     }
 }
 
@@ -89,35 +82,25 @@ impl Replay {
         while entries.peek().is_some() {
             let batch = entries.by_ref().take(AT_ONCE).collect::<Result<Vec<Entry>, E>>()?;
             let share = batch.len().div_ceil(threads).max(1);
-            let parts: Vec<Replay> = std::thread::scope(|scope| {
-                let running: Vec<_> =
-                    batch.chunks(share).map(|chunk| scope.spawn(move || Self::of_some(chunk, assessor))).collect();
-                // a thread that panicked has judged nothing: its calls are missing from the count, and that shows
-                running.into_iter().map(|thread| thread.join().unwrap_or_default()).collect()
+            let judge = |entries| judge_all(entries, assessor);
+            let judged: Vec<JudgedAgain> = std::thread::scope(|scope| {
+                let running: Vec<_> = batch.chunks(share).map(|entries| scope.spawn(move || judge(entries))).collect();
+                // The calls of a thread that panicked are missing from the count.
+                running.into_iter().flat_map(|thread| thread.join().unwrap_or_default()).collect()
             });
-            parts.into_iter().for_each(|part| result.merge(part));
+            judged.into_iter().for_each(|judged| result.add(judged));
             done = done.saturating_add(batch.len() as u64);
             progress(done);
         }
         Ok(result)
     }
 
-    fn of_some(entries: &[Entry], assessor: &Assessor) -> Self {
-        let mut result = Replay::default();
-        for entry in entries {
-            match RecordedCall::of(entry) {
-                Some(recorded) => result.add(&recorded, assessor),
-                None if entry.record.body.kind() == "tool_attempt" => {
-                    result.left_out = result.left_out.saturating_add(1)
-                }
-                None => {}
-            }
-        }
-        result
-    }
-
-    fn add(&mut self, recorded: &RecordedCall, assessor: &Assessor) {
-        let (was, (becomes, rule)) = (recorded.decision, decided(recorded.assess(assessor)));
+    fn add(&mut self, judged: JudgedAgain) {
+        let Some((recorded, becomes, rule)) = judged else {
+            self.left_out = self.left_out.saturating_add(1);
+            return;
+        };
+        let was = recorded.decision;
         self.calls = self.calls.saturating_add(1);
         self.inexact = self.inexact.saturating_add(u64::from(!recorded.exact));
         self.prompts_before = self.prompts_before.saturating_add(u64::from(was == Decision::Ask));
@@ -126,40 +109,12 @@ impl Replay {
         if was == becomes || runs(was) && runs(becomes) {
             return;
         }
-        let change = Change {
-            seq: recorded.seq,
-            call: recorded.shown.clone(),
-            was,
-            was_rule: recorded.rule.clone(),
-            becomes,
-            rule,
-        };
+        let change = Change { seq: recorded.seq, call: recorded.shown, was, was_rule: recorded.rule, becomes, rule };
         match becomes {
             Decision::Allow | Decision::Contain => self.newly_allowed.add(change),
             Decision::Ask => self.newly_asked.add(change),
             Decision::Deny => self.newly_refused.add(change),
         }
-    }
-
-    fn merge(&mut self, other: Replay) {
-        let Replay {
-            calls,
-            left_out,
-            inexact,
-            newly_allowed,
-            newly_asked,
-            newly_refused,
-            prompts_before,
-            prompts_after,
-        } = other;
-        self.calls = self.calls.saturating_add(calls);
-        self.left_out = self.left_out.saturating_add(left_out);
-        self.inexact = self.inexact.saturating_add(inexact);
-        self.newly_allowed.merge(newly_allowed);
-        self.newly_asked.merge(newly_asked);
-        self.newly_refused.merge(newly_refused);
-        self.prompts_before = self.prompts_before.saturating_add(prompts_before);
-        self.prompts_after = self.prompts_after.saturating_add(prompts_after);
     }
 
     /// Questions that would be saved; negative if there would be more.
@@ -172,4 +127,16 @@ impl Replay {
     pub fn changes_anything(&self) -> bool {
         [&self.newly_allowed, &self.newly_asked, &self.newly_refused].iter().any(|changes| changes.count > 0)
     }
+}
+
+/// A recorded call with the decision of today and its rule; `None` if its description was too large to be kept.
+type JudgedAgain = Option<(RecordedCall, Decision, Option<String>)>;
+
+fn judge_all(entries: &[Entry], assessor: &Assessor) -> Vec<JudgedAgain> {
+    let attempts = entries.iter().filter(|entry| matches!(entry.record.body, Body::ToolAttempt(_)));
+    let judge = |recorded: RecordedCall| {
+        let (decision, rule) = decided(recorded.assess(assessor));
+        (recorded, decision, rule)
+    };
+    attempts.map(|entry| RecordedCall::of(entry).map(judge)).collect()
 }

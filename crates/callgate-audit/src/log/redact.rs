@@ -51,9 +51,9 @@ impl Log {
     /// Whether an entry stands in the segment that is still written to.
     fn begins_current_segment_before(&self, seq: u64) -> Result<bool, AuditError> {
         let number = self.inner.with_writer(|writer| Ok(writer.segment_number()))?;
-        let path = segment::plain_path(&self.settings().directory, number);
-        let mut lines = Lines::open(&SegmentFile { number, path: path.clone(), compressed: false }, None)?;
-        Ok(match lines.next().at("read", &path)? {
+        let file = SegmentFile::plain(&self.settings().directory, number);
+        let mut lines = Lines::open(&file, 0, None)?;
+        Ok(match lines.next().at("read", &file.path)? {
             Next::Line(line) => Link::parse(line).is_some_and(|link| link.seq <= seq),
             _ => false,
         })
@@ -62,7 +62,7 @@ impl Log {
 
 fn find(directory: &std::path::Path, seq: u64) -> Result<(SegmentFile, Vec<u8>), AuditError> {
     for file in segment::list(directory)? {
-        let mut lines = Lines::open(&file, None)?;
+        let mut lines = Lines::open(&file, 0, None)?;
         while let Next::Line(line) = lines.next().at("read", &file.path)? {
             match Link::parse(line) {
                 Some(link) if link.seq == seq => {
@@ -79,7 +79,7 @@ fn find(directory: &std::path::Path, seq: u64) -> Result<(SegmentFile, Vec<u8>),
 /// Writes a segment anew with one line replaced.
 fn replace(file: &SegmentFile, seq: u64, replacement: &[u8]) -> Result<(), AuditError> {
     let made = file.path.with_extension("new");
-    let mut lines = Lines::open(file, None)?;
+    let mut lines = Lines::open(file, 0, None)?;
     let mut copy = |writer: &mut dyn Write| -> std::io::Result<()> {
         loop {
             match lines.next()? {

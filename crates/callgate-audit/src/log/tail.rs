@@ -1,14 +1,14 @@
 //! What lies beyond a known point of a segment: whole entries, a torn line, or something no writer leaves.
 
 use std::fs::File;
-use std::io::{BufReader, Read, Seek, SeekFrom};
+use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 use crate::error::{At, AuditError};
 use crate::hash::Hash;
 use crate::head::Point;
 use crate::line::{Link, is_torn_start};
-use crate::segment::{Lines, Next};
+use crate::segment::{Lines, Next, SegmentFile};
 
 /// What was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,11 +37,9 @@ pub(crate) enum Rest {
 }
 
 /// Follows the chain from a point to the end of a plain segment. `expected` is another point whose hash is compared on the way.
-pub(crate) fn follow(path: &Path, from: Point, length: u64, expected: Point) -> Result<Found, AuditError> {
-    let mut file = File::open(path).at("open", path)?;
-    file.seek(SeekFrom::Start(from.length)).at("read", path)?;
-    let remaining = length.saturating_sub(from.length);
-    let mut lines = Lines::of(Box::new(BufReader::with_capacity(64 * 1024, file.take(remaining))));
+pub(crate) fn follow(segment: &SegmentFile, from: Point, length: u64, expected: Point) -> Result<Found, AuditError> {
+    let path = segment.path.as_path();
+    let mut lines = Lines::open(segment, from.length, Some(length))?;
     let mut reached = from;
     let mut matches = (from.seq == expected.seq).then_some(from.hash == expected.hash);
     let torn = loop {
@@ -56,8 +54,7 @@ pub(crate) fn follow(path: &Path, from: Point, length: u64, expected: Point) -> 
                     break false;
                 }
                 let hash = Hash::of(line);
-                let end = from.length.saturating_add(lines.offset);
-                reached = Point { length: end, seq: reached.seq.saturating_add(1), hash };
+                reached = Point { length: lines.offset, seq: reached.seq.saturating_add(1), hash };
                 if reached.seq == expected.seq {
                     matches = Some(hash == expected.hash);
                 }

@@ -41,7 +41,7 @@ impl Place {
     pub(super) fn entries(&self) -> Vec<Entry> {
         let mut entries = Vec::new();
         for file in segment::list(&self.settings().directory).unwrap() {
-            let mut lines = segment::Lines::open(&file, None).unwrap();
+            let mut lines = segment::Lines::open(&file, 0, None).unwrap();
             while let segment::Next::Line(line) = lines.next().unwrap() {
                 entries.push(serde_json::from_slice(line).unwrap());
             }

@@ -14,7 +14,7 @@ use crate::hash::Hash;
 use crate::head::{Head, HeadFile, HeadState, Point};
 use crate::key::{Key, random};
 use crate::line::Tail;
-use crate::segment::{self, plain_path, sync_directory};
+use crate::segment::{self, SegmentFile, plain_path, sync_directory};
 use crate::settings::Settings;
 use callgate::policy::Sync;
 use callgate_model::clock::Timestamp;
@@ -370,6 +370,7 @@ impl Writer {
 
     /// Brings a refreshed head and the segment together: takes over what a killed writer left, and refuses what none leaves.
     fn catch_up(&mut self, context: &LogContext) -> Result<Option<Recovered>, AuditError> {
+        let current = SegmentFile::plain(&context.settings.directory, self.head.segment);
         let OpenSegment { file, path } = &mut self.segment;
         // cheaper than asking for all metadata, and where a file is appended to does not depend on it
         let length = file.seek(SeekFrom::End(0)).at("read", path)?;
@@ -382,7 +383,7 @@ impl Writer {
         if length < from.length {
             return Err(damaged(context, "its end was cut off"));
         }
-        let found = tail::follow(path, from, length, written)?;
+        let found = tail::follow(&current, from, length, written)?;
         if found.matches == Some(false) {
             return Err(damaged(context, "its last entries were changed"));
         }

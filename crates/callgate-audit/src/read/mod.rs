@@ -7,8 +7,6 @@ mod timeline;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use std::fs::File;
-use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -52,7 +50,7 @@ impl Entries {
         loop {
             if self.current.is_none() {
                 let Some(file) = self.waiting.next() else { return Ok(None) };
-                self.current = Some(Lines::open(&file, None)?);
+                self.current = Some(Lines::open(&file, 0, None)?);
             }
             let Some(lines) = &mut self.current else { return Ok(None) };
             match lines.next() {
@@ -101,7 +99,7 @@ pub fn call(directory: &Path, call: &str) -> Result<Vec<Line>, AuditError> {
 /// The number of the last whole entry; 0 if there is none.
 pub fn last_number(directory: &Path) -> Result<u64, AuditError> {
     let Some(file) = segment::list(directory)?.pop() else { return Ok(0) };
-    let mut lines = Lines::open(&file, None)?;
+    let mut lines = Lines::open(&file, 0, None)?;
     let mut last = 0;
     while let Ok(Next::Line(line)) = lines.next() {
         last = Link::parse(line).map_or(last, |link| link.seq);
@@ -123,7 +121,7 @@ impl Follow {
         let last = segment::list(directory)?.into_iter().rfind(|file| !file.compressed);
         let last = last.ok_or_else(|| AuditError::NotFound(format!("a log in {}", directory.display())))?;
         // The last line may still be in the making: begin after the last whole one.
-        let mut lines = Lines::open(&last, None)?;
+        let mut lines = Lines::open(&last, 0, None)?;
         let mut offset = 0;
         while let Ok(Next::Line(_) | Next::TooLong) = lines.next() {
             offset = lines.offset;
@@ -149,28 +147,14 @@ impl Follow {
     }
 
     fn read_rest(&mut self, found: &mut Vec<Line>) -> Result<(), AuditError> {
-        let path = plain_path(&self.directory, self.segment);
-        let mut lines = match File::open(&path) {
-            Ok(mut file) => {
-                file.seek(SeekFrom::Start(self.offset)).at("read", &path)?;
-                Lines::of(Box::new(BufReader::new(file)))
-            }
-            Err(_) => {
-                let path = segment::compressed_path(&self.directory, self.segment);
-                let file = File::open(&path).at("open", &path)?;
-                let mut reader = BufReader::new(flate2::read::MultiGzDecoder::new(file));
-                let mut skipped = Read::by_ref(&mut reader).take(self.offset);
-                std::io::copy(&mut skipped, &mut std::io::sink()).at("read", &path)?;
-                Lines::of(Box::new(reader))
-            }
-        };
-        let start = self.offset;
-        while let Next::Line(line) = lines.next().at("read", &path)? {
+        let file = SegmentFile::plain(&self.directory, self.segment);
+        let mut lines = Lines::open(&file, self.offset, None)?;
+        while let Next::Line(line) = lines.next().at("read", &file.path)? {
             // a segment's first line that is not whole yet is not counted either
             if Link::parse(line).is_some() {
                 found.extend(parse(line));
             }
-            self.offset = start.saturating_add(lines.offset);
+            self.offset = lines.offset;
         }
         Ok(())
     }

@@ -188,7 +188,7 @@ fn read_segment(
 ) -> Result<(), AuditError> {
     report.segments = report.segments.saturating_add(1);
     chain.begin_segment(file.number);
-    let mut lines = Lines::open(file, length)?;
+    let mut lines = Lines::open(file, 0, length)?;
     loop {
         let start = lines.offset;
         match lines.next() {

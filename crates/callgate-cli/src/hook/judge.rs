@@ -13,7 +13,7 @@ use callgate::load::{PolicyChoice, load_policy};
 use callgate::permit::Permit;
 use callgate::policy::{Locations, Policy, PolicyCache};
 use callgate::{Call, Gate};
-use callgate_audit::{AuditSink, Ended, Log, Sync, Witness};
+use callgate_audit::{AuditSink, Log, ObservedEnd, Sync};
 use callgate_hooks::{CallOutcome, CompletedCall, HookAnswer, HookDetails, HookRequest};
 use callgate_model::refusal::{Refusal, RefusalKind};
 use callgate_shell::ShellState;
@@ -201,7 +201,12 @@ pub fn after(
                 CallOutcome::Unknown => None,
             };
             let id = id.as_deref().or(incoming.call_id.as_deref()).unwrap_or_default();
-            witness.finished(id, &after.call.tool, &incoming.origin, Ended { success, report, ..Ended::default() })
+            witness.finished(
+                id,
+                &after.call.tool,
+                &incoming.origin,
+                ObservedEnd { success, report, ..ObservedEnd::default() },
+            )
         }
         None => {
             let reason = "no verdict that let it run was given in this session";
@@ -221,8 +226,8 @@ pub fn notice(arguments: &HookArguments, incoming: &HookRequest, session: &Sessi
     noted.map(|_| ()).map_err(|error| error.to_string())
 }
 
-fn witness(arguments: &HookArguments, session: &Session) -> Result<Witness, String> {
+fn witness(arguments: &HookArguments, session: &Session) -> Result<AuditSink, String> {
     let workspace = session.workspace.as_deref().ok_or("cannot determine the project directory")?;
     let policy = policy(arguments.policy.as_deref(), workspace)?;
-    Ok(Witness::new(open_log(&policy)?))
+    Ok(AuditSink::new(open_log(&policy)?))
 }

@@ -1,21 +1,19 @@
-//! What those tell the log who see calls without running them: hooks after a tool, at the beginning and at the end of a session.
-
-use std::sync::Arc;
+//! Entries about calls that callgate sees without running them: hooks after a tool and at the beginning and end of a session.
 
 use callgate::call::{Call, Origin, Tool};
 use callgate::describe::Registry;
 use callgate::event::Report;
-use callgate::redact::Redactor;
 use serde_json::Value;
 
 use crate::entry::{Body, Finished, RanWithoutVerdict, Record, SessionEnded, SessionStarted};
 use crate::error::AuditError;
-use crate::log::{Log, Receipt};
+use crate::log::Receipt;
+use crate::sink::AuditSink;
 
-/// What is known of how a tool ended that somebody else ran.
+/// What a hook knows of how a tool ended.
 #[derive(Debug, Clone, Default)]
-pub struct Ended {
-    /// Whether it did what it should, if that is known.
+pub struct ObservedEnd {
+    /// Whether the tool succeeded, if that is known.
     pub success: Option<bool>,
     /// How long it took, in milliseconds.
     pub milliseconds: Option<u64>,
@@ -23,47 +21,29 @@ pub struct Ended {
     pub report: Report,
 }
 
-/// Writes what a hook sees. Everything is redacted on the way.
+/// What hooks record. Everything is redacted.
 ///
 /// ```
 /// use callgate::call::Call;
-/// use callgate_audit::{Ended, Log, Settings, Witness, read::Entries};
+/// use callgate_audit::{AuditSink, Log, ObservedEnd, Settings, read::Entries};
 ///
 /// let directory = tempfile::tempdir()?;
 /// let settings = Settings::at(directory.path().join("audit"));
-/// let witness = Witness::new(Log::open_briefly(settings.clone())?);
+/// let sink = AuditSink::new(Log::open_briefly(settings.clone())?);
 /// let call = Call::new("Bash", serde_json::json!({"command": "ls"})).agent("claude").session("s-1");
-/// witness.session_started(&call.origin, Some("startup"), None)?;
+/// sink.session_started(&call.origin, Some("startup"), None)?;
 /// // a call that the gate judged under the id c-1 has ended; another one was never judged
-/// witness.finished("c-1", &call.tool, &call.origin, Ended { success: Some(true), ..Ended::default() })?;
-/// witness.ran_without_verdict(&call, None, "the hook before the tool was not called")?;
-/// witness.session_ended(&call.origin, Some("logout"))?;
+/// sink.finished("c-1", &call.tool, &call.origin, ObservedEnd { success: Some(true), ..ObservedEnd::default() })?;
+/// sink.ran_without_verdict(&call, None, "the hook before the tool was not called")?;
+/// sink.session_ended(&call.origin, Some("logout"))?;
 /// let kinds: Vec<_> = Entries::open(&settings.directory)?
 ///     .map(|line| line.map(|line| line.entry.record.body.kind()))
 ///     .collect::<Result<_, _>>()?;
 /// assert_eq!(kinds, ["segment", "session_started", "finished", "ran_without_verdict", "session_ended", "checkpoint"]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug)]
-pub struct Witness {
-    log: Arc<Log>,
-    redactor: Redactor,
-}
-
-impl Witness {
-    /// Writes to this log.
-    pub fn new(log: impl Into<Arc<Log>>) -> Self {
-        Witness { log: log.into(), redactor: Redactor::default() }
-    }
-
-    /// The same with this redactor.
-    #[must_use]
-    pub fn redactor(mut self, redactor: Redactor) -> Self {
-        self.redactor = redactor;
-        self
-    }
-
-    /// An agent's session has begun, and the gate stands in front of it. `policy` is the version of the policy that applies.
+impl AuditSink {
+    /// Records that an agent's session began with the gate in front of it. `policy` is the version of the policy that applies.
     pub fn session_started(
         &self,
         origin: &Origin,
@@ -72,7 +52,7 @@ impl Witness {
     ) -> Result<Receipt, AuditError> {
         let directory = origin.directory.as_ref().or(origin.workspace.as_ref());
         let body = SessionStarted {
-            source: source.map(|source| self.redactor.text(source)),
+            source: self.redacted(source),
             policy: policy.map(str::to_owned),
             directory: directory.map(|directory| self.redactor.text(&directory.to_string_lossy())),
             writer: crate::WRITER.to_owned(),
@@ -80,32 +60,25 @@ impl Witness {
         self.append(Body::SessionStarted(body), origin, None)
     }
 
-    /// It has ended. A signed checkpoint follows: short-lived writers sign rarely by themselves.
+    /// Records that the session ended, and signs a checkpoint: short-lived writers rarely sign one otherwise.
     pub fn session_ended(&self, origin: &Origin, reason: Option<&str>) -> Result<Receipt, AuditError> {
-        let body = SessionEnded { reason: reason.map(|reason| self.redactor.text(reason)) };
+        let body = SessionEnded { reason: self.redacted(reason) };
         let receipt = self.append(Body::SessionEnded(body), origin, None)?;
-        self.log.checkpoint()?;
+        self.log().checkpoint()?;
         Ok(receipt)
     }
 
-    /// A call that the gate let pass under this id has ended.
-    pub fn finished(&self, call: &str, tool: &Tool, origin: &Origin, ended: Ended) -> Result<Receipt, AuditError> {
-        let Ended { success, milliseconds, report } = ended;
-        let body = Finished {
-            tool: self.redactor.text(&tool.to_string()),
-            success,
-            exit: report.exit,
-            duration_ms: milliseconds,
-            result: report.result,
-            error: report.error.as_deref().map(|error| self.redactor.text(error)),
-        };
+    /// Records the end of a call that the gate allowed under this id.
+    pub fn finished(&self, call: &str, tool: &Tool, origin: &Origin, end: ObservedEnd) -> Result<Receipt, AuditError> {
+        let tool = self.redactor.text(&tool.to_string());
+        let body = self.end_of(tool, end.success, end.milliseconds, &end.report);
         self.append(Body::Finished(body), origin, Some(call))
     }
 
-    /// A tool ran, and there is no verdict for it: a hook was lost, or the agent did not wait. `id` is the agent's own name for the
-    /// call, if it has one.
+    /// Records a tool that ran without a verdict: a hook was lost, or the agent did not wait. `id` is the agent's own name for
+    /// the call, if it has one.
     pub fn ran_without_verdict(&self, call: &Call, id: Option<&str>, reason: &str) -> Result<Receipt, AuditError> {
-        // What cannot be looked through is not shown; that it ran is told all the same.
+        // An input that cannot be redacted is left out; the entry is written all the same.
         let measured = callgate::json::measure(&call.input).ok();
         let input = measured
             .and_then(|()| Registry::default().for_event(call, &self.redactor).ok())
@@ -118,11 +91,19 @@ impl Witness {
         self.append(Body::RanWithoutVerdict(body), &call.origin, id)
     }
 
+    pub(crate) fn end_of(
+        &self,
+        tool: String,
+        success: Option<bool>,
+        duration_ms: Option<u64>,
+        report: &Report,
+    ) -> Finished {
+        let error = self.redacted(report.error.as_deref());
+        Finished { tool, success, exit: report.exit, duration_ms, result: report.result.clone(), error }
+    }
+
     fn append(&self, body: Body, origin: &Origin, call: Option<&str>) -> Result<Receipt, AuditError> {
         let record = Record::from_origin(body, origin, &self.redactor);
-        self.log.append(&match call {
-            Some(call) => record.call(self.redactor.text(call)),
-            None => record,
-        })
+        self.log().append(&Record { call: self.redacted(call), ..record })
     }
 }
