@@ -71,8 +71,7 @@ pub enum Task {
     #[command(subcommand)]
     Session(crate::session::SessionTask),
     /// The audit log: tail, query, show, stats, export, verify, replay
-    #[command(subcommand)]
-    Audit(crate::audit::AuditTask),
+    Audit(crate::audit::AuditArguments),
     /// Print a completion script for a shell
     Completions {
         /// Which shell

@@ -62,7 +62,7 @@ fn main() -> ExitCode {
         Task::Grant(task) => grant::run(task),
         Task::Approvals(task) => approvals::run(task),
         Task::Session(task) => session::run(task),
-        Task::Audit(task) => outcome::coded(audit::run(&task)),
+        Task::Audit(arguments) => outcome::coded(audit::run(&arguments)),
         Task::Completions { shell } => {
             clap_complete::generate(shell, &mut Arguments::command(), "callgate", &mut std::io::stdout());
             Ok(Outcome::Done)

@@ -12,8 +12,8 @@ use callgate_model::clock::Timestamp;
 use callgate_shell::effect::Action;
 use clap::{Args, ValueEnum};
 
-use super::LogArguments;
-use super::shown::{HEADING, cut, line, row};
+use super::shown::{HEADING, cut, json, line, row};
+use super::{LogArguments, text};
 
 /// The arguments of `tail`.
 #[derive(Debug, Args)]
@@ -27,9 +27,6 @@ pub struct TailArguments {
     /// Print the entries as they stand in the log, one JSON object a line
     #[arg(long)]
     pub json: bool,
-    /// Where the log lies
-    #[command(flatten)]
-    pub log: LogArguments,
 }
 
 /// Which entries are wanted.
@@ -51,10 +48,10 @@ pub struct FilterArguments {
     #[arg(long)]
     pub tool: Option<String>,
     /// Calls with this effect: list, read, write, delete, run, connect, send, privilege, opaque
-    #[arg(long, value_parser = action)]
+    #[arg(long, value_parser = word::<Action>)]
     pub effect: Option<Action>,
     /// Calls that were judged so: allow, contain, ask, deny
-    #[arg(long, value_parser = decision)]
+    #[arg(long, value_parser = word::<Decision>)]
     pub decision: Option<Decision>,
     /// Calls that this rule decided
     #[arg(long)]
@@ -73,14 +70,6 @@ fn time(text: &str) -> Result<Timestamp, String> {
 
 fn word<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, String> {
     serde_json::from_value(serde_json::Value::String(text.to_owned())).map_err(|error| error.to_string())
-}
-
-fn action(text: &str) -> Result<Action, String> {
-    word(text)
-}
-
-fn decision(text: &str) -> Result<Decision, String> {
-    word(text)
 }
 
 impl FilterArguments {
@@ -125,9 +114,6 @@ pub struct QueryArguments {
     /// The same as --format json
     #[arg(long)]
     pub json: bool,
-    /// Where the log lies
-    #[command(flatten)]
-    pub log: LogArguments,
 }
 
 /// The arguments of `show`.
@@ -138,9 +124,6 @@ pub struct ShowArguments {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// Where the log lies
-    #[command(flatten)]
-    pub log: LogArguments,
 }
 
 /// The arguments of `stats`.
@@ -155,9 +138,6 @@ pub struct StatsArguments {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// Where the log lies
-    #[command(flatten)]
-    pub log: LogArguments,
 }
 
 /// The arguments of `export`.
@@ -175,18 +155,11 @@ pub struct ExportArguments {
     /// Which entries
     #[command(flatten)]
     pub filter: FilterArguments,
-    /// Where the log lies
-    #[command(flatten)]
-    pub log: LogArguments,
-}
-
-fn text(error: impl std::fmt::Display) -> String {
-    error.to_string()
 }
 
 /// `callgate audit tail`
-pub fn tail(arguments: &TailArguments) -> Result<u8, String> {
-    let directory = arguments.log.directory()?;
+pub fn tail(log: &LogArguments, arguments: &TailArguments) -> Result<u8, String> {
+    let directory = log.directory()?;
     // before the entries are read, so that none falls in between
     let mut follow = arguments.follow.then(|| Follow::from_end(&directory)).transpose().map_err(text)?;
     let mut last: VecDeque<Line> = VecDeque::new();
@@ -228,9 +201,9 @@ fn wanted<'a>(
 }
 
 /// `callgate audit query`
-pub fn query(arguments: &QueryArguments) -> Result<u8, String> {
+pub fn query(log: &LogArguments, arguments: &QueryArguments) -> Result<u8, String> {
     let filter = arguments.filter.filter(false);
-    let entries = wanted(&arguments.log, &filter)?;
+    let entries = wanted(log, &filter)?;
     let format = if arguments.json { TableFormat::Json } else { arguments.format };
     if format == TableFormat::Csv {
         return written(export::export(entries, Format::Csv, &mut io::stdout().lock()));
@@ -258,8 +231,8 @@ fn written(result: Result<u64, callgate_audit::AuditError>) -> Result<u8, String
 }
 
 /// `callgate audit show`
-pub fn show(arguments: &ShowArguments) -> Result<u8, String> {
-    let found = read::call(&arguments.log.directory()?, &arguments.call).map_err(text)?;
+pub fn show(log: &LogArguments, arguments: &ShowArguments) -> Result<u8, String> {
+    let found = read::call(&log.directory()?, &arguments.call).map_err(text)?;
     for Line { entry, line: raw } in &found {
         if arguments.json {
             line(raw)?;
@@ -284,17 +257,16 @@ pub fn show(arguments: &ShowArguments) -> Result<u8, String> {
 }
 
 /// `callgate audit stats`
-pub fn stats(arguments: &StatsArguments) -> Result<u8, String> {
+pub fn stats(log: &LogArguments, arguments: &StatsArguments) -> Result<u8, String> {
     let filter = arguments.filter.filter(false);
     let mut stats = Stats::default();
-    for found in wanted(&arguments.log, &filter)? {
+    for found in wanted(log, &filter)? {
         stats.add(&found.map_err(text)?.entry);
     }
     let rules = arguments.policy.as_deref().map(rule_names).transpose()?.unwrap_or_default();
     stats.finish(rules, 10);
     if arguments.json {
-        line(&serde_json::to_string_pretty(&stats).map_err(text)?)?;
-        return Ok(0);
+        return json(&stats);
     }
     let mut out = String::new();
     use std::fmt::Write as _;
@@ -350,9 +322,9 @@ fn rule_names(policy: &str) -> Result<Vec<String>, String> {
 }
 
 /// `callgate audit export`
-pub fn export(arguments: &ExportArguments) -> Result<u8, String> {
+pub fn export(log: &LogArguments, arguments: &ExportArguments) -> Result<u8, String> {
     let filter = arguments.filter.filter(true);
-    let entries = wanted(&arguments.log, &filter)?;
+    let entries = wanted(log, &filter)?;
     if let Some(collector) = &arguments.to {
         if arguments.format != Format::OpenTelemetry {
             return Err("a collector takes --format otel only".to_owned());

@@ -11,8 +11,8 @@ use callgate_audit::learn::{Changes, RecordedCall, Replay, compare, suggest as p
 use callgate_audit::read::{self, Entries};
 use clap::{Args, ValueEnum};
 
-use super::shown::{Progress, cut, line};
-use super::{CHANGES, LogArguments};
+use super::shown::{Progress, cut, json, line};
+use super::{CHANGES, LogArguments, text};
 
 /// Which changes make `replay` fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -41,9 +41,6 @@ pub struct ReplayArguments {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// Where the log lies
-    #[command(flatten)]
-    pub log: LogArguments,
 }
 
 /// The arguments of `policy suggest`.
@@ -81,18 +78,14 @@ pub struct DiffArguments {
     pub log: LogArguments,
 }
 
-fn text(error: impl std::fmt::Display) -> String {
-    error.to_string()
-}
-
 fn load(policy: &str) -> Result<Assessor, String> {
     let loaded = load_policy(PolicyChoice::Named(policy), None).map_err(text)?;
     Ok(Assessor::new(loaded.policy))
 }
 
 /// `callgate audit replay`
-pub fn replay(arguments: &ReplayArguments) -> Result<u8, String> {
-    let directory = arguments.log.directory()?;
+pub fn replay(log: &LogArguments, arguments: &ReplayArguments) -> Result<u8, String> {
+    let directory = log.directory()?;
     let assessor = load(&arguments.policy)?;
     let progress = Progress::new("judging", read::last_number(&directory).map_err(text)?);
     let entries = Entries::open(&directory).map_err(text)?.map(|found| found.map(|found| found.entry));
@@ -106,7 +99,7 @@ pub fn replay(arguments: &ReplayArguments) -> Result<u8, String> {
         FailOn::None => false,
     });
     if arguments.json {
-        line(&serde_json::to_string_pretty(&replay).map_err(text)?)?;
+        json(&replay)?;
     } else {
         line(&format!("{} calls judged again", replay.calls))?;
         changes("newly allowed", &replay.newly_allowed)?;
@@ -179,8 +172,7 @@ pub fn suggest(arguments: &SuggestArguments) -> Result<u8, String> {
     let calls = asked(&directory)?;
     let suggestions = propose(&calls, &load(&arguments.policy)?, arguments.count);
     if arguments.json {
-        line(&serde_json::to_string_pretty(&suggestions).map_err(text)?)?;
-        return Ok(0);
+        return json(&suggestions);
     }
     if suggestions.is_empty() {
         line(&format!("no rule would have saved prompts: {} questions looked at", calls.len()))?;
@@ -210,7 +202,7 @@ pub fn diff(arguments: &DiffArguments) -> Result<u8, String> {
     let here = std::env::current_dir().map_err(text)?;
     let difference = compare(&old, &new, &here, &recorded);
     if arguments.json {
-        line(&serde_json::to_string_pretty(&difference).map_err(text)?)?;
+        json(&difference)?;
     } else {
         line(&format!("{} calls compared", difference.compared))?;
         for (title, list) in [("becomes possible", &difference.looser), ("becomes stricter", &difference.tighter)] {

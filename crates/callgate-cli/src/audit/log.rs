@@ -7,23 +7,12 @@ use callgate_audit::Log;
 use callgate_audit::verify::{Options, Report, Status, verify_with};
 use clap::Args;
 
-use super::shown::{Progress, line};
-use super::{CRASH_TRACES, LogArguments, TAMPERED};
-
-/// Where the log lies, and nothing else.
-#[derive(Debug, Args)]
-pub struct PlaceArguments {
-    /// Where the log lies
-    #[command(flatten)]
-    pub log: LogArguments,
-}
+use super::shown::{Progress, json, line};
+use super::{CRASH_TRACES, LogArguments, TAMPERED, text};
 
 /// The arguments of `verify`.
 #[derive(Debug, Args)]
 pub struct VerifyArguments {
-    /// Where the log lies
-    #[command(flatten)]
-    pub log: LogArguments,
     /// Compare with checkpoints that were kept elsewhere: a file, one JSON object a line
     #[arg(long, value_name = "FILE")]
     pub checkpoints: Vec<PathBuf>,
@@ -49,19 +38,12 @@ pub struct RedactArguments {
     /// Who takes it out [default: $USER]
     #[arg(long)]
     pub by: Option<String>,
-    /// Where the log lies
-    #[command(flatten)]
-    pub log: LogArguments,
-}
-
-fn text(error: impl std::fmt::Display) -> String {
-    error.to_string()
 }
 
 /// `callgate audit verify`
-pub fn verify(arguments: &VerifyArguments) -> Result<u8, String> {
-    let directory = arguments.log.directory()?;
-    let mut options = Options::of(&arguments.log.settings()?);
+pub fn verify(log: &LogArguments, arguments: &VerifyArguments) -> Result<u8, String> {
+    let settings = log.existing()?;
+    let mut options = Options::of(&settings);
     if !arguments.public_key.is_empty() {
         options.key = None;
         options.public_keys = arguments.public_key.iter().map(|key| key.to_ascii_lowercase()).collect();
@@ -72,7 +54,7 @@ pub fn verify(arguments: &VerifyArguments) -> Result<u8, String> {
     for file in &arguments.checkpoints {
         options = options.with_checkpoints(file).map_err(text)?;
     }
-    let total = std::fs::read_dir(&directory)
+    let total = std::fs::read_dir(&settings.directory)
         .map_err(text)?
         .filter_map(|file| file.ok()?.metadata().ok())
         .fold(0_u64, |total, metadata| total.saturating_add(metadata.len()));
@@ -80,7 +62,7 @@ pub fn verify(arguments: &VerifyArguments) -> Result<u8, String> {
     let report = verify_with(&options, &mut |done| progress.at(done)).map_err(text)?;
     drop(progress);
     if arguments.json {
-        line(&serde_json::to_string_pretty(&report).map_err(text)?)?;
+        json(&report)?;
     } else {
         print(&report)?;
     }
@@ -119,28 +101,25 @@ fn print(report: &Report) -> Result<(), String> {
 }
 
 /// `callgate audit redact`
-pub fn redact(arguments: &RedactArguments) -> Result<u8, String> {
-    arguments.log.directory()?;
+pub fn redact(log: &LogArguments, arguments: &RedactArguments) -> Result<u8, String> {
     let by = arguments.by.clone().or_else(|| std::env::var("USER").ok()).unwrap_or_else(|| "unknown".to_owned());
-    let log = Log::open(arguments.log.settings()?).map_err(text)?;
+    let log = Log::open(log.existing()?).map_err(text)?;
     log.redact(arguments.entry, &by, &arguments.reason).map_err(text)?;
     line(&format!("entry {} is taken out; a signed tombstone stands in its place", arguments.entry))?;
     Ok(0)
 }
 
 /// `callgate audit checkpoint`
-pub fn checkpoint(arguments: &PlaceArguments) -> Result<u8, String> {
-    arguments.log.directory()?;
-    let log = Log::open(arguments.log.settings()?).map_err(text)?;
+pub fn checkpoint(log: &LogArguments) -> Result<u8, String> {
+    let log = Log::open(log.existing()?).map_err(text)?;
     let checkpoint = log.checkpoint().map_err(text)?;
     line(&serde_json::to_string(&checkpoint).map_err(text)?)?;
     Ok(0)
 }
 
 /// `callgate audit set-aside`
-pub fn set_aside(arguments: &PlaceArguments) -> Result<u8, String> {
-    arguments.log.directory()?;
-    let (_, aside) = Log::set_aside(arguments.log.settings()?).map_err(text)?;
+pub fn set_aside(log: &LogArguments) -> Result<u8, String> {
+    let (_, aside) = Log::set_aside(log.existing()?).map_err(text)?;
     line(&format!("the old log lies in {} now; a new one was begun", aside.display()))?;
     Ok(0)
 }

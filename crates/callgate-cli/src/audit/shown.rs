@@ -15,6 +15,12 @@ pub fn line(text: &str) -> Result<bool, String> {
     }
 }
 
+/// Prints a value as JSON; the exit code is 0.
+pub fn json(value: &impl serde::Serialize) -> Result<u8, String> {
+    line(&serde_json::to_string_pretty(value).map_err(super::text)?)?;
+    Ok(0)
+}
+
 /// The heading of the table.
 pub const HEADING: &str = "    entry  time (UTC)           kind                 tool             what";
 
