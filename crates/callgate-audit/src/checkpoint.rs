@@ -3,10 +3,10 @@
 use callgate_model::clock::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::entry::{Body, Checkpoint, Entry, Tombstone};
+use crate::entry::{Checkpoint, EntryBody, LogEntry, Tombstone};
 use crate::error::AuditError;
 use crate::hash::Hash;
-use crate::key::{Key, signature_holds};
+use crate::key::{AuditKey, signature_holds};
 use crate::line::statement;
 
 const CHECKPOINT: &str = "callgate audit checkpoint 1";
@@ -40,7 +40,7 @@ struct CheckpointStatement<'a> {
 }
 
 impl SignedCheckpoint {
-    pub(crate) fn sign(key: &Key, log: &str, seq: u64, prev: Hash, time: Timestamp) -> Result<Self, AuditError> {
+    pub(crate) fn sign(key: &AuditKey, log: &str, seq: u64, prev: Hash, time: Timestamp) -> Result<Self, AuditError> {
         let message = statement(CHECKPOINT, &CheckpointStatement { log, seq, prev, time })?;
         let signature = key.sign(&message);
         Ok(SignedCheckpoint { log: log.to_owned(), seq, prev, time, key: key.public(), signature })
@@ -54,15 +54,15 @@ impl SignedCheckpoint {
     }
 
     /// What of it stands in the log.
-    pub(crate) fn body(&self) -> Body {
+    pub(crate) fn body(&self) -> EntryBody {
         let SignedCheckpoint { log, key, signature, .. } = self.clone();
-        Body::Checkpoint(Checkpoint { log, key, signature })
+        EntryBody::Checkpoint(Checkpoint { log, key, signature })
     }
 
     /// The checkpoint that an entry is.
-    pub fn of_entry(entry: &Entry) -> Option<Self> {
+    pub fn of_entry(entry: &LogEntry) -> Option<Self> {
         match &entry.record.body {
-            Body::Checkpoint(Checkpoint { log, key, signature }) => Some(SignedCheckpoint {
+            EntryBody::Checkpoint(Checkpoint { log, key, signature }) => Some(SignedCheckpoint {
                 log: log.clone(),
                 seq: entry.seq,
                 prev: entry.prev,
@@ -89,7 +89,7 @@ pub(crate) struct TombstoneStatement<'a> {
 }
 
 impl TombstoneStatement<'_> {
-    pub(crate) fn sign(&self, key: &Key) -> Result<Tombstone, AuditError> {
+    pub(crate) fn sign(&self, key: &AuditKey) -> Result<Tombstone, AuditError> {
         Ok(Tombstone {
             log: self.log.to_owned(),
             original: self.original,
@@ -102,9 +102,9 @@ impl TombstoneStatement<'_> {
 }
 
 /// Whether a tombstone in the log is signed by the key it names.
-pub(crate) fn tombstone_holds(entry: &Entry, tombstone: &Tombstone) -> bool {
+pub(crate) fn tombstone_holds(entry: &LogEntry, tombstone: &Tombstone) -> bool {
     let Tombstone { log, original, reason, by, key, signature } = tombstone;
-    let Entry { seq, prev, time, .. } = *entry;
+    let LogEntry { seq, prev, time, .. } = *entry;
     let signed = TombstoneStatement { log, seq, prev, time, original: *original, reason, by };
     statement(TOMBSTONE, &signed).is_ok_and(|message| signature_holds(key, &message, signature))
 }

@@ -139,11 +139,12 @@ impl Delivery for ToWebhook {
 mod tests {
     use super::*;
     use crate::hash::Hash;
-    use crate::key::Key;
+    use crate::key::AuditKey;
     use callgate_model::clock::Timestamp;
 
     fn checkpoint() -> SignedCheckpoint {
-        SignedCheckpoint::sign(&Key::from_secret(&[3; 32]), "log", 7, Hash::of(b"x"), Timestamp::now_precise()).unwrap()
+        SignedCheckpoint::sign(&AuditKey::from_secret(&[3; 32]), "log", 7, Hash::of(b"x"), Timestamp::now_precise())
+            .unwrap()
     }
 
     #[test]

@@ -16,7 +16,7 @@ pub const VERSION: u32 = 1;
 
 /// One entry as it is read back.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct LogEntry {
     /// The version of the schema.
     pub v: u32,
     /// Its number: one more than that of the entry before, from 1.
@@ -50,7 +50,7 @@ pub struct Truncated {
 pub struct Record {
     /// What happened.
     #[serde(flatten)]
-    pub body: Body,
+    pub body: EntryBody,
     /// The call it belongs to: one id through all entries of a call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<String>,
@@ -70,12 +70,12 @@ pub struct Record {
 
 impl Record {
     /// A record about no call in particular.
-    pub fn new(body: Body) -> Self {
+    pub fn new(body: EntryBody) -> Self {
         Record { body, call: None, session: None, agent: None, chat: None, scope: None }
     }
 
     /// A record about a call or session from there.
-    pub fn from_origin(body: Body, origin: &Origin, redactor: &Redactor) -> Self {
+    pub fn from_origin(body: EntryBody, origin: &Origin, redactor: &Redactor) -> Self {
         let text = |text: &Option<String>| text.as_deref().map(|text| redactor.text(text));
         Record {
             body,
@@ -105,7 +105,7 @@ impl Record {
 /// What happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Body {
+pub enum EntryBody {
     /// A call was judged.
     ToolAttempt(Box<ToolAttempt>),
     /// Somebody was asked.
@@ -133,47 +133,47 @@ pub enum Body {
     /// An entry was taken out on purpose; its tombstone has this hash.
     Redaction(Redaction),
     /// A segment of the log begins.
-    Segment(Segment),
+    Segment(SegmentStart),
     /// A writer found what another one left unfinished.
     Recovered(Recovered),
     /// A checkpoint could not be sent.
     DeliveryFailed(DeliveryFailed),
 }
 
-impl Body {
+impl EntryBody {
     /// The name of its kind.
     pub fn kind(&self) -> &'static str {
         match self {
-            Body::ToolAttempt(_) => "tool_attempt",
-            Body::ApprovalRequested(_) => "approval_requested",
-            Body::Approval(_) => "approval",
-            Body::SecurityViolation(_) => "security_violation",
-            Body::Refused(_) => "refused",
-            Body::Started(_) => "started",
-            Body::Finished(_) => "finished",
-            Body::RanWithoutVerdict(_) => "ran_without_verdict",
-            Body::SessionStarted(_) => "session_started",
-            Body::SessionEnded(_) => "session_ended",
-            Body::Checkpoint(_) => "checkpoint",
-            Body::Tombstone(_) => "tombstone",
-            Body::Redaction(_) => "redaction",
-            Body::Segment(_) => "segment",
-            Body::Recovered(_) => "recovered",
-            Body::DeliveryFailed(_) => "delivery_failed",
+            EntryBody::ToolAttempt(_) => "tool_attempt",
+            EntryBody::ApprovalRequested(_) => "approval_requested",
+            EntryBody::Approval(_) => "approval",
+            EntryBody::SecurityViolation(_) => "security_violation",
+            EntryBody::Refused(_) => "refused",
+            EntryBody::Started(_) => "started",
+            EntryBody::Finished(_) => "finished",
+            EntryBody::RanWithoutVerdict(_) => "ran_without_verdict",
+            EntryBody::SessionStarted(_) => "session_started",
+            EntryBody::SessionEnded(_) => "session_ended",
+            EntryBody::Checkpoint(_) => "checkpoint",
+            EntryBody::Tombstone(_) => "tombstone",
+            EntryBody::Redaction(_) => "redaction",
+            EntryBody::Segment(_) => "segment",
+            EntryBody::Recovered(_) => "recovered",
+            EntryBody::DeliveryFailed(_) => "delivery_failed",
         }
     }
 
     /// The tool it is about.
     pub fn tool(&self) -> Option<&str> {
         match self {
-            Body::ToolAttempt(attempt) => Some(&attempt.tool),
-            Body::ApprovalRequested(ApprovalRequested { tool, .. })
-            | Body::Approval(Approval { tool, .. })
-            | Body::SecurityViolation(SecurityViolation { tool, .. })
-            | Body::Refused(Refused { tool, .. })
-            | Body::Started(Started { tool, .. })
-            | Body::Finished(Finished { tool, .. })
-            | Body::RanWithoutVerdict(RanWithoutVerdict { tool, .. }) => Some(tool),
+            EntryBody::ToolAttempt(attempt) => Some(&attempt.tool),
+            EntryBody::ApprovalRequested(ApprovalRequested { tool, .. })
+            | EntryBody::Approval(Approval { tool, .. })
+            | EntryBody::SecurityViolation(SecurityViolation { tool, .. })
+            | EntryBody::Refused(Refused { tool, .. })
+            | EntryBody::Started(Started { tool, .. })
+            | EntryBody::Finished(Finished { tool, .. })
+            | EntryBody::RanWithoutVerdict(RanWithoutVerdict { tool, .. }) => Some(tool),
             _ => None,
         }
     }
@@ -182,12 +182,12 @@ impl Body {
     pub fn is_housekeeping(&self) -> bool {
         matches!(
             self,
-            Body::Checkpoint(_)
-                | Body::Tombstone(_)
-                | Body::Redaction(_)
-                | Body::Segment(_)
-                | Body::Recovered(_)
-                | Body::DeliveryFailed(_)
+            EntryBody::Checkpoint(_)
+                | EntryBody::Tombstone(_)
+                | EntryBody::Redaction(_)
+                | EntryBody::Segment(_)
+                | EntryBody::Recovered(_)
+                | EntryBody::DeliveryFailed(_)
         )
     }
 }
@@ -432,7 +432,7 @@ pub struct Redaction {
 
 /// A segment of the log begins.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Segment {
+pub struct SegmentStart {
     /// The log's id, the same in all its segments.
     pub log: String,
     /// The segment's number, from 1.

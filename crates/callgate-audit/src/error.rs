@@ -67,11 +67,11 @@ impl AuditError {
 }
 
 /// Adds what was tried to an error of the file system.
-pub(crate) trait At<T> {
+pub(crate) trait AtPath<T> {
     fn at(self, action: &'static str, path: &Path) -> Result<T, AuditError>;
 }
 
-impl<T> At<T> for io::Result<T> {
+impl<T> AtPath<T> for io::Result<T> {
     fn at(self, action: &'static str, path: &Path) -> Result<T, AuditError> {
         self.map_err(|source| AuditError::Io { action, path: path.to_owned(), source })
     }

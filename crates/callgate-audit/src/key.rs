@@ -11,30 +11,30 @@ use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-use crate::error::{At, AuditError};
+use crate::error::{AtPath, AuditError};
 
 /// The secret key: signs checkpoints and tombstones, and seals the head of the log.
-pub struct Key {
+pub struct AuditKey {
     secret: [u8; 32],
     /// Computed when something is signed: sealing needs no point on a curve, and a short-lived writer only seals.
     signing: OnceLock<SigningKey>,
     seal: Hmac<Sha256>,
 }
 
-impl std::fmt::Debug for Key {
+impl std::fmt::Debug for AuditKey {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("Key").finish_non_exhaustive()
     }
 }
 
-impl Key {
+impl AuditKey {
     /// The key with this secret.
     pub fn from_secret(secret: &[u8; 32]) -> Self {
         // The seal has a key of its own, so that neither use says anything about the other.
         let mut derived = keyed(secret);
         derived.update(b"callgate audit seal 1");
         let seal = keyed(&derived.finalize().into_bytes());
-        Key { secret: *secret, signing: OnceLock::new(), seal }
+        AuditKey { secret: *secret, signing: OnceLock::new(), seal }
     }
 
     /// Reads the key, or makes one (mode 0600) where there is none yet.
@@ -161,16 +161,16 @@ mod tests {
     fn a_key_is_made_once_and_for_its_owner_only() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("state/audit.key");
-        let made = Key::open_or_create(&path).unwrap();
+        let made = AuditKey::open_or_create(&path).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
         assert_eq!(fs::metadata(path.parent().unwrap()).unwrap().mode() & 0o777, 0o700);
-        assert_eq!(Key::open_or_create(&path).unwrap().public(), made.public());
+        assert_eq!(AuditKey::open_or_create(&path).unwrap().public(), made.public());
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "nothing is left behind");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
-        assert_eq!(Key::open(&path).unwrap_err().kind(), "key");
+        assert_eq!(AuditKey::open(&path).unwrap_err().kind(), "key");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
         fs::write(&path, "short").unwrap();
-        assert_eq!(Key::open_or_create(&path).unwrap_err().kind(), "key", "a broken key is never replaced");
+        assert_eq!(AuditKey::open_or_create(&path).unwrap_err().kind(), "key", "a broken key is never replaced");
     }
 
     #[test]
@@ -179,7 +179,7 @@ mod tests {
         let path = directory.path().join("audit.key");
         let keys: Vec<String> = std::thread::scope(|scope| {
             let threads: Vec<_> =
-                (0..8).map(|_| scope.spawn(|| Key::open_or_create(&path).unwrap().public())).collect();
+                (0..8).map(|_| scope.spawn(|| AuditKey::open_or_create(&path).unwrap().public())).collect();
             threads.into_iter().map(|thread| thread.join().unwrap()).collect()
         });
         assert!(keys.iter().all(|key| *key == keys[0]));
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn signatures_and_seals_fit_one_message_and_one_key() {
-        let (ours, theirs) = (Key::from_secret(&[1; 32]), Key::from_secret(&[2; 32]));
+        let (ours, theirs) = (AuditKey::from_secret(&[1; 32]), AuditKey::from_secret(&[2; 32]));
         let signature = ours.sign(b"message");
         assert!(signature_holds(&ours.public(), b"message", &signature));
         assert!(!signature_holds(&ours.public(), b"massage", &signature));

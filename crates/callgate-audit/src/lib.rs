@@ -8,10 +8,10 @@
 //! use callgate::call::Call;
 //! use callgate::gate::Gate;
 //! use callgate::policy::Policy;
-//! use callgate_audit::{AuditSink, Log, Settings, read::Entries, verify};
+//! use callgate_audit::{AuditSink, Log, LogSettings, read::Entries, verify};
 //!
 //! let directory = tempfile::tempdir()?;
-//! let settings = Settings::at(directory.path().join("audit"));
+//! let settings = LogSettings::at(directory.path().join("audit"));
 //! let sink = AuditSink::new(Log::open(settings.clone())?);
 //! let gate = Gate::builder().policy(Policy::bundled("standard")?).events(sink).build();
 //! let _ = gate.check(Call::new("Bash", serde_json::json!({"command": "cat ~/.ssh/id_rsa"})).directory("/tmp"));
@@ -20,7 +20,7 @@
 //!     .map(|line| line.map(|line| line.entry.record.body.kind()))
 //!     .collect::<Result<_, _>>()?;
 //! assert_eq!(kinds, ["segment", "tool_attempt", "security_violation", "refused"]);
-//! assert!(verify::verify(&verify::Options::of(&settings))?.is_intact());
+//! assert!(verify::verify(&verify::VerifyOptions::of(&settings))?.is_intact());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -57,7 +57,7 @@ pub use error::AuditError;
 pub use hash::Hash;
 pub use log::{Log, Receipt};
 pub use observed::ObservedEnd;
-pub use settings::Settings;
+pub use settings::LogSettings;
 pub use sink::AuditSink;
 
 /// What writes: the program's name and version.

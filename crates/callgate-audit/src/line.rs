@@ -26,16 +26,16 @@ const MAXIMUM_DEPTH: usize = 160;
 
 /// A record as JSON without what only the writer knows (version, number, predecessor, time).
 #[derive(Debug, Clone)]
-pub(crate) struct Tail(Vec<u8>);
+pub(crate) struct EncodedRecord(Vec<u8>);
 
-impl Tail {
+impl EncodedRecord {
     /// Turns a record into JSON, with long texts cut.
     pub(crate) fn of(record: &Record) -> Result<Self, AuditError> {
         let mut bytes = Vec::with_capacity(1024);
         let mut measured = Measured::default();
         record.serialize(&mut Serializer::with_formatter(&mut bytes, &mut measured))?;
         if bytes.len() <= MAXIMUM_RECORD && !measured.found_long {
-            return Ok(Tail(bytes));
+            return Ok(EncodedRecord(bytes));
         }
         let mut value = serde_json::to_value(record)?;
         let mut truncated = Vec::new();
@@ -72,7 +72,7 @@ impl Tail {
         if bytes.len() > MAXIMUM_LINE.saturating_sub(512) {
             return Err(AuditError::Encode(serde::ser::Error::custom("the entry is too large")));
         }
-        Ok(Tail(bytes))
+        Ok(EncodedRecord(bytes))
     }
 
     /// Writes the whole line, with its end, to the end of a buffer; returns its hash.
@@ -242,18 +242,18 @@ pub(crate) fn statement<T: Serialize>(title: &str, value: &T) -> Result<Vec<u8>,
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::entry::{Body, Entry, RanWithoutVerdict};
+    use crate::entry::{EntryBody, LogEntry, RanWithoutVerdict};
     use callgate_model::clock::Timestamp;
 
     fn record(input: Value) -> Record {
         let body =
-            Body::RanWithoutVerdict(RanWithoutVerdict { tool: "Bash".into(), input, reason: "hook lost".into() });
+            EntryBody::RanWithoutVerdict(RanWithoutVerdict { tool: "Bash".into(), input, reason: "hook lost".into() });
         Record::new(body).call("c-1").session("s")
     }
 
-    fn written(input: Value) -> (Vec<u8>, Entry) {
+    fn written(input: Value) -> (Vec<u8>, LogEntry) {
         let mut line = Vec::new();
-        let hash = Tail::of(&record(input)).unwrap().write_to(
+        let hash = EncodedRecord::of(&record(input)).unwrap().write_to(
             &mut line,
             7,
             &Hash::of(b"x"),
@@ -295,7 +295,7 @@ mod tests {
         let items: Vec<String> = (0..100_000).map(|index| format!("item {index}")).collect();
         let (line, entry) = written(json!({"items": items}));
         assert!(line.len() < 2_000, "{}", line.len());
-        let Body::RanWithoutVerdict(body) = entry.record.body else { panic!() };
+        let EntryBody::RanWithoutVerdict(body) = entry.record.body else { panic!() };
         assert!(body.input["omitted"]["bytes"].as_u64().unwrap() > 1_000_000);
         let keys: serde_json::Map<_, _> =
             (0..50).map(|index| (format!("{index}{}", "k".repeat(600)), json!(1))).collect();

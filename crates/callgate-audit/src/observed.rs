@@ -5,7 +5,7 @@ use callgate::describe::Registry;
 use callgate::event::Report;
 use serde_json::Value;
 
-use crate::entry::{Body, Finished, RanWithoutVerdict, Record, SessionEnded, SessionStarted};
+use crate::entry::{EntryBody, Finished, RanWithoutVerdict, Record, SessionEnded, SessionStarted};
 use crate::error::AuditError;
 use crate::log::Receipt;
 use crate::sink::AuditSink;
@@ -25,10 +25,10 @@ pub struct ObservedEnd {
 ///
 /// ```
 /// use callgate::call::Call;
-/// use callgate_audit::{AuditSink, Log, ObservedEnd, Settings, read::Entries};
+/// use callgate_audit::{AuditSink, Log, ObservedEnd, LogSettings, read::Entries};
 ///
 /// let directory = tempfile::tempdir()?;
-/// let settings = Settings::at(directory.path().join("audit"));
+/// let settings = LogSettings::at(directory.path().join("audit"));
 /// let sink = AuditSink::new(Log::open_briefly(settings.clone())?);
 /// let call = Call::new("Bash", serde_json::json!({"command": "ls"})).agent("claude").session("s-1");
 /// sink.session_started(&call.origin, Some("startup"), None)?;
@@ -57,13 +57,13 @@ impl AuditSink {
             directory: directory.map(|directory| self.redactor.text(&directory.to_string_lossy())),
             writer: crate::WRITER.to_owned(),
         };
-        self.append(Body::SessionStarted(body), origin, None)
+        self.append(EntryBody::SessionStarted(body), origin, None)
     }
 
     /// Records that the session ended, and signs a checkpoint: short-lived writers rarely sign one otherwise.
     pub fn session_ended(&self, origin: &Origin, reason: Option<&str>) -> Result<Receipt, AuditError> {
         let body = SessionEnded { reason: self.redacted(reason) };
-        let receipt = self.append(Body::SessionEnded(body), origin, None)?;
+        let receipt = self.append(EntryBody::SessionEnded(body), origin, None)?;
         self.log().checkpoint()?;
         Ok(receipt)
     }
@@ -72,7 +72,7 @@ impl AuditSink {
     pub fn finished(&self, call: &str, tool: &Tool, origin: &Origin, end: ObservedEnd) -> Result<Receipt, AuditError> {
         let tool = self.redactor.text(&tool.to_string());
         let body = self.end_of(tool, end.success, end.milliseconds, &end.report);
-        self.append(Body::Finished(body), origin, Some(call))
+        self.append(EntryBody::Finished(body), origin, Some(call))
     }
 
     /// Records a tool that ran without a verdict: a hook was lost, or the agent did not wait. `id` is the agent's own name for
@@ -88,7 +88,7 @@ impl AuditSink {
             input,
             reason: self.redactor.text(reason),
         };
-        self.append(Body::RanWithoutVerdict(body), &call.origin, id)
+        self.append(EntryBody::RanWithoutVerdict(body), &call.origin, id)
     }
 
     pub(crate) fn end_of(
@@ -102,7 +102,7 @@ impl AuditSink {
         Finished { tool, success, exit: report.exit, duration_ms, result: report.result.clone(), error }
     }
 
-    fn append(&self, body: Body, origin: &Origin, call: Option<&str>) -> Result<Receipt, AuditError> {
+    fn append(&self, body: EntryBody, origin: &Origin, call: Option<&str>) -> Result<Receipt, AuditError> {
         let record = Record::from_origin(body, origin, &self.redactor);
         self.log().append(&Record { call: self.redacted(call), ..record })
     }

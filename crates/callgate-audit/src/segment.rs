@@ -9,7 +9,7 @@ use flate2::Compression;
 use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
 
-use crate::error::{At, AuditError};
+use crate::error::{AtPath, AuditError};
 use crate::line::MAXIMUM_LINE;
 
 /// One file of a log.
@@ -59,7 +59,7 @@ pub(crate) fn list(directory: &Path) -> Result<Vec<SegmentFile>, AuditError> {
 
 /// What a reader finds next.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Next<'a> {
+pub(crate) enum NextLine<'a> {
     /// A whole line, without its end.
     Line(&'a [u8]),
     /// The file ends in the middle of a line.
@@ -71,14 +71,14 @@ pub(crate) enum Next<'a> {
 }
 
 /// Reads the lines of a segment with bounded memory.
-pub(crate) struct Lines {
+pub(crate) struct SegmentLines {
     reader: Box<dyn BufRead + Send>,
     line: Vec<u8>,
     /// Where in the plain text the next line starts.
     pub offset: u64,
 }
 
-impl std::fmt::Debug for Lines {
+impl std::fmt::Debug for SegmentLines {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("Lines").field("offset", &self.offset).finish_non_exhaustive()
     }
@@ -86,7 +86,7 @@ impl std::fmt::Debug for Lines {
 
 const BUFFER: usize = 256 * 1024;
 
-impl Lines {
+impl SegmentLines {
     /// Opens a segment and reads its (plain) bytes from `start` to `end`.
     pub(crate) fn open(segment: &SegmentFile, start: u64, end: Option<u64>) -> Result<Self, AuditError> {
         let (file, compressed) = match File::open(&segment.path) {
@@ -107,28 +107,28 @@ impl Lines {
             file.seek(SeekFrom::Start(start)).at("read", &segment.path)?;
             Box::new(BufReader::with_capacity(BUFFER, file.take(length)))
         };
-        Ok(Lines { reader, line: Vec::new(), offset: start })
+        Ok(SegmentLines { reader, line: Vec::new(), offset: start })
     }
 
     #[cfg(test)]
     pub(crate) fn of(reader: Box<dyn BufRead + Send>) -> Self {
-        Lines { reader, line: Vec::new(), offset: 0 }
+        SegmentLines { reader, line: Vec::new(), offset: 0 }
     }
 
-    pub(crate) fn next(&mut self) -> io::Result<Next<'_>> {
+    pub(crate) fn next(&mut self) -> io::Result<NextLine<'_>> {
         self.line.clear();
         let limit = MAXIMUM_LINE.saturating_add(1) as u64;
         let read = self.reader.by_ref().take(limit).read_until(b'\n', &mut self.line)?;
         self.offset = self.offset.saturating_add(read as u64);
         if self.line.last() == Some(&b'\n') {
             self.line.pop();
-            return Ok(Next::Line(&self.line));
+            return Ok(NextLine::Line(&self.line));
         }
         if self.line.len() > MAXIMUM_LINE {
             self.skip_line()?;
-            return Ok(Next::TooLong);
+            return Ok(NextLine::TooLong);
         }
-        Ok(if self.line.is_empty() { Next::End } else { Next::Torn(&self.line) })
+        Ok(if self.line.is_empty() { NextLine::End } else { NextLine::Torn(&self.line) })
     }
 
     fn skip_line(&mut self) -> io::Result<()> {
@@ -191,14 +191,14 @@ mod tests {
     use super::*;
 
     fn lines(text: &[u8]) -> Vec<String> {
-        let mut lines = Lines::of(Box::new(io::Cursor::new(text.to_vec())));
+        let mut lines = SegmentLines::of(Box::new(io::Cursor::new(text.to_vec())));
         let mut found = Vec::new();
         loop {
             found.push(match lines.next().unwrap() {
-                Next::Line(line) => format!("line {}", String::from_utf8_lossy(line)),
-                Next::Torn(line) => format!("torn {}", String::from_utf8_lossy(line)),
-                Next::TooLong => "too long".to_owned(),
-                Next::End => break,
+                NextLine::Line(line) => format!("line {}", String::from_utf8_lossy(line)),
+                NextLine::Torn(line) => format!("torn {}", String::from_utf8_lossy(line)),
+                NextLine::TooLong => "too long".to_owned(),
+                NextLine::End => break,
             });
         }
         assert_eq!(lines.offset, text.len() as u64);
@@ -223,9 +223,9 @@ mod tests {
         assert_eq!(found.len(), 1);
         assert!(found[0].compressed && found[0].number == 3);
         assert!(fs::metadata(&found[0].path).unwrap().len() < text.len() as u64 / 3);
-        let mut read = Lines::open(&found[0], 0, None).unwrap();
+        let mut read = SegmentLines::open(&found[0], 0, None).unwrap();
         let mut count = 0;
-        while let Next::Line(line) = read.next().unwrap() {
+        while let NextLine::Line(line) = read.next().unwrap() {
             assert_eq!(line, format!("line number {count}").as_bytes());
             count += 1;
         }

@@ -10,7 +10,7 @@ use callgate::redact::Redactor;
 use callgate_model::clock::Timestamp;
 use serde_json::Value;
 
-use crate::entry::{Approval, ApprovalRequested, Body, Record, Refused, SecurityViolation, Started, ToolAttempt};
+use crate::entry::{Approval, ApprovalRequested, EntryBody, Record, Refused, SecurityViolation, Started, ToolAttempt};
 use crate::log::Log;
 
 /// How many calls may be under way before the oldest is forgotten (its entries so far are written).
@@ -21,10 +21,10 @@ const MAXIMUM_CALLS: usize = 10_000;
 /// ```
 /// use callgate::gate::Gate;
 /// use callgate::policy::Policy;
-/// use callgate_audit::{AuditSink, Log, Settings};
+/// use callgate_audit::{AuditSink, Log, LogSettings};
 ///
 /// let directory = tempfile::tempdir()?;
-/// let log = Log::open(Settings::at(directory.path().join("audit")))?;
+/// let log = Log::open(LogSettings::at(directory.path().join("audit")))?;
 /// let gate = Gate::builder().policy(Policy::bundled("standard")?).events(AuditSink::new(log)).build();
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -67,7 +67,7 @@ impl AuditSink {
         text.map(|text| self.redactor.text(text))
     }
 
-    fn bodies(&self, event: &Event) -> Vec<Body> {
+    fn bodies(&self, event: &Event) -> Vec<EntryBody> {
         let tool = self.redactor.text(&event.tool.to_string());
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         match &event.kind {
@@ -95,11 +95,11 @@ impl AuditSink {
                     claims: assessed.claims.as_value().clone(),
                     ..self.attempt(&tool, &event.origin)
                 };
-                let mut bodies = vec![Body::ToolAttempt(Box::new(attempt))];
+                let mut bodies = vec![EntryBody::ToolAttempt(Box::new(attempt))];
                 if *decision == Decision::Deny {
                     // what the rule says of the risk counts before what the effects suggest
                     let said = assessed.classification.as_value().get("risk_level").and_then(Value::as_str);
-                    bodies.push(Body::SecurityViolation(SecurityViolation {
+                    bodies.push(EntryBody::SecurityViolation(SecurityViolation {
                         tool,
                         reason: reason.clone(),
                         risk_level: said.unwrap_or(risk.as_str()).to_owned(),
@@ -112,7 +112,7 @@ impl AuditSink {
                 if let Some(call) = calls.get_mut(&event.call) {
                     call.asked = Some(event.time);
                 }
-                vec![Body::ApprovalRequested(ApprovalRequested {
+                vec![EntryBody::ApprovalRequested(ApprovalRequested {
                     tool,
                     approval: approval.clone(),
                     timeout_ms: *timeout,
@@ -120,7 +120,7 @@ impl AuditSink {
             }
             EventKind::ApprovalDecided(decided) => {
                 let asked = calls.get(&event.call).and_then(|call| call.asked);
-                vec![Body::Approval(Approval {
+                vec![EntryBody::Approval(Approval {
                     tool,
                     approved: decided.outcome.is_yes(),
                     outcome: decided.outcome,
@@ -146,17 +146,20 @@ impl AuditSink {
                         reason: reason.clone(),
                         ..self.attempt(&tool, &event.origin)
                     };
-                    Body::ToolAttempt(Box::new(attempt))
+                    EntryBody::ToolAttempt(Box::new(attempt))
                 });
-                let refused =
-                    Body::Refused(Refused { tool, refusal: refusal.kind.as_str().to_owned(), reason: reason.clone() });
+                let refused = EntryBody::Refused(Refused {
+                    tool,
+                    refusal: refusal.kind.as_str().to_owned(),
+                    reason: reason.clone(),
+                });
                 attempt.into_iter().chain([refused]).collect()
             }
             EventKind::Started { sandbox } => {
-                vec![Body::Started(Started { tool, sandbox: self.redacted(sandbox.as_deref()) })]
+                vec![EntryBody::Started(Started { tool, sandbox: self.redacted(sandbox.as_deref()) })]
             }
             EventKind::Finished { success, milliseconds, report } => {
-                vec![Body::Finished(self.end_of(tool, Some(*success), Some(*milliseconds), report))]
+                vec![EntryBody::Finished(self.end_of(tool, Some(*success), Some(*milliseconds), report))]
             }
         }
     }
@@ -204,17 +207,17 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::settings::Settings;
+    use crate::settings::LogSettings;
     use callgate::policy::Sync;
 
-    fn gate(settings: &Settings) -> Gate {
+    fn gate(settings: &LogSettings) -> Gate {
         let log = Log::open(settings.clone()).unwrap();
         let policy = Policy::from_yaml("version: 1\ndefault: allow\n", "all").unwrap();
         Gate::builder().policy(policy).events(AuditSink::new(log)).build()
     }
 
-    fn settings(directory: &tempfile::TempDir) -> Settings {
-        Settings::at(directory.path().join("audit")).sync(Sync::Os)
+    fn settings(directory: &tempfile::TempDir) -> LogSettings {
+        LogSettings::at(directory.path().join("audit")).sync(Sync::Os)
     }
 
     #[test]
@@ -268,13 +271,13 @@ mod tests {
         assert!(gate.check(Call::new("Read", json!({"file_path": "x"}))).is_err());
         let entries: Vec<_> =
             crate::read::Entries::open(&settings.directory).unwrap().map(|line| line.unwrap().entry.record).collect();
-        let Body::ToolAttempt(attempt) = &entries[1].body else { panic!("{entries:?}") };
+        let EntryBody::ToolAttempt(attempt) = &entries[1].body else { panic!("{entries:?}") };
         assert_eq!((attempt.decision, &attempt.input), (Decision::Deny, &json!({"file_path": "x"})));
         assert_eq!(entries[2].body.kind(), "refused");
         assert_eq!(entries[1].call, entries[2].call);
     }
 
-    fn records(settings: &Settings) -> Vec<Record> {
+    fn records(settings: &LogSettings) -> Vec<Record> {
         let entries = crate::read::Entries::open(&settings.directory).unwrap();
         entries.map(|line| line.unwrap().entry.record).collect()
     }
@@ -291,7 +294,7 @@ mod tests {
             Err::<(), ()>(())
         });
         assert!(failed.is_err());
-        let Some(Body::Finished(finished)) = records(&settings).pop().map(|record| record.body) else { panic!() };
+        let Some(EntryBody::Finished(finished)) = records(&settings).pop().map(|record| record.body) else { panic!() };
         assert_eq!((finished.success, finished.exit, finished.error.as_deref()), (Some(false), Some(2), Some("exit")));
         let expected = callgate::event::ResultDigest::of(b"ls: no such file");
         assert_eq!(finished.result, Some(expected));
@@ -311,7 +314,7 @@ mod tests {
         let permit = gate(&settings).check(Call::new("Bash", json!({"command": "ls"})).directory("/tmp"));
         permit.unwrap().run_with(Some(&Cage), |_, _| Ok::<(), ()>(())).unwrap();
         let started = records(&settings).into_iter().find_map(|record| match record.body {
-            Body::Started(started) => started.sandbox,
+            EntryBody::Started(started) => started.sandbox,
             _ => None,
         });
         assert_eq!(started.as_deref(), Some("no network"));
@@ -343,7 +346,7 @@ mod tests {
         }
         let records = records(&settings);
         let asked = records.iter().find_map(|record| match &record.body {
-            Body::ApprovalRequested(asked) => Some(asked),
+            EntryBody::ApprovalRequested(asked) => Some(asked),
             _ => None,
         });
         let asked = asked.unwrap();
@@ -351,7 +354,7 @@ mod tests {
         let approvals: Vec<&Approval> = records
             .iter()
             .filter_map(|record| match &record.body {
-                Body::Approval(approval) => Some(approval),
+                EntryBody::Approval(approval) => Some(approval),
                 _ => None,
             })
             .collect();

@@ -26,11 +26,11 @@ const MAXIMUM_CALLS: usize = 10_000;
 #[derive(Debug, Default)]
 pub struct Spans {
     redactor: Redactor,
-    calls: Mutex<HashMap<String, Open>>,
+    calls: Mutex<HashMap<String, OpenSpan>>,
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenSpan {
     span: Span,
     since: Timestamp,
 }
@@ -66,7 +66,7 @@ impl Spans {
         }
         calls
             .entry(event.call.clone())
-            .or_insert_with(|| Open { span: self.open(event), since: event.time })
+            .or_insert_with(|| OpenSpan { span: self.open(event), since: event.time })
             .span
             .clone()
     }

@@ -174,7 +174,7 @@ fn find(coordinator: &Coordinator, id: &str) -> Result<Question, Trouble> {
 }
 
 fn show(store: &dyn Store, coordinator: &Coordinator, id: &str, json: bool) -> Result<Outcome, Trouble> {
-    let settled = id.parse::<ApprovalId>().ok().map(|id| store.entry(&id)).transpose()?.flatten();
+    let settled = id.parse::<ApprovalId>().ok().map(|id| store.question(&id)).transpose()?.flatten();
     let (question, outcome) = match settled {
         Some(entry) => (entry.question, entry.outcome),
         None => (find(coordinator, id)?, None),
@@ -209,7 +209,7 @@ fn watch(store: &dyn Store, coordinator: &Coordinator) -> Result<Outcome, Troubl
             std::thread::sleep(LOOK);
             continue;
         };
-        let open = || matches!(store.entry(&question.id), Ok(Some(entry)) if entry.outcome.is_none());
+        let open = || matches!(store.question(&question.id), Ok(Some(entry)) if entry.outcome.is_none());
         match terminal.ask(&question, &open) {
             Ok(given) => {
                 let given = Answer { by: Some(user()), ..given };

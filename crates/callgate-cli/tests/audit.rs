@@ -13,8 +13,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use callgate_audit::entry::{Body, Record, Started};
-use callgate_audit::{Log, Settings, Sync};
+use callgate_audit::entry::{EntryBody, Record, Started};
+use callgate_audit::{Log, LogSettings, Sync};
 use serde_json::Value;
 
 /// A home with a log in its usual place.
@@ -46,8 +46,8 @@ impl World {
         self.directory.path().join(name)
     }
 
-    fn log(&self) -> Settings {
-        Settings::at(self.path("home/.local/state/callgate/audit")).sync(Sync::Os)
+    fn log(&self) -> LogSettings {
+        LogSettings::at(self.path("home/.local/state/callgate/audit")).sync(Sync::Os)
     }
 
     fn segment(&self) -> PathBuf {
@@ -107,7 +107,7 @@ fn tail_goes_on_as_entries_are_added() {
     assert_eq!(next()["seq"], 27);
     let log = Log::open(world.log()).expect("a log");
     for call in ["a", "b\u{1b}[2J\nc"] {
-        let body = Body::Started(Started { tool: "Bash".into(), sandbox: None });
+        let body = EntryBody::Started(Started { tool: "Bash".into(), sandbox: None });
         log.append(&Record::new(body).call(call)).expect("an entry");
         log.rotate().expect("another segment");
         let found = std::iter::repeat_with(&mut next).find(|entry| entry["kind"] == "started").expect("an entry");

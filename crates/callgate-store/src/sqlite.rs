@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use callgate::approvals::{ApprovalId, Automatic, Outcome, Question, Remembered};
+use callgate::approvals::{ApprovalId, ApprovalOutcome, Automatic, Question, Remembered};
 use callgate::clock::Timestamp;
 use callgate::grant::{Demand, Grant, GrantId, Terms};
 use callgate::key::ApprovalKey;
-use callgate::store::{Entry, SettleResult, Store, StoreError, Unreadable};
+use callgate::store::{SettleResult, Store, StoreError, StoredQuestion, Unreadable};
 use rusqlite::Connection;
 
 use crate::group::Group;
@@ -102,7 +102,7 @@ macro_rules! store_methods {
 store_methods! {
     read {
         fn grants(&self) -> Vec<Grant>;
-        fn entry(&self, id: &ApprovalId) -> Option<Entry>;
+        fn question(&self, id: &ApprovalId) -> Option<StoredQuestion>;
         fn pending(&self) -> Vec<Question>;
         fn unreadable(&self, now: Timestamp) -> Vec<Unreadable>;
         fn remembered(&self, session: &str) -> Vec<Remembered>;
@@ -115,7 +115,7 @@ store_methods! {
         fn revoke(&self, id: GrantId) -> Option<Grant>;
         fn consume(&self, demand: &Demand, now: Timestamp) -> Option<Vec<GrantId>>;
         fn open(&self, question: &Question) -> ();
-        fn settle(&self, id: &ApprovalId, outcome: &Outcome) -> SettleResult;
+        fn settle(&self, id: &ApprovalId, outcome: &ApprovalOutcome) -> SettleResult;
         fn remember(&self, session: &str, what: &Remembered) -> ();
         fn add_denial(&self, session: &str, key: &ApprovalKey) -> u32;
         fn set_automatic(&self, session: &str, automatic: &Automatic) -> ();

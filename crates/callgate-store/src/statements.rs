@@ -2,11 +2,11 @@
 
 use std::num::NonZeroU32;
 
-use callgate::approvals::{ApprovalId, Automatic, Outcome, Question, Remembered};
+use callgate::approvals::{ApprovalId, ApprovalOutcome, Automatic, Question, Remembered};
 use callgate::clock::Timestamp;
 use callgate::grant::{Demand, Grant, GrantId, GrantReach, GrantTarget, Scope, Terms};
 use callgate::key::ApprovalKey;
-use callgate::store::{Entry, SettleResult, StoreError, Unreadable};
+use callgate::store::{SettleResult, StoreError, StoredQuestion, Unreadable};
 use rusqlite::types::FromSql;
 use rusqlite::{Connection, Params, Row, params};
 use serde::Serialize;
@@ -201,23 +201,23 @@ pub(crate) fn open(connection: &Connection, question: &Question) -> Done<()> {
     execute(connection, tidy, [old, Timestamp::now().milliseconds()]).map(drop)
 }
 
-pub(crate) fn settle(connection: &Connection, id: &ApprovalId, outcome: &Outcome) -> Done<SettleResult> {
+pub(crate) fn settle(connection: &Connection, id: &ApprovalId, outcome: &ApprovalOutcome) -> Done<SettleResult> {
     let update = "UPDATE questions SET outcome = ?2 WHERE id = ?1 AND outcome IS NULL";
     if execute(connection, update, [id.as_str(), &to_json(outcome)?])? == 1 {
         return Ok(SettleResult::Settled);
     }
-    match entry(connection, id)? {
-        Some(Entry { outcome: Some(before), .. }) => Ok(SettleResult::Before(before)),
-        Some(Entry { outcome: None, .. }) => Err(corrupt("a question is neither pending nor settled")),
+    match question(connection, id)? {
+        Some(StoredQuestion { outcome: Some(before), .. }) => Ok(SettleResult::Before(before)),
+        Some(StoredQuestion { outcome: None, .. }) => Err(corrupt("a question is neither pending nor settled")),
         None => Ok(SettleResult::Unknown),
     }
 }
 
-pub(crate) fn entry(connection: &Connection, id: &ApprovalId) -> Done<Option<Entry>> {
+pub(crate) fn question(connection: &Connection, id: &ApprovalId) -> Done<Option<StoredQuestion>> {
     first(connection, "SELECT question, outcome FROM questions WHERE id = ?1", [id.as_str()], |row| {
         let outcome: Option<String> = get(row, "outcome")?;
         let outcome = outcome.map(|outcome| from_json(&outcome)).transpose()?;
-        Ok(Entry { question: from_json(&get::<String>(row, "question")?)?, outcome })
+        Ok(StoredQuestion { question: from_json(&get::<String>(row, "question")?)?, outcome })
     })
 }
 

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::summary;
-use crate::entry::{Body, Entry};
+use crate::entry::{EntryBody, LogEntry};
 
 /// A request with these records.
 pub(super) fn request(records: Vec<Value>) -> Value {
@@ -14,11 +14,13 @@ pub(super) fn request(records: Vec<Value>) -> Value {
     }]})
 }
 
-pub(super) fn record(entry: &Entry) -> Value {
+pub(super) fn record(entry: &LogEntry) -> Value {
     let record = &entry.record;
     let (number, severity) = match &record.body {
-        Body::SecurityViolation(_) | Body::RanWithoutVerdict(_) | Body::DeliveryFailed(_) => (17, "ERROR"),
-        Body::Refused(_) | Body::Recovered(_) => (13, "WARN"),
+        EntryBody::SecurityViolation(_) | EntryBody::RanWithoutVerdict(_) | EntryBody::DeliveryFailed(_) => {
+            (17, "ERROR")
+        }
+        EntryBody::Refused(_) | EntryBody::Recovered(_) => (13, "WARN"),
         _ => (9, "INFO"),
     };
     let mut attributes = vec![

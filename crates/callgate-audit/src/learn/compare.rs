@@ -16,7 +16,7 @@ const PROBES: &str = include_str!("probes.txt");
 
 /// A call that shows a difference.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Witness {
+pub struct DifferingCall {
     /// The call in one line.
     pub call: String,
     /// Where it comes from: `example`, `probe`, or the number of an entry of the log.
@@ -35,9 +35,9 @@ pub struct Difference {
     /// How many calls both were asked about.
     pub compared: u64,
     /// Judged more leniently by the new policy.
-    pub looser: Vec<Witness>,
+    pub looser: Vec<DifferingCall>,
     /// Judged more strictly.
-    pub tighter: Vec<Witness>,
+    pub tighter: Vec<DifferingCall>,
 }
 
 /// Compares two policies on the examples of both, on a set of calls of many kinds, and on recorded calls.
@@ -73,7 +73,7 @@ impl Difference {
         };
         // the same command twenty times is one witness
         if !list.iter().any(|witness| witness.call == call) && list.len() < 1_000 {
-            list.push(Witness { call, from, old, new, rule });
+            list.push(DifferingCall { call, from, old, new, rule });
         }
     }
 }

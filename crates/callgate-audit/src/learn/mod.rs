@@ -8,7 +8,7 @@ mod suggest;
 #[cfg(test)]
 mod tests;
 
-pub use compare::{Difference, Witness, compare};
+pub use compare::{Difference, DifferingCall, compare};
 pub use recorded::RecordedCall;
-pub use replay::{Change, Changes, Replay};
+pub use replay::{Replay, ReplayChange, ReplayChanges};
 pub use suggest::{Suggestion, suggest};

@@ -10,7 +10,7 @@ use callgate_model::description::Description;
 use callgate_model::effect::{Action, Coverage, Mark};
 use callgate_model::refusal::Refusal;
 
-use crate::entry::{Body, Entry};
+use crate::entry::{EntryBody, LogEntry};
 use crate::line::CUT;
 
 /// A call as the log has it: enough to be judged again.
@@ -36,8 +36,8 @@ pub struct RecordedCall {
 
 impl RecordedCall {
     /// The call that an entry is about; `None` if it is about none, or its description was left out for its size.
-    pub fn of(entry: &Entry) -> Option<Self> {
-        let Body::ToolAttempt(attempt) = &entry.record.body else { return None };
+    pub fn of(entry: &LogEntry) -> Option<Self> {
+        let EntryBody::ToolAttempt(attempt) = &entry.record.body else { return None };
         let description: Description = serde_json::from_value(attempt.description.clone()).ok()?;
         let record = &entry.record;
         let origin = Origin {

@@ -6,14 +6,14 @@ use serde::Serialize;
 use callgate::assess::Assessor;
 
 use super::recorded::{RecordedCall, decided};
-use crate::entry::{Body, Entry};
+use crate::entry::{EntryBody, LogEntry};
 
 /// How many examples of each change are kept.
 const EXAMPLES: usize = 10;
 
 /// One call that would be judged differently.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Change {
+pub struct ReplayChange {
     /// The number of its entry.
     pub seq: u64,
     /// The call in one line.
@@ -30,15 +30,15 @@ pub struct Change {
 
 /// Changes of one kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Changes {
+pub struct ReplayChanges {
     /// How many.
     pub count: u64,
     /// The first few.
-    pub examples: Vec<Change>,
+    pub examples: Vec<ReplayChange>,
 }
 
-impl Changes {
-    fn add(&mut self, change: Change) {
+impl ReplayChanges {
+    fn add(&mut self, change: ReplayChange) {
         self.count = self.count.saturating_add(1);
         if self.examples.len() < EXAMPLES {
             self.examples.push(change);
@@ -56,11 +56,11 @@ pub struct Replay {
     /// How many were judged with a part redacted or cut.
     pub inexact: u64,
     /// Would run without a question and did not.
-    pub newly_allowed: Changes,
+    pub newly_allowed: ReplayChanges,
     /// Would be asked about and were not.
-    pub newly_asked: Changes,
+    pub newly_asked: ReplayChanges,
     /// Would be refused and were not.
-    pub newly_refused: Changes,
+    pub newly_refused: ReplayChanges,
     /// Questions there were.
     pub prompts_before: u64,
     /// Questions there would be.
@@ -70,7 +70,7 @@ pub struct Replay {
 impl Replay {
     /// Judges the calls among some entries again, on all cores. `progress` is told how many entries were dealt with.
     pub fn of<E>(
-        entries: impl Iterator<Item = Result<Entry, E>>,
+        entries: impl Iterator<Item = Result<LogEntry, E>>,
         assessor: &Assessor,
         progress: &mut dyn FnMut(u64),
     ) -> Result<Self, E> {
@@ -80,7 +80,7 @@ impl Replay {
         let mut done = 0_u64;
         let mut entries = entries.peekable();
         while entries.peek().is_some() {
-            let batch = entries.by_ref().take(AT_ONCE).collect::<Result<Vec<Entry>, E>>()?;
+            let batch = entries.by_ref().take(AT_ONCE).collect::<Result<Vec<LogEntry>, E>>()?;
             let share = batch.len().div_ceil(threads).max(1);
             let judge = |entries| judge_all(entries, assessor);
             let judged: Vec<JudgedAgain> = std::thread::scope(|scope| {
@@ -109,7 +109,8 @@ impl Replay {
         if was == becomes || runs(was) && runs(becomes) {
             return;
         }
-        let change = Change { seq: recorded.seq, call: recorded.shown, was, was_rule: recorded.rule, becomes, rule };
+        let change =
+            ReplayChange { seq: recorded.seq, call: recorded.shown, was, was_rule: recorded.rule, becomes, rule };
         match becomes {
             Decision::Allow | Decision::Contain => self.newly_allowed.add(change),
             Decision::Ask => self.newly_asked.add(change),
@@ -132,8 +133,8 @@ impl Replay {
 /// A recorded call with the decision of today and its rule; `None` if its description was too large to be kept.
 type JudgedAgain = Option<(RecordedCall, Decision, Option<String>)>;
 
-fn judge_all(entries: &[Entry], assessor: &Assessor) -> Vec<JudgedAgain> {
-    let attempts = entries.iter().filter(|entry| matches!(entry.record.body, Body::ToolAttempt(_)));
+fn judge_all(entries: &[LogEntry], assessor: &Assessor) -> Vec<JudgedAgain> {
+    let attempts = entries.iter().filter(|entry| matches!(entry.record.body, EntryBody::ToolAttempt(_)));
     let judge = |recorded: RecordedCall| {
         let (decision, rule) = decided(recorded.assess(assessor));
         (recorded, decision, rule)

@@ -8,16 +8,16 @@ use serde_json::json;
 
 use super::*;
 use crate::read::Entries;
-use crate::settings::Settings;
+use crate::settings::LogSettings;
 use crate::{AuditSink, Log};
 use callgate::policy::Sync;
 
 /// The calls of a session that ran under a policy in which little is allowed.
-fn recorded(commands: &[&str]) -> (tempfile::TempDir, Settings) {
+fn recorded(commands: &[&str]) -> (tempfile::TempDir, LogSettings) {
     let base = tempfile::tempdir().unwrap();
     let project = base.path().join("project");
     std::fs::create_dir(&project).unwrap();
-    let settings = Settings::at(base.path().join("audit")).sync(Sync::Os);
+    let settings = LogSettings::at(base.path().join("audit")).sync(Sync::Os);
     let log = Arc::new(Log::open(settings.clone()).unwrap());
     let policy = Policy::from_yaml(BASE, "base").unwrap();
     let gate = Gate::builder()
@@ -34,11 +34,11 @@ fn recorded(commands: &[&str]) -> (tempfile::TempDir, Settings) {
 
 const BASE: &str = "version: 1\ndefault: ask\nrules:\n  - name: no-ssh\n    effects: [read]\n    paths: ['~/.ssh/**']\n    action: deny\n    reason: keys\n";
 
-fn entries(settings: &Settings) -> Vec<crate::entry::Entry> {
+fn entries(settings: &LogSettings) -> Vec<crate::entry::LogEntry> {
     Entries::open(&settings.directory).unwrap().map(|line| line.unwrap().entry).collect()
 }
 
-fn replayed(settings: &Settings, policy: &str) -> Replay {
+fn replayed(settings: &LogSettings, policy: &str) -> Replay {
     let judge = Assessor::new(Policy::from_yaml(policy, "new").unwrap());
     let mut done = 0;
     let replay = Replay::of(entries(settings).into_iter().map(Ok::<_, ()>), &judge, &mut |count| done = count).unwrap();

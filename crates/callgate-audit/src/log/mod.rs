@@ -21,17 +21,17 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
-use crate::entry::{Body, DeliveryFailed, Record};
-use crate::error::{At, AuditError};
-use crate::key::{Key, private_directory};
-use crate::line::Tail;
+use crate::entry::{DeliveryFailed, EntryBody, Record};
+use crate::error::{AtPath, AuditError};
+use crate::key::{AuditKey, private_directory};
+use crate::line::EncodedRecord;
 use crate::segment;
-use crate::settings::Settings;
+use crate::settings::LogSettings;
 use callgate::policy::Sync;
 use callgate_model::clock::Timestamp;
 
 use courier::Courier;
-use writer::{LogContext, Writer, WriterLifetime};
+use writer::{LogContext, LogWriter, WriterLifetime};
 
 /// Where the entries of one `append` stand in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,14 +45,14 @@ pub struct Receipt {
 /// An audit log that is open for writing.
 ///
 /// ```
-/// use callgate_audit::entry::{Body, Record, Started};
-/// use callgate_audit::{Log, Settings, verify};
+/// use callgate_audit::entry::{EntryBody, Record, Started};
+/// use callgate_audit::{Log, LogSettings, verify};
 ///
 /// let directory = tempfile::tempdir()?;
-/// let settings = Settings::at(directory.path().join("audit"));
+/// let settings = LogSettings::at(directory.path().join("audit"));
 /// let log = Log::open(settings.clone())?;
-/// log.append(&Record::new(Body::Started(Started { tool: "Bash".into(), sandbox: None })).call("c-1"))?;
-/// assert!(verify::verify(&verify::Options::of(&settings))?.is_intact());
+/// log.append(&Record::new(EntryBody::Started(Started { tool: "Bash".into(), sandbox: None })).call("c-1"))?;
+/// assert!(verify::verify(&verify::VerifyOptions::of(&settings))?.is_intact());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
@@ -70,7 +70,7 @@ struct Inner {
     /// Told whenever a group was written.
     written: Condvar,
     /// What is known of the log; nothing until a brief writer has something to write.
-    writer: Mutex<Option<Writer>>,
+    writer: Mutex<Option<LogWriter>>,
 }
 
 /// What waits to be written by whoever writes next.
@@ -86,13 +86,13 @@ struct Queue {
 /// Entries that wait to be written, and where the answer goes.
 #[derive(Debug)]
 struct Waiting {
-    tails: Vec<Tail>,
+    tails: Vec<EncodedRecord>,
     answer: Arc<OnceLock<Result<Receipt, String>>>,
 }
 
 impl Log {
     /// Opens the log, or begins it where there is none yet.
-    pub fn open(settings: Settings) -> Result<Self, AuditError> {
+    pub fn open(settings: LogSettings) -> Result<Self, AuditError> {
         Self::begin(settings, None, WriterLifetime::Long)
     }
 
@@ -107,25 +107,25 @@ impl Log {
     /// use callgate::call::Call;
     /// use callgate::gate::Gate;
     /// use callgate::policy::Policy;
-    /// use callgate_audit::{AuditSink, Log, Settings};
+    /// use callgate_audit::{AuditSink, Log, LogSettings};
     ///
     /// let directory = tempfile::tempdir()?;
-    /// let log = Log::open_briefly(Settings::at(directory.path().join("audit")))?;
+    /// let log = Log::open_briefly(LogSettings::at(directory.path().join("audit")))?;
     /// let gate = Gate::builder().policy(Policy::bundled("standard")?).events(AuditSink::new(log)).build();
     /// // one write for the attempt with its decision; an error of the log is a refusal
     /// let verdict = gate.check(Call::new("Bash", serde_json::json!({"command": "ls"})).directory("/tmp"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn open_briefly(settings: Settings) -> Result<Self, AuditError> {
+    pub fn open_briefly(settings: LogSettings) -> Result<Self, AuditError> {
         Self::begin(settings, None, WriterLifetime::Brief)
     }
 
-    fn begin(settings: Settings, follows: Option<String>, lifetime: WriterLifetime) -> Result<Self, AuditError> {
+    fn begin(settings: LogSettings, follows: Option<String>, lifetime: WriterLifetime) -> Result<Self, AuditError> {
         private_directory(&settings.directory)?;
-        let key = Key::open_or_create(&settings.key)?;
+        let key = AuditKey::open_or_create(&settings.key)?;
         let context = LogContext { boot: settings.boot(), key, settings, lifetime };
         let writer = match lifetime {
-            WriterLifetime::Long => Some(Writer::open(&context, follows)?.unlocked()),
+            WriterLifetime::Long => Some(LogWriter::open(&context, follows)?.unlocked()),
             // opened with the first entry, under the lock that is needed then anyway
             WriterLifetime::Brief => None,
         };
@@ -143,7 +143,7 @@ impl Log {
     }
 
     /// Moves a log that was found damaged aside and begins a new one that names it. Returns where the old one lies now.
-    pub fn set_aside(settings: Settings) -> Result<(Self, PathBuf), AuditError> {
+    pub fn set_aside(settings: LogSettings) -> Result<(Self, PathBuf), AuditError> {
         let stamp = Timestamp::now().milliseconds();
         let aside = settings.directory.with_extension(format!("set-aside-{stamp}"));
         fs::rename(&settings.directory, &aside).at("move", &settings.directory)?;
@@ -162,7 +162,7 @@ impl Log {
     }
 
     /// Where and how the log is kept.
-    pub fn settings(&self) -> &Settings {
+    pub fn settings(&self) -> &LogSettings {
         &self.inner.context.settings
     }
 
@@ -173,7 +173,7 @@ impl Log {
 
     /// Appends several entries that stand together: all of them, or none.
     pub fn append_all(&self, records: &[Record]) -> Result<Receipt, AuditError> {
-        let tails = records.iter().map(Tail::of).collect::<Result<Vec<_>, _>>()?;
+        let tails = records.iter().map(EncodedRecord::of).collect::<Result<Vec<_>, _>>()?;
         let (receipt, after) = self.inner.append(tails)?;
         if let Some(after) = after {
             self.follow_up(after);
@@ -237,9 +237,9 @@ impl Log {
 
     /// Writes that checkpoints were not delivered. If even that fails, the next call that is logged will fail as well.
     fn note(&self, failures: Vec<DeliveryFailed>) {
-        let tails: Vec<Tail> = failures
+        let tails: Vec<EncodedRecord> = failures
             .into_iter()
-            .filter_map(|failed| Tail::of(&Record::new(Body::DeliveryFailed(failed))).ok())
+            .filter_map(|failed| EncodedRecord::of(&Record::new(EntryBody::DeliveryFailed(failed))).ok())
             .collect();
         if !tails.is_empty() {
             let _ = self.inner.append(tails);
@@ -270,16 +270,16 @@ struct FollowUp {
 }
 
 impl Inner {
-    fn writer(&self) -> Result<MutexGuard<'_, Option<Writer>>, AuditError> {
+    fn writer(&self) -> Result<MutexGuard<'_, Option<LogWriter>>, AuditError> {
         self.writer.lock().map_err(|_| AuditError::Poisoned)
     }
 
     /// Does something with the log, which is opened if it was not yet.
-    fn with_writer<T>(&self, work: impl FnOnce(&mut Writer) -> Result<T, AuditError>) -> Result<T, AuditError> {
+    fn with_writer<T>(&self, work: impl FnOnce(&mut LogWriter) -> Result<T, AuditError>) -> Result<T, AuditError> {
         let mut writer = self.writer()?;
         match writer.as_mut() {
             Some(writer) => work(writer),
-            None => work(writer.insert(Writer::open(&self.context, None)?.unlocked())),
+            None => work(writer.insert(LogWriter::open(&self.context, None)?.unlocked())),
         }
     }
 
@@ -288,11 +288,11 @@ impl Inner {
         let mut writer = self.writer()?;
         match writer.as_mut() {
             Some(writer) => writer.write(&self.context, group),
-            None => writer.insert(Writer::open(&self.context, None)?).write(&self.context, group),
+            None => writer.insert(LogWriter::open(&self.context, None)?).write(&self.context, group),
         }
     }
 
-    fn append(&self, tails: Vec<Tail>) -> Result<(Receipt, Option<FollowUp>), AuditError> {
+    fn append(&self, tails: Vec<EncodedRecord>) -> Result<(Receipt, Option<FollowUp>), AuditError> {
         let answer = Arc::new(OnceLock::new());
         let mut queue = self.queue.lock().map_err(|_| AuditError::Poisoned)?;
         queue.waiting.push(Waiting { tails, answer: Arc::clone(&answer) });

@@ -8,26 +8,26 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::checkpoint::SignedCheckpoint;
-use crate::entry::{Body, Record, Recovered, Segment};
-use crate::error::{At, AuditError};
+use crate::entry::{EntryBody, Record, Recovered, SegmentStart};
+use crate::error::{AtPath, AuditError};
 use crate::hash::Hash;
 use crate::head::{Head, HeadFile, HeadState, Point};
-use crate::key::{Key, random};
-use crate::line::Tail;
+use crate::key::{AuditKey, random};
+use crate::line::EncodedRecord;
 use crate::segment::{self, SegmentFile, plain_path, sync_directory};
-use crate::settings::Settings;
+use crate::settings::LogSettings;
 use callgate::policy::Sync;
 use callgate_model::clock::Timestamp;
 use callgate_model::digest::hex;
 
-use super::tail::{self, Rest};
+use super::tail::{self, Remainder};
 use super::{FollowUp, Receipt, Waiting};
 
 /// What does not change while a log is open.
 #[derive(Debug)]
 pub(super) struct LogContext {
-    pub settings: Settings,
-    pub key: Key,
+    pub settings: LogSettings,
+    pub key: AuditKey,
     pub boot: Option<Arc<str>>,
     pub lifetime: WriterLifetime,
 }
@@ -57,7 +57,7 @@ impl LogContext {
 }
 
 #[derive(Debug)]
-pub(super) struct Writer {
+pub(super) struct LogWriter {
     lock: Arc<LockFile>,
     head_file: HeadFile,
     head: Head,
@@ -133,12 +133,12 @@ impl NewLines {
 
     fn push_recovered(&mut self, recovered: Option<Recovered>) -> Result<(), AuditError> {
         if let Some(recovered) = recovered {
-            self.push(&Tail::of(&Record::new(Body::Recovered(recovered)))?);
+            self.push(&EncodedRecord::of(&Record::new(EntryBody::Recovered(recovered)))?);
         }
         Ok(())
     }
 
-    fn push(&mut self, tail: &Tail) {
+    fn push(&mut self, tail: &EncodedRecord) {
         let before = self.buffer.len();
         let seq = self.end.seq.saturating_add(1);
         let hash = tail.write_to(&mut self.buffer, seq, &self.end.hash, &self.time_text);
@@ -147,7 +147,7 @@ impl NewLines {
     }
 }
 
-impl Writer {
+impl LogWriter {
     pub(super) fn open(context: &LogContext, follows: Option<String>) -> Result<Self, AuditError> {
         let settings = &context.settings;
         let directory = settings.directory.as_path();
@@ -164,11 +164,11 @@ impl Writer {
             None => return Err(damaged(context, "its head is empty")),
         };
         let segment = OpenSegment::open(directory, head.segment)?;
-        Ok(Writer::new(held, head_file, head, segment))
+        Ok(LogWriter::new(held, head_file, head, segment))
     }
 
     fn new(held: HeldLock, head_file: HeadFile, head: Head, segment: OpenSegment) -> Self {
-        Writer {
+        LogWriter {
             lock: Arc::clone(&held.0),
             head_file,
             head,
@@ -219,7 +219,7 @@ impl Writer {
         };
         let head_file = HeadFile::create(directory, &head, &context.key)?;
         sync_directory(directory)?;
-        Ok(Writer::new(held, head_file, head, segment))
+        Ok(LogWriter::new(held, head_file, head, segment))
     }
 
     pub(super) fn log_id(&self) -> &str {
@@ -388,11 +388,11 @@ impl Writer {
             return Err(damaged(context, "its last entries were changed"));
         }
         let (cut_bytes, cut_sha256) = match found.rest {
-            Rest::Nothing => (0, None),
-            Rest::Foreign { .. } if same_boot => {
+            Remainder::Nothing => (0, None),
+            Remainder::Foreign { .. } if same_boot => {
                 return Err(damaged(context, "something follows its last entry that no writer leaves"));
             }
-            Rest::Torn { bytes, sha256 } | Rest::Foreign { bytes, sha256 } => (bytes, Some(sha256)),
+            Remainder::Torn { bytes, sha256 } | Remainder::Foreign { bytes, sha256 } => (bytes, Some(sha256)),
         };
         if cut_bytes > 0 {
             file.set_len(found.reached.length).at("write", path)?;
@@ -490,7 +490,7 @@ fn begin_segment(
 ) -> Result<(OpenSegment, Point), AuditError> {
     let directory = context.settings.directory.as_path();
     let path = plain_path(directory, number);
-    let body = Segment {
+    let body = SegmentStart {
         log: log.to_owned(),
         segment: number,
         key: context.key.public(),
@@ -498,7 +498,7 @@ fn begin_segment(
         follows,
     };
     let mut lines = NewLines::after(start);
-    lines.push(&Tail::of(&Record::new(Body::Segment(body)))?);
+    lines.push(&EncodedRecord::of(&Record::new(EntryBody::Segment(body)))?);
     let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(&path).at("create", &path)?;
     file.set_len(0).at("write", &path)?;
     file.write_all(&lines.buffer).at("write", &path)?;
@@ -510,7 +510,7 @@ fn begin_segment(
 fn add_checkpoint(context: &LogContext, lines: &mut NewLines, head: &mut Head) -> Result<SignedCheckpoint, AuditError> {
     let seq = lines.end.seq.saturating_add(1);
     let checkpoint = SignedCheckpoint::sign(&context.key, &head.log, seq, lines.end.hash, lines.time)?;
-    lines.push(&Tail::of(&Record::new(checkpoint.body()))?);
+    lines.push(&EncodedRecord::of(&Record::new(checkpoint.body()))?);
     head.checkpoint = seq;
     head.checkpoint_time = lines.time;
     Ok(checkpoint)

@@ -5,11 +5,11 @@ use callgate_model::clock::Timestamp;
 use callgate_model::effect::{Action, Target};
 use serde_json::Value;
 
-use crate::entry::{Body, Entry, ToolAttempt};
+use crate::entry::{EntryBody, LogEntry, ToolAttempt};
 
 /// An effect of a recorded call, as far as a filter looks at it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Effect {
+pub struct RecordedEffect {
     /// What is done.
     pub action: Action,
     /// The paths it is about: as named and as resolved.
@@ -21,13 +21,13 @@ pub struct Effect {
 }
 
 /// The effects of a recorded call.
-pub fn effects_of(attempt: &ToolAttempt) -> Vec<Effect> {
+pub fn effects_of(attempt: &ToolAttempt) -> Vec<RecordedEffect> {
     let parts = attempt.description.get("parts").and_then(Value::as_array);
     let effects = parts.into_iter().flatten().filter_map(|part| part.get("effects")?.as_array()).flatten();
     effects.filter_map(effect_of).collect()
 }
 
-fn effect_of(placed: &Value) -> Option<Effect> {
+fn effect_of(placed: &Value) -> Option<RecordedEffect> {
     let effect: callgate_model::effect::Effect = serde_json::from_value(placed.get("effect")?.clone()).ok()?;
     let place = placed.get("place");
     let text = |name: &str| place.and_then(|place| place.get(name)?.as_str()).map(str::to_owned);
@@ -46,12 +46,12 @@ fn effect_of(placed: &Value) -> Option<Effect> {
             (None, paths.first().cloned().unwrap_or_else(|| name.clone()))
         }
     };
-    Some(Effect { action: effect.action, paths, host, shown })
+    Some(RecordedEffect { action: effect.action, paths, host, shown })
 }
 
 /// Which entries are wanted. What is not said is not looked at.
 #[derive(Debug, Clone, Default)]
-pub struct Filter {
+pub struct EntryFilter {
     /// Not before.
     pub since: Option<Timestamp>,
     /// Not after.
@@ -78,9 +78,9 @@ pub struct Filter {
     pub housekeeping: bool,
 }
 
-impl Filter {
+impl EntryFilter {
     /// Whether an entry is wanted.
-    pub fn wants(&self, entry: &Entry) -> bool {
+    pub fn wants(&self, entry: &LogEntry) -> bool {
         let record = &entry.record;
         let says =
             |wanted: &Option<String>, is: Option<&str>| wanted.as_deref().is_none_or(|wanted| is == Some(wanted));
@@ -103,9 +103,9 @@ impl Filter {
             return true;
         }
         match &record.body {
-            Body::ToolAttempt(attempt) => self.wants_attempt(attempt),
+            EntryBody::ToolAttempt(attempt) => self.wants_attempt(attempt),
             // a violation names its rule as well
-            Body::SecurityViolation(violation) => {
+            EntryBody::SecurityViolation(violation) => {
                 self.rule.is_some() && says(&self.rule, violation.rule.as_deref()) && self.decision.is_none()
             }
             _ => false,

@@ -6,7 +6,7 @@ use callgate_model::decision::{Decision, OutcomeKind};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::entry::{Body, Entry, ToolAttempt};
+use crate::entry::{EntryBody, LogEntry, ToolAttempt};
 
 /// The most different commands and rules that are counted; past this, new ones are left out and told.
 const MAXIMUM_COUNTED: usize = 100_000;
@@ -33,7 +33,7 @@ pub struct Counted {
 
 /// Numbers over a stretch of the log.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Stats {
+pub struct LogStats {
     /// Calls.
     pub calls: u64,
     /// How they were judged.
@@ -73,12 +73,12 @@ struct Counting {
     answers: Vec<u64>,
 }
 
-impl Stats {
+impl LogStats {
     /// Counts one entry.
-    pub fn add(&mut self, entry: &Entry) {
+    pub fn add(&mut self, entry: &LogEntry) {
         match &entry.record.body {
-            Body::ToolAttempt(attempt) => self.add_attempt(entry, attempt),
-            Body::Approval(approval) => {
+            EntryBody::ToolAttempt(attempt) => self.add_attempt(entry, attempt),
+            EntryBody::Approval(approval) => {
                 if approval.cached {
                     self.cached = self.cached.saturating_add(1);
                     return;
@@ -95,13 +95,13 @@ impl Stats {
                     self.counting.answers.push(took);
                 }
             }
-            Body::SecurityViolation(violation) => count(&mut self.violations, violation.risk_level.clone()),
-            Body::RanWithoutVerdict(_) => self.without_verdict = self.without_verdict.saturating_add(1),
+            EntryBody::SecurityViolation(violation) => count(&mut self.violations, violation.risk_level.clone()),
+            EntryBody::RanWithoutVerdict(_) => self.without_verdict = self.without_verdict.saturating_add(1),
             _ => {}
         }
     }
 
-    fn add_attempt(&mut self, entry: &Entry, attempt: &ToolAttempt) {
+    fn add_attempt(&mut self, entry: &LogEntry, attempt: &ToolAttempt) {
         self.calls = self.calls.saturating_add(1);
         count(&mut self.decisions, attempt.decision.to_string());
         let date = entry.time.day();

@@ -3,7 +3,7 @@
 use callgate_model::clock::Timestamp;
 use serde::Serialize;
 
-use crate::entry::{Body, Entry};
+use crate::entry::{EntryBody, LogEntry};
 
 /// The steps of a call, in the order in which they follow each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
@@ -23,7 +23,7 @@ pub enum StepName {
 
 /// One step of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Step {
+pub struct TimelineStep {
     /// Which.
     pub step: StepName,
     /// Of which call.
@@ -39,18 +39,18 @@ pub struct Step {
 }
 
 /// The step that an entry is, if it is one.
-pub fn timeline(entry: &Entry) -> Option<Step> {
+pub fn timeline(entry: &LogEntry) -> Option<TimelineStep> {
     let mut decision = None;
     let step = match &entry.record.body {
-        Body::ToolAttempt(_) => StepName::ToolCallRequested,
-        Body::ApprovalRequested(_) => StepName::ApprovalRequested,
-        Body::Approval(approval) => {
+        EntryBody::ToolAttempt(_) => StepName::ToolCallRequested,
+        EntryBody::ApprovalRequested(_) => StepName::ApprovalRequested,
+        EntryBody::Approval(approval) => {
             decision = Some(crate::entry::outcome::name(approval.outcome));
             StepName::ApprovalDecided
         }
-        Body::Started(_) => StepName::ToolCallStarted,
-        Body::Finished(_) | Body::Refused(_) | Body::RanWithoutVerdict(_) => StepName::ToolCallFinished,
+        EntryBody::Started(_) => StepName::ToolCallStarted,
+        EntryBody::Finished(_) | EntryBody::Refused(_) | EntryBody::RanWithoutVerdict(_) => StepName::ToolCallFinished,
         _ => return None,
     };
-    Some(Step { step, call: entry.record.call.clone(), time: entry.time, seq: entry.seq, decision })
+    Some(TimelineStep { step, call: entry.record.call.clone(), time: entry.time, seq: entry.seq, decision })
 }

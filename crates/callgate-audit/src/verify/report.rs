@@ -78,7 +78,7 @@ impl FindingKind {
 
 /// Where something was found.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Place {
+pub struct LogPosition {
     /// The number of the segment.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub segment: Option<u64>,
@@ -93,13 +93,13 @@ pub struct Place {
     pub seq: Option<u64>,
 }
 
-impl Place {
+impl LogPosition {
     pub(super) fn segment(number: u64) -> Self {
-        Place { segment: Some(number), ..Place::default() }
+        LogPosition { segment: Some(number), ..LogPosition::default() }
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for LogPosition {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut separator = "";
         for (word, number) in [("segment", self.segment), ("line", self.line), ("entry", self.seq)] {
@@ -117,18 +117,18 @@ impl fmt::Display for Place {
 
 /// One thing that was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Finding {
+pub struct LogFinding {
     /// What kind of thing.
     pub kind: FindingKind,
     /// Where.
-    pub place: Place,
+    pub place: LogPosition,
     /// What, in words.
     pub what: String,
 }
 
 /// The result of a check.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Report {
+pub struct VerifyReport {
     /// The log's id.
     pub log: Option<String>,
     /// How many entries there are.
@@ -150,22 +150,22 @@ pub struct Report {
     /// The whole result.
     pub status: Status,
     /// What was found, the first thousand.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<LogFinding>,
     /// How many were found.
     pub found: u64,
 }
 
-impl Report {
+impl VerifyReport {
     /// Whether everything is there and as it was written.
     pub fn is_intact(&self) -> bool {
         self.status == Status::Intact
     }
 
-    pub(super) fn find(&mut self, kind: FindingKind, place: Place, what: impl Into<String>) {
+    pub(super) fn find(&mut self, kind: FindingKind, place: LogPosition, what: impl Into<String>) {
         self.found = self.found.saturating_add(1);
         self.status = self.status.max(kind.status());
         if self.findings.len() < KEPT {
-            self.findings.push(Finding { kind, place, what: what.into() });
+            self.findings.push(LogFinding { kind, place, what: what.into() });
         }
     }
 }

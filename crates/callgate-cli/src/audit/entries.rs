@@ -6,8 +6,8 @@ use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
 use callgate::policy::Decision;
-use callgate_audit::export::{self, Format};
-use callgate_audit::read::{self, Entries, Filter, Follow, Line, Stats, timeline};
+use callgate_audit::export::{self, ExportFormat};
+use callgate_audit::read::{self, Entries, EntryFilter, Follow, LogLine, LogStats, timeline};
 use callgate_model::clock::Timestamp;
 use callgate_shell::effect::Action;
 use clap::{Args, ValueEnum};
@@ -73,8 +73,8 @@ fn word<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, String> {
 }
 
 impl FilterArguments {
-    fn filter(&self, housekeeping: bool) -> Filter {
-        Filter {
+    fn filter(&self, housekeeping: bool) -> EntryFilter {
+        EntryFilter {
             since: self.since,
             until: self.until,
             session: self.session.clone(),
@@ -145,7 +145,7 @@ pub struct StatsArguments {
 pub struct ExportArguments {
     /// json, csv, ocsf or otel
     #[arg(long, default_value = "json")]
-    pub format: Format,
+    pub format: ExportFormat,
     /// Into this file instead of standard output
     #[arg(short, long)]
     pub output: Option<PathBuf>,
@@ -162,14 +162,14 @@ pub fn tail(log: &LogArguments, arguments: &TailArguments) -> Result<u8, String>
     let directory = log.directory()?;
     // before the entries are read, so that none falls in between
     let mut follow = arguments.follow.then(|| Follow::from_end(&directory)).transpose().map_err(text)?;
-    let mut last: VecDeque<Line> = VecDeque::new();
+    let mut last: VecDeque<LogLine> = VecDeque::new();
     for entry in Entries::open(&directory).map_err(text)? {
         if last.len() >= arguments.lines {
             last.pop_front();
         }
         last.push_back(entry.map_err(text)?);
     }
-    let print = |found: &Line| if arguments.json { line(&found.line) } else { line(&row(&found.entry)) };
+    let print = |found: &LogLine| if arguments.json { line(&found.line) } else { line(&row(&found.entry)) };
     if !arguments.json && !line(HEADING)? {
         return Ok(0);
     }
@@ -194,8 +194,8 @@ pub fn tail(log: &LogArguments, arguments: &TailArguments) -> Result<u8, String>
 /// The entries that a filter wants.
 fn wanted<'a>(
     log: &LogArguments,
-    filter: &'a Filter,
-) -> Result<impl Iterator<Item = Result<Line, callgate_audit::AuditError>> + 'a, String> {
+    filter: &'a EntryFilter,
+) -> Result<impl Iterator<Item = Result<LogLine, callgate_audit::AuditError>> + 'a, String> {
     let entries = Entries::open(&log.directory()?).map_err(text)?;
     Ok(entries.filter(move |found| found.as_ref().is_ok_and(|found| filter.wants(&found.entry)) || found.is_err()))
 }
@@ -206,7 +206,7 @@ pub fn query(log: &LogArguments, arguments: &QueryArguments) -> Result<u8, Strin
     let entries = wanted(log, &filter)?;
     let format = if arguments.json { TableFormat::Json } else { arguments.format };
     if format == TableFormat::Csv {
-        return written(export::export(entries, Format::Csv, &mut io::stdout().lock()));
+        return written(export::export(entries, ExportFormat::Csv, &mut io::stdout().lock()));
     }
     if format == TableFormat::Table && !line(HEADING)? {
         return Ok(0);
@@ -233,7 +233,7 @@ fn written(result: Result<u64, callgate_audit::AuditError>) -> Result<u8, String
 /// `callgate audit show`
 pub fn show(log: &LogArguments, arguments: &ShowArguments) -> Result<u8, String> {
     let found = read::call(&log.directory()?, &arguments.call).map_err(text)?;
-    for Line { entry, line: raw } in &found {
+    for LogLine { entry, line: raw } in &found {
         if arguments.json {
             line(raw)?;
             continue;
@@ -241,7 +241,7 @@ pub fn show(log: &LogArguments, arguments: &ShowArguments) -> Result<u8, String>
         let step = timeline(entry).and_then(|step| serde_json::to_value(step.step).ok());
         let step = step.as_ref().and_then(|step| step.as_str()).unwrap_or_default();
         line(&format!("{}  {step}", row(entry)))?;
-        if let callgate_audit::entry::Body::ToolAttempt(attempt) = &entry.record.body {
+        if let callgate_audit::entry::EntryBody::ToolAttempt(attempt) = &entry.record.body {
             line(&format!("           input    {}", cut(&attempt.input.to_string(), 2_000)))?;
             line(&format!("           reason   {}", cut(&attempt.reason, 500)))?;
             if let Some(place) = &attempt.rule_place {
@@ -259,7 +259,7 @@ pub fn show(log: &LogArguments, arguments: &ShowArguments) -> Result<u8, String>
 /// `callgate audit stats`
 pub fn stats(log: &LogArguments, arguments: &StatsArguments) -> Result<u8, String> {
     let filter = arguments.filter.filter(false);
-    let mut stats = Stats::default();
+    let mut stats = LogStats::default();
     for found in wanted(log, &filter)? {
         stats.add(&found.map_err(text)?.entry);
     }
@@ -326,10 +326,10 @@ pub fn export(log: &LogArguments, arguments: &ExportArguments) -> Result<u8, Str
     let filter = arguments.filter.filter(true);
     let entries = wanted(log, &filter)?;
     if let Some(collector) = &arguments.to {
-        if arguments.format != Format::OpenTelemetry {
+        if arguments.format != ExportFormat::OpenTelemetry {
             return Err("a collector takes --format otel only".to_owned());
         }
-        let count = export::Collector::new(collector).send(entries).map_err(text)?;
+        let count = export::OtlpCollector::new(collector).send(entries).map_err(text)?;
         line(&format!("{count} entries"))?;
         return Ok(0);
     }

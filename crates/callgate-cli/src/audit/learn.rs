@@ -6,8 +6,8 @@ use std::path::Path;
 use callgate::assess::Assessor;
 use callgate::load::{PolicyChoice, load_policy};
 use callgate::policy::Decision;
-use callgate_audit::entry::Body;
-use callgate_audit::learn::{Changes, RecordedCall, Replay, compare, suggest as propose};
+use callgate_audit::entry::EntryBody;
+use callgate_audit::learn::{RecordedCall, Replay, ReplayChanges, compare, suggest as propose};
 use callgate_audit::read::{self, Entries};
 use clap::{Args, ValueEnum};
 
@@ -126,7 +126,7 @@ pub fn replay(log: &LogArguments, arguments: &ReplayArguments) -> Result<u8, Str
     Ok(if failing { CHANGES } else { 0 })
 }
 
-fn changes(title: &str, changes: &Changes) -> Result<(), String> {
+fn changes(title: &str, changes: &ReplayChanges) -> Result<(), String> {
     line(&format!("{title}: {}", changes.count))?;
     for change in &changes.examples {
         let rule = change.rule.as_deref().unwrap_or("default");
@@ -148,13 +148,13 @@ fn asked(directory: &Path) -> Result<Vec<(RecordedCall, bool)>, String> {
     for found in Entries::open(directory).map_err(text)? {
         let entry = found.map_err(text)?.entry;
         match &entry.record.body {
-            Body::ToolAttempt(attempt) if attempt.decision == Decision::Ask => {
+            EntryBody::ToolAttempt(attempt) if attempt.decision == Decision::Ask => {
                 if let Some(recorded) = RecordedCall::of(&entry) {
                     waiting.extend(entry.record.call.clone().map(|call| (call, calls.len())));
                     calls.push((recorded, false));
                 }
             }
-            Body::Approval(approval) if approval.approved => {
+            EntryBody::Approval(approval) if approval.approved => {
                 let call = entry.record.call.as_ref().and_then(|call| waiting.remove(call));
                 if let Some((_, approved)) = call.and_then(|call| calls.get_mut(call)) {
                     *approved = true;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use callgate::show::visible;
 use callgate_audit::Log;
-use callgate_audit::verify::{Options, Report, Status, verify_with};
+use callgate_audit::verify::{Status, VerifyOptions, VerifyReport, verify_with};
 use clap::Args;
 
 use super::shown::{Progress, json, line};
@@ -43,7 +43,7 @@ pub struct RedactArguments {
 /// `callgate audit verify`
 pub fn verify(log: &LogArguments, arguments: &VerifyArguments) -> Result<u8, String> {
     let settings = log.existing()?;
-    let mut options = Options::of(&settings);
+    let mut options = VerifyOptions::of(&settings);
     if !arguments.public_key.is_empty() {
         options.key = None;
         options.public_keys = arguments.public_key.iter().map(|key| key.to_ascii_lowercase()).collect();
@@ -73,7 +73,7 @@ pub fn verify(log: &LogArguments, arguments: &VerifyArguments) -> Result<u8, Str
     })
 }
 
-fn print(report: &Report) -> Result<(), String> {
+fn print(report: &VerifyReport) -> Result<(), String> {
     line(match report.status {
         Status::Intact => "intact: every entry is there and as it was written",
         Status::CrashTraces => "a crash left traces; no sign that anybody changed the log",

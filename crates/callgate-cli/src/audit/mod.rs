@@ -7,7 +7,7 @@ mod shown;
 
 use std::path::PathBuf;
 
-use callgate_audit::Settings;
+use callgate_audit::LogSettings;
 use clap::{Args, Subcommand};
 
 pub use learn::{DiffArguments, SuggestArguments, diff, suggest};
@@ -29,7 +29,7 @@ pub enum AuditTask {
     /// Show everything about one call, in order
     Show(entries::ShowArguments),
     /// Prompts per day, approval rate, time to answer, rules that never fired, what is asked most
-    Stats(entries::StatsArguments),
+    LogStats(entries::StatsArguments),
     /// Hand entries to other systems: JSON, CSV, OCSF or OpenTelemetry logs
     Export(entries::ExportArguments),
     /// Check that nothing was changed, removed, inserted, reordered or cut off
@@ -59,9 +59,9 @@ pub struct LogArguments {
 }
 
 impl LogArguments {
-    fn settings(&self) -> Result<Settings, String> {
+    fn settings(&self) -> Result<LogSettings, String> {
         if let Some(directory) = &self.log {
-            return Ok(Settings::at(directory));
+            return Ok(LogSettings::at(directory));
         }
         // An unreadable policy might have moved the log: reading another log instead would mislead.
         let here = std::env::current_dir().map_err(text)?;
@@ -71,7 +71,7 @@ impl LogArguments {
     }
 
     /// The settings of a log that exists.
-    fn existing(&self) -> Result<Settings, String> {
+    fn existing(&self) -> Result<LogSettings, String> {
         let settings = self.settings()?;
         let missing = || format!("there is no audit log in {}", settings.directory.display());
         if settings.directory.is_dir() { Ok(settings) } else { Err(missing()) }
@@ -103,7 +103,7 @@ pub fn run(AuditArguments { task, log }: &AuditArguments) -> Result<u8, String> 
         AuditTask::Tail(arguments) => entries::tail(log, arguments),
         AuditTask::Query(arguments) => entries::query(log, arguments),
         AuditTask::Show(arguments) => entries::show(log, arguments),
-        AuditTask::Stats(arguments) => entries::stats(log, arguments),
+        AuditTask::LogStats(arguments) => entries::stats(log, arguments),
         AuditTask::Export(arguments) => entries::export(log, arguments),
         AuditTask::Verify(arguments) => log::verify(log, arguments),
         AuditTask::Replay(arguments) => learn::replay(log, arguments),

@@ -50,7 +50,7 @@ impl Answer {
 /// What became of a question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum ApprovalOutcome {
     /// It was answered.
     Answered(Answer),
     /// Nobody answered in time. Silence means no.
@@ -61,33 +61,33 @@ pub enum Outcome {
     Unanswerable(String),
 }
 
-impl Outcome {
+impl ApprovalOutcome {
     /// Whether the call may run.
     pub fn is_yes(&self) -> bool {
-        matches!(self, Outcome::Answered(answer) if answer.decision.is_yes())
+        matches!(self, ApprovalOutcome::Answered(answer) if answer.decision.is_yes())
     }
 }
 
-impl From<ApprovalDecision> for Outcome {
+impl From<ApprovalDecision> for ApprovalOutcome {
     fn from(decision: ApprovalDecision) -> Self {
-        Outcome::Answered(Answer::new(decision))
+        ApprovalOutcome::Answered(Answer::new(decision))
     }
 }
 
-impl fmt::Display for Outcome {
+impl fmt::Display for ApprovalOutcome {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.kind().as_str())
     }
 }
 
-impl Outcome {
+impl ApprovalOutcome {
     /// The outcome without the answer's text.
     pub fn kind(&self) -> OutcomeKind {
         match self {
-            Outcome::Answered(answer) => answer.decision.into(),
-            Outcome::TimedOut => OutcomeKind::TimedOut,
-            Outcome::Cancelled => OutcomeKind::Cancelled,
-            Outcome::Unanswerable(_) => OutcomeKind::Unanswerable,
+            ApprovalOutcome::Answered(answer) => answer.decision.into(),
+            ApprovalOutcome::TimedOut => OutcomeKind::TimedOut,
+            ApprovalOutcome::Cancelled => OutcomeKind::Cancelled,
+            ApprovalOutcome::Unanswerable(_) => OutcomeKind::Unanswerable,
         }
     }
 }

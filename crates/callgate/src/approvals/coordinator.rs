@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use super::approver::ask_guarded;
 use super::store::{SettleResult, Store, StoreError, Unreadable};
-use super::{Answer, ApprovalId, Approver, AskError, Outcome, Question};
+use super::{Answer, ApprovalId, ApprovalOutcome, Approver, AskError, Question};
 use crate::monitor::{Monitor, Monitors, Standard};
 use callgate_model::clock::Timestamp;
 
@@ -27,7 +27,7 @@ pub enum AnswerError {
         /// Which.
         id: ApprovalId,
         /// How.
-        outcome: Outcome,
+        outcome: ApprovalOutcome,
     },
     /// The store cannot be used.
     #[error(transparent)]
@@ -63,7 +63,7 @@ impl Coordinator {
 
     /// Puts a question to an approver and to everyone who looks into the store; the first answer counts. Blocks until there
     /// is one or the time is over.
-    pub fn ask(&self, question: &Question, approver: &Arc<dyn Approver>) -> Result<Outcome, StoreError> {
+    pub fn ask(&self, question: &Question, approver: &Arc<dyn Approver>) -> Result<ApprovalOutcome, StoreError> {
         let begin = Instant::now();
         self.put(question, approver)?;
         self.wait(&question.id, question.time().saturating_sub(begin.elapsed()))
@@ -80,7 +80,7 @@ impl Coordinator {
         };
         let thread = std::thread::Builder::new().name("callgate-approver".into()).spawn(asking);
         if let Err(error) = thread {
-            let outcome = Outcome::Unanswerable(format!("nobody could be asked: {error}"));
+            let outcome = ApprovalOutcome::Unanswerable(format!("nobody could be asked: {error}"));
             self.settle(&question.id, &outcome)?;
         }
         Ok(())
@@ -88,18 +88,18 @@ impl Coordinator {
 
     /// Asks an approver and settles the question with what it says.
     fn ask_here(&self, question: &Question, approver: &dyn Approver) {
-        let open = || matches!(self.store.entry(&question.id), Ok(Some(entry)) if entry.outcome.is_none());
+        let open = || matches!(self.store.question(&question.id), Ok(Some(entry)) if entry.outcome.is_none());
         self.take(&question.id, ask_guarded(approver, question, &open));
     }
 
     /// Takes what an approver says. If it cannot be settled, whoever waits finds nothing and refuses when the time is over.
     pub(super) fn take(&self, id: &ApprovalId, said: Result<Answer, AskError>) {
         let outcome = match said {
-            Ok(answer) => Outcome::Answered(answer),
+            Ok(answer) => ApprovalOutcome::Answered(answer),
             // Somebody else answers: the question stays open until its time is over.
             Err(AskError::Closed) => return,
-            Err(AskError::TimedOut) => Outcome::TimedOut,
-            Err(error) => Outcome::Unanswerable(error.to_string()),
+            Err(AskError::TimedOut) => ApprovalOutcome::TimedOut,
+            Err(error) => ApprovalOutcome::Unanswerable(error.to_string()),
         };
         let _ = self.settle(id, &outcome);
     }
@@ -117,11 +117,11 @@ impl<M: Monitors> Coordinator<M> {
     }
 
     /// Waits for the outcome of a question. When the time is over it is settled as timed out.
-    pub fn wait(&self, id: &ApprovalId, at_most: Duration) -> Result<Outcome, StoreError> {
+    pub fn wait(&self, id: &ApprovalId, at_most: Duration) -> Result<ApprovalOutcome, StoreError> {
         let begin = Instant::now();
         let mut seen = self.answers.with(|answers| *answers);
         loop {
-            match self.store.entry(id)? {
+            match self.store.question(id)? {
                 None => return Err(StoreError::Failed("the question is gone from the store".into())),
                 Some(entry) => {
                     if let Some(outcome) = entry.outcome {
@@ -131,9 +131,9 @@ impl<M: Monitors> Coordinator<M> {
             }
             let left = at_most.saturating_sub(begin.elapsed());
             if left.is_zero() {
-                return match self.settle(id, &Outcome::TimedOut)? {
+                return match self.settle(id, &ApprovalOutcome::TimedOut)? {
                     SettleResult::Before(outcome) => Ok(outcome),
-                    SettleResult::Settled | SettleResult::Unknown => Ok(Outcome::TimedOut),
+                    SettleResult::Settled | SettleResult::Unknown => Ok(ApprovalOutcome::TimedOut),
                 };
             }
             let changed = self.answers.wait(left.min(LOOK), |answers| (*answers != seen).then_some(*answers));
@@ -143,8 +143,8 @@ impl<M: Monitors> Coordinator<M> {
 
     /// Answers a question, the first time only. An answer that comes too late is none.
     pub fn resolve(&self, id: &ApprovalId, answer: Answer) -> Result<(), AnswerError> {
-        let late = self.store.entry(id)?.is_some_and(|entry| entry.question.deadline <= Timestamp::now());
-        let outcome = if late { Outcome::TimedOut } else { Outcome::Answered(answer) };
+        let late = self.store.question(id)?.is_some_and(|entry| entry.question.deadline <= Timestamp::now());
+        let outcome = if late { ApprovalOutcome::TimedOut } else { ApprovalOutcome::Answered(answer) };
         match self.settle(id, &outcome)? {
             SettleResult::Settled if late => Err(AnswerError::Settled { id: id.clone(), outcome }),
             SettleResult::Settled => Ok(()),
@@ -155,7 +155,7 @@ impl<M: Monitors> Coordinator<M> {
 
     /// Takes a question back. Whoever waits for it is refused.
     pub fn cancel(&self, id: &ApprovalId) -> Result<(), AnswerError> {
-        match self.settle(id, &Outcome::Cancelled)? {
+        match self.settle(id, &ApprovalOutcome::Cancelled)? {
             SettleResult::Settled => Ok(()),
             SettleResult::Before(outcome) => Err(AnswerError::Settled { id: id.clone(), outcome }),
             SettleResult::Unknown => Err(AnswerError::Unknown(id.clone())),
@@ -173,7 +173,7 @@ impl<M: Monitors> Coordinator<M> {
         self.store.unreadable(Timestamp::now())
     }
 
-    fn settle(&self, id: &ApprovalId, outcome: &Outcome) -> Result<SettleResult, StoreError> {
+    fn settle(&self, id: &ApprovalId, outcome: &ApprovalOutcome) -> Result<SettleResult, StoreError> {
         let settling = self.store.settle(id, outcome)?;
         self.answers.with(|answers| *answers = answers.wrapping_add(1));
         self.answers.notify();

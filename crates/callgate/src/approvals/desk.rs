@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use super::store::{MemoryStore, Store, StoreError};
 use super::{
-    ApprovalDecision, Approver, AsyncApprover, Automatic, Coordinator, Exec, MAXIMUM_QUESTION, Mode, Outcome, Proposal,
-    Question, Remembered,
+    ApprovalDecision, ApprovalOutcome, Approver, AsyncApprover, Automatic, Coordinator, Exec, MAXIMUM_QUESTION, Mode,
+    Proposal, Question, Remembered,
 };
 use crate::grant::{Demand, GrantId};
 use callgate_model::clock::Timestamp;
@@ -16,7 +16,7 @@ const DENIED_ENOUGH: u32 = 2;
 
 /// How a question was settled.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum How {
+pub enum SettledBy {
     /// By the mode: nobody is asked.
     Mode,
     /// It was approved for the session before.
@@ -35,20 +35,20 @@ pub enum How {
 
 /// What became of a question, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settlement {
+pub struct SettledQuestion {
     /// What became of it.
-    pub outcome: Outcome,
+    pub outcome: ApprovalOutcome,
     /// How.
-    pub how: How,
+    pub how: SettledBy,
 }
 
-impl Settlement {
+impl SettledQuestion {
     pub(super) fn unanswerable(why: &str) -> Self {
-        Settlement { outcome: Outcome::Unanswerable(why.to_owned()), how: How::Asked }
+        SettledQuestion { outcome: ApprovalOutcome::Unanswerable(why.to_owned()), how: SettledBy::Asked }
     }
 
     fn of_error(error: StoreError) -> Self {
-        Settlement { outcome: Outcome::Unanswerable(error.to_string()), how: How::Store(error) }
+        SettledQuestion { outcome: ApprovalOutcome::Unanswerable(error.to_string()), how: SettledBy::Store(error) }
     }
 }
 
@@ -62,11 +62,11 @@ pub struct Approvals {
     coordinator: Coordinator,
     asks: Asks,
     mode: Mode,
-    always: Option<Arc<Always>>,
+    always: Option<Arc<WriteRule>>,
 }
 
 /// Makes a proposal a rule.
-type Always = dyn Fn(&Proposal) + Send + Sync;
+type WriteRule = dyn Fn(&Proposal) + Send + Sync;
 
 /// Who is asked.
 #[derive(Clone)]
@@ -130,8 +130,8 @@ impl Approvals {
     }
 
     /// The yes to a question is recorded: if it was meant for ever, its rule is written now.
-    pub(crate) fn recorded(&self, question: &Question, outcome: &Outcome) {
-        let Outcome::Answered(answer) = outcome else { return };
+    pub(crate) fn recorded(&self, question: &Question, outcome: &ApprovalOutcome) {
+        let ApprovalOutcome::Answered(answer) = outcome else { return };
         if answer.decision.is_yes()
             && let (Some(write), Some(index)) = (&self.always, answer.always)
             && let Some(proposal) = question.proposals.get(index)
@@ -171,7 +171,12 @@ impl Approvals {
 
     /// Settles a question. A grant may be spent for one of `demands`, tried in order; `covered` says whether something that the
     /// session remembers covers the call.
-    pub fn settle(&self, question: &Question, demands: &[Demand], covered: &dyn Fn(&Remembered) -> bool) -> Settlement {
+    pub fn settle(
+        &self,
+        question: &Question,
+        demands: &[Demand],
+        covered: &dyn Fn(&Remembered) -> bool,
+    ) -> SettledQuestion {
         self.known(question, demands, covered).unwrap_or_else(|| self.ask(question))
     }
 
@@ -181,19 +186,19 @@ impl Approvals {
         question: &Question,
         demands: &[Demand],
         covered: &dyn Fn(&Remembered) -> bool,
-    ) -> Option<Settlement> {
-        self.look_up(question, demands, covered).unwrap_or_else(|error| Some(Settlement::of_error(error)))
+    ) -> Option<SettledQuestion> {
+        self.look_up(question, demands, covered).unwrap_or_else(|error| Some(SettledQuestion::of_error(error)))
     }
 
     /// Puts a question to the approver, waits, and remembers what is decided.
-    pub fn ask(&self, question: &Question) -> Settlement {
+    pub fn ask(&self, question: &Question) -> SettledQuestion {
         match &self.asks {
             Asks::Waiting(approver) => self
                 .put(question, approver)
                 .and_then(|asked| self.wait(question, asked))
                 .unwrap_or_else(|refused| refused),
             Asks::Awaited(_) => {
-                Settlement::unanswerable("nobody can be asked: the approver is asynchronous, the check is not")
+                SettledQuestion::unanswerable("nobody can be asked: the approver is asynchronous, the check is not")
             }
         }
     }
@@ -203,21 +208,21 @@ impl Approvals {
     }
 
     /// From here on the question can be answered. When that was.
-    pub(super) fn put(&self, question: &Question, approver: &Arc<dyn Approver>) -> Result<Instant, Settlement> {
+    pub(super) fn put(&self, question: &Question, approver: &Arc<dyn Approver>) -> Result<Instant, SettledQuestion> {
         let begin = Instant::now();
         if serde_json::to_vec(question).map_or(true, |text| text.len() > MAXIMUM_QUESTION) {
-            return Err(Settlement::unanswerable("the request is too large for anybody to judge it"));
+            return Err(SettledQuestion::unanswerable("the request is too large for anybody to judge it"));
         }
-        self.coordinator.put(question, approver).map_err(Settlement::of_error)?;
+        self.coordinator.put(question, approver).map_err(SettledQuestion::of_error)?;
         Ok(begin)
     }
 
     /// Waits for the answer to a question that was asked then.
-    pub(super) fn wait(&self, question: &Question, asked: Instant) -> Result<Settlement, Settlement> {
+    pub(super) fn wait(&self, question: &Question, asked: Instant) -> Result<SettledQuestion, SettledQuestion> {
         let left = question.time().saturating_sub(asked.elapsed());
-        let outcome = self.coordinator.wait(&question.id, left).map_err(Settlement::of_error)?;
-        self.remember(question, &outcome).map_err(Settlement::of_error)?;
-        Ok(Settlement { outcome, how: How::Asked })
+        let outcome = self.coordinator.wait(&question.id, left).map_err(SettledQuestion::of_error)?;
+        self.remember(question, &outcome).map_err(SettledQuestion::of_error)?;
+        Ok(SettledQuestion { outcome, how: SettledBy::Asked })
     }
 
     fn look_up(
@@ -225,12 +230,12 @@ impl Approvals {
         question: &Question,
         demands: &[Demand],
         covered: &dyn Fn(&Remembered) -> bool,
-    ) -> Result<Option<Settlement>, StoreError> {
-        let yes = |how| Some(Settlement { outcome: ApprovalDecision::Approved.into(), how });
+    ) -> Result<Option<SettledQuestion>, StoreError> {
+        let yes = |how| Some(SettledQuestion { outcome: ApprovalDecision::Approved.into(), how });
         match self.mode {
-            Mode::Allow => return Ok(yes(How::Mode)),
+            Mode::Allow => return Ok(yes(SettledBy::Mode)),
             Mode::Deny => {
-                return Ok(Some(Settlement { outcome: ApprovalDecision::Denied.into(), how: How::Mode }));
+                return Ok(Some(SettledQuestion { outcome: ApprovalDecision::Denied.into(), how: SettledBy::Mode }));
             }
             Mode::Ask => {}
         }
@@ -240,28 +245,31 @@ impl Approvals {
                 Remembered::Exec(_) | Remembered::Rule(_) => covered(what),
             };
             if self.store.remembered(session)?.iter().any(same) {
-                return Ok(yes(How::Session));
+                return Ok(yes(SettledBy::Session));
             }
             if self.store.automatic(session)?.approves(&question.tool) {
-                return Ok(yes(How::Automatic));
+                return Ok(yes(SettledBy::Automatic));
             }
         }
         for demand in demands {
             if let Some(grants) = self.store.consume(demand, Timestamp::now())? {
-                return Ok(yes(How::Grants(grants)));
+                return Ok(yes(SettledBy::Grants(grants)));
             }
         }
         if let (Some(session), Some(key)) = (&question.session, &question.key)
             && self.store.denials(session, key)? >= DENIED_ENOUGH
         {
-            return Ok(Some(Settlement { outcome: ApprovalDecision::Denied.into(), how: How::DeniedBefore }));
+            return Ok(Some(SettledQuestion {
+                outcome: ApprovalDecision::Denied.into(),
+                how: SettledBy::DeniedBefore,
+            }));
         }
         Ok(None)
     }
 
     /// What an answer means for the rest of the session. What cannot be remembered is not reported as decided.
-    fn remember(&self, question: &Question, outcome: &Outcome) -> Result<(), StoreError> {
-        let (Outcome::Answered(answer), Some(session)) = (outcome, &question.session) else { return Ok(()) };
+    fn remember(&self, question: &Question, outcome: &ApprovalOutcome) -> Result<(), StoreError> {
+        let (ApprovalOutcome::Answered(answer), Some(session)) = (outcome, &question.session) else { return Ok(()) };
         match answer.decision {
             ApprovalDecision::ApprovedForSession => {
                 let proposal: Option<Proposal> =

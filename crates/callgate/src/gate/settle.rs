@@ -9,7 +9,8 @@ use super::question::demands;
 use super::{Admitted, Assessment, CheckOptions, Gate, unrecorded};
 use crate::approvals::store::StoreError;
 use crate::approvals::{
-    ApprovalDecision, AskedCall, Exec, How, NoProposal, Outcome, Proposal, Question, Remembered, Settlement, narrowest,
+    ApprovalDecision, ApprovalOutcome, AskedCall, Exec, NoProposal, Proposal, Question, Remembered, SettledBy,
+    SettledQuestion, narrowest,
 };
 use crate::describe::is_interactive_shell;
 use crate::event::{AnswerSource, ApprovalDecided, EventKind};
@@ -23,7 +24,7 @@ pub(super) enum Matter {
     /// Nothing must be asked.
     Permitted,
     /// The answer is known.
-    Settled(Settlement),
+    Settled(SettledQuestion),
     /// Somebody must be asked, which is recorded.
     Open(Box<Question>),
 }
@@ -41,7 +42,7 @@ impl Gate {
         let typed = self.typed_command(call, options)?;
         if typed.as_ref().is_some_and(|typed| typed.ruling.decision == Decision::Allow) {
             let outcome = ApprovalDecision::Approved.into();
-            return Ok(Matter::Settled(Settlement { outcome, how: How::Session }));
+            return Ok(Matter::Settled(SettledQuestion { outcome, how: SettledBy::Session }));
         }
         let assessment = typed.as_ref().unwrap_or(&admitted.assessment);
         let mut question = self.question(call, admitted, assessment, options)?;
@@ -134,7 +135,7 @@ impl Gate {
     }
 
     /// The policy's own handler, which is code and sees the arguments themselves.
-    fn ask_handler(&self, handler: &dyn PermissionHandler, call: &Call, admitted: &Admitted) -> Settlement {
+    fn ask_handler(&self, handler: &dyn PermissionHandler, call: &Call, admitted: &Admitted) -> SettledQuestion {
         let ruling = &admitted.assessment.ruling;
         let request = PermissionRequest {
             tool: call.tool.clone(),
@@ -146,24 +147,24 @@ impl Gate {
         let outcome = match catch_unwind(AssertUnwindSafe(|| handler.handle(&request))) {
             Ok(PermissionResult::Allow) => ApprovalDecision::Approved.into(),
             Ok(PermissionResult::Deny) => ApprovalDecision::Denied.into(),
-            Ok(PermissionResult::Ask) => Outcome::Unanswerable("the policy's handler asks in turn".to_owned()),
-            Err(_) => Outcome::Unanswerable("the policy's handler failed".to_owned()),
+            Ok(PermissionResult::Ask) => ApprovalOutcome::Unanswerable("the policy's handler asks in turn".to_owned()),
+            Err(_) => ApprovalOutcome::Unanswerable("the policy's handler failed".to_owned()),
         };
-        Settlement { outcome, how: How::Asked }
+        SettledQuestion { outcome, how: SettledBy::Asked }
     }
 
     /// Only an explicit yes goes on.
     pub(super) fn heed(
         &self,
-        settlement: Settlement,
+        settlement: SettledQuestion,
         asked: Option<&Question>,
         admitted: &Admitted,
     ) -> Result<(), Refusal> {
-        let Settlement { outcome, how } = settlement;
+        let SettledQuestion { outcome, how } = settlement;
         let said = match &outcome {
-            Outcome::Answered(answer) => answer.reason.as_deref(),
-            Outcome::Unanswerable(why) => Some(why.as_str()),
-            Outcome::TimedOut | Outcome::Cancelled => None,
+            ApprovalOutcome::Answered(answer) => answer.reason.as_deref(),
+            ApprovalOutcome::Unanswerable(why) => Some(why.as_str()),
+            ApprovalOutcome::TimedOut | ApprovalOutcome::Cancelled => None,
         };
         let decided = ApprovalDecided {
             outcome: outcome.kind(),
@@ -181,12 +182,12 @@ impl Gate {
                 }
                 return Ok(());
             }
-            (_, How::DeniedBefore) => (
+            (_, SettledBy::DeniedBefore) => (
                 RefusalKind::Permission,
                 "this request was denied twice in this session and is not asked about again".to_owned(),
                 "do not try it again: find another way, or ask the person what they want",
             ),
-            (Outcome::Answered(answer), _) => {
+            (ApprovalOutcome::Answered(answer), _) => {
                 let said = answer.reason.as_deref().unwrap_or(&ruling.reason);
                 match answer.decision {
                     ApprovalDecision::Abort => {
@@ -199,13 +200,13 @@ impl Gate {
                     ),
                 }
             }
-            (Outcome::TimedOut, _) => {
+            (ApprovalOutcome::TimedOut, _) => {
                 (RefusalKind::Timeout, "nobody answered in time".to_owned(), "go on with something else")
             }
-            (Outcome::Cancelled, _) => {
+            (ApprovalOutcome::Cancelled, _) => {
                 (RefusalKind::Cancelled, "the question was taken back".to_owned(), "go on with something else")
             }
-            (Outcome::Unanswerable(why), _) => (
+            (ApprovalOutcome::Unanswerable(why), _) => (
                 RefusalKind::HumanRequired,
                 why.clone(),
                 "ask a person to allow this, or find a way that does not need it",
@@ -216,30 +217,30 @@ impl Gate {
 }
 
 /// Where the answer comes from, for the log.
-fn source(how: &How) -> AnswerSource {
+fn source(how: &SettledBy) -> AnswerSource {
     match how {
-        How::Session | How::DeniedBefore => AnswerSource::Earlier,
-        How::Mode | How::Automatic | How::Grants(_) => AnswerSource::Settings,
-        How::Asked | How::Store(_) => AnswerSource::Asked,
+        SettledBy::Session | SettledBy::DeniedBefore => AnswerSource::Earlier,
+        SettledBy::Mode | SettledBy::Automatic | SettledBy::Grants(_) => AnswerSource::Settings,
+        SettledBy::Asked | SettledBy::Store(_) => AnswerSource::Asked,
     }
 }
 
 /// Who decided, for the log.
-fn by(how: &How, outcome: &Outcome) -> String {
+fn by(how: &SettledBy, outcome: &ApprovalOutcome) -> String {
     match how {
-        How::Mode => "mode".into(),
-        How::Session => "session".into(),
-        How::Automatic => "automatic".into(),
-        How::Grants(grants) => {
+        SettledBy::Mode => "mode".into(),
+        SettledBy::Session => "session".into(),
+        SettledBy::Automatic => "automatic".into(),
+        SettledBy::Grants(grants) => {
             let ids: Vec<String> = grants.iter().map(ToString::to_string).collect();
             format!("grant {}", ids.join(", "))
         }
-        How::DeniedBefore => "denied twice before".into(),
-        How::Asked => match outcome {
+        SettledBy::DeniedBefore => "denied twice before".into(),
+        SettledBy::Asked => match outcome {
             // whoever calls himself `session` or `grant 7` is told apart by the source
-            Outcome::Answered(answer) => answer.by.clone().unwrap_or_else(|| "approver".into()),
+            ApprovalOutcome::Answered(answer) => answer.by.clone().unwrap_or_else(|| "approver".into()),
             _ => "nobody".into(),
         },
-        How::Store(_) => "the store failed".into(),
+        SettledBy::Store(_) => "the store failed".into(),
     }
 }

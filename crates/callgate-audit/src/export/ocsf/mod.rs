@@ -6,7 +6,7 @@ use callgate::policy::Decision;
 use serde_json::{Map, Value, json};
 
 use super::summary;
-use crate::entry::{Body, Entry, SecurityViolation};
+use crate::entry::{EntryBody, LogEntry, SecurityViolation};
 
 /// The version of the schema that events follow.
 const VERSION: &str = "1.9.0";
@@ -19,9 +19,9 @@ type Named = (u8, &'static str);
 /// Other, with the source's own word for it.
 const OTHER: u8 = 99;
 
-pub(super) fn event(entry: &Entry) -> Value {
+pub(super) fn event(entry: &LogEntry) -> Value {
     let mut fields = match &entry.record.body {
-        Body::SecurityViolation(violation) => finding(entry, violation),
+        EntryBody::SecurityViolation(violation) => finding(entry, violation),
         _ => activity(entry),
     };
     let severity = severity(entry);
@@ -39,7 +39,7 @@ pub(super) fn event(entry: &Entry) -> Value {
 }
 
 /// Everything but a violation: somebody calls something, or the log writes about itself.
-fn activity(entry: &Entry) -> Map<String, Value> {
+fn activity(entry: &LogEntry) -> Map<String, Value> {
     let mut fields = class((6, "Application Activity"), (6003, "API Activity"), (OTHER, entry.record.body.kind()));
     let agent = agent(entry);
     let profiles: &[&str] = if agent.is_null() { &["security_control"] } else { &["ai_operation", "security_control"] };
@@ -54,13 +54,16 @@ fn activity(entry: &Entry) -> Map<String, Value> {
         ("status", json!(name)),
         ("policy", policy(&entry.record.body)),
         // a tool that nobody judged is worth somebody's attention
-        ("is_alert", if matches!(entry.record.body, Body::RanWithoutVerdict(_)) { json!(true) } else { Value::Null }),
+        (
+            "is_alert",
+            if matches!(entry.record.body, EntryBody::RanWithoutVerdict(_)) { json!(true) } else { Value::Null },
+        ),
     ];
     fields.extend(own.map(|(name, value)| (name.to_owned(), value)));
     fields
 }
 
-fn finding(entry: &Entry, violation: &SecurityViolation) -> Map<String, Value> {
+fn finding(entry: &LogEntry, violation: &SecurityViolation) -> Map<String, Value> {
     let mut fields = class((2, "Findings"), (2004, "Detection Finding"), (1, "Create"));
     let (risk, risk_name) = match violation.risk_level.as_str() {
         "critical" => (4, "Critical"),
@@ -100,7 +103,7 @@ fn class(category: Named, (class, class_name): (u32, &str), (activity, name): (u
     fields.map(|(name, value)| (name.to_owned(), value)).into_iter().collect()
 }
 
-fn metadata(entry: &Entry, profiles: &[&str]) -> Value {
+fn metadata(entry: &LogEntry, profiles: &[&str]) -> Value {
     json!({
         "version": VERSION,
         "product": {"name": "callgate", "vendor_name": "callgate", "version": env!("CARGO_PKG_VERSION")},
@@ -117,7 +120,7 @@ fn metadata(entry: &Entry, profiles: &[&str]) -> Value {
 }
 
 /// An actor is required, and the log itself is one where no agent is named.
-fn actor(entry: &Entry) -> Value {
+fn actor(entry: &LogEntry) -> Value {
     let name = entry.record.agent.as_deref().unwrap_or("callgate");
     json!({
         "application": {"name": name},
@@ -126,7 +129,7 @@ fn actor(entry: &Entry) -> Value {
     })
 }
 
-fn agent(entry: &Entry) -> Value {
+fn agent(entry: &LogEntry) -> Value {
     let record = &entry.record;
     record
         .agent
@@ -134,7 +137,7 @@ fn agent(entry: &Entry) -> Value {
         .map_or(Value::Null, |agent| json!({"uid": agent, "name": agent, "instance_uid": record.session}))
 }
 
-fn api(entry: &Entry) -> Value {
+fn api(entry: &LogEntry) -> Value {
     let record = &entry.record;
     json!({
         "operation": record.body.tool().unwrap_or(record.body.kind()),
@@ -143,12 +146,12 @@ fn api(entry: &Entry) -> Value {
 }
 
 /// The rule that decided, and the version of the policy it stands in.
-fn policy(body: &Body) -> Value {
+fn policy(body: &EntryBody) -> Value {
     match body {
-        Body::ToolAttempt(attempt) if attempt.rule.is_some() || attempt.policy.is_some() => {
+        EntryBody::ToolAttempt(attempt) if attempt.rule.is_some() || attempt.policy.is_some() => {
             json!({"name": attempt.rule, "version": attempt.policy, "uid": attempt.policy})
         }
-        Body::SessionStarted(started) => {
+        EntryBody::SessionStarted(started) => {
             started.policy.as_ref().map_or(Value::Null, |policy| json!({"version": policy, "uid": policy}))
         }
         _ => Value::Null,
@@ -156,41 +159,41 @@ fn policy(body: &Body) -> Value {
 }
 
 /// What the gate did (`action_id`) and what came of it (`disposition_id`).
-fn control(body: &Body) -> (Named, Named) {
+fn control(body: &EntryBody) -> (Named, Named) {
     const ALLOWED: Named = (1, "Allowed");
     const DENIED: Named = (2, "Denied");
     const UNKNOWN: Named = (0, "Unknown");
     const OBSERVED: Named = (3, "Observed");
     const BLOCKED: Named = (2, "Blocked");
     match body {
-        Body::ToolAttempt(attempt) => match attempt.decision {
+        EntryBody::ToolAttempt(attempt) => match attempt.decision {
             Decision::Allow | Decision::Contain => (ALLOWED, (1, "Allowed")),
             Decision::Deny => (DENIED, BLOCKED),
             // somebody else decides
             Decision::Ask => (UNKNOWN, (14, "Delayed")),
         },
-        Body::ApprovalRequested(_) => (UNKNOWN, (14, "Delayed")),
-        Body::Approval(approval) if approval.approved => (ALLOWED, (8, "Approved")),
-        Body::Approval(_) => (DENIED, (25, "Rejected")),
-        Body::SecurityViolation(_) | Body::Refused(_) => (DENIED, BLOCKED),
-        Body::Started(_) => (ALLOWED, (1, "Allowed")),
-        Body::RanWithoutVerdict(_) => (OBSERVED, (15, "Detected")),
+        EntryBody::ApprovalRequested(_) => (UNKNOWN, (14, "Delayed")),
+        EntryBody::Approval(approval) if approval.approved => (ALLOWED, (8, "Approved")),
+        EntryBody::Approval(_) => (DENIED, (25, "Rejected")),
+        EntryBody::SecurityViolation(_) | EntryBody::Refused(_) => (DENIED, BLOCKED),
+        EntryBody::Started(_) => (ALLOWED, (1, "Allowed")),
+        EntryBody::RanWithoutVerdict(_) => (OBSERVED, (15, "Detected")),
         _ => (OBSERVED, (17, "Logged")),
     }
 }
 
 /// How it ended, as far as the entry knows.
-fn status(body: &Body) -> Named {
+fn status(body: &EntryBody) -> Named {
     let known = match body {
-        Body::ToolAttempt(attempt) => match attempt.decision {
+        EntryBody::ToolAttempt(attempt) => match attempt.decision {
             Decision::Allow | Decision::Contain => Some(true),
             Decision::Deny => Some(false),
             Decision::Ask => None,
         },
-        Body::Approval(approval) => Some(approval.approved),
-        Body::Refused(_) | Body::SecurityViolation(_) | Body::DeliveryFailed(_) => Some(false),
-        Body::Started(_) | Body::SessionStarted(_) | Body::SessionEnded(_) => Some(true),
-        Body::Finished(finished) => finished.success.or(finished.exit.map(|exit| exit == 0)),
+        EntryBody::Approval(approval) => Some(approval.approved),
+        EntryBody::Refused(_) | EntryBody::SecurityViolation(_) | EntryBody::DeliveryFailed(_) => Some(false),
+        EntryBody::Started(_) | EntryBody::SessionStarted(_) | EntryBody::SessionEnded(_) => Some(true),
+        EntryBody::Finished(finished) => finished.success.or(finished.exit.map(|exit| exit == 0)),
         _ => None,
     };
     match known {
@@ -200,13 +203,13 @@ fn status(body: &Body) -> Named {
     }
 }
 
-fn severity(entry: &Entry) -> Named {
+fn severity(entry: &LogEntry) -> Named {
     let level = match &entry.record.body {
-        Body::SecurityViolation(violation) => Some(violation.risk_level.as_str()),
-        Body::ToolAttempt(attempt) => {
+        EntryBody::SecurityViolation(violation) => Some(violation.risk_level.as_str()),
+        EntryBody::ToolAttempt(attempt) => {
             attempt.classification.as_ref().and_then(|classification| classification.get("risk_level")?.as_str())
         }
-        Body::RanWithoutVerdict(_) => Some("high"),
+        EntryBody::RanWithoutVerdict(_) => Some("high"),
         _ => None,
     };
     match level {

@@ -28,12 +28,12 @@ pub trait Terminal {
     fn line(&mut self, at_most: Duration) -> Result<Option<String>, AskError>;
 }
 
-type Always = dyn Fn(&Proposal) -> Result<String, String> + Send + Sync;
+type LocateRule = dyn Fn(&Proposal) -> Result<String, String> + Send + Sync;
 
 /// Asks on the controlling terminal, not on standard input, which belongs to the agent.
 #[derive(Clone, Default)]
 pub struct TerminalApprover {
-    always: Option<Arc<Always>>,
+    always: Option<Arc<LocateRule>>,
 }
 
 impl std::fmt::Debug for TerminalApprover {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-use crate::approvals::{ApprovalId, Automatic, Outcome, Question, Remembered};
+use crate::approvals::{ApprovalId, ApprovalOutcome, Automatic, Question, Remembered};
 use crate::grant::{ActionBlocked, BlockReason, Demand, Grant, GrantId, Grants, Spent, Terms};
 use crate::key::ApprovalKey;
 use callgate_model::clock::Timestamp;
@@ -55,18 +55,18 @@ pub enum SettleResult {
     /// This attempt settled it.
     Settled,
     /// It had been settled before; this is how, and this attempt changed nothing.
-    Before(Outcome),
+    Before(ApprovalOutcome),
     /// There is no such question.
     Unknown,
 }
 
 /// A question and, if it is settled, its outcome.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Entry {
+pub struct StoredQuestion {
     /// What was asked.
     pub question: Question,
     /// What became of it.
-    pub outcome: Option<Outcome>,
+    pub outcome: Option<ApprovalOutcome>,
 }
 
 /// A question that waits and cannot be read: damaged, or put by another version of callgate. Nobody can answer it, and whoever waits for it
@@ -93,9 +93,9 @@ pub trait Store: Send + Sync {
     /// Adds a question that waits for an answer.
     fn open(&self, question: &Question) -> Result<(), StoreError>;
     /// Settles a question, the first time only.
-    fn settle(&self, id: &ApprovalId, outcome: &Outcome) -> Result<SettleResult, StoreError>;
+    fn settle(&self, id: &ApprovalId, outcome: &ApprovalOutcome) -> Result<SettleResult, StoreError>;
     /// A question and what became of it.
-    fn entry(&self, id: &ApprovalId) -> Result<Option<Entry>, StoreError>;
+    fn question(&self, id: &ApprovalId) -> Result<Option<StoredQuestion>, StoreError>;
     /// The questions that wait and can be read, the oldest first.
     fn pending(&self) -> Result<Vec<Question>, StoreError>;
     /// The questions that wait and cannot be read, unless their time is over.
