@@ -1,4 +1,4 @@
-//! Signed statements: how far the log goes, and what was taken out on purpose.
+//! Signed statements: checkpoints of the log and tombstones of redacted entries.
 
 use callgate_model::clock::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -53,7 +53,7 @@ impl SignedCheckpoint {
             .is_ok_and(|message| signature_holds(key, &message, signature))
     }
 
-    /// What of it stands in the log.
+    /// The entry body of the checkpoint.
     pub(crate) fn body(&self) -> EntryBody {
         let SignedCheckpoint { log, key, signature, .. } = self.clone();
         EntryBody::Checkpoint(Checkpoint { log, key, signature })

@@ -1,4 +1,4 @@
-//! What a line of the log says. The schema is described in `docs/audit-log.md`.
+//! The entries of the log. `docs/audit-log.md` describes the schema.
 
 use callgate::call::Origin;
 pub use callgate::event::ResultDigest;
@@ -37,7 +37,7 @@ pub struct LogEntry {
 /// A text that was cut.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Truncated {
-    /// Where it stands: a JSON pointer into the entry.
+    /// A JSON pointer into the entry.
     pub at: String,
     /// How many characters it had.
     pub characters: u64,
@@ -45,7 +45,7 @@ pub struct Truncated {
     pub sha256: Hash,
 }
 
-/// What is to be written: a body, and whose call it is about.
+/// A body and the call it belongs to, before it is written.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     /// What happened.
@@ -108,7 +108,7 @@ impl Record {
 pub enum EntryBody {
     /// A call was judged.
     ToolAttempt(Box<ToolAttempt>),
-    /// Somebody was asked.
+    /// An approver was asked.
     ApprovalRequested(ApprovalRequested),
     /// An answer, or that there was none.
     Approval(Approval),
@@ -120,7 +120,7 @@ pub enum EntryBody {
     Started(Started),
     /// The tool has ended.
     Finished(Finished),
-    /// A tool ran that nobody judged.
+    /// A tool ran without a verdict.
     RanWithoutVerdict(RanWithoutVerdict),
     /// An agent's session began, with the gate in front of it.
     SessionStarted(SessionStarted),
@@ -128,13 +128,13 @@ pub enum EntryBody {
     SessionEnded(SessionEnded),
     /// A signed statement of how far the log goes.
     Checkpoint(Checkpoint),
-    /// In place of an entry that was taken out on purpose.
+    /// Replaces an entry that was redacted on purpose.
     Tombstone(Tombstone),
-    /// An entry was taken out on purpose; its tombstone has this hash.
+    /// Announces a redaction and the hash of its tombstone.
     Redaction(Redaction),
     /// A segment of the log begins.
     Segment(SegmentStart),
-    /// A writer found what another one left unfinished.
+    /// A writer repaired what another one left unfinished.
     Recovered(Recovered),
     /// A checkpoint could not be sent.
     DeliveryFailed(DeliveryFailed),
@@ -192,7 +192,7 @@ impl EntryBody {
     }
 }
 
-/// A call was judged: what it would do and what the policy says.
+/// A judged call: what it would do and what the policy decided.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolAttempt {
     /// The tool, with its server (`mcp__server__tool`).
@@ -204,7 +204,7 @@ pub struct ToolAttempt {
     /// The rule that decided; none if the default did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
-    /// Where that rule stands.
+    /// The file and line of that rule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule_place: Option<String>,
     /// Why, in words.
@@ -217,7 +217,7 @@ pub struct ToolAttempt {
     pub classification: Option<Value>,
     /// What the call would do, redacted: category, parts with their words and effects, coverage.
     pub description: Value,
-    /// What whoever registered the tool claims of it.
+    /// What the registration of the tool claims about it.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub claims: Value,
     /// The call's working directory.
@@ -279,7 +279,7 @@ pub struct Approval {
     /// The exact outcome of the question.
     #[serde(with = "outcome")]
     pub outcome: OutcomeKind,
-    /// Whether an earlier answer was used and nobody was asked.
+    /// Whether an earlier answer was reused without asking.
     #[serde(default)]
     pub cached: bool,
     /// The approval's id.
@@ -291,7 +291,7 @@ pub struct Approval {
     /// How long the answer took.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub took_ms: Option<u64>,
-    /// What was said with it.
+    /// The reason given with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -336,7 +336,7 @@ pub struct Started {
 pub struct Finished {
     /// The tool.
     pub tool: String,
-    /// Whether it did what it should.
+    /// Whether it succeeded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub success: Option<bool>,
     /// The program's exit code.
@@ -353,7 +353,7 @@ pub struct Finished {
     pub error: Option<String>,
 }
 
-/// A tool ran that nobody judged: a hook was lost, or an agent ignored it.
+/// A tool that ran without a verdict: a hook was lost, or an agent ignored it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RanWithoutVerdict {
     /// The tool.
@@ -365,7 +365,7 @@ pub struct RanWithoutVerdict {
     pub reason: String,
 }
 
-/// An agent's session began, with the gate in front of it: a receipt that tells active from merely installed.
+/// An agent's session began behind the gate: a receipt that the hooks are active, not only installed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionStarted {
     /// What began it, as the agent says: `startup`, `resume`.
@@ -400,16 +400,16 @@ pub struct Checkpoint {
     pub signature: String,
 }
 
-/// In place of an entry that was taken out on purpose. It keeps the entry's number and predecessor.
+/// Replaces an entry that was redacted on purpose. It keeps the entry's number and predecessor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tombstone {
     /// The log's id.
     pub log: String,
     /// The hash of the entry that stood here; the next entry's `prev`.
     pub original: Hash,
-    /// Why it was taken out.
+    /// The reason for the redaction.
     pub reason: String,
-    /// Who took it out.
+    /// The person who redacted it.
     pub by: String,
     /// The public key, hexadecimal.
     pub key: String,
@@ -417,12 +417,12 @@ pub struct Tombstone {
     pub signature: String,
 }
 
-/// An entry was taken out on purpose.
+/// An entry was redacted on purpose.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Redaction {
     /// The number of the entry.
     pub entry: u64,
-    /// The hash of the line that stands there now.
+    /// The hash of the tombstone line.
     pub tombstone: Hash,
     /// Why.
     pub reason: String,
@@ -446,7 +446,7 @@ pub struct SegmentStart {
     pub follows: Option<String>,
 }
 
-/// A writer found what another one left unfinished.
+/// A writer repaired what another one left unfinished.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recovered {
     /// How many entries were whole but not sealed.

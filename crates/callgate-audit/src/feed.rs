@@ -1,4 +1,4 @@
-//! Events for programs: a subscription with a bound, where a slow reader is told what it lost.
+//! Events for programs: subscriptions with bounded queues that count what a slow reader loses.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
@@ -11,11 +11,11 @@ use callgate::event::{Event, EventError, EventSink};
 pub enum FeedItem<T> {
     /// The next event.
     Event(Arc<T>),
-    /// So many events came while the reader was too slow, and are gone.
+    /// This many events were dropped because the reader was too slow.
     Lost(u64),
 }
 
-/// Hands events to any number of readers. A reader that does not keep up never holds up the gate.
+/// Passes events to any number of readers. A slow reader never delays the gate.
 ///
 /// ```
 /// use callgate_audit::feed::{Feed, FeedItem};
@@ -64,7 +64,7 @@ impl<T> Feed<T> {
         Feed { readers: Mutex::new(Vec::new()) }
     }
 
-    /// A new reader, from now on. At most `bound` events wait for it; then the oldest make room.
+    /// Adds a reader for future events. Its queue holds at most `bound` events and drops the oldest.
     pub fn subscribe(&self, bound: usize) -> Subscription<T> {
         let state = Mutex::new(FeedState { events: VecDeque::new(), lost: 0, closed: false });
         let queue = Arc::new(FeedQueue { state, arrived: Condvar::new(), bound: bound.max(1) });
@@ -72,7 +72,7 @@ impl<T> Feed<T> {
         Subscription { queue }
     }
 
-    /// Hands an event to all readers. Never waits for one.
+    /// Passes an event to all readers without waiting for them.
     pub fn publish(&self, event: T) {
         let event = Arc::new(event);
         lock(&self.readers).retain(|reader| {
@@ -113,7 +113,7 @@ pub struct Subscription<T> {
 }
 
 impl<T> Subscription<T> {
-    /// What waits, without waiting for it. What was lost is told first: it came before.
+    /// The next item, if there is one. Losses come first, because they are older.
     pub fn try_next(&self) -> Option<FeedItem<T>> {
         take(&mut lock(&self.queue.state))
     }

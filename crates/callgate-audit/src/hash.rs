@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub struct Hash([u8; 32]);
 
 impl Hash {
-    /// What stands where the first entry's predecessor would.
+    /// The predecessor of the first entry.
     pub const NONE: Hash = Hash([0; 32]);
 
     /// The hash of some bytes.

@@ -2,7 +2,7 @@
 //!
 //! A chain alone does not tell when its end is cut off. The head does: two slots that are written in turn, so that a
 //! torn write leaves the other one, each with a message authentication code. It also says what is known to be on the disk
-//! and in which start of the machine that was written, which tells a power failure from tampering.
+//! and in which boot it was written, which distinguishes a power failure from tampering.
 
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Write};
@@ -48,7 +48,7 @@ pub(crate) struct Head {
 }
 
 impl Head {
-    /// Whether the machine has not been started anew since. Unknown means no: then nothing is called tampering that a
+    /// Whether the machine has not rebooted since. Unknown counts as rebooted: then `verify` calls nothing tampering that a
     /// power failure could explain.
     pub(crate) fn same_boot(&self, boot: Option<&str>) -> bool {
         boot.is_some() && self.boot.as_deref() == boot
@@ -84,7 +84,7 @@ impl Head {
     }
 }
 
-/// What the file of the head says.
+/// The state of the head file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum HeadState {
     /// There is none.
@@ -97,7 +97,7 @@ pub(crate) enum HeadState {
     Broken,
 }
 
-/// Reads what a file of a head says. Without a key the seal is not checked.
+/// Reads a head file. Without a key the seal is not checked.
 pub(crate) fn read(bytes: &[u8], key: Option<&AuditKey>) -> HeadState {
     let (first, second) = bytes.split_at_checked(SLOT).unwrap_or((bytes, &[]));
     match (Head::of_slot(first, key), Head::of_slot(second, key)) {
@@ -116,12 +116,12 @@ pub(crate) fn read(bytes: &[u8], key: Option<&AuditKey>) -> HeadState {
     }
 }
 
-/// The open file of the head. Whoever calls holds the lock.
+/// The open head file. The caller holds the lock.
 #[derive(Debug)]
 pub(crate) struct HeadFile {
     file: File,
     path: PathBuf,
-    /// What the file held when it was last read or written here.
+    /// The contents when they were last read or written here.
     known: Vec<u8>,
 }
 

@@ -30,14 +30,14 @@ impl std::fmt::Debug for AuditKey {
 impl AuditKey {
     /// The key with this secret.
     pub fn from_secret(secret: &[u8; 32]) -> Self {
-        // The seal has a key of its own, so that neither use says anything about the other.
+        // The seal uses a derived key, so that neither use reveals anything about the other.
         let mut derived = keyed(secret);
         derived.update(b"callgate audit seal 1");
         let seal = keyed(&derived.finalize().into_bytes());
         AuditKey { secret: *secret, signing: OnceLock::new(), seal }
     }
 
-    /// Reads the key, or makes one (mode 0600) where there is none yet.
+    /// Reads the key, or creates one (mode 0600) if the file does not exist.
     pub fn open_or_create(path: &Path) -> Result<Self, AuditError> {
         match Self::open(path) {
             Err(AuditError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {}
@@ -48,7 +48,7 @@ impl AuditKey {
         }
         let secret: [u8; 32] = random(path)?;
         let suffix: [u8; 8] = random(path)?;
-        // Made beside and linked into place: another process sees a whole key or none, and the first one wins.
+        // Written next to the path and linked into place: other processes see a whole key or none, and the first one wins.
         let made = path.with_extension(format!("new-{}", hex(&suffix)));
         let result = (|| {
             let mut file =
@@ -65,16 +65,16 @@ impl AuditKey {
         Self::open(path)
     }
 
-    /// Reads a key. One that others can read is refused.
+    /// Reads a key. Rejects a file that others can read.
     pub fn open(path: &Path) -> Result<Self, AuditError> {
         let mut file = File::open(path).at("open", path)?;
         let metadata = file.metadata().at("read", path)?;
         let wrong = |what: &str| AuditError::Key { path: path.to_owned(), what: what.to_owned() };
         if metadata.mode() & 0o077 != 0 {
-            return Err(wrong("others may read it; its mode must be 0600"));
+            return Err(wrong("other users can read it; its mode must be 0600"));
         }
         if metadata.uid() != rustix::process::geteuid().as_raw() {
-            return Err(wrong("it belongs to somebody else"));
+            return Err(wrong("another user owns it"));
         }
         // One read: a short-lived process pays for every one of them, and a file this small comes whole.
         let mut text = [0_u8; 200];
@@ -137,8 +137,8 @@ fn keyed(key: &[u8]) -> Hmac<Sha256> {
     }
 }
 
-/// Makes a directory that only its owner may enter. One that exists, be it behind a link, and lets others write or belongs to
-/// somebody else is refused.
+/// Creates a directory with mode 0700. Rejects an existing one, also behind a symlink, that others can write to or that another
+/// user owns.
 pub(crate) fn private_directory(path: &Path) -> Result<(), AuditError> {
     let ours = |metadata: &fs::Metadata| {
         metadata.permissions().mode() & 0o022 == 0 && metadata.uid() == rustix::process::geteuid().as_raw()
@@ -147,7 +147,7 @@ pub(crate) fn private_directory(path: &Path) -> Result<(), AuditError> {
         Ok(metadata) if metadata.is_dir() && ours(&metadata) => Ok(()),
         Ok(_) => Err(AuditError::Key {
             path: path.to_owned(),
-            what: "it is no directory that belongs to you and that only you may write to".to_owned(),
+            what: "it must be a directory owned by you and writable only by you".to_owned(),
         }),
         Err(_) => fs::DirBuilder::new().recursive(true).mode(0o700).create(path).at("create", path),
     }

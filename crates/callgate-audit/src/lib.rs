@@ -1,8 +1,8 @@
-//! The audit log: what was tried, what was decided and by whom, what ran, and is this everything?
+//! The audit log: what was tried, what was decided and by whom, what ran, with proof that nothing is missing.
 //!
 //! JSON Lines, one entry a line, each with the hash of the one before ([`entry`], [`mod@line`]). Several processes append to one
 //! [`Log`]; a sealed head says where it ends, signed checkpoints say so to others ([`checkpoint`], [`deliver`]), and
-//! [`verify`] finds whatever was changed, removed, inserted, reordered or cut off, and tells it from what a crash leaves.
+//! [`verify`] finds every change, removal, insertion, reordering and truncation, and distinguishes them from traces of a crash.
 //!
 //! ```
 //! use callgate::call::Call;

@@ -16,7 +16,7 @@ use crate::hash::Hash;
 
 /// Texts longer than this many characters are cut.
 pub const MAXIMUM_CHARACTERS: usize = 500;
-/// What stands at the end of a text that was cut.
+/// The end of a truncated text.
 pub const CUT: &str = "...[truncated]";
 /// The longest line that is written or read.
 pub const MAXIMUM_LINE: usize = 1024 * 1024;
@@ -43,7 +43,7 @@ impl EncodedRecord {
         if let Value::Object(fields) = &mut value
             && !truncated.is_empty()
         {
-            // A call with thousands of long texts is told by the first hundred of them and the number of all.
+            // For thousands of long texts, record the first hundred and the total.
             let all = truncated.len();
             truncated.truncate(100);
             fields.insert("truncated".to_owned(), serde_json::to_value(&truncated)?);
@@ -105,14 +105,14 @@ fn write_start(buffer: &mut Vec<u8>, seq: u64, prev: &Hash) {
     buffer.push(b'"');
 }
 
-/// Whether some bytes could be the beginning of that entry's line: what a killed writer leaves.
+/// Whether some bytes could be the beginning of that entry's line, as a killed writer leaves it.
 pub(crate) fn is_torn_start(bytes: &[u8], seq: u64, prev: &Hash) -> bool {
     let start = start_of(seq, prev);
     let common = bytes.len().min(start.len());
     bytes.len() < MAXIMUM_LINE && !bytes.contains(&b'\n') && bytes.get(..common) == start.get(..common)
 }
 
-/// What the chain needs to know of a line.
+/// The part of a line that the chain needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Link<'a> {
     pub seq: u64,
@@ -142,7 +142,7 @@ impl<'a> Link<'a> {
     }
 }
 
-/// Writes compact JSON and notices texts that may be too long, so that nobody has to look for them afterwards.
+/// Writes compact JSON and notes whether a text may be too long, which saves a second pass.
 #[derive(Debug, Default)]
 struct Measured {
     length: usize,

@@ -57,7 +57,7 @@ pub(crate) fn list(directory: &Path) -> Result<Vec<SegmentFile>, AuditError> {
     Ok(files)
 }
 
-/// What a reader finds next.
+/// The next thing in a segment.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum NextLine<'a> {
     /// A whole line, without its end.

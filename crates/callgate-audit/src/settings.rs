@@ -1,4 +1,4 @@
-//! Where the log lies and how it is kept.
+//! Location and settings of a log.
 
 use std::fs::File;
 use std::io::Read;
@@ -14,7 +14,7 @@ use crate::error::AuditError;
 /// How long a program or a webhook may take for one checkpoint.
 const DELIVERY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Where the log lies and how it is kept.
+/// Location and settings of a log.
 #[derive(Debug, Clone)]
 pub struct LogSettings {
     /// The log's directory, mode 0700.
@@ -35,12 +35,12 @@ pub struct LogSettings {
     pub compress: bool,
     /// Where else checkpoints are sent.
     pub deliveries: Vec<Arc<dyn Delivery>>,
-    /// What tells one start of the machine from another; only tests say it themselves.
+    /// The id of the current boot; set only by tests.
     pub(crate) boot: Option<Arc<str>>,
 }
 
 impl LogSettings {
-    /// A log in this directory, its key beside it.
+    /// A log in this directory, with its key next to it.
     pub fn at(directory: impl Into<PathBuf>) -> Self {
         let directory = directory.into();
         let key = directory.with_extension("key");

@@ -1,4 +1,4 @@
-//! From the gate's events to entries: what is logged is logged before the tool starts.
+//! Turns the gate's events into entries, and writes them before the tool starts.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -35,7 +35,7 @@ pub struct AuditSink {
     calls: Mutex<HashMap<String, UnderWay>>,
 }
 
-/// What is remembered of a call between its events.
+/// State of a call between its events.
 #[derive(Debug)]
 struct UnderWay {
     since: Timestamp,
@@ -97,7 +97,7 @@ impl AuditSink {
                 };
                 let mut bodies = vec![EntryBody::ToolAttempt(Box::new(attempt))];
                 if *decision == Decision::Deny {
-                    // what the rule says of the risk counts before what the effects suggest
+                    // the risk that the rule states overrides the risk of the effects
                     let said = assessed.classification.as_value().get("risk_level").and_then(Value::as_str);
                     bodies.push(EntryBody::SecurityViolation(SecurityViolation {
                         tool,
@@ -138,7 +138,7 @@ impl AuditSink {
             EventKind::Denied { refusal } => {
                 let unjudged = calls.remove(&event.call).and_then(|call| call.input);
                 let reason = self.redactor.text(&refusal.reason);
-                // refused before it could be judged: the attempt is told all the same
+                // refused before it was judged: the attempt is recorded all the same
                 let attempt = unjudged.map(|input| {
                     let attempt = ToolAttempt {
                         input,

@@ -11,7 +11,7 @@ use callgate_model::clock::Timestamp;
 
 use crate::grant::user;
 
-/// Writes the rule; says where, or why not. With a call it is judged again, by all layers, as if the rule were there.
+/// Writes the rule and returns the path of the file. Checks first that all layers with the rule allow `call`.
 pub fn write(locations: &Locations, proposal: &Proposal, call: Option<&Call>) -> Result<String, String> {
     with_rule(locations, proposal, call, add_rule)
 }

@@ -151,7 +151,7 @@ fn always(question: &Question, index: usize) -> Result<(), Trouble> {
     let Some(proposal) = question.proposals.get(index) else { return Ok(()) };
     let place = crate::always::write(&locations, proposal, None)
         .map_err(|why| Trouble::new(format!("no rule was written: {}", visible(&why))))?;
-    anstream::println!("a rule was written to {}", visible(&place));
+    anstream::println!("wrote a rule to {}", visible(&place));
     Ok(())
 }
 

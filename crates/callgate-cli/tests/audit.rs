@@ -177,7 +177,7 @@ fn stats_count_prompts_answers_and_rules() {
     let stats: Value = serde_json::from_str(&world.shown(&["audit", "stats", "--json"])).expect("JSON");
     assert_eq!((&stats["calls"], &stats["approved"]), (&Value::from(7), &Value::from(2)));
     let silent = world.shown(&["audit", "stats", "--policy", "standard"]);
-    assert!(silent.contains("rules that never decided anything"), "{silent}");
+    assert!(silent.contains("rules that never decided"), "{silent}");
     assert!(!silent.split("never decided").nth(1).expect("a list").contains("no-secrets"), "{silent}");
 }
 
@@ -266,7 +266,7 @@ fn an_entry_taken_out_leaves_a_tombstone_and_a_damaged_log_is_set_aside() {
     let last = path.filter(|path| path.extension().is_some_and(|end| end == "jsonl")).max().expect("a segment");
     fs::write(&last, "garbage\n").expect("a file");
     let (code, text) = world.run(&["audit", "checkpoint"]);
-    assert!(code != 0 && text.contains("was changed since it was last written"), "{text}");
+    assert!(code != 0 && text.contains("is damaged"), "{text}");
     let text = world.shown(&["audit", "set-aside"]);
     assert!(text.contains("set-aside-"), "{text}");
     world.shown(&["audit", "verify"]);

@@ -119,7 +119,7 @@ impl OtlpCollector {
         }
         // the error's own text may hold the URL
         let mut answer = request.send(body).map_err(|error| match error {
-            ureq::Error::Timeout(_) => CollectorError::Unreachable("no answer in time"),
+            ureq::Error::Timeout(_) => CollectorError::Unreachable("timed out"),
             ureq::Error::ConnectionFailed | ureq::Error::HostNotFound | ureq::Error::Io(_) => {
                 CollectorError::Unreachable("no connection")
             }

@@ -41,7 +41,7 @@ pub(super) fn row(entry: &LogEntry) -> String {
     row
 }
 
-/// Quoted where it must be. What a spreadsheet would take for a formula is made text: a log holds what an attacker wrote.
+/// Quotes a cell where needed and turns formulas into text: a log contains what an attacker wrote.
 fn quoted(cell: &str) -> String {
     let formula = cell.starts_with(['=', '+', '-', '@', '\t', '\r']);
     if formula || cell.contains(['"', ',', '\n', '\r']) {

@@ -37,7 +37,7 @@ impl FromStr for ExportFormat {
             "csv" => Ok(ExportFormat::Csv),
             "ocsf" => Ok(ExportFormat::Ocsf),
             "otel" | "opentelemetry" => Ok(ExportFormat::OpenTelemetry),
-            _ => Err(format!("{text:?} is none of `json`, `csv`, `ocsf`, `otel`")),
+            _ => Err(format!("unknown format {text:?}; expected `json`, `csv`, `ocsf` or `otel`")),
         }
     }
 }
@@ -81,7 +81,7 @@ pub fn export(
     Ok(count)
 }
 
-/// What an entry says in one line, for tables and messages.
+/// Summarizes an entry in one line, for tables and messages.
 pub fn summary(entry: &crate::entry::LogEntry) -> String {
     use crate::entry::EntryBody;
     match &entry.record.body {
@@ -90,7 +90,7 @@ pub fn summary(entry: &crate::entry::LogEntry) -> String {
         EntryBody::Approval(approval) => {
             let outcome = crate::entry::outcome::name(approval.outcome).replace('_', " ");
             let by = approval.by.as_deref().map(|by| format!(" by {by}")).unwrap_or_default();
-            let cached = if approval.cached { ", from an earlier answer" } else { "" };
+            let cached = if approval.cached { ", reused" } else { "" };
             let took = approval.took_ms.map(|took| format!(", {took} ms")).unwrap_or_default();
             format!("{outcome}{by}{cached}{took}")
         }
@@ -99,7 +99,7 @@ pub fn summary(entry: &crate::entry::LogEntry) -> String {
         EntryBody::Started(started) => started.sandbox.clone().unwrap_or_default(),
         EntryBody::Finished(finished) => {
             let exit = finished.exit.map(|exit| format!("exit {exit}"));
-            let well = finished.success.map(|success| if success { "well" } else { "failed" }.to_owned());
+            let well = finished.success.map(|success| if success { "succeeded" } else { "failed" }.to_owned());
             let took = finished.duration_ms.map(|took| format!("{took} ms"));
             [exit.or(well), took].into_iter().flatten().collect::<Vec<_>>().join(", ")
         }
@@ -107,11 +107,11 @@ pub fn summary(entry: &crate::entry::LogEntry) -> String {
         EntryBody::SessionStarted(started) => started.source.clone().unwrap_or_default(),
         EntryBody::SessionEnded(ended) => ended.reason.clone().unwrap_or_default(),
         EntryBody::Checkpoint(_) => "signed".to_owned(),
-        EntryBody::Tombstone(tombstone) => format!("taken out by {}: {}", tombstone.by, tombstone.reason),
-        EntryBody::Redaction(redaction) => format!("entry {} taken out by {}", redaction.entry, redaction.by),
+        EntryBody::Tombstone(tombstone) => format!("redacted by {}: {}", tombstone.by, tombstone.reason),
+        EntryBody::Redaction(redaction) => format!("entry {} redacted by {}", redaction.entry, redaction.by),
         EntryBody::Segment(segment) => format!("segment {}", segment.segment),
         EntryBody::Recovered(recovered) => format!(
-            "{} entries taken over, {} bytes cut, {} entries lost",
+            "{} entries adopted, {} bytes cut, {} entries lost",
             recovered.adopted, recovered.cut_bytes, recovered.lost
         ),
         EntryBody::DeliveryFailed(failed) => {
@@ -120,7 +120,7 @@ pub fn summary(entry: &crate::entry::LogEntry) -> String {
     }
 }
 
-/// What an input is about: its command, path or URL.
+/// The subject of an input: its command, path or URL.
 fn subject(input: &serde_json::Value) -> Option<String> {
     ["command", "cmd", "argv", "file_path", "path", "notebook_path", "url", "pattern", "query"].iter().find_map(
         |name| match input.get(name)? {

@@ -61,7 +61,7 @@ fn any(value: &Value) -> Value {
         Value::Bool(value) => json!({"boolValue": value}),
         Value::Number(number) => match number.as_i64() {
             Some(whole) => json!({"intValue": whole.to_string()}),
-            // also what is too large for a signed number of 64 bits
+            // also for integers beyond 64 signed bits
             None => json!({"doubleValue": number.as_f64()}),
         },
         Value::String(text) => json!({"stringValue": text}),

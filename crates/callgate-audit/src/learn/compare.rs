@@ -1,4 +1,4 @@
-//! Two policies side by side: calls that one lets through and the other does not.
+//! Compares two policies by calls on which they differ.
 
 use std::path::Path;
 
@@ -42,7 +42,7 @@ pub struct Difference {
 
 /// Compares two policies on the examples of both, on a set of calls of many kinds, and on recorded calls.
 ///
-/// It finds witnesses; where it finds none, that is no proof that nothing changes.
+/// An empty result does not prove that the policies are equal.
 pub fn compare(old: &Assessor, new: &Assessor, directory: &Path, recorded: &[RecordedCall]) -> Difference {
     let mut difference = Difference::default();
     let calls = examples(old)

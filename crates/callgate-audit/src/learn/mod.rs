@@ -1,4 +1,4 @@
-//! Learning from the log: judging recorded calls again, proposing rules, and showing what another policy would allow.
+//! Learning from the log: judges recorded calls again, proposes rules and compares policies.
 
 mod compare;
 mod recorded;

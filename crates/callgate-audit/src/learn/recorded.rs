@@ -20,17 +20,17 @@ pub struct RecordedCall {
     pub seq: u64,
     /// The call, with its redacted input.
     pub call: Call,
-    /// What it would do, as it was found out then.
+    /// What it would do, as analyzed then.
     pub description: Description,
-    /// What was claimed of its tool.
+    /// The claims about its tool.
     pub claims: Claims,
-    /// How it was judged then.
+    /// The decision then.
     pub decision: Decision,
     /// By which rule.
     pub rule: Option<String>,
     /// In one line.
     pub shown: String,
-    /// Whether nothing of it was redacted or cut: then it is judged as it was, otherwise nearly so.
+    /// Whether nothing of it was redacted or truncated, so that judging it again is exact.
     pub exact: bool,
 }
 

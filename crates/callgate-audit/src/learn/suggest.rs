@@ -1,4 +1,4 @@
-//! Proposing rules: the narrowest that would have saved most prompts, each with what it would also let through.
+//! Proposes the narrowest rules that would have saved most prompts, each with what else it covers.
 
 use std::collections::HashMap;
 
@@ -30,7 +30,7 @@ pub struct Suggestion {
     pub examples: Vec<String>,
     /// What else it would let through, in words.
     pub also: String,
-    /// RecordedCall calls that it would let through although somebody said no to them, or nobody said yes.
+    /// Recorded calls that it would also allow although nobody approved them.
     pub also_recorded: Vec<String>,
 }
 
@@ -99,7 +99,7 @@ pub fn suggest(asked: &[(RecordedCall, bool)], today: &Assessor, longest: usize)
         };
         let (saved, also): (Vec<_>, Vec<_>) = open.iter().filter(passes).partition(|call| call.is_fit());
         let numbers: Vec<u64> = saved.iter().map(|call| call.recorded.seq).collect();
-        // once is no habit, and what an earlier proposal covers needs no second
+        // skip what happened once and what an earlier proposal covers
         let covered = suggestions.iter().any(|(_, earlier)| numbers.iter().all(|number| earlier.contains(number)));
         if numbers.len() < 2 || covered {
             continue;

@@ -67,19 +67,19 @@ pub struct Log {
 struct Inner {
     context: LogContext,
     queue: Mutex<Queue>,
-    /// Told whenever a group was written.
+    /// Notified after each group.
     written: Condvar,
-    /// What is known of the log; nothing until a brief writer has something to write.
+    /// The writer; a short-lived process opens it with its first entry.
     writer: Mutex<Option<LogWriter>>,
 }
 
-/// What waits to be written by whoever writes next.
+/// Entries that the next writer writes.
 #[derive(Debug, Default)]
 struct Queue {
     waiting: Vec<Waiting>,
-    /// Somebody is writing a group; the next one forms meanwhile.
+    /// A thread is writing a group; the next group forms meanwhile.
     writing: bool,
-    /// How many wait for their turn. Waking nobody costs as much as waking somebody.
+    /// How many threads wait: notifying costs a system call even if none does.
     sleeping: usize,
 }
 
@@ -142,7 +142,7 @@ impl Log {
         Ok(Log { inner, courier, _flusher: flusher })
     }
 
-    /// Moves a log that was found damaged aside and begins a new one that names it. Returns where the old one lies now.
+    /// Moves a damaged log aside and begins a new one that names it. Returns the new path of the old log.
     pub fn set_aside(settings: LogSettings) -> Result<(Self, PathBuf), AuditError> {
         let stamp = Timestamp::now().milliseconds();
         let aside = settings.directory.with_extension(format!("set-aside-{stamp}"));
@@ -181,7 +181,7 @@ impl Log {
         Ok(receipt)
     }
 
-    /// Writes a signed checkpoint now, sends it where checkpoints go, and hands it out.
+    /// Writes a signed checkpoint now, delivers it and returns it.
     pub fn checkpoint(&self) -> Result<crate::checkpoint::SignedCheckpoint, AuditError> {
         let (checkpoint, after) = self.inner.with_writer(|writer| writer.checkpoint_now(&self.inner.context))?;
         self.follow_up(after);
@@ -213,7 +213,7 @@ impl Log {
             for delivery in &self.inner.context.settings.deliveries {
                 let failure = match &self.courier {
                     Some(courier) if !delivery.is_quick() => courier.send(delivery, &checkpoint),
-                    // a process that ends at once has nobody to leave it to
+                    // a short-lived process has no courier thread
                     _ => delivery.deliver(&checkpoint),
                 };
                 let failure = failure.err();
@@ -228,7 +228,7 @@ impl Log {
         let compress = self.settings().compress && self.inner.context.lifetime == WriterLifetime::Long;
         if let Some(segment) = after.closed.filter(|_| compress) {
             let directory = self.settings().directory.clone();
-            // Not waited for: what a process that ends leaves half done, the next one does anew.
+            // Not joined: the next process redoes what an exiting one leaves unfinished.
             let _ = std::thread::Builder::new()
                 .name("callgate-audit-compress".to_owned())
                 .spawn(move || compress_below(&directory, segment.saturating_add(1)));
@@ -256,13 +256,13 @@ impl Drop for Log {
         if let Ok(mut writer) = self.inner.writer()
             && let Some(writer) = writer.as_mut()
         {
-            // what is not noted is only thought to be less safe than it is
+            // without this note, a reader only assumes fewer entries to be on disk
             let _ = writer.note_synced(&self.inner.context);
         }
     }
 }
 
-/// What is to be done once entries are written.
+/// Work that follows after entries are written.
 #[derive(Debug, Default)]
 struct FollowUp {
     checkpoints: Vec<crate::checkpoint::SignedCheckpoint>,
@@ -297,7 +297,7 @@ impl Inner {
         let mut queue = self.queue.lock().map_err(|_| AuditError::Poisoned)?;
         queue.waiting.push(Waiting { tails, answer: Arc::clone(&answer) });
         let group = loop {
-            // Whoever wrote last may have written these entries with its own.
+            // The previous writer may have written these entries with its group.
             if let Some(written) = answer.get() {
                 return written.clone().map(|receipt| (receipt, None)).map_err(AuditError::Together);
             }
@@ -367,7 +367,7 @@ fn flush_every(inner: &Arc<Inner>, every: Duration) -> mpsc::Sender<()> {
     sender
 }
 
-/// Compresses all plain segments below a number, unless somebody else is at it.
+/// Compresses all plain segments below a number, unless another process is doing so.
 fn compress_below(directory: &Path, number: u64) -> Result<(), AuditError> {
     let lock = rewrite_lock(directory)?;
     match lock.try_lock() {

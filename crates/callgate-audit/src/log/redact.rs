@@ -18,8 +18,8 @@ use crate::segment::{self, NextLine, SegmentFile, SegmentLines, sync_directory, 
 impl Log {
     /// Replaces the entry with this number by a tombstone that keeps the chain whole and says who took it out and why.
     ///
-    /// The announcement is written before the entry is replaced, so that a crash in between is no tampering. Entries about
-    /// the log itself cannot be taken out.
+    /// The announcement is written before the entry is replaced, so that a crash in between does not look like tampering. Entries about
+    /// the log itself cannot be redacted.
     pub fn redact(&self, seq: u64, by: &str, reason: &str) -> Result<(), AuditError> {
         let directory = self.settings().directory.as_path();
         if self.begins_current_segment_before(seq)? {
@@ -48,7 +48,7 @@ impl Log {
         sync_directory(directory)
     }
 
-    /// Whether an entry stands in the segment that is still written to.
+    /// Whether an entry is in the current segment.
     fn begins_current_segment_before(&self, seq: u64) -> Result<bool, AuditError> {
         let number = self.inner.with_writer(|writer| Ok(writer.segment_number()))?;
         let file = SegmentFile::plain(&self.settings().directory, number);

@@ -1,4 +1,4 @@
-//! What lies beyond a known point of a segment: whole entries, a torn line, or something no writer leaves.
+//! Finds what follows a known point of a segment: whole entries, a torn line, or bytes that no writer leaves.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};

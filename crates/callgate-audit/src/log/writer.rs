@@ -1,4 +1,4 @@
-//! The writer itself: what one process knows of the log, checked anew under the lock before every write.
+//! Writes to the log files. What one process knows of the log is checked under the lock before every write.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Seek, SeekFrom, Write};
@@ -41,7 +41,7 @@ pub(super) enum WriterLifetime {
     Brief,
 }
 
-/// FollowUp this time even a brief writer signs a checkpoint that nobody waits for.
+/// After this time a short-lived writer signs a checkpoint even if none is delivered.
 const BRIEF_CHECKPOINT_AGE: Duration = Duration::from_secs(60 * 60);
 
 impl LogContext {
@@ -66,11 +66,11 @@ pub(super) struct LogWriter {
     dirty: bool,
     /// How far a segment is known to be on the disk, until the head says so.
     synced: Option<(u64, Point)>,
-    /// The lock from opening, until it is used or given back. While it is held, nobody else has written.
+    /// The lock taken by `open`, until the first write or `unlocked`. While it is held, no other process writes.
     held: Option<HeldLock>,
 }
 
-/// Locked by whoever writes, across processes.
+/// The lock file that writers of all processes share.
 #[derive(Debug)]
 struct LockFile {
     file: File,
@@ -189,7 +189,7 @@ impl LogWriter {
     /// Begins a new log.
     fn create(context: &LogContext, held: HeldLock, follows: Option<String>) -> Result<Self, AuditError> {
         let directory = context.settings.directory.as_path();
-        // Without a head, only what a process killed in this very function leaves may be there.
+        // Without a head, only the files of a process killed in this function may exist.
         let files = segment::list(directory)?;
         let begun = match files.as_slice() {
             [] => true,
@@ -267,7 +267,7 @@ impl LogWriter {
         self.commit(context, &lines, next)?;
         drop(held);
         let now = match context.settings.sync {
-            // What is sent elsewhere must not be lost here.
+            // A delivered checkpoint must not be lost here.
             _ if due => true,
             Sync::Always => true,
             Sync::Interval(every) => self.last_sync.elapsed() >= every,
@@ -302,7 +302,7 @@ impl LogWriter {
         self.rotate(context, recovered)
     }
 
-    /// Forces what was written onto the disk and notes in the head that it is there.
+    /// Syncs written entries to disk and records that in the head.
     pub(super) fn sync_now(&mut self, context: &LogContext) -> Result<(), AuditError> {
         self.force()?;
         self.note_synced(context)
@@ -319,7 +319,7 @@ impl LogWriter {
         Ok(())
     }
 
-    /// Notes in the head what is known to be on the disk.
+    /// Records in the head which entries are on disk.
     pub(super) fn note_synced(&mut self, context: &LogContext) -> Result<(), AuditError> {
         if self.synced.is_none() {
             return Ok(());
@@ -333,7 +333,7 @@ impl LogWriter {
         Ok(())
     }
 
-    /// Moves what is known to be on the disk into a head, if that does not know it yet.
+    /// Updates a head with the entries known to be on disk; returns whether it changed.
     fn take_synced(&mut self, head: &mut Head) -> bool {
         match self.synced.take() {
             Some((segment, point)) if segment == head.segment && head.durable.seq < point.seq => {
@@ -354,12 +354,12 @@ impl LogWriter {
         Ok(held)
     }
 
-    /// Takes over what other processes have written since.
+    /// Reads what other processes have written since.
     fn refresh(&mut self, context: &LogContext) -> Result<(), AuditError> {
         let Some(found) = self.head_file.changed(&context.key)? else { return Ok(()) };
         let head = accept(context, found)?;
         if head.log != self.head.log {
-            return Err(damaged(context, "another log has taken its place"));
+            return Err(damaged(context, "another log replaced it"));
         }
         if head.segment != self.head.segment {
             self.segment = OpenSegment::open(&context.settings.directory, head.segment)?;
@@ -368,7 +368,7 @@ impl LogWriter {
         Ok(())
     }
 
-    /// Brings a refreshed head and the segment together: takes over what a killed writer left, and refuses what none leaves.
+    /// Reconciles a refreshed head with the segment: adopts what a killed writer left and rejects anything else.
     fn catch_up(&mut self, context: &LogContext) -> Result<Option<Recovered>, AuditError> {
         let current = SegmentFile::plain(&context.settings.directory, self.head.segment);
         let OpenSegment { file, path } = &mut self.segment;
@@ -381,7 +381,7 @@ impl LogWriter {
         }
         let from = if same_boot { written } else { durable };
         if length < from.length {
-            return Err(damaged(context, "its end was cut off"));
+            return Err(damaged(context, "it was truncated"));
         }
         let found = tail::follow(&current, from, length, written)?;
         if found.matches == Some(false) {
@@ -390,7 +390,7 @@ impl LogWriter {
         let (cut_bytes, cut_sha256) = match found.rest {
             Remainder::Nothing => (0, None),
             Remainder::Foreign { .. } if same_boot => {
-                return Err(damaged(context, "something follows its last entry that no writer leaves"));
+                return Err(damaged(context, "unexpected bytes follow its last entry"));
             }
             Remainder::Torn { bytes, sha256 } | Remainder::Foreign { bytes, sha256 } => (bytes, Some(sha256)),
         };
@@ -412,7 +412,7 @@ impl LogWriter {
         Ok((!nothing).then_some(recovered))
     }
 
-    /// Appends lines to the segment and moves the head. What was written only in part is taken back.
+    /// Appends lines to the segment and updates the head. Removes a partial write.
     fn commit(&mut self, context: &LogContext, lines: &NewLines, mut next: Head) -> Result<(), AuditError> {
         let before = self.head.written.length;
         let OpenSegment { file, path } = &mut self.segment;
@@ -439,7 +439,7 @@ impl LogWriter {
             || self.head.begun.until(now) >= context.settings.segment_age
     }
 
-    /// Ends the segment with a checkpoint and begins the next one. Whoever calls holds the lock.
+    /// Ends the segment with a checkpoint and begins the next one. The caller holds the lock.
     fn rotate(&mut self, context: &LogContext, recovered: Option<Recovered>) -> Result<FollowUp, AuditError> {
         let mut lines = NewLines::after(self.head.written);
         lines.push_recovered(recovered)?;

@@ -49,7 +49,7 @@ fn effect_of(placed: &Value) -> Option<RecordedEffect> {
     Some(RecordedEffect { action: effect.action, paths, host, shown })
 }
 
-/// Which entries are wanted. What is not said is not looked at.
+/// Selects entries. A field that is `None` matches every entry.
 #[derive(Debug, Clone, Default)]
 pub struct EntryFilter {
     /// Not before.
@@ -62,7 +62,7 @@ pub struct EntryFilter {
     pub call: Option<String>,
     /// Of this kind.
     pub kind: Option<String>,
-    /// Of this tool; `*` stands for anything.
+    /// Of this tool; `*` matches anything.
     pub tool: Option<String>,
     /// Calls with an effect of this kind.
     pub effect: Option<Action>,
@@ -70,7 +70,7 @@ pub struct EntryFilter {
     pub decision: Option<Decision>,
     /// Calls that this rule decided.
     pub rule: Option<String>,
-    /// Calls that touch a path at or below this one; `*` stands for anything.
+    /// Calls that touch a path at or below this one; `*` matches anything.
     pub path: Option<String>,
     /// Calls that reach this host or one below it.
     pub host: Option<String>,
@@ -129,7 +129,7 @@ impl EntryFilter {
     }
 }
 
-/// Whether a text fits a pattern in which `*` stands for anything.
+/// Whether a text matches a pattern in which `*` matches anything.
 fn fits(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = parts.next().and_then(|first| text.strip_prefix(first)) else { return false };

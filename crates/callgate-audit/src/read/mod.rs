@@ -24,12 +24,12 @@ pub use timeline::{StepName, TimelineStep, timeline};
 pub struct LogLine {
     /// What it says.
     pub entry: LogEntry,
-    /// The line, as it stands in the log.
+    /// The line in the log.
     pub line: String,
 }
 
 /// All entries of a log, in order. A line that cannot be understood (of a later version, or changed) is left out here;
-/// `verify` tells what is wrong with a log.
+/// `verify` reports what is wrong with a log.
 #[derive(Debug)]
 pub struct Entries {
     waiting: std::vec::IntoIter<SegmentFile>,
@@ -129,7 +129,7 @@ impl Follow {
         Ok(Follow { directory: directory.to_owned(), segment: last.number, offset })
     }
 
-    /// What was added since the last time this was asked.
+    /// The entries added since the last call.
     pub fn poll(&mut self) -> Result<Vec<LogLine>, AuditError> {
         let mut found = Vec::new();
         loop {

@@ -1,4 +1,4 @@
-//! What the log says as a whole: how often is somebody asked, and was it worth it?
+//! Statistics over the log: how often callgate asked, and how people answered.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::entry::{EntryBody, LogEntry, ToolAttempt};
 
-/// The most different commands and rules that are counted; past this, new ones are left out and told.
+/// How many different commands and rules are counted.
 const MAXIMUM_COUNTED: usize = 100_000;
 
 /// One day.
@@ -16,9 +16,9 @@ const MAXIMUM_COUNTED: usize = 100_000;
 pub struct Day {
     /// Calls.
     pub calls: u64,
-    /// Of these asked about.
+    /// Calls that were asked about.
     pub prompts: u64,
-    /// Of these refused.
+    /// Calls that were refused.
     pub refused: u64,
 }
 
@@ -42,9 +42,9 @@ pub struct LogStats {
     pub days: BTreeMap<String, Day>,
     /// Questions that were answered, or not in time.
     pub answered: u64,
-    /// Of these with yes.
+    /// Answers that approved.
     pub approved: u64,
-    /// Of these not in time.
+    /// Questions that timed out.
     pub timed_out: u64,
     /// Calls that an earlier answer covered.
     pub cached: u64,
@@ -60,7 +60,7 @@ pub struct LogStats {
     pub rules: Vec<Counted>,
     /// Rules of the policy that never decided anything.
     pub silent_rules: Vec<String>,
-    /// What was asked about most.
+    /// The most frequent questions.
     pub most_asked: Vec<Counted>,
     #[serde(skip)]
     counting: Counting,
@@ -155,7 +155,7 @@ impl LogStats {
     }
 }
 
-/// What a call is about in few words: the program and its first word that is no flag, or the tool.
+/// The subject of a call: the program and its subcommand, or the tool.
 fn subject(attempt: &ToolAttempt) -> String {
     let words = attempt.description.get("parts").and_then(Value::as_array).and_then(|parts| {
         parts.iter().find_map(|part| part.get("words")?.as_array().filter(|words| !words.is_empty()))

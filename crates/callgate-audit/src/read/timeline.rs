@@ -11,9 +11,9 @@ use crate::entry::{EntryBody, LogEntry};
 pub enum StepName {
     /// The call arrived and was judged.
     ToolCallRequested,
-    /// Somebody was asked.
+    /// An approver was asked.
     ApprovalRequested,
-    /// Somebody answered, or nobody did in time, or an earlier answer counted.
+    /// An approver answered, the question timed out, or an earlier answer was reused.
     ApprovalDecided,
     /// The tool was started.
     ToolCallStarted,

@@ -9,7 +9,7 @@ use crate::hash::Hash;
 use crate::head::{Head, Point};
 use crate::line::{Link, is_torn_start};
 
-/// The entry before: its number, and what its hash is or must have been.
+/// The previous entry: its number and its actual or expected hash.
 #[derive(Debug, Clone, Copy)]
 struct Before {
     seq: u64,
@@ -69,7 +69,7 @@ impl<'a> ChainCheck<'a> {
         LogPosition { segment: Some(self.segment), line: Some(self.line), offset: Some(offset), seq }
     }
 
-    /// Something that is no line of a log.
+    /// Records something that is not a line of a log.
     pub(super) fn unreadable(&mut self, what: &str, offset: u64, report: &mut VerifyReport) {
         self.line = self.line.saturating_add(1);
         self.first_in_segment = false;
@@ -92,7 +92,7 @@ impl<'a> ChainCheck<'a> {
         } else if !sealed {
             report.find(FindingKind::Inserted, place, "something follows the last entry that no writer leaves");
         }
-        // what was sealed and is not whole is told when the end is compared with the head
+        // `compare_end` reports a sealed entry that is incomplete
     }
 
     /// One line.
@@ -100,7 +100,7 @@ impl<'a> ChainCheck<'a> {
         self.line = self.line.saturating_add(1);
         let Some(link) = Link::parse(line) else {
             self.line = self.line.saturating_sub(1);
-            self.unreadable("the line is no entry", offset, report);
+            self.unreadable("the line is not an entry", offset, report);
             return;
         };
         let hash = Hash::of(line);
@@ -119,9 +119,9 @@ impl<'a> ChainCheck<'a> {
         let fits = self.before.hash.is_none_or(|before| before == link.prev);
         if link.seq < due {
             let what = if self.before.hash == Some(link.prev) {
-                "an entry with a number that was already there"
+                "an entry repeats an earlier number"
             } else {
-                "an entry stands in the wrong place, or twice"
+                "an entry is in the wrong place or present twice"
             };
             report.find(FindingKind::Reordered, place, what);
             return;
@@ -166,19 +166,19 @@ impl<'a> ChainCheck<'a> {
     ) -> Hash {
         let is_special = matches!(link.kind, "checkpoint" | "tombstone" | "redaction" | "segment");
         if self.first_in_segment && link.kind != "segment" {
-            report.find(FindingKind::SegmentWrong, place, "the segment does not begin as one");
+            report.find(FindingKind::SegmentWrong, place, "the segment has no segment entry at its start");
         }
         if !is_special {
             return hash;
         }
         let Ok(entry) = serde_json::from_slice::<LogEntry>(line) else {
-            report.find(FindingKind::Changed, place, format!("the {} is not as one is written", link.kind));
+            report.find(FindingKind::Changed, place, format!("the {} entry is malformed", link.kind));
             return hash;
         };
         match &entry.record.body {
             EntryBody::Segment(segment) => {
                 if !self.first_in_segment || segment.segment != self.segment {
-                    report.find(FindingKind::SegmentWrong, place, "the beginning of another segment stands here");
+                    report.find(FindingKind::SegmentWrong, place, "the segment entry names another segment");
                 }
                 self.same_log(&segment.log, place, report);
                 if self.public_keys.is_empty() {
@@ -215,7 +215,7 @@ impl<'a> ChainCheck<'a> {
     fn same_log(&mut self, log: &str, place: LogPosition, report: &mut VerifyReport) {
         let expected = self.head.as_ref().map(|head| &*head.log).or(self.log.as_deref());
         if expected.is_some_and(|expected| expected != log) {
-            report.find(FindingKind::SegmentWrong, place, "this belongs to another log");
+            report.find(FindingKind::SegmentWrong, place, "the entry belongs to another log");
         }
         if self.log.is_none() {
             self.log = Some(log.to_owned());
@@ -239,13 +239,13 @@ impl<'a> ChainCheck<'a> {
             if ours && checkpoint.prev == link.prev && self.log.as_ref() == Some(&checkpoint.log) {
                 report.outside_checkpoints = report.outside_checkpoints.saturating_add(1);
             } else {
-                let what = "the log is not the one that a checkpoint kept elsewhere was made of";
+                let what = "the log does not match an external checkpoint";
                 report.find(FindingKind::CheckpointMismatch, place, what);
             }
         }
     }
 
-    /// The end: compares it with the head and settles what is left open.
+    /// Compares the end with the head and reports what is still open.
     pub(super) fn finish(mut self, report: &mut VerifyReport, boot: Option<&str>) {
         let before = self.before;
         if let Some(doubtful) = self.doubt.take() {
@@ -258,7 +258,7 @@ impl<'a> ChainCheck<'a> {
             self.compare_end(&head, before, report, boot);
         }
         for checkpoint in self.external.values().flatten() {
-            let what = format!("entry {} is missing, of which a checkpoint is kept elsewhere", checkpoint.seq);
+            let what = format!("entry {} is missing, but an external checkpoint names it", checkpoint.seq);
             report.find(FindingKind::CheckpointMismatch, before.place, what);
         }
         for (seq, (hash, place)) in &self.tombstones {
@@ -271,7 +271,7 @@ impl<'a> ChainCheck<'a> {
             report.find(
                 FindingKind::RedactionUnfinished,
                 place,
-                "the entry should have been taken out and is still there",
+                "the entry should have been redacted but is still present",
             );
         }
     }
@@ -287,7 +287,7 @@ impl<'a> ChainCheck<'a> {
                 report.find(FindingKind::Truncated, before.place, cut(written));
             } else {
                 let lost = written.seq.saturating_sub(last);
-                let what = format!("{lost} entries were not yet on the disk when the machine stopped");
+                let what = format!("{lost} entries were not yet on disk when the machine stopped");
                 report.find(FindingKind::LostInPowerFailure, before.place, what);
             }
         } else if last > written.seq {
@@ -297,7 +297,7 @@ impl<'a> ChainCheck<'a> {
         for (met, point) in [(self.met_written, written), (self.met_durable, durable)] {
             if met == Some(false) {
                 let place = LogPosition { seq: Some(point.seq), ..LogPosition::default() };
-                report.find(FindingKind::Changed, place, "the entry is not the one that was sealed");
+                report.find(FindingKind::Changed, place, "the entry differs from the sealed one");
             }
         }
     }

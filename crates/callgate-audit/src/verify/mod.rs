@@ -1,7 +1,7 @@
 //! Checking a log: is everything there, and is it as it was written?
 //!
-//! One pass, one line in memory at a time. What a crash leaves is told from tampering: a torn last line starts like the
-//! line that was due, unsealed entries follow the head, and what a power failure took was never known to be on the disk.
+//! One pass, one line in memory at a time. It distinguishes traces of a crash from tampering: a torn last line begins like the
+//! expected line, unsealed entries follow the head, and entries lost in a power failure were never known to be on disk.
 
 mod chain;
 mod report;
@@ -23,7 +23,7 @@ use crate::settings::LogSettings;
 use chain::ChainCheck;
 pub use report::{FindingKind, LogFinding, LogPosition, Status, VerifyReport};
 
-/// What is checked, and against what.
+/// What to verify, and against what.
 #[derive(Debug, Clone, Default)]
 pub struct VerifyOptions {
     /// The log's directory.
@@ -34,7 +34,7 @@ pub struct VerifyOptions {
     pub public_keys: Vec<String>,
     /// Checkpoints that were kept elsewhere.
     pub checkpoints: Vec<SignedCheckpoint>,
-    /// What tells one start of the machine from another.
+    /// The id of the current boot.
     pub(crate) boot: Option<std::sync::Arc<str>>,
 }
 
@@ -81,7 +81,7 @@ pub fn verify_with(options: &VerifyOptions, progress: &mut dyn FnMut(u64)) -> Re
             report.find(
                 FindingKind::ForeignCheckpoint,
                 LogPosition::default(),
-                "a checkpoint kept elsewhere has no valid signature",
+                "an external checkpoint has no valid signature",
             );
         }
     }
@@ -121,7 +121,7 @@ type Snapshot = (Vec<SegmentFile>, HeadState, Vec<Option<u64>>);
 /// The files, the head and how long the current segment was, all at one moment.
 fn snapshot(options: &VerifyOptions, key: Option<&AuditKey>) -> Result<Snapshot, AuditError> {
     let directory = options.directory.as_path();
-    // A copy on read-only media has no lock to take, and nobody writes to it.
+    // A copy on read-only media has no lock, and no process writes to it.
     let lock = File::open(directory.join("lock")).ok().filter(|lock| lock.lock_shared().is_ok());
     let files = segment::list(directory)?;
     let path = HeadFile::path_in(directory);
@@ -168,29 +168,21 @@ fn check_head(options: &VerifyOptions, state: HeadState, report: &mut VerifyRepo
             report.find(
                 FindingKind::HeadMissing,
                 LogPosition::default(),
-                "the head is missing: nothing says where the log ends",
+                "the head is missing, so the end of the log is unknown",
             );
             None
         }
     }
 }
 
-/// A segment beyond the head: what a writer leaves that is killed while it begins one.
+/// Checks a segment beyond the head, which a writer leaves if it is killed while it begins one.
 fn check_unfinished(file: &SegmentFile, head: &Head, report: &mut VerifyReport) -> Result<(), AuditError> {
     let text = fs::read(&file.path).at("read", &file.path)?;
     let short = text.len() < 4096 && text.iter().filter(|byte| **byte == b'\n').count() <= 1;
     if file.number == head.segment.saturating_add(1) && short && !file.compressed {
-        report.find(
-            FindingKind::Unsealed,
-            LogPosition::segment(file.number),
-            "a segment was begun and not put into use",
-        );
+        report.find(FindingKind::Unsealed, LogPosition::segment(file.number), "a segment was begun but not used");
     } else {
-        report.find(
-            FindingKind::Inserted,
-            LogPosition::segment(file.number),
-            "a segment that the head does not know of",
-        );
+        report.find(FindingKind::Inserted, LogPosition::segment(file.number), "the head does not know this segment");
     }
     Ok(())
 }
@@ -210,7 +202,7 @@ fn read_segment(
         match lines.next() {
             Ok(NextLine::Line(line)) => chain.line(line, start, report),
             Ok(NextLine::End) => break,
-            Ok(NextLine::TooLong) => chain.unreadable("a line longer than any that is written", start, report),
+            Ok(NextLine::TooLong) => chain.unreadable("a line that is too long", start, report),
             Ok(NextLine::Torn(bytes)) if last => {
                 chain.torn(bytes, start, report);
                 break;

@@ -14,9 +14,9 @@ pub enum Status {
     /// Everything is there and as it was written.
     #[default]
     Intact,
-    /// A crash left traces; nobody need have touched the log.
+    /// A crash left traces; nothing indicates tampering.
     CrashTraces,
-    /// Somebody changed the log.
+    /// The log was changed.
     Tampered,
 }
 
@@ -26,13 +26,13 @@ pub enum Status {
 pub enum FindingKind {
     /// The last line was not finished.
     TornLine,
-    /// Entries follow what was last sealed: a writer was killed, or somebody added them.
+    /// Entries follow the last seal: a writer was killed, or the entries were added.
     Unsealed,
     /// Entries were written and not yet on the disk when the machine stopped.
     LostInPowerFailure,
     /// Half of the head was not finished.
     TornHead,
-    /// An entry is announced as taken out and still there.
+    /// A redaction is announced but the entry is still present.
     RedactionUnfinished,
     /// An entry is not as it was written.
     Changed,
@@ -40,7 +40,7 @@ pub enum FindingKind {
     Removed,
     /// An entry is there that does not belong.
     Inserted,
-    /// An entry stands in the wrong place, or twice.
+    /// An entry is in the wrong place or present twice.
     Reordered,
     /// The end was cut off.
     Truncated,
@@ -141,7 +141,7 @@ pub struct VerifyReport {
     pub last_checkpoint: Option<u64>,
     /// How many checkpoints kept elsewhere were found to fit.
     pub outside_checkpoints: u64,
-    /// How many entries were taken out on purpose.
+    /// How many entries were redacted.
     pub tombstones: u64,
     /// The last entry's number.
     pub last: u64,

@@ -21,10 +21,10 @@ pub struct TailArguments {
     /// How many entries
     #[arg(short = 'n', long, default_value_t = 20)]
     pub lines: usize,
-    /// Go on as entries are added
+    /// Keep printing new entries
     #[arg(short, long)]
     pub follow: bool,
-    /// Print the entries as they stand in the log, one JSON object a line
+    /// Print the lines of the log, one JSON object per line
     #[arg(long)]
     pub json: bool,
 }
@@ -44,19 +44,19 @@ pub struct FilterArguments {
     /// Of this kind: tool_attempt, approval, security_violation, started, finished …
     #[arg(long)]
     pub kind: Option<String>,
-    /// Of this tool; * stands for anything
+    /// Of this tool; * matches anything
     #[arg(long)]
     pub tool: Option<String>,
     /// Calls with this effect: list, read, write, delete, run, connect, send, privilege, opaque
     #[arg(long, value_parser = word::<Action>)]
     pub effect: Option<Action>,
-    /// Calls that were judged so: allow, contain, ask, deny
+    /// Calls with this decision: allow, contain, ask, deny
     #[arg(long, value_parser = word::<Decision>)]
     pub decision: Option<Decision>,
     /// Calls that this rule decided
     #[arg(long)]
     pub rule: Option<String>,
-    /// Calls that touch something at or below this path; * stands for anything
+    /// Calls that touch something at or below this path; * matches anything
     #[arg(long)]
     pub path: Option<String>,
     /// Calls that reach this host or one below it
@@ -65,7 +65,8 @@ pub struct FilterArguments {
 }
 
 fn time(text: &str) -> Result<Timestamp, String> {
-    Timestamp::parse(text).ok_or_else(|| "a time is 2h (ago), 2026-11-15 or 2026-11-15T20:00:00Z".to_owned())
+    Timestamp::parse(text)
+        .ok_or_else(|| "expected a time such as 2h (ago), 2026-11-15 or 2026-11-15T20:00:00Z".to_owned())
 }
 
 fn word<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, String> {
@@ -96,7 +97,7 @@ impl FilterArguments {
 pub enum TableFormat {
     /// For people
     Table,
-    /// As they stand in the log, one JSON object a line
+    /// The lines of the log, one JSON object per line
     Json,
     /// For spreadsheets
     Csv,
@@ -132,7 +133,7 @@ pub struct StatsArguments {
     /// Which entries
     #[command(flatten)]
     pub filter: FilterArguments,
-    /// Name the rules of this policy that never decided anything: a file, or strict, standard, permissive, unattended
+    /// List the rules of this policy that never decided: a file, or strict, standard, permissive, unattended
     #[arg(long)]
     pub policy: Option<String>,
     /// Print JSON
@@ -146,10 +147,10 @@ pub struct ExportArguments {
     /// json, csv, ocsf or otel
     #[arg(long, default_value = "json")]
     pub format: ExportFormat,
-    /// Into this file instead of standard output
+    /// Write to this file instead of standard output
     #[arg(short, long)]
     pub output: Option<PathBuf>,
-    /// To an OpenTelemetry collector instead, such as http://localhost:4318/v1/logs
+    /// Send to an OpenTelemetry collector, such as http://localhost:4318/v1/logs
     #[arg(long, value_name = "URL", conflicts_with = "output")]
     pub to: Option<String>,
     /// Which entries
@@ -279,7 +280,7 @@ pub fn stats(log: &LogArguments, arguments: &StatsArguments) -> Result<u8, Strin
         let rate = stats.approved.saturating_mul(100) / stats.answered.max(1);
         let _ = writeln!(
             out,
-            "{} answers: {rate} % yes, {} too late, {} more from earlier answers",
+            "{} answers: {rate} % approved, {} timed out, {} more reused",
             stats.answered, stats.timed_out, stats.cached
         );
     }
@@ -294,7 +295,7 @@ pub fn stats(log: &LogArguments, arguments: &StatsArguments) -> Result<u8, Strin
         }
     }
     if !stats.silent_rules.is_empty() {
-        let _ = writeln!(out, "\nrules that never decided anything\n  {}", stats.silent_rules.join(", "));
+        let _ = writeln!(out, "\nrules that never decided\n  {}", stats.silent_rules.join(", "));
     }
     if !stats.violations.is_empty() {
         let levels: Vec<String> = stats.violations.iter().map(|(level, count)| format!("{count} {level}")).collect();
@@ -327,7 +328,7 @@ pub fn export(log: &LogArguments, arguments: &ExportArguments) -> Result<u8, Str
     let entries = wanted(log, &filter)?;
     if let Some(collector) = &arguments.to {
         if arguments.format != ExportFormat::OpenTelemetry {
-            return Err("a collector takes --format otel only".to_owned());
+            return Err("--to needs --format otel".to_owned());
         }
         let count = export::OtlpCollector::new(collector).send(entries).map_err(text)?;
         line(&format!("{count} entries"))?;

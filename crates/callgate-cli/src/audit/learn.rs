@@ -19,11 +19,11 @@ use super::{CHANGES, LogArguments, text};
 pub enum FailOn {
     /// Any change
     Any,
-    /// Something would run that did not
+    /// A call would run that did not
     Allowed,
-    /// Something would be asked about that was not
+    /// A call would be asked about that was not
     Asked,
-    /// Something would be refused that was not
+    /// A call would be refused that was not
     Refused,
     /// No change
     None,
@@ -49,13 +49,13 @@ pub struct SuggestArguments {
     /// The policy that rules would be added to: a file, or strict, standard, permissive, unattended
     #[arg(long, value_name = "POLICY", default_value = "standard")]
     pub policy: String,
-    /// At most so many rules
+    /// How many rules to propose at most
     #[arg(short = 'n', long, default_value_t = 10)]
     pub count: usize,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// Where the log lies
+    /// The log
     #[command(flatten)]
     pub log: LogArguments,
 }
@@ -73,7 +73,7 @@ pub struct DiffArguments {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// Where the log lies
+    /// The log
     #[command(flatten)]
     pub log: LogArguments,
 }
@@ -117,10 +117,10 @@ pub fn replay(log: &LogArguments, arguments: &ReplayArguments) -> Result<u8, Str
             ),
         })?;
         if replay.inexact > 0 {
-            line(&format!("{} calls were judged with a part redacted or cut", replay.inexact))?;
+            line(&format!("{} calls were judged with redacted or truncated parts", replay.inexact))?;
         }
         if replay.left_out > 0 {
-            line(&format!("{} calls were too large to be kept whole and are left out", replay.left_out))?;
+            line(&format!("{} calls were too large to be recorded and are skipped", replay.left_out))?;
         }
     }
     Ok(if failing { CHANGES } else { 0 })
@@ -175,13 +175,13 @@ pub fn suggest(arguments: &SuggestArguments) -> Result<u8, String> {
         return json(&suggestions);
     }
     if suggestions.is_empty() {
-        line(&format!("no rule would have saved prompts: {} questions looked at", calls.len()))?;
+        line(&format!("no rule would have saved prompts ({} questions examined)", calls.len()))?;
     }
     for suggestion in &suggestions {
         line(&format!("# saves {} prompts, such as {}", suggestion.saves, cut(&suggestion.examples.join(" · "), 150)))?;
-        line(&format!("# would also let through: {}", cut(&suggestion.also, 200)))?;
+        line(&format!("# also covers: {}", cut(&suggestion.also, 200)))?;
         for call in &suggestion.also_recorded {
-            line(&format!("# and this, to which nobody said yes: {}", cut(call, 150)))?;
+            line(&format!("# also allows this call, which nobody approved: {}", cut(call, 150)))?;
         }
         line(suggestion.rule.trim_end())?;
         line("")?;
@@ -213,7 +213,7 @@ pub fn diff(arguments: &DiffArguments) -> Result<u8, String> {
                 line(&format!("  {old} → {new} ({rule})  {}  [{}]", cut(&witness.call, 120), witness.from))?;
             }
         }
-        line("Witnesses, not a proof: where none is shown, something may still differ.")?;
+        line("These are examples; other calls may differ too.")?;
     }
     let same = difference.looser.is_empty() && difference.tighter.is_empty();
     Ok(if same { 0 } else { CHANGES })

@@ -13,13 +13,13 @@ use super::{CRASH_TRACES, LogArguments, TAMPERED, text};
 /// The arguments of `verify`.
 #[derive(Debug, Args)]
 pub struct VerifyArguments {
-    /// Compare with checkpoints that were kept elsewhere: a file, one JSON object a line
+    /// Compare with the checkpoints in this file, one JSON object per line
     #[arg(long, value_name = "FILE")]
     pub checkpoints: Vec<PathBuf>,
-    /// The key file [default: beside the log]
+    /// The key file [default: next to the log]
     #[arg(long, value_name = "FILE", conflicts_with = "public_key")]
     pub key: Option<PathBuf>,
-    /// Check with a public key only; the end of the log after the last checkpoint is then not protected
+    /// Verify with a public key only, up to the last checkpoint
     #[arg(long, value_name = "HEX")]
     pub public_key: Vec<String>,
     /// Print JSON
@@ -32,10 +32,10 @@ pub struct VerifyArguments {
 pub struct RedactArguments {
     /// The number of the entry
     pub entry: u64,
-    /// Why it is taken out
+    /// The reason
     #[arg(long)]
     pub reason: String,
-    /// Who takes it out [default: $USER]
+    /// Who redacts it [default: $USER]
     #[arg(long)]
     pub by: Option<String>,
 }
@@ -75,20 +75,20 @@ pub fn verify(log: &LogArguments, arguments: &VerifyArguments) -> Result<u8, Str
 
 fn print(report: &VerifyReport) -> Result<(), String> {
     line(match report.status {
-        Status::Intact => "intact: every entry is there and as it was written",
-        Status::CrashTraces => "a crash left traces; no sign that anybody changed the log",
-        Status::Tampered => "TAMPERED: the log is not as it was written",
+        Status::Intact => "intact: every entry is present and unchanged",
+        Status::CrashTraces => "a crash left traces; no sign of tampering",
+        Status::Tampered => "TAMPERED: the log was changed",
     })?;
     line(&format!(
-        "{} entries in {} segments, {} signed checkpoints, {} taken out on purpose",
+        "{} entries in {} segments, {} signed checkpoints, {} redacted entries",
         report.entries, report.segments, report.checkpoints, report.tombstones
     ))?;
     if report.outside_checkpoints > 0 {
-        line(&format!("{} checkpoints kept elsewhere fit", report.outside_checkpoints))?;
+        line(&format!("{} external checkpoints match", report.outside_checkpoints))?;
     }
     if !report.head_checked {
         let last = report.last_checkpoint.map_or("nothing".to_owned(), |last| format!("everything up to entry {last}"));
-        line(&format!("without the secret key only the checkpoints vouch for the log: {last}"))?;
+        line(&format!("without the secret key, the checkpoints prove only: {last}"))?;
     }
     for finding in &report.findings {
         line(&format!("  {}: {}", finding.place, visible(&finding.what)))?;
@@ -105,7 +105,7 @@ pub fn redact(log: &LogArguments, arguments: &RedactArguments) -> Result<u8, Str
     let by = arguments.by.clone().or_else(|| std::env::var("USER").ok()).unwrap_or_else(|| "unknown".to_owned());
     let log = Log::open(log.existing()?).map_err(text)?;
     log.redact(arguments.entry, &by, &arguments.reason).map_err(text)?;
-    line(&format!("entry {} is taken out; a signed tombstone stands in its place", arguments.entry))?;
+    line(&format!("entry {} is redacted; a signed tombstone replaces it", arguments.entry))?;
     Ok(0)
 }
 
@@ -120,6 +120,6 @@ pub fn checkpoint(log: &LogArguments) -> Result<u8, String> {
 /// `callgate audit set-aside`
 pub fn set_aside(log: &LogArguments) -> Result<u8, String> {
     let (_, aside) = Log::set_aside(log.existing()?).map_err(text)?;
-    line(&format!("the old log lies in {} now; a new one was begun", aside.display()))?;
+    line(&format!("moved the old log to {}; began a new one", aside.display()))?;
     Ok(0)
 }

@@ -29,10 +29,10 @@ pub enum AuditTask {
     /// Show everything about one call, in order
     Show(entries::ShowArguments),
     /// Prompts per day, approval rate, time to answer, rules that never fired, what is asked most
-    LogStats(entries::StatsArguments),
-    /// Hand entries to other systems: JSON, CSV, OCSF or OpenTelemetry logs
+    Stats(entries::StatsArguments),
+    /// Export entries as JSON, CSV, OCSF or OpenTelemetry logs
     Export(entries::ExportArguments),
-    /// Check that nothing was changed, removed, inserted, reordered or cut off
+    /// Check that no entry was changed, removed, inserted, reordered or truncated
     #[command(
         after_help = "Exit codes: 0 intact · 20 a crash left traces · 21 tampered with · 2 the log could not be read"
     )]
@@ -42,7 +42,7 @@ pub enum AuditTask {
         after_help = "Exit codes: 0 nothing changes · 22 something changes (see --fail-on) · 2 something went wrong"
     )]
     Replay(learn::ReplayArguments),
-    /// Take an entry out on purpose; a signed tombstone stays in its place
+    /// Redact an entry; a signed tombstone replaces it
     Redact(log::RedactArguments),
     /// Write a signed checkpoint now and print it
     Checkpoint,
@@ -103,7 +103,7 @@ pub fn run(AuditArguments { task, log }: &AuditArguments) -> Result<u8, String> 
         AuditTask::Tail(arguments) => entries::tail(log, arguments),
         AuditTask::Query(arguments) => entries::query(log, arguments),
         AuditTask::Show(arguments) => entries::show(log, arguments),
-        AuditTask::LogStats(arguments) => entries::stats(log, arguments),
+        AuditTask::Stats(arguments) => entries::stats(log, arguments),
         AuditTask::Export(arguments) => entries::export(log, arguments),
         AuditTask::Verify(arguments) => log::verify(log, arguments),
         AuditTask::Replay(arguments) => learn::replay(log, arguments),

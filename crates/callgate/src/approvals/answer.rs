@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub struct Answer {
     /// Yes or no.
     pub decision: ApprovalDecision,
-    /// What the person said; reaches the agent.
+    /// The reason; it reaches the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Who answered.
@@ -39,7 +39,7 @@ impl Answer {
         self
     }
 
-    /// By somebody.
+    /// Sets who answered.
     #[must_use]
     pub fn by(mut self, who: impl Into<String>) -> Self {
         self.by = Some(who.into());
@@ -53,11 +53,11 @@ impl Answer {
 pub enum ApprovalOutcome {
     /// It was answered.
     Answered(Answer),
-    /// Nobody answered in time. Silence means no.
+    /// Nobody answered in time, which is a refusal.
     TimedOut,
-    /// It was taken back before anybody answered.
+    /// It was cancelled before anybody answered.
     Cancelled,
-    /// There was nobody to ask, or the answer made no sense.
+    /// No approver was available, or the answer was invalid.
     Unanswerable(String),
 }
 

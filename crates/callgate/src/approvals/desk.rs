@@ -1,4 +1,4 @@
-//! One question from ask to answer: what is known already, and else somebody is asked.
+//! Settles a question: by what is known already, else by asking an approver.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -17,19 +17,19 @@ const DENIED_ENOUGH: u32 = 2;
 /// How a question was settled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SettledBy {
-    /// By the mode: nobody is asked.
+    /// By the mode, without asking.
     Mode,
     /// It was approved for the session before.
     Session,
-    /// The session says yes to this tool by itself.
+    /// By auto-approve of the session.
     Automatic,
     /// Grants were spent.
     Grants(Vec<GrantId>),
     /// It was denied twice in this session: it is not asked again.
     DeniedBefore,
-    /// Somebody was asked.
+    /// An approver was asked.
     Asked,
-    /// What is needed to ask cannot be used.
+    /// The store failed.
     Store(StoreError),
 }
 
@@ -54,8 +54,8 @@ impl SettledQuestion {
 
 /// Settles questions.
 ///
-/// In this order: the mode; what the session approved; what the session answers by itself; grants; a request denied
-/// twice is refused; somebody is asked. A grant is therefore only spent where somebody would have been asked.
+/// In this order: the mode; what the session approved; auto-approve; grants; a request denied
+/// twice is refused; an approver is asked. So a grant is spent only instead of asking.
 #[derive(Clone)]
 pub struct Approvals {
     store: Arc<dyn Store>,
@@ -78,7 +78,7 @@ pub(super) enum Asks {
 }
 
 impl Approvals {
-    /// Asks an approver, keeps what is decided in a store.
+    /// Asks an approver and keeps decisions in a store.
     pub fn new(store: Arc<dyn Store>, approver: Arc<dyn Approver>) -> Self {
         Approvals::asking(store, Asks::Waiting(approver))
     }
@@ -98,7 +98,7 @@ impl Approvals {
         }
     }
 
-    /// Asks an approver; what is decided lives and dies with this process.
+    /// Asks an approver and keeps decisions in memory.
     ///
     /// ```
     /// use callgate::approvals::{Approvals, RuleBasedApprovalProvider};
@@ -121,8 +121,8 @@ impl Approvals {
         self
     }
 
-    /// Writes the rule of a proposal when somebody says "always". Called after the yes has been recorded, so that there is no rule to which
-    /// nobody is known to have agreed, wherever a process ends. Whether it went well, the function itself must tell.
+    /// Calls `write` with the proposal when an approver says "always", after the yes has been recorded: a crash never leaves a rule that
+    /// nobody approved. The function reports errors itself.
     #[must_use]
     pub fn always(mut self, write: impl Fn(&Proposal) + Send + Sync + 'static) -> Self {
         self.always = Some(Arc::new(write));
@@ -164,7 +164,7 @@ impl Approvals {
         self.store.set_automatic(session, &Automatic::default())
     }
 
-    /// What a session answers by itself.
+    /// What a session approves without asking.
     pub fn auto_approve_status(&self, session: &str) -> Result<Automatic, StoreError> {
         self.store.automatic(session)
     }
@@ -180,7 +180,7 @@ impl Approvals {
         self.known(question, demands, covered).unwrap_or_else(|| self.ask(question))
     }
 
-    /// What can be answered without asking anybody; `None` if somebody must be asked.
+    /// Settles a question without asking; `None` if an approver must be asked.
     pub fn known(
         &self,
         question: &Question,
@@ -190,16 +190,14 @@ impl Approvals {
         self.look_up(question, demands, covered).unwrap_or_else(|error| Some(SettledQuestion::of_error(error)))
     }
 
-    /// Puts a question to the approver, waits, and remembers what is decided.
+    /// Asks the approver, waits, and remembers the decision.
     pub fn ask(&self, question: &Question) -> SettledQuestion {
         match &self.asks {
             Asks::Waiting(approver) => self
                 .put(question, approver)
                 .and_then(|asked| self.wait(question, asked))
                 .unwrap_or_else(|refused| refused),
-            Asks::Awaited(_) => {
-                SettledQuestion::unanswerable("nobody can be asked: the approver is asynchronous, the check is not")
-            }
+            Asks::Awaited(_) => SettledQuestion::unanswerable("the approver is asynchronous; call `check_async`"),
         }
     }
 
@@ -211,7 +209,7 @@ impl Approvals {
     pub(super) fn put(&self, question: &Question, approver: &Arc<dyn Approver>) -> Result<Instant, SettledQuestion> {
         let begin = Instant::now();
         if serde_json::to_vec(question).map_or(true, |text| text.len() > MAXIMUM_QUESTION) {
-            return Err(SettledQuestion::unanswerable("the request is too large for anybody to judge it"));
+            return Err(SettledQuestion::unanswerable("the request is too large to be shown to an approver"));
         }
         self.coordinator.put(question, approver).map_err(SettledQuestion::of_error)?;
         Ok(begin)
@@ -267,7 +265,7 @@ impl Approvals {
         Ok(None)
     }
 
-    /// What an answer means for the rest of the session. What cannot be remembered is not reported as decided.
+    /// Stores what an answer means for the rest of the session. An error here is a refusal.
     fn remember(&self, question: &Question, outcome: &ApprovalOutcome) -> Result<(), StoreError> {
         let (ApprovalOutcome::Answered(answer), Some(session)) = (outcome, &question.session) else { return Ok(()) };
         match answer.decision {
@@ -287,12 +285,12 @@ impl Approvals {
         }
     }
 
-    /// Remembers a program that was started with a permit. How far that covers what is typed into it later, the policy says.
+    /// Remembers a program that was started with a permit. The policy says how far that covers later input to it.
     pub fn cover_exec(&self, session: &str, exec: Exec) -> Result<(), StoreError> {
         self.store.remember(session, &Remembered::Exec(exec))
     }
 
-    /// Whether what is typed into a running program are commands: every program that went by this id is a shell.
+    /// Whether input to a running program is commands: every program with this id is a shell.
     pub fn is_shell(&self, session: &str, id: &str) -> Result<bool, StoreError> {
         let remembered = self.store.remembered(session)?;
         let mut running = remembered.iter().filter_map(|what| match what {

@@ -15,7 +15,7 @@ struct Slot {
     waker: Option<Waker>,
 }
 
-/// The future of a settlement. Dropped before its time, it takes the question back.
+/// The future of a settled question. Dropping it early cancels the question.
 pub struct SettleFuture {
     approvals: Approvals,
     id: ApprovalId,
@@ -26,7 +26,7 @@ pub struct SettleFuture {
 }
 
 impl Approvals {
-    /// Puts a question to the approver. A thread of its own waits, for the approver or for whoever else answers.
+    /// Asks the approver. A separate thread waits for the first answer.
     pub fn ask_async(&self, question: Question) -> SettleFuture {
         let slot = Arc::new(Mutex::new(Slot::default()));
         let (waited_for, asking): (Arc<dyn Approver>, _) = match self.asks() {
@@ -46,7 +46,7 @@ impl Approvals {
                     deliver(&there, approvals.wait(&question, asked).unwrap_or_else(|refused| refused));
                 };
                 if let Err(error) = std::thread::Builder::new().name("callgate-waiter".into()).spawn(waiting) {
-                    deliver(&slot, SettledQuestion::unanswerable(&format!("nobody could be asked: {error}")));
+                    deliver(&slot, SettledQuestion::unanswerable(&format!("cannot ask: {error}")));
                 }
             }
             Err(refused) => deliver(&slot, refused),
@@ -95,7 +95,7 @@ impl Future for SettleFuture {
 impl Drop for SettleFuture {
     fn drop(&mut self) {
         if !self.done {
-            // Nobody waits for the answer any more. If it is settled already, that is as good.
+            // The caller no longer waits. Fails if the question is already settled, which is fine.
             let _ = self.approvals.coordinator().cancel(&self.id);
         }
     }

@@ -12,14 +12,14 @@ use crate::path::{Rest, Zone};
 use callgate_model::call::Tool;
 use callgate_policy::{Policy, PolicyError};
 
-/// Programs whose first word after the name says what they do, so that "this program and subcommand" means something.
+/// Programs with subcommands, for rules such as "this program and subcommand".
 const WITH_SUBCOMMANDS: &str = "apt apt-get brew bun bundle cargo composer conda deno docker dotnet flutter gem gh git glab \
     go gradle helm hg jj just kubectl make mix mvn npm pip pip3 pnpm podman poetry rake rustup svn systemctl terraform tofu uv yarn";
 
 /// A rule that would have let a call pass.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Proposal {
-    /// What it lets pass.
+    /// What the rule covers.
     pub extent: Extent,
 }
 
@@ -60,25 +60,25 @@ pub enum Extent {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum NoProposal {
     /// Several simple commands must be asked about; rules for the parts would be broader than the whole.
-    #[error("several commands of this call must be asked about, and one rule cannot cover them together")]
+    #[error("several commands of this call need an answer, and one rule cannot cover them together")]
     Several,
     /// Words that are only known when it runs.
-    #[error("the command holds words that are only known when it runs")]
+    #[error("some words of the command are known only at run time")]
     UnknownWords,
     /// The command runs under another user, in a container or inside a program that changes what it means.
     #[error("a rule for the command inside a wrapper would not say what the wrapper does")]
     Wrapped,
     /// Nothing in it can be named by a rule.
-    #[error("nothing in this call can be named by a rule")]
+    #[error("no rule can name anything in this call")]
     Nothing,
     /// The boundary asks, and no rule speaks for it.
-    #[error("the call leaves the boundary, which rules do not open: add the directory to `boundary`")]
+    #[error("the call is outside the boundary and rules cannot allow it; add the directory to `boundary`")]
     Boundary,
     /// Every rule would write a secret down.
-    #[error("a rule for this call would write a secret into the policy file")]
+    #[error("a rule for this call would contain a secret")]
     Secret,
     /// Rules were found, but none of them would have let the call pass.
-    #[error("no rule that was tried would have let this call pass: something stricter stands before it")]
+    #[error("a stricter rule still applies with every rule that was tried")]
     WouldNotPass,
 }
 

@@ -38,7 +38,7 @@ pub(super) fn event(entry: &LogEntry) -> Value {
     event
 }
 
-/// Everything but a violation: somebody calls something, or the log writes about itself.
+/// An API Activity for every entry but a violation.
 fn activity(entry: &LogEntry) -> Map<String, Value> {
     let mut fields = class((6, "Application Activity"), (6003, "API Activity"), (OTHER, entry.record.body.kind()));
     let agent = agent(entry);
@@ -53,7 +53,7 @@ fn activity(entry: &LogEntry) -> Map<String, Value> {
         ("status_id", json!(status)),
         ("status", json!(name)),
         ("policy", policy(&entry.record.body)),
-        // a tool that nobody judged is worth somebody's attention
+        // a tool that ran without a verdict needs attention
         (
             "is_alert",
             if matches!(entry.record.body, EntryBody::RanWithoutVerdict(_)) { json!(true) } else { Value::Null },
@@ -81,7 +81,7 @@ fn finding(entry: &LogEntry, violation: &SecurityViolation) -> Map<String, Value
         ("risk_level_id", json!(risk)),
         ("risk_level", json!(risk_name)),
         ("is_alert", json!(true)),
-        // of a finding this says how far somebody has got with it: nobody has looked yet
+        // the triage state of a finding
         ("status_id", json!(1)),
         ("status", json!("New")),
     ];
@@ -145,7 +145,7 @@ fn api(entry: &LogEntry) -> Value {
     })
 }
 
-/// The rule that decided, and the version of the policy it stands in.
+/// The rule that decided and the version of its policy.
 fn policy(body: &EntryBody) -> Value {
     match body {
         EntryBody::ToolAttempt(attempt) if attempt.rule.is_some() || attempt.policy.is_some() => {
@@ -158,7 +158,7 @@ fn policy(body: &EntryBody) -> Value {
     }
 }
 
-/// What the gate did (`action_id`) and what came of it (`disposition_id`).
+/// The action of the gate (`action_id`) and its result (`disposition_id`).
 fn control(body: &EntryBody) -> (Named, Named) {
     const ALLOWED: Named = (1, "Allowed");
     const DENIED: Named = (2, "Denied");
@@ -169,7 +169,7 @@ fn control(body: &EntryBody) -> (Named, Named) {
         EntryBody::ToolAttempt(attempt) => match attempt.decision {
             Decision::Allow | Decision::Contain => (ALLOWED, (1, "Allowed")),
             Decision::Deny => (DENIED, BLOCKED),
-            // somebody else decides
+            // an approver decides
             Decision::Ask => (UNKNOWN, (14, "Delayed")),
         },
         EntryBody::ApprovalRequested(_) => (UNKNOWN, (14, "Delayed")),
@@ -221,7 +221,7 @@ fn severity(entry: &LogEntry) -> Named {
     }
 }
 
-/// What is not known is left out. Inputs may be nested as deeply as the log takes them, and no deeper.
+/// Removes unknown fields, down to the depth that events of this crate have.
 fn remove_nulls(value: &mut Value, depth: usize) {
     let deeper = depth.saturating_add(1);
     match value {

@@ -112,7 +112,7 @@ impl<M: Monitors> Store for MemoryStore<M> {
     fn open(&self, question: &Question) -> Result<(), StoreError> {
         self.with(|state| {
             if state.numbers.contains_key(&question.id) {
-                return Err(StoreError::Failed("a question of that id was asked before".into()));
+                return Err(StoreError::Failed("a question with this id exists already".into()));
             }
             state.tidy();
             state.last = state.last.saturating_add(1);

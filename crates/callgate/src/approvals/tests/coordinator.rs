@@ -52,7 +52,7 @@ fn a_question_is_answered_once() {
     coordinator.open(&question).unwrap();
     coordinator.resolve(&question.id, Answer::new(ApprovalDecision::Denied)).unwrap();
     let again = coordinator.resolve(&question.id, Answer::new(ApprovalDecision::Approved));
-    assert_eq!(again.unwrap_err().to_string(), format!("the question {} is settled already: denied", question.id));
+    assert_eq!(again.unwrap_err().to_string(), format!("question {} is already settled: denied", question.id));
     assert_eq!(coordinator.wait(&question.id, Duration::ZERO).unwrap(), ApprovalDecision::Denied.into());
 }
 

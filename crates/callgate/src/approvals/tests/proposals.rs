@@ -159,7 +159,7 @@ mod file {
         let path = directory.path().join("callgate.yaml");
         fs::write(&path, "version: 1\nrules: []\n").unwrap();
         let error = add_rule(&path, RULE, &|_| Err("a deny stands before it".into())).unwrap_err();
-        assert_eq!(error.to_string(), "the rule would not help: a deny stands before it");
+        assert_eq!(error.to_string(), "the rule would not allow the call: a deny stands before it");
         assert_eq!(fs::read_to_string(&path).unwrap(), "version: 1\nrules: []\n");
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
     }
