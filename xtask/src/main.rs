@@ -1,5 +1,6 @@
 //! Set-up, tests, benchmarks and generated files of callgate: `cargo xtask help`.
 
+mod api;
 mod dependencies;
 mod dist;
 mod fuzz;
@@ -7,6 +8,7 @@ mod manuals;
 mod order;
 mod packages;
 mod step;
+mod tables;
 
 use std::process::ExitCode;
 
@@ -16,8 +18,11 @@ const HELP: &str = "cargo xtask TASK
 
   test       everything CI runs: packages, format, lints, tests, docs, dependencies, a bounded fuzz run
   setup      install the Debian packages that the tests need (as root or with sudo), and unpack manual pages
-  check      format, lints, documentation and dependencies, without tests
+  check      format, lints, documentation, public items, packages and dependencies, without tests
+  api        write the list of public items, docs/api.txt, anew
+  nightly    what takes longer than CI may: packages built from their own contents, longer fuzzing, benchmarks
   dist       the static binary as it is shipped; prints where it lies
+  tables     list the program tables that do not say from which version they were made
   bench      all benchmarks; each prints its table and ratios
   fuzz [S]   fuzz every target for S seconds (default 30)";
 
@@ -28,7 +33,10 @@ fn main() -> ExitCode {
         "test" => test(),
         "setup" => packages::install().and_then(|()| manuals::unpack()),
         "check" => check(),
+        "api" => document().and_then(|()| api::check(api::Stale::IsWritten)),
+        "nightly" => nightly(),
         "dist" => dist::build(),
+        "tables" => tables::list(),
         "bench" => run("benchmarks", &mut cargo(&["bench", "--workspace"])),
         "fuzz" => match arguments.next().unwrap_or_else(|| "30".to_owned()).parse() {
             Ok(seconds) => fuzz::run_all(seconds),
@@ -38,7 +46,7 @@ fn main() -> ExitCode {
             println!("{HELP}");
             return ExitCode::SUCCESS;
         }
-        other => Err(Failure::new(format!("there is no task '{other}'\n\n{HELP}"))),
+        other => Err(Failure::new(format!("unknown task `{other}`\n\n{HELP}"))),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -77,8 +85,26 @@ fn check() -> Result<(), Failure> {
     run("format", &mut cargo(&["fmt", "--all", "--check"]))?;
     run("lints", &mut cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
     run("lints of optional features", &mut optional(&["clippy"], &["--all-targets", "--", "-D", "warnings"]))?;
+    document()?;
+    api::check(api::Stale::Fails)?;
+    run("packages", &mut package(&["--no-verify"]))?;
+    dependencies::check()
+}
+
+fn document() -> Result<(), Failure> {
     let mut documentation = cargo(&["doc", "--workspace", "--no-deps"]);
     documentation.env("RUSTDOCFLAGS", "-D warnings");
-    run("documentation", &mut documentation)?;
-    dependencies::check()
+    run("documentation", &mut documentation)
+}
+
+/// Packs every crate that can be published: tables and policies must be inside.
+fn package(arguments: &[&str]) -> std::process::Command {
+    let all = ["package", "--workspace", "--exclude", "xtask", "--exclude", "callgate-example-email", "--allow-dirty"];
+    cargo(&[all.as_slice(), arguments].concat())
+}
+
+fn nightly() -> Result<(), Failure> {
+    run("packages, built from their own contents", &mut package(&[]))?;
+    fuzz::run_all(300)?;
+    run("benchmarks", &mut cargo(&["bench", "--workspace"]))
 }

@@ -52,7 +52,7 @@ mod sink;
 pub mod spans;
 pub mod verify;
 
-pub use callgate::policy::{NoSync, Sync};
+pub use callgate::policy::{ParseSyncModeError, SyncMode};
 pub use error::AuditError;
 pub use hash::Hash;
 pub use log::{Log, Receipt};

@@ -208,7 +208,7 @@ mod tests {
 
     use super::*;
     use crate::settings::LogSettings;
-    use callgate::policy::Sync;
+    use callgate::policy::SyncMode;
 
     fn gate(settings: &LogSettings) -> Gate {
         let log = Log::open(settings.clone()).unwrap();
@@ -217,7 +217,7 @@ mod tests {
     }
 
     fn settings(directory: &tempfile::TempDir) -> LogSettings {
-        LogSettings::at(directory.path().join("audit")).sync(Sync::Os)
+        LogSettings::at(directory.path().join("audit")).sync(SyncMode::Os)
     }
 
     #[test]

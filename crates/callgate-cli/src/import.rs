@@ -1,4 +1,4 @@
-//! `callgate import`: an agent's own permission rules as a policy.
+//! `callgate import`: converts an agent's own permission rules into a policy.
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -15,9 +15,9 @@ use serde_json::json;
 
 use crate::outcome::{Outcome, Trouble};
 
-/// How many examples of a kind people are shown.
+/// How many examples of each kind are printed.
 const SHOWN: usize = 8;
-/// A directory of rules may have this many files.
+/// The most files in a directory of rules.
 const MAXIMUM_FILES: usize = 1000;
 
 pub const EXAMPLES: &str = "Examples:
@@ -25,18 +25,18 @@ pub const EXAMPLES: &str = "Examples:
   callgate import codex --output ~/.config/callgate/callgate.yaml
   callgate import gemini --from policies/team.toml --from settings.json
 
-Exit codes: 0 imported · 1 something that was denied would be allowed, and nothing was written · 2 a file could not be used";
+Exit codes: 0 imported · 1 nothing written, because a denied call would become allowed · 2 a file could not be read";
 
 /// The arguments of `import`.
 #[derive(Debug, Args)]
 pub struct ImportArguments {
-    /// Whose rules
+    /// The agent
     #[arg(value_enum)]
     pub agent: Agent,
-    /// Read these files instead of those the agent reads
+    /// Read these files instead of the agent's own
     #[arg(long, value_name = "FILE")]
     pub from: Vec<PathBuf>,
-    /// Where to write the policy; a file that is there stays as it is
+    /// Where to write the policy; an existing file is not overwritten
     #[arg(long, value_name = "FILE", default_value = "callgate.yaml")]
     pub output: PathBuf,
     /// Print the policy instead of writing it
@@ -71,7 +71,7 @@ impl From<Agent> for Importer {
     }
 }
 
-/// Reads, translates, compares, and writes what holds.
+/// Reads, translates and compares the rules, and writes the policy if nothing becomes looser.
 pub fn run(arguments: &ImportArguments) -> Result<Outcome, Trouble> {
     let importer = Importer::from(arguments.agent);
     let environment = crate::install::environment()?;
@@ -89,7 +89,7 @@ pub fn run(arguments: &ImportArguments) -> Result<Outcome, Trouble> {
     if sources.is_empty() {
         let looked: Vec<String> = places.iter().map(|place| place.path.display().to_string()).collect();
         return Err(Trouble::new(format!(
-            "{} has no settings here: looked for {}",
+            "found no settings of {}; looked for {}",
             importer.title(),
             looked.join(", ")
         )));
@@ -116,7 +116,7 @@ pub fn run(arguments: &ImportArguments) -> Result<Outcome, Trouble> {
         report(importer, &imported, sources.len());
         if holds && !arguments.dry_run {
             anstream::println!(
-                "wrote {}; it may only tighten the rules until you say: callgate trust",
+                "wrote {}; it can only tighten the rules until you run `callgate trust`",
                 arguments.output.display()
             );
         } else if !holds {
@@ -126,7 +126,7 @@ pub fn run(arguments: &ImportArguments) -> Result<Outcome, Trouble> {
     Ok(if holds { Outcome::Done } else { Outcome::Found })
 }
 
-/// Whose settings a file that was named holds.
+/// The layer of a file that was named.
 fn layer(path: &Path, environment: &HostEnvironment) -> SettingsLayer {
     if environment.project.join(path).starts_with(&environment.project) {
         SettingsLayer::Project
@@ -135,7 +135,7 @@ fn layer(path: &Path, environment: &HostEnvironment) -> SettingsLayer {
     }
 }
 
-/// Reads what is there. A file that was named must be.
+/// Reads the files that exist. A file that was named must exist.
 fn sources(
     places: &[SettingsLocation],
     environment: &HostEnvironment,
@@ -151,7 +151,7 @@ fn sources(
             match text(&path) {
                 Ok(text) => sources.push(SettingsFile::new(path, place.layer, text, environment)),
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound && !required => {}
-                // It may deny something, so it is not passed over.
+                // It may deny something, so do not skip it.
                 Err(error) => return Err(Trouble::new(format!("cannot read {}: {error}", path.display()))),
             }
         }
@@ -183,7 +183,7 @@ fn files_in(directory: &Path, ending: &str) -> Result<Vec<PathBuf>, Trouble> {
     Ok(files)
 }
 
-/// A file's text, but never more than the limit and never something that is no file.
+/// Reads a regular file up to the size limit.
 fn text(path: &Path) -> std::io::Result<String> {
     let invalid = |why: String| std::io::Error::new(std::io::ErrorKind::InvalidData, why);
     // A pipe is refused before it is opened: opening alone may block.
@@ -203,7 +203,7 @@ fn write(path: &Path, policy: &str) -> Result<(), Trouble> {
     let shown = path.display();
     let mut file = std::fs::OpenOptions::new().write(true).create_new(true).open(path).map_err(|error| {
         if error.kind() == std::io::ErrorKind::AlreadyExists {
-            Trouble::new(format!("{shown} is there already and stays as it is; give another name with --output, or look first with --dry-run"))
+            Trouble::new(format!("{shown} already exists; pass another name with --output, or preview with --dry-run"))
         } else {
             Trouble::new(format!("cannot write {shown}: {error}"))
         }
@@ -222,25 +222,25 @@ fn report(importer: Importer, imported: &ImportedPolicy, files: usize) {
         }
     }
     anstream::println!(
-        "\nchecked {} example calls: {} denied and {} asked about by rules before",
+        "\nchecked {} example calls: the old rules denied {} and asked about {}",
         proof.examples,
         proof.denied,
         proof.asked
     );
     if proof.left_out > 0 {
-        anstream::println!("  {} more were not tried", proof.left_out);
+        anstream::println!("  {} more were not checked", proof.left_out);
     }
     let (good, bad) = (colour(AnsiColor::Green), colour(AnsiColor::Red));
     if proof.holds() {
-        anstream::println!("  {good}nothing of that is allowed now{good:#}");
+        anstream::println!("  {good}none of them is allowed now{good:#}");
     } else {
-        anstream::println!("  {bad}denied or asked about before, allowed now ({}){bad:#}", proof.loosened.len());
+        anstream::println!("  {bad}denied or asked about before, now allowed ({}){bad:#}", proof.loosened.len());
         changes(&proof.loosened);
     }
     for (title, list) in [
-        ("denied before, asked about now", &proof.softened),
-        ("allowed before, asked about or denied now", &proof.tightened),
-        ("asked about before without a rule, allowed now", &proof.quieter),
+        ("denied before, now asked about", &proof.softened),
+        ("allowed before, now asked about or denied", &proof.tightened),
+        ("asked about before without a rule, now allowed", &proof.quieter),
     ] {
         if !list.is_empty() {
             anstream::println!("  {title} ({})", list.len());

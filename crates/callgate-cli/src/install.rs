@@ -1,4 +1,4 @@
-//! `callgate install` and `callgate uninstall`: callgate in front of coding agents, and away again.
+//! `callgate install` and `callgate uninstall`.
 
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use serde_json::json;
 use crate::choice;
 use crate::outcome::{Outcome, Trouble};
 
-/// For whom.
+/// The scope of an installation.
 #[derive(Debug, Args, Clone, Copy)]
 #[group(multiple = false)]
 pub struct ScopeArguments {
@@ -27,7 +27,7 @@ pub struct ScopeArguments {
     /// For this project
     #[arg(long)]
     pub project: bool,
-    /// For everybody on this machine, so that users and agents cannot switch it off; needs root
+    /// For every user of this machine, so that users and agents cannot switch it off; needs root
     #[arg(long)]
     pub managed: bool,
 }
@@ -45,21 +45,21 @@ impl ScopeArguments {
 /// The arguments of `install`.
 #[derive(Debug, Args)]
 pub struct InstallArguments {
-    /// claude, codex, gemini, copilot, cursor, opencode, qwen, windsurf, amp, goose [default: say what is there]
+    /// claude, codex, gemini, copilot, cursor, opencode, qwen, windsurf, amp, goose [default: list the agents found]
     pub agents: Vec<String>,
     /// Every agent that is found on this machine
     #[arg(long, conflicts_with = "agents")]
     pub all: bool,
-    /// For whom
+    /// The scope
     #[command(flatten)]
     pub scope: ScopeArguments,
-    /// Show what would change, and change nothing
+    /// Show the changes without making them
     #[arg(long)]
     pub dry_run: bool,
-    /// Tell Codex that you trust the hook; it skips hooks that nobody has trusted
+    /// Mark the hook as trusted for Codex, which skips untrusted hooks
     #[arg(long)]
     pub trust: bool,
-    /// Leave the agents' own permission rules alone
+    /// Do not add denies to the agents' own permission rules
     #[arg(long)]
     pub no_rules: bool,
     /// The callgate program that hooks start [default: this one]
@@ -73,16 +73,16 @@ pub struct InstallArguments {
 /// The arguments of `uninstall`.
 #[derive(Debug, Args)]
 pub struct UninstallArguments {
-    /// Which agents
+    /// The agents
     #[arg(required_unless_present = "all")]
     pub agents: Vec<String>,
     /// Every agent
     #[arg(long, conflicts_with = "agents")]
     pub all: bool,
-    /// For whom
+    /// The scope
     #[command(flatten)]
     pub scope: ScopeArguments,
-    /// Show what would change, and change nothing
+    /// Show the changes without making them
     #[arg(long)]
     pub dry_run: bool,
     /// Print JSON
@@ -90,13 +90,13 @@ pub struct UninstallArguments {
     pub json: bool,
 }
 
-/// Where things are on this machine.
+/// The directories of this machine.
 pub fn environment() -> Result<HostEnvironment, Trouble> {
     HostEnvironment::of_process()
-        .ok_or_else(|| Trouble::new("neither a home directory nor a current directory is known"))
+        .ok_or_else(|| Trouble::new("cannot determine the home directory or the current directory"))
 }
 
-/// Installs, or says what could be installed.
+/// Installs, or lists what could be installed.
 pub fn install(arguments: &InstallArguments) -> Result<Outcome, Trouble> {
     let environment = environment()?;
     let scope = arguments.scope.scope();
@@ -117,7 +117,7 @@ pub fn install(arguments: &InstallArguments) -> Result<Outcome, Trouble> {
     }
     let recipes = recipes(&arguments.agents, |recipe| detect(recipe, &environment).is_some())?;
     if recipes.is_empty() {
-        return Err(Trouble::new("no agent was found on this machine; name one to install for it anyway"));
+        return Err(Trouble::new("found no agent on this machine; name one to install for it anyway"));
     }
     let trusted = || InstallReceipt::load(&environment, "codex", scope).is_some_and(|receipt| receipt.is_trusted());
     if recipes.iter().any(|recipe| recipe.name() == "codex")
@@ -143,7 +143,7 @@ pub fn install(arguments: &InstallArguments) -> Result<Outcome, Trouble> {
     Ok(outcome)
 }
 
-/// Takes out what was put in.
+/// Removes what was installed.
 pub fn uninstall(arguments: &UninstallArguments) -> Result<Outcome, Trouble> {
     let environment = environment()?;
     let scope = arguments.scope.scope();
@@ -159,7 +159,7 @@ pub fn uninstall(arguments: &UninstallArguments) -> Result<Outcome, Trouble> {
     let mut outcome = Outcome::Done;
     for recipe in recipes(&arguments.agents, |_| true)? {
         let done = if arguments.dry_run { installer.preview_removal(recipe) } else { installer.uninstall(recipe) };
-        // Of all agents, only those are worth a word where something was.
+        // With --all, mention only the agents for which something was removed.
         if arguments.all && done.as_ref().is_ok_and(|steps| !steps.changes()) {
             continue;
         }
@@ -169,8 +169,8 @@ pub fn uninstall(arguments: &UninstallArguments) -> Result<Outcome, Trouble> {
     Ok(outcome)
 }
 
-/// The agents that were named, or all that are wanted.
-fn recipes(names: &[String], wanted: impl Fn(&Recipe) -> bool) -> Result<Vec<&'static Recipe>, Trouble> {
+/// The agents that were named; without names, all that are wanted.
+pub fn recipes(names: &[String], wanted: impl Fn(&Recipe) -> bool) -> Result<Vec<&'static Recipe>, Trouble> {
     if names.is_empty() {
         return Ok(all().iter().filter(|recipe| wanted(recipe)).collect());
     }
@@ -179,7 +179,7 @@ fn recipes(names: &[String], wanted: impl Fn(&Recipe) -> bool) -> Result<Vec<&'s
         .map(|name| {
             find(name).ok_or_else(|| {
                 let known: Vec<&str> = all().iter().map(|recipe| recipe.name()).collect();
-                Trouble::new(format!("there is no agent '{}': write one of {}", visible(name), known.join(", ")))
+                Trouble::new(format!("unknown agent `{}`; expected one of {}", visible(name), known.join(", ")))
             })
         })
         .collect()
@@ -187,7 +187,7 @@ fn recipes(names: &[String], wanted: impl Fn(&Recipe) -> bool) -> Result<Vec<&'s
 
 /// The program that hooks start: absolute, because agents start hooks anywhere.
 fn program(given: Option<&Path>) -> Result<PathBuf, Trouble> {
-    let unknown = |error: std::io::Error| Trouble::new(format!("the callgate program cannot be found: {error}"));
+    let unknown = |error: std::io::Error| Trouble::new(format!("cannot find the callgate program: {error}"));
     let program = match given {
         Some(path) => std::path::absolute(path).map_err(unknown)?,
         None => std::env::current_exe().map_err(unknown)?,
@@ -196,12 +196,14 @@ fn program(given: Option<&Path>) -> Result<PathBuf, Trouble> {
         return Err(Trouble::new(format!("{} is not a program", program.display())));
     }
     if program.to_str().is_none_or(|text| text.contains(['\n', '\r', '\0'])) {
-        return Err(Trouble::new("the path of the callgate program cannot be written into settings"));
+        return Err(Trouble::new(
+            "the path of the callgate program is not valid UTF-8, so it cannot be written into settings",
+        ));
     }
     Ok(program)
 }
 
-/// Why an agent could put another program in its place.
+/// Warns if agents could replace the program.
 fn replaceable(program: &Path, environment: &HostEnvironment) -> Option<String> {
     let inside = |directory: &Path| program.starts_with(directory);
     let place = if inside(&environment.project) && environment.project != environment.home {
@@ -211,13 +213,10 @@ fn replaceable(program: &Path, environment: &HostEnvironment) -> Option<String> 
     } else {
         return None;
     };
-    Some(format!(
-        "{} lies {place}, where an agent may write; install it elsewhere, and then the hooks again",
-        program.display()
-    ))
+    Some(format!("{} is {place}, where agents can write; move it elsewhere and install again", program.display()))
 }
 
-/// What the policy says of the calls by which hooks are tried out.
+/// The decisions that the policy makes on the calls that test a hook.
 fn expected(gate: &Gate, directory: &Path) -> CanaryExpectation {
     let decision = |command: &str| decision(gate, Call::new("Bash", json!({ "command": command })), directory);
     CanaryExpectation {
@@ -226,7 +225,7 @@ fn expected(gate: &Gate, directory: &Path) -> CanaryExpectation {
     }
 }
 
-/// What this user's policy really denies of what could be written into the agents' own rules.
+/// The hard denies that this user's policy really makes.
 fn denied(gate: &Gate, directory: &Path) -> Vec<HardDeny> {
     HARD_DENIES.iter().copied().filter(|deny| decision(gate, deny.call(), directory) == Decision::Deny).collect()
 }
@@ -235,7 +234,7 @@ fn decision(gate: &Gate, call: Call, directory: &Path) -> Decision {
     crate::check::decision(&gate.assess(&call.directory(directory).workspace(directory)))
 }
 
-/// Files that hold the hooks and that this user's policy lets agents write.
+/// The files with hooks that this user's policy lets agents write.
 fn within_reach(steps: &InstallReport, gate: &Gate, project: &Path) -> Vec<String> {
     let writes = |path: &Path| Call::new("Write", json!({ "file_path": path, "content": "" }));
     steps
@@ -244,7 +243,7 @@ fn within_reach(steps: &InstallReport, gate: &Gate, project: &Path) -> Vec<Strin
         .filter(|step| decision(gate, writes(&step.path), project) == Decision::Allow)
         .map(|step| {
             format!(
-                "your policy lets agents write {}, and so switch callgate off; add a rule that denies it",
+                "your policy lets agents write {}, so they can switch callgate off; add a rule that denies it",
                 step.path.display()
             )
         })
@@ -261,7 +260,7 @@ fn ask_for_trust(program: &Path) -> bool {
     std::io::stdin().lock().read_line(&mut answer).is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")
 }
 
-/// What is on this machine, and what would be done.
+/// Lists the agents on this machine and the changes that installing would make.
 fn offer(installer: &Installer<'_>, as_json: bool) -> Result<Outcome, Trouble> {
     let mut found = Vec::new();
     for recipe in all() {
@@ -289,7 +288,7 @@ fn offer(installer: &Installer<'_>, as_json: bool) -> Result<Outcome, Trouble> {
         anstream::println!("{bold}{}{bold:#}  ({})", recipe.title(), visible(&by.to_string_lossy()));
         match why_not {
             Some(why_not) => anstream::println!("    {}", visible(&why_not)),
-            None if files.is_empty() => anstream::println!("    is installed as it should be"),
+            None if files.is_empty() => anstream::println!("    already installed"),
             None => files.iter().for_each(|file| anstream::println!("    would change {}", visible(file))),
         }
         found.push(json!(recipe.name()));
@@ -297,16 +296,16 @@ fn offer(installer: &Installer<'_>, as_json: bool) -> Result<Outcome, Trouble> {
     if as_json {
         anstream::println!("{}", json!(found));
     } else if found.is_empty() {
-        anstream::println!("no agent was found on this machine; `callgate install NAME` installs for one anyway");
+        anstream::println!("found no agent on this machine; `callgate install NAME` installs for one anyway");
     } else {
         let names: Vec<&str> = found.iter().filter_map(|name| name.as_str()).collect();
-        anstream::println!("\nnothing was changed; to install: callgate install {}", names.join(" "));
+        anstream::println!("\nnothing was changed; to install, run: callgate install {}", names.join(" "));
         anstream::println!("to see every change first: callgate install --all --dry-run");
     }
     Ok(Outcome::Done)
 }
 
-/// Says what was done to one agent; an outcome only where it went wrong.
+/// Prints the result for one agent; returns an outcome if it failed.
 fn told(
     recipe: &Recipe,
     scope: InstallScope,
@@ -355,7 +354,7 @@ fn told(
         }
     }
     if !steps.shown.is_empty() {
-        anstream::println!("    {dim}tried out: {}{dim:#}", steps.shown.join(", "));
+        anstream::println!("    {dim}tested: {}{dim:#}", steps.shown.join(", "));
     }
     for advice in &steps.advice {
         anstream::println!("    note: {}", visible(advice));

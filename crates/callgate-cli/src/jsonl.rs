@@ -1,4 +1,4 @@
-//! `callgate check --jsonl`: one request a line, one answer a line, in order.
+//! `callgate check --jsonl`: one request per line, one answer per line, in order.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -12,7 +12,7 @@ use crate::choice::{CallArguments, DoorArguments};
 use crate::outcome::{Outcome, Trouble};
 use crate::{check, choice, shown};
 
-/// Gates are kept for so many directories.
+/// How many gates are kept, one per directory.
 const MAXIMUM_GATES: usize = 64;
 
 /// Answers every line of standard input.
@@ -25,7 +25,7 @@ pub fn run(arguments: &CallArguments) -> Result<Outcome, Trouble> {
         workspace,
         gates: HashMap::new(),
     };
-    // A policy that cannot be used is said once, before anything is read.
+    // Report a broken policy once, before reading any request.
     answerer.prepare()?;
     let mut input = BufReader::with_capacity(1 << 16, std::io::stdin().lock());
     let mut output = std::io::BufWriter::new(std::io::stdout().lock());
@@ -61,7 +61,7 @@ enum Line {
     TooLong,
 }
 
-/// The next line, without its end; what is too long is skipped, not kept.
+/// Reads the next line without its line break. A line that is too long is skipped.
 fn read_line(input: &mut impl BufRead) -> std::io::Result<Option<Line>> {
     let limit = json::MAXIMUM_SIZE;
     let mut line = Vec::new();
@@ -97,7 +97,7 @@ impl Answerer {
         self.gate(&directory).map(|_| ())
     }
 
-    /// The gate for calls from a directory: with a policy of its own only if the policy is looked for.
+    /// The gate for calls from a directory. A named policy is the same for all directories.
     fn gate(&mut self, directory: &Path) -> Result<&Gate, Trouble> {
         let key = if self.policy.is_some() { PathBuf::new() } else { directory.to_owned() };
         if self.gates.len() >= MAXIMUM_GATES && !self.gates.contains_key(&key) {
@@ -114,7 +114,7 @@ impl Answerer {
     fn answer(&mut self, text: &[u8], number: u64) -> Value {
         let request = match json::read(text) {
             Ok(Value::Object(request)) => request,
-            Ok(_) => return mistake(Value::Null, number, "a request is a JSON object"),
+            Ok(_) => return mistake(Value::Null, number, "expected a JSON object"),
             Err(error) => return mistake(Value::Null, number, &error.to_string()),
         };
         let id = request.get("id").cloned().unwrap_or(Value::Null);
@@ -154,8 +154,8 @@ impl Answerer {
             (Some(Value::String(command)), None) => Call::new("Bash", json!({ "command": command })),
             (Some(_), None) => return Err("\"command\" is a string".to_owned()),
             (None, Some(tool)) => Call::new(tool.as_str(), request.remove("input").unwrap_or_else(|| json!({}))),
-            (Some(_), Some(_)) => return Err("a request has either \"command\" or \"tool\"".to_owned()),
-            (None, None) => return Err("a request has \"command\", or \"tool\" and \"input\"".to_owned()),
+            (Some(_), Some(_)) => return Err("pass either \"command\" or \"tool\", not both".to_owned()),
+            (None, None) => return Err("missing \"command\" or \"tool\"".to_owned()),
         };
         let mut call = call.directory(directory).workspace(workspace);
         call.origin.agent = text(&context, "agent")?.map(str::to_owned);
@@ -172,7 +172,7 @@ fn text<'a>(object: &'a Map<String, Value>, key: &str) -> Result<Option<&'a str>
     }
 }
 
-/// The answer to a line that cannot be read: nothing was judged, so nothing is allowed.
+/// The answer to a line that cannot be read: a deny, because nothing was judged.
 fn mistake(id: Value, line: u64, why: &str) -> Value {
-    json!({ "id": id, "decision": "deny", "error": why, "line": line, "reason": "the request cannot be read", "effects": [] })
+    json!({ "id": id, "decision": "deny", "error": why, "line": line, "reason": "cannot read the request", "effects": [] })
 }

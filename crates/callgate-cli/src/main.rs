@@ -1,4 +1,4 @@
-//! The `callgate` command: it wires the rooms together and turns what they say into words and exit codes.
+//! The `callgate` command: connects the crates and turns their results into text and exit codes.
 
 mod agents;
 mod always;
@@ -24,9 +24,10 @@ mod terminal;
 mod trust;
 mod watching;
 
+use std::io::Write;
 use std::process::ExitCode;
 
-/// The static build's own allocator takes a third of a hook's time.
+/// musl's allocator would take a third of a hook's time.
 #[cfg(target_env = "musl")]
 #[global_allocator]
 static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
@@ -37,7 +38,7 @@ use outcome::{Outcome, Trouble};
 
 fn main() -> ExitCode {
     let words: Vec<std::ffi::OsString> = std::env::args_os().skip(1).collect();
-    // A hook starts with every call, and must answer in its own way whatever happens.
+    // A hook starts with every call and must answer in the agent's dialect whatever happens.
     if let Some((task, rest)) = words.split_first()
         && task == "hook"
         && !rest.iter().any(|word| word == "--help" || word == "-h")
@@ -51,7 +52,7 @@ fn main() -> ExitCode {
         Task::Check(arguments) => check::run(&arguments.call),
         Task::Explain(arguments) => explain::run(&arguments),
         Task::Policy(task) => policy::run(task),
-        // Reached only for its help and for words that it does not know: a hook is read before anything else.
+        // Reached only for help and unknown arguments: hooks are handled before clap.
         Task::Hook { .. } => return hook::run(words.get(1..).unwrap_or_default()),
         Task::Init(arguments) => init::run(&arguments),
         Task::Import(arguments) => import::run(&arguments),
@@ -64,13 +65,17 @@ fn main() -> ExitCode {
         Task::Session(task) => session::run(task),
         Task::Audit(arguments) => outcome::coded(audit::run(&arguments)),
         Task::Completions { shell } => {
-            clap_complete::generate(shell, &mut Arguments::command(), "callgate", &mut std::io::stdout());
-            Ok(Outcome::Done)
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Arguments::command(), "callgate", &mut script);
+            print(&script)
         }
-        Task::Manual => clap_mangen::Man::new(Arguments::command())
-            .render(&mut std::io::stdout())
-            .map(|()| Outcome::Done)
-            .map_err(|error| Trouble::new(format!("cannot print the manual page: {error}"))),
+        Task::Manual => {
+            let mut page = Vec::new();
+            let rendered = clap_mangen::Man::new(Arguments::command()).render(&mut page);
+            rendered
+                .map_err(|error| Trouble::new(format!("cannot render the manual page: {error}")))
+                .and_then(|()| print(&page))
+        }
     };
     match outcome {
         Ok(outcome) => outcome.into(),
@@ -78,5 +83,15 @@ fn main() -> ExitCode {
             anstream::eprintln!("{trouble}");
             ExitCode::from(outcome::TROUBLE)
         }
+    }
+}
+
+/// Prints a long text. A reader that has seen enough, such as `head`, may close the pipe.
+fn print(text: &[u8]) -> Result<Outcome, Trouble> {
+    match std::io::stdout().write_all(text) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Trouble::new(format!("cannot write to standard output: {error}")))
+        }
+        _ => Ok(Outcome::Done),
     }
 }

@@ -1,27 +1,27 @@
-//! What a task came to, and the exit code that says so.
+//! The outcome of a task and its exit code.
 
 use std::fmt;
 use std::process::ExitCode;
 
 use callgate::policy::{Decision, PolicyError};
 
-/// The exit code when nothing could be judged.
+/// The exit code of usage errors and broken input.
 pub const TROUBLE: u8 = 2;
 
-/// What a task came to.
+/// The outcome of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// It did what it was asked.
+    /// It succeeded.
     Done,
-    /// It looked for something wrong and found it.
+    /// It found a problem.
     Found,
     /// It judged a call.
     Judged(Decision),
-    /// It has something of its own to say.
+    /// It has its own exit code.
     Code(u8),
 }
 
-/// What a task that speaks in exit codes came to.
+/// The outcome of a task that returns exit codes.
 pub fn coded(result: Result<u8, String>) -> Result<Outcome, Trouble> {
     result.map(Outcome::Code).map_err(Trouble::new)
 }
@@ -39,12 +39,12 @@ impl From<Outcome> for ExitCode {
     }
 }
 
-/// Why a task could not be done, in words for whoever called.
+/// Why a task failed, for the user.
 #[derive(Debug)]
 pub struct Trouble(String);
 
 impl Trouble {
-    /// Trouble described in words.
+    /// An error with this message.
     pub fn new(reason: impl Into<String>) -> Self {
         Trouble(format!("callgate: {}", reason.into()))
     }

@@ -1,4 +1,4 @@
-//! `callgate policy`: looking at policies.
+//! `callgate policy`: shows, checks and compares policies.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::arguments::PolicyTask;
 use crate::outcome::{self, Outcome, Trouble};
 use crate::{audit, choice};
 
-/// Does one of the tasks.
+/// Runs one of the tasks.
 pub fn run(task: PolicyTask) -> Result<Outcome, Trouble> {
     match task {
         PolicyTask::Show { policy, json } => show(policy.policy.as_deref(), json),
@@ -28,7 +28,7 @@ pub fn run(task: PolicyTask) -> Result<Outcome, Trouble> {
 }
 
 fn here() -> Result<PathBuf, Trouble> {
-    std::env::current_dir().map_err(|error| Trouble::new(format!("the current directory is not known: {error}")))
+    std::env::current_dir().map_err(|error| Trouble::new(format!("cannot determine the current directory: {error}")))
 }
 
 /// The policies that were named, or the one that applies here.
@@ -51,7 +51,7 @@ fn show(policy: Option<&str>, as_json: bool) -> Result<Outcome, Trouble> {
             .path
             .as_deref()
             .map_or_else(|| "bundled standard".to_owned(), |path: &Path| path.display().to_string());
-        let trust = if file.trusted { "" } else { "  (not trusted: may only tighten)" };
+        let trust = if file.trusted { "" } else { "  (not trusted: can only tighten)" };
         anstream::println!("# {}: {path}{trust}", layer(file.kind));
     }
     anstream::println!("# version {}", loaded.version());
@@ -91,7 +91,7 @@ fn test(policies: Vec<(String, Arc<Policy>)>, as_json: bool) -> Result<Outcome, 
     let mut outcome = Outcome::Done;
     let mut results = Vec::new();
     for (name, policy) in policies {
-        // a policy of several layers is one to whoever reads this
+        // report the layers of one policy together
         let (mut held, mut failures) = (0_usize, false);
         for checked in Assessor::new(policy).check_examples() {
             let (count, failed) = (checked.checked, checked.failed.clone());
@@ -103,7 +103,7 @@ fn test(policies: Vec<(String, Arc<Policy>)>, as_json: bool) -> Result<Outcome, 
                 match checked.into_result() {
                     Ok(count) => held = held.saturating_add(count),
                     Err(mistakes) => anstream::println!(
-                        "{}\n\n{name}: {} of {count} examples do not hold",
+                        "{}\n\n{name}: {} of {count} examples fail",
                         mistakes.coloured(),
                         failed.len()
                     ),
@@ -112,7 +112,7 @@ fn test(policies: Vec<(String, Arc<Policy>)>, as_json: bool) -> Result<Outcome, 
             results.push(json!({ "policy": name, "checked": count, "failed": failed }));
         }
         if !as_json && !failures {
-            anstream::println!("{name}: {held} examples hold");
+            anstream::println!("{name}: {held} examples pass");
         }
     }
     if as_json {

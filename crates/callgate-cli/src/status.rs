@@ -1,4 +1,4 @@
-//! `callgate status`: what is in front of which agent, and whether it is really called.
+//! `callgate status`: whether callgate is installed for each agent and really called.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use anstyle::{AnsiColor, Style};
 use callgate::show::visible;
 use callgate_audit::read::Entries;
-use callgate_install::{HookState, InstallScope, StatusReport, all, report};
+use callgate_install::{HookState, InstallScope, StatusReport, report};
 use callgate_model::clock::Timestamp;
 use clap::Args;
 use serde_json::json;
@@ -17,20 +17,23 @@ use crate::outcome::{Outcome, Trouble};
 /// The arguments of `status`.
 #[derive(Debug, Args)]
 pub struct StatusArguments {
+    /// Only these agents [default: all]
+    pub agents: Vec<String>,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
 
-/// How the log calls a tool that ran although nobody was asked.
+/// The kind of log entry for a tool that ran without a verdict.
 const WITHOUT_VERDICT: &str = "ran_without_verdict";
-/// What is older than a week was seen, or does not matter any more.
+/// How far back the log is searched.
 const LATELY: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
-/// Looks at every agent. Something that somebody should look at is an outcome of its own.
+/// Reports on every agent. A problem has its own exit code.
 pub fn run(arguments: &StatusArguments) -> Result<Outcome, Trouble> {
     let environment = environment()?;
-    let reports: Vec<StatusReport> = all().iter().flat_map(|recipe| report(recipe, &environment)).collect();
+    let recipes = crate::install::recipes(&arguments.agents, |_| true)?;
+    let reports: Vec<StatusReport> = recipes.into_iter().flat_map(|recipe| report(recipe, &environment)).collect();
     let without_verdict = without_verdict();
     let wrong = reports.iter().any(|report| report.state.is_wrong()) || !without_verdict.is_empty();
     if arguments.json {
@@ -47,7 +50,7 @@ pub fn run(arguments: &StatusArguments) -> Result<Outcome, Trouble> {
         }
         for (agent, count) in &without_verdict {
             anstream::println!(
-                "{count} tools of {} ran without a verdict; see callgate audit query --kind {WITHOUT_VERDICT}",
+                "{count} tools of {} ran without a verdict; see `callgate audit query --kind {WITHOUT_VERDICT}`",
                 visible(agent)
             );
         }
@@ -70,7 +73,7 @@ fn print(report: &StatusReport) {
     if let Some(seen) = &report.seen {
         remarks.push(format!("last called {}", when(seen.time)));
     } else if let Some(proven) = report.proven {
-        remarks.push(format!("tried out {}", when(proven)));
+        remarks.push(format!("tested {}", when(proven)));
     }
     if report.state == HookState::NotInstalled {
         remarks.push(format!("callgate install {}", report.agent));
@@ -89,7 +92,7 @@ fn for_whom(scope: InstallScope) -> &'static str {
     }
 }
 
-/// How long ago, roughly.
+/// Roughly how long ago.
 fn when(seconds: u64) -> String {
     let then = UNIX_EPOCH.checked_add(Duration::from_secs(seconds)).unwrap_or(UNIX_EPOCH);
     match SystemTime::now().duration_since(then) {
@@ -103,11 +106,11 @@ fn when(seconds: u64) -> String {
     }
 }
 
-/// How many tools of which agent ran without a verdict lately, as far as the user's log says.
+/// Counts, per agent, the tools in the user's log that recently ran without a verdict.
 fn without_verdict() -> BTreeMap<String, u64> {
     let mut counts = BTreeMap::new();
     let now = Timestamp::now();
-    // the log of whoever's policy applies here
+    // the log of the policy that applies here
     let settings = std::env::current_dir()
         .ok()
         .and_then(|here| crate::audit_log::settings(&crate::choice::policy(None, &here).ok()?.policy).ok());

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use callgate_audit::entry::{EntryBody, Record, Started};
-use callgate_audit::{Log, LogSettings, Sync};
+use callgate_audit::{Log, LogSettings, SyncMode};
 use serde_json::Value;
 
 /// A home with a log in its usual place.
@@ -47,7 +47,7 @@ impl World {
     }
 
     fn log(&self) -> LogSettings {
-        LogSettings::at(self.path("home/.local/state/callgate/audit")).sync(Sync::Os)
+        LogSettings::at(self.path("home/.local/state/callgate/audit")).sync(SyncMode::Os)
     }
 
     fn segment(&self) -> PathBuf {

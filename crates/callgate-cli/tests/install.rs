@@ -69,7 +69,7 @@ fn every_agent_is_proven_with_the_real_hook_and_everything_goes_again() {
     let agents = ["claude", "codex", "gemini", "copilot", "cursor", "opencode", "qwen", "windsurf", "amp", "goose"];
     let (code, output, error) = world.run(&[&["install", "--trust"], agents.as_slice()].concat());
     assert_eq!(code, 0, "{output}{error}");
-    assert_eq!(output.matches("tried out: `ls` is allowed").count(), agents.len(), "{output}");
+    assert_eq!(output.matches("tested: `ls` is allowed").count(), agents.len(), "{output}");
     let expected: Vec<_> = agents.iter().map(|agent| ((*agent).to_owned(), "proven".to_owned())).collect();
     assert_eq!(world.states(), expected, "trying out is not using");
     assert_eq!(world.run(&["status"]).0, 0);
@@ -100,7 +100,7 @@ fn mistakes_are_told_apart_from_what_went_wrong() {
     let world = World::new();
     let (code, _, error) = world.run(&["install", "clod"]);
     assert_eq!(code, 2);
-    assert!(error.contains("there is no agent 'clod': write one of claude, codex"), "{error}");
+    assert!(error.contains("unknown agent `clod`; expected one of claude, codex"), "{error}");
     fs::write(world.home(".claude/settings.json"), "{\n  \"a\": ,\n}").expect("written");
     let (code, _, error) = world.run(&["install", "claude"]);
     assert_eq!(code, 1);

@@ -20,14 +20,16 @@ use support::{Answered, World};
 /// Every n-th example of the program tables, so that there are a thousand.
 fn commands() -> Vec<String> {
     let tables = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs");
-    let mut files: Vec<_> =
-        std::fs::read_dir(tables).expect("the tables").map(|file| file.expect("a file").path()).collect();
+    let below = |folder: &Path| std::fs::read_dir(folder).expect("the tables").map(|file| file.expect("a file").path());
+    let mut files: Vec<_> = below(&tables).flat_map(|area| below(&area)).collect();
     files.sort();
     let mut examples = Vec::new();
     for file in files {
         let text = std::fs::read_to_string(&file).expect("a table");
         let lines = text.lines().filter_map(|line| line.trim_start().strip_prefix("example "));
-        let command = |line: &str| line.split(" => ").next().unwrap_or(line).trim_end_matches(" =>").trim().to_owned();
+        let command = |line: &str| {
+            line.split(" => ").next().unwrap_or(line).trim_end_matches(" \\").trim_end_matches(" =>").trim().to_owned()
+        };
         examples.extend(lines.map(command));
     }
     let step = (examples.len() / 1_000).max(1);

@@ -1,6 +1,6 @@
 //! The vocabulary of callgate.
 //!
-//! Every other crate speaks these words: a [call](call) is described by its [effects](effect), which a policy turns into
+//! Every other crate speaks these words: a [call] is described by its [effects](effect), which a policy turns into
 //! [decisions](decision); a call that may not run gets a [refusal]. What people and logs see of them is worded
 //! [once](wording), [redacted](redact), and free of [hidden characters](show).
 //!

@@ -9,12 +9,9 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let mut paths: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
     if paths.is_empty() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs");
-        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-        paths = entries
-            .map(|entry| entry.path())
-            .filter(|path| path.extension().is_some_and(|end| end == "prog"))
-            .collect();
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs");
+        let below = |folder: &Path| std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+        paths = below(&folder).flat_map(|area| below(&area)).collect();
         paths.sort();
     }
     let mut texts = Vec::new();

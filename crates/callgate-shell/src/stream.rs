@@ -25,6 +25,8 @@ pub enum Stream {
     Data,
     /// The environment, with any secrets in it.
     Environment,
+    /// Data without end (`yes`, `cat /dev/zero`).
+    Endless,
     /// Comes from the network.
     Fetched,
     /// Not known.

@@ -27,7 +27,7 @@ use crate::key::{AuditKey, private_directory};
 use crate::line::EncodedRecord;
 use crate::segment;
 use crate::settings::LogSettings;
-use callgate::policy::Sync;
+use callgate::policy::SyncMode;
 use callgate_model::clock::Timestamp;
 
 use courier::Courier;
@@ -134,10 +134,10 @@ impl Log {
             Arc::new(Inner { context, queue: Mutex::default(), written: Condvar::new(), writer: Mutex::new(writer) });
         let (courier, flusher) = match (lifetime, sync) {
             (WriterLifetime::Brief, _) => (None, None),
-            (WriterLifetime::Long, Sync::Interval(every)) => {
+            (WriterLifetime::Long, SyncMode::Interval(every)) => {
                 (Courier::start(&deliveries), Some(flush_every(&inner, every)))
             }
-            (WriterLifetime::Long, Sync::Always | Sync::Os) => (Courier::start(&deliveries), None),
+            (WriterLifetime::Long, SyncMode::Always | SyncMode::Os) => (Courier::start(&deliveries), None),
         };
         Ok(Log { inner, courier, _flusher: flusher })
     }

@@ -16,7 +16,7 @@ use crate::key::{AuditKey, random};
 use crate::line::EncodedRecord;
 use crate::segment::{self, SegmentFile, plain_path, sync_directory};
 use crate::settings::LogSettings;
-use callgate::policy::Sync;
+use callgate::policy::SyncMode;
 use callgate_model::clock::Timestamp;
 use callgate_model::digest::hex;
 
@@ -269,9 +269,9 @@ impl LogWriter {
         let now = match context.settings.sync {
             // A delivered checkpoint must not be lost here.
             _ if due => true,
-            Sync::Always => true,
-            Sync::Interval(every) => self.last_sync.elapsed() >= every,
-            Sync::Os => false,
+            SyncMode::Always => true,
+            SyncMode::Interval(every) => self.last_sync.elapsed() >= every,
+            SyncMode::Os => false,
         };
         if now {
             self.force()?;

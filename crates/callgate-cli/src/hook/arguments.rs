@@ -1,4 +1,4 @@
-//! What can be said behind `callgate hook`. Read by hand, because a hook starts with every call.
+//! The arguments of `callgate hook`, parsed by hand because a hook starts with every call.
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -7,38 +7,38 @@ use callgate_hooks::Agent;
 
 use crate::agents;
 
-/// Who is asked where the policy says ask.
+/// Who answers when the policy says ask.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum AskWhom {
-    /// The agent's own prompt where it has one; else whoever watches with `callgate approvals watch`; else nobody.
+    /// The agent's own prompt if it has one, else a running `callgate approvals watch`, else nobody.
     #[default]
     Auto,
     /// The agent's own prompt.
     Agent,
-    /// Whoever answers with `callgate approvals`, in the time that there is.
+    /// A person who answers with `callgate approvals` before the timeout.
     Approvers,
-    /// Nobody: refused, with how to allow it.
+    /// Nobody: the call is refused.
     Nobody,
 }
 
 /// The arguments of `callgate hook`.
 pub struct HookArguments {
-    /// Whose hook it is.
+    /// The agent.
     pub agent: &'static Agent,
-    /// The event, where the agent's payload does not name it.
+    /// The event, if the agent's payload does not name it.
     pub event: Option<String>,
-    /// How long the agent waits for this hook, as its configuration says.
+    /// The timeout of the hook in the agent's settings.
     pub timeout: Option<Duration>,
-    /// Who is asked.
+    /// Who answers questions.
     pub ask: AskWhom,
-    /// A policy instead of those that apply to the directory.
+    /// A policy that replaces the files that apply to the project.
     pub policy: Option<String>,
 }
 
 impl HookArguments {
-    /// Reads the words behind `callgate hook`.
+    /// Parses the words after `callgate hook`.
     pub fn read(words: &[OsString]) -> Result<Self, String> {
-        let mut words = words.iter().map(|word| word.to_str().ok_or("a word of its command line is not UTF-8"));
+        let mut words = words.iter().map(|word| word.to_str().ok_or("an argument is not valid UTF-8"));
         let mut next = || words.next().transpose();
         let name = next()?.ok_or("missing agent name, as in `callgate hook claude`")?;
         let agent = agents::find(name)?;
@@ -50,14 +50,15 @@ impl HookArguments {
             };
             let value = match glued {
                 Some(value) => value,
-                None => next()?.ok_or_else(|| format!("{option} needs a value"))?,
+                None => next()?.ok_or_else(|| format!("missing value for {option}"))?,
             };
             match option {
                 "--event" => arguments.event = Some(value.to_owned()),
                 "--policy" => arguments.policy = Some(value.to_owned()),
                 "--timeout" => {
-                    let seconds: u64 =
-                        value.parse().map_err(|_| format!("--timeout is a number of seconds: {value}"))?;
+                    let seconds: u64 = value
+                        .parse()
+                        .map_err(|_| format!("invalid value for --timeout: {value}; expected a number of seconds"))?;
                     arguments.timeout = Some(Duration::from_secs(seconds));
                 }
                 "--ask" => {
@@ -66,7 +67,11 @@ impl HookArguments {
                         "agent" => AskWhom::Agent,
                         "approvers" => AskWhom::Approvers,
                         "nobody" => AskWhom::Nobody,
-                        _ => return Err(format!("--ask is auto, agent, approvers or nobody: {value}")),
+                        _ => {
+                            return Err(format!(
+                                "invalid value for --ask: {value}; expected auto, agent, approvers or nobody"
+                            ));
+                        }
                     };
                 }
                 _ => return Err(format!("unknown option {option}; see `callgate hook --help`")),
@@ -75,7 +80,7 @@ impl HookArguments {
         Ok(arguments)
     }
 
-    /// How long this may take: less than the agent waits, because it takes a hook that it had to stop for a yes.
+    /// How long the hook may take. Shorter than the agent's timeout, because agents treat a hook that timed out as a yes.
     pub fn time(&self) -> Duration {
         let patience = self.timeout.unwrap_or_else(|| self.agent.default_timeout());
         let margin = (patience / 10).clamp(Duration::from_millis(500), Duration::from_secs(5));

@@ -1,4 +1,4 @@
-//! Who is asked where the policy says ask.
+//! Who answers when the policy says ask.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -10,7 +10,7 @@ use super::arguments::{AskWhom, HookArguments};
 use super::session::Session;
 use crate::watching;
 
-/// Puts a question where it belongs, and remembers it.
+/// Routes the question of a hook, and keeps it for the answer.
 pub struct Asked {
     whom: Whom,
     question: Mutex<Option<Question>>,
@@ -20,13 +20,13 @@ pub struct Asked {
 enum Whom {
     /// The agent's own prompt.
     Agent,
-    /// Whoever answers with `callgate approvals`.
+    /// A person who answers with `callgate approvals`.
     Approvers,
     Nobody,
 }
 
 impl Asked {
-    /// Who is asked for this event.
+    /// Chooses who answers questions about this event.
     pub fn of(arguments: &HookArguments, incoming: &HookRequest) -> Self {
         let prompts = incoming.event.can_ask();
         let whom = match arguments.ask {
@@ -43,7 +43,7 @@ impl Asked {
         self.question.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Whether the agent's own prompt shall decide.
+    /// Whether the agent's own prompt decides.
     pub fn left_to_agent(&self) -> bool {
         self.whom == Whom::Agent
     }
@@ -60,7 +60,7 @@ impl Approver for Asked {
     }
 }
 
-/// The question for whoever decides, or for the agent: why, what exactly, and what is noteworthy about it.
+/// The question in one line, for the agent or its user: why, which effects, and which of them were written in this session.
 pub fn words(question: &Question, session: &Session) -> String {
     let rule = question.rule.as_deref().map(|rule| format!(" (rule {rule})")).unwrap_or_default();
     let effects: Vec<String> = question

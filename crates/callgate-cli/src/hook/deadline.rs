@@ -1,4 +1,4 @@
-//! The hook's own deadline, shorter than the agent's: an agent that has waited too long runs the tool.
+//! The hook's own deadline. Shorter than the agent's, because agents run the tool when a hook times out.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,20 +6,20 @@ use std::time::{Duration, Instant};
 
 use callgate_hooks::{Agent, HookEvent};
 
-/// Answers with a refusal when the time is over.
+/// Prints a refusal when the time is up.
 pub struct Deadline {
     shared: Arc<Shared>,
     until: Instant,
 }
 
 struct Shared {
-    /// Somebody has the word: the answer, or the refusal when the time was over.
+    /// Set by the first of the two to answer: the hook itself, or the refusal at the deadline.
     spoken: AtomicBool,
     event: Mutex<Option<HookEvent>>,
 }
 
 impl Deadline {
-    /// Starts to count.
+    /// Starts the timer.
     pub fn start(agent: &'static Agent, time: Duration) -> Self {
         let shared = Arc::new(Shared { spoken: AtomicBool::new(false), event: Mutex::new(None) });
         let until = Instant::now().checked_add(time).unwrap_or_else(Instant::now);
@@ -28,20 +28,20 @@ impl Deadline {
             std::thread::sleep(time);
             if !watching.spoken.swap(true, Ordering::SeqCst) {
                 let event = *watching.event.lock().unwrap_or_else(PoisonError::into_inner);
-                let _ = super::say(&agent.refuse(event, "callgate could not decide in the time it had"));
+                let _ = super::say(&agent.refuse(event, "callgate did not finish before the timeout of this hook"));
                 // A refusal of any dialect: those that print also end with 0, and others take 2.
                 std::process::exit(agent.refuse(event, "-").code.into());
             }
         };
-        // Without the thread there is no deadline, and a hook that may hang for ever must not begin.
+        // Without the thread there is no deadline, so refuse instead of risking a hang.
         if std::thread::Builder::new().stack_size(64 << 10).spawn(watch).is_err() {
-            let _ = super::say(&agent.refuse(None, "callgate could not start its clock"));
+            let _ = super::say(&agent.refuse(None, "callgate could not start its timer"));
             std::process::exit(2);
         }
         Self { shared, until }
     }
 
-    /// The refusal is written for this event from now on.
+    /// Sets the event that the refusal is written for.
     pub fn of_event(&self, event: HookEvent) {
         *self.shared.event.lock().unwrap_or_else(PoisonError::into_inner) = Some(event);
     }
@@ -51,13 +51,13 @@ impl Deadline {
         self.until.saturating_duration_since(Instant::now())
     }
 
-    /// Whether the answer is in time. Then nobody else speaks any more.
+    /// Whether the answer is in time. If so, the timer stays silent.
     pub fn met(&self) -> bool {
         !self.shared.spoken.swap(true, Ordering::SeqCst)
     }
 }
 
-/// The refusal is being printed; the process ends with it.
+/// Waits while the timer prints its refusal and ends the process.
 pub fn wait_for_the_end() -> ! {
     loop {
         std::thread::sleep(Duration::from_secs(1));

@@ -1,4 +1,4 @@
-//! Judging a call that an agent is about to make, and noting what it made.
+//! Judges a call that an agent is about to make, and records how it ended.
 
 use std::mem::ManuallyDrop;
 use std::path::Path;
@@ -13,7 +13,7 @@ use callgate::load::{PolicyChoice, load_policy};
 use callgate::permit::Permit;
 use callgate::policy::{Locations, Policy, PolicyCache};
 use callgate::{Call, Gate};
-use callgate_audit::{AuditSink, Log, ObservedEnd, Sync};
+use callgate_audit::{AuditSink, Log, ObservedEnd, SyncMode};
 use callgate_hooks::{CallOutcome, CompletedCall, HookAnswer, HookDetails, HookRequest};
 use callgate_model::refusal::{Refusal, RefusalKind};
 use callgate_shell::ShellState;
@@ -26,10 +26,10 @@ use super::deadline::Deadline;
 use super::session::Session;
 use super::shells::{self, KeptShell};
 
-/// What remains of the hook's time once nobody has answered: enough to settle the question, log it and say so.
+/// Time reserved for closing the question, logging it and printing the answer after nobody has answered.
 const MARGIN: Duration = Duration::from_millis(500);
 
-/// Judges a call. Whatever goes wrong is a no.
+/// Judges a call. Every failure is a deny.
 pub fn judge(
     arguments: &HookArguments,
     deadline: &Deadline,
@@ -54,7 +54,7 @@ struct Prepared<'a> {
     call: Call,
     shell: Option<KeptShell>,
     asked: Arc<Asked>,
-    /// The process ends with its answer and frees what it holds by that.
+    /// Never dropped: the process ends right after its answer.
     gate: ManuallyDrop<Gate>,
 }
 
@@ -131,7 +131,7 @@ impl<'a> Prepared<'a> {
         if !self.asked.left_to_agent() {
             return Ok(HookAnswer::deny(format!("{}: {asked}", words(refusal))));
         }
-        // The agent's user may say yes to it, and then it runs.
+        // The agent's user may say yes, and then the call runs.
         let _ = self.session.passed(self.incoming, self.called, None, &[]);
         if let Some(shell) = self.shell {
             shell.perhaps_after(self.session, after, self.gate.redactor()).map_err(not_remembered)?;
@@ -170,17 +170,17 @@ fn policy(named: Option<&str>, workspace: &Path) -> Result<Arc<Policy>, String> 
     loaded.map(|loaded| loaded.policy).map_err(|error| error.to_string())
 }
 
-/// The log. Unless the policy says otherwise, an entry is handed to the operating system and not waited for until it is on the disk:
-/// it outlives this process and the agent, and only a failure of the whole machine can take it, with what the tool did.
+/// Opens the log. Unless the policy sets `sync`, entries are left to the operating system instead of being flushed to disk: they
+/// outlive this process and the agent, and only a failure of the whole machine can lose them.
 fn open_log(policy: &Policy) -> Result<Log, String> {
     let mut settings = crate::audit_log::settings(policy).map_err(|trouble| trouble.to_string())?;
     if policy.audit_settings().sync.is_none() {
-        settings = settings.sync(Sync::Os);
+        settings = settings.sync(SyncMode::Os);
     }
     Log::open_briefly(settings).map_err(|error| format!("cannot open the audit log: {error}"))
 }
 
-/// Notes how a tool ended that ran; and that it had no verdict, if it had none.
+/// Records how a tool ended, or that it ran without a verdict.
 pub fn after(
     arguments: &HookArguments,
     incoming: &HookRequest,
@@ -209,14 +209,14 @@ pub fn after(
             )
         }
         None => {
-            let reason = "no verdict that let it run was given in this session";
+            let reason = "no verdict in this session allowed it";
             witness.ran_without_verdict(&after.call, incoming.call_id.as_deref(), reason)
         }
     };
     noted.map(|_| ()).map_err(|error| error.to_string())
 }
 
-/// Notes that a session began or ended.
+/// Records that a session began or ended.
 pub fn notice(arguments: &HookArguments, incoming: &HookRequest, session: &Session) -> Result<(), String> {
     let noted = match incoming.details {
         HookDetails::SessionStart => witness(arguments, session)?.session_started(&incoming.origin, None, None),

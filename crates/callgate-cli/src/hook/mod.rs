@@ -1,7 +1,7 @@
-//! `callgate hook AGENT`: one call of an agent's hook, answered in the agent's dialect.
+//! `callgate hook AGENT`: answers one hook call in the agent's dialect.
 //!
-//! Most agents take a hook that crashes, hangs or prints something odd for a yes. So whatever happens here ends in an explicit
-//! answer: what is not understood, cannot be read, cannot be logged or takes too long is refused.
+//! Most agents treat a hook that crashes, hangs or prints something unexpected as a yes. So everything here ends in an explicit
+//! answer: a payload that cannot be read, a call that cannot be logged, a timeout and a panic are all refusals.
 
 mod arguments;
 mod asked;
@@ -23,13 +23,13 @@ use callgate_install::{HostEnvironment, Sighting};
 use arguments::HookArguments;
 use deadline::Deadline;
 
-/// Answers one call of a hook. `words` are those behind `callgate hook`.
+/// Answers one hook call. `words` follow `callgate hook` on the command line.
 pub fn run(words: &[OsString]) -> ExitCode {
-    // What a panic prints could be taken for an answer.
+    // The message of a panic could be taken for an answer.
     std::panic::set_hook(Box::new(|_| {}));
     // Writing beyond a limit would end the process without an answer.
     if files_are_limited() {
-        return say(&HookOutput::refusal("callgate cannot work with a limit on the size of files (ulimit -f)"));
+        return say(&HookOutput::refusal("callgate cannot write its log under a file size limit (ulimit -f)"));
     }
     let arguments = match HookArguments::read(words) {
         Ok(arguments) => arguments,
@@ -38,12 +38,12 @@ pub fn run(words: &[OsString]) -> ExitCode {
     let agent = arguments.agent;
     let deadline = Deadline::start(agent, arguments.time());
     let answered = catch_unwind(AssertUnwindSafe(|| answer(&arguments, &deadline)));
-    let output = answered.unwrap_or_else(|_| agent.refuse(None, "callgate failed while it judged this call"));
-    // Whoever is first speaks; the other one must be silent.
+    let output = answered.unwrap_or_else(|_| agent.refuse(None, "callgate failed while judging this call"));
+    // Only the first of the two threads to finish prints an answer.
     if deadline.met() { say(&output) } else { deadline::wait_for_the_end() }
 }
 
-/// Whether files may only grow to a size that the log could reach, and nothing can be done about it.
+/// Whether a file size limit could stop the log from growing, and cannot be raised.
 fn files_are_limited() -> bool {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     const ENOUGH: u64 = 1 << 40;
@@ -55,7 +55,7 @@ fn files_are_limited() -> bool {
     limit.maximum.is_some_and(|maximum| maximum < ENOUGH) || setrlimit(Resource::Fsize, raised).is_err()
 }
 
-/// Prints an answer. If it cannot be printed, the exit code alone says no.
+/// Prints an answer. If printing fails, the exit code is still a refusal.
 fn say(output: &HookOutput) -> ExitCode {
     let mut stdout = std::io::stdout().lock();
     let printed = stdout.write_all(output.stdout.as_bytes()).and_then(|()| stdout.flush());
@@ -84,14 +84,14 @@ fn answer(arguments: &HookArguments, deadline: &Deadline) -> HookOutput {
     };
     let incoming = match agent.read(&received) {
         Ok(incoming) => incoming,
-        Err(error) => return agent.refuse(None, &format!("{error}; what callgate does not understand, it refuses")),
+        Err(error) => return agent.refuse(None, &format!("{error}; callgate refuses payloads that it cannot read")),
     };
     deadline.of_event(incoming.event);
     let answer = react(arguments, deadline, &incoming, directory);
     agent.write(incoming.event, answer.as_ref())
 }
 
-/// All of standard input, up to what a call may be long.
+/// Reads standard input up to the size limit of a call.
 fn payload() -> Result<Vec<u8>, String> {
     let mut payload = Vec::new();
     let limit = u64::try_from(json::MAXIMUM_SIZE).unwrap_or(u64::MAX).saturating_add(1);
@@ -99,7 +99,7 @@ fn payload() -> Result<Vec<u8>, String> {
         .lock()
         .take(limit)
         .read_to_end(&mut payload)
-        .map_err(|error| format!("the hook's payload cannot be read: {error}"))?;
+        .map_err(|error| format!("cannot read the payload of the hook: {error}"))?;
     Ok(payload)
 }
 
@@ -117,7 +117,7 @@ fn react(
     if session.is_new || incoming.details == HookDetails::SessionStart {
         seen(arguments, incoming);
     }
-    // What is only noted decides nothing: if it cannot be noted, the agent goes on.
+    // Notifications never block the agent, so failures here are only printed.
     let noted = match &incoming.details {
         HookDetails::Before(call) | HookDetails::Permission(call) => {
             return Some(judge::judge(arguments, deadline, incoming, &session, call));
@@ -133,7 +133,7 @@ fn react(
     None
 }
 
-/// Leaves a trace by which `callgate status` knows that the agent really calls its hook.
+/// Records that the agent called this hook, for `callgate status`.
 fn seen(arguments: &HookArguments, incoming: &HookRequest) {
     if let (Some(environment), Some(session)) = (HostEnvironment::of_process(), &incoming.origin.session) {
         let _ = Sighting::record(&environment, arguments.agent.name(), session);

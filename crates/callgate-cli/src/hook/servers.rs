@@ -1,13 +1,13 @@
-//! The MCP servers that an agent is configured with, for agents that run a server's name and its tool's together.
+//! The MCP servers in an agent's configuration, for agents whose tool names run server and tool together.
 //!
-//! Only the user's own configuration is read: a project's could give a server the name of one that a rule trusts. A file that cannot
-//! be read names nobody, and then such a tool is one of no known server, which no rule for a server covers.
+//! Only the user's own configuration is read: a project could name a server like one that a rule trusts. If a file cannot be read,
+//! such a tool belongs to no known server, and no rule for a server covers it.
 
 use std::path::PathBuf;
 
 use serde_json::Value;
 
-/// A configuration longer than this is not read.
+/// The largest configuration that is read, in bytes.
 const LONGEST: u64 = 4 << 20;
 
 /// The names of an agent's servers.

@@ -1,7 +1,7 @@
-//! The shells that an agent keeps from call to call, as far as a session remembers their states.
+//! The states of shells that an agent keeps from call to call.
 //!
-//! What is believed of a shell must be certain: where anything is missing, damaged or out of order, the shell is one in which
-//! anything may have changed.
+//! A remembered state must be certain. If anything is missing, damaged or out of order, the shell is one in which anything may have
+//! changed.
 
 use callgate::call::Call;
 use callgate::redact::Redactor;
@@ -11,13 +11,13 @@ use serde::{Deserialize, Serialize};
 
 use super::session::{SHELLS, Session, identity};
 
-/// What is noted, a line each.
+/// One line of the record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Line {
-    /// A call that was let pass, or left to the agent's user, leaves a shell in this state.
+    /// A permitted call, or one left to the agent's user, leaves a shell in this state.
     Left(Box<Left>),
-    /// The call that is recognised by this did run.
+    /// The call with this identity ran.
     Ran(String),
     /// A line that cannot be read.
     #[serde(skip)]
@@ -28,16 +28,16 @@ enum Line {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Left {
     shell: String,
-    /// What the call is recognised by.
+    /// The identity of the call.
     call: String,
-    /// The agent would have asked its user; otherwise the call was about to run.
+    /// Whether the event was a permission request rather than the start of a call.
     permission: bool,
-    /// How many such lines of this shell were known: calls that were judged side by side do not know of each other.
+    /// How many lines of this shell existed when the call was judged. Calls judged at the same time do not see each other.
     known: usize,
     state: ShellState,
 }
 
-/// The lines of a session; `None` if there may be others.
+/// The lines of a session; `None` if some may be missing.
 fn lines(session: &Session) -> Option<Vec<Line>> {
     let text = session.whole(SHELLS)?;
     // a line may have been cut off by a kill
@@ -58,12 +58,12 @@ pub struct KeptShell {
     known: usize,
     /// Its state before the call.
     pub state: ShellState,
-    /// This very call was judged before, and what it leaves is remembered.
+    /// Whether this call was judged before and its state recorded.
     judged_before: bool,
     directory: Option<String>,
 }
 
-/// What the lines of a session say of one shell.
+/// One shell according to the lines of a session.
 #[derive(Default)]
 struct View<'a> {
     state: ShellState,
@@ -82,7 +82,7 @@ impl<'a> View<'a> {
                     view.state = if line.known == view.known || line.state == view.state {
                         line.state.clone()
                     } else {
-                        ShellState::lost("calls ran in it side by side")
+                        ShellState::lost("calls ran in it at the same time")
                     };
                     view.known = view.known.saturating_add(1);
                     view.last = Some(line);
@@ -90,7 +90,7 @@ impl<'a> View<'a> {
                 Line::Ran(call) if view.last.is_some_and(|line| line.call == *call) => {
                     view.state = view.state.after_running();
                 }
-                Line::Torn => view.state = ShellState::lost("what was remembered of it is damaged"),
+                Line::Torn => view.state = ShellState::lost("its recorded state is damaged"),
                 _ => {}
             }
         }
@@ -99,7 +99,7 @@ impl<'a> View<'a> {
 }
 
 impl KeptShell {
-    /// The shell in which a call would run, if it is one that lives on.
+    /// The shell that a call runs in, if the agent keeps it.
     pub fn of(incoming: &HookRequest, session: &Session, call: &Call) -> Option<Self> {
         let id = incoming.shell.clone()?;
         let lines = lines(session);
@@ -114,7 +114,7 @@ impl KeptShell {
         // some agents tell of a call twice: when it is about to run, and when they would ask
         let judged_before = permission && view.last.is_some_and(|line| line.call == call_identity && !line.permission);
         let state = match judged_before {
-            _ if lines.is_none() => ShellState::lost("more happened in this session than is remembered"),
+            _ if lines.is_none() => ShellState::lost("this session has more calls than were recorded"),
             true => view.before_last,
             false => view.state,
         };
@@ -131,13 +131,13 @@ impl KeptShell {
         })
     }
 
-    /// Remembers the shell after a call that was let pass.
+    /// Records the shell after a permitted call.
     pub fn after(self, session: &Session, state: Option<&ShellState>, redactor: &Redactor) -> std::io::Result<()> {
         let state = left_in(state).after_running();
         self.remember(session, state, redactor)
     }
 
-    /// The same after a call that the agent's user may still refuse.
+    /// Records the shell after a call that the agent's user may still refuse.
     pub fn perhaps_after(
         self,
         session: &Session,
@@ -159,12 +159,12 @@ impl KeptShell {
     }
 }
 
-/// A call that is not followed, such as one that types into the shell, may leave it in any state.
+/// The state after the call. A call that callgate does not follow, such as typing into the shell, may leave any state.
 fn left_in(state: Option<&ShellState>) -> ShellState {
-    state.cloned().unwrap_or_else(|| ShellState::lost("what was typed into it is not followed"))
+    state.cloned().unwrap_or_else(|| ShellState::lost("callgate does not follow what was typed into it"))
 }
 
-/// Notes that a call did run, if that changes what is believed of its shell.
+/// Records that a call ran, if that changes the known state of its shell.
 pub fn ran(incoming: &HookRequest, session: &Session, call: &Call) -> std::io::Result<()> {
     let Some(shell) = &incoming.shell else { return Ok(()) };
     let lines = lines(session).unwrap_or_default();

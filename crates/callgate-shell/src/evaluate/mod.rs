@@ -9,7 +9,6 @@ mod declarations;
 mod directories;
 mod expand;
 mod loops;
-mod losses;
 mod nested;
 mod parameters;
 mod patterns;

@@ -1,6 +1,5 @@
 //! Simple commands: their words, assignments and redirections, and who runs them.
 
-use super::losses::{copies_a_device, never_ends, prints_nothing};
 use super::state::{Ends, State, Value};
 use super::{Evaluator, opaque, run};
 use crate::effect::{Action, CodeOrigin, Effect, Mark};
@@ -94,8 +93,9 @@ impl Evaluator<'_> {
             }
             outcome
         };
-        // The command prints nothing, so the redirection empties the file.
-        if prints_nothing(&words, &result.1) {
+        // A command that prints nothing empties the file it is redirected to. The redirections of `exec` are for later commands.
+        let prints_nothing = matches!(&result.1, Stream::Text(text) if text.is_empty());
+        if words.is_empty() || prints_nothing && words.first().and_then(Word::known) != Some("exec") {
             self.cuts_files(slot);
         }
         if result.1 == Stream::Environment
@@ -106,9 +106,8 @@ impl Evaluator<'_> {
         if let Some(entry) = self.commands.get_mut(slot) {
             entry.words = words;
         }
-        if let Some(entry) = self.commands.get(slot)
-            && (entry.effects.iter().any(writes_by_redirection) && never_ends(&entry.words)
-                || copies_a_device(&entry.words))
+        if result.1 == Stream::Endless
+            && self.commands.get(slot).is_some_and(|entry| entry.effects.iter().any(writes_by_redirection))
         {
             self.doubt("endless output fills the disk", &command.span);
         }

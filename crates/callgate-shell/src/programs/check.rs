@@ -1,13 +1,14 @@
 //! Checking tables: their form, their names, their examples.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
 use super::custom;
 use super::examples;
-use super::form::{self, TableError, TableProblem};
-use super::store::{Programs, twice};
+use super::form::{self, Shares, TableError, TableProblem, source_lines, used};
+use super::lint;
+use super::store::{Programs, bundled_shares, twice};
 use super::table::Style;
 
 /// Something that is wrong with a table.
@@ -42,10 +43,14 @@ pub fn check(files: &[(&str, &str)]) -> Vec<Finding> {
     let mut places: BTreeMap<String, String> = BTreeMap::new();
     let mut programs = Programs::default();
     let mut all = Vec::new();
+    let mut shares = Shares { further: Some(bundled_shares), ..Shares::default() };
+    share_lines(files, &mut shares, &mut findings);
     for (origin, text) in files {
-        let (tables, errors) = form::parse(text, origin, 1);
+        let (tables, errors) = form::parse(text, origin, &mut shares);
         findings.extend(errors.into_iter().map(Finding::Form));
+        findings.extend(lint::long_lines(text).map(|(line, problem)| mistake(origin, line, problem)));
         for table in tables {
+            findings.extend(lint::mistakes(&table).into_iter().map(|(line, problem)| mistake(origin, line, problem)));
             let table = Arc::new(table);
             for name in &table.names {
                 match places.get(name) {
@@ -60,12 +65,7 @@ pub fn check(files: &[(&str, &str)]) -> Vec<Finding> {
                 && !custom::READERS.contains(&reader.as_str())
             {
                 let problem = TableProblem::Style(format!("custom {reader}"));
-                findings.push(Finding::Form(TableError {
-                    origin: table.origin.clone(),
-                    line: table.line,
-                    column: 1,
-                    problem,
-                }));
+                findings.push(mistake(&table.origin, table.line, problem));
             }
             all.push(table);
         }
@@ -81,6 +81,34 @@ pub fn check(files: &[(&str, &str)]) -> Vec<Finding> {
     findings
 }
 
+/// Gathers the lines that files share, and finds those that nothing uses. Files that only share are used by others.
+fn share_lines(files: &[(&str, &str)], shares: &mut Shares, findings: &mut Vec<Finding>) {
+    let mut places: BTreeMap<String, (&str, usize)> = BTreeMap::new();
+    let mut uses: BTreeSet<String> = BTreeSet::new();
+    let mut tables = false;
+    for (origin, text) in files {
+        let mut own = Shares::default();
+        let lines = source_lines(text);
+        uses.extend(lines.iter().filter_map(used).map(str::to_owned));
+        tables |= !own.take(lines).is_empty();
+        for (name, lines) in own.own {
+            let line = lines.first().map_or(1, |header| header.number);
+            if let Some((other, line)) = places.insert(name.clone(), (origin, line)) {
+                let other = format!("{other}:{line}");
+                findings.push(mistake(origin, line, TableProblem::TwiceShare { name: name.clone(), other }));
+            }
+            shares.own.insert(name, lines);
+        }
+    }
+    for (name, (origin, line)) in places.into_iter().filter(|(name, _)| tables && !uses.contains(name)) {
+        findings.push(mistake(origin, line, TableProblem::UnusedShare(name)));
+    }
+}
+
+fn mistake(origin: &str, line: usize, problem: TableProblem) -> Finding {
+    Finding::Form(TableError { origin: origin.to_owned(), line, column: 1, problem })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -90,6 +118,17 @@ mod tests {
     fn the_bundled_tables_are_sound() {
         let findings: Vec<String> = check(bundled_files()).iter().map(Finding::to_string).collect();
         assert!(findings.is_empty(), "{} findings:\n{}", findings.len(), findings.join("\n"));
+    }
+
+    #[test]
+    fn a_file_has_one_table_and_its_name() {
+        for (origin, text) in bundled_files() {
+            let (tables, _) = form::parse(text, origin, &mut bundled_shares().clone());
+            let stem = origin.rsplit('/').next().and_then(|file| file.strip_suffix(".prog")).unwrap_or_default();
+            let names: Vec<&str> = tables.iter().map(|table| table.names[0].as_str()).collect();
+            let shares_only = tables.is_empty() && text.contains("share ");
+            assert!(shares_only || names == [stem], "{origin} has tables of {names:?}");
+        }
     }
 
     #[test]
@@ -103,5 +142,17 @@ mod tests {
                 "test:6: example `frob a`: has `read a` (frob: operand 1); lacks `write b`",
             ]
         );
+    }
+
+    #[test]
+    fn shared_lines_have_one_name_and_a_user() {
+        let files =
+            [("a", "share x: one\n  -a\nshare y: two\n  -b\n"), ("b", "share x: three\n  -c\nfrob: f\n  use x\n")];
+        let lines: Vec<String> = check(&files).iter().map(Finding::to_string).collect();
+        assert_eq!(
+            lines,
+            ["b:1:1: duplicate shared lines `x`: the others are in a:1", "a:3:1: unused shared lines `y`"]
+        );
+        assert!(check(&files[..1]).is_empty(), "others may use them");
     }
 }

@@ -14,6 +14,8 @@ pub struct OptionIndex {
     fronts: Vec<u16>,
     /// An operand or a value is a destination, into which others are copied.
     pub(super) copies: bool,
+    /// The value of an option is a suffix for the old contents of files.
+    pub(super) backs_up: bool,
 }
 
 impl OptionIndex {
@@ -25,16 +27,18 @@ impl OptionIndex {
             || level.stdin.iter().any(|line| line.then.kind.is_destination());
         let count: usize = options.iter().map(|form| form.names.len()).sum();
         let size = count.saturating_mul(2).next_power_of_two();
-        let mut index = OptionIndex { slots: vec![(0, 0); size], fronts: Vec::new(), copies };
+        let mut index = OptionIndex { slots: vec![(0, 0); size], fronts: Vec::new(), copies, backs_up: false };
         for (place, form) in (1..=u16::MAX).zip(options) {
             if form.fronts {
                 index.fronts.push(place);
             }
-            index.copies |= match &form.values {
-                Values::None => false,
-                Values::Optional(role) => role.kind.is_destination(),
-                Values::Words(roles) => roles.iter().any(|role| role.kind.is_destination()),
+            let roles = match &form.values {
+                Values::None => &[],
+                Values::Optional(role) => std::slice::from_ref(role),
+                Values::Words(roles) => roles.as_slice(),
             };
+            index.copies |= roles.iter().any(|role| role.kind.is_destination());
+            index.backs_up |= roles.iter().any(|role| role.kind == RoleKind::BackupSuffix);
             for (number, name) in (1..=u16::MAX).zip(&form.names) {
                 let mut at = hash(name) & size.saturating_sub(1);
                 while let Some(slot) = index.slots.get_mut(at) {

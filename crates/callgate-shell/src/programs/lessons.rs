@@ -24,7 +24,8 @@ fn wrappers_do_not_hide_what_they_wrap() {
     hold(&[
         "sudo -u root -H cp a b => privilege, read a, write b",
         "doas cp a b => privilege, read a, write b",
-        "env -i PATH=/x cp a b => read a, write b",
+        "env -i A=/x cp a b => read a, write b",
+        "env -i PATH=/x cp a b => read a, write b, opaque",
         "env -S 'X=1 cp a b' => read a, write b",
         "env -vS 'cp a' b => read a, write b",
         "env -u HOME -- cp a b => read a, write b",
@@ -37,7 +38,7 @@ fn wrappers_do_not_hide_what_they_wrap() {
         "su root -c 'cp a b' => privilege, read a, write b",
         "script -q -c 'cp a b' /dev/null => read a, write b",
         "chroot --userspec=me / cp a b => privilege, read a !elsewhere, write b !elsewhere",
-        "/lib/ld-linux-aarch64.so.1 --argv0 x /usr/bin/cp a b => read a, write b",
+        "/lib/ld-linux-aarch64.so.1 --argv0 x /usr/bin/cp a b => run file /lib/ld-linux-aarch64.so.1, read a, write b",
         "systemd-run --user --wait cp a b => privilege, read a, write b",
     ]);
 }
@@ -73,8 +74,8 @@ fn shells_take_their_source_from_everywhere() {
         "bash --norc -c 'cp a b' zero one => read a, write b",
         "bash +x -c 'cp a b' => read a, write b",
         "bash -c \"$x\" => opaque",
-        "echo cp a b | bash => read a, write b",
-        "printf 'cp a b' | sh -s => read a, write b",
+        "echo cp a b | bash => read a, write b, opaque",
+        "printf 'cp a b' | sh -s => read a, write b, opaque",
         "echo -e x | sh => opaque",
         "bash ./x.sh => run file x.sh",
         "bash - => ",

@@ -1,7 +1,7 @@
 //! Globs of tables, and the truth of conditions.
 
 use super::scan::{Given, Scan, is_many};
-use super::table::{Atom, Condition, When};
+use super::table::{Atom, Condition, Text, ValueSet, When};
 use crate::word::Word;
 
 /// What is known of a condition.
@@ -121,6 +121,32 @@ pub(super) fn matches_loosely(pattern: &str, text: &str) -> bool {
     matches_glob(&pattern.to_lowercase(), &text.to_lowercase())
 }
 
+impl ValueSet {
+    /// Whether a word is among the values.
+    fn hold(&self, word: &Word) -> Truth {
+        let literal = |glob: &Text| !glob.contains(['*', '?', '[']);
+        match word {
+            Word::Known(text) if self.contain(text) => Truth::Yes,
+            Word::Known(_) => Truth::No,
+            Word::Glob(pattern)
+                if self.globs.iter().all(literal) && !self.globs.iter().any(|text| may_match(pattern, text)) =>
+            {
+                if self.others { Truth::Yes } else { Truth::No }
+            }
+            _ => Truth::Maybe,
+        }
+    }
+
+    pub(super) fn contain(&self, text: &str) -> bool {
+        self.globs.iter().any(|glob| matches_loosely(glob, text)) != self.others
+    }
+}
+
+/// Whether one of the names that a pattern of the shell stands for may be this text. It may where that is hard to say.
+fn may_match(pattern: &str, text: &str) -> bool {
+    pattern.contains(['[', '(']) || matches_loosely(&pattern.replace('\\', ""), text)
+}
+
 /// The lines that may be the first whose condition holds.
 pub(super) fn chosen<'t, T>(lines: &'t [When<T>], scan: &Scan<'_>) -> impl Iterator<Item = &'t T> {
     let mut certain = false;
@@ -177,7 +203,7 @@ fn atom_truth(atom: &Atom, scan: &Scan<'_>, here: Option<&Given<'_>>) -> Truth {
                 Truth::No
             }
         }
-        Atom::Value(name, glob) => {
+        Atom::Value(name, values) => {
             let mut found = Truth::No;
             let named = |given: &&Given<'_>| given.form.names.contains(name);
             let here = here.filter(named);
@@ -189,11 +215,13 @@ fn atom_truth(atom: &Atom, scan: &Scan<'_>, here: Option<&Given<'_>>) -> Truth {
             for given in candidates.filter(|given| given.level == level && named(given)) {
                 crate::work::count(1);
                 match given.values.first().map(|(word, _)| word.as_ref()) {
-                    Some(Word::Known(text)) if matches_loosely(glob, text) => return Truth::Yes,
-                    Some(Word::Known(_)) => {}
-                    None if given.negated && glob == "false" => return Truth::Yes,
+                    Some(word) => match values.hold(word) {
+                        Truth::Yes => return Truth::Yes,
+                        Truth::Maybe => found = Truth::Maybe,
+                        Truth::No => {}
+                    },
+                    None if given.negated && values.contain("false") => return Truth::Yes,
                     None => {}
-                    Some(_) => found = Truth::Maybe,
                 }
             }
             found
@@ -208,16 +236,24 @@ fn atom_truth(atom: &Atom, scan: &Scan<'_>, here: Option<&Given<'_>>) -> Truth {
                 Truth::No
             }
         }
-        Atom::Operand(place, glob) => {
+        Atom::AnyOperand(values) => {
+            let mut found = Truth::No;
+            for word in &scan.operands {
+                crate::work::count(1);
+                match values.hold(word) {
+                    Truth::Yes => return Truth::Yes,
+                    Truth::Maybe => found = Truth::Maybe,
+                    Truth::No => {}
+                }
+            }
+            found
+        }
+        Atom::Operand(place, values) => {
             let index = place.saturating_sub(1);
             if scan.operands.iter().take(index).any(|word| is_many(word)) {
                 return Truth::Maybe;
             }
-            match scan.operands.get(index).map(|word| word.as_ref()) {
-                Some(Word::Known(text)) if matches_loosely(glob, text) => Truth::Yes,
-                Some(Word::Known(_)) | None => Truth::No,
-                Some(_) => Truth::Maybe,
-            }
+            scan.operands.get(index).map_or(Truth::No, |word| values.hold(word))
         }
     }
 }
@@ -247,6 +283,8 @@ mod tests {
         for (pattern, text, expected) in cases {
             assert_eq!(matches_glob(pattern, text), expected, "{pattern} on {text}");
         }
+        assert!(may_match(r"/dev/z\ero*", "/dev/zero") && may_match("/dev/[z]*", "/dev/zero"));
+        assert!(!may_match("*.txt", "/dev/zero"));
         assert!(matches_loosely("post", "POST"));
         assert!(matches_loosely(r"\n", r"\n"));
         assert!(!matches_loosely(r"\n", r"\N"));

@@ -12,6 +12,7 @@ mod index;
 mod languages;
 #[cfg(test)]
 mod lessons;
+mod lint;
 mod matching;
 mod names;
 mod operands;
@@ -20,6 +21,7 @@ mod read;
 mod scan;
 mod store;
 pub mod table;
+mod traits;
 
 pub use check::{Finding, check};
 pub use form::{TableError, TableProblem};

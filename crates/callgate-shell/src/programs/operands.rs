@@ -176,7 +176,7 @@ mod tests {
     use crate::programs::form::parse;
 
     fn roles(args: &str, words: &[Word]) -> Vec<(usize, RoleKind)> {
-        let (tables, errors) = parse(&format!("x: x\n  args: {args}\n"), "test", 1);
+        let (tables, errors) = parse(&format!("x: x\n  args: {args}\n"), "test", &mut Default::default());
         assert_eq!(errors, []);
         let slots = &tables[0].level.args[0].then;
         let words: Vec<Cow<'_, Word>> = words.iter().map(Cow::Borrowed).collect();

@@ -70,12 +70,6 @@ pub(crate) fn system_program(path: &str) -> Option<&str> {
     (listed(SYSTEM_DIRECTORIES, directory) && !name.is_empty()).then_some(name)
 }
 
-/// Whether a path names the dynamic loader, which runs the program it is given.
-pub(crate) fn is_loader(path: &str) -> bool {
-    let name = path.rsplit('/').next().unwrap_or_default();
-    name == "ld.so" || name.starts_with("ld-") && name.contains(".so")
-}
-
 /// The last component of a path, as `cp` and `mv` take it; `None`: the contents of a directory.
 pub(super) fn base_name(path: &str) -> Option<&str> {
     let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();

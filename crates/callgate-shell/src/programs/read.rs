@@ -6,7 +6,7 @@ use super::matching::{Truth, chosen, truth, truth_at};
 use super::operands::place;
 use super::paths;
 use super::scan::{Given, Scan, ScannedWord, scan};
-use super::table::{Level, Output, Role, RoleKind, Style, Table};
+use super::table::{Condition, Level, Output, ProgramTrait, Role, RoleKind, Style, Table, When};
 use super::{Invocation, ProgramAnalysis, Programs};
 use crate::effect::CodeOrigin;
 use crate::stream::Stream;
@@ -38,12 +38,10 @@ impl Programs {
         let Some(written) = first.known().filter(|name| !name.is_empty()) else {
             return unknown(invocation, "", "the program name is unknown");
         };
-        let name = if paths::is_loader(written) {
-            "ld.so"
-        } else if !written.contains('/') {
+        let name = if !written.contains('/') {
             written
         } else {
-            match paths::system_program(written) {
+            match paths::system_program(written).or_else(|| self.loader(written)) {
                 Some(name) => name,
                 None => return file(invocation, written),
             }
@@ -55,7 +53,7 @@ impl Programs {
     }
 
     /// The table of a name, or of the name without its version (`python3.11`, `gcc-12`).
-    fn find(&self, name: &str) -> Option<&Table> {
+    pub(super) fn find(&self, name: &str) -> Option<&Table> {
         self.get(name).or_else(|| {
             let is_version = |character: char| character.is_ascii_digit() || character == '.';
             let bare = name.trim_end_matches(is_version);
@@ -101,6 +99,7 @@ pub(super) fn apply(scan: &Scan<'_>, collector: &mut Collector<'_>) -> Stream {
     let output = output(level, scan);
     collector.keeps_listed |= matches!(output, Some(Output::Names | Output::Entries | Output::Resolved));
     collector.copies |= scan.levels.iter().any(|level| level.index.copies);
+    collector.backs_up |= scan.levels.iter().any(|level| level.index.backs_up);
     let placements: Vec<_> = chosen(&level.args, scan).map(|slots| place(slots, &scan.operands)).collect();
     if placements.is_empty() && !scan.operands.is_empty() {
         let why = format!("the table of {} does not describe these operands", collector.program);
@@ -160,6 +159,7 @@ pub(super) fn apply(scan: &Scan<'_>, collector: &mut Collector<'_>) -> Stream {
         }
     }
     collector.finish_destinations();
+    collector.finish_backups();
     for level in scan.levels.iter() {
         for line in level.does.iter().filter(|line| truth(&line.condition, scan) != Truth::No) {
             line.then.iter().for_each(|form| collector.stated(form, "running it"));
@@ -174,11 +174,21 @@ pub(super) fn apply(scan: &Scan<'_>, collector: &mut Collector<'_>) -> Stream {
             forms.iter().for_each(|form| collector.stated(form, "no operands"));
         }
     }
+    if matches!(collector.stdin, Stream::Text(text) if text.trim_end().is_empty()) {
+        for line in level.no_input.iter().filter(|line| truth(&line.condition, scan) != Truth::No) {
+            line.then.iter().for_each(|form| collector.stated(form, "nothing comes in"));
+        }
+    }
     for role in chosen(&level.stdin, scan) {
         collector.stdin_role(role);
     }
     collector.finish_code();
-    stdout(output, collector)
+    let certain = |condition: &Condition| truth(condition, scan) == Truth::Yes;
+    for line in level.warns.iter().filter(|line| certain(&line.condition)) {
+        line.then.iter().for_each(|form| collector.stated(form, "running it"));
+    }
+    let endless = |line: &When<ProgramTrait>| line.then == ProgramTrait::Endless && certain(&line.condition);
+    if level.traits.iter().any(endless) { Stream::Endless } else { stdout(output, collector) }
 }
 
 /// How an operand is named in reasons.
@@ -244,8 +254,8 @@ fn stdout(output: Option<Output>, collector: &Collector<'_>) -> Stream {
         },
         Some(Output::Same) if !collector.has_listed => match collector.stdin {
             Stream::Text(_) => Stream::Unknown,
-            // The input that a person may type.
-            Stream::Unconnected => Stream::Data,
+            // The input that a person may type, or a part of endless input.
+            Stream::Unconnected | Stream::Endless => Stream::Data,
             other => other.clone(),
         },
         Some(Output::Same | Output::Data) => Stream::Data,
@@ -258,8 +268,10 @@ fn stdout(output: Option<Output>, collector: &Collector<'_>) -> Stream {
         Some(Output::Number) => Stream::Number,
         Some(Output::Integer) => Stream::Integer,
         Some(Output::Numbers) => Stream::Numbers,
+        Some(Output::Nothing) => Stream::Text(String::new()),
+        Some(Output::Environment) if collector.nested.is_empty() => Stream::Environment,
         Some(Output::Fetched) => Stream::Fetched,
-        Some(Output::Unknown) => Stream::Unknown,
+        Some(Output::Environment | Output::Unknown) => Stream::Unknown,
     }
 }
 

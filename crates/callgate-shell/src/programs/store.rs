@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use super::form::{self, TableError, TableProblem};
+use super::form::{self, Shares, TableError, TableProblem, source_lines};
 use super::matching::matches_glob;
 use super::names::hash;
 use super::table::Table;
@@ -13,21 +13,11 @@ use super::table::Table;
 struct Bundle {
     /// All of them, one behind the other.
     text: &'static str,
-    /// The names of the files they stand in.
-    files: &'static [&'static str],
-    /// Where each table stands.
-    blocks: &'static [Block],
+    /// Where each table stands in the text.
+    blocks: &'static [(u32, u32)],
     names: Names,
     /// Names with a `*`, sorted, and the table of each.
     patterns: &'static [(&'static str, u16)],
-}
-
-/// Where a table stands: its file, the line of its header, and its bytes in the packed text.
-struct Block {
-    file: u16,
-    line: u32,
-    start: u32,
-    end: u32,
 }
 
 /// Program names, sorted.
@@ -97,7 +87,8 @@ impl Programs {
 
     /// These tables and those of `text`, which win. `origin` names the text in messages.
     pub fn extended(&self, text: &str, origin: &str) -> Result<Programs, TableError> {
-        let (tables, errors) = form::parse(text, origin, 1);
+        let (tables, errors) =
+            form::parse(text, origin, &mut Shares { further: Some(bundled_shares), ..Shares::default() });
         if let Some(error) = errors.into_iter().next() {
             return Err(error);
         }
@@ -143,14 +134,22 @@ impl Programs {
             Some(found) => found,
             None => BUNDLE.patterns.iter().find(|(other, _)| pattern(other))?.1,
         });
-        PARSED.get(index)?.get_or_init(|| read_block(BUNDLE.blocks.get(index)?).map(Box::new)).as_deref()
+        let read = || {
+            let (start, end) = *BUNDLE.blocks.get(index)?;
+            form::packed_table(BUNDLE.text.get(bytes(start, end))?).map(Box::new)
+        };
+        PARSED.get(index)?.get_or_init(read).as_deref()
     }
 }
 
-fn read_block(block: &Block) -> Option<Table> {
-    let origin = BUNDLE.files.get(usize::from(block.file))?;
-    let line = usize::try_from(block.line).ok()?;
-    form::packed_table(BUNDLE.text.get(bytes(block.start, block.end))?, origin, line)
+/// The lines that the bundled tables share, for other tables to use.
+pub(super) fn bundled_shares() -> &'static Shares {
+    static SHARES: OnceLock<Shares> = OnceLock::new();
+    SHARES.get_or_init(|| {
+        let mut shares = Shares::default();
+        shares.take(source_lines(include_str!(concat!(env!("OUT_DIR"), "/shares.txt"))));
+        shares
+    })
 }
 
 /// The bundled files with their texts, for checks.
@@ -166,5 +165,19 @@ pub(super) fn twice(table: &Table, name: &str, other: String) -> TableError {
         line: table.line,
         column: 1,
         problem: TableProblem::TwiceProgram { name: name.to_owned(), other },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_of_a_policy_use_what_bundled_ones_share() {
+        let programs = Programs::bundled();
+        let own = programs.extended("ours: a build\n  use docker-build\n", "policy").expect("a table");
+        assert!(own.get("ours").is_some_and(|table| table.level.options.len() > 20));
+        let error = programs.extended("ours: a build\n  use no-such-lines\n", "policy").expect_err("a mistake");
+        assert!(error.to_string().starts_with("policy:2:3: unknown shared lines `no-such-lines`"), "{error}");
     }
 }

@@ -6,19 +6,19 @@ use std::borrow::Cow;
 use std::ops::Deref;
 use std::sync::OnceLock;
 
-/// Text of a table. That of a bundled one stands in the program itself and is not copied.
+/// Text of a table, borrowed from the binary for bundled tables.
 pub type Text = Cow<'static, str>;
 
-/// What is known of one program, or of a family that behaves the same.
+/// What is known about one program, or about several that behave the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Table {
-    /// The names it goes by.
+    /// The names of the program.
     pub names: Vec<String>,
-    /// What it is, in a few words.
+    /// A short description.
     pub description: String,
-    /// The file the table stands in, for messages.
+    /// The file that contains the table, for messages.
     pub origin: String,
-    /// The line its header stands on.
+    /// The line of its header.
     pub line: usize,
     /// Its options, operands and subcommands.
     pub level: Level,
@@ -29,7 +29,7 @@ pub struct Table {
 /// A command and the effects it must have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Example {
-    /// The line it stands on.
+    /// Its line number.
     pub line: usize,
     /// The command.
     pub command: String,
@@ -37,7 +37,7 @@ pub struct Example {
     pub expected: Vec<EffectForm>,
 }
 
-/// What stands at one level of a table: the program itself, or one of its subcommands.
+/// One level of a table: the program itself, or one of its subcommands.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Level {
     /// How options are written. A subcommand without a `style` line has that of its parent.
@@ -46,11 +46,11 @@ pub struct Level {
     pub options: Vec<OptionForm>,
     /// The operands; the first whose condition holds.
     pub args: Vec<When<Vec<Slot>>>,
-    /// The effects when there is no operand; the first whose condition holds.
+    /// The effects of a call without operands; the first whose condition holds.
     pub none: Vec<When<Vec<EffectForm>>>,
-    /// The effects of running it at all; all whose conditions hold.
+    /// The effects of every call; all whose conditions hold.
     pub does: Vec<When<Vec<EffectForm>>>,
-    /// When path operands mean whole trees.
+    /// When path operands include everything below them.
     pub tree: Vec<Condition>,
     /// What it does with standard input; the first whose condition holds.
     pub stdin: Vec<When<Role>>,
@@ -58,9 +58,15 @@ pub struct Level {
     pub stdout: Vec<When<Output>>,
     /// The subcommands; the first whose name matches.
     pub subs: Vec<Sub>,
+    /// Effects that count only where their conditions hold for certain.
+    pub warns: Vec<When<Vec<EffectForm>>>,
+    /// The effects when nothing comes in on standard input; all whose conditions hold.
+    pub no_input: Vec<When<Vec<EffectForm>>>,
+    /// Traits of the program, and when it has them.
+    pub traits: Vec<When<ProgramTrait>>,
     /// Finds the options.
     pub index: OptionIndex,
-    /// Options of this level are accepted behind the subcommand, too.
+    /// Options of this level are accepted after the subcommand, too.
     pub everywhere: bool,
     /// File names from wildcards may be taken for options with effects.
     pub globs_unsafe: bool,
@@ -68,8 +74,75 @@ pub struct Level {
     pub options_any: bool,
     /// What the value of an option is under a condition; the first that holds.
     pub values: Vec<(Text, When<Role>)>,
-    /// What it wraps runs on another machine or in a container.
+    /// Where the commands that it wraps run, if not here.
     pub elsewhere: Option<String>,
+    /// Files that it loads as code, or as configuration that can change what it does.
+    pub loads: Vec<When<LoadedFiles>>,
+    /// Variables of the environment that change what it does, possibly globs.
+    pub heeds: Vec<Text>,
+    /// Words that may name a host although their role is not `<host>`, `<url>` or the like; `None` if the table does not say.
+    pub hosts: Option<Vec<HostPlace>>,
+}
+
+/// Files that a program loads, relative to a directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoadedFiles {
+    /// The directory.
+    pub place: LoadPlace,
+    /// Their names, possibly globs.
+    pub files: Vec<Text>,
+}
+
+/// Where a program looks for files that it loads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LoadPlace {
+    /// The working directory, or one above it.
+    Project,
+    /// The home directory.
+    Home,
+    /// The root directory.
+    System,
+}
+
+/// A word that may name a host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HostPlace {
+    /// Any operand.
+    Operands,
+    /// The operand at this place, from 1.
+    Operand(usize),
+    /// The value of this option.
+    Option(Text),
+}
+
+impl Level {
+    /// The conditions of all its lines.
+    pub fn conditions(&self) -> impl Iterator<Item = &Condition> {
+        let args = self.args.iter().map(|line| &line.condition);
+        let effects =
+            [&self.none, &self.does, &self.warns, &self.no_input].into_iter().flatten().map(|line| &line.condition);
+        let streams =
+            self.stdin.iter().map(|line| &line.condition).chain(self.stdout.iter().map(|line| &line.condition));
+        let values = self.values.iter().map(|(_, line)| &line.condition);
+        let traits =
+            self.traits.iter().map(|line| &line.condition).chain(self.loads.iter().map(|line| &line.condition));
+        args.chain(effects).chain(streams).chain(values).chain(traits).chain(&self.tree)
+    }
+}
+
+/// A property of a program that is not an effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProgramTrait {
+    /// It takes commands on a terminal, or shows long output in a pager that does.
+    Interactive,
+    /// It writes links to the paths that it lists.
+    Links,
+    /// It can change which names a pattern matches in later commands.
+    Globbing,
+    /// It is the dynamic loader, in whatever directory, and runs the program it is given.
+    Loader,
+    /// Its output never ends.
+    Endless,
 }
 
 /// A subcommand.
@@ -79,9 +152,9 @@ pub struct Sub {
     pub names: Vec<Text>,
     /// One of the names is a glob.
     pub globs: bool,
-    /// What it is, in a few words.
+    /// A short description.
     pub description: Text,
-    /// The line it stands on.
+    /// Its line number.
     pub line: usize,
     /// Below this word the subcommands of the same level apply once more.
     pub again: bool,
@@ -184,12 +257,33 @@ pub struct Term {
 pub enum Atom {
     /// The option is given, under any of its names.
     Option(Text),
-    /// The option is given with a value that matches the glob.
-    Value(Text, Text),
+    /// The option is given with one of these values.
+    Value(Text, ValueSet),
     /// There are at least so many operands.
     Count(usize),
-    /// The operand at this place (from 1) matches the glob.
-    Operand(usize, Text),
+    /// The operand at this place (from 1) is one of these.
+    Operand(usize, ValueSet),
+    /// One of the operands is one of these.
+    AnyOperand(ValueSet),
+}
+
+impl Atom {
+    /// The option it is about.
+    pub fn option(&self) -> Option<&Text> {
+        match self {
+            Atom::Option(name) | Atom::Value(name, _) => Some(name),
+            Atom::Count(_) | Atom::Operand(..) | Atom::AnyOperand(_) => None,
+        }
+    }
+}
+
+/// The values that match one of several globs, or none of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ValueSet {
+    /// The globs.
+    pub globs: Vec<Text>,
+    /// The values that match no glob are meant.
+    pub others: bool,
 }
 
 /// How options are written.
@@ -233,14 +327,16 @@ pub struct OptionForm {
     pub rest: bool,
     /// It is accepted behind subcommands, too, where they have none of that name.
     pub everywhere: bool,
+    /// Its names are different options, and a condition on one of them holds for all.
+    pub together: bool,
     /// Effects of its own.
     pub effects: Vec<EffectForm>,
-    /// The line it stands on.
+    /// Its line number.
     pub line: usize,
 }
 
 impl OptionForm {
-    /// A flag without names that does nothing: what the others are more than.
+    /// A flag without names and effects, as a base for others.
     pub(super) const NOTHING: OptionForm = OptionForm {
         names: Vec::new(),
         fronts: false,
@@ -249,6 +345,7 @@ impl OptionForm {
         tree: false,
         rest: false,
         everywhere: false,
+        together: false,
         effects: Vec::new(),
         line: 0,
     };
@@ -298,6 +395,20 @@ pub struct Role {
     pub marks: Vec<Mark>,
     /// Where what it names runs, if not here.
     pub elsewhere: Option<String>,
+    /// How the program derives the name of another file that it writes.
+    pub derived: Option<Derived>,
+}
+
+/// How a program derives the name of a file that it writes from a name that it is given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Derived {
+    /// It puts a suffix on: `gzip a` writes `a.gz`.
+    Adds(String),
+    /// It takes one of these suffixes off and puts another one in its place: `gunzip a.tgz` writes `a.tar`.
+    Drops(Vec<(String, String)>),
+    /// The name is the front of the names of several files, which go on like one of these globs: `split a part-` writes
+    /// `part-aa` and so on.
+    Pieces(Vec<String>),
 }
 
 /// The kinds of roles.
@@ -358,6 +469,8 @@ pub enum RoleKind {
     Revision,
     /// The value of an option that is not named: text, but `file://…` and `@…` read a file.
     AnyValue,
+    /// A suffix under which the old contents of updated files are kept.
+    BackupSuffix,
     /// Not understood, and why.
     Opaque(String),
 }
@@ -387,6 +500,10 @@ pub enum Output {
     Numbers,
     /// Local data.
     Data,
+    /// Nothing.
+    Nothing,
+    /// The environment, unless it runs something.
+    Environment,
     /// Something from the network.
     Fetched,
     /// Not known.
@@ -420,6 +537,11 @@ pub enum EffectTarget {
 }
 
 impl Role {
+    /// A role of which nothing but its kind is said.
+    pub(super) const fn plain(kind: RoleKind) -> Role {
+        Role { kind, tree: false, marks: Vec::new(), elsewhere: None, derived: None }
+    }
+
     /// It takes all words that follow.
     pub fn takes_rest(&self) -> bool {
         matches!(self.kind, RoleKind::Command { until: false, .. } | RoleKind::ShellWords)

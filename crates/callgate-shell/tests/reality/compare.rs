@@ -31,6 +31,8 @@ const ENDLESS: &[&str] = &["as", "ebtables", "ld", "ld.bfd", "ld.gold"];
 pub struct Place<'t> {
     /// `git stash list`.
     pub name: String,
+    /// The file of its table.
+    table: &'t str,
     /// From the program's level inwards.
     levels: Vec<&'t Level>,
 }
@@ -38,13 +40,14 @@ pub struct Place<'t> {
 /// The place that `ls`, or a page called `git-stash-list`, is about.
 pub fn place<'t>(programs: &'t Programs, page: &str) -> Option<Place<'t>> {
     if let Some(table) = programs.get(page).filter(|table| table.names.iter().any(|name| name == page)) {
-        return Some(Place { name: page.to_owned(), levels: vec![&table.level] });
+        return Some(Place { name: page.to_owned(), table: &table.origin, levels: vec![&table.level] });
     }
     page.match_indices('-').find_map(|(dash, _)| {
         let (program, rest) = (&page[..dash], &page[dash + 1..]);
         let table = programs.get(program).filter(|table| table.names.iter().any(|name| name == program))?;
         let mut levels = vec![&table.level];
-        descend(&table.level, rest, &mut levels).map(|words| Place { name: format!("{program} {words}"), levels })
+        let words = descend(&table.level, rest, &mut levels)?;
+        Some(Place { name: format!("{program} {words}"), table: &table.origin, levels })
     })
 }
 
@@ -68,6 +71,11 @@ fn descend<'t>(level: &'t Level, rest: &str, levels: &mut Vec<&'t Level>) -> Opt
 }
 
 impl Place<'_> {
+    /// The file of the table.
+    pub fn table(&self) -> &str {
+        self.table
+    }
+
     /// Whether there is a table to compare with: some programs are read by code, some take no options, and of some nothing is
     /// understood anyway.
     pub fn has_options(&self) -> bool {

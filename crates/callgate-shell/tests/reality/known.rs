@@ -75,12 +75,21 @@ impl Known {
         (report, mistakes)
     }
 
-    /// Writes the list anew; packages that this machine does not have stay as they are.
-    pub fn write(mut self, found: &[(&Package, BTreeSet<Difference>)]) -> std::io::Result<()> {
+    /// The version of a package that the list is about.
+    pub fn version(&self, package: &str) -> Option<&str> {
+        self.0.get(package).map(|(version, _)| version.as_str())
+    }
+
+    /// Takes what was found; packages that this machine does not have stay as they are.
+    pub fn record(&mut self, found: &[(&Package, BTreeSet<Difference>)]) {
         for (package, differences) in found {
             let lines = differences.iter().map(Difference::to_string).collect();
             self.0.insert(package.name.clone(), (package.version.clone(), lines));
         }
+    }
+
+    /// Writes the list anew.
+    pub fn write(&self) -> std::io::Result<()> {
         let mut text = String::from(
             "# What tables and documentation differ in, package by package (tests/reality/main.rs says how it is used).\n\
              # Most lines are options left out on purpose, since their meaning is not certain: they make a call partial.\n",

@@ -7,47 +7,12 @@ use std::collections::BTreeMap;
 
 use callgate_model::effect::Action;
 use callgate_shell::programs::Programs;
+use callgate_shell::programs::table::ProgramTrait;
 use callgate_shell::stream::Stream;
 use callgate_shell::{Analysis, Dialect, Limits, ShellContext, SimpleCommand, analyze_with_input};
 
 /// The longest command that is looked at; a longer one is not judged harmless either.
 const MAXIMUM_COMMAND: usize = 256 * 1024;
-
-/// Programs that run commands when told so on a terminal, whatever their standard input is.
-static LISTENS_ON_TERMINAL: &[&str] = &[
-    "byobu", "cfdisk", "ed", "emacs", "ex", "expect", "fdisk", "fzf", "gdb", "htop", "info", "irssi", "less", "lf",
-    "lftp", "links", "lldb", "lynx", "man", "mc", "more", "most", "mutt", "mysql", "mariadb", "nano", "nmtui", "nnn",
-    "nvim", "parted", "pg", "pico", "psql", "ranger", "rlogin", "screen", "script", "sftp", "sqlite3", "ssh", "su",
-    "telnet", "tig", "tmux", "top", "vi", "view", "vifm", "vim", "vimdiff", "w3m", "zellij",
-];
-
-/// Programs that show long output in a pager of their own, and the options that keep them from it.
-static PAGES: &[(&str, &[&str])] = &[
-    ("bat", &["--paging=never", "-P"]),
-    ("batcat", &["--paging=never", "-P"]),
-    ("journalctl", &["--no-pager"]),
-    ("loginctl", &["--no-pager"]),
-    ("resolvectl", &["--no-pager"]),
-    ("systemctl", &["--no-pager"]),
-    ("timedatectl", &["--no-pager"]),
-];
-
-/// Words that make a program in the lists answer at once.
-static ONLY_TELLS: &[&str] = &["--help", "--version", "-V"];
-
-/// Options that give `psql`, `sqlite3` and the like all they are to do.
-static TOLD_ALL: &[(&str, &[&str])] = &[
-    ("expect", &["-c"]),
-    ("fzf", &["-f", "--filter"]),
-    ("gdb", &["--batch", "-batch"]),
-    ("lldb", &["--batch", "-b"]),
-    ("mariadb", &["-e", "--execute"]),
-    ("mysql", &["-e", "--execute"]),
-    ("psql", &["-c", "--command", "-f", "--file", "-l", "--list"]),
-    ("script", &["-c", "--command"]),
-    ("sftp", &["-b"]),
-    ("top", &["-b"]),
-];
 
 /// The program of a command that would take what is typed into it later and act on it; `None` if there is none. A command
 /// that is doubtful without anybody typing (`cat | bash`) is for the policy to ask about, and may not be named here.
@@ -63,7 +28,7 @@ pub fn typed_into(command: &str) -> Option<String> {
         return Some("a very long command".to_owned());
     }
     let typed = analysis(command, &Stream::Unknown);
-    let listening = typed.commands.iter().find(|command| listens_on_terminal(command)).map(name);
+    let listening = typed.commands.iter().find(|command| takes_commands(command)).map(name);
     // nearly every command ends here
     if listening.is_some() || typed.commands.iter().all(|command| doubts(command) == 0) {
         return listening;
@@ -107,6 +72,11 @@ fn doubts(command: &SimpleCommand) -> usize {
     command.effects.iter().filter(|effect| effect.action == Action::Opaque).count()
 }
 
+/// Whether a program takes commands on its terminal, whatever its standard input is.
+fn takes_commands(command: &SimpleCommand) -> bool {
+    Programs::bundled().has_trait(&command.words, ProgramTrait::Interactive)
+}
+
 /// The program's name without its directory.
 fn program(command: &SimpleCommand) -> Option<&str> {
     command.words.first()?.known().and_then(|word| word.rsplit('/').next())
@@ -114,34 +84,6 @@ fn program(command: &SimpleCommand) -> Option<&str> {
 
 fn name(command: &SimpleCommand) -> String {
     program(command).unwrap_or("a command").to_owned()
-}
-
-fn listens_on_terminal(command: &SimpleCommand) -> bool {
-    let Some(program) = program(command) else {
-        return false;
-    };
-    let operands = || command.words.iter().skip(1).filter_map(|word| word.known());
-    let has_any = |options: &[&str]| operands().any(|word| options.iter().any(|option| is_option(word, option)));
-    if has_any(ONLY_TELLS) {
-        return false;
-    }
-    let told = TOLD_ALL.iter().find(|(name, _)| *name == program).is_some_and(|(_, options)| has_any(options));
-    let pages = PAGES.iter().find(|(name, _)| *name == program).is_some_and(|(_, options)| !has_any(options));
-    let takes_commands = match program {
-        // a command for the other machine, or a statement for the database, is all there is
-        "ssh" | "sqlite3" => operands().filter(|word| !word.starts_with('-')).count() < 2,
-        program => LISTENS_ON_TERMINAL.contains(&program),
-    };
-    pages || (takes_commands && !told)
-}
-
-/// Whether a word is this option, with its value behind `=` or, for a short one, glued to it.
-fn is_option(word: &str, option: &str) -> bool {
-    word.strip_prefix(option).is_some_and(|rest| {
-        rest.is_empty()
-            || (option.starts_with("--") && rest.starts_with('='))
-            || (option.len() == 2 && !rest.starts_with('-'))
-    })
 }
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 
 use callgate_model::description::Description;
 use callgate_model::effect::{Action, CodeOrigin, Names, PathTarget, Target};
-use callgate_model::word::Word;
+use callgate_shell::programs::Programs;
+use callgate_shell::programs::table::ProgramTrait;
 
 use super::file_system::FileSystem;
 use super::pattern::{Hidden, Pattern};
@@ -12,9 +13,8 @@ use super::pattern::{Hidden, Pattern};
 /// Not behind a command that may change which names there are, and not for tools, which match in ways of their own.
 pub(super) fn expand_patterns(description: &mut Description, file_system: &dyn FileSystem) {
     let sets_options = description.parts.iter().any(|part| {
-        let program = part.words.first().and_then(Word::known);
-        matches!(program, Some("shopt" | "set" | "setopt" | "bash" | "zsh"))
-            || program.is_none() && !part.words.is_empty()
+        let unknown = part.words.first().is_some_and(|program| program.known().is_none());
+        unknown || Programs::bundled().has_trait(&part.words, ProgramTrait::Globbing)
     });
     let hidden = if sets_options { Hidden::Matched } else { Hidden::LeftOut };
     for part in &mut description.parts {

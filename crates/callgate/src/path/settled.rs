@@ -9,7 +9,8 @@ use callgate_model::description::Description;
 use callgate_model::effect::{Action, Mark, Names, PathTarget, Target};
 use callgate_model::lexical::fold;
 use callgate_model::show::brief;
-use callgate_model::word::Word;
+use callgate_shell::programs::Programs;
+use callgate_shell::programs::table::ProgramTrait;
 
 use super::boundary::{Area, HostDirectories, ListOutside, Outside, RULE, Roots};
 use super::expand::expand_patterns;
@@ -81,7 +82,7 @@ impl ResolvedBoundary {
         let mut disturbed: Vec<PathBuf> = Vec::new();
         for (part_index, part) in description.parts.iter_mut().enumerate() {
             let disturbed_before = disturbed.len();
-            let makes_links = part.words.first().and_then(Word::known).is_some_and(is_linker);
+            let makes_links = Programs::bundled().has_trait(&part.words, ProgramTrait::Links);
             let elsewhere = part.elsewhere.is_some();
             for (effect_index, placed) in part.effects.iter_mut().enumerate() {
                 let Target::Path(target) = &placed.effect.target else {
@@ -289,11 +290,6 @@ impl ResolvedBoundary {
         };
         Some((decision, reason))
     }
-}
-
-/// Programs that make links out of what they only look at.
-fn is_linker(program: &str) -> bool {
-    matches!(program.rsplit('/').next(), Some("ln" | "link"))
 }
 
 fn is_below_one<'a>(mut directories: impl Iterator<Item = &'a PathBuf>, path: &Path) -> bool {

@@ -5,6 +5,7 @@ use super::super::file_system::fake::Fake;
 use super::*;
 use crate::describe::{Part, PlacedEffect};
 use callgate_model::call::Origin;
+use callgate_model::word::Word;
 
 fn apply(
     boundary: &ResolvedBoundary,

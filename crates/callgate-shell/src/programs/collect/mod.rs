@@ -1,5 +1,6 @@
 //! From roles to effects.
 
+mod derived;
 mod words;
 
 use crate::distinct::Distinct;
@@ -45,6 +46,11 @@ pub(in crate::programs) struct Collector<'a> {
     sources: Vec<Word>,
     /// Something may be copied or moved into a destination.
     pub(in crate::programs) copies: bool,
+    /// The old contents of updated files may be kept.
+    pub(in crate::programs) backs_up: bool,
+    /// Files that are updated, and suffixes for their old contents.
+    updated: Vec<Word>,
+    suffixes: Vec<Word>,
     destinations: Vec<(Word, Vec<Mark>)>,
     /// What is written if code of this call does more than look.
     updated_by_code: Vec<(Word, Vec<Mark>)>,
@@ -78,6 +84,9 @@ impl<'a> Collector<'a> {
             has_listed: false,
             sources: Vec::new(),
             copies: false,
+            backs_up: false,
+            updated: Vec::new(),
+            suffixes: Vec::new(),
             destinations: Vec::new(),
             updated_by_code: Vec::new(),
             code_changes: false,
@@ -190,6 +199,9 @@ impl<'a> Collector<'a> {
     pub(in crate::programs) fn role(&mut self, word: &Word, role: &Role, because: &str) {
         let tree = role.tree || self.tree;
         let is_stream = word.known() == Some("-");
+        if let Some(derived) = &role.derived {
+            return self.derive(word, role, derived, because);
+        }
         match &role.kind {
             RoleKind::Text => {}
             RoleKind::List => {
@@ -210,6 +222,9 @@ impl<'a> Collector<'a> {
             }
             RoleKind::Delete => self.path(Action::Delete, word, tree, &role.marks, because),
             RoleKind::Update => {
+                if self.backs_up {
+                    self.updated.push(word.clone());
+                }
                 self.lists(word);
                 self.path(Action::Read, word, tree, &role.marks, because);
                 self.path(Action::Write, word, tree, &role.marks, because);
@@ -262,6 +277,7 @@ impl<'a> Collector<'a> {
                     }
                 }
             }
+            RoleKind::BackupSuffix => self.suffixes.push(word.clone()),
             RoleKind::AtRead => self.at_read(word, role, because),
             RoleKind::Revision => {
                 // A plain word may be a path as well as a revision.

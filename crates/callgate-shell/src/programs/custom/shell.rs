@@ -8,7 +8,7 @@ use crate::programs::table::{OptionForm, Role, RoleKind, Table, Values};
 use crate::stream::Stream;
 use crate::word::Word;
 
-const SHELL: Role = Role { kind: RoleKind::Shell, tree: false, marks: Vec::new(), elsewhere: None };
+const SHELL: Role = Role::plain(RoleKind::Shell);
 
 /// What the words of a shell say.
 struct Call {

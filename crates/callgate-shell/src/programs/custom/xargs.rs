@@ -145,9 +145,13 @@ fn items(stream: &Stream, separator: Separator) -> Vec<Word> {
             if found.len() > MAX_LINES { unknown() } else { found.into_iter().map(Word::Known).collect() }
         }
         Stream::Number | Stream::Numbers => vec![Word::Glob(DIGITS.to_owned())],
-        Stream::Word | Stream::Integer | Stream::Data | Stream::Environment | Stream::Fetched | Stream::Unknown => {
-            unknown()
-        }
+        Stream::Word
+        | Stream::Integer
+        | Stream::Data
+        | Stream::Endless
+        | Stream::Environment
+        | Stream::Fetched
+        | Stream::Unknown => unknown(),
     }
 }
 

@@ -4,7 +4,10 @@ use super::error::TableProblem;
 use super::tokens::{Commas, Kind, tokens};
 use super::{conditions, effects, options, roles};
 use crate::programs::index::OptionIndex;
-use crate::programs::table::{Condition, Deferred, Example, Level, Output, Repeat, Slot, Style, Sub, Text, When};
+use crate::programs::table::{
+    Condition, Deferred, Example, Level, Output, ProgramTrait, Repeat, Slot, Style, Sub, Text, When,
+};
+use crate::programs::table::{HostPlace, LoadPlace, LoadedFiles};
 
 /// A line without its indentation and comment.
 #[derive(Clone, Copy)]
@@ -45,11 +48,16 @@ pub(super) fn entry<'a>(
             let (condition, body, column) = conditional(line, keyword, keep)?;
             level.args.push(When { condition, then: slots(body, column)? });
         }
-        "none" | "does" => {
+        "none" | "does" | "warns" | "no-input" => {
             let (condition, body, column) = conditional(line, keyword, keep)?;
             let end = column + body.len();
             let then = effects::effects(&tokens(body, column, Commas::Separate)?, end)?;
-            let list = if keyword == "none" { &mut level.none } else { &mut level.does };
+            let list = match keyword {
+                "none" => &mut level.none,
+                "does" => &mut level.does,
+                "warns" => &mut level.warns,
+                _ => &mut level.no_input,
+            };
             list.push(When { condition, then });
         }
         "stdin" => {
@@ -74,19 +82,15 @@ pub(super) fn entry<'a>(
                 "integer" => Output::Integer,
                 "numbers" => Output::Numbers,
                 "data" => Output::Data,
+                "nothing" => Output::Nothing,
+                "environment" => Output::Environment,
                 "fetched" => Output::Fetched,
                 "unknown" => Output::Unknown,
                 _ => return Err((column, TableProblem::Output(body.to_owned()))),
             };
             level.stdout.push(When { condition, then });
         }
-        "tree" => level.tree.push(match rest.trim().split_once(' ') {
-            None if rest.trim().is_empty() => Condition::default(),
-            Some(("if", text)) => {
-                conditions::condition(text.trim_end_matches(':'), keep).map_err(|problem| (rest_column, problem))?
-            }
-            _ => return Err((rest_column, TableProblem::ExpectedIf(rest.to_owned()))),
-        }),
+        "tree" => level.tree.push(bare_condition(rest, keep).map_err(|problem| (rest_column, problem))?),
         "style" => level.style = style(rest.trim()).map_err(|problem| (rest_column, problem))?,
         "everywhere" if rest.trim().is_empty() => level.everywhere = true,
         "everywhere" => return Err((rest_column, TableProblem::Trailing(keyword.to_owned()))),
@@ -102,8 +106,42 @@ pub(super) fn entry<'a>(
                 _ => return Err((column, TableProblem::NotARole(body.to_owned()))),
             }
         }
+        "loads" => {
+            let (place, _) = rest.split_once([' ', ':']).unwrap_or((rest, ""));
+            let (condition, files, column) = conditional(line, &format!("loads {place}"), keep)?;
+            let place = match place {
+                "project" => LoadPlace::Project,
+                "home" => LoadPlace::Home,
+                "system" => LoadPlace::System,
+                _ => return Err((rest_column, TableProblem::LoadPlace(place.to_owned()))),
+            };
+            let files: Vec<Text> = files.split_whitespace().map(keep).collect();
+            if files.is_empty() || files.iter().any(|file| file.starts_with(['/', '~'])) {
+                return Err((column, TableProblem::LoadPlace(rest.to_owned())));
+            }
+            level.loads.push(When { condition, then: LoadedFiles { place, files } });
+        }
+        "heeds" => {
+            let (names, column) = plain_list(line, keyword)?;
+            if let Some(name) = names.iter().find(|name| !is_variable(name)) {
+                return Err((column, TableProblem::Variable((*name).to_owned())));
+            }
+            level.heeds.extend(names.into_iter().map(keep));
+        }
+        "hosts" => {
+            let (places, column) = plain_list(line, keyword)?;
+            let places = if places == ["none"] { Vec::new() } else { places };
+            let places = places.into_iter().map(|place| host_place(place, keep)).collect::<Option<Vec<_>>>();
+            level.hosts = Some(places.ok_or((column, TableProblem::HostPlace))?);
+        }
         "elsewhere" => level.elsewhere = Some(rest.trim().trim_matches('"').to_owned()),
-        _ => level.options.push(options::option(line.text, line.indent, line.number, keep)?),
+        _ => match program_trait(keyword) {
+            Some(then) => {
+                let condition = bare_condition(rest, keep).map_err(|problem| (rest_column, problem))?;
+                level.traits.push(When { condition, then });
+            }
+            None => level.options.push(options::option(line.text, line.indent, line.number, keep)?),
+        },
     }
     Ok(())
 }
@@ -124,6 +162,50 @@ pub(super) fn sub<'a>(text: &'a str, line: usize, keep: fn(&'a str) -> Text) -> 
         line,
         level: Deferred::default(),
     })
+}
+
+/// The words of a line without condition: `KEYWORD: WORDS`, at least one.
+fn plain_list<'a>(line: &Line<'a>, keyword: &str) -> Result<(Vec<&'a str>, usize), (usize, TableProblem)> {
+    let colon = || (line.indent, TableProblem::Colon(keyword.to_owned()));
+    let words = line.text.strip_prefix(keyword).and_then(|rest| rest.strip_prefix(':')).ok_or_else(colon)?;
+    let words: Vec<&str> = words.split_whitespace().collect();
+    if words.is_empty() { Err(colon()) } else { Ok((words, line.indent + keyword.len() + 2)) }
+}
+
+/// The name of a variable, possibly a glob (`GIT_*`).
+fn is_variable(name: &str) -> bool {
+    let part = |character: char| character.is_ascii_alphanumeric() || matches!(character, '_' | '*');
+    name.chars().all(part) && !name.starts_with(|first: char| first.is_ascii_digit())
+}
+
+/// `args`, `arg2` or an option.
+fn host_place<'a>(place: &'a str, keep: fn(&'a str) -> Text) -> Option<HostPlace> {
+    match place.strip_prefix("arg") {
+        Some("s") => Some(HostPlace::Operands),
+        Some(number) => number.parse().ok().filter(|number| *number > 0).map(HostPlace::Operand),
+        None => place.starts_with('-').then(|| HostPlace::Option(keep(place))),
+    }
+}
+
+/// The trait that a line is about.
+pub(super) fn program_trait(keyword: &str) -> Option<ProgramTrait> {
+    Some(match keyword {
+        "interactive" => ProgramTrait::Interactive,
+        "links" => ProgramTrait::Links,
+        "globbing" => ProgramTrait::Globbing,
+        "loader" => ProgramTrait::Loader,
+        "endless" => ProgramTrait::Endless,
+        _ => return None,
+    })
+}
+
+/// Reads `[if CONDITION]` behind a keyword that says all.
+fn bare_condition<'a>(rest: &'a str, keep: fn(&'a str) -> Text) -> Result<Condition, TableProblem> {
+    match rest.trim().split_once(' ') {
+        None if rest.trim().is_empty() => Ok(Condition::default()),
+        Some(("if", text)) => conditions::condition(text.trim_end_matches(':'), keep),
+        _ => Err(TableProblem::ExpectedIf(rest.to_owned())),
+    }
 }
 
 /// Cuts `KEYWORD [if CONDITION]: BODY`.
@@ -187,6 +269,16 @@ fn style(text: &str) -> Result<Style, TableProblem> {
             Some(("custom", name)) => Style::Custom(name.trim().to_owned()),
             _ => return Err(TableProblem::Style(text.to_owned())),
         },
+    })
+}
+
+/// The kinds of text that a table is made from.
+const SOURCES: [&str; 4] = ["manual", "--help", "completion", "source"];
+
+/// Whether this is what stands behind `from`: `PROGRAM VERSION: SOURCES`. It is there for readers.
+pub(super) fn is_source(text: &str) -> bool {
+    text.split_once(": ").is_some_and(|(version, read)| {
+        version.split_whitespace().count() == 2 && read.split(", ").all(|source| SOURCES.contains(&source))
     })
 }
 

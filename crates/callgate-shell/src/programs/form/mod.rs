@@ -1,6 +1,5 @@
 //! Reading the text of tables: lines and blocks.
 
-mod comment;
 mod conditions;
 mod effects;
 mod error;
@@ -8,6 +7,7 @@ mod lines;
 mod options;
 mod packed;
 mod roles;
+mod source;
 mod tokens;
 
 #[cfg(test)]
@@ -16,20 +16,27 @@ mod tests;
 pub use error::{TableError, TableProblem};
 
 pub(super) use packed::{packed_level, packed_table};
+pub(super) use source::{Shares, source_lines, used};
 
-use super::table::{Atom, Example, Level, Style, Table, Text};
-use comment::without_comment;
+use super::table::{Atom, Example, HostPlace, Level, Style, Table, Text};
 use lines::Line;
+use source::SourceLine;
 
 /// How deep subcommands may be nested.
 const MAX_DEPTH: usize = 8;
 
-/// Reads all tables of a text. `first_line` is the number of its first line.
-pub fn parse(text: &str, origin: &str, first_line: usize) -> (Vec<Table>, Vec<TableError>) {
+/// Reads all tables of a text. The lines that it shares are added to `shares`.
+pub fn parse(text: &str, origin: &str, shares: &mut Shares) -> (Vec<Table>, Vec<TableError>) {
+    let lines = shares.take(source_lines(text));
+    let (lines, unknown) = shares.expand(lines);
     let keep = |text: &str| Text::Owned(text.to_owned());
     let mut reader = Reader { origin, keep, lines: Vec::new(), position: 0, errors: Vec::new(), examples: Vec::new() };
-    for (index, raw) in text.lines().enumerate() {
-        reader.take_line(raw, first_line + index);
+    for line in &unknown {
+        let problem = TableProblem::Share(used(line).unwrap_or_default().to_owned());
+        reader.report(&borrowed(line), line.indent, problem);
+    }
+    for line in &lines {
+        reader.take_line(borrowed(line));
     }
     let mut tables = Vec::new();
     while let Some(line) = reader.lines.get(reader.position).copied() {
@@ -38,7 +45,7 @@ pub fn parse(text: &str, origin: &str, first_line: usize) -> (Vec<Table>, Vec<Ta
             reader.report(&line, line.indent, TableProblem::Indent { found: line.indent, expected: 0 });
             continue;
         }
-        let (names, description) = match line.text.split_once(':') {
+        let (names, description) = match source::header(line.text) {
             Some((names, description)) if !names.trim().is_empty() => (names, description.trim()),
             _ => {
                 reader.report(&line, 0, TableProblem::Header);
@@ -59,6 +66,10 @@ pub fn parse(text: &str, origin: &str, first_line: usize) -> (Vec<Table>, Vec<Ta
     (tables, reader.errors)
 }
 
+fn borrowed<'a>(line: &'a SourceLine<'_>) -> Line<'a> {
+    Line { number: line.number, indent: line.indent, text: &line.text }
+}
+
 struct Reader<'a> {
     origin: &'a str,
     /// Makes text of the table that stays.
@@ -74,12 +85,7 @@ impl<'a> Reader<'a> {
         self.errors.push(TableError { origin: self.origin.to_owned(), line: line.number, column: column + 1, problem });
     }
 
-    fn take_line(&mut self, raw: &'a str, number: usize) {
-        let without_indent = raw.trim_start_matches(' ');
-        let line = Line { number, indent: raw.len() - without_indent.len(), text: without_comment(without_indent) };
-        if line.text.is_empty() {
-            return;
-        }
+    fn take_line(&mut self, line: Line<'a>) {
         if line.text.starts_with('\t') {
             self.report(&line, line.indent, TableProblem::Tab);
         } else if line.indent % 2 == 1 {
@@ -111,6 +117,11 @@ impl<'a> Reader<'a> {
         let keyword = first.strip_suffix(':').unwrap_or(first);
         let rest_column = line.indent + first.len() + 1;
         match keyword {
+            _ if line.indent > 2 && lines::program_trait(keyword).is_some() => {
+                return Err((line.indent, TableProblem::TopLevel(keyword.to_owned())));
+            }
+            "from" if line.indent == 2 && lines::is_source(rest) => {}
+            "from" => return Err((rest_column, TableProblem::Source)),
             "example" => self.examples.push(lines::example(line, rest, rest_column)?),
             "sub" => {
                 let mut sub = lines::sub(rest, line.number, self.keep).map_err(|problem| (rest_column, problem))?;
@@ -126,8 +137,10 @@ impl<'a> Reader<'a> {
                 lines::entry(line, level, self.keep)?;
                 if let Some((added, earlier)) =
                     level.options.split_last().filter(|(_, earlier)| earlier.len() == before)
-                    && let Some(name) =
-                        added.names.iter().find(|name| earlier.iter().any(|other| other.names.contains(name)))
+                    && let Some((_, name)) = added.names.iter().enumerate().find(|(place, name)| {
+                        added.names.iter().take(*place).any(|other| other == *name)
+                            || earlier.iter().any(|other| other.names.contains(name))
+                    })
                 {
                     let problem = TableProblem::TwiceOption(name.to_string());
                     level.options.pop();
@@ -143,25 +156,16 @@ impl<'a> Reader<'a> {
         lines::finish(level, style);
         let depth = outer.len();
         outer.extend(level.options.iter().flat_map(|option| option.names.iter().cloned()));
-        let conditions = level
-            .args
-            .iter()
-            .map(|when| &when.condition)
-            .chain(level.none.iter().map(|when| &when.condition))
-            .chain(level.does.iter().map(|when| &when.condition))
-            .chain(level.stdin.iter().map(|when| &when.condition))
-            .chain(level.stdout.iter().map(|when| &when.condition))
-            .chain(level.values.iter().map(|(_, when)| &when.condition))
-            .chain(level.tree.iter());
         let mut missing = Vec::new();
-        for atom in conditions.flat_map(|condition| &condition.all).flat_map(|term| &term.any) {
-            if let Atom::Option(name) | Atom::Value(name, _) = atom
-                && !outer.contains(name)
-                && !(atom == &Atom::Option(name.clone()) && matches!(name.as_ref(), "--help" | "--version"))
-            {
-                missing.push(name.clone());
-            }
+        for atom in level.conditions().flat_map(|condition| &condition.all).flat_map(|term| &term.any) {
+            let always_known = matches!(atom, Atom::Option(name) if matches!(name.as_ref(), "--help" | "--version"));
+            missing.extend(atom.option().filter(|name| !always_known && !outer.contains(name)).cloned());
         }
+        let hosts = level.hosts.iter().flatten().filter_map(|place| match place {
+            HostPlace::Option(name) => Some(name),
+            _ => None,
+        });
+        missing.extend(hosts.filter(|name| !outer.contains(name)).cloned());
         missing.extend(level.values.iter().map(|(name, _)| name).filter(|name| !outer.contains(name)).cloned());
         let number = level.options.first().map_or(1, |option| option.line);
         for name in missing {

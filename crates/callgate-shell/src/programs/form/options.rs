@@ -1,4 +1,4 @@
-//! Option lines: `NAMES [VALUES] [ends] [tree] [=> EFFECTS]`.
+//! Option lines: `NAMES [VALUES] [ends] [tree] [rest] [everywhere] [together] [=> EFFECTS]`.
 
 use super::effects;
 use super::error::TableProblem;
@@ -13,15 +13,15 @@ pub(super) fn option<'a>(
     keep: fn(&'a str) -> Text,
 ) -> Result<OptionForm, (usize, TableProblem)> {
     if let Some(names) = flag(text, keep) {
-        return Ok(form(names, line));
+        return Ok(OptionForm { fronts: has_fronts(&names), names, line, ..OptionForm::NOTHING });
     }
     let cut = tokens(text, column, Commas::Literal)?;
     let arrow = cut.iter().position(|token| token.kind == Kind::Arrow).unwrap_or(cut.len());
     let (front, back) = cut.split_at(arrow);
-    let mut names: Vec<Text> = Vec::new();
+    let mut found = OptionForm { line, ..OptionForm::NOTHING };
+    let mut marked = false;
     let mut words: Vec<Role> = Vec::new();
     let mut optional: Option<Role> = None;
-    let (mut ends, mut tree, mut takes_rest, mut everywhere) = (false, false, false, false);
     for token in front {
         let at = |problem| (token.column, problem);
         match token.kind {
@@ -29,48 +29,52 @@ pub(super) fn option<'a>(
             Kind::Angle(..) => return Err(at(TableProblem::RepeatedValue)),
             Kind::Optional(text) if optional.is_none() => optional = Some(roles::role(text).map_err(at)?),
             Kind::Optional(_) => return Err(at(TableProblem::MixedValues)),
-            Kind::Word("ends") if !names.is_empty() => ends = true,
-            Kind::Word("tree") if !names.is_empty() => tree = true,
-            Kind::Word("rest") if !names.is_empty() => takes_rest = true,
-            Kind::Word("everywhere") if !names.is_empty() => everywhere = true,
-            Kind::Word(name)
-                if words.is_empty() && optional.is_none() && !(ends || tree || takes_rest || everywhere) =>
-            {
-                match both_forms(name) {
-                    Some((with, without)) => names.extend([Text::Owned(with), Text::Owned(without)]),
-                    None => names.push(keep(name)),
-                }
-            }
+            Kind::Word(word) if !found.names.is_empty() && mark(&mut found, word) => marked = true,
+            Kind::Word(name) if words.is_empty() && optional.is_none() && !marked => match both_forms(name) {
+                Some((with, without)) => found.names.extend([Text::Owned(with), Text::Owned(without)]),
+                None => found.names.push(keep(name)),
+            },
             ref other => return Err(at(TableProblem::NameAfterValue(other.shown()))),
         }
     }
-    if names.is_empty() {
+    if found.names.is_empty() {
         return Err((column, TableProblem::NoName));
     }
-    let values = match (optional, words.is_empty()) {
+    found.values = match (optional, words.is_empty()) {
         (Some(_), false) => return Err((column, TableProblem::MixedValues)),
         (Some(role), true) => Values::Optional(role),
         (None, true) => Values::None,
         (None, false) => Values::Words(words),
     };
-    let effects = match back.split_first() {
-        Some((_, rest)) => effects::effects(rest, column + text.len())?,
-        None => Vec::new(),
-    };
-    Ok(OptionForm { values, ends, tree, rest: takes_rest, everywhere, effects, ..form(names, line) })
+    if let Some((_, rest)) = back.split_first() {
+        found.effects = effects::effects(rest, column + text.len())?;
+    }
+    found.fronts = has_fronts(&found.names);
+    Ok(found)
 }
 
-/// An option of which nothing but its names is known.
-fn form(names: Vec<Text>, line: usize) -> OptionForm {
-    let fronts = names.iter().any(|name| name.ends_with(['*', '=']) || name.ends_with("NUMBER"));
-    OptionForm { names, fronts, line, ..OptionForm::NOTHING }
+/// Whether the word is a mark; the option has it then.
+fn mark(form: &mut OptionForm, word: &str) -> bool {
+    match word {
+        "ends" => form.ends = true,
+        "tree" => form.tree = true,
+        "rest" => form.rest = true,
+        "everywhere" => form.everywhere = true,
+        "together" => form.together = true,
+        _ => return false,
+    }
+    true
+}
+
+fn has_fronts(names: &[Text]) -> bool {
+    names.iter().any(|name| name.ends_with(['*', '=']) || name.ends_with("NUMBER"))
 }
 
 /// The names of an option that is nothing but names. Most are, and a table is read whenever a hook needs it.
 fn flag<'a>(text: &'a str, keep: fn(&'a str) -> Text) -> Option<Vec<Text>> {
     let plain = |byte: u8| !matches!(byte, b'<' | b'>' | b'[' | b'"');
     let names = || text.split(' ').filter(|name| !name.is_empty());
-    let is_name = |name: &str| !matches!(name, "ends" | "tree" | "rest" | "everywhere");
+    let is_name = |name: &str| !matches!(name, "ends" | "tree" | "rest" | "everywhere" | "together");
     (text.bytes().all(plain) && names().next().is_some() && names().all(is_name)).then(|| names().map(keep).collect())
 }
 

@@ -3,7 +3,7 @@
 use super::effects::mark;
 use super::error::TableProblem;
 use super::tokens::{Commas, Kind, tokens};
-use crate::programs::table::{Role, RoleKind};
+use crate::programs::table::{Derived, Role, RoleKind};
 
 /// Reads what stands between the angle brackets.
 pub(super) fn role(text: &str) -> Result<Role, TableProblem> {
@@ -68,6 +68,7 @@ pub(super) fn role(text: &str) -> Result<Role, TableProblem> {
             Some(Kind::Word("write")) => RoleKind::RemoteWrite,
             _ => return Err(unknown()),
         },
+        "suffix" => RoleKind::BackupSuffix,
         "revision" => RoleKind::Revision,
         "at" => match words.next() {
             Some(Kind::Word("read")) => RoleKind::AtRead,
@@ -80,7 +81,7 @@ pub(super) fn role(text: &str) -> Result<Role, TableProblem> {
         },
         _ => return Err(unknown()),
     };
-    let mut role = Role { kind, tree: false, marks: Vec::new(), elsewhere: None };
+    let mut role = Role::plain(kind);
     while let Some(kind) = words.next() {
         match kind {
             Kind::Word("tree") => role.tree = true,
@@ -88,6 +89,22 @@ pub(super) fn role(text: &str) -> Result<Role, TableProblem> {
                 Some(Kind::Word(place) | Kind::Quoted(place)) => role.elsewhere = Some((*place).to_owned()),
                 _ => return Err(unknown()),
             },
+            Kind::Word("adds") => match words.next() {
+                Some(Kind::Word(suffix)) => role.derived = Some(Derived::Adds((*suffix).to_owned())),
+                _ => return Err(unknown()),
+            },
+            Kind::Word(form @ ("drops" | "pieces")) => {
+                let fronts: &[char] = if *form == "drops" { &['.'] } else { &['?', '*'] };
+                let follows = |kind: &&Kind<'_>| matches!(kind, Kind::Word(word) if word.starts_with(fronts));
+                let list: Vec<String> = std::iter::from_fn(|| words.next_if(follows)).map(Kind::shown).collect();
+                if list.is_empty() {
+                    return Err(unknown());
+                }
+                role.derived = Some(match *form {
+                    "drops" => Derived::Drops(list.iter().map(|suffix| replaced(suffix)).collect()),
+                    _ => Derived::Pieces(list),
+                });
+            }
             Kind::Word(word) => role.marks.push(mark(word).ok_or_else(unknown)?),
             _ => return Err(unknown()),
         }
@@ -95,4 +112,10 @@ pub(super) fn role(text: &str) -> Result<Role, TableProblem> {
     role.marks.sort_unstable();
     role.marks.dedup();
     Ok(role)
+}
+
+/// `.tgz=.tar`: a suffix, and what stands in its place.
+fn replaced(suffix: &str) -> (String, String) {
+    let (old, new) = suffix.split_once('=').unwrap_or((suffix, ""));
+    (old.to_owned(), new.to_owned())
 }

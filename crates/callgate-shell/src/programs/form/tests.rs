@@ -1,16 +1,16 @@
 use super::*;
 use crate::effect::{Action, CodeOrigin, Mark};
-use crate::programs::table::{EffectTarget, Repeat, RoleKind, Term, Values};
+use crate::programs::table::{Derived, EffectTarget, LoadPlace, LoadedFiles, Repeat, RoleKind, Term, ValueSet, Values};
 
 fn table(text: &str) -> Table {
-    let (mut tables, errors) = parse(text, "test", 1);
+    let (mut tables, errors) = parse(text, "test", &mut Shares::default());
     assert_eq!(errors, [], "in {text}");
     assert_eq!(tables.len(), 1);
     tables.remove(0)
 }
 
 fn problem(text: &str) -> (usize, usize, TableProblem) {
-    let (_, errors) = parse(text, "test", 1);
+    let (_, errors) = parse(text, "test", &mut Shares::default());
     let error = errors.first().expect("a mistake");
     (error.line, error.column, error.problem.clone())
 }
@@ -18,7 +18,7 @@ fn problem(text: &str) -> (usize, usize, TableProblem) {
 #[test]
 fn a_block_has_names_options_operands_and_examples() {
     let table = table(
-        "cp copy: copy files\n  # a comment\n  -r -R --recursive   tree  # whole trees\n  -t <write into>\n  \
+        "cp copy: copy files\n  from coreutils 9.1: manual, --help\n  # a comment\n  -r -R --recursive   tree  # whole trees\n  -t <write into>\n  \
          args if -t: <read>*\n  args: <read>+ <write into>\n\n  example cp 'a  # b' c => read a, write c\n",
     );
     assert_eq!(table.names, ["cp", "copy"]);
@@ -82,6 +82,15 @@ fn mistakes_name_their_place_and_the_remedy() {
         ("cp: c\n  style german\n", 2, 9, TableProblem::Style("german".into())),
         ("cp: c\n  stdout: letters\n", 2, 11, TableProblem::Output("letters".into())),
         ("cp: c\n  example cp a b\n", 2, 11, TableProblem::Example),
+        ("cp: c\n  from cp: manual\n", 2, 8, TableProblem::Source),
+        ("cp: c\n  from cp 9.1: hearsay\n", 2, 8, TableProblem::Source),
+        ("cp: c\n  loads desk: a\n", 2, 9, TableProblem::LoadPlace("desk".into())),
+        ("cp: c\n  loads home: /a\n", 2, 15, TableProblem::LoadPlace("home: /a".into())),
+        ("cp: c\n  heeds: A-B\n", 2, 10, TableProblem::Variable("A-B".into())),
+        ("cp: c\n  hosts: file\n", 2, 10, TableProblem::HostPlace),
+        ("cp: c\n  hosts:\n", 2, 3, TableProblem::Colon("hosts".into())),
+        ("cp: c\n  hosts: -x\n", 1, 1, TableProblem::ConditionOption("-x".into())),
+        ("cp: c\n  sub s: s\n    interactive\n", 3, 5, TableProblem::TopLevel("interactive".into())),
         ("cp: c\n  globs safe\n", 2, 9, TableProblem::Globs),
         ("cp: c\n  -a <read\n", 2, 6, TableProblem::Unclosed('<')),
         ("cp: c\n  -a <text> -b\n", 2, 13, TableProblem::NameAfterValue("-b".into())),
@@ -94,21 +103,84 @@ fn mistakes_name_their_place_and_the_remedy() {
 #[test]
 fn conditions_have_their_own_little_form() {
     let table = table(
-        "x: x\n  -r\n  -n\n  -X <text>\n  does if -r and not -n|-X=PO* and no args: read a\n  does if arg1=create* and arg2: read b\n",
+        "x: x\n  -r\n  -n\n  -X <text>\n  does if -r and not -n|-X=PO*|a=b|-r and no args: read a\n  \
+         does if arg1=create*|arg2=x|y|arg3 and arg2: read b\n  does if -X not GET|[|]* and arg1 not list|-l: read c\n  \
+         does if args=x|y|args and args not a|args=b: read d\n",
     );
-    let condition = &table.level.does[0].condition;
-    assert_eq!(condition.all.len(), 3);
-    assert_eq!(condition.all[1].any, [Atom::Option("-n".into()), Atom::Value("-X".into(), "PO*".into())]);
-    assert_eq!(condition.all[2], Term { negated: true, any: vec![Atom::Count(1)] });
-    assert_eq!(
-        table.level.does[1].condition.all.iter().flat_map(|term| term.any.clone()).collect::<Vec<_>>(),
-        [Atom::Operand(1, "create*".into()), Atom::Count(2)]
-    );
+    let values = |globs: &[&str], others| {
+        let globs = globs.iter().map(|glob| Text::Owned((*glob).to_owned())).collect();
+        ValueSet { globs, others }
+    };
+    let atoms = |line: usize, term: usize| table.level.does[line].condition.all[term].any.clone();
+    assert_eq!(table.level.does[0].condition.all.len(), 3);
+    let either = [
+        Atom::Option("-n".into()),
+        Atom::Value("-X".into(), values(&["PO*", "a=b"], false)),
+        Atom::Option("-r".into()),
+    ];
+    assert_eq!(atoms(0, 1), either);
+    assert_eq!(table.level.does[0].condition.all[2], Term { negated: true, any: vec![Atom::Count(1)] });
+    let either =
+        [Atom::Operand(1, values(&["create*"], false)), Atom::Operand(2, values(&["x", "y"], false)), Atom::Count(3)];
+    assert_eq!(atoms(1, 0), either);
+    assert_eq!(atoms(1, 1), [Atom::Count(2)]);
+    assert_eq!(atoms(2, 0), [Atom::Value("-X".into(), values(&["GET", "[|]*"], true))]);
+    assert_eq!(atoms(2, 1), [Atom::Operand(1, values(&["list", "-l"], true))]);
+    assert_eq!(atoms(3, 0), [Atom::AnyOperand(values(&["x", "y"], false)), Atom::Count(1)]);
+    assert_eq!(atoms(3, 1), [Atom::AnyOperand(values(&["a", "args=b"], true))]);
+    for wrong in ["-X not", "-X=a not b", "-X|-r not a", "-X not a b", "or -X"] {
+        let text = format!("x: x\n  -r\n  -X <text>\n  does if {wrong}: read a\n");
+        assert_eq!(problem(&text).2, TableProblem::Condition(wrong.into()));
+    }
 }
 
 proptest::proptest! {
     #[test]
     fn any_text_is_read_without_panic(text in "([a-z:<>\\[\\]\",=|!#* -]{0,20}\n {0,6}){0,8}") {
-        let _ = parse(&text, "test", 1);
+        let _ = parse(&text, "test", &mut Shares::default());
     }
+}
+
+#[test]
+fn shared_lines_stand_where_they_are_used() {
+    let text = "share looks: how it looks\n  -a\n  use deeper\n  sub list: l\n    -b\nshare deeper: more\n  -c <read>\n\
+        x: x\n  sub s: s\n    use looks\n    -d\n";
+    let table = table(text);
+    let inner = &table.level.subs[0].level;
+    let names: Vec<&str> = inner.options.iter().map(|option| option.names[0].as_ref()).collect();
+    assert_eq!(names, ["-a", "-c", "-d"]);
+    assert_eq!(inner.subs[0].level.options[0].names, ["-b"]);
+    assert_eq!(problem("x: x\n  -a\n  use nothing\n"), (3, 3, TableProblem::Share("nothing".into())));
+    assert_eq!(problem("share a: a\n  use a\nx: x\n  use a\n").2, TableProblem::Share("a".into()));
+    assert_eq!(problem("share a: a\n  -v\nx: x\n  -v\n  use a\n").2, TableProblem::TwiceOption("-v".into()));
+}
+
+#[test]
+fn tables_say_what_a_program_loads_heeds_and_derives() {
+    let table = table(
+        "x: x\n  -f <read>\n  --url <text>\n  loads project if not -f: Makefile *.mk\n  loads home: .xrc\n  heeds: X_* PAGER\n  \
+         hosts: arg2 --url\n  args: <move adds .gz> <read drops .gz .tgz=.tar>+ <write pieces ?? ???>\n  sub s: s\n    hosts: none\n",
+    );
+    let level = &table.level;
+    assert_eq!(
+        level.loads[0].then,
+        LoadedFiles { place: LoadPlace::Project, files: vec!["Makefile".into(), "*.mk".into()] }
+    );
+    assert_eq!(level.loads[0].condition.all.len(), 1);
+    assert_eq!(level.loads[1].then.place, LoadPlace::Home);
+    assert_eq!(level.heeds, ["X_*", "PAGER"]);
+    assert_eq!(level.hosts, Some(vec![HostPlace::Operand(2), HostPlace::Option("--url".into())]));
+    assert_eq!(level.subs[0].level.hosts, Some(Vec::new()));
+    let derived: Vec<_> = level.args[0].then.iter().filter_map(|slot| slot.role.derived.clone()).collect();
+    let drops = Derived::Drops(vec![(".gz".into(), String::new()), (".tgz".into(), ".tar".into())]);
+    assert_eq!(derived, [Derived::Adds(".gz".into()), drops, Derived::Pieces(vec!["??".into(), "???".into()])]);
+}
+
+#[test]
+fn a_long_line_goes_on_in_the_next() {
+    let table = table(
+        "x: x\n  -a \\\n      -b <text>  # why\n  args if -a| \\\n      -b: <read>\n  args if -a \\\n    |-b: <text>\n",
+    );
+    assert_eq!(table.level.options[0].names, ["-a", "-b"]);
+    assert_eq!(table.level.args[1].condition.all[0].any.len(), 2);
 }

@@ -33,7 +33,7 @@ use std::borrow::Cow;
 /// Longer code is not read.
 const MAX_CODE: usize = 256 * 1024;
 
-const SHELL: Role = Role { kind: RoleKind::Shell, tree: false, marks: Vec::new(), elsewhere: None };
+const SHELL: Role = Role::plain(RoleKind::Shell);
 
 /// What code does, as far as its reader can tell.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 /// What `options any` accepts.
 static ANY_OPTION: OptionForm = OptionForm::NOTHING;
-static ANY_VALUE: Role = Role { kind: RoleKind::AnyValue, tree: false, marks: Vec::new(), elsewhere: None };
+static ANY_VALUE: Role = Role::plain(RoleKind::AnyValue);
 
 impl<'t> Scanner<'t> {
     /// The option of this name: its level, itself, and the name as the table has it.

@@ -1,0 +1,42 @@
+//! Which program tables say what they were made from.
+
+use std::path::Path;
+
+use crate::step::Failure;
+
+/// Prints the tables without a `from` line, area by area, and how many there are of each kind.
+pub fn list() -> Result<(), Failure> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/callgate-shell/programs");
+    let (mut with, mut without) = (0_usize, 0_usize);
+    for area in entries(&folder)? {
+        let mut names = Vec::new();
+        for file in entries(&area)? {
+            let text = std::fs::read_to_string(&file).map_err(|error| failed(&file, &error))?;
+            let shares_only =
+                text.lines().all(|line| line.starts_with([' ', '#']) || line.starts_with("share ") || line.is_empty());
+            if text.lines().any(|line| line.starts_with("  from ")) {
+                with += 1;
+            } else if !shares_only {
+                names.extend(file.file_stem().map(|name| name.to_string_lossy().into_owned()));
+            }
+        }
+        without += names.len();
+        let area = area.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+        if !names.is_empty() {
+            println!("{area} ({}): {}", names.len(), names.join(" "));
+        }
+    }
+    println!("{with} tables say from which version they were made, {without} do not");
+    Ok(())
+}
+
+fn entries(folder: &Path) -> Result<Vec<std::path::PathBuf>, Failure> {
+    let entries = std::fs::read_dir(folder).map_err(|error| failed(folder, &error))?;
+    let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    Ok(paths)
+}
+
+fn failed(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::new(format!("cannot read {}: {error}", path.display()))
+}
