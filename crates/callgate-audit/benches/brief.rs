@@ -9,8 +9,8 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use callgate::policy::Decision;
-use callgate_audit::entry::{Body, Record, ToolAttempt};
-use callgate_audit::{Log, Settings, SyncMode};
+use callgate_audit::entry::{EntryBody, Record, ToolAttempt};
+use callgate_audit::{Log, LogSettings, SyncMode};
 use serde_json::json;
 
 fn attempt() -> Record {
@@ -30,13 +30,13 @@ fn attempt() -> Record {
         directory: Some("/home/ada/project".into()),
         workspace: Some("/home/ada/project".into()),
     };
-    Record::new(Body::ToolAttempt(Box::new(body))).call("18d8f-1a2b-0").session("s")
+    Record::new(EntryBody::ToolAttempt(Box::new(body))).call("18d8f-1a2b-0").session("s")
 }
 
 /// What a child does; prints how many nanoseconds it took.
 fn child(task: &str, directory: &str) {
     let start = Instant::now();
-    let settings = |sync| Settings::at(directory).sync(sync);
+    let settings = |sync| LogSettings::at(directory).sync(sync);
     let log = match task {
         "brief" | "open" => Log::open_briefly(settings(SyncMode::Os)),
         "brief-always" => Log::open_briefly(settings(SyncMode::Always)),
@@ -79,7 +79,7 @@ fn main() {
     }
     let base = tempfile::tempdir().unwrap();
     let directory = base.path().join("audit");
-    Log::open(Settings::at(&directory)).unwrap().append(&attempt()).unwrap();
+    Log::open(LogSettings::at(&directory)).unwrap().append(&attempt()).unwrap();
     println!("median of 400 fresh processes, in microseconds: within `main`, and the whole process");
     for task in ["nothing", "open", "brief", "brief-always", "long"] {
         let (inside, outside) = median(task, &directory, 400);

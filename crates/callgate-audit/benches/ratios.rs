@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 
 use callgate::assess::Assessor;
 use callgate::policy::{Decision, Policy};
-use callgate_audit::entry::{Body, Record, ToolAttempt};
+use callgate_audit::entry::{EntryBody, Record, ToolAttempt};
 use callgate_audit::learn::Replay;
 use callgate_audit::read::Entries;
-use callgate_audit::verify::{Options, verify};
-use callgate_audit::{Log, Settings, SyncMode};
+use callgate_audit::verify::{VerifyOptions, verify};
+use callgate_audit::{Log, LogSettings, SyncMode};
 use serde_json::json;
 
 fn attempt(number: usize) -> Record {
@@ -35,7 +35,7 @@ fn attempt(number: usize) -> Record {
         directory: None,
         workspace: None,
     };
-    Record::new(Body::ToolAttempt(Box::new(body))).call(number.to_string()).session("s")
+    Record::new(EntryBody::ToolAttempt(Box::new(body))).call(number.to_string()).session("s")
 }
 
 fn append_file(path: &Path) -> File {
@@ -63,7 +63,7 @@ fn main() {
         std::env::var("CALLGATE_BENCH_ENTRIES").ok().and_then(|text| text.parse().ok()).unwrap_or(1_000_000);
     let base = tempfile::tempdir().unwrap();
     let records: Vec<Record> = (0..20_000).map(attempt).collect();
-    let settings = |name: &str, sync: SyncMode| Settings::at(base.path().join(name)).sync(sync);
+    let settings = |name: &str, sync: SyncMode| LogSettings::at(base.path().join(name)).sync(sync);
 
     println!("appending {} entries one by one, and in groups of 64", records.len());
     let line_length = {
@@ -166,7 +166,7 @@ fn main() {
     drop(log);
     let before = resident_kilobytes();
     let start = Instant::now();
-    let report = verify(&Options::of(&large)).unwrap();
+    let report = verify(&VerifyOptions::of(&large)).unwrap();
     let time = start.elapsed();
     assert!(report.is_intact(), "{report:?}");
     println!(

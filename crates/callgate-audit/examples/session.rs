@@ -4,12 +4,12 @@ use callgate::Gate;
 use callgate::approvals::{ApprovalDecision, Question};
 use callgate::call::Call;
 use callgate::policy::Policy;
-use callgate_audit::{AuditSink, Log, Settings};
+use callgate_audit::{AuditSink, Log, LogSettings};
 use serde_json::json;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let directory = std::env::args().nth(1).ok_or("say in which directory the log should lie")?;
-    let log = Log::open(Settings::at(directory))?;
+    let log = Log::open(LogSettings::at(directory))?;
     // somebody who says yes to everything but pushes
     let approver = |question: &Question| {
         if question.request.to_string().contains("push") {

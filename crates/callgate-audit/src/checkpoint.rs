@@ -1,11 +1,12 @@
-//! Signed statements: how far the log goes, and what was taken out on purpose.
+//! Signed statements: checkpoints of the log and tombstones of redacted entries.
 
+use callgate_model::clock::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::entry::{Body, Checkpoint, Entry, Time, Tombstone};
+use crate::entry::{Checkpoint, EntryBody, LogEntry, Tombstone};
 use crate::error::AuditError;
 use crate::hash::Hash;
-use crate::key::{Key, signature_holds};
+use crate::key::{AuditKey, signature_holds};
 use crate::line::statement;
 
 const CHECKPOINT: &str = "callgate audit checkpoint 1";
@@ -21,7 +22,8 @@ pub struct SignedCheckpoint {
     /// The hash of the entry before it, and so of everything before.
     pub prev: Hash,
     /// When it was signed.
-    pub time: Time,
+    #[serde(with = "callgate_model::clock::rfc3339")]
+    pub time: Timestamp,
     /// The public key, hexadecimal.
     pub key: String,
     /// The signature, hexadecimal.
@@ -33,11 +35,12 @@ struct CheckpointStatement<'a> {
     log: &'a str,
     seq: u64,
     prev: Hash,
-    time: Time,
+    #[serde(with = "callgate_model::clock::rfc3339")]
+    time: Timestamp,
 }
 
 impl SignedCheckpoint {
-    pub(crate) fn sign(key: &Key, log: &str, seq: u64, prev: Hash, time: Time) -> Result<Self, AuditError> {
+    pub(crate) fn sign(key: &AuditKey, log: &str, seq: u64, prev: Hash, time: Timestamp) -> Result<Self, AuditError> {
         let message = statement(CHECKPOINT, &CheckpointStatement { log, seq, prev, time })?;
         let signature = key.sign(&message);
         Ok(SignedCheckpoint { log: log.to_owned(), seq, prev, time, key: key.public(), signature })
@@ -50,16 +53,16 @@ impl SignedCheckpoint {
             .is_ok_and(|message| signature_holds(key, &message, signature))
     }
 
-    /// What of it stands in the log.
-    pub(crate) fn body(&self) -> Body {
+    /// The entry body of the checkpoint.
+    pub(crate) fn body(&self) -> EntryBody {
         let SignedCheckpoint { log, key, signature, .. } = self.clone();
-        Body::Checkpoint(Checkpoint { log, key, signature })
+        EntryBody::Checkpoint(Checkpoint { log, key, signature })
     }
 
     /// The checkpoint that an entry is.
-    pub fn of_entry(entry: &Entry) -> Option<Self> {
+    pub fn of_entry(entry: &LogEntry) -> Option<Self> {
         match &entry.record.body {
-            Body::Checkpoint(Checkpoint { log, key, signature }) => Some(SignedCheckpoint {
+            EntryBody::Checkpoint(Checkpoint { log, key, signature }) => Some(SignedCheckpoint {
                 log: log.clone(),
                 seq: entry.seq,
                 prev: entry.prev,
@@ -72,56 +75,36 @@ impl SignedCheckpoint {
     }
 }
 
+/// The statement that a tombstone signs. The order of the fields is part of the format.
 #[derive(Serialize)]
-struct TombstoneStatement<'a> {
-    log: &'a str,
-    seq: u64,
-    prev: Hash,
-    time: Time,
-    original: Hash,
-    reason: &'a str,
-    by: &'a str,
-}
-
-/// What a tombstone stands for.
-pub(crate) struct Grave<'a> {
+pub(crate) struct TombstoneStatement<'a> {
     pub log: &'a str,
     pub seq: u64,
     pub prev: Hash,
-    pub time: Time,
+    #[serde(with = "callgate_model::clock::rfc3339")]
+    pub time: Timestamp,
     pub original: Hash,
     pub reason: &'a str,
     pub by: &'a str,
 }
 
-impl Grave<'_> {
-    fn message(&self) -> Result<Vec<u8>, AuditError> {
-        let Grave { log, seq, prev, time, original, reason, by } = *self;
-        statement(TOMBSTONE, &TombstoneStatement { log, seq, prev, time, original, reason, by })
-    }
-
-    pub(crate) fn sign(&self, key: &Key) -> Result<Tombstone, AuditError> {
+impl TombstoneStatement<'_> {
+    pub(crate) fn sign(&self, key: &AuditKey) -> Result<Tombstone, AuditError> {
         Ok(Tombstone {
             log: self.log.to_owned(),
             original: self.original,
             reason: self.reason.to_owned(),
             by: self.by.to_owned(),
             key: key.public(),
-            signature: key.sign(&self.message()?),
+            signature: key.sign(&statement(TOMBSTONE, self)?),
         })
     }
 }
 
 /// Whether a tombstone in the log is signed by the key it names.
-pub(crate) fn tombstone_holds(entry: &Entry, tombstone: &Tombstone) -> bool {
-    let grave = Grave {
-        log: &tombstone.log,
-        seq: entry.seq,
-        prev: entry.prev,
-        time: entry.time,
-        original: tombstone.original,
-        reason: &tombstone.reason,
-        by: &tombstone.by,
-    };
-    grave.message().is_ok_and(|message| signature_holds(&tombstone.key, &message, &tombstone.signature))
+pub(crate) fn tombstone_holds(entry: &LogEntry, tombstone: &Tombstone) -> bool {
+    let Tombstone { log, original, reason, by, key, signature } = tombstone;
+    let LogEntry { seq, prev, time, .. } = *entry;
+    let signed = TombstoneStatement { log, seq, prev, time, original: *original, reason, by };
+    statement(TOMBSTONE, &signed).is_ok_and(|message| signature_holds(key, &message, signature))
 }

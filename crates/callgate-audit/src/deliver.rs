@@ -16,7 +16,7 @@ pub trait Delivery: Send + Sync + fmt::Debug {
     fn name(&self) -> String;
     /// Sends one checkpoint. The text of an error is written to the log.
     fn deliver(&self, checkpoint: &SignedCheckpoint) -> Result<(), String>;
-    /// Whether it is so quick that nobody minds waiting for it.
+    /// Whether delivery is fast enough to wait for it.
     fn is_quick(&self) -> bool {
         false
     }
@@ -48,7 +48,7 @@ impl Delivery for ToFile {
     }
 }
 
-/// Hands each checkpoint to a program on its standard input. No shell is involved.
+/// Passes each checkpoint to a program on standard input, without a shell.
 #[derive(Debug, Clone)]
 pub struct ToCommand {
     /// The program and its arguments.
@@ -63,7 +63,7 @@ impl Delivery for ToCommand {
     }
 
     fn deliver(&self, checkpoint: &SignedCheckpoint) -> Result<(), String> {
-        let (program, arguments) = self.words.split_first().ok_or("no program is named")?;
+        let (program, arguments) = self.words.split_first().ok_or("missing program")?;
         let mut child = Command::new(program)
             .args(arguments)
             .stdin(Stdio::piped())
@@ -85,7 +85,7 @@ impl Delivery for ToCommand {
                 Ok(None) if start.elapsed() > self.timeout => {
                     let _ = child.kill();
                     let _ = child.wait();
-                    return Err("the program took too long".to_owned());
+                    return Err("the program timed out".to_owned());
                 }
                 Ok(None) => std::thread::sleep(Duration::from_millis(10)),
                 Err(error) => return Err(error.to_string()),
@@ -127,23 +127,24 @@ impl Delivery for ToWebhook {
             .send(body.as_slice())
             // the error's own text may hold the URL
             .map_err(|error| match error {
-                ureq::Error::StatusCode(code) => format!("the answer was {code}"),
-                ureq::Error::Timeout(_) => "no answer in time".to_owned(),
+                ureq::Error::StatusCode(code) => format!("the webhook answered {code}"),
+                ureq::Error::Timeout(_) => "timed out".to_owned(),
                 _ => "the request failed".to_owned(),
             })?;
-        if answer.status().is_success() { Ok(()) } else { Err(format!("the answer was {}", answer.status())) }
+        if answer.status().is_success() { Ok(()) } else { Err(format!("the webhook answered {}", answer.status())) }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::entry::Time;
     use crate::hash::Hash;
-    use crate::key::Key;
+    use crate::key::AuditKey;
+    use callgate_model::clock::Timestamp;
 
     fn checkpoint() -> SignedCheckpoint {
-        SignedCheckpoint::sign(&Key::from_secret(&[3; 32]), "log", 7, Hash::of(b"x"), Time::now()).unwrap()
+        SignedCheckpoint::sign(&AuditKey::from_secret(&[3; 32]), "log", 7, Hash::of(b"x"), Timestamp::now_precise())
+            .unwrap()
     }
 
     #[test]
@@ -154,7 +155,7 @@ mod tests {
         };
         assert_eq!(command(&["true"]).deliver(&checkpoint()), Ok(()));
         assert!(command(&["false"]).deliver(&checkpoint()).unwrap_err().contains("exit status: 1"));
-        assert_eq!(command(&["sleep", "20"]).deliver(&checkpoint()).unwrap_err(), "the program took too long");
+        assert_eq!(command(&["sleep", "20"]).deliver(&checkpoint()).unwrap_err(), "the program timed out");
         assert!(command(&["/no/such/program"]).deliver(&checkpoint()).is_err());
         assert!(command(&[]).deliver(&checkpoint()).is_err());
     }

@@ -1,11 +1,11 @@
-//! What a line of the log says. The schema is described in `docs/audit-log.md`.
-
-use std::time::SystemTime;
+//! The entries of the log. `docs/audit-log.md` describes the schema.
 
 use callgate::call::Origin;
 pub use callgate::event::ResultDigest;
 use callgate::policy::Decision;
 use callgate::redact::Redactor;
+use callgate_model::clock::Timestamp;
+use callgate_model::decision::OutcomeKind;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -16,7 +16,7 @@ pub const VERSION: u32 = 1;
 
 /// One entry as it is read back.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct LogEntry {
     /// The version of the schema.
     pub v: u32,
     /// Its number: one more than that of the entry before, from 1.
@@ -24,7 +24,8 @@ pub struct Entry {
     /// The hash of the entry before.
     pub prev: Hash,
     /// When it was written: ISO 8601, UTC.
-    pub time: Time,
+    #[serde(with = "callgate_model::clock::rfc3339")]
+    pub time: Timestamp,
     /// What it says.
     #[serde(flatten)]
     pub record: Record,
@@ -33,61 +34,10 @@ pub struct Entry {
     pub truncated: Vec<Truncated>,
 }
 
-/// A point in time, written as ISO 8601 in UTC.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct Time(pub SystemTime);
-
-impl Time {
-    /// Now.
-    pub fn now() -> Self {
-        Time(SystemTime::now())
-    }
-
-    /// Reads a point in time as people write it: `2h` (ago), `2026-11-15`, `2026-11-15T20:00:00Z`.
-    pub fn parse(text: &str) -> Option<Self> {
-        let text = text.trim();
-        if let Ok(ago) = humantime::parse_duration(text) {
-            return SystemTime::now().checked_sub(ago).map(Time);
-        }
-        let midnight = format!("{text}T00:00:00Z");
-        humantime::parse_rfc3339(text).or_else(|_| humantime::parse_rfc3339(&midnight)).ok().map(Time)
-    }
-
-    /// Milliseconds since 1970.
-    pub fn milliseconds(self) -> u64 {
-        self.0
-            .duration_since(SystemTime::UNIX_EPOCH)
-            .map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
-    }
-}
-
-impl std::fmt::Display for Time {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // before 1970 there was no gate; the formatter knows no such times
-        let time = self.0.max(SystemTime::UNIX_EPOCH);
-        std::fmt::Display::fmt(&humantime::format_rfc3339_micros(time), formatter)
-    }
-}
-
-impl From<Time> for String {
-    fn from(time: Time) -> Self {
-        time.to_string()
-    }
-}
-
-impl TryFrom<String> for Time {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        humantime::parse_rfc3339(&text).map(Time).map_err(|error| format!("{error}: {text:?}"))
-    }
-}
-
 /// A text that was cut.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Truncated {
-    /// Where it stands: a JSON pointer into the entry.
+    /// A JSON pointer into the entry.
     pub at: String,
     /// How many characters it had.
     pub characters: u64,
@@ -95,12 +45,12 @@ pub struct Truncated {
     pub sha256: Hash,
 }
 
-/// What is to be written: a body, and whose call it is about.
+/// A body and the call it belongs to, before it is written.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     /// What happened.
     #[serde(flatten)]
-    pub body: Body,
+    pub body: EntryBody,
     /// The call it belongs to: one id through all entries of a call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<String>,
@@ -120,12 +70,12 @@ pub struct Record {
 
 impl Record {
     /// A record about no call in particular.
-    pub fn new(body: Body) -> Self {
+    pub fn new(body: EntryBody) -> Self {
         Record { body, call: None, session: None, agent: None, chat: None, scope: None }
     }
 
     /// A record about a call or session from there.
-    pub fn from_origin(body: Body, origin: &Origin, redactor: &Redactor) -> Self {
+    pub fn from_origin(body: EntryBody, origin: &Origin, redactor: &Redactor) -> Self {
         let text = |text: &Option<String>| text.as_deref().map(|text| redactor.text(text));
         Record {
             body,
@@ -155,10 +105,10 @@ impl Record {
 /// What happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Body {
+pub enum EntryBody {
     /// A call was judged.
     ToolAttempt(Box<ToolAttempt>),
-    /// Somebody was asked.
+    /// An approver was asked.
     ApprovalRequested(ApprovalRequested),
     /// An answer, or that there was none.
     Approval(Approval),
@@ -170,7 +120,7 @@ pub enum Body {
     Started(Started),
     /// The tool has ended.
     Finished(Finished),
-    /// A tool ran that nobody judged.
+    /// A tool ran without a verdict.
     RanWithoutVerdict(RanWithoutVerdict),
     /// An agent's session began, with the gate in front of it.
     SessionStarted(SessionStarted),
@@ -178,80 +128,71 @@ pub enum Body {
     SessionEnded(SessionEnded),
     /// A signed statement of how far the log goes.
     Checkpoint(Checkpoint),
-    /// In place of an entry that was taken out on purpose.
+    /// Replaces an entry that was redacted on purpose.
     Tombstone(Tombstone),
-    /// An entry was taken out on purpose; its tombstone has this hash.
+    /// Announces a redaction and the hash of its tombstone.
     Redaction(Redaction),
     /// A segment of the log begins.
-    Segment(Segment),
-    /// A writer found what another one left unfinished.
+    Segment(SegmentStart),
+    /// A writer repaired what another one left unfinished.
     Recovered(Recovered),
     /// A checkpoint could not be sent.
     DeliveryFailed(DeliveryFailed),
 }
 
-impl Body {
+impl EntryBody {
     /// The name of its kind.
     pub fn kind(&self) -> &'static str {
         match self {
-            Body::ToolAttempt(_) => "tool_attempt",
-            Body::ApprovalRequested(_) => "approval_requested",
-            Body::Approval(_) => "approval",
-            Body::SecurityViolation(_) => "security_violation",
-            Body::Refused(_) => "refused",
-            Body::Started(_) => "started",
-            Body::Finished(_) => "finished",
-            Body::RanWithoutVerdict(_) => "ran_without_verdict",
-            Body::SessionStarted(_) => "session_started",
-            Body::SessionEnded(_) => "session_ended",
-            Body::Checkpoint(_) => "checkpoint",
-            Body::Tombstone(_) => "tombstone",
-            Body::Redaction(_) => "redaction",
-            Body::Segment(_) => "segment",
-            Body::Recovered(_) => "recovered",
-            Body::DeliveryFailed(_) => "delivery_failed",
+            EntryBody::ToolAttempt(_) => "tool_attempt",
+            EntryBody::ApprovalRequested(_) => "approval_requested",
+            EntryBody::Approval(_) => "approval",
+            EntryBody::SecurityViolation(_) => "security_violation",
+            EntryBody::Refused(_) => "refused",
+            EntryBody::Started(_) => "started",
+            EntryBody::Finished(_) => "finished",
+            EntryBody::RanWithoutVerdict(_) => "ran_without_verdict",
+            EntryBody::SessionStarted(_) => "session_started",
+            EntryBody::SessionEnded(_) => "session_ended",
+            EntryBody::Checkpoint(_) => "checkpoint",
+            EntryBody::Tombstone(_) => "tombstone",
+            EntryBody::Redaction(_) => "redaction",
+            EntryBody::Segment(_) => "segment",
+            EntryBody::Recovered(_) => "recovered",
+            EntryBody::DeliveryFailed(_) => "delivery_failed",
         }
     }
 
     /// The tool it is about.
     pub fn tool(&self) -> Option<&str> {
         match self {
-            Body::ToolAttempt(attempt) => Some(&attempt.tool),
-            Body::ApprovalRequested(ApprovalRequested { tool, .. })
-            | Body::Approval(Approval { tool, .. })
-            | Body::SecurityViolation(SecurityViolation { tool, .. })
-            | Body::Refused(Refused { tool, .. })
-            | Body::Started(Started { tool, .. })
-            | Body::Finished(Finished { tool, .. })
-            | Body::RanWithoutVerdict(RanWithoutVerdict { tool, .. }) => Some(tool),
+            EntryBody::ToolAttempt(attempt) => Some(&attempt.tool),
+            EntryBody::ApprovalRequested(ApprovalRequested { tool, .. })
+            | EntryBody::Approval(Approval { tool, .. })
+            | EntryBody::SecurityViolation(SecurityViolation { tool, .. })
+            | EntryBody::Refused(Refused { tool, .. })
+            | EntryBody::Started(Started { tool, .. })
+            | EntryBody::Finished(Finished { tool, .. })
+            | EntryBody::RanWithoutVerdict(RanWithoutVerdict { tool, .. }) => Some(tool),
             _ => None,
         }
     }
 
     /// Whether it is about the log itself and not about a call or a session.
     pub fn is_housekeeping(&self) -> bool {
-        match self {
-            Body::ToolAttempt(_)
-            | Body::ApprovalRequested(_)
-            | Body::Approval(_)
-            | Body::SecurityViolation(_)
-            | Body::Refused(_)
-            | Body::Started(_)
-            | Body::Finished(_)
-            | Body::RanWithoutVerdict(_)
-            | Body::SessionStarted(_)
-            | Body::SessionEnded(_) => false,
-            Body::Checkpoint(_)
-            | Body::Tombstone(_)
-            | Body::Redaction(_)
-            | Body::Segment(_)
-            | Body::Recovered(_)
-            | Body::DeliveryFailed(_) => true,
-        }
+        matches!(
+            self,
+            EntryBody::Checkpoint(_)
+                | EntryBody::Tombstone(_)
+                | EntryBody::Redaction(_)
+                | EntryBody::Segment(_)
+                | EntryBody::Recovered(_)
+                | EntryBody::DeliveryFailed(_)
+        )
     }
 }
 
-/// A call was judged: what it would do and what the policy says.
+/// A judged call: what it would do and what the policy decided.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolAttempt {
     /// The tool, with its server (`mcp__server__tool`).
@@ -263,7 +204,7 @@ pub struct ToolAttempt {
     /// The rule that decided; none if the default did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
-    /// Where that rule stands.
+    /// The file and line of that rule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule_place: Option<String>,
     /// Why, in words.
@@ -276,7 +217,7 @@ pub struct ToolAttempt {
     pub classification: Option<Value>,
     /// What the call would do, redacted: category, parts with their words and effects, coverage.
     pub description: Value,
-    /// What whoever registered the tool claims of it.
+    /// What the registration of the tool claims about it.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub claims: Value,
     /// The call's working directory.
@@ -295,32 +236,37 @@ pub struct ApprovalRequested {
     /// The approval's id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<String>,
-    /// Who or what is asked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub asked: Option<String>,
     /// How long an answer is waited for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
 }
 
-/// What came of a question.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Outcome {
-    /// Yes, this once.
-    Approved,
-    /// Yes, and the same again in this session.
-    ApprovedForSession,
-    /// No.
-    Denied,
-    /// No, and stop.
-    Abort,
-    /// Nobody answered in time.
-    TimedOut,
-    /// The question was withdrawn.
-    Cancelled,
-    /// The approver failed, or nobody could be asked.
-    Failed,
+/// Reads and writes an outcome as the log names it: `failed` where events say `unanswerable`, else the same names.
+pub(crate) mod outcome {
+    use callgate_model::decision::OutcomeKind;
+    use serde::de::value::{Error, StrDeserializer};
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    const FAILED: &str = "failed";
+
+    pub(crate) fn name(outcome: OutcomeKind) -> &'static str {
+        match outcome {
+            OutcomeKind::Unanswerable => FAILED,
+            other => other.as_str(),
+        }
+    }
+
+    pub(crate) fn serialize<S: Serializer>(outcome: &OutcomeKind, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(name(*outcome))
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<OutcomeKind, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        if name == FAILED {
+            return Ok(OutcomeKind::Unanswerable);
+        }
+        OutcomeKind::deserialize(StrDeserializer::<Error>::new(&name)).map_err(serde::de::Error::custom)
+    }
 }
 
 /// An answer, or that there was none.
@@ -330,9 +276,10 @@ pub struct Approval {
     pub tool: String,
     /// Whether the call may go on.
     pub approved: bool,
-    /// What exactly came of the question.
-    pub outcome: Outcome,
-    /// Whether an earlier answer was used and nobody was asked.
+    /// The exact outcome of the question.
+    #[serde(with = "outcome")]
+    pub outcome: OutcomeKind,
+    /// Whether an earlier answer was reused without asking.
     #[serde(default)]
     pub cached: bool,
     /// The approval's id.
@@ -344,7 +291,7 @@ pub struct Approval {
     /// How long the answer took.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub took_ms: Option<u64>,
-    /// What was said with it.
+    /// The reason given with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -389,7 +336,7 @@ pub struct Started {
 pub struct Finished {
     /// The tool.
     pub tool: String,
-    /// Whether it did what it should.
+    /// Whether it succeeded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub success: Option<bool>,
     /// The program's exit code.
@@ -406,7 +353,7 @@ pub struct Finished {
     pub error: Option<String>,
 }
 
-/// A tool ran that nobody judged: a hook was lost, or an agent ignored it.
+/// A tool that ran without a verdict: a hook was lost, or an agent ignored it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RanWithoutVerdict {
     /// The tool.
@@ -418,7 +365,7 @@ pub struct RanWithoutVerdict {
     pub reason: String,
 }
 
-/// An agent's session began, with the gate in front of it: a receipt that tells active from merely installed.
+/// An agent's session began behind the gate: a receipt that the hooks are active, not only installed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionStarted {
     /// What began it, as the agent says: `startup`, `resume`.
@@ -453,16 +400,16 @@ pub struct Checkpoint {
     pub signature: String,
 }
 
-/// In place of an entry that was taken out on purpose. It keeps the entry's number and predecessor.
+/// Replaces an entry that was redacted on purpose. It keeps the entry's number and predecessor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tombstone {
     /// The log's id.
     pub log: String,
     /// The hash of the entry that stood here; the next entry's `prev`.
     pub original: Hash,
-    /// Why it was taken out.
+    /// The reason for the redaction.
     pub reason: String,
-    /// Who took it out.
+    /// The person who redacted it.
     pub by: String,
     /// The public key, hexadecimal.
     pub key: String,
@@ -470,12 +417,12 @@ pub struct Tombstone {
     pub signature: String,
 }
 
-/// An entry was taken out on purpose.
+/// An entry was redacted on purpose.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Redaction {
     /// The number of the entry.
     pub entry: u64,
-    /// The hash of the line that stands there now.
+    /// The hash of the tombstone line.
     pub tombstone: Hash,
     /// Why.
     pub reason: String,
@@ -485,7 +432,7 @@ pub struct Redaction {
 
 /// A segment of the log begins.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Segment {
+pub struct SegmentStart {
     /// The log's id, the same in all its segments.
     pub log: String,
     /// The segment's number, from 1.
@@ -499,7 +446,7 @@ pub struct Segment {
     pub follows: Option<String>,
 }
 
-/// A writer found what another one left unfinished.
+/// A writer repaired what another one left unfinished.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recovered {
     /// How many entries were whole but not sealed.
@@ -532,15 +479,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn points_in_time_are_read_as_people_write_them() {
-        assert_eq!(
-            Time::parse("2026-11-15").map(|time| time.to_string()).as_deref(),
-            Some("2026-11-15T00:00:00.000000Z")
-        );
-        assert_eq!(Time::parse("2026-11-15T20:00:00Z"), Time::parse("2026-11-15T20:00:00.000Z"));
-        assert!(Time::parse("2h").is_some_and(|time| time < Time::now()));
-        for wrong in ["", "yesterday", "2026-13-01"] {
-            assert_eq!(Time::parse(wrong), None, "{wrong}");
+    fn the_names_of_outcomes_in_the_log_are_stable() {
+        use OutcomeKind::*;
+        let all = [Approved, ApprovedForSession, Denied, Abort, TimedOut, Cancelled, Unanswerable];
+        let names = ["approved", "approved_for_session", "denied", "abort", "timed_out", "cancelled", "failed"];
+        for (outcome, name) in all.into_iter().zip(names) {
+            let text =
+                format!(r#"{{"tool":"Bash","approved":{},"outcome":"{name}","cached":false}}"#, outcome.is_yes());
+            let approval: Approval = serde_json::from_str(&text).unwrap();
+            assert_eq!((approval.outcome, serde_json::to_string(&approval).unwrap()), (outcome, text));
         }
+        assert!(serde_json::from_str::<Approval>(r#"{"tool":"","approved":true,"outcome":"perhaps"}"#).is_err());
     }
 }

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-/// What went wrong. Whoever writes an attempt and gets one of these refuses the call.
+/// An error of the log. A gate that cannot record an attempt refuses the call.
 #[derive(Debug, Error)]
 pub enum AuditError {
-    /// The file system did not do what was asked.
+    /// A file operation failed.
     #[error("cannot {action} {}: {source}", .path.display())]
     Io {
         /// What was tried.
@@ -19,7 +19,7 @@ pub enum AuditError {
         source: io::Error,
     },
     /// The log is not as its last seal says. Nothing is appended until a person has looked.
-    #[error("the audit log in {} was changed since it was last written: {what}; see `callgate audit verify`", .directory.display())]
+    #[error("the audit log in {} is damaged: {what}; run `callgate audit verify`", .directory.display())]
     Damaged {
         /// The log.
         directory: PathBuf,
@@ -27,7 +27,7 @@ pub enum AuditError {
         what: String,
     },
     /// The key cannot be used.
-    #[error("the audit key {} cannot be used: {what}", .path.display())]
+    #[error("cannot use the audit key {}: {what}", .path.display())]
     Key {
         /// The key file.
         path: PathBuf,
@@ -35,10 +35,10 @@ pub enum AuditError {
         what: String,
     },
     /// No directory for the log is known.
-    #[error("no place for the audit log: neither XDG_STATE_HOME nor HOME is an absolute path")]
+    #[error("cannot determine the log directory: neither XDG_STATE_HOME nor HOME is an absolute path")]
     NoPlace,
     /// An entry cannot be turned into JSON.
-    #[error("the entry cannot be written as JSON: {0}")]
+    #[error("cannot encode the entry as JSON: {0}")]
     Encode(#[from] serde_json::Error),
     /// Nothing with that number or name is in the log.
     #[error("{0} is not in the log")]
@@ -66,12 +66,12 @@ impl AuditError {
     }
 }
 
-/// Adds what was tried to an error of the file system.
-pub(crate) trait At<T> {
+/// Adds the action and the path to an I/O error.
+pub(crate) trait AtPath<T> {
     fn at(self, action: &'static str, path: &Path) -> Result<T, AuditError>;
 }
 
-impl<T> At<T> for io::Result<T> {
+impl<T> AtPath<T> for io::Result<T> {
     fn at(self, action: &'static str, path: &Path) -> Result<T, AuditError> {
         self.map_err(|source| AuditError::Io { action, path: path.to_owned(), source })
     }

@@ -1,4 +1,4 @@
-//! Events for programs: a subscription with a bound, where a slow reader is told what it lost.
+//! Events for programs: subscriptions with bounded queues that count what a slow reader loses.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
@@ -8,40 +8,40 @@ use callgate::event::{Event, EventError, EventSink};
 
 /// What a reader receives.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Item<T> {
+pub enum FeedItem<T> {
     /// The next event.
     Event(Arc<T>),
-    /// So many events came while the reader was too slow, and are gone.
+    /// This many events were dropped because the reader was too slow.
     Lost(u64),
 }
 
-/// Hands events to any number of readers. A reader that does not keep up never holds up the gate.
+/// Passes events to any number of readers. A slow reader never delays the gate.
 ///
 /// ```
-/// use callgate_audit::feed::{Feed, Item};
+/// use callgate_audit::feed::{Feed, FeedItem};
 ///
 /// let feed = Feed::new();
 /// let reader = feed.subscribe(2);
 /// for number in 1..=4 {
 ///     feed.publish(number);
 /// }
-/// let received: Vec<Item<i32>> = std::iter::from_fn(|| reader.try_next()).collect();
-/// assert_eq!(received, [Item::Lost(2), Item::Event(3.into()), Item::Event(4.into())]);
+/// let received: Vec<FeedItem<i32>> = std::iter::from_fn(|| reader.try_next()).collect();
+/// assert_eq!(received, [FeedItem::Lost(2), FeedItem::Event(3.into()), FeedItem::Event(4.into())]);
 /// ```
 #[derive(Debug)]
 pub struct Feed<T> {
-    readers: Mutex<Vec<Weak<Queue<T>>>>,
+    readers: Mutex<Vec<Weak<FeedQueue<T>>>>,
 }
 
 #[derive(Debug)]
-struct Queue<T> {
-    state: Mutex<Waiting<T>>,
+struct FeedQueue<T> {
+    state: Mutex<FeedState<T>>,
     arrived: Condvar,
     bound: usize,
 }
 
 #[derive(Debug)]
-struct Waiting<T> {
+struct FeedState<T> {
     events: VecDeque<Arc<T>>,
     lost: u64,
     closed: bool,
@@ -64,15 +64,15 @@ impl<T> Feed<T> {
         Feed { readers: Mutex::new(Vec::new()) }
     }
 
-    /// A new reader, from now on. At most `bound` events wait for it; then the oldest make room.
+    /// Adds a reader for future events. Its queue holds at most `bound` events and drops the oldest.
     pub fn subscribe(&self, bound: usize) -> Subscription<T> {
-        let state = Mutex::new(Waiting { events: VecDeque::new(), lost: 0, closed: false });
-        let queue = Arc::new(Queue { state, arrived: Condvar::new(), bound: bound.max(1) });
+        let state = Mutex::new(FeedState { events: VecDeque::new(), lost: 0, closed: false });
+        let queue = Arc::new(FeedQueue { state, arrived: Condvar::new(), bound: bound.max(1) });
         lock(&self.readers).push(Arc::downgrade(&queue));
         Subscription { queue }
     }
 
-    /// Hands an event to all readers. Never waits for one.
+    /// Passes an event to all readers without waiting for them.
     pub fn publish(&self, event: T) {
         let event = Arc::new(event);
         lock(&self.readers).retain(|reader| {
@@ -109,17 +109,17 @@ impl EventSink for Feed<Event> {
 /// One reader of a feed.
 #[derive(Debug)]
 pub struct Subscription<T> {
-    queue: Arc<Queue<T>>,
+    queue: Arc<FeedQueue<T>>,
 }
 
 impl<T> Subscription<T> {
-    /// What waits, without waiting for it. What was lost is told first: it came before.
-    pub fn try_next(&self) -> Option<Item<T>> {
+    /// The next item, if there is one. Losses come first, because they are older.
+    pub fn try_next(&self) -> Option<FeedItem<T>> {
         take(&mut lock(&self.queue.state))
     }
 
     /// The next item; waits for it at most this long. `None` also when the feed is gone and nothing is left.
-    pub fn next_within(&self, patience: Duration) -> Option<Item<T>> {
+    pub fn next_within(&self, patience: Duration) -> Option<FeedItem<T>> {
         let deadline = Instant::now().checked_add(patience);
         let mut waiting = lock(&self.queue.state);
         loop {
@@ -142,10 +142,10 @@ impl<T> Subscription<T> {
     }
 }
 
-fn take<T>(waiting: &mut Waiting<T>) -> Option<Item<T>> {
+fn take<T>(waiting: &mut FeedState<T>) -> Option<FeedItem<T>> {
     match std::mem::take(&mut waiting.lost) {
-        0 => waiting.events.pop_front().map(Item::Event),
-        lost => Some(Item::Lost(lost)),
+        0 => waiting.events.pop_front().map(FeedItem::Event),
+        lost => Some(FeedItem::Lost(lost)),
     }
 }
 
@@ -163,13 +163,13 @@ mod tests {
                     let (mut seen, mut lost, mut last) = (0, 0, 0);
                     while !reader.is_over() {
                         match reader.next_within(Duration::from_secs(10)) {
-                            Some(Item::Event(number)) => {
+                            Some(FeedItem::Event(number)) => {
                                 // in order, and every gap was told before
                                 assert_eq!(*number, seen + lost + 1, "after {last}");
                                 last = *number;
                                 seen += 1;
                             }
-                            Some(Item::Lost(count)) => lost += count,
+                            Some(FeedItem::Lost(count)) => lost += count,
                             None => {}
                         }
                     }

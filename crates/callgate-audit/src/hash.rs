@@ -2,30 +2,28 @@
 
 use std::fmt;
 
+use callgate_model::digest::{from_hex, hex, sha256};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use sha2::{Digest, Sha256};
 
 /// A SHA-256. An entry's hash is that of its line, byte for byte, without the line's end.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Hash([u8; 32]);
 
 impl Hash {
-    /// What stands where the first entry's predecessor would.
+    /// The predecessor of the first entry.
     pub const NONE: Hash = Hash([0; 32]);
 
     /// The hash of some bytes.
     pub fn of(bytes: &[u8]) -> Self {
-        Hash(Sha256::digest(bytes).into())
+        Hash(sha256(bytes))
     }
 
     /// Reads 64 hexadecimal digits, lower case only: one hash has one spelling.
     pub fn parse(text: &[u8]) -> Option<Self> {
-        let mut bytes = [0; 32];
         if text.iter().any(u8::is_ascii_uppercase) {
             return None;
         }
-        hex::decode_to_slice(text, &mut bytes).ok()?;
-        Some(Hash(bytes))
+        from_hex(text).map(Hash)
     }
 
     pub(crate) fn from_bytes(bytes: [u8; 32]) -> Self {
@@ -39,16 +37,13 @@ impl Hash {
 
     /// Writes the 64 digits to the end of a buffer.
     pub(crate) fn write_to(&self, buffer: &mut Vec<u8>) {
-        let mut digits = [0; 64];
-        // 32 bytes fit into 64 digits
-        let _ = hex::encode_to_slice(self.0, &mut digits);
-        buffer.extend_from_slice(&digits);
+        buffer.extend_from_slice(hex(&self.0).as_bytes());
     }
 }
 
 impl fmt::Display for Hash {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&hex::encode(self.0))
+        formatter.write_str(&hex(&self.0))
     }
 }
 
@@ -60,10 +55,7 @@ impl fmt::Debug for Hash {
 
 impl Serialize for Hash {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut digits = [0; 64];
-        // 32 bytes fit into 64 digits, and digits are text
-        let _ = hex::encode_to_slice(self.0, &mut digits);
-        serializer.serialize_str(std::str::from_utf8(&digits).unwrap_or_default())
+        serializer.collect_str(self)
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A chain alone does not tell when its end is cut off. The head does: two slots that are written in turn, so that a
 //! torn write leaves the other one, each with a message authentication code. It also says what is known to be on the disk
-//! and in which start of the machine that was written, which tells a power failure from tampering.
+//! and in which boot it was written, which distinguishes a power failure from tampering.
 
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Write};
@@ -10,11 +10,12 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use callgate_model::clock::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{At, AuditError};
+use crate::error::{AtPath, AuditError};
 use crate::hash::Hash;
-use crate::key::Key;
+use crate::key::AuditKey;
 
 const SLOT: usize = 1024;
 
@@ -37,23 +38,23 @@ pub(crate) struct Head {
     pub segment: u64,
     pub written: Point,
     pub durable: Point,
-    /// When the segment was begun, in milliseconds.
-    pub begun: u64,
-    /// The last checkpoint and when it was, in milliseconds.
+    /// When the segment was begun.
+    pub begun: Timestamp,
+    /// The number and the time of the last checkpoint.
     pub checkpoint: u64,
-    pub checkpoint_time: u64,
+    pub checkpoint_time: Timestamp,
     /// Which start of the machine this was written in; `None` if that cannot be known.
     pub boot: Option<Arc<str>>,
 }
 
 impl Head {
-    /// Whether the machine has not been started anew since. Unknown means no: then nothing is called tampering that a
+    /// Whether the machine has not rebooted since. Unknown counts as rebooted: then `verify` calls nothing tampering that a
     /// power failure could explain.
     pub(crate) fn same_boot(&self, boot: Option<&str>) -> bool {
         boot.is_some() && self.boot.as_deref() == boot
     }
 
-    fn slot(&self, key: &Key) -> Result<Vec<u8>, AuditError> {
+    fn slot(&self, key: &AuditKey) -> Result<Vec<u8>, AuditError> {
         let mut slot = Vec::with_capacity(SLOT);
         serde_json::to_writer(&mut slot, self)?;
         let seal = key.seal(&slot);
@@ -67,7 +68,7 @@ impl Head {
         Ok(slot)
     }
 
-    fn of_slot(slot: &[u8], key: Option<&Key>) -> Option<Self> {
+    fn of_slot(slot: &[u8], key: Option<&AuditKey>) -> Option<Self> {
         let tab = slot.iter().position(|byte| *byte == b'\t')?;
         let (json, rest) = slot.split_at_checked(tab)?;
         let (seal, padding) = rest.get(1..)?.split_at_checked(64)?;
@@ -83,7 +84,7 @@ impl Head {
     }
 }
 
-/// What the file of the head says.
+/// The state of the head file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum HeadState {
     /// There is none.
@@ -96,8 +97,8 @@ pub(crate) enum HeadState {
     Broken,
 }
 
-/// Reads what a file of a head says. Without a key the seal is not checked.
-pub(crate) fn read(bytes: &[u8], key: Option<&Key>) -> HeadState {
+/// Reads a head file. Without a key the seal is not checked.
+pub(crate) fn read(bytes: &[u8], key: Option<&AuditKey>) -> HeadState {
     let (first, second) = bytes.split_at_checked(SLOT).unwrap_or((bytes, &[]));
     match (Head::of_slot(first, key), Head::of_slot(second, key)) {
         (Some(even), Some(odd)) => {
@@ -115,12 +116,12 @@ pub(crate) fn read(bytes: &[u8], key: Option<&Key>) -> HeadState {
     }
 }
 
-/// The open file of the head. Whoever calls holds the lock.
+/// The open head file. The caller holds the lock.
 #[derive(Debug)]
 pub(crate) struct HeadFile {
     file: File,
     path: PathBuf,
-    /// What the file held when it was last read or written here.
+    /// The contents when they were last read or written here.
     known: Vec<u8>,
 }
 
@@ -140,7 +141,7 @@ impl HeadFile {
     }
 
     /// Makes the file with both slots: it appears whole or not at all.
-    pub(crate) fn create(directory: &Path, head: &Head, key: &Key) -> Result<Self, AuditError> {
+    pub(crate) fn create(directory: &Path, head: &Head, key: &AuditKey) -> Result<Self, AuditError> {
         let path = Self::path_in(directory);
         let made = directory.join("head.new");
         let even = Head { generation: 0, ..head.clone() };
@@ -162,7 +163,7 @@ impl HeadFile {
     }
 
     /// The head if the file was changed since it was last read or written here; `None` if not.
-    pub(crate) fn changed(&mut self, key: &Key) -> Result<Option<HeadState>, AuditError> {
+    pub(crate) fn changed(&mut self, key: &AuditKey) -> Result<Option<HeadState>, AuditError> {
         let mut bytes = [0_u8; 2 * SLOT];
         match self.file.read_exact_at(&mut bytes, 0) {
             Ok(()) if bytes.as_slice() == self.known.as_slice() => Ok(None),
@@ -181,7 +182,7 @@ impl HeadFile {
     }
 
     /// Writes a head of the next generation.
-    pub(crate) fn write(&mut self, head: &mut Head, key: &Key) -> Result<(), AuditError> {
+    pub(crate) fn write(&mut self, head: &mut Head, key: &AuditKey) -> Result<(), AuditError> {
         head.generation = head.generation.saturating_add(1);
         let slot = head.slot(key)?;
         let offset = if head.generation.is_multiple_of(2) { 0 } else { SLOT };
@@ -205,9 +206,9 @@ mod tests {
             segment: 1,
             written: point,
             durable: point,
-            begun: 5,
+            begun: Timestamp::from_milliseconds(5),
             checkpoint: 0,
-            checkpoint_time: 5,
+            checkpoint_time: Timestamp::from_milliseconds(5),
             boot: Some("b".repeat(36).into()),
         }
     }
@@ -215,7 +216,7 @@ mod tests {
     #[test]
     fn the_newer_slot_counts_and_any_changed_byte_is_noticed() {
         let directory = tempfile::tempdir().unwrap();
-        let key = Key::from_secret(&[7; 32]);
+        let key = AuditKey::from_secret(&[7; 32]);
         let mut file = HeadFile::create(directory.path(), &head(), &key).unwrap();
         let mut head = head();
         head.generation = 1;
@@ -233,18 +234,18 @@ mod tests {
             assert!(!matches!(read(&changed, Some(&key)), HeadState::Whole(_)), "byte {index}");
         }
         assert_eq!(read(&bytes[..SLOT], Some(&key)), HeadState::Half(read_half(&bytes, &key)));
-        assert_eq!(read(&bytes, Some(&Key::from_secret(&[8; 32]))), HeadState::Broken);
+        assert_eq!(read(&bytes, Some(&AuditKey::from_secret(&[8; 32]))), HeadState::Broken);
         assert_eq!(read(&[], Some(&key)), HeadState::Broken);
     }
 
-    fn read_half(bytes: &[u8], key: &Key) -> Head {
+    fn read_half(bytes: &[u8], key: &AuditKey) -> Head {
         Head::of_slot(&bytes[..SLOT], Some(key)).unwrap()
     }
 
     #[test]
     fn an_old_slot_in_place_of_the_newer_one_is_noticed() {
         let directory = tempfile::tempdir().unwrap();
-        let key = Key::from_secret(&[7; 32]);
+        let key = AuditKey::from_secret(&[7; 32]);
         let mut file = HeadFile::create(directory.path(), &head(), &key).unwrap();
         let mut head = head();
         head.generation = 1;

@@ -1,17 +1,17 @@
-//! The audit log: what was tried, what was decided and by whom, what ran, and is this everything?
+//! The audit log: what was tried, what was decided and by whom, what ran, with proof that nothing is missing.
 //!
 //! JSON Lines, one entry a line, each with the hash of the one before ([`entry`], [`mod@line`]). Several processes append to one
 //! [`Log`]; a sealed head says where it ends, signed checkpoints say so to others ([`checkpoint`], [`deliver`]), and
-//! [`verify`] finds whatever was changed, removed, inserted, reordered or cut off, and tells it from what a crash leaves.
+//! [`verify`] finds every change, removal, insertion, reordering and truncation, and distinguishes them from traces of a crash.
 //!
 //! ```
 //! use callgate::call::Call;
 //! use callgate::gate::Gate;
 //! use callgate::policy::Policy;
-//! use callgate_audit::{AuditSink, Log, Settings, read::Entries, verify};
+//! use callgate_audit::{AuditSink, Log, LogSettings, read::Entries, verify};
 //!
 //! let directory = tempfile::tempdir()?;
-//! let settings = Settings::at(directory.path().join("audit"));
+//! let settings = LogSettings::at(directory.path().join("audit"));
 //! let sink = AuditSink::new(Log::open(settings.clone())?);
 //! let gate = Gate::builder().policy(Policy::bundled("standard")?).events(sink).build();
 //! let _ = gate.check(Call::new("Bash", serde_json::json!({"command": "cat ~/.ssh/id_rsa"})).directory("/tmp"));
@@ -20,7 +20,7 @@
 //!     .map(|line| line.map(|line| line.entry.record.body.kind()))
 //!     .collect::<Result<_, _>>()?;
 //! assert_eq!(kinds, ["segment", "tool_attempt", "security_violation", "refused"]);
-//! assert!(verify::verify(&verify::Options::of(&settings))?.is_intact());
+//! assert!(verify::verify(&verify::VerifyOptions::of(&settings))?.is_intact());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -43,6 +43,7 @@ pub mod key;
 pub mod learn;
 pub mod line;
 mod log;
+mod observed;
 pub mod read;
 mod segment;
 mod settings;
@@ -50,15 +51,14 @@ mod sink;
 #[cfg(feature = "tracing")]
 pub mod spans;
 pub mod verify;
-mod witness;
 
 pub use callgate::policy::{ParseSyncModeError, SyncMode};
 pub use error::AuditError;
 pub use hash::Hash;
 pub use log::{Log, Receipt};
-pub use settings::Settings;
+pub use observed::ObservedEnd;
+pub use settings::LogSettings;
 pub use sink::AuditSink;
-pub use witness::{Ended, Witness};
 
 /// What writes: the program's name and version.
 pub(crate) const WRITER: &str = concat!("callgate ", env!("CARGO_PKG_VERSION"));

@@ -16,7 +16,7 @@ use crate::hash::Hash;
 
 /// Texts longer than this many characters are cut.
 pub const MAXIMUM_CHARACTERS: usize = 500;
-/// What stands at the end of a text that was cut.
+/// The end of a truncated text.
 pub const CUT: &str = "...[truncated]";
 /// The longest line that is written or read.
 pub const MAXIMUM_LINE: usize = 1024 * 1024;
@@ -26,16 +26,16 @@ const MAXIMUM_DEPTH: usize = 160;
 
 /// A record as JSON without what only the writer knows (version, number, predecessor, time).
 #[derive(Debug, Clone)]
-pub(crate) struct Tail(Vec<u8>);
+pub(crate) struct EncodedRecord(Vec<u8>);
 
-impl Tail {
+impl EncodedRecord {
     /// Turns a record into JSON, with long texts cut.
     pub(crate) fn of(record: &Record) -> Result<Self, AuditError> {
         let mut bytes = Vec::with_capacity(1024);
         let mut measured = Measured::default();
         record.serialize(&mut Serializer::with_formatter(&mut bytes, &mut measured))?;
         if bytes.len() <= MAXIMUM_RECORD && !measured.found_long {
-            return Ok(Tail(bytes));
+            return Ok(EncodedRecord(bytes));
         }
         let mut value = serde_json::to_value(record)?;
         let mut truncated = Vec::new();
@@ -43,7 +43,7 @@ impl Tail {
         if let Value::Object(fields) = &mut value
             && !truncated.is_empty()
         {
-            // A call with thousands of long texts is told by the first hundred of them and the number of all.
+            // For thousands of long texts, record the first hundred and the total.
             let all = truncated.len();
             truncated.truncate(100);
             fields.insert("truncated".to_owned(), serde_json::to_value(&truncated)?);
@@ -72,7 +72,7 @@ impl Tail {
         if bytes.len() > MAXIMUM_LINE.saturating_sub(512) {
             return Err(AuditError::Encode(serde::ser::Error::custom("the entry is too large")));
         }
-        Ok(Tail(bytes))
+        Ok(EncodedRecord(bytes))
     }
 
     /// Writes the whole line, with its end, to the end of a buffer; returns its hash.
@@ -105,14 +105,14 @@ fn write_start(buffer: &mut Vec<u8>, seq: u64, prev: &Hash) {
     buffer.push(b'"');
 }
 
-/// Whether some bytes could be the beginning of that entry's line: what a killed writer leaves.
+/// Whether some bytes could be the beginning of that entry's line, as a killed writer leaves it.
 pub(crate) fn is_torn_start(bytes: &[u8], seq: u64, prev: &Hash) -> bool {
     let start = start_of(seq, prev);
     let common = bytes.len().min(start.len());
     bytes.len() < MAXIMUM_LINE && !bytes.contains(&b'\n') && bytes.get(..common) == start.get(..common)
 }
 
-/// What the chain needs to know of a line.
+/// The part of a line that the chain needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Link<'a> {
     pub seq: u64,
@@ -142,7 +142,7 @@ impl<'a> Link<'a> {
     }
 }
 
-/// Writes compact JSON and notices texts that may be too long, so that nobody has to look for them afterwards.
+/// Writes compact JSON and notes whether a text may be too long, which saves a second pass.
 #[derive(Debug, Default)]
 struct Measured {
     length: usize,
@@ -242,17 +242,23 @@ pub(crate) fn statement<T: Serialize>(title: &str, value: &T) -> Result<Vec<u8>,
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::entry::{Body, Entry, RanWithoutVerdict, Time};
+    use crate::entry::{EntryBody, LogEntry, RanWithoutVerdict};
+    use callgate_model::clock::Timestamp;
 
     fn record(input: Value) -> Record {
         let body =
-            Body::RanWithoutVerdict(RanWithoutVerdict { tool: "Bash".into(), input, reason: "hook lost".into() });
+            EntryBody::RanWithoutVerdict(RanWithoutVerdict { tool: "Bash".into(), input, reason: "hook lost".into() });
         Record::new(body).call("c-1").session("s")
     }
 
-    fn written(input: Value) -> (Vec<u8>, Entry) {
+    fn written(input: Value) -> (Vec<u8>, LogEntry) {
         let mut line = Vec::new();
-        let hash = Tail::of(&record(input)).unwrap().write_to(&mut line, 7, &Hash::of(b"x"), &Time::now().to_string());
+        let hash = EncodedRecord::of(&record(input)).unwrap().write_to(
+            &mut line,
+            7,
+            &Hash::of(b"x"),
+            &Timestamp::now_precise().precise(),
+        );
         assert_eq!(line.pop(), Some(b'\n'));
         assert_eq!(hash, Hash::of(&line));
         let entry = serde_json::from_slice(&line).unwrap();
@@ -289,7 +295,7 @@ mod tests {
         let items: Vec<String> = (0..100_000).map(|index| format!("item {index}")).collect();
         let (line, entry) = written(json!({"items": items}));
         assert!(line.len() < 2_000, "{}", line.len());
-        let Body::RanWithoutVerdict(body) = entry.record.body else { panic!() };
+        let EntryBody::RanWithoutVerdict(body) = entry.record.body else { panic!() };
         assert!(body.input["omitted"]["bytes"].as_u64().unwrap() > 1_000_000);
         let keys: serde_json::Map<_, _> =
             (0..50).map(|index| (format!("{index}{}", "k".repeat(600)), json!(1))).collect();

@@ -1,7 +1,7 @@
 //! The files of a log: plain while they are written, compressed afterwards.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufRead, BufReader, BufWriter, Read};
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use flate2::Compression;
 use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
 
-use crate::error::{At, AuditError};
+use crate::error::{AtPath, AuditError};
 use crate::line::MAXIMUM_LINE;
 
 /// One file of a log.
@@ -18,6 +18,13 @@ pub(crate) struct SegmentFile {
     pub number: u64,
     pub path: PathBuf,
     pub compressed: bool,
+}
+
+impl SegmentFile {
+    /// The segment with this number, which may have been compressed meanwhile.
+    pub(crate) fn plain(directory: &Path, number: u64) -> Self {
+        SegmentFile { number, path: plain_path(directory, number), compressed: false }
+    }
 }
 
 pub(crate) fn plain_path(directory: &Path, number: u64) -> PathBuf {
@@ -50,9 +57,9 @@ pub(crate) fn list(directory: &Path) -> Result<Vec<SegmentFile>, AuditError> {
     Ok(files)
 }
 
-/// What a reader finds next.
+/// The next thing in a segment.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Next<'a> {
+pub(crate) enum NextLine<'a> {
     /// A whole line, without its end.
     Line(&'a [u8]),
     /// The file ends in the middle of a line.
@@ -64,14 +71,14 @@ pub(crate) enum Next<'a> {
 }
 
 /// Reads the lines of a segment with bounded memory.
-pub(crate) struct Lines {
+pub(crate) struct SegmentLines {
     reader: Box<dyn BufRead + Send>,
     line: Vec<u8>,
-    /// How many bytes were read (of the plain text).
+    /// Where in the plain text the next line starts.
     pub offset: u64,
 }
 
-impl std::fmt::Debug for Lines {
+impl std::fmt::Debug for SegmentLines {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("Lines").field("offset", &self.offset).finish_non_exhaustive()
     }
@@ -79,10 +86,9 @@ impl std::fmt::Debug for Lines {
 
 const BUFFER: usize = 256 * 1024;
 
-impl Lines {
-    /// Opens a segment; at most `length` bytes are read of it.
-    pub(crate) fn open(segment: &SegmentFile, length: Option<u64>) -> Result<Self, AuditError> {
-        let limit = length.unwrap_or(u64::MAX);
+impl SegmentLines {
+    /// Opens a segment and reads its (plain) bytes from `start` to `end`.
+    pub(crate) fn open(segment: &SegmentFile, start: u64, end: Option<u64>) -> Result<Self, AuditError> {
         let (file, compressed) = match File::open(&segment.path) {
             // It may have been compressed since it was listed.
             Err(error) if error.kind() == io::ErrorKind::NotFound && !segment.compressed => {
@@ -91,33 +97,38 @@ impl Lines {
             }
             file => (file, segment.compressed),
         };
-        let file = file.at("open", &segment.path)?;
+        let mut file = file.at("open", &segment.path)?;
+        let length = end.map_or(u64::MAX, |end| end.saturating_sub(start));
         let reader: Box<dyn BufRead + Send> = if compressed {
-            Box::new(BufReader::with_capacity(BUFFER, MultiGzDecoder::new(file).take(limit)))
+            let mut reader = BufReader::with_capacity(BUFFER, MultiGzDecoder::new(file));
+            io::copy(&mut reader.by_ref().take(start), &mut io::sink()).at("read", &segment.path)?;
+            Box::new(reader.take(length))
         } else {
-            Box::new(BufReader::with_capacity(BUFFER, file.take(limit)))
+            file.seek(SeekFrom::Start(start)).at("read", &segment.path)?;
+            Box::new(BufReader::with_capacity(BUFFER, file.take(length)))
         };
-        Ok(Self::of(reader))
+        Ok(SegmentLines { reader, line: Vec::new(), offset: start })
     }
 
+    #[cfg(test)]
     pub(crate) fn of(reader: Box<dyn BufRead + Send>) -> Self {
-        Lines { reader, line: Vec::new(), offset: 0 }
+        SegmentLines { reader, line: Vec::new(), offset: 0 }
     }
 
-    pub(crate) fn next(&mut self) -> io::Result<Next<'_>> {
+    pub(crate) fn next(&mut self) -> io::Result<NextLine<'_>> {
         self.line.clear();
         let limit = MAXIMUM_LINE.saturating_add(1) as u64;
         let read = self.reader.by_ref().take(limit).read_until(b'\n', &mut self.line)?;
         self.offset = self.offset.saturating_add(read as u64);
         if self.line.last() == Some(&b'\n') {
             self.line.pop();
-            return Ok(Next::Line(&self.line));
+            return Ok(NextLine::Line(&self.line));
         }
         if self.line.len() > MAXIMUM_LINE {
             self.skip_line()?;
-            return Ok(Next::TooLong);
+            return Ok(NextLine::TooLong);
         }
-        Ok(if self.line.is_empty() { Next::End } else { Next::Torn(&self.line) })
+        Ok(if self.line.is_empty() { NextLine::End } else { NextLine::Torn(&self.line) })
     }
 
     fn skip_line(&mut self) -> io::Result<()> {
@@ -180,14 +191,14 @@ mod tests {
     use super::*;
 
     fn lines(text: &[u8]) -> Vec<String> {
-        let mut lines = Lines::of(Box::new(io::Cursor::new(text.to_vec())));
+        let mut lines = SegmentLines::of(Box::new(io::Cursor::new(text.to_vec())));
         let mut found = Vec::new();
         loop {
             found.push(match lines.next().unwrap() {
-                Next::Line(line) => format!("line {}", String::from_utf8_lossy(line)),
-                Next::Torn(line) => format!("torn {}", String::from_utf8_lossy(line)),
-                Next::TooLong => "too long".to_owned(),
-                Next::End => break,
+                NextLine::Line(line) => format!("line {}", String::from_utf8_lossy(line)),
+                NextLine::Torn(line) => format!("torn {}", String::from_utf8_lossy(line)),
+                NextLine::TooLong => "too long".to_owned(),
+                NextLine::End => break,
             });
         }
         assert_eq!(lines.offset, text.len() as u64);
@@ -212,9 +223,9 @@ mod tests {
         assert_eq!(found.len(), 1);
         assert!(found[0].compressed && found[0].number == 3);
         assert!(fs::metadata(&found[0].path).unwrap().len() < text.len() as u64 / 3);
-        let mut read = Lines::open(&found[0], None).unwrap();
+        let mut read = SegmentLines::open(&found[0], 0, None).unwrap();
         let mut count = 0;
-        while let Next::Line(line) = read.next().unwrap() {
+        while let NextLine::Line(line) = read.next().unwrap() {
             assert_eq!(line, format!("line number {count}").as_bytes());
             count += 1;
         }

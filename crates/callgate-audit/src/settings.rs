@@ -1,4 +1,4 @@
-//! Where the log lies and how it is kept.
+//! Location and settings of a log.
 
 use std::fs::File;
 use std::io::Read;
@@ -14,9 +14,9 @@ use crate::error::AuditError;
 /// How long a program or a webhook may take for one checkpoint.
 const DELIVERY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Where the log lies and how it is kept.
+/// Location and settings of a log.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct LogSettings {
     /// The log's directory, mode 0700.
     pub directory: PathBuf,
     /// The file of the key, mode 0600; made on first use.
@@ -35,16 +35,16 @@ pub struct Settings {
     pub compress: bool,
     /// Where else checkpoints are sent.
     pub deliveries: Vec<Arc<dyn Delivery>>,
-    /// What tells one start of the machine from another; only tests say it themselves.
+    /// The id of the current boot; set only by tests.
     pub(crate) boot: Option<Arc<str>>,
 }
 
-impl Settings {
-    /// A log in this directory, its key beside it.
+impl LogSettings {
+    /// A log in this directory, with its key next to it.
     pub fn at(directory: impl Into<PathBuf>) -> Self {
         let directory = directory.into();
         let key = directory.with_extension("key");
-        Settings {
+        LogSettings {
             directory,
             key,
             sync: SyncMode::default(),
@@ -60,17 +60,17 @@ impl Settings {
 
     /// The user's log: `$XDG_STATE_HOME/callgate/audit`, or `~/.local/state/callgate/audit`.
     pub fn of_user() -> Result<Self, AuditError> {
-        AuditSettings::default_directory().map(Settings::at).ok_or(AuditError::NoPlace)
+        AuditSettings::default_directory().map(LogSettings::at).ok_or(AuditError::NoPlace)
     }
 
     /// The log as a policy says (its `audit:` section); where it says nothing, the user's log as usual.
     ///
     /// ```
     /// use callgate::policy::Policy;
-    /// use callgate_audit::{Settings, SyncMode};
+    /// use callgate_audit::{LogSettings, SyncMode};
     ///
     /// let policy = Policy::from_yaml("extends: standard\naudit: {directory: /var/log/callgate, sync: os}", "inline")?;
-    /// let settings = Settings::of_policy(&policy, None)?;
+    /// let settings = LogSettings::of_policy(&policy, None)?;
     /// assert_eq!((settings.sync, settings.directory.to_str()), (SyncMode::Os, Some("/var/log/callgate")));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -78,8 +78,8 @@ impl Settings {
         let said = policy.audit_settings();
         let place = |text: &String| expand_home(text, home).ok_or(AuditError::NoPlace);
         let mut settings = match &said.directory {
-            Some(directory) => Settings::at(place(directory)?),
-            None => Settings::of_user()?,
+            Some(directory) => LogSettings::at(place(directory)?),
+            None => LogSettings::of_user()?,
         };
         if let Some(key) = &said.key {
             settings.key = place(key)?;
@@ -142,7 +142,7 @@ mod tests {
                     checkpoint_entries: 5, checkpoint_age: 9s, compress: false, checkpoints: {file: ~/sent, command: [true], \
                     webhook: 'http://127.0.0.1:1/x'}}";
         let policy = Policy::from_yaml(text, "test").unwrap();
-        let settings = Settings::of_policy(&policy, Some(Path::new("/home/ada"))).unwrap();
+        let settings = LogSettings::of_policy(&policy, Some(Path::new("/home/ada"))).unwrap();
         assert_eq!(settings.directory, Path::new("/home/ada/log"));
         assert_eq!(settings.key, Path::new("/k/audit.key"));
         assert_eq!(settings.sync, SyncMode::Interval(Duration::from_secs(1)));
@@ -150,8 +150,8 @@ mod tests {
         assert_eq!((settings.checkpoint_entries, settings.checkpoint_age.as_secs(), settings.compress), (5, 9, false));
         let names: Vec<String> = settings.deliveries.iter().map(|delivery| delivery.name()).collect();
         assert_eq!(names, ["file /home/ada/sent", "command true", "webhook 127.0.0.1:1"]);
-        assert!(matches!(Settings::of_policy(&policy, None), Err(AuditError::NoPlace)), "a home that is not known");
-        let plain = Settings::of_policy(&Policy::bundled("standard").unwrap(), None).unwrap();
+        assert!(matches!(LogSettings::of_policy(&policy, None), Err(AuditError::NoPlace)), "a home that is not known");
+        let plain = LogSettings::of_policy(&Policy::bundled("standard").unwrap(), None).unwrap();
         assert_eq!((plain.sync, plain.deliveries.len()), (SyncMode::Always, 0));
     }
 }

@@ -1,9 +1,8 @@
-//! From the gate's events to entries: what is logged is logged before the tool starts.
+//! Turns the gate's events into entries, and writes them before the tool starts.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use callgate::approvals::OutcomeKind;
 use callgate::call::Origin;
 use callgate::event::{AnswerSource, Event, EventError, EventKind, EventSink};
 use callgate::policy::Decision;
@@ -11,9 +10,7 @@ use callgate::redact::Redactor;
 use callgate_model::clock::Timestamp;
 use serde_json::Value;
 
-use crate::entry::{
-    Approval, ApprovalRequested, Body, Finished, Outcome, Record, Refused, SecurityViolation, Started, ToolAttempt,
-};
+use crate::entry::{Approval, ApprovalRequested, EntryBody, Record, Refused, SecurityViolation, Started, ToolAttempt};
 use crate::log::Log;
 
 /// How many calls may be under way before the oldest is forgotten (its entries so far are written).
@@ -24,21 +21,21 @@ const MAXIMUM_CALLS: usize = 10_000;
 /// ```
 /// use callgate::gate::Gate;
 /// use callgate::policy::Policy;
-/// use callgate_audit::{AuditSink, Log, Settings};
+/// use callgate_audit::{AuditSink, Log, LogSettings};
 ///
 /// let directory = tempfile::tempdir()?;
-/// let log = Log::open(Settings::at(directory.path().join("audit")))?;
+/// let log = Log::open(LogSettings::at(directory.path().join("audit")))?;
 /// let gate = Gate::builder().policy(Policy::bundled("standard")?).events(AuditSink::new(log)).build();
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
 pub struct AuditSink {
     log: Arc<Log>,
-    redactor: Redactor,
+    pub(crate) redactor: Redactor,
     calls: Mutex<HashMap<String, UnderWay>>,
 }
 
-/// What is remembered of a call between its events.
+/// State of a call between its events.
 #[derive(Debug)]
 struct UnderWay {
     since: Timestamp,
@@ -66,7 +63,11 @@ impl AuditSink {
         &self.log
     }
 
-    fn bodies(&self, event: &Event) -> Vec<Body> {
+    pub(crate) fn redacted(&self, text: Option<&str>) -> Option<String> {
+        text.map(|text| self.redactor.text(text))
+    }
+
+    fn bodies(&self, event: &Event) -> Vec<EntryBody> {
         let tool = self.redactor.text(&event.tool.to_string());
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         match &event.kind {
@@ -94,11 +95,11 @@ impl AuditSink {
                     claims: assessed.claims.as_value().clone(),
                     ..self.attempt(&tool, &event.origin)
                 };
-                let mut bodies = vec![Body::ToolAttempt(Box::new(attempt))];
+                let mut bodies = vec![EntryBody::ToolAttempt(Box::new(attempt))];
                 if *decision == Decision::Deny {
-                    // what the rule says of the risk counts before what the effects suggest
+                    // the risk that the rule states overrides the risk of the effects
                     let said = assessed.classification.as_value().get("risk_level").and_then(Value::as_str);
-                    bodies.push(Body::SecurityViolation(SecurityViolation {
+                    bodies.push(EntryBody::SecurityViolation(SecurityViolation {
                         tool,
                         reason: reason.clone(),
                         risk_level: said.unwrap_or(risk.as_str()).to_owned(),
@@ -111,25 +112,23 @@ impl AuditSink {
                 if let Some(call) = calls.get_mut(&event.call) {
                     call.asked = Some(event.time);
                 }
-                vec![Body::ApprovalRequested(ApprovalRequested {
+                vec![EntryBody::ApprovalRequested(ApprovalRequested {
                     tool,
                     approval: approval.clone(),
-                    asked: None,
                     timeout_ms: *timeout,
                 })]
             }
             EventKind::ApprovalDecided(decided) => {
                 let asked = calls.get(&event.call).and_then(|call| call.asked);
-                let outcome = logged(decided.outcome);
-                vec![Body::Approval(Approval {
+                vec![EntryBody::Approval(Approval {
                     tool,
-                    approved: matches!(outcome, Outcome::Approved | Outcome::ApprovedForSession),
-                    outcome,
+                    approved: decided.outcome.is_yes(),
+                    outcome: decided.outcome,
                     cached: decided.source == AnswerSource::Earlier,
                     approval: decided.approval.clone(),
                     by: Some(self.redactor.text(&decided.by)),
                     took_ms: asked.map(|asked| u64::try_from(asked.until(event.time).as_millis()).unwrap_or(u64::MAX)),
-                    reason: decided.reason.as_deref().map(|reason| self.redactor.text(reason)),
+                    reason: self.redacted(decided.reason.as_deref()),
                 })]
             }
             EventKind::Allowed { .. } => {
@@ -139,7 +138,7 @@ impl AuditSink {
             EventKind::Denied { refusal } => {
                 let unjudged = calls.remove(&event.call).and_then(|call| call.input);
                 let reason = self.redactor.text(&refusal.reason);
-                // refused before it could be judged: the attempt is told all the same
+                // refused before it was judged: the attempt is recorded all the same
                 let attempt = unjudged.map(|input| {
                     let attempt = ToolAttempt {
                         input,
@@ -147,25 +146,20 @@ impl AuditSink {
                         reason: reason.clone(),
                         ..self.attempt(&tool, &event.origin)
                     };
-                    Body::ToolAttempt(Box::new(attempt))
+                    EntryBody::ToolAttempt(Box::new(attempt))
                 });
-                let refused =
-                    Body::Refused(Refused { tool, refusal: refusal.kind.as_str().to_owned(), reason: reason.clone() });
+                let refused = EntryBody::Refused(Refused {
+                    tool,
+                    refusal: refusal.kind.as_str().to_owned(),
+                    reason: reason.clone(),
+                });
                 attempt.into_iter().chain([refused]).collect()
             }
             EventKind::Started { sandbox } => {
-                let sandbox = sandbox.as_deref().map(|sandbox| self.redactor.text(sandbox));
-                vec![Body::Started(Started { tool, sandbox })]
+                vec![EntryBody::Started(Started { tool, sandbox: self.redacted(sandbox.as_deref()) })]
             }
             EventKind::Finished { success, milliseconds, report } => {
-                vec![Body::Finished(Finished {
-                    tool,
-                    success: Some(*success),
-                    exit: report.exit,
-                    duration_ms: Some(*milliseconds),
-                    result: report.result.clone(),
-                    error: report.error.as_deref().map(|error| self.redactor.text(error)),
-                })]
+                vec![EntryBody::Finished(self.end_of(tool, Some(*success), Some(*milliseconds), report))]
             }
         }
     }
@@ -203,18 +197,6 @@ impl EventSink for AuditSink {
     }
 }
 
-fn logged(outcome: OutcomeKind) -> Outcome {
-    match outcome {
-        OutcomeKind::Approved => Outcome::Approved,
-        OutcomeKind::ApprovedForSession => Outcome::ApprovedForSession,
-        OutcomeKind::Denied => Outcome::Denied,
-        OutcomeKind::Abort => Outcome::Abort,
-        OutcomeKind::TimedOut => Outcome::TimedOut,
-        OutcomeKind::Cancelled => Outcome::Cancelled,
-        OutcomeKind::Unanswerable => Outcome::Failed,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -225,17 +207,17 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::settings::Settings;
+    use crate::settings::LogSettings;
     use callgate::policy::SyncMode;
 
-    fn gate(settings: &Settings) -> Gate {
+    fn gate(settings: &LogSettings) -> Gate {
         let log = Log::open(settings.clone()).unwrap();
         let policy = Policy::from_yaml("version: 1\ndefault: allow\n", "all").unwrap();
         Gate::builder().policy(policy).events(AuditSink::new(log)).build()
     }
 
-    fn settings(directory: &tempfile::TempDir) -> Settings {
-        Settings::at(directory.path().join("audit")).sync(SyncMode::Os)
+    fn settings(directory: &tempfile::TempDir) -> LogSettings {
+        LogSettings::at(directory.path().join("audit")).sync(SyncMode::Os)
     }
 
     #[test]
@@ -286,16 +268,16 @@ mod tests {
         let log = Log::open(settings.clone()).unwrap();
         // a gate without a policy judges nothing
         let gate = Gate::builder().events(AuditSink::new(log)).build();
-        assert!(!gate.check(Call::new("Read", json!({"file_path": "x"}))).is_ok());
+        assert!(gate.check(Call::new("Read", json!({"file_path": "x"}))).is_err());
         let entries: Vec<_> =
             crate::read::Entries::open(&settings.directory).unwrap().map(|line| line.unwrap().entry.record).collect();
-        let Body::ToolAttempt(attempt) = &entries[1].body else { panic!("{entries:?}") };
+        let EntryBody::ToolAttempt(attempt) = &entries[1].body else { panic!("{entries:?}") };
         assert_eq!((attempt.decision, &attempt.input), (Decision::Deny, &json!({"file_path": "x"})));
         assert_eq!(entries[2].body.kind(), "refused");
         assert_eq!(entries[1].call, entries[2].call);
     }
 
-    fn records(settings: &Settings) -> Vec<Record> {
+    fn records(settings: &LogSettings) -> Vec<Record> {
         let entries = crate::read::Entries::open(&settings.directory).unwrap();
         entries.map(|line| line.unwrap().entry.record).collect()
     }
@@ -312,7 +294,7 @@ mod tests {
             Err::<(), ()>(())
         });
         assert!(failed.is_err());
-        let Some(Body::Finished(finished)) = records(&settings).pop().map(|record| record.body) else { panic!() };
+        let Some(EntryBody::Finished(finished)) = records(&settings).pop().map(|record| record.body) else { panic!() };
         assert_eq!((finished.success, finished.exit, finished.error.as_deref()), (Some(false), Some(2), Some("exit")));
         let expected = callgate::event::ResultDigest::of(b"ls: no such file");
         assert_eq!(finished.result, Some(expected));
@@ -332,25 +314,10 @@ mod tests {
         let permit = gate(&settings).check(Call::new("Bash", json!({"command": "ls"})).directory("/tmp"));
         permit.unwrap().run_with(Some(&Cage), |_, _| Ok::<(), ()>(())).unwrap();
         let started = records(&settings).into_iter().find_map(|record| match record.body {
-            Body::Started(started) => started.sandbox,
+            EntryBody::Started(started) => started.sandbox,
             _ => None,
         });
         assert_eq!(started.as_deref(), Some("no network"));
-    }
-
-    #[test]
-    fn what_became_of_a_question_is_told_apart() {
-        for (outcome, expected) in [
-            (OutcomeKind::Approved, Outcome::Approved),
-            (OutcomeKind::ApprovedForSession, Outcome::ApprovedForSession),
-            (OutcomeKind::Denied, Outcome::Denied),
-            (OutcomeKind::Abort, Outcome::Abort),
-            (OutcomeKind::TimedOut, Outcome::TimedOut),
-            (OutcomeKind::Cancelled, Outcome::Cancelled),
-            (OutcomeKind::Unanswerable, Outcome::Failed),
-        ] {
-            assert_eq!(logged(outcome), expected);
-        }
     }
 
     #[test]
@@ -379,7 +346,7 @@ mod tests {
         }
         let records = records(&settings);
         let asked = records.iter().find_map(|record| match &record.body {
-            Body::ApprovalRequested(asked) => Some(asked),
+            EntryBody::ApprovalRequested(asked) => Some(asked),
             _ => None,
         });
         let asked = asked.unwrap();
@@ -387,7 +354,7 @@ mod tests {
         let approvals: Vec<&Approval> = records
             .iter()
             .filter_map(|record| match &record.body {
-                Body::Approval(approval) => Some(approval),
+                EntryBody::Approval(approval) => Some(approval),
                 _ => None,
             })
             .collect();

@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use callgate::event::{Event, EventError, EventKind, EventSink};
 use callgate::redact::Redactor;
+use callgate_model::clock::Timestamp;
 use tracing::{Span, field};
 
 /// How many calls may be under way before the oldest span is closed.
@@ -25,11 +26,11 @@ const MAXIMUM_CALLS: usize = 10_000;
 #[derive(Debug, Default)]
 pub struct Spans {
     redactor: Redactor,
-    calls: Mutex<HashMap<String, Open>>,
+    calls: Mutex<HashMap<String, OpenSpan>>,
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenSpan {
     span: Span,
     since: Timestamp,
 }
@@ -65,7 +66,7 @@ impl Spans {
         }
         calls
             .entry(event.call.clone())
-            .or_insert_with(|| Open { span: self.open(event), since: event.time })
+            .or_insert_with(|| OpenSpan { span: self.open(event), since: event.time })
             .span
             .clone()
     }

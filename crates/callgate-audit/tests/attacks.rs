@@ -5,25 +5,25 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use callgate_audit::entry::{Body, Entry, RanWithoutVerdict, Record, Started};
+use callgate_audit::entry::{EntryBody, LogEntry, RanWithoutVerdict, Record, Started};
 use callgate_audit::read::Entries;
-use callgate_audit::verify::{Options, Report, Status, verify};
-use callgate_audit::{Hash, Log, Settings, SyncMode};
+use callgate_audit::verify::{Status, VerifyOptions, VerifyReport, verify};
+use callgate_audit::{Hash, Log, LogSettings, SyncMode};
 use serde_json::json;
 
-fn settings(directory: &Path) -> Settings {
-    let mut settings = Settings::at(directory.join("audit")).sync(SyncMode::Os);
+fn settings(directory: &Path) -> LogSettings {
+    let mut settings = LogSettings::at(directory.join("audit")).sync(SyncMode::Os);
     settings.checkpoint_entries = 5;
     settings.compress = false;
     settings
 }
 
 fn started(call: impl Into<String>) -> Record {
-    Record::new(Body::Started(Started { tool: "Bash".into(), sandbox: None })).call(call)
+    Record::new(EntryBody::Started(Started { tool: "Bash".into(), sandbox: None })).call(call)
 }
 
 /// A log with twenty entries about calls and a few checkpoints.
-fn build(directory: &Path) -> Settings {
+fn build(directory: &Path) -> LogSettings {
     let settings = settings(directory);
     let log = Log::open(settings.clone()).unwrap();
     for call in 0..20 {
@@ -32,16 +32,16 @@ fn build(directory: &Path) -> Settings {
     settings
 }
 
-fn report(settings: &Settings) -> Report {
-    verify(&Options::of(settings)).unwrap()
+fn report(settings: &LogSettings) -> VerifyReport {
+    verify(&VerifyOptions::of(settings)).unwrap()
 }
 
-fn lines(settings: &Settings) -> Vec<String> {
+fn lines(settings: &LogSettings) -> Vec<String> {
     let text = fs::read_to_string(settings.directory.join("audit-000001.jsonl")).unwrap();
     text.lines().map(str::to_owned).collect()
 }
 
-fn store(settings: &Settings, lines: &[String]) {
+fn store(settings: &LogSettings, lines: &[String]) {
     fs::write(settings.directory.join("audit-000001.jsonl"), lines.concat_lines()).unwrap();
 }
 
@@ -84,8 +84,10 @@ fn whatever_stands_in_a_field_stays_in_its_line() {
     ];
     for text in nasty {
         let body = RanWithoutVerdict { tool: text.into(), input: json!({text: [text]}), reason: text.into() };
-        let record =
-            Record { agent: Some(text.into()), ..Record::new(Body::RanWithoutVerdict(body)).call(text).session(text) };
+        let record = Record {
+            agent: Some(text.into()),
+            ..Record::new(EntryBody::RanWithoutVerdict(body)).call(text).session(text)
+        };
         log.append(&record).unwrap();
         let last = Entries::open(&settings.directory).unwrap().map(Result::unwrap).last().unwrap();
         let about_call = Entries::open(&settings.directory).unwrap().map(Result::unwrap);
@@ -109,10 +111,10 @@ fn huge_fields_become_digests_and_never_a_line_that_cannot_be_read() {
     let huge = "a\u{1}\"".repeat(1_000_000);
     let body =
         RanWithoutVerdict { tool: huge.clone(), input: json!({"x": huge, huge.as_str(): 1}), reason: huge.clone() };
-    log.append(&Record::new(Body::RanWithoutVerdict(body)).call(huge.as_str()).session(huge.as_str())).unwrap();
+    log.append(&Record::new(EntryBody::RanWithoutVerdict(body)).call(huge.as_str()).session(huge.as_str())).unwrap();
     let many: Vec<String> = (0..200_000).map(|number| number.to_string()).collect();
     let body = RanWithoutVerdict { tool: "x".into(), input: json!(many), reason: "x".into() };
-    log.append(&Record::new(Body::RanWithoutVerdict(body))).unwrap();
+    log.append(&Record::new(EntryBody::RanWithoutVerdict(body))).unwrap();
     assert!(lines(&settings).iter().all(|line| line.len() < 300_000));
     assert_eq!(
         Entries::open(&settings.directory).unwrap().filter(|line| line.as_ref().is_ok()).count(),
@@ -166,20 +168,20 @@ fn checkpoints_and_tombstones_of_another_key_or_place_are_found() {
     Log::open(theirs.clone()).unwrap().redact(8, "mallory", "nothing to see").unwrap();
     let foreign = lines(&theirs);
     let original = lines(&settings);
-    let entry = |line: &str| serde_json::from_str::<Entry>(line).unwrap();
+    let entry = |line: &str| serde_json::from_str::<LogEntry>(line).unwrap();
     let tombstone = foreign.iter().find(|line| line.contains("\"kind\":\"tombstone\"")).unwrap();
     let checkpoint = original.iter().rposition(|line| line.contains("\"kind\":\"checkpoint\"")).unwrap();
     let earlier = original.iter().position(|line| line.contains("\"kind\":\"checkpoint\"")).unwrap();
     let signature = |line: &str| match entry(line).record.body {
-        Body::Checkpoint(checkpoint) => checkpoint.signature,
+        EntryBody::Checkpoint(checkpoint) => checkpoint.signature,
         _ => panic!(),
     };
     let own_log = match entry(&original[0]).record.body {
-        Body::Segment(segment) => segment.log,
+        EntryBody::Segment(segment) => segment.log,
         _ => panic!(),
     };
     let their_log = match entry(&foreign[0]).record.body {
-        Body::Segment(segment) => segment.log,
+        EntryBody::Segment(segment) => segment.log,
         _ => panic!(),
     };
     type Forgery<'a> = Box<dyn Fn(&mut Vec<String>) + 'a>;

@@ -12,24 +12,24 @@ use std::time::Duration;
 use callgate::call::Call;
 use callgate::gate::Gate;
 use callgate::policy::Policy;
-use callgate_audit::entry::{Body, Record, Started};
+use callgate_audit::entry::{EntryBody, Record, Started};
 use callgate_audit::read::Entries;
-use callgate_audit::verify::{Options, Report, Status, verify};
-use callgate_audit::{AuditSink, Log, Settings, SyncMode};
+use callgate_audit::verify::{Status, VerifyOptions, VerifyReport, verify};
+use callgate_audit::{AuditSink, Log, LogSettings, SyncMode};
 use serde_json::json;
 
 const DIRECTORY: &str = "CALLGATE_AUDIT_CRASH_DIRECTORY";
 const NAME: &str = "CALLGATE_AUDIT_CRASH_NAME";
 
-fn settings(directory: &Path) -> Settings {
-    let mut settings = Settings::at(directory.join("audit")).sync(SyncMode::Os);
+fn settings(directory: &Path) -> LogSettings {
+    let mut settings = LogSettings::at(directory.join("audit")).sync(SyncMode::Os);
     settings.segment_bytes = 40_000;
     settings.checkpoint_entries = 25;
     settings
 }
 
 fn started(call: &str) -> Record {
-    Record::new(Body::Started(Started { tool: "Bash".into(), sandbox: None })).call(call)
+    Record::new(EntryBody::Started(Started { tool: "Bash".into(), sandbox: None })).call(call)
 }
 
 /// Not a test of its own: the writer that gets killed. Says on its standard output what was acknowledged.
@@ -117,8 +117,8 @@ fn written(directory: &Path) -> HashSet<String> {
     Entries::open(&settings(directory).directory).unwrap().filter_map(|line| line.unwrap().entry.record.call).collect()
 }
 
-fn check(directory: &Path) -> Report {
-    verify(&Options::of(&settings(directory))).unwrap()
+fn check(directory: &Path) -> VerifyReport {
+    verify(&VerifyOptions::of(&settings(directory))).unwrap()
 }
 
 /// A log whose writers are killed thirty times, two at once: how many entries were acknowledged, how many there are, and how often a crash

@@ -5,13 +5,13 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use callgate_audit::entry::{Body, Record, SessionStarted, VERSION};
+use callgate_audit::entry::{EntryBody, Record, SessionStarted, VERSION};
 use callgate_audit::read::Entries;
-use callgate_audit::verify::{Options, Status, verify};
-use callgate_audit::{Log, Settings};
+use callgate_audit::verify::{Status, VerifyOptions, verify};
+use callgate_audit::{Log, LogSettings};
 
-fn copy(directory: &Path) -> Settings {
-    let settings = Settings::at(directory.join("audit"));
+fn copy(directory: &Path) -> LogSettings {
+    let settings = LogSettings::at(directory.join("audit"));
     let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/version-1");
     fs::create_dir(&settings.directory).unwrap();
     fs::set_permissions(&settings.directory, fs::Permissions::from_mode(0o700)).unwrap();
@@ -33,17 +33,17 @@ fn every_entry_of_the_first_logs_is_still_understood() {
     for kind in ["segment", "tool_attempt", "approval", "security_violation", "refused", "started", "finished"] {
         assert!(kinds.contains(&kind), "{kind}");
     }
-    assert_eq!(verify(&Options::of(&settings)).unwrap().status, Status::Intact);
+    assert_eq!(verify(&VerifyOptions::of(&settings)).unwrap().status, Status::Intact);
 }
 
 #[test]
 fn a_log_of_the_first_builds_goes_on_with_the_kinds_of_today() {
     let base = tempfile::tempdir().unwrap();
     let settings = copy(base.path());
-    let body = Body::SessionStarted(SessionStarted { writer: "test".into(), ..SessionStarted::default() });
+    let body = EntryBody::SessionStarted(SessionStarted { writer: "test".into(), ..SessionStarted::default() });
     let receipt = Log::open(settings.clone()).unwrap().append(&Record::new(body).session("s")).unwrap();
     assert_eq!(receipt.first, 28);
-    assert_eq!(verify(&Options::of(&settings)).unwrap().status, Status::Intact);
+    assert_eq!(verify(&VerifyOptions::of(&settings)).unwrap().status, Status::Intact);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use callgate_model::clock::Timestamp;
 
 use crate::grant::user;
 
-/// Writes the rule; says where, or why not. With a call it is judged again, by all layers, as if the rule were there.
+/// Writes the rule and returns the path of the file. Checks first that all layers with the rule allow `call`.
 pub fn write(locations: &Locations, proposal: &Proposal, call: Option<&Call>) -> Result<String, String> {
     with_rule(locations, proposal, call, add_rule)
 }
@@ -31,7 +31,8 @@ fn with_rule(
 ) -> Result<String, String> {
     let file = locations.user.as_deref().ok_or("cannot determine where the user policy file is")?;
     let now = Timestamp::now();
-    let rule = proposal.rule(&format!("always-{now}"), now, &user());
+    let reason = format!("always allowed by {} on {}", user(), now.day());
+    let rule = proposal.rule(&format!("always-{now}"), &reason);
     let check = |new: &Path| passes(&Locations { user: Some(new.to_owned()), ..locations.clone() }, call);
     act(file, &rule, &check).map_err(|error| error.to_string())?;
     Ok(file.display().to_string())

@@ -1,4 +1,4 @@
-//! `callgate approvals`: a second terminal answers what the first one waits for.
+//! `callgate approvals`: answers pending questions from another terminal.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -17,81 +17,75 @@ use crate::grant::user;
 use crate::outcome::{Outcome, Trouble};
 use crate::watching;
 
-/// How often it is looked for new questions.
+/// How often the store is checked for new questions.
 const LOOK: Duration = Duration::from_millis(300);
 
 /// What to do with questions.
 #[derive(Debug, Subcommand)]
 pub enum ApprovalsTask {
-    /// Show the questions that wait for an answer
-    List(ListArguments),
-    /// Show one question in full, or what became of it
-    Show(ShowArguments),
+    /// List the questions that wait for an answer
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show one question in full, with its outcome if it is settled
+    Show {
+        /// The id of the question, or the beginning of it
+        id: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Say yes
     Approve(ApproveArguments),
     /// Say no
-    Deny(DenyArguments),
+    Deny {
+        /// The id of the question, or the beginning of it
+        id: String,
+        /// Also stop the whole run
+        #[arg(long)]
+        abort: bool,
+        /// What to tell the agent
+        #[arg(long)]
+        reason: Option<String>,
+    },
     /// Wait for questions and answer them one after the other at this terminal
     Watch,
 }
 
-/// How questions are listed.
-#[derive(Debug, Args)]
-pub struct ListArguments {
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// Which question.
-#[derive(Debug, Args)]
-pub struct ShowArguments {
-    /// Its id, or as much of its beginning as no other has
-    pub id: String,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// How to say yes.
+/// What a yes covers.
 #[derive(Debug, Args)]
 pub struct ApproveArguments {
-    /// The question's id, or as much of its beginning as no other has
+    /// The id of the question, or the beginning of it
     pub id: String,
-    /// And the same again in this session
+    /// Also approve the same request for the rest of this session
     #[arg(long)]
     pub session: bool,
-    /// And what this proposal covers in this session, by its number in `show`
+    /// Also approve what this proposal covers for the rest of this session; `show` prints the numbers
     #[arg(long, value_name = "NUMBER", conflicts_with = "session")]
     pub proposal: Option<usize>,
-    /// And what this proposal covers always: a rule is written to the user's policy file
+    /// Also approve what this proposal covers from now on, by a rule in the user policy file
     #[arg(long, value_name = "NUMBER", conflicts_with_all = ["session", "proposal"])]
     pub always: Option<usize>,
-    /// What the agent is told
+    /// What to tell the agent
     #[arg(long)]
     pub reason: Option<String>,
 }
 
-/// How to say no.
-#[derive(Debug, Args)]
-pub struct DenyArguments {
-    /// The question's id, or as much of its beginning as no other has
-    pub id: String,
-    /// And stop the whole run
-    #[arg(long)]
-    pub abort: bool,
-    /// What the agent is told
-    #[arg(long)]
-    pub reason: Option<String>,
-}
-
-/// Lists, shows, answers.
+/// Lists, shows and answers questions.
 pub fn run(task: ApprovalsTask) -> Result<Outcome, Trouble> {
     let store: Arc<dyn Store> = Arc::new(SqliteStore::of_user()?);
     let coordinator = Coordinator::new(Arc::clone(&store));
+    let answer = |id: &ApprovalId, decision, reason, proposal| {
+        let given = Answer { reason, by: Some(user()), proposal, ..Answer::new(decision) };
+        coordinator.resolve(id, given).map_err(|error| Trouble::new(error.to_string()))?;
+        anstream::println!("{id}: {decision}");
+        Ok(Outcome::Done)
+    };
     match task {
-        ApprovalsTask::List(arguments) => list(&coordinator, arguments.json),
-        ApprovalsTask::Show(arguments) => show(store.as_ref(), &coordinator, &arguments),
+        ApprovalsTask::List { json } => list(&coordinator, json),
+        ApprovalsTask::Show { id, json } => show(store.as_ref(), &coordinator, &id, json),
         ApprovalsTask::Approve(arguments) => {
             let question = find(&coordinator, &arguments.id)?;
             let proposal = arguments.proposal.map(|number| chosen(&question, number)).transpose()?;
@@ -101,20 +95,14 @@ pub fn run(task: ApprovalsTask) -> Result<Outcome, Trouble> {
             } else {
                 ApprovalDecision::Approved
             };
-            let given = Answer { reason: arguments.reason, by: Some(user()), proposal, ..Answer::new(decision) };
-            let outcome = answer(&coordinator, &question.id, given)?;
+            let outcome = answer(&question.id, decision, arguments.reason, proposal)?;
             // only after the yes has counted
             forever.map(|index| always(&question, index)).transpose()?;
             Ok(outcome)
         }
-        ApprovalsTask::Deny(arguments) => {
-            let question = find(&coordinator, &arguments.id)?;
-            let decision = if arguments.abort { ApprovalDecision::Abort } else { ApprovalDecision::Denied };
-            answer(
-                &coordinator,
-                &question.id,
-                Answer { reason: arguments.reason, by: Some(user()), ..Answer::new(decision) },
-            )
+        ApprovalsTask::Deny { id, abort, reason } => {
+            let decision = if abort { ApprovalDecision::Abort } else { ApprovalDecision::Denied };
+            answer(&find(&coordinator, &id)?.id, decision, reason, None)
         }
         ApprovalsTask::Watch => watch(store.as_ref(), &coordinator),
     }
@@ -133,7 +121,7 @@ fn list(coordinator: &Coordinator, json: bool) -> Result<Outcome, Trouble> {
         return Ok(outcome);
     }
     if pending.is_empty() && unreadable.is_empty() {
-        anstream::println!("no questions wait for an answer");
+        anstream::println!("no questions are waiting");
     }
     let now = Timestamp::now();
     for question in pending {
@@ -145,57 +133,53 @@ fn list(coordinator: &Coordinator, json: bool) -> Result<Outcome, Trouble> {
 }
 
 fn cannot_be_read(question: &Unreadable) -> String {
-    format!(
-        "the question {} cannot be read, and is refused when its time is over: {}",
-        visible(&question.id),
-        visible(&question.why)
-    )
+    format!("cannot read question {}; it is refused when it expires: {}", visible(&question.id), visible(&question.why))
 }
 
-/// The place of a proposal, by its number in `show`.
+/// The index of a proposal, from its number in `show`.
 fn chosen(question: &Question, number: usize) -> Result<usize, Trouble> {
     let count = question.proposals.len();
     number.checked_sub(1).filter(|index| *index < count).ok_or_else(|| match &question.no_proposal {
-        Some(why) => Trouble::new(format!("no rule can help: {}", visible(why))),
+        Some(why) => Trouble::new(format!("no rule can allow this call: {}", visible(why))),
         None => Trouble::new(format!("the question has {count} proposals")),
     })
 }
 
-/// Writes the rule of a proposal. That it lets the call pass, whoever asked has found out.
+/// Writes the rule of a proposal. The process that asked has already checked that it allows the call.
 fn always(question: &Question, index: usize) -> Result<(), Trouble> {
     let locations = Locations::of(question.directory.clone().unwrap_or_default());
     let Some(proposal) = question.proposals.get(index) else { return Ok(()) };
     let place = crate::always::write(&locations, proposal, None)
         .map_err(|why| Trouble::new(format!("no rule was written: {}", visible(&why))))?;
-    anstream::println!("a rule was written to {}", visible(&place));
+    anstream::println!("wrote a rule to {}", visible(&place));
     Ok(())
 }
 
-/// The one pending question whose id begins so.
+/// The one pending question whose id begins with `id`.
 fn find(coordinator: &Coordinator, id: &str) -> Result<Question, Trouble> {
     let pending = coordinator.pending()?;
     let mut fitting = pending.into_iter().filter(|question| question.id.as_str().starts_with(id) && !id.is_empty());
     match (fitting.next(), fitting.next()) {
         (Some(only), None) => Ok(only),
-        (Some(_), Some(_)) => Err(Trouble::new(format!("several questions begin with {}", visible(id)))),
+        (Some(_), Some(_)) => Err(Trouble::new(format!("several questions have ids that begin with {}", visible(id)))),
         (None, _) => {
             let unreadable = coordinator.unreadable()?;
             let named = unreadable.iter().find(|question| !id.is_empty() && question.id.starts_with(id));
             Err(Trouble::new(match named {
                 Some(question) => cannot_be_read(question),
-                None => format!("no question {} waits for an answer", visible(id)),
+                None => format!("no question {} is waiting", visible(id)),
             }))
         }
     }
 }
 
-fn show(store: &dyn Store, coordinator: &Coordinator, arguments: &ShowArguments) -> Result<Outcome, Trouble> {
-    let settled = arguments.id.parse::<ApprovalId>().ok().map(|id| store.entry(&id)).transpose()?.flatten();
+fn show(store: &dyn Store, coordinator: &Coordinator, id: &str, json: bool) -> Result<Outcome, Trouble> {
+    let settled = id.parse::<ApprovalId>().ok().map(|id| store.question(&id)).transpose()?.flatten();
     let (question, outcome) = match settled {
         Some(entry) => (entry.question, entry.outcome),
-        None => (find(coordinator, &arguments.id)?, None),
+        None => (find(coordinator, id)?, None),
     };
-    if arguments.json {
+    if json {
         let value = serde_json::json!({"question": question, "outcome": outcome});
         anstream::println!("{value}");
         return Ok(Outcome::Done);
@@ -211,28 +195,21 @@ fn show(store: &dyn Store, coordinator: &Coordinator, arguments: &ShowArguments)
     Ok(Outcome::Done)
 }
 
-fn answer(coordinator: &Coordinator, id: &ApprovalId, answer: Answer) -> Result<Outcome, Trouble> {
-    let decision = answer.decision;
-    coordinator.resolve(id, answer).map_err(|error| Trouble::new(error.to_string()))?;
-    anstream::println!("{id}: {decision}");
-    Ok(Outcome::Done)
-}
-
-/// Ends when there is no terminal, or the person stops it.
+/// Answers questions until the terminal is gone or the user stops it.
 fn watch(store: &dyn Store, coordinator: &Coordinator) -> Result<Outcome, Trouble> {
     let _watching =
-        watching::begin().map_err(|error| Trouble::new(format!("nobody can be told that you watch: {error}")))?;
+        watching::begin().map_err(|error| Trouble::new(format!("cannot register as a watcher: {error}")))?;
     anstream::eprintln!("waiting for questions; stop with Ctrl-C");
     let terminal = TerminalApprover::new();
-    let mut passed_over: HashSet<ApprovalId> = HashSet::new();
+    let mut skipped: HashSet<ApprovalId> = HashSet::new();
     loop {
         let pending = coordinator.pending()?;
-        passed_over.retain(|id| pending.iter().any(|question| question.id == *id));
-        let Some(question) = pending.into_iter().find(|question| !passed_over.contains(&question.id)) else {
+        skipped.retain(|id| pending.iter().any(|question| question.id == *id));
+        let Some(question) = pending.into_iter().find(|question| !skipped.contains(&question.id)) else {
             std::thread::sleep(LOOK);
             continue;
         };
-        let open = || matches!(store.entry(&question.id), Ok(Some(entry)) if entry.outcome.is_none());
+        let open = || matches!(store.question(&question.id), Ok(Some(entry)) if entry.outcome.is_none());
         match terminal.ask(&question, &open) {
             Ok(given) => {
                 let given = Answer { by: Some(user()), ..given };
@@ -243,8 +220,8 @@ fn watch(store: &dyn Store, coordinator: &Coordinator) -> Result<Outcome, Troubl
             Err(error @ AskError::Unavailable(_)) => return Err(Trouble::new(error.to_string())),
             Err(AskError::Closed | AskError::TimedOut) => {}
             Err(AskError::Unusable(_)) => {
-                anstream::eprintln!("passed over; it waits until its time is over");
-                passed_over.insert(question.id);
+                anstream::eprintln!("skipped; pending until it expires");
+                skipped.insert(question.id);
             }
         }
     }

@@ -71,8 +71,7 @@ pub enum Task {
     #[command(subcommand)]
     Session(crate::session::SessionTask),
     /// Read, check and export the audit log
-    #[command(subcommand)]
-    Audit(crate::audit::AuditTask),
+    Audit(crate::audit::AuditArguments),
     /// Print a completion script for a shell
     Completions {
         /// The shell

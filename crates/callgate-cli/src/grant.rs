@@ -1,4 +1,4 @@
-//! `callgate grant`: permission given beforehand.
+//! `callgate grant`: permission given in advance.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -16,40 +16,47 @@ use crate::outcome::{Outcome, Trouble};
 /// What to do with grants.
 #[derive(Debug, Subcommand)]
 pub enum GrantTask {
-    /// Permit a tool's action beforehand; it is spent when it is used
+    /// Allow an action of a tool in advance; using it spends the grant
     #[command(after_help = EXAMPLES)]
     Add(AddArguments),
-    /// Show what is outstanding
-    List(ListArguments),
-    /// Take a grant back
-    Revoke(RevokeArguments),
+    /// List outstanding grants
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Revoke a grant
+    Revoke {
+        /// The number that `callgate grant list` shows
+        id: u64,
+    },
 }
 
 const EXAMPLES: &str = "Examples:
   callgate grant add email_send --target ada@example.com --expires 10m
   callgate grant add Bash --any --scope task-7 --uses 3 --reason 'the release'
-  callgate grant add Bash --request KEY     (exactly the request with this key; `callgate approvals show` prints it)
+  callgate grant add Bash --request KEY     (only the request with this key; `callgate approvals show` prints it)
 
-A target is what the effect that must be asked about is about: a recipient, a host, a path, a program.";
+The target is what the action reaches: a recipient, a host, a path or a program.";
 
 /// What is granted.
 #[derive(Debug, Args)]
 pub struct AddArguments {
-    /// The tool, by its whole name (mcp__SERVER__TOOL for a server's tool)
+    /// The full name of the tool (mcp__SERVER__TOOL for a tool of a server)
     pub tool: String,
-    /// Only for this target; may be given several times, each is a grant of its own
+    /// Only for this target; repeat it to make several grants
     #[arg(long, value_name = "TARGET", required_unless_present_any = ["any", "request"], conflicts_with = "any")]
     pub target: Vec<String>,
-    /// For one action to whichever target
+    /// For any target
     #[arg(long)]
     pub any: bool,
-    /// Only for exactly the request with this key
+    /// Only for the request with this key
     #[arg(long, value_name = "KEY")]
     pub request: Option<String>,
     /// Only for this task
     #[arg(long, value_name = "TASK")]
     pub scope: Option<String>,
-    /// How many actions it permits
+    /// How many actions it allows
     #[arg(long, default_value = "1")]
     pub uses: NonZeroU32,
     /// For how long: 90s, 10m, 2h, 1day
@@ -63,42 +70,24 @@ pub struct AddArguments {
     pub json: bool,
 }
 
-/// How grants are listed.
-#[derive(Debug, Args)]
-pub struct ListArguments {
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// Which grant is taken back.
-#[derive(Debug, Args)]
-pub struct RevokeArguments {
-    /// Its number, as `callgate grant list` shows it
-    pub id: u64,
-}
-
 impl From<StoreError> for Trouble {
     fn from(error: StoreError) -> Self {
         Trouble::new(error.to_string())
     }
 }
 
-/// Adds, lists, revokes.
+/// Adds, lists and revokes grants.
 pub fn run(task: GrantTask) -> Result<Outcome, Trouble> {
     let store = SqliteStore::of_user()?;
     match task {
         GrantTask::Add(arguments) => add(&store, &arguments),
-        GrantTask::List(arguments) => list(&store, &arguments),
-        GrantTask::Revoke(arguments) => match store.revoke(GrantId(arguments.id))? {
+        GrantTask::List { json } => list(&store, json),
+        GrantTask::Revoke { id } => match store.revoke(GrantId(id))? {
             Some(grant) => {
-                anstream::println!("taken back: {}", described(&grant, Timestamp::now()));
+                anstream::println!("revoked: {}", described(&grant, Timestamp::now()));
                 Ok(Outcome::Done)
             }
-            None => Err(Trouble::new(format!(
-                "there is no outstanding grant {}: spent, taken back, or never given",
-                arguments.id
-            ))),
+            None => Err(Trouble::new(format!("there is no outstanding grant {id}; it is spent, revoked or unknown"))),
         },
     }
 }
@@ -127,13 +116,13 @@ fn add(store: &dyn Store, arguments: &AddArguments) -> Result<Outcome, Trouble> 
     show(&granted, arguments.json, now)
 }
 
-fn list(store: &dyn Store, arguments: &ListArguments) -> Result<Outcome, Trouble> {
+fn list(store: &dyn Store, json: bool) -> Result<Outcome, Trouble> {
     let grants = store.grants()?;
-    if grants.is_empty() && !arguments.json {
-        anstream::println!("no grants are outstanding");
+    if grants.is_empty() && !json {
+        anstream::println!("no outstanding grants");
         return Ok(Outcome::Done);
     }
-    show(&grants, arguments.json, Timestamp::now())
+    show(&grants, json, Timestamp::now())
 }
 
 fn show(grants: &[Grant], json: bool, now: Timestamp) -> Result<Outcome, Trouble> {

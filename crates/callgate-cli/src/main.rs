@@ -63,7 +63,7 @@ fn main() -> ExitCode {
         Task::Grant(task) => grant::run(task),
         Task::Approvals(task) => approvals::run(task),
         Task::Session(task) => session::run(task),
-        Task::Audit(task) => outcome::coded(audit::run(&task)),
+        Task::Audit(arguments) => outcome::coded(audit::run(&arguments)),
         Task::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Arguments::command(), "callgate", &mut script);

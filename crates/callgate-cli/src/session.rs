@@ -1,4 +1,4 @@
-//! `callgate session`: what a session has decided, and what it answers by itself.
+//! `callgate session`: the decisions of a session, and what it approves without asking.
 
 use callgate::approvals::{Automatic, Remembered};
 use callgate::show::visible;
@@ -11,33 +11,32 @@ use crate::outcome::{Outcome, Trouble};
 /// What to do with a session.
 #[derive(Debug, Subcommand)]
 pub enum SessionTask {
-    /// Show what a session remembers; without a name, which sessions there are
-    Show(ShowArguments),
-    /// Answer yes without asking: for every tool, for some, or no longer. A deny and the boundary stand
+    /// Show what a session remembers; without a name, list the sessions
+    Show {
+        /// The session, as the agent names it
+        session: Option<String>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Approve questions without asking, for every tool or for some; denials and the boundary still apply
     Auto(AutoArguments),
-    /// Forget everything that a session decided
-    Reset(ResetArguments),
+    /// Forget every decision of a session
+    Reset {
+        /// The session, as the agent names it
+        session: String,
+    },
 }
 
-/// Which session.
-#[derive(Debug, Args)]
-pub struct ShowArguments {
-    /// The session, as the agent names it
-    pub session: Option<String>,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// What a session answers by itself.
+/// What a session approves without asking.
 #[derive(Debug, Args)]
 pub struct AutoArguments {
     /// The session, as the agent names it
     pub session: String,
-    /// Yes to every tool
+    /// Approve every tool
     #[arg(long, conflicts_with_all = ["tool", "off"])]
     pub all: bool,
-    /// Yes to this tool; may be given several times
+    /// Approve this tool; may be repeated
     #[arg(long, value_name = "NAME", conflicts_with = "off")]
     pub tool: Vec<String>,
     /// Ask again about everything
@@ -45,18 +44,11 @@ pub struct AutoArguments {
     pub off: bool,
 }
 
-/// Which session.
-#[derive(Debug, Args)]
-pub struct ResetArguments {
-    /// The session, as the agent names it
-    pub session: String,
-}
-
-/// Shows, sets, forgets.
+/// Shows, changes and forgets the decisions of sessions.
 pub fn run(task: SessionTask) -> Result<Outcome, Trouble> {
     let store = SqliteStore::of_user()?;
     match task {
-        SessionTask::Show(arguments) => show(&store, &arguments)?,
+        SessionTask::Show { session, json } => show(&store, session.as_deref(), json)?,
         SessionTask::Auto(arguments) => {
             let session = &arguments.session;
             if arguments.off {
@@ -67,50 +59,50 @@ pub fn run(task: SessionTask) -> Result<Outcome, Trouble> {
                 automatic.tools.extend(arguments.tool.iter().cloned());
                 store.set_automatic(session, &automatic)?;
             }
-            anstream::println!("{}: {}", visible(session), told(&store.automatic(session)?));
+            anstream::println!("{}: {}", visible(session), describe(&store.automatic(session)?));
         }
-        SessionTask::Reset(arguments) => {
-            store.reset_session(&arguments.session)?;
-            anstream::println!("{}: everything is asked about again", visible(&arguments.session));
+        SessionTask::Reset { session } => {
+            store.reset_session(&session)?;
+            anstream::println!("{}: all decisions forgotten", visible(&session));
         }
     }
     Ok(Outcome::Done)
 }
 
-fn told(automatic: &Automatic) -> String {
+fn describe(automatic: &Automatic) -> String {
     if automatic.blanket {
-        return "every question is answered with yes; a deny and the boundary stand".to_owned();
+        return "approves every question without asking; denials and the boundary still apply".to_owned();
     }
     if automatic.tools.is_empty() {
-        return "nothing is answered automatically".to_owned();
+        return "approves nothing without asking".to_owned();
     }
     let tools: Vec<String> = automatic.tools.iter().map(|tool| visible(tool)).collect();
-    format!("questions about {} are answered with yes; a deny and the boundary stand", tools.join(", "))
+    format!("approves questions about {} without asking; denials and the boundary still apply", tools.join(", "))
 }
 
-fn show(store: &dyn Store, arguments: &ShowArguments) -> Result<(), Trouble> {
-    let Some(session) = &arguments.session else {
+fn show(store: &dyn Store, session: Option<&str>, json: bool) -> Result<(), Trouble> {
+    let Some(session) = session else {
         let sessions = store.sessions()?;
-        if arguments.json {
+        if json {
             anstream::println!("{}", serde_json::json!(sessions));
         } else if sessions.is_empty() {
-            anstream::println!("no session has decided anything");
+            anstream::println!("no session has made a decision");
         } else {
             sessions.iter().for_each(|session| anstream::println!("{}", visible(session)));
         }
         return Ok(());
     };
     let (automatic, remembered) = (store.automatic(session)?, store.remembered(session)?);
-    if arguments.json {
+    if json {
         anstream::println!("{}", serde_json::json!({"automatic": automatic, "remembered": remembered}));
         return Ok(());
     }
-    anstream::println!("{}", told(&automatic));
+    anstream::println!("{}", describe(&automatic));
     for what in &remembered {
         match what {
-            Remembered::Request(key) => anstream::println!("approved: exactly the request {key}"),
+            Remembered::Request(key) => anstream::println!("approved: the request {key}"),
             Remembered::Exec(exec) => {
-                anstream::println!("approved: what is typed into the running program {}", visible(&exec.id))
+                anstream::println!("approved: input to the running program {}", visible(&exec.id))
             }
             Remembered::Rule(proposal) => anstream::println!("approved: {}", visible(&proposal.extent.to_string())),
         }

@@ -5,9 +5,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anstyle::{AnsiColor, Style};
 use callgate::show::visible;
-use callgate_audit::entry::Time;
 use callgate_audit::read::Entries;
 use callgate_install::{HookState, InstallScope, StatusReport, report};
+use callgate_model::clock::Timestamp;
 use clap::Args;
 use serde_json::json;
 
@@ -26,8 +26,8 @@ pub struct StatusArguments {
 
 /// The kind of log entry for a tool that ran without a verdict.
 const WITHOUT_VERDICT: &str = "ran_without_verdict";
-/// How far back the log is searched, in milliseconds.
-const LATELY: u64 = 7 * 24 * 60 * 60 * 1000;
+/// How far back the log is searched.
+const LATELY: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// Reports on every agent. A problem has its own exit code.
 pub fn run(arguments: &StatusArguments) -> Result<Outcome, Trouble> {
@@ -109,7 +109,7 @@ fn when(seconds: u64) -> String {
 /// Counts, per agent, the tools in the user's log that recently ran without a verdict.
 fn without_verdict() -> BTreeMap<String, u64> {
     let mut counts = BTreeMap::new();
-    let since = Time::now().milliseconds().saturating_sub(LATELY);
+    let now = Timestamp::now();
     // the log of the policy that applies here
     let settings = std::env::current_dir()
         .ok()
@@ -117,7 +117,7 @@ fn without_verdict() -> BTreeMap<String, u64> {
     let entries = settings.and_then(|settings| Entries::open(&settings.directory).ok());
     for line in entries.into_iter().flatten().flatten() {
         let record = line.entry.record;
-        if record.body.kind() == WITHOUT_VERDICT && line.entry.time.milliseconds() >= since {
+        if record.body.kind() == WITHOUT_VERDICT && line.entry.time.until(now) <= LATELY {
             let count: &mut u64 = counts.entry(record.agent.unwrap_or_else(|| "unknown".to_owned())).or_default();
             *count = count.saturating_add(1);
         }

@@ -1,4 +1,4 @@
-//! Asking on behalf of the command: at this terminal or in another one, with the user's store.
+//! Asks on behalf of the command: at this terminal or another one, with the user's store.
 
 use std::sync::Arc;
 
@@ -16,13 +16,13 @@ use crate::outcome::Trouble;
 /// Who answers a question of `callgate check --ask`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Who {
-    /// Whoever sits at this terminal, or answers from another one meanwhile.
+    /// The user at this terminal, or at another one meanwhile.
     Terminal,
-    /// The same; and if there is no terminal, it waits for another one.
+    /// The same, or another terminal if this process has none.
     TerminalOrElsewhere,
 }
 
-/// Approvals that ask here and keep what is decided in the user's store. Where the user's policy file counts, "always" is offered.
+/// Approvals that ask here and keep decisions in the user's store. Offers "always" if the user policy file applies.
 pub fn approvals(who: Who, always: Option<(Locations, Call)>) -> Result<Approvals, Trouble> {
     let store: Arc<dyn Store> = Arc::new(SqliteStore::of_user()?);
     let mut terminal = TerminalApprover::new();
@@ -36,12 +36,12 @@ pub fn approvals(who: Who, always: Option<(Locations, Call)>) -> Result<Approval
     let approvals = Approvals::new(store, approver);
     let Some((locations, call)) = always else { return Ok(approvals) };
     Ok(approvals.always(move |proposal| match always::write(&locations, proposal, Some(&call)) {
-        Ok(place) => anstream::eprintln!("a rule was written to {}", visible(&place)),
+        Ok(place) => anstream::eprintln!("wrote a rule to {}", visible(&place)),
         Err(why) => anstream::eprintln!("no rule was written: {}", visible(&why)),
     }))
 }
 
-/// Says how the question can be answered, and leaves it to others.
+/// Prints how to answer the question, and defers to others.
 fn elsewhere(question: &Question) -> Result<Answer, AskError> {
     anstream::eprintln!("waiting for: callgate approvals approve|deny {}", question.id);
     Err(AskError::Closed)

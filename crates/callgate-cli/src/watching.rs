@@ -1,6 +1,6 @@
-//! Whether somebody waits for questions with `callgate approvals watch`.
+//! Whether `callgate approvals watch` is running.
 //!
-//! Whoever watches holds a lock, which the system takes back however the watcher ends.
+//! A watcher holds a lock, which the system releases however the watcher ends.
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -10,7 +10,7 @@ fn path() -> Option<PathBuf> {
     callgate::policy::directories::state().map(|state| state.join("watching"))
 }
 
-/// Says that somebody watches, for as long as the result lives.
+/// Registers a watcher for as long as the result lives.
 pub fn begin() -> std::io::Result<Option<File>> {
     let Some(path) = path() else { return Ok(None) };
     if let Some(directory) = path.parent() {
@@ -21,7 +21,7 @@ pub fn begin() -> std::io::Result<Option<File>> {
     Ok(Some(file))
 }
 
-/// Whether somebody watches.
+/// Whether a watcher is registered.
 pub fn somebody_watches() -> bool {
     let file = path().and_then(|path| File::open(path).ok());
     file.is_some_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)))

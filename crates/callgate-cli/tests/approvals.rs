@@ -116,7 +116,7 @@ fn a_second_process_answers_what_the_first_one_waits_for() {
     assert_eq!(output, format!("{}: approved\n", id(&waiting[0])));
     let (code, answer) = asking.ended();
     assert_eq!((code, answer["decision"].as_str()), (0, Some("allow")));
-    assert_eq!(world.run(&["approvals", "list"]).1, "no questions wait for an answer\n");
+    assert_eq!(world.run(&["approvals", "list"]).1, "no questions are waiting\n");
     assert!(world.run(&["approvals", "show", id(&waiting[0])]).1.contains("settled: approved"));
     assert_eq!(world.run(&["audit", "verify"]).0, 0);
 }
@@ -147,7 +147,7 @@ fn unknown_and_answered_ids_are_refused_by_name() {
         for task in ["approve", "deny"] {
             let (code, output, error) = world.run(&["approvals", task, wrong]);
             assert_eq!((code, output.as_str()), (2, ""), "{task} {wrong:?}");
-            assert!(error.contains("waits for an answer") && !error.contains('\u{1b}'), "{error}");
+            assert!(error.contains("is waiting") && !error.contains('\u{1b}'), "{error}");
         }
     }
     assert_eq!(world.run(&["approvals", "show", "0123456789abcdef"]).0, 2);
@@ -221,12 +221,12 @@ fn a_session_remembers_what_was_approved_for_it_until_it_is_reset() {
     assert_eq!(world.run(&["session", "show"]).1, "s-1\n");
     let shown = world.run(&["session", "show", "s-1"]).1;
     insta::assert_snapshot!(steady(&world, &shown), @r"
-    nothing is answered automatically
-    approved: exactly the request KEY
+    approves nothing without asking
+    approved: the request KEY
     ");
     assert_eq!(world.run(&["session", "reset", "s-1"]).0, 0);
     assert_eq!(again(&arguments), 11);
-    assert_eq!(world.run(&["session", "show"]).1, "no session has decided anything\n");
+    assert_eq!(world.run(&["session", "show"]).1, "no session has made a decision\n");
 }
 
 #[test]
@@ -237,14 +237,14 @@ fn a_session_answers_by_itself_and_overturns_no_deny() {
     let auto = |arguments: &[&str]| world.run(&[&["session", "auto", "s-1"], arguments].concat()).1;
     assert_eq!(
         auto(&["--tool", "Bash"]),
-        "s-1: questions about Bash are answered with yes; a deny and the boundary stand\n"
+        "s-1: approves questions about Bash without asking; denials and the boundary still apply\n"
     );
     assert_eq!(ask("rm notes.txt"), 0);
     assert_eq!(world.run(&["check", "--ask", "--session", "s-1", "--tool", "mcp__x__y"]).0, 11);
-    assert_eq!(auto(&["--all"]), "s-1: every question is answered with yes; a deny and the boundary stand\n");
+    assert_eq!(auto(&["--all"]), "s-1: approves every question without asking; denials and the boundary still apply\n");
     assert_eq!(world.run(&["check", "--ask", "--session", "s-1", "--tool", "mcp__x__y"]).0, 0);
     assert_eq!(ask("cat ~/.ssh/id_rsa"), 11);
-    assert_eq!(auto(&["--off"]), "s-1: nothing is answered automatically\n");
+    assert_eq!(auto(&["--off"]), "s-1: approves nothing without asking\n");
     assert_eq!(ask("rm notes.txt"), 11);
 }
 
@@ -271,7 +271,7 @@ fn grants_are_listed_with_who_and_why_and_taken_back_once() {
     assert_eq!(ask("task-7"), 0);
     assert!(world.run(&["grant", "list"]).1.contains("2 times"));
     let (code, output, _) = world.run(&["grant", "revoke", "2"]);
-    assert!(code == 0 && output.starts_with("taken back: 2  Bash"), "{output}");
+    assert!(code == 0 && output.starts_with("revoked: 2  Bash"), "{output}");
     let (code, _, error) = world.run(&["grant", "revoke", "2"]);
     assert!(code == 2 && error.contains("there is no outstanding grant 2"), "{error}");
     assert_eq!(ask("task-7"), 11);
@@ -367,12 +367,12 @@ fn a_question_that_cannot_be_read_is_named_and_hides_no_other() {
     let (code, output, error) = world.run(&["approvals", "list"]);
     assert!(output.contains(id(&question)), "{output}");
     assert_eq!(code, 1, "{error}");
-    let said = "callgate: the question 00damaged cannot be read, and is refused when its time is over: expected ident";
+    let said = "callgate: cannot read question 00damaged; it is refused when it expires: expected ident";
     assert!(error.starts_with(said) && error.lines().count() == 1, "{error}");
     let (code, output, _) = world.run(&["approvals", "list", "--json"]);
     assert_eq!((code, serde_json::from_str::<Vec<Value>>(&output).expect("JSON").len()), (1, 1));
     let (code, _, error) = world.run(&["approvals", "approve", "00dam"]);
-    assert!(code == 2 && error.contains("the question 00damaged cannot be read"), "{error}");
+    assert!(code == 2 && error.contains("cannot read question 00damaged"), "{error}");
     assert_eq!(world.run(&["approvals", "approve", id(&question)]).0, 0);
     assert_eq!(asking.ended().0, 0);
 }
@@ -384,7 +384,7 @@ fn always_from_a_second_terminal_writes_the_rule_after_the_yes_has_counted() {
     let question = pending(&world).remove(0);
     assert_eq!(world.run(&["approvals", "approve", id(&question), "--always", "9"]).0, 2);
     let (code, output, error) = world.run(&["approvals", "approve", id(&question), "--always", "1"]);
-    assert!(code == 0 && output.contains("a rule was written to"), "{output}{error}");
+    assert!(code == 0 && output.contains("wrote a rule to"), "{output}{error}");
     assert_eq!(asking.ended().0, 0);
     assert_eq!(world.run(&["check", "git push origin main"]).0, 0);
     assert_eq!(world.run(&["check", "git push origin next"]).0, 10);
@@ -395,9 +395,9 @@ fn always_is_refused_with_the_reason_where_no_rule_can_help() {
     let world = World::new();
     let mut terminal = OnTerminal::new(&world, "check --ask 'git push origin main; make'");
     let shown = terminal.shown_until("\n> ");
-    assert!(shown.contains("(nothing broader is offered: several commands"), "{shown}");
+    assert!(shown.contains("(no broader choice: several commands"), "{shown}");
     terminal.types("a1\n");
-    assert!(terminal.shown_until("\n> ").contains("no rule can help: several commands"));
+    assert!(terminal.shown_until("\n> ").contains("no rule can allow this call: several commands"));
     terminal.types("n\n");
     assert_eq!(terminal.ends(), 11);
     // a project that asks, and is not trusted, stands below the user's file: the rule in it would not be the last word

@@ -83,17 +83,67 @@ impl ApprovalDecision {
 
     /// The name in policies and output.
     pub const fn as_str(self) -> &'static str {
-        match self {
-            ApprovalDecision::Approved => "approved",
-            ApprovalDecision::ApprovedForSession => "approved_for_session",
-            ApprovalDecision::Denied => "denied",
-            ApprovalDecision::Abort => "abort",
-        }
+        OutcomeKind::of(self).as_str()
     }
 }
 
 impl fmt::Display for ApprovalDecision {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.pad(self.as_str())
+    }
+}
+
+/// The outcome of an approval question in one word, as events, messages and the audit log name it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OutcomeKind {
+    /// Yes, this once.
+    Approved,
+    /// Yes, and the same again in this session.
+    ApprovedForSession,
+    /// No.
+    Denied,
+    /// No, and stop the whole run.
+    Abort,
+    /// Nobody answered in time.
+    TimedOut,
+    /// It was taken back before anybody answered.
+    Cancelled,
+    /// There was nobody to ask, or the answer made no sense.
+    Unanswerable,
+}
+
+impl OutcomeKind {
+    const fn of(decision: ApprovalDecision) -> Self {
+        match decision {
+            ApprovalDecision::Approved => OutcomeKind::Approved,
+            ApprovalDecision::ApprovedForSession => OutcomeKind::ApprovedForSession,
+            ApprovalDecision::Denied => OutcomeKind::Denied,
+            ApprovalDecision::Abort => OutcomeKind::Abort,
+        }
+    }
+
+    /// Whether the call may run.
+    pub fn is_yes(self) -> bool {
+        matches!(self, OutcomeKind::Approved | OutcomeKind::ApprovedForSession)
+    }
+
+    /// The stable name.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            OutcomeKind::Approved => "approved",
+            OutcomeKind::ApprovedForSession => "approved_for_session",
+            OutcomeKind::Denied => "denied",
+            OutcomeKind::Abort => "abort",
+            OutcomeKind::TimedOut => "timed_out",
+            OutcomeKind::Cancelled => "cancelled",
+            OutcomeKind::Unanswerable => "unanswerable",
+        }
+    }
+}
+
+impl From<ApprovalDecision> for OutcomeKind {
+    fn from(decision: ApprovalDecision) -> Self {
+        OutcomeKind::of(decision)
     }
 }

@@ -9,19 +9,18 @@ pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
-/// The bytes that hexadecimal digits of either case stand for; `None` if `text` is anything else.
-///
-/// ```
-/// use callgate_model::digest::{hex, unhex};
-///
-/// assert_eq!(unhex("00fF").map(|bytes| hex(&bytes)).as_deref(), Some("00ff"));
-/// assert_eq!(unhex("0"), None);
-/// ```
-pub fn unhex(text: &str) -> Option<Vec<u8>> {
-    let digit = |character: u8| u8::try_from(char::from(character).to_digit(16)?).ok();
-    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
-    let bytes = pairs.iter().map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?));
-    if rest.is_empty() { bytes.collect() } else { None }
+/// Reads exactly `N` bytes from hexadecimal digits of either case.
+pub fn from_hex<const N: usize>(text: &[u8]) -> Option<[u8; N]> {
+    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    if text.len() != N.checked_mul(2)? {
+        return None;
+    }
+    let mut bytes = [0_u8; N];
+    for (byte, pair) in bytes.iter_mut().zip(text.chunks_exact(2)) {
+        let [high, low] = pair else { return None };
+        *byte = digit(*high)? << 4 | digit(*low)?;
+    }
+    Some(bytes)
 }
 
 /// The SHA-256 digest of `bytes`.

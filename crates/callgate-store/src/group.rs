@@ -1,4 +1,4 @@
-//! Group commit: what several threads want at the same moment becomes durable by one commit.
+//! Group commit: jobs of concurrent threads share one commit.
 //!
 //! A commit waits for the disk, which takes far longer than everything else. One thread owns the connection, takes all jobs that are
 //! waiting, does each within a savepoint, commits once, and only then tells anybody that their job is done.
@@ -17,7 +17,7 @@ use crate::open;
 /// The most jobs that one commit makes durable.
 const MOST: usize = 256;
 
-/// Tells whoever waits how their job went, once it is known whether the commit went well.
+/// Reports the result of a job to its caller after the commit.
 type Deliver = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
 type Job = Box<dyn FnOnce(Result<&Connection, StoreError>) -> Deliver + Send>;
 
@@ -33,7 +33,7 @@ impl Drop for Group {
     fn drop(&mut self) {
         self.jobs = None;
         if let Some(thread) = self.thread.take() {
-            // It ends because nobody can give it jobs any more.
+            // It ends because the job channel is closed.
             let _ = thread.join();
         }
     }
@@ -63,11 +63,11 @@ impl Group {
         job: impl FnOnce(&Connection) -> Result<R, StoreError> + Send + 'static,
     ) -> Result<R, StoreError> {
         let (sender, receiver) = mpsc::sync_channel(1);
-        let gone = || StoreError::Failed("the store's thread is gone".into());
+        let gone = || StoreError::Failed("the store thread stopped".into());
         let job: Job = Box::new(move |connection| {
             let result = connection.and_then(|connection| in_savepoint(connection, job));
             Box::new(move |committed| {
-                // Nobody waits any more: then nobody is told.
+                // The caller may have stopped waiting.
                 let _ = sender.send(committed.and(result));
             })
         });
@@ -76,7 +76,7 @@ impl Group {
     }
 }
 
-/// A job that fails leaves nothing behind, and the others of its group go on.
+/// Runs a job in a savepoint: a job that fails changes nothing, and the others of its group continue.
 fn in_savepoint<R>(
     connection: &Connection,
     job: impl FnOnce(&Connection) -> Result<R, StoreError>,

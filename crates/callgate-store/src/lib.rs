@@ -24,11 +24,9 @@
 //! away from it, and a sandbox holds them to that.
 
 mod group;
-mod lazy;
 mod open;
 mod sqlite;
 mod statements;
 
-pub use lazy::LazyStore;
 pub use open::default_path;
 pub use sqlite::SqliteStore;

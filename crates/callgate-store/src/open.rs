@@ -1,4 +1,4 @@
-//! Where the database is, who may read it, and whether it can be used.
+//! Locates, protects, opens and migrates the database.
 
 use std::env;
 use std::fs::{self, DirBuilder, OpenOptions, Permissions};
@@ -63,7 +63,7 @@ pub fn default_path() -> Option<PathBuf> {
     Some(data.join("callgate/store.sqlite"))
 }
 
-/// Opens the database, makes it if it is not there, and brings it up to date.
+/// Opens the database, creates it if needed, and migrates it.
 pub(crate) fn open(path: &Path, patience: Duration) -> Result<Connection, StoreError> {
     prepare_file(path)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
@@ -85,7 +85,7 @@ fn unavailable(path: &Path, error: &io::Error) -> StoreError {
     }
 }
 
-/// The file belongs to this user, and nobody else may read it.
+/// Creates the file, or checks that this user owns it and nobody else can read it.
 fn prepare_file(path: &Path) -> Result<(), StoreError> {
     let failed = |error: io::Error| unavailable(path, &error);
     if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
@@ -98,7 +98,7 @@ fn prepare_file(path: &Path) -> Result<(), StoreError> {
     }
     let metadata = fs::metadata(path).map_err(failed)?;
     if !metadata.is_file() {
-        return Err(StoreError::Unavailable(format!("{} is no file", path.display())));
+        return Err(StoreError::Unavailable(format!("{} is not a file", path.display())));
     }
     if metadata.uid() != rustix::process::geteuid().as_raw() {
         return Err(StoreError::Unavailable(format!("{} belongs to another user", path.display())));
@@ -126,7 +126,7 @@ fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
             let strangers: i64 =
                 transaction.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).map_err(error)?;
             if strangers != 0 {
-                return Err(StoreError::Corrupt("the file holds somebody else's tables".into()));
+                return Err(StoreError::Corrupt("the file contains other tables".into()));
             }
             transaction.execute_batch(TABLES).map_err(error)?;
             transaction.execute_batch(&format!("PRAGMA user_version = {VERSION}")).map_err(error)?;
@@ -137,7 +137,7 @@ fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
     }
 }
 
-/// What SQLite complains about, in our words.
+/// Converts an error of SQLite.
 pub(crate) fn error(error: rusqlite::Error) -> StoreError {
     let code = error.sqlite_error_code();
     match code {

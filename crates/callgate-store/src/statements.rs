@@ -1,13 +1,14 @@
-//! What is said to SQLite. Everything here runs inside a transaction of [`Group`](crate::group::Group).
+//! The SQL statements behind each method of the store. Writing statements run inside a transaction of [`Group`](crate::group::Group).
 
 use std::num::NonZeroU32;
 
-use callgate::approvals::{ApprovalId, Outcome, Question, Remembered};
+use callgate::approvals::{ApprovalId, ApprovalOutcome, Automatic, Question, Remembered};
 use callgate::clock::Timestamp;
 use callgate::grant::{Demand, Grant, GrantId, GrantReach, GrantTarget, Scope, Terms};
 use callgate::key::ApprovalKey;
-use callgate::store::{Entry, SettleResult, StoreError, Unreadable};
-use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use callgate::store::{SettleResult, StoreError, StoredQuestion, Unreadable};
+use rusqlite::types::FromSql;
+use rusqlite::{Connection, Params, Row, params};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -15,9 +16,8 @@ use crate::open::error;
 
 type Done<T> = Result<T, StoreError>;
 
-/// How many settled questions are kept for those who ask what became of them.
+/// How many settled questions are kept, so that their outcome can be looked up.
 const SETTLED_KEPT: i64 = 200;
-const GRANT: &str = "id, action, target, scope, key, uses, remaining, granted_at, expires, granted_by, reason";
 
 fn corrupt(what: impl ToString) -> StoreError {
     StoreError::Corrupt(what.to_string())
@@ -31,7 +31,38 @@ fn from_json<T: DeserializeOwned>(text: &str) -> Done<T> {
     serde_json::from_str(text).map_err(corrupt)
 }
 
-pub(crate) fn grant(connection: &Connection, terms: &Terms, now: Timestamp) -> Done<GrantId> {
+fn get<T: FromSql>(row: &Row<'_>, column: &str) -> Done<T> {
+    row.get(column).map_err(error)
+}
+
+/// Runs a statement and returns how many rows it changed.
+fn execute(connection: &Connection, sql: &str, parameters: impl Params) -> Done<usize> {
+    connection.prepare_cached(sql).and_then(|mut statement| statement.execute(parameters)).map_err(error)
+}
+
+/// Reads every row of a query.
+fn query<T>(
+    connection: &Connection,
+    sql: &str,
+    parameters: impl Params,
+    read: impl Fn(&Row<'_>) -> Done<T>,
+) -> Done<Vec<T>> {
+    let mut statement = connection.prepare_cached(sql).map_err(error)?;
+    let rows = statement.query_map(parameters, |row| Ok(read(row))).map_err(error)?;
+    rows.map(|row| row.map_err(error)?).collect()
+}
+
+/// Reads the first row of a query, if there is one.
+fn first<T>(
+    connection: &Connection,
+    sql: &str,
+    parameters: impl Params,
+    read: impl Fn(&Row<'_>) -> Done<T>,
+) -> Done<Option<T>> {
+    Ok(query(connection, sql, parameters, read)?.into_iter().next())
+}
+
+pub(crate) fn grant(connection: &Connection, terms: &Terms, now: &Timestamp) -> Done<GrantId> {
     let target = match &terms.reach {
         GrantReach::GrantTarget(target) => Some(target.as_str()),
         GrantReach::Any => None,
@@ -39,102 +70,56 @@ pub(crate) fn grant(connection: &Connection, terms: &Terms, now: Timestamp) -> D
     let sql =
         "INSERT INTO grants (action, target, scope, key, uses, remaining, granted_at, expires, granted_by, reason)
                VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?6, ?7, ?8, ?9)";
-    connection
-        .prepare_cached(sql)
-        .and_then(|mut statement| {
-            statement.insert(params![
-                terms.action,
-                target,
-                terms.scope.as_ref().map(Scope::as_str),
-                terms.key.as_ref().map(|key| key.as_bytes().as_slice()),
-                terms.uses.get(),
-                now.milliseconds(),
-                terms.expires.map(Timestamp::milliseconds),
-                terms.granted_by,
-                terms.reason,
-            ])
-        })
-        .map_err(error)
-        .and_then(|id| u64::try_from(id).map(GrantId).map_err(corrupt))
+    let parameters = params![
+        terms.action,
+        target,
+        terms.scope.as_ref().map(Scope::as_str),
+        terms.key.as_ref().map(|key| key.as_bytes().as_slice()),
+        terms.uses.get(),
+        now.milliseconds(),
+        terms.expires.map(Timestamp::milliseconds),
+        terms.granted_by,
+        terms.reason,
+    ];
+    execute(connection, sql, parameters)?;
+    u64::try_from(connection.last_insert_rowid()).map(GrantId).map_err(corrupt)
 }
 
-/// The columns of a grant as they are stored.
-struct Stored {
-    id: i64,
-    action: String,
-    target: Option<String>,
-    scope: Option<String>,
-    key: Option<Vec<u8>>,
-    uses: u32,
-    remaining: u32,
-    granted_at: i64,
-    expires: Option<i64>,
-    granted_by: String,
-    reason: String,
-}
-
-impl Stored {
-    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
-        Ok(Stored {
-            id: row.get(0)?,
-            action: row.get(1)?,
-            target: row.get(2)?,
-            scope: row.get(3)?,
-            key: row.get(4)?,
-            uses: row.get(5)?,
-            remaining: row.get(6)?,
-            granted_at: row.get(7)?,
-            expires: row.get(8)?,
-            granted_by: row.get(9)?,
-            reason: row.get(10)?,
-        })
-    }
-
-    fn grant(self) -> Done<Grant> {
-        let number = |number: u32| NonZeroU32::new(number).ok_or_else(|| corrupt("a grant without uses"));
-        let key = |bytes: Vec<u8>| {
-            let bytes: [u8; 32] = bytes.try_into().map_err(|_| corrupt("a key of the wrong length"))?;
-            Ok::<_, StoreError>(ApprovalKey::from(bytes))
-        };
-        Ok(Grant {
-            id: GrantId(u64::try_from(self.id).map_err(corrupt)?),
-            granted_at: Timestamp::from_milliseconds(self.granted_at),
-            left: number(self.remaining)?,
-            terms: Terms {
-                action: self.action,
-                reach: self.target.map_or(GrantReach::Any, |target| GrantReach::GrantTarget(GrantTarget::new(&target))),
-                scope: self.scope.as_deref().map(Scope::new),
-                key: self.key.map(key).transpose()?,
-                uses: number(self.uses)?,
-                expires: self.expires.map(Timestamp::from_milliseconds),
-                granted_by: self.granted_by,
-                reason: self.reason,
-            },
-        })
-    }
+fn read_grant(row: &Row<'_>) -> Done<Grant> {
+    let uses = |column| NonZeroU32::new(get(row, column)?).ok_or_else(|| corrupt("a grant has no uses"));
+    let key = |bytes: Vec<u8>| <[u8; 32]>::try_from(bytes).map_err(|_| corrupt("a key has the wrong length"));
+    let (target, scope): (Option<String>, Option<String>) = (get(row, "target")?, get(row, "scope")?);
+    Ok(Grant {
+        id: GrantId(u64::try_from(get::<i64>(row, "id")?).map_err(corrupt)?),
+        granted_at: Timestamp::from_milliseconds(get(row, "granted_at")?),
+        left: uses("remaining")?,
+        terms: Terms {
+            action: get(row, "action")?,
+            reach: target.map_or(GrantReach::Any, |target| GrantReach::GrantTarget(GrantTarget::new(&target))),
+            scope: scope.as_deref().map(Scope::new),
+            key: get::<Option<Vec<u8>>>(row, "key")?.map(key).transpose()?.map(ApprovalKey::from),
+            uses: uses("uses")?,
+            expires: get::<Option<i64>>(row, "expires")?.map(Timestamp::from_milliseconds),
+            granted_by: get(row, "granted_by")?,
+            reason: get(row, "reason")?,
+        },
+    })
 }
 
 pub(crate) fn grants(connection: &Connection) -> Done<Vec<Grant>> {
-    let mut statement = connection.prepare_cached(&format!("SELECT {GRANT} FROM grants ORDER BY id")).map_err(error)?;
-    let rows = statement.query_map([], Stored::read).map_err(error)?;
-    rows.map(|row| row.map_err(error).and_then(Stored::grant)).collect()
+    query(connection, "SELECT * FROM grants ORDER BY id", [], read_grant)
 }
 
-pub(crate) fn revoke(connection: &Connection, id: GrantId) -> Done<Option<Grant>> {
+pub(crate) fn revoke(connection: &Connection, id: &GrantId) -> Done<Option<Grant>> {
     let Ok(id) = i64::try_from(id.0) else { return Ok(None) };
-    connection
-        .prepare_cached(&format!("DELETE FROM grants WHERE id = ?1 RETURNING {GRANT}"))
-        .and_then(|mut statement| statement.query_row([id], Stored::read).optional())
-        .map_err(error)?
-        .map(Stored::grant)
-        .transpose()
+    first(connection, "DELETE FROM grants WHERE id = ?1 RETURNING *", [id], read_grant)
 }
 
 /// Chooses for every target first and spends then, so that nothing is spent if one has no grant.
-pub(crate) fn consume(connection: &Connection, demand: &Demand, now: Timestamp) -> Done<Option<Vec<GrantId>>> {
+pub(crate) fn consume(connection: &Connection, demand: &Demand, now: &Timestamp) -> Done<Option<Vec<GrantId>>> {
     let mut chosen: Vec<i64> = Vec::with_capacity(demand.targets.len());
     for target in &demand.targets {
-        match choose(connection, demand, target, &chosen, now)? {
+        match choose(connection, demand, target, &chosen, *now)? {
             Some(id) => chosen.push(id),
             None => return Ok(None),
         }
@@ -185,159 +170,112 @@ fn on_shelf(
     let sql = "SELECT id, remaining FROM grants
                WHERE action = ?1 AND target IS ?2 AND scope IS ?3 AND key IS ?4
                  AND (expires IS NULL OR (expires > ?5 AND granted_at <= ?6))
-               ORDER BY expires IS NULL, expires, id";
-    let mut statement = connection.prepare_cached(sql).map_err(error)?;
+               ORDER BY expires IS NULL, expires, id LIMIT ?7";
+    // Of one more grant than are chosen already, at least one is free.
+    let limit = i64::try_from(chosen.len()).unwrap_or(i64::MAX).saturating_add(1);
     let latest = Grant::not_before(now).milliseconds();
-    let mut rows = statement.query(params![action, target, scope, key, now.milliseconds(), latest]).map_err(error)?;
-    while let Some(row) = rows.next().map_err(error)? {
-        let (id, remaining): (i64, u32) = (row.get(0).map_err(error)?, row.get(1).map_err(error)?);
-        let taken = chosen.iter().filter(|other| **other == id).count();
-        if u64::from(remaining) > taken as u64 {
-            return Ok(Some(id));
-        }
-    }
-    Ok(None)
+    let parameters = params![action, target, scope, key, now.milliseconds(), latest, limit];
+    let read = |row: &Row<'_>| Ok((get::<i64>(row, "id")?, get::<u32>(row, "remaining")?));
+    let taken = |id: i64| chosen.iter().filter(|other| **other == id).count() as u64;
+    let grants = query(connection, sql, parameters, read)?;
+    Ok(grants.into_iter().find(|(id, remaining)| u64::from(*remaining) > taken(*id)).map(|(id, _)| id))
 }
 
 fn spend(connection: &Connection, id: i64) -> Done<()> {
-    let run =
-        |sql: &str| connection.prepare_cached(sql).and_then(|mut statement| statement.execute([id])).map_err(error);
-    // The last use takes the grant away.
-    let spent = match run("UPDATE grants SET remaining = remaining - 1 WHERE id = ?1 AND remaining > 1")? {
-        0 => run("DELETE FROM grants WHERE id = ?1 AND remaining = 1")?,
+    // The last use removes the grant.
+    let update = "UPDATE grants SET remaining = remaining - 1 WHERE id = ?1 AND remaining > 1";
+    let spent = match execute(connection, update, [id])? {
+        0 => execute(connection, "DELETE FROM grants WHERE id = ?1 AND remaining = 1", [id])?,
         spent => spent,
     };
-    if spent == 1 { Ok(()) } else { Err(corrupt("a grant that was chosen is gone")) }
+    if spent == 1 { Ok(()) } else { Err(corrupt("a chosen grant is missing")) }
 }
 
 pub(crate) fn open(connection: &Connection, question: &Question) -> Done<()> {
-    let run = |sql: &str, parameters: &[&dyn rusqlite::ToSql]| {
-        connection.prepare_cached(sql).and_then(|mut statement| statement.execute(parameters)).map_err(error)
-    };
     let (id, text) = (question.id.as_str(), to_json(question)?);
-    let deadline = question.deadline.milliseconds();
-    run("INSERT INTO questions (id, question, deadline) VALUES (?1, ?2, ?3)", &[&id, &text, &deadline])?;
-    let last = connection.last_insert_rowid();
-    let old = last.saturating_sub(SETTLED_KEPT);
-    // Abandoned by a process that died: nobody waits for an answer any more.
-    let now = Timestamp::now().milliseconds();
-    run("DELETE FROM questions WHERE number <= ?1 AND (outcome IS NOT NULL OR deadline <= ?2)", &[&old, &now])?;
-    Ok(())
+    let insert = "INSERT INTO questions (id, question, deadline) VALUES (?1, ?2, ?3)";
+    execute(connection, insert, params![id, text, question.deadline.milliseconds()])?;
+    let old = connection.last_insert_rowid().saturating_sub(SETTLED_KEPT);
+    // An expired question without an outcome was abandoned by a process that died.
+    let tidy = "DELETE FROM questions WHERE number <= ?1 AND (outcome IS NOT NULL OR deadline <= ?2)";
+    execute(connection, tidy, [old, Timestamp::now().milliseconds()]).map(drop)
 }
 
-pub(crate) fn settle(connection: &Connection, id: &ApprovalId, outcome: &Outcome) -> Done<SettleResult> {
-    let changed = connection
-        .prepare_cached("UPDATE questions SET outcome = ?2 WHERE id = ?1 AND outcome IS NULL")
-        .and_then(|mut statement| {
-            let text = serde_json::to_string(outcome)
-                .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
-            statement.execute(params![id.as_str(), text])
-        })
-        .map_err(error)?;
-    if changed == 1 {
+pub(crate) fn settle(connection: &Connection, id: &ApprovalId, outcome: &ApprovalOutcome) -> Done<SettleResult> {
+    let update = "UPDATE questions SET outcome = ?2 WHERE id = ?1 AND outcome IS NULL";
+    if execute(connection, update, [id.as_str(), &to_json(outcome)?])? == 1 {
         return Ok(SettleResult::Settled);
     }
-    match entry(connection, id)? {
-        Some(Entry { outcome: Some(before), .. }) => Ok(SettleResult::Before(before)),
-        Some(Entry { outcome: None, .. }) => Err(corrupt("a question that is neither open nor settled")),
+    match question(connection, id)? {
+        Some(StoredQuestion { outcome: Some(before), .. }) => Ok(SettleResult::Before(before)),
+        Some(StoredQuestion { outcome: None, .. }) => Err(corrupt("a question is neither pending nor settled")),
         None => Ok(SettleResult::Unknown),
     }
 }
 
-pub(crate) fn entry(connection: &Connection, id: &ApprovalId) -> Done<Option<Entry>> {
-    let found: Option<(String, Option<String>)> = connection
-        .prepare_cached("SELECT question, outcome FROM questions WHERE id = ?1")
-        .and_then(|mut statement| statement.query_row([id.as_str()], |row| Ok((row.get(0)?, row.get(1)?))).optional())
-        .map_err(error)?;
-    found
-        .map(|(question, outcome)| {
-            let outcome = outcome.map(|outcome| from_json(&outcome)).transpose()?;
-            Ok(Entry { question: from_json(&question)?, outcome })
-        })
-        .transpose()
+pub(crate) fn question(connection: &Connection, id: &ApprovalId) -> Done<Option<StoredQuestion>> {
+    first(connection, "SELECT question, outcome FROM questions WHERE id = ?1", [id.as_str()], |row| {
+        let outcome: Option<String> = get(row, "outcome")?;
+        let outcome = outcome.map(|outcome| from_json(&outcome)).transpose()?;
+        Ok(StoredQuestion { question: from_json(&get::<String>(row, "question")?)?, outcome })
+    })
 }
 
+/// Leaves out questions that cannot be read; [`unreadable`] names them.
 pub(crate) fn pending(connection: &Connection) -> Done<Vec<Question>> {
-    let waiting = texts(connection, "SELECT question FROM questions WHERE outcome IS NULL ORDER BY number", &[])?;
-    // One that cannot be read must not hide the others; `unreadable` names it.
-    Ok(waiting.iter().filter_map(|text| from_json(text).ok()).collect())
+    let sql = "SELECT question FROM questions WHERE outcome IS NULL ORDER BY number";
+    let texts: Vec<String> = query(connection, sql, [], |row| get(row, "question"))?;
+    Ok(texts.iter().filter_map(|text| from_json(text).ok()).collect())
 }
 
 pub(crate) fn unreadable(connection: &Connection, now: Timestamp) -> Done<Vec<Unreadable>> {
     let sql = "SELECT id, question FROM questions WHERE outcome IS NULL AND deadline > ?1 ORDER BY number";
-    let mut statement = connection.prepare_cached(sql).map_err(error)?;
-    let rows = statement.query_map([now.milliseconds()], |row| Ok((row.get(0)?, row.get(1)?))).map_err(error)?;
-    let mut found = Vec::new();
-    for row in rows {
-        let (id, text): (String, String) = row.map_err(error)?;
-        if let Err(problem) = serde_json::from_str::<Question>(&text) {
-            found.push(Unreadable { id, why: problem.to_string() });
-        }
-    }
-    Ok(found)
-}
-
-fn texts(connection: &Connection, sql: &str, parameters: &[&dyn rusqlite::ToSql]) -> Done<Vec<String>> {
-    let mut statement = connection.prepare_cached(sql).map_err(error)?;
-    let rows = statement.query_map(parameters, |row| row.get(0)).map_err(error)?;
-    rows.map(|row| row.map_err(error)).collect()
-}
-
-fn execute(connection: &Connection, sql: &str, parameters: &[&dyn rusqlite::ToSql]) -> Done<()> {
-    let mut statement = connection.prepare_cached(sql).map_err(error)?;
-    statement.execute(parameters).map(|_| ()).map_err(error)
+    let found = query(connection, sql, [now.milliseconds()], |row| {
+        let problem = serde_json::from_str::<Question>(&get::<String>(row, "question")?).err();
+        let id = get(row, "id")?;
+        Ok(problem.map(|problem| Unreadable { id, why: problem.to_string() }))
+    })?;
+    Ok(found.into_iter().flatten().collect())
 }
 
 pub(crate) fn remembered(connection: &Connection, session: &str) -> Done<Vec<Remembered>> {
-    texts(connection, "SELECT what FROM remembered WHERE session = ?1 ORDER BY number", &[&session])?
-        .iter()
-        .map(|text| from_json(text))
-        .collect()
+    let sql = "SELECT what FROM remembered WHERE session = ?1 ORDER BY number";
+    query(connection, sql, [session], |row| from_json(&get::<String>(row, "what")?))
 }
 
 pub(crate) fn remember(connection: &Connection, session: &str, what: &Remembered) -> Done<()> {
-    let text = to_json(what)?;
-    execute(connection, "INSERT OR IGNORE INTO remembered (session, what) VALUES (?1, ?2)", &[&session, &text])
+    let sql = "INSERT OR IGNORE INTO remembered (session, what) VALUES (?1, ?2)";
+    execute(connection, sql, [session, &to_json(what)?]).map(drop)
 }
 
 pub(crate) fn denials(connection: &Connection, session: &str, key: &ApprovalKey) -> Done<u32> {
-    let found = connection.prepare_cached("SELECT count FROM denials WHERE session = ?1 AND key = ?2").and_then(
-        |mut statement| statement.query_row(params![session, key.as_bytes().as_slice()], |row| row.get(0)).optional(),
-    );
-    found.map(Option::unwrap_or_default).map_err(error)
+    let sql = "SELECT count FROM denials WHERE session = ?1 AND key = ?2";
+    let found = first(connection, sql, params![session, key.as_bytes().as_slice()], |row| get(row, "count"))?;
+    Ok(found.unwrap_or_default())
 }
 
 pub(crate) fn add_denial(connection: &Connection, session: &str, key: &ApprovalKey) -> Done<u32> {
     let sql = "INSERT INTO denials (session, key, count) VALUES (?1, ?2, 1)
                ON CONFLICT DO UPDATE SET count = count + 1 RETURNING count";
-    connection
-        .prepare_cached(sql)
-        .and_then(|mut statement| statement.query_row(params![session, key.as_bytes().as_slice()], |row| row.get(0)))
-        .map_err(error)
+    let count = first(connection, sql, params![session, key.as_bytes().as_slice()], |row| get(row, "count"))?;
+    count.ok_or_else(|| corrupt("a denial was not counted"))
 }
 
-pub(crate) fn automatic(connection: &Connection, session: &str) -> Done<callgate::approvals::Automatic> {
-    let found: Option<String> = connection
-        .prepare_cached("SELECT automatic FROM automatic WHERE session = ?1")
-        .and_then(|mut statement| statement.query_row([session], |row| row.get(0)).optional())
-        .map_err(error)?;
-    found.map_or_else(|| Ok(Default::default()), |text| from_json(&text))
+pub(crate) fn automatic(connection: &Connection, session: &str) -> Done<Automatic> {
+    let sql = "SELECT automatic FROM automatic WHERE session = ?1";
+    let found = first(connection, sql, [session], |row| from_json(&get::<String>(row, "automatic")?))?;
+    Ok(found.unwrap_or_default())
 }
 
-pub(crate) fn set_automatic(
-    connection: &Connection,
-    session: &str,
-    automatic: &callgate::approvals::Automatic,
-) -> Done<()> {
-    let text = to_json(automatic)?;
+pub(crate) fn set_automatic(connection: &Connection, session: &str, automatic: &Automatic) -> Done<()> {
     let sql = "INSERT INTO automatic (session, automatic) VALUES (?1, ?2)
                ON CONFLICT DO UPDATE SET automatic = excluded.automatic";
-    execute(connection, sql, &[&session, &text])
+    execute(connection, sql, [session, &to_json(automatic)?]).map(drop)
 }
 
 pub(crate) fn reset_session(connection: &Connection, session: &str) -> Done<()> {
     for table in ["remembered", "denials", "automatic"] {
-        execute(connection, &format!("DELETE FROM {table} WHERE session = ?1"), &[&session])?;
+        execute(connection, &format!("DELETE FROM {table} WHERE session = ?1"), [session])?;
     }
     Ok(())
 }
@@ -345,7 +283,7 @@ pub(crate) fn reset_session(connection: &Connection, session: &str) -> Done<()> 
 pub(crate) fn sessions(connection: &Connection) -> Done<Vec<String>> {
     let sql = "SELECT session FROM remembered UNION SELECT session FROM denials
                UNION SELECT session FROM automatic ORDER BY 1";
-    texts(connection, sql, &[])
+    query(connection, sql, [], |row| get(row, "session"))
 }
 
 #[cfg(test)]
@@ -358,7 +296,7 @@ mod tests {
     fn a_full_disk_is_called_so_and_loses_nothing() {
         let directory = tempfile::tempdir().unwrap();
         let connection = crate::open::open(&directory.path().join("store.sqlite"), crate::open::PATIENCE).unwrap();
-        grant(&connection, &Terms::for_any("send"), Timestamp::now()).unwrap();
+        grant(&connection, &Terms::for_any("send"), &Timestamp::now()).unwrap();
         // SQLite's own limit stands in for the disk's: it ends in the same error
         let limit = |pages: i64| {
             connection.query_row(&format!("PRAGMA max_page_count = {pages}"), [], |row| row.get::<_, i64>(0)).unwrap()
@@ -366,7 +304,7 @@ mod tests {
         limit(30);
         let long = Remembered::Exec(Exec { id: "x".repeat(1_000_000), shell: false });
         assert_eq!(remember(&connection, "s", &long), Err(StoreError::Full));
-        assert!(consume(&connection, &Demand::new("send", ["a"]), Timestamp::now()).unwrap().is_some());
+        assert!(consume(&connection, &Demand::new("send", ["a"]), &Timestamp::now()).unwrap().is_some());
         limit(1_000_000);
         assert_eq!(remember(&connection, "s", &long), Ok(()));
     }

@@ -198,6 +198,6 @@ fn a_question_that_cannot_be_read_is_said_to_be_damaged_and_hides_no_other() {
     assert_eq!(named.id, damaged.id.as_str());
     assert!(!named.why.is_empty());
     assert!(store.unreadable(damaged.deadline).unwrap().is_empty(), "nobody waits for it any more");
-    assert!(matches!(store.entry(&damaged.id), Err(StoreError::Corrupt(_))));
+    assert!(matches!(store.question(&damaged.id), Err(StoreError::Corrupt(_))));
     assert_eq!(consume(&store), Ok(true), "grants still work");
 }

@@ -14,7 +14,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use callgate::approvals::{
-    Answer, AnswerError, ApprovalDecision, ApprovalId, Automatic, Coordinator, Exec, Outcome, Question, Remembered,
+    Answer, AnswerError, ApprovalDecision, ApprovalId, ApprovalOutcome, Automatic, Coordinator, Exec, Question,
+    Remembered,
 };
 use callgate::clock::Timestamp;
 use callgate::grant::{Allowlist, Demand, Guard, Terms};
@@ -153,14 +154,14 @@ fn a_question_is_settled_once() {
         store.open(&question).unwrap();
         assert!(store.open(&question).is_err());
         assert_eq!(store.pending().unwrap(), std::slice::from_ref(&question));
-        let yes = Outcome::from(ApprovalDecision::Approved);
+        let yes = ApprovalOutcome::from(ApprovalDecision::Approved);
         assert_eq!(store.settle(&question.id, &yes).unwrap(), SettleResult::Settled);
-        assert_eq!(store.settle(&question.id, &Outcome::TimedOut).unwrap(), SettleResult::Before(yes.clone()));
+        assert_eq!(store.settle(&question.id, &ApprovalOutcome::TimedOut).unwrap(), SettleResult::Before(yes.clone()));
         assert!(store.pending().unwrap().is_empty());
-        assert_eq!(store.entry(&question.id).unwrap().unwrap().outcome, Some(yes));
+        assert_eq!(store.question(&question.id).unwrap().unwrap().outcome, Some(yes));
         let unknown: ApprovalId = "0000000000000000".parse().unwrap();
-        assert_eq!(store.settle(&unknown, &Outcome::Cancelled).unwrap(), SettleResult::Unknown);
-        assert_eq!(store.entry(&unknown).unwrap(), None);
+        assert_eq!(store.settle(&unknown, &ApprovalOutcome::Cancelled).unwrap(), SettleResult::Unknown);
+        assert_eq!(store.question(&unknown).unwrap(), None);
     }
 }
 
@@ -237,7 +238,7 @@ fn a_second_process_answers_what_the_first_one_waits_for() {
     let begin = Instant::now();
     second.resolve(&seen.id, Answer::new(ApprovalDecision::Denied).because("no")).unwrap();
     let outcome = waiter.join().unwrap().unwrap();
-    assert_eq!(outcome, Outcome::Answered(Answer::new(ApprovalDecision::Denied).because("no")));
+    assert_eq!(outcome, ApprovalOutcome::Answered(Answer::new(ApprovalDecision::Denied).because("no")));
     assert!(begin.elapsed() < Duration::from_secs(60));
     let again = second.resolve(&seen.id, Answer::new(ApprovalDecision::Approved));
     assert!(matches!(again, Err(AnswerError::Settled { .. })));

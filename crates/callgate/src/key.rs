@@ -8,7 +8,7 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
-use callgate_model::digest::{hex, sha256, sha256_hex, unhex};
+use callgate_model::digest::{from_hex, hex, sha256, sha256_hex};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use thiserror::Error;
@@ -57,7 +57,7 @@ impl FromStr for ApprovalKey {
     type Err = InvalidKey;
 
     fn from_str(text: &str) -> Result<Self, InvalidKey> {
-        unhex(text).and_then(|bytes| bytes.try_into().ok()).map(ApprovalKey).ok_or(InvalidKey)
+        from_hex(text.as_bytes()).map(ApprovalKey).ok_or(InvalidKey)
     }
 }
 

@@ -8,7 +8,7 @@ use ureq::Agent;
 
 use super::{REQUEST, open_telemetry};
 use crate::error::AuditError;
-use crate::read::Line;
+use crate::read::LogLine;
 
 /// How often a request is tried that the collector asks to be sent again.
 const TRIES: u32 = 4;
@@ -40,28 +40,28 @@ pub enum CollectorError {
 /// A collector that takes logs over HTTP.
 ///
 /// ```no_run
-/// use callgate_audit::export::Collector;
-/// use callgate_audit::{Settings, read::Entries};
+/// use callgate_audit::export::OtlpCollector;
+/// use callgate_audit::{LogSettings, read::Entries};
 ///
-/// let entries = Entries::open(&Settings::of_user()?.directory)?;
-/// Collector::new("http://localhost:4318/v1/logs").send(entries)?;
+/// let entries = Entries::open(&LogSettings::of_user()?.directory)?;
+/// OtlpCollector::new("http://localhost:4318/v1/logs").send(entries)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
-pub struct Collector {
+pub struct OtlpCollector {
     /// It may hold a token, so it is never shown.
     endpoint: String,
     headers: Vec<(String, String)>,
     agent: Agent,
 }
 
-impl std::fmt::Debug for Collector {
+impl std::fmt::Debug for OtlpCollector {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("Collector").finish_non_exhaustive()
     }
 }
 
-impl Collector {
+impl OtlpCollector {
     /// The collector at a URL, usually `http://localhost:4318/v1/logs`. `https:` needs a build with TLS (`webhook-tls`).
     pub fn new(endpoint: impl Into<String>) -> Self {
         let config = Agent::config_builder()
@@ -69,7 +69,7 @@ impl Collector {
             .max_redirects(0)
             .http_status_as_error(false)
             .build();
-        Collector { endpoint: endpoint.into(), headers: Vec::new(), agent: config.into() }
+        OtlpCollector { endpoint: endpoint.into(), headers: Vec::new(), agent: config.into() }
     }
 
     /// With a header in every request, such as `authorization`.
@@ -80,7 +80,7 @@ impl Collector {
     }
 
     /// Sends entries, a thousand in a request; returns how many.
-    pub fn send(&self, lines: impl IntoIterator<Item = Result<Line, AuditError>>) -> Result<u64, CollectorError> {
+    pub fn send(&self, lines: impl IntoIterator<Item = Result<LogLine, AuditError>>) -> Result<u64, CollectorError> {
         let mut waiting = Vec::new();
         let mut count = 0_u64;
         for line in lines {
@@ -119,7 +119,7 @@ impl Collector {
         }
         // the error's own text may hold the URL
         let mut answer = request.send(body).map_err(|error| match error {
-            ureq::Error::Timeout(_) => CollectorError::Unreachable("no answer in time"),
+            ureq::Error::Timeout(_) => CollectorError::Unreachable("timed out"),
             ureq::Error::ConnectionFailed | ureq::Error::HostNotFound | ureq::Error::Io(_) => {
                 CollectorError::Unreachable("no connection")
             }
@@ -192,7 +192,7 @@ mod tests {
 
     fn send(endpoint: &str) -> Result<u64, CollectorError> {
         let (_base, settings) = crate::read::tests::session();
-        let collector = Collector::new(endpoint).header("authorization", "Bearer x");
+        let collector = OtlpCollector::new(endpoint).header("authorization", "Bearer x");
         collector.send(Entries::open(&settings.directory).unwrap())
     }
 
@@ -223,7 +223,7 @@ mod tests {
     fn a_url_is_never_shown() {
         let error = send("http://127.0.0.1:1/v1/logs?token=hidden").unwrap_err();
         assert!(matches!(error, CollectorError::Unreachable(_)));
-        let collector = Collector::new("http://127.0.0.1:1/v1/logs?token=hidden");
+        let collector = OtlpCollector::new("http://127.0.0.1:1/v1/logs?token=hidden");
         assert!(!format!("{error} {error:?} {collector:?}").contains("hidden"));
     }
 }

@@ -1,21 +1,21 @@
 //! A table for spreadsheets (RFC 4180).
 
 use super::summary;
-use crate::entry::{Body, Entry};
+use crate::entry::{EntryBody, LogEntry};
 use crate::read::effects_of;
 
 pub(super) const HEADER: &str = "seq,time,kind,call,session,agent,tool,decision,rule,risk,effects,summary\r\n";
 
-pub(super) fn row(entry: &Entry) -> String {
+pub(super) fn row(entry: &LogEntry) -> String {
     let record = &entry.record;
     let attempt = match &record.body {
-        Body::ToolAttempt(attempt) => Some(attempt),
+        EntryBody::ToolAttempt(attempt) => Some(attempt),
         _ => None,
     };
     let risk = attempt
         .and_then(|attempt| attempt.classification.as_ref()?.get("risk_level")?.as_str().map(str::to_owned))
         .or_else(|| match &record.body {
-            Body::SecurityViolation(violation) => Some(violation.risk_level.clone()),
+            EntryBody::SecurityViolation(violation) => Some(violation.risk_level.clone()),
             _ => None,
         });
     let effects = attempt.map(|attempt| {
@@ -24,7 +24,7 @@ pub(super) fn row(entry: &Entry) -> String {
     });
     let cells = [
         Some(entry.seq.to_string()),
-        Some(entry.time.to_string()),
+        Some(entry.time.precise()),
         Some(record.body.kind().to_owned()),
         record.call.clone(),
         record.session.clone(),
@@ -41,7 +41,7 @@ pub(super) fn row(entry: &Entry) -> String {
     row
 }
 
-/// Quoted where it must be. What a spreadsheet would take for a formula is made text: a log holds what an attacker wrote.
+/// Quotes a cell where needed and turns formulas into text: a log contains what an attacker wrote.
 fn quoted(cell: &str) -> String {
     let formula = cell.starts_with(['=', '+', '-', '@', '\t', '\r']);
     if formula || cell.contains(['"', ',', '\n', '\r']) {

@@ -10,14 +10,14 @@ use std::io::{self, Write};
 use std::str::FromStr;
 
 use crate::error::AuditError;
-use crate::read::Line;
+use crate::read::LogLine;
 
 #[cfg(feature = "opentelemetry")]
-pub use collector::{Collector, CollectorError};
+pub use collector::{CollectorError, OtlpCollector};
 
 /// What entries are turned into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
+pub enum ExportFormat {
     /// The lines themselves.
     Json,
     /// A table with a header.
@@ -28,16 +28,16 @@ pub enum Format {
     OpenTelemetry,
 }
 
-impl FromStr for Format {
+impl FromStr for ExportFormat {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
-            "json" => Ok(Format::Json),
-            "csv" => Ok(Format::Csv),
-            "ocsf" => Ok(Format::Ocsf),
-            "otel" | "opentelemetry" => Ok(Format::OpenTelemetry),
-            _ => Err(format!("{text:?} is none of `json`, `csv`, `ocsf`, `otel`")),
+            "json" => Ok(ExportFormat::Json),
+            "csv" => Ok(ExportFormat::Csv),
+            "ocsf" => Ok(ExportFormat::Ocsf),
+            "otel" | "opentelemetry" => Ok(ExportFormat::OpenTelemetry),
+            _ => Err(format!("unknown format {text:?}; expected `json`, `csv`, `ocsf` or `otel`")),
         }
     }
 }
@@ -47,8 +47,8 @@ const REQUEST: usize = 1_000;
 
 /// Writes entries in a format; returns how many.
 pub fn export(
-    lines: impl IntoIterator<Item = Result<Line, AuditError>>,
-    format: Format,
+    lines: impl IntoIterator<Item = Result<LogLine, AuditError>>,
+    format: ExportFormat,
     to: &mut dyn Write,
 ) -> Result<u64, AuditError> {
     let written = |result: io::Result<()>| {
@@ -56,17 +56,17 @@ pub fn export(
     };
     let mut count = 0_u64;
     let mut request = Vec::new();
-    if format == Format::Csv {
+    if format == ExportFormat::Csv {
         written(to.write_all(csv::HEADER.as_bytes()))?;
     }
     for line in lines {
         let line = line?;
         count = count.saturating_add(1);
         match format {
-            Format::Json => written(writeln!(to, "{}", line.line))?,
-            Format::Csv => written(to.write_all(csv::row(&line.entry).as_bytes()))?,
-            Format::Ocsf => written(writeln!(to, "{}", ocsf::event(&line.entry)))?,
-            Format::OpenTelemetry => {
+            ExportFormat::Json => written(writeln!(to, "{}", line.line))?,
+            ExportFormat::Csv => written(to.write_all(csv::row(&line.entry).as_bytes()))?,
+            ExportFormat::Ocsf => written(writeln!(to, "{}", ocsf::event(&line.entry)))?,
+            ExportFormat::OpenTelemetry => {
                 request.push(open_telemetry::record(&line.entry));
                 if request.len() >= REQUEST {
                     written(writeln!(to, "{}", open_telemetry::request(std::mem::take(&mut request))))?;
@@ -81,45 +81,46 @@ pub fn export(
     Ok(count)
 }
 
-/// What an entry says in one line, for tables and messages.
-pub fn summary(entry: &crate::entry::Entry) -> String {
-    use crate::entry::Body;
+/// Summarizes an entry in one line, for tables and messages.
+pub fn summary(entry: &crate::entry::LogEntry) -> String {
+    use crate::entry::EntryBody;
     match &entry.record.body {
-        Body::ToolAttempt(attempt) => subject(&attempt.input).unwrap_or_else(|| attempt.reason.clone()),
-        Body::ApprovalRequested(asked) => asked.asked.clone().unwrap_or_default(),
-        Body::Approval(approval) => {
-            let outcome = serde_json::to_value(approval.outcome).ok();
-            let outcome = outcome.as_ref().and_then(|outcome| outcome.as_str()).unwrap_or_default().replace('_', " ");
+        EntryBody::ToolAttempt(attempt) => subject(&attempt.input).unwrap_or_else(|| attempt.reason.clone()),
+        EntryBody::ApprovalRequested(_) => String::new(),
+        EntryBody::Approval(approval) => {
+            let outcome = crate::entry::outcome::name(approval.outcome).replace('_', " ");
             let by = approval.by.as_deref().map(|by| format!(" by {by}")).unwrap_or_default();
-            let cached = if approval.cached { ", from an earlier answer" } else { "" };
+            let cached = if approval.cached { ", reused" } else { "" };
             let took = approval.took_ms.map(|took| format!(", {took} ms")).unwrap_or_default();
             format!("{outcome}{by}{cached}{took}")
         }
-        Body::SecurityViolation(violation) => format!("{}: {}", violation.risk_level, violation.reason),
-        Body::Refused(refused) => format!("{}: {}", refused.refusal, refused.reason),
-        Body::Started(started) => started.sandbox.clone().unwrap_or_default(),
-        Body::Finished(finished) => {
+        EntryBody::SecurityViolation(violation) => format!("{}: {}", violation.risk_level, violation.reason),
+        EntryBody::Refused(refused) => format!("{}: {}", refused.refusal, refused.reason),
+        EntryBody::Started(started) => started.sandbox.clone().unwrap_or_default(),
+        EntryBody::Finished(finished) => {
             let exit = finished.exit.map(|exit| format!("exit {exit}"));
-            let well = finished.success.map(|success| if success { "well" } else { "failed" }.to_owned());
+            let well = finished.success.map(|success| if success { "succeeded" } else { "failed" }.to_owned());
             let took = finished.duration_ms.map(|took| format!("{took} ms"));
             [exit.or(well), took].into_iter().flatten().collect::<Vec<_>>().join(", ")
         }
-        Body::RanWithoutVerdict(ran) => ran.reason.clone(),
-        Body::SessionStarted(started) => started.source.clone().unwrap_or_default(),
-        Body::SessionEnded(ended) => ended.reason.clone().unwrap_or_default(),
-        Body::Checkpoint(_) => "signed".to_owned(),
-        Body::Tombstone(tombstone) => format!("taken out by {}: {}", tombstone.by, tombstone.reason),
-        Body::Redaction(redaction) => format!("entry {} taken out by {}", redaction.entry, redaction.by),
-        Body::Segment(segment) => format!("segment {}", segment.segment),
-        Body::Recovered(recovered) => format!(
-            "{} entries taken over, {} bytes cut, {} entries lost",
+        EntryBody::RanWithoutVerdict(ran) => ran.reason.clone(),
+        EntryBody::SessionStarted(started) => started.source.clone().unwrap_or_default(),
+        EntryBody::SessionEnded(ended) => ended.reason.clone().unwrap_or_default(),
+        EntryBody::Checkpoint(_) => "signed".to_owned(),
+        EntryBody::Tombstone(tombstone) => format!("redacted by {}: {}", tombstone.by, tombstone.reason),
+        EntryBody::Redaction(redaction) => format!("entry {} redacted by {}", redaction.entry, redaction.by),
+        EntryBody::Segment(segment) => format!("segment {}", segment.segment),
+        EntryBody::Recovered(recovered) => format!(
+            "{} entries adopted, {} bytes cut, {} entries lost",
             recovered.adopted, recovered.cut_bytes, recovered.lost
         ),
-        Body::DeliveryFailed(failed) => format!("checkpoint {} to {}: {}", failed.checkpoint, failed.to, failed.reason),
+        EntryBody::DeliveryFailed(failed) => {
+            format!("checkpoint {} to {}: {}", failed.checkpoint, failed.to, failed.reason)
+        }
     }
 }
 
-/// What an input is about: its command, path or URL.
+/// The subject of an input: its command, path or URL.
 fn subject(input: &serde_json::Value) -> Option<String> {
     ["command", "cmd", "argv", "file_path", "path", "notebook_path", "url", "pattern", "query"].iter().find_map(
         |name| match input.get(name)? {

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::summary;
-use crate::entry::{Body, Entry};
+use crate::entry::{EntryBody, LogEntry};
 
 /// A request with these records.
 pub(super) fn request(records: Vec<Value>) -> Value {
@@ -14,11 +14,13 @@ pub(super) fn request(records: Vec<Value>) -> Value {
     }]})
 }
 
-pub(super) fn record(entry: &Entry) -> Value {
+pub(super) fn record(entry: &LogEntry) -> Value {
     let record = &entry.record;
     let (number, severity) = match &record.body {
-        Body::SecurityViolation(_) | Body::RanWithoutVerdict(_) | Body::DeliveryFailed(_) => (17, "ERROR"),
-        Body::Refused(_) | Body::Recovered(_) => (13, "WARN"),
+        EntryBody::SecurityViolation(_) | EntryBody::RanWithoutVerdict(_) | EntryBody::DeliveryFailed(_) => {
+            (17, "ERROR")
+        }
+        EntryBody::Refused(_) | EntryBody::Recovered(_) => (13, "WARN"),
         _ => (9, "INFO"),
     };
     let mut attributes = vec![
@@ -36,7 +38,7 @@ pub(super) fn record(entry: &Entry) -> Value {
         let fields = fields.into_iter().filter(|(name, _)| name != "kind" && name != "tool");
         attributes.extend(fields.map(|(name, value)| json!({"key": format!("callgate.{name}"), "value": any(&value)})));
     }
-    let nanoseconds = entry.time.0.duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_nanos());
+    let nanoseconds = entry.time.microseconds().saturating_mul(1000);
     json!({
         "timeUnixNano": nanoseconds.to_string(),
         "observedTimeUnixNano": nanoseconds.to_string(),
@@ -59,7 +61,7 @@ fn any(value: &Value) -> Value {
         Value::Bool(value) => json!({"boolValue": value}),
         Value::Number(number) => match number.as_i64() {
             Some(whole) => json!({"intValue": whole.to_string()}),
-            // also what is too large for a signed number of 64 bits
+            // also for integers beyond 64 signed bits
             None => json!({"doubleValue": number.as_f64()}),
         },
         Value::String(text) => json!({"stringValue": text}),

@@ -1,10 +1,10 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::entry::Entry;
+use crate::entry::LogEntry;
 use crate::read::Entries;
 
-fn exported(format: Format) -> (u64, String) {
+fn exported(format: ExportFormat) -> (u64, String) {
     let (_base, settings) = crate::read::tests::session();
     let mut out = Vec::new();
     let count = export(Entries::open(&settings.directory).unwrap(), format, &mut out).unwrap();
@@ -13,13 +13,13 @@ fn exported(format: Format) -> (u64, String) {
 
 #[test]
 fn json_is_the_log_itself() {
-    let (count, text) = exported(Format::Json);
+    let (count, text) = exported(ExportFormat::Json);
     assert_eq!(text.lines().count() as u64, count);
     assert!(text.lines().all(|line| crate::line::Link::parse(line.as_bytes()).is_some()));
 }
 
 /// An entry of every kind, of some more than one.
-pub(super) fn every_kind() -> Vec<Entry> {
+pub(super) fn every_kind() -> Vec<LogEntry> {
     let hash = "a".repeat(64);
     let attempt = |decision: &str| {
         json!({"kind": "tool_attempt", "tool": "Bash", "input": {"command": "ls", "count": u64::MAX, "share": 0.5, "none": null},
@@ -56,7 +56,7 @@ pub(super) fn every_kind() -> Vec<Entry> {
             let origin = json!({"call": "c-1", "session": "s-1", "agent": "claude"});
             entry.as_object_mut().unwrap().extend(origin.as_object().unwrap().clone());
         }
-        serde_json::from_value::<Entry>(entry).unwrap_or_else(|error| panic!("{kind}: {error}"))
+        serde_json::from_value::<LogEntry>(entry).unwrap_or_else(|error| panic!("{kind}: {error}"))
     });
     entries.collect()
 }
@@ -120,7 +120,7 @@ fn every_kind_of_entry_becomes_a_record_of_open_telemetry() {
 
 #[test]
 fn a_request_of_open_telemetry_has_all_records() {
-    let (count, text) = exported(Format::OpenTelemetry);
+    let (count, text) = exported(ExportFormat::OpenTelemetry);
     let request: Value = serde_json::from_str(&text).unwrap();
     assert!(is_message("request", &request));
     assert_eq!(request["resourceLogs"][0]["scopeLogs"][0]["logRecords"].as_array().unwrap().len() as u64, count);
@@ -128,7 +128,7 @@ fn a_request_of_open_telemetry_has_all_records() {
 
 #[test]
 fn csv_has_as_many_cells_in_every_row() {
-    let (count, text) = exported(Format::Csv);
+    let (count, text) = exported(ExportFormat::Csv);
     assert!(text.starts_with("seq,time,kind,"));
     assert_eq!(text.matches("\r\n").count() as u64, count + 1);
 }

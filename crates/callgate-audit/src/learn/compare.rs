@@ -1,4 +1,4 @@
-//! Two policies side by side: calls that one lets through and the other does not.
+//! Compares two policies by calls on which they differ.
 
 use std::path::Path;
 
@@ -9,14 +9,14 @@ use callgate_model::decision::Decision;
 use serde::Serialize;
 use serde_json::json;
 
-use super::{Reassessment, RecordedCall};
+use super::recorded::{RecordedCall, decided};
 
 /// Calls of many kinds, one a line: `tool TAB input`, or a shell command.
 const PROBES: &str = include_str!("probes.txt");
 
 /// A call that shows a difference.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Witness {
+pub struct DifferingCall {
     /// The call in one line.
     pub call: String,
     /// Where it comes from: `example`, `probe`, or the number of an entry of the log.
@@ -35,14 +35,14 @@ pub struct Difference {
     /// How many calls both were asked about.
     pub compared: u64,
     /// Judged more leniently by the new policy.
-    pub looser: Vec<Witness>,
+    pub looser: Vec<DifferingCall>,
     /// Judged more strictly.
-    pub tighter: Vec<Witness>,
+    pub tighter: Vec<DifferingCall>,
 }
 
 /// Compares two policies on the examples of both, on a set of calls of many kinds, and on recorded calls.
 ///
-/// It finds witnesses; where it finds none, that is no proof that nothing changes.
+/// An empty result does not prove that the policies are equal.
 pub fn compare(old: &Assessor, new: &Assessor, directory: &Path, recorded: &[RecordedCall]) -> Difference {
     let mut difference = Difference::default();
     let calls = examples(old)
@@ -53,19 +53,18 @@ pub fn compare(old: &Assessor, new: &Assessor, directory: &Path, recorded: &[Rec
     for (call, from) in calls {
         let call = call.directory(directory).workspace(directory);
         // each with the program tables that its policy brings along
-        let [before, after] = [old, new].map(|assessor| Reassessment::from(assessor.assess(&call)));
-        difference.add(shown(&call), from.to_owned(), before.decision, after.decision, after.rule);
+        let [before, after] = [old, new].map(|assessor| decided(assessor.assess(&call)));
+        difference.add(shown(&call), from.to_owned(), before.0, after);
     }
     for call in recorded {
-        let [before, after] = [old, new].map(|assessor| call.reassess(assessor));
-        let from = format!("entry {}", call.seq);
-        difference.add(call.shown.clone(), from, before.decision, after.decision, after.rule);
+        let [before, after] = [old, new].map(|assessor| decided(call.assess(assessor)));
+        difference.add(call.shown.clone(), format!("entry {}", call.seq), before.0, after);
     }
     difference
 }
 
 impl Difference {
-    fn add(&mut self, call: String, from: String, old: Decision, new: Decision, rule: Option<String>) {
+    fn add(&mut self, call: String, from: String, old: Decision, (new, rule): (Decision, Option<String>)) {
         self.compared = self.compared.saturating_add(1);
         let list = match old.cmp(&new) {
             std::cmp::Ordering::Greater => &mut self.looser,
@@ -74,7 +73,7 @@ impl Difference {
         };
         // the same command twenty times is one witness
         if !list.iter().any(|witness| witness.call == call) && list.len() < 1_000 {
-            list.push(Witness { call, from, old, new, rule });
+            list.push(DifferingCall { call, from, old, new, rule });
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Learning from the log: judging recorded calls again, proposing rules, and showing what another policy would allow.
+//! Learning from the log: judges recorded calls again, proposes rules and compares policies.
 
 mod compare;
 mod recorded;
@@ -8,7 +8,7 @@ mod suggest;
 #[cfg(test)]
 mod tests;
 
-pub use compare::{Difference, Witness, compare};
-pub use recorded::{Reassessment, RecordedCall};
-pub use replay::{Change, Changes, Replay};
+pub use compare::{Difference, DifferingCall, compare};
+pub use recorded::RecordedCall;
+pub use replay::{Replay, ReplayChange, ReplayChanges};
 pub use suggest::{Suggestion, suggest};

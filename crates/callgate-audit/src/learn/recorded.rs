@@ -10,7 +10,7 @@ use callgate_model::description::Description;
 use callgate_model::effect::{Action, Coverage, Mark};
 use callgate_model::refusal::Refusal;
 
-use crate::entry::{Body, Entry};
+use crate::entry::{EntryBody, LogEntry};
 use crate::line::CUT;
 
 /// A call as the log has it: enough to be judged again.
@@ -20,24 +20,24 @@ pub struct RecordedCall {
     pub seq: u64,
     /// The call, with its redacted input.
     pub call: Call,
-    /// What it would do, as it was found out then.
+    /// What it would do, as analyzed then.
     pub description: Description,
-    /// What was claimed of its tool.
+    /// The claims about its tool.
     pub claims: Claims,
-    /// How it was judged then.
+    /// The decision then.
     pub decision: Decision,
     /// By which rule.
     pub rule: Option<String>,
     /// In one line.
     pub shown: String,
-    /// Whether nothing of it was redacted or cut: then it is judged as it was, otherwise nearly so.
+    /// Whether nothing of it was redacted or truncated, so that judging it again is exact.
     pub exact: bool,
 }
 
 impl RecordedCall {
     /// The call that an entry is about; `None` if it is about none, or its description was left out for its size.
-    pub fn of(entry: &Entry) -> Option<Self> {
-        let Body::ToolAttempt(attempt) = &entry.record.body else { return None };
+    pub fn of(entry: &LogEntry) -> Option<Self> {
+        let EntryBody::ToolAttempt(attempt) = &entry.record.body else { return None };
         let description: Description = serde_json::from_value(attempt.description.clone()).ok()?;
         let record = &entry.record;
         let origin = Origin {
@@ -61,6 +61,11 @@ impl RecordedCall {
         })
     }
 
+    /// Assesses the call again: its effects as they were recorded, files, boundary and policy as they are now.
+    pub fn assess(&self, assessor: &Assessor) -> Result<Assessment, Refusal> {
+        assessor.reassess(&self.call, self.description.clone().into(), &self.claims)
+    }
+
     /// Whether a rule may be proposed for it: everything is known of it, and nothing of it is secret or privileged.
     pub fn is_plain(&self) -> bool {
         let effects = || self.description.parts.iter().flat_map(|part| &part.effects).map(|placed| &placed.effect);
@@ -77,34 +82,10 @@ impl RecordedCall {
     }
 }
 
-/// What a policy says today of a recorded call.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reassessment {
-    /// The decision.
-    pub decision: Decision,
-    /// The rule.
-    pub rule: Option<String>,
-    /// The effects, as `(part, effect)`, that are asked about or denied.
-    pub held_up: Vec<(usize, usize)>,
-}
-
-impl From<Result<Assessment, Refusal>> for Reassessment {
-    /// A call that cannot be assessed is denied.
-    fn from(assessed: Result<Assessment, Refusal>) -> Self {
-        match assessed {
-            Ok(assessment) => Reassessment {
-                decision: assessment.ruling().decision,
-                rule: assessment.ruling().rule.clone(),
-                held_up: assessment.effects_from(Decision::Ask),
-            },
-            Err(refusal) => Reassessment { decision: Decision::Deny, rule: refusal.rule, held_up: Vec::new() },
-        }
-    }
-}
-
-impl RecordedCall {
-    /// Assesses the call again: its effects as they were recorded, files, boundary and policy as they are now.
-    pub fn reassess(&self, assessor: &Assessor) -> Reassessment {
-        assessor.reassess(&self.call, self.description.clone().into(), &self.claims).into()
+/// The decision on a call and the rule that made it. A call that cannot be assessed is denied.
+pub(super) fn decided(assessed: Result<Assessment, Refusal>) -> (Decision, Option<String>) {
+    match assessed {
+        Ok(assessment) => (assessment.ruling().decision, assessment.ruling().rule.clone()),
+        Err(refusal) => (Decision::Deny, refusal.rule),
     }
 }

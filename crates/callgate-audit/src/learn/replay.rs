@@ -5,15 +5,15 @@ use serde::Serialize;
 
 use callgate::assess::Assessor;
 
-use super::RecordedCall;
-use crate::entry::Entry;
+use super::recorded::{RecordedCall, decided};
+use crate::entry::{EntryBody, LogEntry};
 
 /// How many examples of each change are kept.
 const EXAMPLES: usize = 10;
 
 /// One call that would be judged differently.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Change {
+pub struct ReplayChange {
     /// The number of its entry.
     pub seq: u64,
     /// The call in one line.
@@ -30,26 +30,19 @@ pub struct Change {
 
 /// Changes of one kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Changes {
+pub struct ReplayChanges {
     /// How many.
     pub count: u64,
     /// The first few.
-    pub examples: Vec<Change>,
+    pub examples: Vec<ReplayChange>,
 }
 
-impl Changes {
-    fn add(&mut self, change: Change) {
+impl ReplayChanges {
+    fn add(&mut self, change: ReplayChange) {
         self.count = self.count.saturating_add(1);
         if self.examples.len() < EXAMPLES {
             self.examples.push(change);
         }
-    }
-
-    fn merge(&mut self, other: Changes) {
-        self.count = self.count.saturating_add(other.count);
-        self.examples.extend(other.examples);
-        self.examples.sort_by_key(|change| change.seq);
-        self.examples.truncate(EXAMPLES);
     }
 }
 
@@ -63,11 +56,11 @@ pub struct Replay {
     /// How many were judged with a part redacted or cut.
     pub inexact: u64,
     /// Would run without a question and did not.
-    pub newly_allowed: Changes,
+    pub newly_allowed: ReplayChanges,
     /// Would be asked about and were not.
-    pub newly_asked: Changes,
+    pub newly_asked: ReplayChanges,
     /// Would be refused and were not.
-    pub newly_refused: Changes,
+    pub newly_refused: ReplayChanges,
     /// Questions there were.
     pub prompts_before: u64,
     /// Questions there would be.
@@ -77,7 +70,7 @@ pub struct Replay {
 impl Replay {
     /// Judges the calls among some entries again, on all cores. `progress` is told how many entries were dealt with.
     pub fn of<E>(
-        entries: impl Iterator<Item = Result<Entry, E>>,
+        entries: impl Iterator<Item = Result<LogEntry, E>>,
         assessor: &Assessor,
         progress: &mut dyn FnMut(u64),
     ) -> Result<Self, E> {
@@ -87,38 +80,27 @@ impl Replay {
         let mut done = 0_u64;
         let mut entries = entries.peekable();
         while entries.peek().is_some() {
-            let batch = entries.by_ref().take(AT_ONCE).collect::<Result<Vec<Entry>, E>>()?;
+            let batch = entries.by_ref().take(AT_ONCE).collect::<Result<Vec<LogEntry>, E>>()?;
             let share = batch.len().div_ceil(threads).max(1);
-            let parts: Vec<Replay> = std::thread::scope(|scope| {
-                let running: Vec<_> =
-                    batch.chunks(share).map(|chunk| scope.spawn(move || Self::of_some(chunk, assessor))).collect();
-                // a thread that panicked has judged nothing: its calls are missing from the count, and that shows
-                running.into_iter().map(|thread| thread.join().unwrap_or_default()).collect()
+            let judge = |entries| judge_all(entries, assessor);
+            let judged: Vec<JudgedAgain> = std::thread::scope(|scope| {
+                let running: Vec<_> = batch.chunks(share).map(|entries| scope.spawn(move || judge(entries))).collect();
+                // The calls of a thread that panicked are missing from the count.
+                running.into_iter().flat_map(|thread| thread.join().unwrap_or_default()).collect()
             });
-            parts.into_iter().for_each(|part| result.merge(part));
+            judged.into_iter().for_each(|judged| result.add(judged));
             done = done.saturating_add(batch.len() as u64);
             progress(done);
         }
         Ok(result)
     }
 
-    fn of_some(entries: &[Entry], assessor: &Assessor) -> Self {
-        let mut result = Replay::default();
-        for entry in entries {
-            match RecordedCall::of(entry) {
-                Some(recorded) => result.add(&recorded, assessor),
-                None if entry.record.body.kind() == "tool_attempt" => {
-                    result.left_out = result.left_out.saturating_add(1)
-                }
-                None => {}
-            }
-        }
-        result
-    }
-
-    fn add(&mut self, recorded: &RecordedCall, assessor: &Assessor) {
-        let judged = recorded.reassess(assessor);
-        let (was, becomes) = (recorded.decision, judged.decision);
+    fn add(&mut self, judged: JudgedAgain) {
+        let Some((recorded, becomes, rule)) = judged else {
+            self.left_out = self.left_out.saturating_add(1);
+            return;
+        };
+        let was = recorded.decision;
         self.calls = self.calls.saturating_add(1);
         self.inexact = self.inexact.saturating_add(u64::from(!recorded.exact));
         self.prompts_before = self.prompts_before.saturating_add(u64::from(was == Decision::Ask));
@@ -127,40 +109,13 @@ impl Replay {
         if was == becomes || runs(was) && runs(becomes) {
             return;
         }
-        let change = Change {
-            seq: recorded.seq,
-            call: recorded.shown.clone(),
-            was,
-            was_rule: recorded.rule.clone(),
-            becomes,
-            rule: judged.rule,
-        };
+        let change =
+            ReplayChange { seq: recorded.seq, call: recorded.shown, was, was_rule: recorded.rule, becomes, rule };
         match becomes {
             Decision::Allow | Decision::Contain => self.newly_allowed.add(change),
             Decision::Ask => self.newly_asked.add(change),
             Decision::Deny => self.newly_refused.add(change),
         }
-    }
-
-    fn merge(&mut self, other: Replay) {
-        let Replay {
-            calls,
-            left_out,
-            inexact,
-            newly_allowed,
-            newly_asked,
-            newly_refused,
-            prompts_before,
-            prompts_after,
-        } = other;
-        self.calls = self.calls.saturating_add(calls);
-        self.left_out = self.left_out.saturating_add(left_out);
-        self.inexact = self.inexact.saturating_add(inexact);
-        self.newly_allowed.merge(newly_allowed);
-        self.newly_asked.merge(newly_asked);
-        self.newly_refused.merge(newly_refused);
-        self.prompts_before = self.prompts_before.saturating_add(prompts_before);
-        self.prompts_after = self.prompts_after.saturating_add(prompts_after);
     }
 
     /// Questions that would be saved; negative if there would be more.
@@ -173,4 +128,16 @@ impl Replay {
     pub fn changes_anything(&self) -> bool {
         [&self.newly_allowed, &self.newly_asked, &self.newly_refused].iter().any(|changes| changes.count > 0)
     }
+}
+
+/// A recorded call with the decision of today and its rule; `None` if its description was too large to be kept.
+type JudgedAgain = Option<(RecordedCall, Decision, Option<String>)>;
+
+fn judge_all(entries: &[LogEntry], assessor: &Assessor) -> Vec<JudgedAgain> {
+    let attempts = entries.iter().filter(|entry| matches!(entry.record.body, EntryBody::ToolAttempt(_)));
+    let judge = |recorded: RecordedCall| {
+        let (decision, rule) = decided(recorded.assess(assessor));
+        (recorded, decision, rule)
+    };
+    attempts.map(|entry| RecordedCall::of(entry).map(judge)).collect()
 }

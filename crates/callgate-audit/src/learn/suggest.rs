@@ -1,13 +1,11 @@
-//! Proposing rules: the narrowest that would have saved most prompts, each with what it would also let through.
+//! Proposes the narrowest rules that would have saved most prompts, each with what else it covers.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
-use callgate::policy::{Decision, Policy, PolicyError};
-use callgate_model::effect::{Action, Target};
-use callgate_model::word::Word;
+use callgate::approvals::{AskedCall, Extent, Proposal, candidates};
+use callgate::assess::{Assessment, Assessor};
+use callgate::policy::Decision;
 use serde::Serialize;
-
-use callgate::assess::Assessor;
 
 use super::RecordedCall;
 
@@ -32,167 +30,94 @@ pub struct Suggestion {
     pub examples: Vec<String>,
     /// What else it would let through, in words.
     pub also: String,
-    /// RecordedCall calls that it would let through although somebody said no to them, or nobody said yes.
+    /// Recorded calls that it would also allow although nobody approved them.
     pub also_recorded: Vec<String>,
 }
 
-/// What a rule would cover, from the narrowest form on.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Candidate {
-    /// These words exactly.
-    Exactly(Vec<String>),
-    /// A program and its subcommand, with anything after.
-    Subcommand(String, String),
-    /// A tool that reaches a host.
-    Host(String, String),
-    /// A tool that writes below a directory.
-    Below(String, &'static str, String),
+/// The rules that would have covered what held up a call.
+fn candidates_of(recorded: &RecordedCall, held_up: &[(usize, usize)]) -> Vec<Proposal> {
+    let by_part = held_up.chunk_by(|left, right| left.0 == right.0);
+    let found = by_part.filter_map(|effects| {
+        let asked = AskedCall { tool: &recorded.call.tool, description: &recorded.description, effects };
+        candidates(&asked).ok()
+    });
+    found.flatten().filter(|proposal| !covers_any_program(proposal)).collect()
 }
 
-impl Candidate {
-    /// What would have covered what held up a call.
-    fn of(recorded: &RecordedCall, held_up: &[(usize, usize)]) -> Vec<Self> {
-        let mut found = Vec::new();
-        for (part, effect) in held_up {
-            let Some(part) = recorded.description.parts.get(*part) else { continue };
-            let words: Option<Vec<String>> = part
-                .words
-                .iter()
-                .map(|word| if let Word::Known(word) = word { Some(word.clone()) } else { None })
-                .collect();
-            match words {
-                Some(words) if !words.is_empty() => found.extend(Self::of_words(words)),
-                Some(_) => found.extend(part.effects.get(*effect).and_then(|placed| Self::of_effect(recorded, placed))),
-                None => {}
-            }
-        }
-        found.sort();
-        found.dedup();
-        found
-    }
+/// Whether a rule names a program that runs other programs, or one by its path, which may hold something else tomorrow.
+fn covers_any_program(proposal: &Proposal) -> bool {
+    let program = match &proposal.extent {
+        Extent::Words(words) => words.first(),
+        Extent::Subcommand(program, _) => Some(program),
+        Extent::Host { .. } | Extent::File { .. } | Extent::Directory { .. } | Extent::Tool(_) => None,
+    };
+    program.is_some_and(|program| WRAPPERS.contains(&program.as_str()) || program.contains('/'))
+}
 
-    fn of_words(words: Vec<String>) -> Vec<Self> {
-        let Some((program, rest)) = words.split_first() else { return Vec::new() };
-        if WRAPPERS.contains(&program.as_str()) || program.contains('/') {
-            return Vec::new();
-        }
-        let verb = rest.first().filter(|verb| {
-            verb.len() > 1
-                && verb.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-')
-                && !verb.starts_with('-')
-        });
-        let wide = verb.map(|verb| Candidate::Subcommand(program.clone(), verb.clone()));
-        let plain = |word: &String| !word.is_empty() && !word.contains(['*', '?', '[', '{', '\\', '\n', '"', '\'']);
-        let exact = words.iter().all(plain).then(|| Candidate::Exactly(words.clone()));
-        exact.into_iter().chain(wide).collect()
-    }
+/// A call that still asks, and whether somebody approved it.
+struct AskedAgain<'a> {
+    recorded: &'a RecordedCall,
+    approved: bool,
+    assessment: Assessment,
+}
 
-    fn of_effect(recorded: &RecordedCall, placed: &callgate::describe::PlacedEffect) -> Option<Self> {
-        let tool = recorded.call.tool.to_string();
-        match (&placed.effect.action, &placed.effect.target) {
-            (Action::Connect, Target::Host(host)) => Some(Candidate::Host(tool, host.name.clone()?)),
-            (Action::Read, Target::Path(_)) => Self::directory(placed).map(|path| Candidate::Below(tool, "read", path)),
-            (Action::Write, Target::Path(_)) => {
-                Self::directory(placed).map(|path| Candidate::Below(tool, "write", path))
-            }
-            _ => None,
-        }
-    }
-
-    fn directory(placed: &callgate::describe::PlacedEffect) -> Option<String> {
-        let place = placed.place.as_ref().filter(|place| !place.traversal)?;
-        let parent = place.resolved.parent()?;
-        // the root and its children are no narrow rule
-        (parent.components().count() > 3).then(|| parent.to_str().map(str::to_owned)).flatten()
-    }
-
-    fn yaml(&self, number: usize) -> String {
-        let quoted = |text: &str| serde_json::to_string(text).unwrap_or_default();
-        let matcher = match self {
-            Candidate::Exactly(words) => format!("commands: [{}]", quoted(&words.join(" "))),
-            Candidate::Subcommand(program, verb) => format!("commands: [{}]", quoted(&format!("{program} {verb} **"))),
-            Candidate::Host(tool, host) => {
-                format!("tools: [{}]\n    effects: [connect]\n    hosts: [{}]", quoted(tool), quoted(host))
-            }
-            Candidate::Below(tool, effect, path) => {
-                let path = quoted(&format!("{path}/**"));
-                format!("tools: [{}]\n    effects: [{effect}]\n    paths: [{path}]", quoted(tool))
-            }
-        };
-        format!(
-            "  - name: suggested-{number}\n    {matcher}\n    action: allow\n    reason: often asked, and answered with yes\n"
-        )
-    }
-
-    fn also(&self) -> String {
-        match self {
-            Candidate::Exactly(_) => "nothing but this command".to_owned(),
-            Candidate::Subcommand(program, verb) => format!("`{program} {verb}` with any other arguments"),
-            Candidate::Host(tool, host) => format!("anything that {tool} fetches from {host}"),
-            Candidate::Below(tool, effect, path) => format!("{tool} may {effect} any file below {path}"),
-        }
+impl AskedAgain<'_> {
+    /// Whether a rule may be proposed for the call.
+    fn is_fit(&self) -> bool {
+        self.approved && self.recorded.is_plain()
     }
 }
 
-/// A call that still asks: whether somebody said yes, and what holds it up.
-type Open<'a> = (&'a RecordedCall, bool, Vec<(usize, usize)>);
-
-/// Proposes rules. `asked` are recorded calls that were asked about, with whether somebody said yes; `base` is what the
-/// new rule would be added to: the name of a bundled policy or the path of a file, as after `extends:`. `load` makes a policy of a text
-/// that extends it.
-pub fn suggest(
-    asked: &[(RecordedCall, bool)],
-    base: &str,
-    load: &dyn Fn(&str) -> Result<Policy, PolicyError>,
-    longest: usize,
-) -> Result<Vec<Suggestion>, PolicyError> {
-    let asked = asked.get(..asked.len().min(CALLS)).unwrap_or_default();
-    let extends = format!("version: 1\nextends: {}\n", serde_json::to_string(base).unwrap_or_default());
-    let today = Assessor::new(load(&extends)?);
-    // what still asks today, and nothing of it is secret, privileged or not understood
-    let open: Vec<Open<'_>> = asked
+/// Proposes rules to add to the policy of `today`. `asked` are recorded calls that were asked about, with whether somebody
+/// approved them.
+pub fn suggest(asked: &[(RecordedCall, bool)], today: &Assessor, longest: usize) -> Vec<Suggestion> {
+    let open: Vec<AskedAgain<'_>> = asked
         .iter()
-        .map(|(recorded, approved)| (recorded, *approved, recorded.reassess(&today)))
-        .filter(|(_, _, judged)| judged.decision == Decision::Ask)
-        .map(|(recorded, approved, judged)| (recorded, approved, judged.held_up))
+        .take(CALLS)
+        .filter_map(|(recorded, approved)| {
+            let assessment = recorded.assess(today).ok()?;
+            Some(AskedAgain { recorded, approved: *approved, assessment })
+        })
+        .filter(|call| call.assessment.ruling().decision == Decision::Ask)
         .collect();
-    let mut counts: BTreeMap<Candidate, u64> = BTreeMap::new();
-    for (recorded, _, held_up) in open.iter().filter(|(recorded, approved, _)| *approved && recorded.is_plain()) {
-        for candidate in Candidate::of(recorded, held_up) {
+    let mut counts: HashMap<Proposal, u64> = HashMap::new();
+    for call in open.iter().filter(|call| call.is_fit()) {
+        for candidate in candidates_of(call.recorded, &call.assessment.effects_from(Decision::Ask)) {
             let count = counts.entry(candidate).or_default();
             *count = count.saturating_add(1);
         }
     }
-    let mut candidates: Vec<(Candidate, u64)> = counts.into_iter().collect();
+    let mut candidates: Vec<(Proposal, u64)> = counts.into_iter().collect();
     // the most frequent first, and of two that save as much the narrower
     candidates.sort_by(|left, right| right.1.cmp(&left.1).then_with(|| left.0.cmp(&right.0)));
     candidates.truncate(CANDIDATES);
     let mut suggestions: Vec<(Suggestion, Vec<u64>)> = Vec::new();
     for (candidate, _) in candidates {
-        let rule = candidate.yaml(suggestions.len().saturating_add(1));
-        let judge = Assessor::new(load(&format!("{extends}rules:\n{rule}"))?);
-        let passes = |recorded: &RecordedCall| recorded.reassess(&judge).decision < Decision::Ask;
-        let passing: Vec<&Open<'_>> = open.iter().filter(|(recorded, ..)| passes(recorded)).collect();
-        let (saved, also): (Vec<_>, Vec<_>) =
-            passing.into_iter().partition(|(recorded, approved, _)| *approved && recorded.is_plain());
-        let numbers: Vec<u64> = saved.iter().map(|(recorded, ..)| recorded.seq).collect();
-        // once is no habit, and what an earlier proposal covers needs no second
+        let Ok(policy) = candidate.as_policy() else { continue };
+        let passes = |call: &&AskedAgain<'_>| {
+            today.would_pass_with(&policy, &call.recorded.call, &call.assessment, &call.recorded.claims)
+        };
+        let (saved, also): (Vec<_>, Vec<_>) = open.iter().filter(passes).partition(|call| call.is_fit());
+        let numbers: Vec<u64> = saved.iter().map(|call| call.recorded.seq).collect();
+        // skip what happened once and what an earlier proposal covers
         let covered = suggestions.iter().any(|(_, earlier)| numbers.iter().all(|number| earlier.contains(number)));
         if numbers.len() < 2 || covered {
             continue;
         }
-        let shown = |calls: &[&Open<'_>]| -> Vec<String> {
-            let mut shown: Vec<String> = calls.iter().map(|(recorded, ..)| recorded.shown.clone()).collect();
+        let shown = |calls: &[&AskedAgain<'_>]| -> Vec<String> {
+            let mut shown: Vec<String> = calls.iter().map(|call| call.recorded.shown.clone()).collect();
             shown.sort();
             shown.dedup();
             shown.truncate(3);
             shown
         };
+        let name = format!("suggested-{}", suggestions.len().saturating_add(1));
+        let rule = candidate.rule(&name, "often asked about and approved");
         let suggestion = Suggestion {
-            rule,
+            rule: rule.lines().map(|line| format!("  {line}\n")).collect(),
             saves: numbers.len() as u64,
             examples: shown(&saved),
-            also: candidate.also(),
+            also: candidate.extent.also_covers(),
             also_recorded: shown(&also),
         };
         suggestions.push((suggestion, numbers));
@@ -200,5 +125,5 @@ pub fn suggest(
             break;
         }
     }
-    Ok(suggestions.into_iter().map(|(suggestion, _)| suggestion).collect())
+    suggestions.into_iter().map(|(suggestion, _)| suggestion).collect()
 }

@@ -44,7 +44,7 @@ fn a_brief_writer_looks_at_nothing_until_it_writes_and_holds_no_lock_between() {
 #[test]
 fn a_brief_writer_signs_by_number_but_not_by_age_unless_checkpoints_are_sent() {
     let place = Place::new();
-    let signed = |change: fn(&mut Settings)| {
+    let signed = |change: fn(&mut LogSettings)| {
         let before = place.entries().iter().filter(|entry| entry.record.body.kind() == "checkpoint").count();
         let mut settings = place.settings();
         settings.checkpoint_age = Duration::ZERO;
@@ -55,7 +55,7 @@ fn a_brief_writer_signs_by_number_but_not_by_age_unless_checkpoints_are_sent() {
     place.log().append(&started(0)).unwrap();
     assert_eq!(signed(|_| {}), 0);
     assert_eq!(signed(|settings| settings.checkpoint_entries = 1), 1);
-    let sent = |settings: &mut Settings| {
+    let sent = |settings: &mut LogSettings| {
         settings.deliveries = vec![Arc::new(crate::deliver::ToFile(settings.directory.with_extension("sent")))];
     };
     assert_eq!(signed(sent), 1);

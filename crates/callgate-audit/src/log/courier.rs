@@ -1,4 +1,4 @@
-//! The thread that sends checkpoints where sending takes time.
+//! The thread that runs slow deliveries of checkpoints.
 
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::sync::{Arc, Mutex};
@@ -52,7 +52,7 @@ impl Courier {
     pub(super) fn send(&self, delivery: &Arc<dyn Delivery>, checkpoint: &SignedCheckpoint) -> Result<(), String> {
         self.parcels
             .try_send((Arc::clone(delivery), checkpoint.clone()))
-            .map_err(|_| "too many checkpoints wait to be sent".to_owned())
+            .map_err(|_| "the delivery queue is full".to_owned())
     }
 
     /// What failed since the last time this was asked.
@@ -60,7 +60,7 @@ impl Courier {
         self.failures.lock().map(|mut failures| std::mem::take(&mut *failures)).unwrap_or_default()
     }
 
-    /// Waits for what is under way, for a while.
+    /// Waits for pending deliveries, at most `patience`.
     pub(super) fn finish(self, patience: Duration) -> Vec<DeliveryFailed> {
         let Courier { parcels, failures, done } = self;
         drop(parcels);

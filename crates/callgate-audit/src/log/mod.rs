@@ -6,8 +6,8 @@
 
 mod courier;
 mod redact;
-mod state;
 pub(crate) mod tail;
+mod writer;
 
 #[cfg(test)]
 mod brief_tests;
@@ -21,16 +21,17 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
-use crate::entry::{Body, DeliveryFailed, Record, Time};
-use crate::error::{At, AuditError};
-use crate::key::{Key, private_directory};
-use crate::line::Tail;
+use crate::entry::{DeliveryFailed, EntryBody, Record};
+use crate::error::{AtPath, AuditError};
+use crate::key::{AuditKey, private_directory};
+use crate::line::EncodedRecord;
 use crate::segment;
-use crate::settings::Settings;
+use crate::settings::LogSettings;
 use callgate::policy::SyncMode;
+use callgate_model::clock::Timestamp;
 
 use courier::Courier;
-use state::{Context, State, Stay};
+use writer::{LogContext, LogWriter, WriterLifetime};
 
 /// Where the entries of one `append` stand in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,14 +45,14 @@ pub struct Receipt {
 /// An audit log that is open for writing.
 ///
 /// ```
-/// use callgate_audit::entry::{Body, Record, Started};
-/// use callgate_audit::{Log, Settings, verify};
+/// use callgate_audit::entry::{EntryBody, Record, Started};
+/// use callgate_audit::{Log, LogSettings, verify};
 ///
 /// let directory = tempfile::tempdir()?;
-/// let settings = Settings::at(directory.path().join("audit"));
+/// let settings = LogSettings::at(directory.path().join("audit"));
 /// let log = Log::open(settings.clone())?;
-/// log.append(&Record::new(Body::Started(Started { tool: "Bash".into(), sandbox: None })).call("c-1"))?;
-/// assert!(verify::verify(&verify::Options::of(&settings))?.is_intact());
+/// log.append(&Record::new(EntryBody::Started(Started { tool: "Bash".into(), sandbox: None })).call("c-1"))?;
+/// assert!(verify::verify(&verify::VerifyOptions::of(&settings))?.is_intact());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
@@ -64,35 +65,35 @@ pub struct Log {
 
 #[derive(Debug)]
 struct Inner {
-    context: Context,
+    context: LogContext,
     queue: Mutex<Queue>,
-    /// Told whenever a group was written.
+    /// Notified after each group.
     written: Condvar,
-    /// What is known of the log; nothing until a brief writer has something to write.
-    state: Mutex<Option<State>>,
+    /// The writer; a short-lived process opens it with its first entry.
+    writer: Mutex<Option<LogWriter>>,
 }
 
-/// What waits to be written by whoever writes next.
+/// Entries that the next writer writes.
 #[derive(Debug, Default)]
 struct Queue {
     waiting: Vec<Waiting>,
-    /// Somebody is writing a group; the next one forms meanwhile.
+    /// A thread is writing a group; the next group forms meanwhile.
     writing: bool,
-    /// How many wait for their turn. Waking nobody costs as much as waking somebody.
+    /// How many threads wait: notifying costs a system call even if none does.
     sleeping: usize,
 }
 
 /// Entries that wait to be written, and where the answer goes.
 #[derive(Debug)]
 struct Waiting {
-    tails: Vec<Tail>,
+    tails: Vec<EncodedRecord>,
     answer: Arc<OnceLock<Result<Receipt, String>>>,
 }
 
 impl Log {
     /// Opens the log, or begins it where there is none yet.
-    pub fn open(settings: Settings) -> Result<Self, AuditError> {
-        Self::begin(settings, None, Stay::Long)
+    pub fn open(settings: LogSettings) -> Result<Self, AuditError> {
+        Self::begin(settings, None, WriterLifetime::Long)
     }
 
     /// Opens the log for a process that writes an entry or two and ends, such as a hook.
@@ -106,51 +107,53 @@ impl Log {
     /// use callgate::call::Call;
     /// use callgate::gate::Gate;
     /// use callgate::policy::Policy;
-    /// use callgate_audit::{AuditSink, Log, Settings};
+    /// use callgate_audit::{AuditSink, Log, LogSettings};
     ///
     /// let directory = tempfile::tempdir()?;
-    /// let log = Log::open_briefly(Settings::at(directory.path().join("audit")))?;
+    /// let log = Log::open_briefly(LogSettings::at(directory.path().join("audit")))?;
     /// let gate = Gate::builder().policy(Policy::bundled("standard")?).events(AuditSink::new(log)).build();
     /// // one write for the attempt with its decision; an error of the log is a refusal
     /// let verdict = gate.check(Call::new("Bash", serde_json::json!({"command": "ls"})).directory("/tmp"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn open_briefly(settings: Settings) -> Result<Self, AuditError> {
-        Self::begin(settings, None, Stay::Brief)
+    pub fn open_briefly(settings: LogSettings) -> Result<Self, AuditError> {
+        Self::begin(settings, None, WriterLifetime::Brief)
     }
 
-    fn begin(settings: Settings, follows: Option<String>, stay: Stay) -> Result<Self, AuditError> {
+    fn begin(settings: LogSettings, follows: Option<String>, lifetime: WriterLifetime) -> Result<Self, AuditError> {
         private_directory(&settings.directory)?;
-        let key = Key::open_or_create(&settings.key)?;
-        let context = Context { boot: settings.boot(), key, settings, stay };
-        let state = match stay {
-            Stay::Long => Some(State::open(&context, follows)?.unlocked()),
+        let key = AuditKey::open_or_create(&settings.key)?;
+        let context = LogContext { boot: settings.boot(), key, settings, lifetime };
+        let writer = match lifetime {
+            WriterLifetime::Long => Some(LogWriter::open(&context, follows)?.unlocked()),
             // opened with the first entry, under the lock that is needed then anyway
-            Stay::Brief => None,
+            WriterLifetime::Brief => None,
         };
         let (deliveries, sync) = (context.settings.deliveries.clone(), context.settings.sync);
         let inner =
-            Arc::new(Inner { context, queue: Mutex::default(), written: Condvar::new(), state: Mutex::new(state) });
-        let (courier, flusher) = match (stay, sync) {
-            (Stay::Brief, _) => (None, None),
-            (Stay::Long, SyncMode::Interval(every)) => (Courier::start(&deliveries), Some(flush_every(&inner, every))),
-            (Stay::Long, SyncMode::Always | SyncMode::Os) => (Courier::start(&deliveries), None),
+            Arc::new(Inner { context, queue: Mutex::default(), written: Condvar::new(), writer: Mutex::new(writer) });
+        let (courier, flusher) = match (lifetime, sync) {
+            (WriterLifetime::Brief, _) => (None, None),
+            (WriterLifetime::Long, SyncMode::Interval(every)) => {
+                (Courier::start(&deliveries), Some(flush_every(&inner, every)))
+            }
+            (WriterLifetime::Long, SyncMode::Always | SyncMode::Os) => (Courier::start(&deliveries), None),
         };
         Ok(Log { inner, courier, _flusher: flusher })
     }
 
-    /// Moves a log that was found damaged aside and begins a new one that names it. Returns where the old one lies now.
-    pub fn set_aside(settings: Settings) -> Result<(Self, PathBuf), AuditError> {
-        let stamp = Time::now().milliseconds();
+    /// Moves a damaged log aside and begins a new one that names it. Returns the new path of the old log.
+    pub fn set_aside(settings: LogSettings) -> Result<(Self, PathBuf), AuditError> {
+        let stamp = Timestamp::now().milliseconds();
         let aside = settings.directory.with_extension(format!("set-aside-{stamp}"));
         fs::rename(&settings.directory, &aside).at("move", &settings.directory)?;
         let name = aside.file_name().map(|name| name.to_string_lossy().into_owned());
-        Ok((Self::begin(settings, name, Stay::Long)?, aside))
+        Ok((Self::begin(settings, name, WriterLifetime::Long)?, aside))
     }
 
     /// The log's id: the same in all its segments.
     pub fn id(&self) -> Result<String, AuditError> {
-        self.inner.with_state(|state| Ok(state.log_id().to_owned()))
+        self.inner.with_writer(|writer| Ok(writer.log_id().to_owned()))
     }
 
     /// The public key that checkpoints are signed with, hexadecimal.
@@ -159,7 +162,7 @@ impl Log {
     }
 
     /// Where and how the log is kept.
-    pub fn settings(&self) -> &Settings {
+    pub fn settings(&self) -> &LogSettings {
         &self.inner.context.settings
     }
 
@@ -170,7 +173,7 @@ impl Log {
 
     /// Appends several entries that stand together: all of them, or none.
     pub fn append_all(&self, records: &[Record]) -> Result<Receipt, AuditError> {
-        let tails = records.iter().map(Tail::of).collect::<Result<Vec<_>, _>>()?;
+        let tails = records.iter().map(EncodedRecord::of).collect::<Result<Vec<_>, _>>()?;
         let (receipt, after) = self.inner.append(tails)?;
         if let Some(after) = after {
             self.follow_up(after);
@@ -178,39 +181,39 @@ impl Log {
         Ok(receipt)
     }
 
-    /// Writes a signed checkpoint now, sends it where checkpoints go, and hands it out.
+    /// Writes a signed checkpoint now, delivers it and returns it.
     pub fn checkpoint(&self) -> Result<crate::checkpoint::SignedCheckpoint, AuditError> {
-        let (checkpoint, after) = self.inner.with_state(|state| state.checkpoint_now(&self.inner.context))?;
+        let (checkpoint, after) = self.inner.with_writer(|writer| writer.checkpoint_now(&self.inner.context))?;
         self.follow_up(after);
         Ok(checkpoint)
     }
 
     /// Closes the current segment and begins the next one.
     pub fn rotate(&self) -> Result<(), AuditError> {
-        let after = self.inner.with_state(|state| state.rotate_now(&self.inner.context))?;
+        let after = self.inner.with_writer(|writer| writer.rotate_now(&self.inner.context))?;
         self.follow_up(after);
         Ok(())
     }
 
     /// Forces everything onto the disk.
     pub fn sync(&self) -> Result<(), AuditError> {
-        self.inner.with_state(|state| state.sync_now(&self.inner.context))
+        self.inner.with_writer(|writer| writer.sync_now(&self.inner.context))
     }
 
     /// Compresses closed segments. Safe at any time and from any process; another one that is at it is not disturbed.
     pub fn maintain(&self) -> Result<(), AuditError> {
-        let current = self.inner.with_state(|state| Ok(state.segment_number()))?;
+        let current = self.inner.with_writer(|writer| Ok(writer.segment_number()))?;
         compress_below(&self.inner.context.settings.directory, current)
     }
 
     /// What has time until the entries are written: sending checkpoints, compressing.
-    fn follow_up(&self, after: After) {
+    fn follow_up(&self, after: FollowUp) {
         let mut failures = Vec::new();
         for checkpoint in after.checkpoints {
             for delivery in &self.inner.context.settings.deliveries {
                 let failure = match &self.courier {
                     Some(courier) if !delivery.is_quick() => courier.send(delivery, &checkpoint),
-                    // a process that ends at once has nobody to leave it to
+                    // a short-lived process has no courier thread
                     _ => delivery.deliver(&checkpoint),
                 };
                 let failure = failure.err();
@@ -222,10 +225,10 @@ impl Log {
         failures.extend(self.courier.iter().flat_map(Courier::failures));
         self.note(failures);
         // A process that ends at once leaves compressing to one that stays.
-        let compress = self.settings().compress && self.inner.context.stay == Stay::Long;
+        let compress = self.settings().compress && self.inner.context.lifetime == WriterLifetime::Long;
         if let Some(segment) = after.closed.filter(|_| compress) {
             let directory = self.settings().directory.clone();
-            // Not waited for: what a process that ends leaves half done, the next one does anew.
+            // Not joined: the next process redoes what an exiting one leaves unfinished.
             let _ = std::thread::Builder::new()
                 .name("callgate-audit-compress".to_owned())
                 .spawn(move || compress_below(&directory, segment.saturating_add(1)));
@@ -234,9 +237,9 @@ impl Log {
 
     /// Writes that checkpoints were not delivered. If even that fails, the next call that is logged will fail as well.
     fn note(&self, failures: Vec<DeliveryFailed>) {
-        let tails: Vec<Tail> = failures
+        let tails: Vec<EncodedRecord> = failures
             .into_iter()
-            .filter_map(|failed| Tail::of(&Record::new(Body::DeliveryFailed(failed))).ok())
+            .filter_map(|failed| EncodedRecord::of(&Record::new(EntryBody::DeliveryFailed(failed))).ok())
             .collect();
         if !tails.is_empty() {
             let _ = self.inner.append(tails);
@@ -250,51 +253,51 @@ impl Drop for Log {
             let failures = courier.finish(Duration::from_secs(5));
             self.note(failures);
         }
-        if let Ok(mut state) = self.inner.state()
-            && let Some(state) = state.as_mut()
+        if let Ok(mut writer) = self.inner.writer()
+            && let Some(writer) = writer.as_mut()
         {
-            // what is not noted is only thought to be less safe than it is
-            let _ = state.note_synced(&self.inner.context);
+            // without this note, a reader only assumes fewer entries to be on disk
+            let _ = writer.note_synced(&self.inner.context);
         }
     }
 }
 
-/// What is to be done once entries are written.
+/// Work that follows after entries are written.
 #[derive(Debug, Default)]
-struct After {
+struct FollowUp {
     checkpoints: Vec<crate::checkpoint::SignedCheckpoint>,
     closed: Option<u64>,
 }
 
 impl Inner {
-    fn state(&self) -> Result<MutexGuard<'_, Option<State>>, AuditError> {
-        self.state.lock().map_err(|_| AuditError::Poisoned)
+    fn writer(&self) -> Result<MutexGuard<'_, Option<LogWriter>>, AuditError> {
+        self.writer.lock().map_err(|_| AuditError::Poisoned)
     }
 
     /// Does something with the log, which is opened if it was not yet.
-    fn with_state<T>(&self, work: impl FnOnce(&mut State) -> Result<T, AuditError>) -> Result<T, AuditError> {
-        let mut state = self.state()?;
-        match state.as_mut() {
-            Some(state) => work(state),
-            None => work(state.insert(State::open(&self.context, None)?.unlocked())),
+    fn with_writer<T>(&self, work: impl FnOnce(&mut LogWriter) -> Result<T, AuditError>) -> Result<T, AuditError> {
+        let mut writer = self.writer()?;
+        match writer.as_mut() {
+            Some(writer) => work(writer),
+            None => work(writer.insert(LogWriter::open(&self.context, None)?.unlocked())),
         }
     }
 
     /// Writes a group. A log that is opened for it stays locked from the first look to the last byte.
-    fn write(&self, group: &[Waiting]) -> Result<(Vec<Receipt>, After), AuditError> {
-        let mut state = self.state()?;
-        match state.as_mut() {
-            Some(state) => state.write(&self.context, group),
-            None => state.insert(State::open(&self.context, None)?).write(&self.context, group),
+    fn write(&self, group: &[Waiting]) -> Result<(Vec<Receipt>, FollowUp), AuditError> {
+        let mut writer = self.writer()?;
+        match writer.as_mut() {
+            Some(writer) => writer.write(&self.context, group),
+            None => writer.insert(LogWriter::open(&self.context, None)?).write(&self.context, group),
         }
     }
 
-    fn append(&self, tails: Vec<Tail>) -> Result<(Receipt, Option<After>), AuditError> {
+    fn append(&self, tails: Vec<EncodedRecord>) -> Result<(Receipt, Option<FollowUp>), AuditError> {
         let answer = Arc::new(OnceLock::new());
         let mut queue = self.queue.lock().map_err(|_| AuditError::Poisoned)?;
         queue.waiting.push(Waiting { tails, answer: Arc::clone(&answer) });
         let group = loop {
-            // Whoever wrote last may have written these entries with its own.
+            // The previous writer may have written these entries with its group.
             if let Some(written) = answer.get() {
                 return written.clone().map(|receipt| (receipt, None)).map_err(AuditError::Together);
             }
@@ -353,18 +356,18 @@ fn flush_every(inner: &Arc<Inner>, every: Duration) -> mpsc::Sender<()> {
     let _ = std::thread::Builder::new().name("callgate-audit-sync".to_owned()).spawn(move || {
         while receiver.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
             let Some(inner) = inner.upgrade() else { return };
-            if let Ok(mut state) = inner.state.lock()
-                && let Some(state) = state.as_mut()
+            if let Ok(mut writer) = inner.writer.lock()
+                && let Some(writer) = writer.as_mut()
             {
                 // A failed sync is noticed by the next append, which syncs itself.
-                let _ = state.sync_if_dirty(&inner.context);
+                let _ = writer.sync_if_dirty(&inner.context);
             }
         }
     });
     sender
 }
 
-/// Compresses all plain segments below a number, unless somebody else is at it.
+/// Compresses all plain segments below a number, unless another process is doing so.
 fn compress_below(directory: &Path, number: u64) -> Result<(), AuditError> {
     let lock = rewrite_lock(directory)?;
     match lock.try_lock() {

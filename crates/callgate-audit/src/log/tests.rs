@@ -4,9 +4,9 @@ use std::sync::Mutex;
 use super::*;
 use crate::checkpoint::SignedCheckpoint;
 use crate::deliver::{Delivery, ToCommand, ToFile};
-use crate::entry::{Entry, Started};
+use crate::entry::{LogEntry, Started};
 use crate::head::HeadFile;
-use crate::verify::{FindingKind, Options, Report, Status, verify};
+use crate::verify::{FindingKind, Status, VerifyOptions, VerifyReport, verify};
 
 pub(super) struct Place {
     directory: tempfile::TempDir,
@@ -17,12 +17,12 @@ impl Place {
         Place { directory: tempfile::tempdir().unwrap() }
     }
 
-    pub(super) fn settings(&self) -> Settings {
-        Settings {
+    pub(super) fn settings(&self) -> LogSettings {
+        LogSettings {
             boot: Some("boot 1".into()),
             compress: false,
             checkpoint_entries: 1_000_000,
-            ..Settings::at(self.directory.path().join("audit")).sync(SyncMode::Os)
+            ..LogSettings::at(self.directory.path().join("audit")).sync(SyncMode::Os)
         }
     }
 
@@ -30,19 +30,19 @@ impl Place {
         Log::open(self.settings()).unwrap()
     }
 
-    pub(super) fn report(&self) -> Report {
-        verify(&Options::of(&self.settings())).unwrap()
+    pub(super) fn report(&self) -> VerifyReport {
+        verify(&VerifyOptions::of(&self.settings())).unwrap()
     }
 
     pub(super) fn segment(&self, number: u64) -> PathBuf {
         segment::plain_path(&self.settings().directory, number)
     }
 
-    pub(super) fn entries(&self) -> Vec<Entry> {
+    pub(super) fn entries(&self) -> Vec<LogEntry> {
         let mut entries = Vec::new();
         for file in segment::list(&self.settings().directory).unwrap() {
-            let mut lines = segment::Lines::open(&file, None).unwrap();
-            while let segment::Next::Line(line) = lines.next().unwrap() {
+            let mut lines = segment::SegmentLines::open(&file, 0, None).unwrap();
+            while let segment::NextLine::Line(line) = lines.next().unwrap() {
                 entries.push(serde_json::from_slice(line).unwrap());
             }
         }
@@ -51,7 +51,7 @@ impl Place {
 }
 
 pub(super) fn started(call: usize) -> Record {
-    Record::new(Body::Started(Started { tool: "Bash".into(), sandbox: None })).call(call.to_string())
+    Record::new(EntryBody::Started(Started { tool: "Bash".into(), sandbox: None })).call(call.to_string())
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn several_logs_at_once_do_not_mix() {
 #[test]
 fn segments_rotate_by_size_and_age_and_are_compressed() {
     let place = Place::new();
-    let settings = Settings { segment_bytes: 2_000, compress: true, ..place.settings() };
+    let settings = LogSettings { segment_bytes: 2_000, compress: true, ..place.settings() };
     let log = Log::open(settings).unwrap();
     for call in 0..40 {
         log.append(&started(call)).unwrap();
@@ -136,7 +136,7 @@ fn segments_rotate_by_size_and_age_and_are_compressed() {
     assert!(report.segments >= 4, "{report:?}");
     assert_eq!(report.checkpoints, report.segments - 1, "every closed segment ends with a checkpoint");
     drop(log);
-    let settings = Settings { segment_age: Duration::ZERO, ..place.settings() };
+    let settings = LogSettings { segment_age: Duration::ZERO, ..place.settings() };
     Log::open(settings).unwrap().append(&started(1)).unwrap();
     assert_eq!(place.report().segments, report.segments + 1);
 }
@@ -151,19 +151,20 @@ fn checkpoints_follow_by_number_and_age_and_are_sent() {
         timeout: Duration::from_secs(20),
     };
     let settings =
-        Settings { checkpoint_entries: 10, ..place.settings() }.deliver_to(ToFile(kept.clone())).deliver_to(tee);
+        LogSettings { checkpoint_entries: 10, ..place.settings() }.deliver_to(ToFile(kept.clone())).deliver_to(tee);
     let log = Log::open(settings).unwrap();
     for call in 0..35 {
         log.append(&started(call)).unwrap();
     }
     log.checkpoint().unwrap();
     drop(log);
-    let options = Options::of(&place.settings()).with_checkpoints(&kept).unwrap().with_checkpoints(&piped).unwrap();
+    let options =
+        VerifyOptions::of(&place.settings()).with_checkpoints(&kept).unwrap().with_checkpoints(&piped).unwrap();
     assert_eq!(options.checkpoints.len(), 8);
     let report = verify(&options).unwrap();
     assert!(report.is_intact(), "{report:?}");
     assert_eq!((report.checkpoints, report.outside_checkpoints), (4, 8));
-    let log = Log::open(Settings { checkpoint_age: Duration::ZERO, ..place.settings() }).unwrap();
+    let log = Log::open(LogSettings { checkpoint_age: Duration::ZERO, ..place.settings() }).unwrap();
     log.append(&started(1)).unwrap();
     assert_eq!(place.report().checkpoints, 5);
 }
@@ -188,7 +189,7 @@ fn a_checkpoint_that_could_not_be_sent_is_noted() {
     log.checkpoint().unwrap();
     drop(log);
     let last = place.entries().pop().unwrap();
-    let Body::DeliveryFailed(failed) = last.record.body else { panic!("{last:?}") };
+    let EntryBody::DeliveryFailed(failed) = last.record.body else { panic!("{last:?}") };
     assert_eq!((failed.checkpoint, failed.to.as_str(), failed.reason.as_str()), (2, "broken", "nobody is there"));
 }
 
@@ -227,7 +228,7 @@ fn a_torn_line_is_a_trace_of_a_crash_and_the_next_writer_cuts_it() {
     place.log().append(&started(2)).unwrap();
     assert!(place.report().is_intact(), "{:?}", place.report());
     let entries = place.entries();
-    let Body::Recovered(recovered) = &entries[2].record.body else { panic!("{entries:?}") };
+    let EntryBody::Recovered(recovered) = &entries[2].record.body else { panic!("{entries:?}") };
     assert!(recovered.cut_bytes > 100 && recovered.adopted == 0 && recovered.lost == 0);
 }
 
@@ -240,7 +241,7 @@ fn whole_entries_that_were_not_sealed_are_taken_over() {
     assert_eq!((report.status, report.findings[0].kind), (Status::CrashTraces, FindingKind::Unsealed));
     place.log().append(&started(2)).unwrap();
     assert!(place.report().is_intact());
-    let Body::Recovered(recovered) = &place.entries()[3].record.body else { panic!() };
+    let EntryBody::Recovered(recovered) = &place.entries()[3].record.body else { panic!() };
     assert_eq!((recovered.adopted, recovered.cut_bytes), (1, 0));
 }
 
@@ -278,7 +279,7 @@ fn what_no_writer_leaves_stops_the_log() {
         log.append(&started(4)).unwrap();
         assert!(place.report().is_intact(), "{name}");
         assert!(aside.join("audit-000001.jsonl").exists());
-        let Body::Segment(first) = &place.entries()[0].record.body else { panic!() };
+        let EntryBody::Segment(first) = &place.entries()[0].record.body else { panic!() };
         assert_eq!(first.follows.as_deref(), aside.file_name().unwrap().to_str());
     }
 }
@@ -297,18 +298,18 @@ fn what_a_power_failure_takes_is_no_tampering() {
     let kept = text.iter().enumerate().filter(|(_, byte)| **byte == b'\n').nth(1).unwrap().0 + 1;
     file.set_len(kept as u64).unwrap();
     assert_eq!(place.report().status, Status::Tampered, "the machine has not stopped");
-    let after = Settings { boot: Some("boot 2".into()), ..place.settings() };
-    let report = verify(&Options::of(&after)).unwrap();
+    let after = LogSettings { boot: Some("boot 2".into()), ..place.settings() };
+    let report = verify(&VerifyOptions::of(&after)).unwrap();
     assert_eq!((report.status, report.findings[0].kind), (Status::CrashTraces, FindingKind::LostInPowerFailure));
     Log::open(after.clone()).unwrap().append(&started(4)).unwrap();
-    let report = verify(&Options::of(&after)).unwrap();
+    let report = verify(&VerifyOptions::of(&after)).unwrap();
     assert!(report.is_intact(), "{report:?}");
-    let Body::Recovered(recovered) = &place.entries()[2].record.body else { panic!() };
+    let EntryBody::Recovered(recovered) = &place.entries()[2].record.body else { panic!() };
     assert_eq!(recovered.lost, 2);
     // what was known to be on the disk cannot be lost that way
     file.set_len(0).unwrap();
-    let later = Settings { boot: Some("boot 3".into()), ..place.settings() };
-    assert_eq!(verify(&Options::of(&later)).unwrap().status, Status::Tampered);
+    let later = LogSettings { boot: Some("boot 3".into()), ..place.settings() };
+    assert_eq!(verify(&VerifyOptions::of(&later)).unwrap().status, Status::Tampered);
 }
 
 #[test]
@@ -329,9 +330,9 @@ fn an_entry_taken_out_on_purpose_leaves_a_tombstone() {
         assert!(report.is_intact(), "{report:?}");
         assert_eq!(report.tombstones, 1);
         let entries = place.entries();
-        let Body::Tombstone(tombstone) = &entries[3].record.body else { panic!("{:?}", entries[3]) };
+        let EntryBody::Tombstone(tombstone) = &entries[3].record.body else { panic!("{:?}", entries[3]) };
         assert_eq!((tombstone.by.as_str(), entries[3].record.call.as_deref()), ("ada", Some("2")));
-        assert_eq!(log.redact(1, "ada", "x").unwrap_err().kind(), "not_found", "the log's own entries stay");
+        assert_eq!(log.redact(1, "ada", "x").unwrap_err().kind(), "not_found", "the log's own entries lifetime");
         assert_eq!(log.redact(4, "ada", "x").unwrap_err().kind(), "not_found", "once is enough");
         assert_eq!(log.redact(999, "ada", "x").unwrap_err().kind(), "not_found");
     }
@@ -353,14 +354,14 @@ fn a_clock_that_goes_back_stops_nothing_and_is_no_tampering() {
     let place = Place::new();
     place.log().append(&started(0)).unwrap();
     let settings = place.settings();
-    let key = Key::open(&settings.key).unwrap();
+    let key = AuditKey::open(&settings.key).unwrap();
     let mut file = HeadFile::open(&settings.directory).unwrap().unwrap();
     let Some(crate::head::HeadState::Whole(mut head)) = file.changed(&key).unwrap() else { panic!() };
     // as if everything so far had been written ten days from now
-    let ten_days = 10 * 24 * 60 * 60 * 1000;
-    (head.begun, head.checkpoint_time) = (head.begun + ten_days, head.checkpoint_time + ten_days);
+    let ten_days = std::time::Duration::from_secs(10 * 24 * 60 * 60);
+    (head.begun, head.checkpoint_time) = (head.begun.after(ten_days), head.checkpoint_time.after(ten_days));
     file.write(&mut head, &key).unwrap();
-    let log = Log::open(Settings { checkpoint_entries: 10, segment_bytes: 5_000, ..settings }).unwrap();
+    let log = Log::open(LogSettings { checkpoint_entries: 10, segment_bytes: 5_000, ..settings }).unwrap();
     for call in 0..50 {
         log.append(&started(call)).unwrap();
     }

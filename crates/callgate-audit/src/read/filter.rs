@@ -1,14 +1,15 @@
 //! Which entries are wanted.
 
 use callgate::policy::Decision;
+use callgate_model::clock::Timestamp;
 use callgate_model::effect::{Action, Target};
 use serde_json::Value;
 
-use crate::entry::{Body, Entry, Time, ToolAttempt};
+use crate::entry::{EntryBody, LogEntry, ToolAttempt};
 
 /// An effect of a recorded call, as far as a filter looks at it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Effect {
+pub struct RecordedEffect {
     /// What is done.
     pub action: Action,
     /// The paths it is about: as named and as resolved.
@@ -20,13 +21,13 @@ pub struct Effect {
 }
 
 /// The effects of a recorded call.
-pub fn effects_of(attempt: &ToolAttempt) -> Vec<Effect> {
+pub fn effects_of(attempt: &ToolAttempt) -> Vec<RecordedEffect> {
     let parts = attempt.description.get("parts").and_then(Value::as_array);
     let effects = parts.into_iter().flatten().filter_map(|part| part.get("effects")?.as_array()).flatten();
     effects.filter_map(effect_of).collect()
 }
 
-fn effect_of(placed: &Value) -> Option<Effect> {
+fn effect_of(placed: &Value) -> Option<RecordedEffect> {
     let effect: callgate_model::effect::Effect = serde_json::from_value(placed.get("effect")?.clone()).ok()?;
     let place = placed.get("place");
     let text = |name: &str| place.and_then(|place| place.get(name)?.as_str()).map(str::to_owned);
@@ -45,23 +46,23 @@ fn effect_of(placed: &Value) -> Option<Effect> {
             (None, paths.first().cloned().unwrap_or_else(|| name.clone()))
         }
     };
-    Some(Effect { action: effect.action, paths, host, shown })
+    Some(RecordedEffect { action: effect.action, paths, host, shown })
 }
 
-/// Which entries are wanted. What is not said is not looked at.
+/// Selects entries. A field that is `None` matches every entry.
 #[derive(Debug, Clone, Default)]
-pub struct Filter {
+pub struct EntryFilter {
     /// Not before.
-    pub since: Option<Time>,
+    pub since: Option<Timestamp>,
     /// Not after.
-    pub until: Option<Time>,
+    pub until: Option<Timestamp>,
     /// Of this session.
     pub session: Option<String>,
     /// Of this call.
     pub call: Option<String>,
     /// Of this kind.
     pub kind: Option<String>,
-    /// Of this tool; `*` stands for anything.
+    /// Of this tool; `*` matches anything.
     pub tool: Option<String>,
     /// Calls with an effect of this kind.
     pub effect: Option<Action>,
@@ -69,7 +70,7 @@ pub struct Filter {
     pub decision: Option<Decision>,
     /// Calls that this rule decided.
     pub rule: Option<String>,
-    /// Calls that touch a path at or below this one; `*` stands for anything.
+    /// Calls that touch a path at or below this one; `*` matches anything.
     pub path: Option<String>,
     /// Calls that reach this host or one below it.
     pub host: Option<String>,
@@ -77,9 +78,9 @@ pub struct Filter {
     pub housekeeping: bool,
 }
 
-impl Filter {
+impl EntryFilter {
     /// Whether an entry is wanted.
-    pub fn wants(&self, entry: &Entry) -> bool {
+    pub fn wants(&self, entry: &LogEntry) -> bool {
         let record = &entry.record;
         let says =
             |wanted: &Option<String>, is: Option<&str>| wanted.as_deref().is_none_or(|wanted| is == Some(wanted));
@@ -102,9 +103,9 @@ impl Filter {
             return true;
         }
         match &record.body {
-            Body::ToolAttempt(attempt) => self.wants_attempt(attempt),
+            EntryBody::ToolAttempt(attempt) => self.wants_attempt(attempt),
             // a violation names its rule as well
-            Body::SecurityViolation(violation) => {
+            EntryBody::SecurityViolation(violation) => {
                 self.rule.is_some() && says(&self.rule, violation.rule.as_deref()) && self.decision.is_none()
             }
             _ => false,
@@ -128,7 +129,7 @@ impl Filter {
     }
 }
 
-/// Whether a text fits a pattern in which `*` stands for anything.
+/// Whether a text matches a pattern in which `*` matches anything.
 fn fits(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = parts.next().and_then(|first| text.strip_prefix(first)) else { return false };

@@ -7,35 +7,33 @@ mod timeline;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use std::fs::File;
-use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::entry::Entry;
-use crate::error::{At, AuditError};
+use crate::entry::LogEntry;
+use crate::error::{AtPath, AuditError};
 use crate::line::Link;
-use crate::segment::{self, Lines, Next, SegmentFile, plain_path};
+use crate::segment::{self, NextLine, SegmentFile, SegmentLines, plain_path};
 
-pub use filter::{Effect, Filter, effects_of};
-pub use stats::{Counted, Day, Stats};
-pub use timeline::{Step, StepName, timeline};
+pub use filter::{EntryFilter, RecordedEffect, effects_of};
+pub use stats::{Counted, Day, LogStats};
+pub use timeline::{StepName, TimelineStep, timeline};
 
 /// One entry with its line.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Line {
+pub struct LogLine {
     /// What it says.
-    pub entry: Entry,
-    /// The line, as it stands in the log.
+    pub entry: LogEntry,
+    /// The line in the log.
     pub line: String,
 }
 
 /// All entries of a log, in order. A line that cannot be understood (of a later version, or changed) is left out here;
-/// `verify` tells what is wrong with a log.
+/// `verify` reports what is wrong with a log.
 #[derive(Debug)]
 pub struct Entries {
     waiting: std::vec::IntoIter<SegmentFile>,
-    current: Option<Lines>,
+    current: Option<SegmentLines>,
     /// How many lines could not be understood.
     pub skipped: u64,
 }
@@ -52,13 +50,13 @@ impl Entries {
         loop {
             if self.current.is_none() {
                 let Some(file) = self.waiting.next() else { return Ok(None) };
-                self.current = Some(Lines::open(&file, None)?);
+                self.current = Some(SegmentLines::open(&file, 0, None)?);
             }
             let Some(lines) = &mut self.current else { return Ok(None) };
             match lines.next() {
-                Ok(Next::Line(line)) => return Ok(Some(line.to_vec())),
-                Ok(Next::TooLong) => self.skipped = self.skipped.saturating_add(1),
-                Ok(Next::Torn(_) | Next::End) => self.current = None,
+                Ok(NextLine::Line(line)) => return Ok(Some(line.to_vec())),
+                Ok(NextLine::TooLong) => self.skipped = self.skipped.saturating_add(1),
+                Ok(NextLine::Torn(_) | NextLine::End) => self.current = None,
                 Err(_) => {
                     self.skipped = self.skipped.saturating_add(1);
                     self.current = None;
@@ -68,13 +66,13 @@ impl Entries {
     }
 }
 
-fn parse(line: &[u8]) -> Option<Line> {
+fn parse(line: &[u8]) -> Option<LogLine> {
     let entry = serde_json::from_slice(line).ok()?;
-    Some(Line { entry, line: String::from_utf8_lossy(line).into_owned() })
+    Some(LogLine { entry, line: String::from_utf8_lossy(line).into_owned() })
 }
 
 impl Iterator for Entries {
-    type Item = Result<Line, AuditError>;
+    type Item = Result<LogLine, AuditError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
@@ -91,8 +89,8 @@ impl Iterator for Entries {
 }
 
 /// All entries of one call, in order.
-pub fn call(directory: &Path, call: &str) -> Result<Vec<Line>, AuditError> {
-    let found: Vec<Line> = Entries::open(directory)?
+pub fn call(directory: &Path, call: &str) -> Result<Vec<LogLine>, AuditError> {
+    let found: Vec<LogLine> = Entries::open(directory)?
         .filter(|read| !matches!(read, Ok(read) if read.entry.record.call.as_deref() != Some(call)))
         .collect::<Result<_, _>>()?;
     if found.is_empty() { Err(AuditError::NotFound(format!("call {call}"))) } else { Ok(found) }
@@ -101,9 +99,9 @@ pub fn call(directory: &Path, call: &str) -> Result<Vec<Line>, AuditError> {
 /// The number of the last whole entry; 0 if there is none.
 pub fn last_number(directory: &Path) -> Result<u64, AuditError> {
     let Some(file) = segment::list(directory)?.pop() else { return Ok(0) };
-    let mut lines = Lines::open(&file, None)?;
+    let mut lines = SegmentLines::open(&file, 0, None)?;
     let mut last = 0;
-    while let Ok(Next::Line(line)) = lines.next() {
+    while let Ok(NextLine::Line(line)) = lines.next() {
         last = Link::parse(line).map_or(last, |link| link.seq);
     }
     Ok(last)
@@ -123,16 +121,16 @@ impl Follow {
         let last = segment::list(directory)?.into_iter().rfind(|file| !file.compressed);
         let last = last.ok_or_else(|| AuditError::NotFound(format!("a log in {}", directory.display())))?;
         // The last line may still be in the making: begin after the last whole one.
-        let mut lines = Lines::open(&last, None)?;
+        let mut lines = SegmentLines::open(&last, 0, None)?;
         let mut offset = 0;
-        while let Ok(Next::Line(_) | Next::TooLong) = lines.next() {
+        while let Ok(NextLine::Line(_) | NextLine::TooLong) = lines.next() {
             offset = lines.offset;
         }
         Ok(Follow { directory: directory.to_owned(), segment: last.number, offset })
     }
 
-    /// What was added since the last time this was asked.
-    pub fn poll(&mut self) -> Result<Vec<Line>, AuditError> {
+    /// The entries added since the last call.
+    pub fn poll(&mut self) -> Result<Vec<LogLine>, AuditError> {
         let mut found = Vec::new();
         loop {
             let next = self.segment.saturating_add(1);
@@ -148,29 +146,15 @@ impl Follow {
         }
     }
 
-    fn read_rest(&mut self, found: &mut Vec<Line>) -> Result<(), AuditError> {
-        let path = plain_path(&self.directory, self.segment);
-        let mut lines = match File::open(&path) {
-            Ok(mut file) => {
-                file.seek(SeekFrom::Start(self.offset)).at("read", &path)?;
-                Lines::of(Box::new(BufReader::new(file)))
-            }
-            Err(_) => {
-                let path = segment::compressed_path(&self.directory, self.segment);
-                let file = File::open(&path).at("open", &path)?;
-                let mut reader = BufReader::new(flate2::read::MultiGzDecoder::new(file));
-                let mut skipped = Read::by_ref(&mut reader).take(self.offset);
-                std::io::copy(&mut skipped, &mut std::io::sink()).at("read", &path)?;
-                Lines::of(Box::new(reader))
-            }
-        };
-        let start = self.offset;
-        while let Next::Line(line) = lines.next().at("read", &path)? {
+    fn read_rest(&mut self, found: &mut Vec<LogLine>) -> Result<(), AuditError> {
+        let file = SegmentFile::plain(&self.directory, self.segment);
+        let mut lines = SegmentLines::open(&file, self.offset, None)?;
+        while let NextLine::Line(line) = lines.next().at("read", &file.path)? {
             // a segment's first line that is not whole yet is not counted either
             if Link::parse(line).is_some() {
                 found.extend(parse(line));
             }
-            self.offset = start.saturating_add(lines.offset);
+            self.offset = lines.offset;
         }
         Ok(())
     }

@@ -1,14 +1,14 @@
-//! What the log says as a whole: how often is somebody asked, and was it worth it?
+//! Statistics over the log: how often callgate asked, and how people answered.
 
 use std::collections::{BTreeMap, HashMap};
 
-use callgate::policy::Decision;
+use callgate_model::decision::{Decision, OutcomeKind};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::entry::{Body, Entry, Outcome, ToolAttempt};
+use crate::entry::{EntryBody, LogEntry, ToolAttempt};
 
-/// The most different commands and rules that are counted; past this, new ones are left out and told.
+/// How many different commands and rules are counted.
 const MAXIMUM_COUNTED: usize = 100_000;
 
 /// One day.
@@ -16,9 +16,9 @@ const MAXIMUM_COUNTED: usize = 100_000;
 pub struct Day {
     /// Calls.
     pub calls: u64,
-    /// Of these asked about.
+    /// Calls that were asked about.
     pub prompts: u64,
-    /// Of these refused.
+    /// Calls that were refused.
     pub refused: u64,
 }
 
@@ -33,7 +33,7 @@ pub struct Counted {
 
 /// Numbers over a stretch of the log.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Stats {
+pub struct LogStats {
     /// Calls.
     pub calls: u64,
     /// How they were judged.
@@ -42,9 +42,9 @@ pub struct Stats {
     pub days: BTreeMap<String, Day>,
     /// Questions that were answered, or not in time.
     pub answered: u64,
-    /// Of these with yes.
+    /// Answers that approved.
     pub approved: u64,
-    /// Of these not in time.
+    /// Questions that timed out.
     pub timed_out: u64,
     /// Calls that an earlier answer covered.
     pub cached: u64,
@@ -60,7 +60,7 @@ pub struct Stats {
     pub rules: Vec<Counted>,
     /// Rules of the policy that never decided anything.
     pub silent_rules: Vec<String>,
-    /// What was asked about most.
+    /// The most frequent questions.
     pub most_asked: Vec<Counted>,
     #[serde(skip)]
     counting: Counting,
@@ -73,12 +73,12 @@ struct Counting {
     answers: Vec<u64>,
 }
 
-impl Stats {
+impl LogStats {
     /// Counts one entry.
-    pub fn add(&mut self, entry: &Entry) {
+    pub fn add(&mut self, entry: &LogEntry) {
         match &entry.record.body {
-            Body::ToolAttempt(attempt) => self.add_attempt(entry, attempt),
-            Body::Approval(approval) => {
+            EntryBody::ToolAttempt(attempt) => self.add_attempt(entry, attempt),
+            EntryBody::Approval(approval) => {
                 if approval.cached {
                     self.cached = self.cached.saturating_add(1);
                     return;
@@ -87,7 +87,7 @@ impl Stats {
                 if approval.approved {
                     self.approved = self.approved.saturating_add(1);
                 }
-                if approval.outcome == Outcome::TimedOut {
+                if approval.outcome == OutcomeKind::TimedOut {
                     self.timed_out = self.timed_out.saturating_add(1);
                 } else if let Some(took) = approval.took_ms
                     && self.counting.answers.len() < MAXIMUM_COUNTED
@@ -95,16 +95,16 @@ impl Stats {
                     self.counting.answers.push(took);
                 }
             }
-            Body::SecurityViolation(violation) => count(&mut self.violations, violation.risk_level.clone()),
-            Body::RanWithoutVerdict(_) => self.without_verdict = self.without_verdict.saturating_add(1),
+            EntryBody::SecurityViolation(violation) => count(&mut self.violations, violation.risk_level.clone()),
+            EntryBody::RanWithoutVerdict(_) => self.without_verdict = self.without_verdict.saturating_add(1),
             _ => {}
         }
     }
 
-    fn add_attempt(&mut self, entry: &Entry, attempt: &ToolAttempt) {
+    fn add_attempt(&mut self, entry: &LogEntry, attempt: &ToolAttempt) {
         self.calls = self.calls.saturating_add(1);
         count(&mut self.decisions, attempt.decision.to_string());
-        let date = entry.time.to_string().get(..10).unwrap_or_default().to_owned();
+        let date = entry.time.day();
         let day = self.days.entry(date).or_default();
         day.calls = day.calls.saturating_add(1);
         match attempt.decision {
@@ -155,7 +155,7 @@ impl Stats {
     }
 }
 
-/// What a call is about in few words: the program and its first word that is no flag, or the tool.
+/// The subject of a call: the program and its subcommand, or the tool.
 fn subject(attempt: &ToolAttempt) -> String {
     let words = attempt.description.get("parts").and_then(Value::as_array).and_then(|parts| {
         parts.iter().find_map(|part| part.get("words")?.as_array().filter(|words| !words.is_empty()))

@@ -8,18 +8,18 @@ use callgate_model::effect::Action;
 use serde_json::json;
 
 use super::*;
-use crate::entry::Body;
-use crate::settings::Settings;
+use crate::entry::EntryBody;
+use crate::settings::LogSettings;
 use crate::sink::AuditSink;
 use crate::{Log, verify};
 use callgate::policy::SyncMode;
 
 /// A log that a gate has written: what a developer's session looks like.
-pub(crate) fn session() -> (tempfile::TempDir, Settings) {
+pub(crate) fn session() -> (tempfile::TempDir, LogSettings) {
     let base = tempfile::tempdir().unwrap();
     let project = base.path().join("project");
     std::fs::create_dir(&project).unwrap();
-    let settings = Settings::at(base.path().join("audit")).sync(SyncMode::Os);
+    let settings = LogSettings::at(base.path().join("audit")).sync(SyncMode::Os);
     let log = Arc::new(Log::open(settings.clone()).unwrap());
     let yes = |question: &Question| {
         if question.request.to_string().contains("push") {
@@ -43,7 +43,7 @@ pub(crate) fn session() -> (tempfile::TempDir, Settings) {
     (base, settings)
 }
 
-fn found(settings: &Settings, filter: &Filter) -> Vec<String> {
+fn found(settings: &LogSettings, filter: &EntryFilter) -> Vec<String> {
     Entries::open(&settings.directory)
         .unwrap()
         .map(|line| line.unwrap().entry)
@@ -55,12 +55,12 @@ fn found(settings: &Settings, filter: &Filter) -> Vec<String> {
 #[test]
 fn the_timeline_of_a_call_is_in_order() {
     let (_base, settings) = session();
-    let entries: Vec<Entry> = Entries::open(&settings.directory).unwrap().map(|line| line.unwrap().entry).collect();
+    let entries: Vec<LogEntry> = Entries::open(&settings.directory).unwrap().map(|line| line.unwrap().entry).collect();
     let of = |command: &str| {
         let call = entries
             .iter()
             .find(
-                |entry| matches!(&entry.record.body, Body::ToolAttempt(attempt) if attempt.input["command"] == command),
+                |entry| matches!(&entry.record.body, EntryBody::ToolAttempt(attempt) if attempt.input["command"] == command),
             )
             .and_then(|entry| entry.record.call.clone())
             .unwrap();
@@ -73,31 +73,42 @@ fn the_timeline_of_a_call_is_in_order() {
     assert_eq!(asked, [ToolCallRequested, ApprovalRequested, ApprovalDecided, ToolCallStarted, ToolCallFinished]);
     let timed_out = of("git push");
     assert_eq!(timed_out, [ToolCallRequested, ApprovalRequested, ApprovalDecided, ToolCallFinished]);
-    assert!(verify::verify(&verify::Options::of(&settings)).unwrap().is_intact());
+    assert!(verify::verify(&verify::VerifyOptions::of(&settings)).unwrap().is_intact());
     assert_eq!(super::call(&settings.directory, "nobody").unwrap_err().kind(), "not_found");
 }
 
 #[test]
 fn entries_are_found_by_what_they_say() {
     let (_base, settings) = session();
-    let query = |filter: Filter| found(&settings, &filter);
+    let query = |filter: EntryFilter| found(&settings, &filter);
     assert_eq!(
-        query(Filter { session: Some("s-2".into()), kind: Some("tool_attempt".into()), ..Filter::default() }).len(),
+        query(EntryFilter { session: Some("s-2".into()), kind: Some("tool_attempt".into()), ..EntryFilter::default() })
+            .len(),
         1
     );
-    assert_eq!(query(Filter { tool: Some("Re*".into()), ..Filter::default() }).len(), 3);
-    assert_eq!(query(Filter { decision: Some(Decision::Deny), ..Filter::default() }).len(), 2);
-    let by_rule = query(Filter { rule: Some("no-secrets".into()), ..Filter::default() });
+    assert_eq!(query(EntryFilter { tool: Some("Re*".into()), ..EntryFilter::default() }).len(), 3);
+    assert_eq!(query(EntryFilter { decision: Some(Decision::Deny), ..EntryFilter::default() }).len(), 2);
+    let by_rule = query(EntryFilter { rule: Some("no-secrets".into()), ..EntryFilter::default() });
     assert_eq!(by_rule[0], "tool_attempt cat ~/.ssh/id_rsa");
     assert!(by_rule[1].starts_with("security_violation critical: "), "{by_rule:?}");
-    let secret = query(Filter { effect: Some(Action::Read), path: Some("*/.ssh/*".into()), ..Filter::default() });
+    let secret =
+        query(EntryFilter { effect: Some(Action::Read), path: Some("*/.ssh/*".into()), ..EntryFilter::default() });
     assert_eq!(secret, ["tool_attempt cat ~/.ssh/id_rsa"]);
-    let host = query(Filter { host: Some("example.com".into()), ..Filter::default() });
+    let host = query(EntryFilter { host: Some("example.com".into()), ..EntryFilter::default() });
     assert_eq!(host, ["tool_attempt curl https://api.example.com/x"]);
-    assert!(query(Filter { until: Some(crate::entry::Time(std::time::UNIX_EPOCH)), ..Filter::default() }).is_empty());
-    assert!(query(Filter { since: Some(crate::entry::Time::now()), ..Filter::default() }).is_empty());
-    let all = query(Filter { housekeeping: true, ..Filter::default() }).len();
-    assert_eq!(all, query(Filter::default()).len() + 1, "the beginning of the segment");
+    assert!(
+        query(EntryFilter {
+            until: Some(callgate_model::clock::Timestamp::from_milliseconds(0)),
+            ..EntryFilter::default()
+        })
+        .is_empty()
+    );
+    assert!(
+        query(EntryFilter { since: Some(callgate_model::clock::Timestamp::now_precise()), ..EntryFilter::default() })
+            .is_empty()
+    );
+    let all = query(EntryFilter { housekeeping: true, ..EntryFilter::default() }).len();
+    assert_eq!(all, query(EntryFilter::default()).len() + 1, "the beginning of the segment");
 }
 
 #[test]
@@ -105,9 +116,9 @@ fn a_follower_sees_what_is_added_across_segments() {
     let (_base, settings) = session();
     let mut follow = Follow::from_end(&settings.directory).unwrap();
     assert!(follow.poll().unwrap().is_empty());
-    let log = Log::open(Settings { compress: false, ..settings.clone() }).unwrap();
+    let log = Log::open(LogSettings { compress: false, ..settings.clone() }).unwrap();
     let started = |call: &str| {
-        let body = Body::Started(crate::entry::Started { tool: "Bash".into(), sandbox: None });
+        let body = EntryBody::Started(crate::entry::Started { tool: "Bash".into(), sandbox: None });
         log.append(&crate::entry::Record::new(body).call(call)).unwrap();
     };
     started("a");
@@ -124,7 +135,7 @@ fn a_follower_sees_what_is_added_across_segments() {
 #[test]
 fn statistics_count_prompts_answers_and_rules() {
     let (_base, settings) = session();
-    let mut stats = Stats::default();
+    let mut stats = LogStats::default();
     for line in Entries::open(&settings.directory).unwrap() {
         stats.add(&line.unwrap().entry);
     }

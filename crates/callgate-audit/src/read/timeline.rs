@@ -1,8 +1,9 @@
 //! The life of calls as a timeline of stable names.
 
+use callgate_model::clock::Timestamp;
 use serde::Serialize;
 
-use crate::entry::{Body, Entry, Outcome, Time};
+use crate::entry::{EntryBody, LogEntry};
 
 /// The steps of a call, in the order in which they follow each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
@@ -10,9 +11,9 @@ use crate::entry::{Body, Entry, Outcome, Time};
 pub enum StepName {
     /// The call arrived and was judged.
     ToolCallRequested,
-    /// Somebody was asked.
+    /// An approver was asked.
     ApprovalRequested,
-    /// Somebody answered, or nobody did in time, or an earlier answer counted.
+    /// An approver answered, the question timed out, or an earlier answer was reused.
     ApprovalDecided,
     /// The tool was started.
     ToolCallStarted,
@@ -22,33 +23,34 @@ pub enum StepName {
 
 /// One step of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Step {
+pub struct TimelineStep {
     /// Which.
     pub step: StepName,
     /// Of which call.
     pub call: Option<String>,
     /// When.
-    pub time: Time,
+    #[serde(with = "callgate_model::clock::rfc3339")]
+    pub time: Timestamp,
     /// The number of its entry.
     pub seq: u64,
     /// How an approval was decided.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub decision: Option<Outcome>,
+    pub decision: Option<&'static str>,
 }
 
 /// The step that an entry is, if it is one.
-pub fn timeline(entry: &Entry) -> Option<Step> {
+pub fn timeline(entry: &LogEntry) -> Option<TimelineStep> {
     let mut decision = None;
     let step = match &entry.record.body {
-        Body::ToolAttempt(_) => StepName::ToolCallRequested,
-        Body::ApprovalRequested(_) => StepName::ApprovalRequested,
-        Body::Approval(approval) => {
-            decision = Some(approval.outcome);
+        EntryBody::ToolAttempt(_) => StepName::ToolCallRequested,
+        EntryBody::ApprovalRequested(_) => StepName::ApprovalRequested,
+        EntryBody::Approval(approval) => {
+            decision = Some(crate::entry::outcome::name(approval.outcome));
             StepName::ApprovalDecided
         }
-        Body::Started(_) => StepName::ToolCallStarted,
-        Body::Finished(_) | Body::Refused(_) | Body::RanWithoutVerdict(_) => StepName::ToolCallFinished,
+        EntryBody::Started(_) => StepName::ToolCallStarted,
+        EntryBody::Finished(_) | EntryBody::Refused(_) | EntryBody::RanWithoutVerdict(_) => StepName::ToolCallFinished,
         _ => return None,
     };
-    Some(Step { step, call: entry.record.call.clone(), time: entry.time, seq: entry.seq, decision })
+    Some(TimelineStep { step, call: entry.record.call.clone(), time: entry.time, seq: entry.seq, decision })
 }

@@ -2,51 +2,51 @@
 
 use std::collections::BTreeMap;
 
-use super::report::{FindingKind, Place, Report};
+use super::report::{FindingKind, LogPosition, VerifyReport};
 use crate::checkpoint::{SignedCheckpoint, tombstone_holds};
-use crate::entry::{Body, Entry};
+use crate::entry::{EntryBody, LogEntry};
 use crate::hash::Hash;
 use crate::head::{Head, Point};
 use crate::line::{Link, is_torn_start};
 
-/// The entry before: its number, and what its hash is or must have been.
+/// The previous entry: its number and its actual or expected hash.
 #[derive(Debug, Clone, Copy)]
 struct Before {
     seq: u64,
     /// `None` after something that could not be read.
     hash: Option<Hash>,
-    place: Place,
+    place: LogPosition,
 }
 
-pub(super) struct Chain<'a> {
+pub(super) struct ChainCheck<'a> {
     public_keys: Vec<String>,
     external: BTreeMap<u64, Vec<&'a SignedCheckpoint>>,
     head: Option<Head>,
     before: Before,
     /// An entry whose predecessor does not fit: whether that one or this one was changed shows with the next line.
-    doubt: Option<Place>,
+    doubt: Option<LogPosition>,
     segment: u64,
     line: u64,
     first_in_segment: bool,
     log: Option<String>,
-    tombstones: BTreeMap<u64, (Hash, Place)>,
+    tombstones: BTreeMap<u64, (Hash, LogPosition)>,
     announced: BTreeMap<u64, Vec<Hash>>,
     /// Whether the points of the head were met, with the right hash.
     met_written: Option<bool>,
     met_durable: Option<bool>,
 }
 
-impl<'a> Chain<'a> {
+impl<'a> ChainCheck<'a> {
     pub(super) fn new(
         public_keys: Vec<String>,
         external: BTreeMap<u64, Vec<&'a SignedCheckpoint>>,
         head: Option<Head>,
     ) -> Self {
-        Chain {
+        ChainCheck {
             public_keys,
             external,
             head,
-            before: Before { seq: 0, hash: Some(Hash::NONE), place: Place::default() },
+            before: Before { seq: 0, hash: Some(Hash::NONE), place: LogPosition::default() },
             doubt: None,
             segment: 0,
             line: 0,
@@ -65,12 +65,12 @@ impl<'a> Chain<'a> {
         self.first_in_segment = true;
     }
 
-    fn place(&self, offset: u64, seq: Option<u64>) -> Place {
-        Place { segment: Some(self.segment), line: Some(self.line), offset: Some(offset), seq }
+    fn place(&self, offset: u64, seq: Option<u64>) -> LogPosition {
+        LogPosition { segment: Some(self.segment), line: Some(self.line), offset: Some(offset), seq }
     }
 
-    /// Something that is no line of a log.
-    pub(super) fn unreadable(&mut self, what: &str, offset: u64, report: &mut Report) {
+    /// Records something that is not a line of a log.
+    pub(super) fn unreadable(&mut self, what: &str, offset: u64, report: &mut VerifyReport) {
         self.line = self.line.saturating_add(1);
         self.first_in_segment = false;
         let seq = self.before.seq.saturating_add(1);
@@ -81,7 +81,7 @@ impl<'a> Chain<'a> {
     }
 
     /// The file ends in the middle of a line.
-    pub(super) fn torn(&mut self, bytes: &[u8], offset: u64, report: &mut Report) {
+    pub(super) fn torn(&mut self, bytes: &[u8], offset: u64, report: &mut VerifyReport) {
         self.line = self.line.saturating_add(1);
         let due = self.before.seq.saturating_add(1);
         let place = self.place(offset, Some(due));
@@ -92,15 +92,15 @@ impl<'a> Chain<'a> {
         } else if !sealed {
             report.find(FindingKind::Inserted, place, "something follows the last entry that no writer leaves");
         }
-        // what was sealed and is not whole is told when the end is compared with the head
+        // `compare_end` reports a sealed entry that is incomplete
     }
 
     /// One line.
-    pub(super) fn line(&mut self, line: &[u8], offset: u64, report: &mut Report) {
+    pub(super) fn line(&mut self, line: &[u8], offset: u64, report: &mut VerifyReport) {
         self.line = self.line.saturating_add(1);
         let Some(link) = Link::parse(line) else {
             self.line = self.line.saturating_sub(1);
-            self.unreadable("the line is no entry", offset, report);
+            self.unreadable("the line is not an entry", offset, report);
             return;
         };
         let hash = Hash::of(line);
@@ -119,9 +119,9 @@ impl<'a> Chain<'a> {
         let fits = self.before.hash.is_none_or(|before| before == link.prev);
         if link.seq < due {
             let what = if self.before.hash == Some(link.prev) {
-                "an entry with a number that was already there"
+                "an entry repeats an earlier number"
             } else {
-                "an entry stands in the wrong place, or twice"
+                "an entry is in the wrong place or present twice"
             };
             report.find(FindingKind::Reordered, place, what);
             return;
@@ -146,8 +146,8 @@ impl<'a> Chain<'a> {
     }
 
     /// Where the entry before a doubtful one stands: a line earlier in the same segment, or at the end of the one before.
-    fn before_doubt(&self, doubtful: Place) -> Place {
-        Place {
+    fn before_doubt(&self, doubtful: LogPosition) -> LogPosition {
+        LogPosition {
             segment: doubtful.segment,
             line: doubtful.line.map(|line| line.saturating_sub(1)),
             offset: None,
@@ -156,29 +156,36 @@ impl<'a> Chain<'a> {
     }
 
     /// Looks closer at entries about the log itself; returns the hash that the next entry names.
-    fn special(&mut self, line: &[u8], link: &Link<'_>, hash: Hash, place: Place, report: &mut Report) -> Hash {
+    fn special(
+        &mut self,
+        line: &[u8],
+        link: &Link<'_>,
+        hash: Hash,
+        place: LogPosition,
+        report: &mut VerifyReport,
+    ) -> Hash {
         let is_special = matches!(link.kind, "checkpoint" | "tombstone" | "redaction" | "segment");
         if self.first_in_segment && link.kind != "segment" {
-            report.find(FindingKind::SegmentWrong, place, "the segment does not begin as one");
+            report.find(FindingKind::SegmentWrong, place, "the segment has no segment entry at its start");
         }
         if !is_special {
             return hash;
         }
-        let Ok(entry) = serde_json::from_slice::<Entry>(line) else {
-            report.find(FindingKind::Changed, place, format!("the {} is not as one is written", link.kind));
+        let Ok(entry) = serde_json::from_slice::<LogEntry>(line) else {
+            report.find(FindingKind::Changed, place, format!("the {} entry is malformed", link.kind));
             return hash;
         };
         match &entry.record.body {
-            Body::Segment(segment) => {
+            EntryBody::Segment(segment) => {
                 if !self.first_in_segment || segment.segment != self.segment {
-                    report.find(FindingKind::SegmentWrong, place, "the beginning of another segment stands here");
+                    report.find(FindingKind::SegmentWrong, place, "the segment entry names another segment");
                 }
                 self.same_log(&segment.log, place, report);
                 if self.public_keys.is_empty() {
                     self.public_keys.push(segment.key.clone());
                 }
             }
-            Body::Checkpoint(checkpoint) => {
+            EntryBody::Checkpoint(checkpoint) => {
                 self.same_log(&checkpoint.log, place, report);
                 let holds = SignedCheckpoint::of_entry(&entry).is_some_and(|signed| signed.holds());
                 if holds && self.public_keys.contains(&checkpoint.key) {
@@ -188,7 +195,7 @@ impl<'a> Chain<'a> {
                     report.find(FindingKind::BadSignature, place, "the checkpoint is not signed by the log's key");
                 }
             }
-            Body::Tombstone(tombstone) => {
+            EntryBody::Tombstone(tombstone) => {
                 self.same_log(&tombstone.log, place, report);
                 if tombstone_holds(&entry, tombstone) && self.public_keys.contains(&tombstone.key) {
                     report.tombstones = report.tombstones.saturating_add(1);
@@ -197,7 +204,7 @@ impl<'a> Chain<'a> {
                 }
                 report.find(FindingKind::BadSignature, place, "the tombstone is not signed by the log's key");
             }
-            Body::Redaction(redaction) => {
+            EntryBody::Redaction(redaction) => {
                 self.announced.entry(redaction.entry).or_default().push(redaction.tombstone);
             }
             _ => {}
@@ -205,10 +212,10 @@ impl<'a> Chain<'a> {
         hash
     }
 
-    fn same_log(&mut self, log: &str, place: Place, report: &mut Report) {
+    fn same_log(&mut self, log: &str, place: LogPosition, report: &mut VerifyReport) {
         let expected = self.head.as_ref().map(|head| &*head.log).or(self.log.as_deref());
         if expected.is_some_and(|expected| expected != log) {
-            report.find(FindingKind::SegmentWrong, place, "this belongs to another log");
+            report.find(FindingKind::SegmentWrong, place, "the entry belongs to another log");
         }
         if self.log.is_none() {
             self.log = Some(log.to_owned());
@@ -226,20 +233,20 @@ impl<'a> Chain<'a> {
         }
     }
 
-    fn compare_outside(&mut self, link: Link<'_>, place: Place, report: &mut Report) {
+    fn compare_outside(&mut self, link: Link<'_>, place: LogPosition, report: &mut VerifyReport) {
         for checkpoint in self.external.remove(&link.seq).unwrap_or_default() {
             let ours = self.public_keys.contains(&checkpoint.key);
             if ours && checkpoint.prev == link.prev && self.log.as_ref() == Some(&checkpoint.log) {
                 report.outside_checkpoints = report.outside_checkpoints.saturating_add(1);
             } else {
-                let what = "the log is not the one that a checkpoint kept elsewhere was made of";
+                let what = "the log does not match an external checkpoint";
                 report.find(FindingKind::CheckpointMismatch, place, what);
             }
         }
     }
 
-    /// The end: compares it with the head and settles what is left open.
-    pub(super) fn finish(mut self, report: &mut Report, boot: Option<&str>) {
+    /// Compares the end with the head and reports what is still open.
+    pub(super) fn finish(mut self, report: &mut VerifyReport, boot: Option<&str>) {
         let before = self.before;
         if let Some(doubtful) = self.doubt.take() {
             // The last entry has no successor to vouch for it, but the head may.
@@ -251,7 +258,7 @@ impl<'a> Chain<'a> {
             self.compare_end(&head, before, report, boot);
         }
         for checkpoint in self.external.values().flatten() {
-            let what = format!("entry {} is missing, of which a checkpoint is kept elsewhere", checkpoint.seq);
+            let what = format!("entry {} is missing, but an external checkpoint names it", checkpoint.seq);
             report.find(FindingKind::CheckpointMismatch, before.place, what);
         }
         for (seq, (hash, place)) in &self.tombstones {
@@ -260,16 +267,16 @@ impl<'a> Chain<'a> {
             }
         }
         for seq in self.announced.keys().filter(|seq| !self.tombstones.contains_key(seq)) {
-            let place = Place { seq: Some(*seq), ..Place::default() };
+            let place = LogPosition { seq: Some(*seq), ..LogPosition::default() };
             report.find(
                 FindingKind::RedactionUnfinished,
                 place,
-                "the entry should have been taken out and is still there",
+                "the entry should have been redacted but is still present",
             );
         }
     }
 
-    fn compare_end(&self, head: &Head, before: Before, report: &mut Report, boot: Option<&str>) {
+    fn compare_end(&self, head: &Head, before: Before, report: &mut VerifyReport, boot: Option<&str>) {
         let Head { written, durable, .. } = head;
         let last = before.seq;
         let cut = |point: &Point| format!("the log ends with entry {last}, but entry {} was written", point.seq);
@@ -280,7 +287,7 @@ impl<'a> Chain<'a> {
                 report.find(FindingKind::Truncated, before.place, cut(written));
             } else {
                 let lost = written.seq.saturating_sub(last);
-                let what = format!("{lost} entries were not yet on the disk when the machine stopped");
+                let what = format!("{lost} entries were not yet on disk when the machine stopped");
                 report.find(FindingKind::LostInPowerFailure, before.place, what);
             }
         } else if last > written.seq {
@@ -289,8 +296,8 @@ impl<'a> Chain<'a> {
         }
         for (met, point) in [(self.met_written, written), (self.met_durable, durable)] {
             if met == Some(false) {
-                let place = Place { seq: Some(point.seq), ..Place::default() };
-                report.find(FindingKind::Changed, place, "the entry is not the one that was sealed");
+                let place = LogPosition { seq: Some(point.seq), ..LogPosition::default() };
+                report.find(FindingKind::Changed, place, "the entry differs from the sealed one");
             }
         }
     }

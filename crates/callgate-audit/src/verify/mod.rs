@@ -1,7 +1,7 @@
 //! Checking a log: is everything there, and is it as it was written?
 //!
-//! One pass, one line in memory at a time. What a crash leaves is told from tampering: a torn last line starts like the
-//! line that was due, unsealed entries follow the head, and what a power failure took was never known to be on the disk.
+//! One pass, one line in memory at a time. It distinguishes traces of a crash from tampering: a torn last line begins like the
+//! expected line, unsealed entries follow the head, and entries lost in a power failure were never known to be on disk.
 
 mod chain;
 mod report;
@@ -14,18 +14,18 @@ use std::fs::{self, File};
 use std::path::PathBuf;
 
 use crate::checkpoint::SignedCheckpoint;
-use crate::error::{At, AuditError};
+use crate::error::{AtPath, AuditError};
 use crate::head::{self, Head, HeadFile, HeadState};
-use crate::key::Key;
-use crate::segment::{self, Lines, Next, SegmentFile};
-use crate::settings::Settings;
+use crate::key::AuditKey;
+use crate::segment::{self, NextLine, SegmentFile, SegmentLines};
+use crate::settings::LogSettings;
 
-use chain::Chain;
-pub use report::{Finding, FindingKind, Place, Report, Status};
+use chain::ChainCheck;
+pub use report::{FindingKind, LogFinding, LogPosition, Status, VerifyReport};
 
-/// What is checked, and against what.
+/// What to verify, and against what.
 #[derive(Debug, Clone, Default)]
-pub struct Options {
+pub struct VerifyOptions {
     /// The log's directory.
     pub directory: PathBuf,
     /// The secret key; with it the seal of the head is checked too.
@@ -34,18 +34,18 @@ pub struct Options {
     pub public_keys: Vec<String>,
     /// Checkpoints that were kept elsewhere.
     pub checkpoints: Vec<SignedCheckpoint>,
-    /// What tells one start of the machine from another.
+    /// The id of the current boot.
     pub(crate) boot: Option<std::sync::Arc<str>>,
 }
 
-impl Options {
+impl VerifyOptions {
     /// The log of these settings, with its key if there is one.
-    pub fn of(settings: &Settings) -> Self {
-        Options {
+    pub fn of(settings: &LogSettings) -> Self {
+        VerifyOptions {
             directory: settings.directory.clone(),
             key: settings.key.exists().then(|| settings.key.clone()),
             boot: settings.boot(),
-            ..Options::default()
+            ..VerifyOptions::default()
         }
     }
 
@@ -60,15 +60,15 @@ impl Options {
 }
 
 /// Checks a log. An error means that it could not be read; what is wrong with it is in the report.
-pub fn verify(options: &Options) -> Result<Report, AuditError> {
+pub fn verify(options: &VerifyOptions) -> Result<VerifyReport, AuditError> {
     verify_with(options, &mut |_| {})
 }
 
 /// The same; `progress` is told how many bytes of the log's files were dealt with.
-pub fn verify_with(options: &Options, progress: &mut dyn FnMut(u64)) -> Result<Report, AuditError> {
-    let key = options.key.as_deref().map(Key::open).transpose()?;
+pub fn verify_with(options: &VerifyOptions, progress: &mut dyn FnMut(u64)) -> Result<VerifyReport, AuditError> {
+    let key = options.key.as_deref().map(AuditKey::open).transpose()?;
     let (files, head, lengths) = snapshot(options, key.as_ref())?;
-    let mut report = Report { head_checked: key.is_some(), ..Report::default() };
+    let mut report = VerifyReport { head_checked: key.is_some(), ..VerifyReport::default() };
     let mut public_keys = options.public_keys.clone();
     if let (true, Some(key)) = (public_keys.is_empty(), &key) {
         public_keys.push(key.public());
@@ -80,13 +80,13 @@ pub fn verify_with(options: &Options, progress: &mut dyn FnMut(u64)) -> Result<R
         } else {
             report.find(
                 FindingKind::ForeignCheckpoint,
-                Place::default(),
-                "a checkpoint kept elsewhere has no valid signature",
+                LogPosition::default(),
+                "an external checkpoint has no valid signature",
             );
         }
     }
     let head = check_head(options, head, &mut report);
-    let mut chain = Chain::new(public_keys, external, head.clone());
+    let mut chain = ChainCheck::new(public_keys, external, head.clone());
     let mut number = 1_u64;
     let mut done = 0_u64;
     for (file, length) in files.iter().zip(lengths) {
@@ -98,7 +98,7 @@ pub fn verify_with(options: &Options, progress: &mut dyn FnMut(u64)) -> Result<R
         }
         if file.number != number {
             let what = format!("segments {number} to {} are missing", file.number.saturating_sub(1));
-            report.find(FindingKind::SegmentMissing, Place::segment(file.number), what);
+            report.find(FindingKind::SegmentMissing, LogPosition::segment(file.number), what);
         }
         number = file.number.saturating_add(1);
         let last = head.as_ref().map_or(files.last() == Some(file), |head| head.segment == file.number);
@@ -110,7 +110,7 @@ pub fn verify_with(options: &Options, progress: &mut dyn FnMut(u64)) -> Result<R
         && number <= head.segment
     {
         let what = format!("segments {number} to {} are missing", head.segment);
-        report.find(FindingKind::SegmentMissing, Place::segment(number), what);
+        report.find(FindingKind::SegmentMissing, LogPosition::segment(number), what);
     }
     chain.finish(&mut report, options.boot.as_deref());
     Ok(report)
@@ -119,9 +119,9 @@ pub fn verify_with(options: &Options, progress: &mut dyn FnMut(u64)) -> Result<R
 type Snapshot = (Vec<SegmentFile>, HeadState, Vec<Option<u64>>);
 
 /// The files, the head and how long the current segment was, all at one moment.
-fn snapshot(options: &Options, key: Option<&Key>) -> Result<Snapshot, AuditError> {
+fn snapshot(options: &VerifyOptions, key: Option<&AuditKey>) -> Result<Snapshot, AuditError> {
     let directory = options.directory.as_path();
-    // A copy on read-only media has no lock to take, and nobody writes to it.
+    // A copy on read-only media has no lock, and no process writes to it.
     let lock = File::open(directory.join("lock")).ok().filter(|lock| lock.lock_shared().is_ok());
     let files = segment::list(directory)?;
     let path = HeadFile::path_in(directory);
@@ -141,40 +141,48 @@ fn snapshot(options: &Options, key: Option<&Key>) -> Result<Snapshot, AuditError
     Ok((files, head, lengths))
 }
 
-fn check_head(options: &Options, state: HeadState, report: &mut Report) -> Option<Head> {
+fn check_head(options: &VerifyOptions, state: HeadState, report: &mut VerifyReport) -> Option<Head> {
     match state {
         HeadState::Whole(head) => Some(head),
         HeadState::Half(head) if !head.same_boot(options.boot.as_deref()) => {
-            report.find(FindingKind::TornHead, Place::default(), "half of the head was torn, as by a power failure");
+            report.find(
+                FindingKind::TornHead,
+                LogPosition::default(),
+                "half of the head was torn, as by a power failure",
+            );
             Some(head)
         }
         HeadState::Half(head) => {
-            report.find(FindingKind::HeadChanged, Place::default(), "half of the head was changed");
+            report.find(FindingKind::HeadChanged, LogPosition::default(), "half of the head was changed");
             Some(head)
         }
         HeadState::Broken => {
-            report.find(FindingKind::HeadChanged, Place::default(), "the head was changed, or sealed with another key");
+            report.find(
+                FindingKind::HeadChanged,
+                LogPosition::default(),
+                "the head was changed, or sealed with another key",
+            );
             None
         }
         HeadState::Absent => {
             report.find(
                 FindingKind::HeadMissing,
-                Place::default(),
-                "the head is missing: nothing says where the log ends",
+                LogPosition::default(),
+                "the head is missing, so the end of the log is unknown",
             );
             None
         }
     }
 }
 
-/// A segment beyond the head: what a writer leaves that is killed while it begins one.
-fn check_unfinished(file: &SegmentFile, head: &Head, report: &mut Report) -> Result<(), AuditError> {
+/// Checks a segment beyond the head, which a writer leaves if it is killed while it begins one.
+fn check_unfinished(file: &SegmentFile, head: &Head, report: &mut VerifyReport) -> Result<(), AuditError> {
     let text = fs::read(&file.path).at("read", &file.path)?;
     let short = text.len() < 4096 && text.iter().filter(|byte| **byte == b'\n').count() <= 1;
     if file.number == head.segment.saturating_add(1) && short && !file.compressed {
-        report.find(FindingKind::Unsealed, Place::segment(file.number), "a segment was begun and not put into use");
+        report.find(FindingKind::Unsealed, LogPosition::segment(file.number), "a segment was begun but not used");
     } else {
-        report.find(FindingKind::Inserted, Place::segment(file.number), "a segment that the head does not know of");
+        report.find(FindingKind::Inserted, LogPosition::segment(file.number), "the head does not know this segment");
     }
     Ok(())
 }
@@ -183,23 +191,23 @@ fn read_segment(
     file: &SegmentFile,
     length: Option<u64>,
     last: bool,
-    chain: &mut Chain<'_>,
-    report: &mut Report,
+    chain: &mut ChainCheck<'_>,
+    report: &mut VerifyReport,
 ) -> Result<(), AuditError> {
     report.segments = report.segments.saturating_add(1);
     chain.begin_segment(file.number);
-    let mut lines = Lines::open(file, length)?;
+    let mut lines = SegmentLines::open(file, 0, length)?;
     loop {
         let start = lines.offset;
         match lines.next() {
-            Ok(Next::Line(line)) => chain.line(line, start, report),
-            Ok(Next::End) => break,
-            Ok(Next::TooLong) => chain.unreadable("a line longer than any that is written", start, report),
-            Ok(Next::Torn(bytes)) if last => {
+            Ok(NextLine::Line(line)) => chain.line(line, start, report),
+            Ok(NextLine::End) => break,
+            Ok(NextLine::TooLong) => chain.unreadable("a line that is too long", start, report),
+            Ok(NextLine::Torn(bytes)) if last => {
                 chain.torn(bytes, start, report);
                 break;
             }
-            Ok(Next::Torn(_)) => {
+            Ok(NextLine::Torn(_)) => {
                 chain.unreadable("a closed segment ends in the middle of a line", start, report);
                 break;
             }

@@ -14,9 +14,9 @@ pub enum Status {
     /// Everything is there and as it was written.
     #[default]
     Intact,
-    /// A crash left traces; nobody need have touched the log.
+    /// A crash left traces; nothing indicates tampering.
     CrashTraces,
-    /// Somebody changed the log.
+    /// The log was changed.
     Tampered,
 }
 
@@ -26,13 +26,13 @@ pub enum Status {
 pub enum FindingKind {
     /// The last line was not finished.
     TornLine,
-    /// Entries follow what was last sealed: a writer was killed, or somebody added them.
+    /// Entries follow the last seal: a writer was killed, or the entries were added.
     Unsealed,
     /// Entries were written and not yet on the disk when the machine stopped.
     LostInPowerFailure,
     /// Half of the head was not finished.
     TornHead,
-    /// An entry is announced as taken out and still there.
+    /// A redaction is announced but the entry is still present.
     RedactionUnfinished,
     /// An entry is not as it was written.
     Changed,
@@ -40,7 +40,7 @@ pub enum FindingKind {
     Removed,
     /// An entry is there that does not belong.
     Inserted,
-    /// An entry stands in the wrong place, or twice.
+    /// An entry is in the wrong place or present twice.
     Reordered,
     /// The end was cut off.
     Truncated,
@@ -78,7 +78,7 @@ impl FindingKind {
 
 /// Where something was found.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Place {
+pub struct LogPosition {
     /// The number of the segment.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub segment: Option<u64>,
@@ -93,13 +93,13 @@ pub struct Place {
     pub seq: Option<u64>,
 }
 
-impl Place {
+impl LogPosition {
     pub(super) fn segment(number: u64) -> Self {
-        Place { segment: Some(number), ..Place::default() }
+        LogPosition { segment: Some(number), ..LogPosition::default() }
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for LogPosition {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut separator = "";
         for (word, number) in [("segment", self.segment), ("line", self.line), ("entry", self.seq)] {
@@ -117,18 +117,18 @@ impl fmt::Display for Place {
 
 /// One thing that was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Finding {
+pub struct LogFinding {
     /// What kind of thing.
     pub kind: FindingKind,
     /// Where.
-    pub place: Place,
+    pub place: LogPosition,
     /// What, in words.
     pub what: String,
 }
 
 /// The result of a check.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Report {
+pub struct VerifyReport {
     /// The log's id.
     pub log: Option<String>,
     /// How many entries there are.
@@ -141,7 +141,7 @@ pub struct Report {
     pub last_checkpoint: Option<u64>,
     /// How many checkpoints kept elsewhere were found to fit.
     pub outside_checkpoints: u64,
-    /// How many entries were taken out on purpose.
+    /// How many entries were redacted.
     pub tombstones: u64,
     /// The last entry's number.
     pub last: u64,
@@ -150,22 +150,22 @@ pub struct Report {
     /// The whole result.
     pub status: Status,
     /// What was found, the first thousand.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<LogFinding>,
     /// How many were found.
     pub found: u64,
 }
 
-impl Report {
+impl VerifyReport {
     /// Whether everything is there and as it was written.
     pub fn is_intact(&self) -> bool {
         self.status == Status::Intact
     }
 
-    pub(super) fn find(&mut self, kind: FindingKind, place: Place, what: impl Into<String>) {
+    pub(super) fn find(&mut self, kind: FindingKind, place: LogPosition, what: impl Into<String>) {
         self.found = self.found.saturating_add(1);
         self.status = self.status.max(kind.status());
         if self.findings.len() < KEPT {
-            self.findings.push(Finding { kind, place, what: what.into() });
+            self.findings.push(LogFinding { kind, place, what: what.into() });
         }
     }
 }

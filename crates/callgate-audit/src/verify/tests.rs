@@ -2,7 +2,7 @@ use std::fs;
 use std::path::Path;
 
 use super::*;
-use crate::entry::{Body, Record, Started};
+use crate::entry::{EntryBody, Record, Started};
 use crate::log::Log;
 use callgate::policy::SyncMode;
 
@@ -16,22 +16,22 @@ impl Dice {
     }
 }
 
-fn settings(directory: &Path) -> Settings {
-    Settings {
+fn settings(directory: &Path) -> LogSettings {
+    LogSettings {
         segment_bytes: 6_000,
         checkpoint_entries: 7,
         compress: false,
         boot: Some("boot".into()),
-        ..Settings::at(directory.join("audit")).sync(SyncMode::Os)
+        ..LogSettings::at(directory.join("audit")).sync(SyncMode::Os)
     }
 }
 
 fn started(call: usize) -> Record {
-    Record::new(Body::Started(Started { tool: "Bash".into(), sandbox: None })).call(call.to_string()).session("s")
+    Record::new(EntryBody::Started(Started { tool: "Bash".into(), sandbox: None })).call(call.to_string()).session("s")
 }
 
 /// A log of several segments, the older ones compressed, with a tombstone.
-fn build(directory: &Path) -> Settings {
+fn build(directory: &Path) -> LogSettings {
     let settings = settings(directory);
     let log = Log::open(settings.clone()).unwrap();
     for call in 0..60 {
@@ -158,7 +158,7 @@ fn edit(files: &mut Files, dice: &mut Dice) -> (String, Vec<usize>) {
 fn thousands_of_random_edits_are_all_found() {
     let directory = tempfile::tempdir().unwrap();
     let settings = build(directory.path());
-    let options = Options::of(&settings);
+    let options = VerifyOptions::of(&settings);
     let intact = verify(&options).unwrap();
     assert!(intact.is_intact(), "{intact:?}");
     assert!(intact.segments >= 3 && intact.tombstones == 1 && intact.checkpoints >= 5, "{intact:?}");
@@ -192,7 +192,7 @@ fn edits_of_compressed_segments_are_found() {
     let directory = tempfile::tempdir().unwrap();
     let settings = build(directory.path());
     Log::open(settings.clone()).unwrap().maintain().unwrap();
-    let options = Options::of(&settings);
+    let options = VerifyOptions::of(&settings);
     assert!(verify(&options).unwrap().is_intact());
     let original = load(&settings.directory);
     let plain = |text: &[u8]| {
@@ -230,14 +230,14 @@ fn edits_of_compressed_segments_are_found() {
 }
 
 /// Finds what `tamper` does to the lines of the first segment.
-fn found_after(tamper: impl FnOnce(&mut Vec<Vec<u8>>)) -> Report {
+fn found_after(tamper: impl FnOnce(&mut Vec<Vec<u8>>)) -> VerifyReport {
     let directory = tempfile::tempdir().unwrap();
     let settings = build(directory.path());
     let path = segment::plain_path(&settings.directory, 1);
     let mut all = lines(&fs::read(&path).unwrap());
     tamper(&mut all);
     fs::write(&path, all.concat()).unwrap();
-    verify(&Options::of(&settings)).unwrap()
+    verify(&VerifyOptions::of(&settings)).unwrap()
 }
 
 #[test]
@@ -284,16 +284,16 @@ fn a_log_rewritten_with_a_stolen_key_does_not_fit_checkpoints_kept_elsewhere() {
         log.append(&started(call)).unwrap();
     }
     drop(log);
-    let with_kept = || Options::of(&settings).with_checkpoints(&kept).unwrap();
+    let with_kept = || VerifyOptions::of(&settings).with_checkpoints(&kept).unwrap();
     assert!(verify(&with_kept()).unwrap().is_intact());
     // the thief begins anew with the same key
     fs::remove_dir_all(&settings.directory).unwrap();
-    let quiet = Settings { deliveries: Vec::new(), ..settings.clone() };
+    let quiet = LogSettings { deliveries: Vec::new(), ..settings.clone() };
     let log = Log::open(quiet).unwrap();
     for call in 0..30 {
         log.append(&started(call)).unwrap();
     }
-    assert!(verify(&Options::of(&settings)).unwrap().is_intact(), "the log alone looks well");
+    assert!(verify(&VerifyOptions::of(&settings)).unwrap().is_intact(), "the log alone looks well");
     let report = verify(&with_kept()).unwrap();
     assert_eq!(report.status, Status::Tampered);
     assert!(report.findings.iter().all(|finding| finding.kind == FindingKind::CheckpointMismatch));
@@ -304,10 +304,10 @@ fn with_the_public_key_alone_everything_up_to_the_last_checkpoint_is_checked() {
     let directory = tempfile::tempdir().unwrap();
     let settings = build(directory.path());
     let public = Log::open(settings.clone()).unwrap().public_key();
-    let options = Options { key: None, public_keys: vec![public], ..Options::of(&settings) };
+    let options = VerifyOptions { key: None, public_keys: vec![public], ..VerifyOptions::of(&settings) };
     let report = verify(&options).unwrap();
     assert!(report.is_intact() && !report.head_checked, "{report:?}");
-    let stranger = Options { key: None, public_keys: vec!["00".repeat(32)], ..Options::of(&settings) };
+    let stranger = VerifyOptions { key: None, public_keys: vec!["00".repeat(32)], ..VerifyOptions::of(&settings) };
     let report = verify(&stranger).unwrap();
     assert_eq!((report.checkpoints, report.findings[0].kind), (0, FindingKind::BadSignature), "{report:#?}");
 }
@@ -317,5 +317,5 @@ fn a_copy_without_lock_can_be_checked() {
     let directory = tempfile::tempdir().unwrap();
     let settings = build(directory.path());
     fs::remove_file(settings.directory.join("lock")).unwrap();
-    assert!(verify(&Options::of(&settings)).unwrap().is_intact());
+    assert!(verify(&VerifyOptions::of(&settings)).unwrap().is_intact());
 }

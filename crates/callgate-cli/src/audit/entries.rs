@@ -6,14 +6,14 @@ use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
 use callgate::policy::Decision;
-use callgate_audit::entry::Time;
-use callgate_audit::export::{self, Format};
-use callgate_audit::read::{self, Entries, Filter, Follow, Line, Stats, timeline};
+use callgate_audit::export::{self, ExportFormat};
+use callgate_audit::read::{self, Entries, EntryFilter, Follow, LogLine, LogStats, timeline};
+use callgate_model::clock::Timestamp;
 use callgate_shell::effect::Action;
 use clap::{Args, ValueEnum};
 
-use super::LogArguments;
-use super::shown::{HEADING, cut, line, row};
+use super::shown::{HEADING, cut, json, line, row};
+use super::{LogArguments, text};
 
 /// The arguments of `tail`.
 #[derive(Debug, Args)]
@@ -21,15 +21,12 @@ pub struct TailArguments {
     /// How many entries
     #[arg(short = 'n', long, default_value_t = 20)]
     pub lines: usize,
-    /// Go on as entries are added
+    /// Keep printing new entries
     #[arg(short, long)]
     pub follow: bool,
-    /// Print the entries as they stand in the log, one JSON object a line
+    /// Print the lines of the log, one JSON object per line
     #[arg(long)]
     pub json: bool,
-    /// Where the log lies
-    #[command(flatten)]
-    pub log: LogArguments,
 }
 
 /// Which entries are wanted.
@@ -37,29 +34,29 @@ pub struct TailArguments {
 pub struct FilterArguments {
     /// Not before: 2h, 2026-11-15, 2026-11-15T20:00:00Z
     #[arg(long, value_name = "TIME", value_parser = time)]
-    pub since: Option<Time>,
+    pub since: Option<Timestamp>,
     /// Not after
     #[arg(long, value_name = "TIME", value_parser = time)]
-    pub until: Option<Time>,
+    pub until: Option<Timestamp>,
     /// Of this session
     #[arg(long)]
     pub session: Option<String>,
     /// Of this kind: tool_attempt, approval, security_violation, started, finished …
     #[arg(long)]
     pub kind: Option<String>,
-    /// Of this tool; * stands for anything
+    /// Of this tool; * matches anything
     #[arg(long)]
     pub tool: Option<String>,
     /// Calls with this effect: list, read, write, delete, run, connect, send, privilege, opaque
-    #[arg(long, value_parser = action)]
+    #[arg(long, value_parser = word::<Action>)]
     pub effect: Option<Action>,
-    /// Calls that were judged so: allow, contain, ask, deny
-    #[arg(long, value_parser = decision)]
+    /// Calls with this decision: allow, contain, ask, deny
+    #[arg(long, value_parser = word::<Decision>)]
     pub decision: Option<Decision>,
     /// Calls that this rule decided
     #[arg(long)]
     pub rule: Option<String>,
-    /// Calls that touch something at or below this path; * stands for anything
+    /// Calls that touch something at or below this path; * matches anything
     #[arg(long)]
     pub path: Option<String>,
     /// Calls that reach this host or one below it
@@ -67,25 +64,18 @@ pub struct FilterArguments {
     pub host: Option<String>,
 }
 
-fn time(text: &str) -> Result<Time, String> {
-    Time::parse(text).ok_or_else(|| "a time is 2h (ago), 2026-11-15 or 2026-11-15T20:00:00Z".to_owned())
+fn time(text: &str) -> Result<Timestamp, String> {
+    Timestamp::parse(text)
+        .ok_or_else(|| "expected a time such as 2h (ago), 2026-11-15 or 2026-11-15T20:00:00Z".to_owned())
 }
 
 fn word<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, String> {
     serde_json::from_value(serde_json::Value::String(text.to_owned())).map_err(|error| error.to_string())
 }
 
-fn action(text: &str) -> Result<Action, String> {
-    word(text)
-}
-
-fn decision(text: &str) -> Result<Decision, String> {
-    word(text)
-}
-
 impl FilterArguments {
-    fn filter(&self, housekeeping: bool) -> Filter {
-        Filter {
+    fn filter(&self, housekeeping: bool) -> EntryFilter {
+        EntryFilter {
             since: self.since,
             until: self.until,
             session: self.session.clone(),
@@ -107,7 +97,7 @@ impl FilterArguments {
 pub enum TableFormat {
     /// For people
     Table,
-    /// As they stand in the log, one JSON object a line
+    /// The lines of the log, one JSON object per line
     Json,
     /// For spreadsheets
     Csv,
@@ -125,9 +115,6 @@ pub struct QueryArguments {
     /// The same as --format json
     #[arg(long)]
     pub json: bool,
-    /// Where the log lies
-    #[command(flatten)]
-    pub log: LogArguments,
 }
 
 /// The arguments of `show`.
@@ -138,9 +125,6 @@ pub struct ShowArguments {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// Where the log lies
-    #[command(flatten)]
-    pub log: LogArguments,
 }
 
 /// The arguments of `stats`.
@@ -149,15 +133,12 @@ pub struct StatsArguments {
     /// Which entries
     #[command(flatten)]
     pub filter: FilterArguments,
-    /// Name the rules of this policy that never decided anything: a file, or strict, standard, permissive, unattended
+    /// List the rules of this policy that never decided: a file, or strict, standard, permissive, unattended
     #[arg(long)]
     pub policy: Option<String>,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// Where the log lies
-    #[command(flatten)]
-    pub log: LogArguments,
 }
 
 /// The arguments of `export`.
@@ -165,38 +146,31 @@ pub struct StatsArguments {
 pub struct ExportArguments {
     /// json, csv, ocsf or otel
     #[arg(long, default_value = "json")]
-    pub format: Format,
-    /// Into this file instead of standard output
+    pub format: ExportFormat,
+    /// Write to this file instead of standard output
     #[arg(short, long)]
     pub output: Option<PathBuf>,
-    /// To an OpenTelemetry collector instead, such as http://localhost:4318/v1/logs
+    /// Send to an OpenTelemetry collector, such as http://localhost:4318/v1/logs
     #[arg(long, value_name = "URL", conflicts_with = "output")]
     pub to: Option<String>,
     /// Which entries
     #[command(flatten)]
     pub filter: FilterArguments,
-    /// Where the log lies
-    #[command(flatten)]
-    pub log: LogArguments,
-}
-
-fn text(error: impl std::fmt::Display) -> String {
-    error.to_string()
 }
 
 /// `callgate audit tail`
-pub fn tail(arguments: &TailArguments) -> Result<u8, String> {
-    let directory = arguments.log.directory()?;
+pub fn tail(log: &LogArguments, arguments: &TailArguments) -> Result<u8, String> {
+    let directory = log.directory()?;
     // before the entries are read, so that none falls in between
     let mut follow = arguments.follow.then(|| Follow::from_end(&directory)).transpose().map_err(text)?;
-    let mut last: VecDeque<Line> = VecDeque::new();
+    let mut last: VecDeque<LogLine> = VecDeque::new();
     for entry in Entries::open(&directory).map_err(text)? {
         if last.len() >= arguments.lines {
             last.pop_front();
         }
         last.push_back(entry.map_err(text)?);
     }
-    let print = |found: &Line| if arguments.json { line(&found.line) } else { line(&row(&found.entry)) };
+    let print = |found: &LogLine| if arguments.json { line(&found.line) } else { line(&row(&found.entry)) };
     if !arguments.json && !line(HEADING)? {
         return Ok(0);
     }
@@ -221,19 +195,19 @@ pub fn tail(arguments: &TailArguments) -> Result<u8, String> {
 /// The entries that a filter wants.
 fn wanted<'a>(
     log: &LogArguments,
-    filter: &'a Filter,
-) -> Result<impl Iterator<Item = Result<Line, callgate_audit::AuditError>> + 'a, String> {
+    filter: &'a EntryFilter,
+) -> Result<impl Iterator<Item = Result<LogLine, callgate_audit::AuditError>> + 'a, String> {
     let entries = Entries::open(&log.directory()?).map_err(text)?;
     Ok(entries.filter(move |found| found.as_ref().is_ok_and(|found| filter.wants(&found.entry)) || found.is_err()))
 }
 
 /// `callgate audit query`
-pub fn query(arguments: &QueryArguments) -> Result<u8, String> {
+pub fn query(log: &LogArguments, arguments: &QueryArguments) -> Result<u8, String> {
     let filter = arguments.filter.filter(false);
-    let entries = wanted(&arguments.log, &filter)?;
+    let entries = wanted(log, &filter)?;
     let format = if arguments.json { TableFormat::Json } else { arguments.format };
     if format == TableFormat::Csv {
-        return written(export::export(entries, Format::Csv, &mut io::stdout().lock()));
+        return written(export::export(entries, ExportFormat::Csv, &mut io::stdout().lock()));
     }
     if format == TableFormat::Table && !line(HEADING)? {
         return Ok(0);
@@ -258,9 +232,9 @@ fn written(result: Result<u64, callgate_audit::AuditError>) -> Result<u8, String
 }
 
 /// `callgate audit show`
-pub fn show(arguments: &ShowArguments) -> Result<u8, String> {
-    let found = read::call(&arguments.log.directory()?, &arguments.call).map_err(text)?;
-    for Line { entry, line: raw } in &found {
+pub fn show(log: &LogArguments, arguments: &ShowArguments) -> Result<u8, String> {
+    let found = read::call(&log.directory()?, &arguments.call).map_err(text)?;
+    for LogLine { entry, line: raw } in &found {
         if arguments.json {
             line(raw)?;
             continue;
@@ -268,7 +242,7 @@ pub fn show(arguments: &ShowArguments) -> Result<u8, String> {
         let step = timeline(entry).and_then(|step| serde_json::to_value(step.step).ok());
         let step = step.as_ref().and_then(|step| step.as_str()).unwrap_or_default();
         line(&format!("{}  {step}", row(entry)))?;
-        if let callgate_audit::entry::Body::ToolAttempt(attempt) = &entry.record.body {
+        if let callgate_audit::entry::EntryBody::ToolAttempt(attempt) = &entry.record.body {
             line(&format!("           input    {}", cut(&attempt.input.to_string(), 2_000)))?;
             line(&format!("           reason   {}", cut(&attempt.reason, 500)))?;
             if let Some(place) = &attempt.rule_place {
@@ -284,17 +258,16 @@ pub fn show(arguments: &ShowArguments) -> Result<u8, String> {
 }
 
 /// `callgate audit stats`
-pub fn stats(arguments: &StatsArguments) -> Result<u8, String> {
+pub fn stats(log: &LogArguments, arguments: &StatsArguments) -> Result<u8, String> {
     let filter = arguments.filter.filter(false);
-    let mut stats = Stats::default();
-    for found in wanted(&arguments.log, &filter)? {
+    let mut stats = LogStats::default();
+    for found in wanted(log, &filter)? {
         stats.add(&found.map_err(text)?.entry);
     }
     let rules = arguments.policy.as_deref().map(rule_names).transpose()?.unwrap_or_default();
     stats.finish(rules, 10);
     if arguments.json {
-        line(&serde_json::to_string_pretty(&stats).map_err(text)?)?;
-        return Ok(0);
+        return json(&stats);
     }
     let mut out = String::new();
     use std::fmt::Write as _;
@@ -307,7 +280,7 @@ pub fn stats(arguments: &StatsArguments) -> Result<u8, String> {
         let rate = stats.approved.saturating_mul(100) / stats.answered.max(1);
         let _ = writeln!(
             out,
-            "{} answers: {rate} % yes, {} too late, {} more from earlier answers",
+            "{} answers: {rate} % approved, {} timed out, {} more reused",
             stats.answered, stats.timed_out, stats.cached
         );
     }
@@ -322,7 +295,7 @@ pub fn stats(arguments: &StatsArguments) -> Result<u8, String> {
         }
     }
     if !stats.silent_rules.is_empty() {
-        let _ = writeln!(out, "\nrules that never decided anything\n  {}", stats.silent_rules.join(", "));
+        let _ = writeln!(out, "\nrules that never decided\n  {}", stats.silent_rules.join(", "));
     }
     if !stats.violations.is_empty() {
         let levels: Vec<String> = stats.violations.iter().map(|(level, count)| format!("{count} {level}")).collect();
@@ -350,14 +323,14 @@ fn rule_names(policy: &str) -> Result<Vec<String>, String> {
 }
 
 /// `callgate audit export`
-pub fn export(arguments: &ExportArguments) -> Result<u8, String> {
+pub fn export(log: &LogArguments, arguments: &ExportArguments) -> Result<u8, String> {
     let filter = arguments.filter.filter(true);
-    let entries = wanted(&arguments.log, &filter)?;
+    let entries = wanted(log, &filter)?;
     if let Some(collector) = &arguments.to {
-        if arguments.format != Format::OpenTelemetry {
-            return Err("a collector takes --format otel only".to_owned());
+        if arguments.format != ExportFormat::OpenTelemetry {
+            return Err("--to needs --format otel".to_owned());
         }
-        let count = export::Collector::new(collector).send(entries).map_err(text)?;
+        let count = export::OtlpCollector::new(collector).send(entries).map_err(text)?;
         line(&format!("{count} entries"))?;
         return Ok(0);
     }

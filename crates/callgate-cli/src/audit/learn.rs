@@ -1,29 +1,29 @@
 //! `callgate audit replay`, `callgate policy suggest` and `callgate policy diff`.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use callgate::assess::Assessor;
 use callgate::load::{PolicyChoice, load_policy};
-use callgate::policy::{Decision, Policy, PolicyError};
-use callgate_audit::entry::Body;
-use callgate_audit::learn::{Changes, RecordedCall, Replay, compare, suggest as propose};
+use callgate::policy::Decision;
+use callgate_audit::entry::EntryBody;
+use callgate_audit::learn::{RecordedCall, Replay, ReplayChanges, compare, suggest as propose};
 use callgate_audit::read::{self, Entries};
 use clap::{Args, ValueEnum};
 
-use super::shown::{Progress, cut, line};
-use super::{CHANGES, LogArguments};
+use super::shown::{Progress, cut, json, line};
+use super::{CHANGES, LogArguments, text};
 
 /// Which changes make `replay` fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FailOn {
     /// Any change
     Any,
-    /// Something would run that did not
+    /// A call would run that did not
     Allowed,
-    /// Something would be asked about that was not
+    /// A call would be asked about that was not
     Asked,
-    /// Something would be refused that was not
+    /// A call would be refused that was not
     Refused,
     /// No change
     None,
@@ -41,9 +41,6 @@ pub struct ReplayArguments {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// Where the log lies
-    #[command(flatten)]
-    pub log: LogArguments,
 }
 
 /// The arguments of `policy suggest`.
@@ -52,13 +49,13 @@ pub struct SuggestArguments {
     /// The policy that rules would be added to: a file, or strict, standard, permissive, unattended
     #[arg(long, value_name = "POLICY", default_value = "standard")]
     pub policy: String,
-    /// At most so many rules
+    /// How many rules to propose at most
     #[arg(short = 'n', long, default_value_t = 10)]
     pub count: usize,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// Where the log lies
+    /// The log
     #[command(flatten)]
     pub log: LogArguments,
 }
@@ -76,13 +73,9 @@ pub struct DiffArguments {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// Where the log lies
+    /// The log
     #[command(flatten)]
     pub log: LogArguments,
-}
-
-fn text(error: impl std::fmt::Display) -> String {
-    error.to_string()
 }
 
 fn load(policy: &str) -> Result<Assessor, String> {
@@ -91,8 +84,8 @@ fn load(policy: &str) -> Result<Assessor, String> {
 }
 
 /// `callgate audit replay`
-pub fn replay(arguments: &ReplayArguments) -> Result<u8, String> {
-    let directory = arguments.log.directory()?;
+pub fn replay(log: &LogArguments, arguments: &ReplayArguments) -> Result<u8, String> {
+    let directory = log.directory()?;
     let assessor = load(&arguments.policy)?;
     let progress = Progress::new("judging", read::last_number(&directory).map_err(text)?);
     let entries = Entries::open(&directory).map_err(text)?.map(|found| found.map(|found| found.entry));
@@ -106,7 +99,7 @@ pub fn replay(arguments: &ReplayArguments) -> Result<u8, String> {
         FailOn::None => false,
     });
     if arguments.json {
-        line(&serde_json::to_string_pretty(&replay).map_err(text)?)?;
+        json(&replay)?;
     } else {
         line(&format!("{} calls judged again", replay.calls))?;
         changes("newly allowed", &replay.newly_allowed)?;
@@ -124,16 +117,16 @@ pub fn replay(arguments: &ReplayArguments) -> Result<u8, String> {
             ),
         })?;
         if replay.inexact > 0 {
-            line(&format!("{} calls were judged with a part redacted or cut", replay.inexact))?;
+            line(&format!("{} calls were judged with redacted or truncated parts", replay.inexact))?;
         }
         if replay.left_out > 0 {
-            line(&format!("{} calls were too large to be kept whole and are left out", replay.left_out))?;
+            line(&format!("{} calls were too large to be recorded and are skipped", replay.left_out))?;
         }
     }
     Ok(if failing { CHANGES } else { 0 })
 }
 
-fn changes(title: &str, changes: &Changes) -> Result<(), String> {
+fn changes(title: &str, changes: &ReplayChanges) -> Result<(), String> {
     line(&format!("{title}: {}", changes.count))?;
     for change in &changes.examples {
         let rule = change.rule.as_deref().unwrap_or("default");
@@ -155,13 +148,13 @@ fn asked(directory: &Path) -> Result<Vec<(RecordedCall, bool)>, String> {
     for found in Entries::open(directory).map_err(text)? {
         let entry = found.map_err(text)?.entry;
         match &entry.record.body {
-            Body::ToolAttempt(attempt) if attempt.decision == Decision::Ask => {
+            EntryBody::ToolAttempt(attempt) if attempt.decision == Decision::Ask => {
                 if let Some(recorded) = RecordedCall::of(&entry) {
                     waiting.extend(entry.record.call.clone().map(|call| (call, calls.len())));
                     calls.push((recorded, false));
                 }
             }
-            Body::Approval(approval) if approval.approved => {
+            EntryBody::Approval(approval) if approval.approved => {
                 let call = entry.record.call.as_ref().and_then(|call| waiting.remove(call));
                 if let Some((_, approved)) = call.and_then(|call| calls.get_mut(call)) {
                     *approved = true;
@@ -177,67 +170,23 @@ fn asked(directory: &Path) -> Result<Vec<(RecordedCall, bool)>, String> {
 pub fn suggest(arguments: &SuggestArguments) -> Result<u8, String> {
     let directory = arguments.log.directory()?;
     let calls = asked(&directory)?;
-    let bundled = Policy::bundled_names().any(|name| name == arguments.policy);
-    let base = if bundled {
-        arguments.policy.clone()
-    } else {
-        let path = std::fs::canonicalize(&arguments.policy)
-            .map_err(|error| format!("cannot read {}: {error}", arguments.policy))?;
-        path.to_str().map(str::to_owned).ok_or("the path of the policy is no text")?
-    };
-    let place = PrivateDirectory::make()?;
-    let file = place.0.join("try.yaml");
-    // a policy that extends a file must be a file itself
-    let load = |text: &str| -> Result<Policy, PolicyError> {
-        if bundled {
-            return Policy::from_yaml(text, "the proposal");
-        }
-        // what could not be written cannot be read either, and that is told
-        let _ = std::fs::write(&file, text);
-        Policy::from_file(&file)
-    };
-    let suggestions = propose(&calls, &base, &load, arguments.count).map_err(text)?;
+    let suggestions = propose(&calls, &load(&arguments.policy)?, arguments.count);
     if arguments.json {
-        line(&serde_json::to_string_pretty(&suggestions).map_err(text)?)?;
-        return Ok(0);
+        return json(&suggestions);
     }
     if suggestions.is_empty() {
-        line(&format!("no rule would have saved prompts: {} questions looked at", calls.len()))?;
+        line(&format!("no rule would have saved prompts ({} questions examined)", calls.len()))?;
     }
     for suggestion in &suggestions {
         line(&format!("# saves {} prompts, such as {}", suggestion.saves, cut(&suggestion.examples.join(" · "), 150)))?;
-        line(&format!("# would also let through: {}", cut(&suggestion.also, 200)))?;
+        line(&format!("# also covers: {}", cut(&suggestion.also, 200)))?;
         for call in &suggestion.also_recorded {
-            line(&format!("# and this, to which nobody said yes: {}", cut(call, 150)))?;
+            line(&format!("# also allows this call, which nobody approved: {}", cut(call, 150)))?;
         }
         line(suggestion.rule.trim_end())?;
         line("")?;
     }
     Ok(0)
-}
-
-/// A directory that only its owner may enter and that goes away.
-struct PrivateDirectory(PathBuf);
-
-impl PrivateDirectory {
-    fn make() -> Result<Self, String> {
-        use std::os::unix::fs::DirBuilderExt;
-        let unique =
-            std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_nanos());
-        let path = std::env::temp_dir().join(format!("callgate-suggest-{}-{unique:x}", std::process::id()));
-        // fails if it is already there, so nobody can have prepared it
-        std::fs::DirBuilder::new()
-            .mode(0o700)
-            .create(&path)
-            .map_err(|error| format!("cannot create {}: {error}", path.display()))?;
-        Ok(PrivateDirectory(path))
-    }
-}
-
-impl Drop for PrivateDirectory {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }
 
 /// `callgate policy diff`
@@ -253,7 +202,7 @@ pub fn diff(arguments: &DiffArguments) -> Result<u8, String> {
     let here = std::env::current_dir().map_err(text)?;
     let difference = compare(&old, &new, &here, &recorded);
     if arguments.json {
-        line(&serde_json::to_string_pretty(&difference).map_err(text)?)?;
+        json(&difference)?;
     } else {
         line(&format!("{} calls compared", difference.compared))?;
         for (title, list) in [("becomes possible", &difference.looser), ("becomes stricter", &difference.tighter)] {
@@ -264,7 +213,7 @@ pub fn diff(arguments: &DiffArguments) -> Result<u8, String> {
                 line(&format!("  {old} → {new} ({rule})  {}  [{}]", cut(&witness.call, 120), witness.from))?;
             }
         }
-        line("Witnesses, not a proof: where none is shown, something may still differ.")?;
+        line("These are examples; other calls may differ too.")?;
     }
     let same = difference.looser.is_empty() && difference.tighter.is_empty();
     Ok(if same { 0 } else { CHANGES })

@@ -4,33 +4,22 @@ use std::path::PathBuf;
 
 use callgate::show::visible;
 use callgate_audit::Log;
-use callgate_audit::verify::{Options, Report, Status, verify_with};
+use callgate_audit::verify::{Status, VerifyOptions, VerifyReport, verify_with};
 use clap::Args;
 
-use super::shown::{Progress, line};
-use super::{CRASH_TRACES, LogArguments, TAMPERED};
-
-/// Where the log lies, and nothing else.
-#[derive(Debug, Args)]
-pub struct PlaceArguments {
-    /// Where the log lies
-    #[command(flatten)]
-    pub log: LogArguments,
-}
+use super::shown::{Progress, json, line};
+use super::{CRASH_TRACES, LogArguments, TAMPERED, text};
 
 /// The arguments of `verify`.
 #[derive(Debug, Args)]
 pub struct VerifyArguments {
-    /// Where the log lies
-    #[command(flatten)]
-    pub log: LogArguments,
-    /// Compare with checkpoints that were kept elsewhere: a file, one JSON object a line
+    /// Compare with the checkpoints in this file, one JSON object per line
     #[arg(long, value_name = "FILE")]
     pub checkpoints: Vec<PathBuf>,
-    /// The key file [default: beside the log]
+    /// The key file [default: next to the log]
     #[arg(long, value_name = "FILE", conflicts_with = "public_key")]
     pub key: Option<PathBuf>,
-    /// Check with a public key only; the end of the log after the last checkpoint is then not protected
+    /// Verify with a public key only, up to the last checkpoint
     #[arg(long, value_name = "HEX")]
     pub public_key: Vec<String>,
     /// Print JSON
@@ -43,25 +32,18 @@ pub struct VerifyArguments {
 pub struct RedactArguments {
     /// The number of the entry
     pub entry: u64,
-    /// Why it is taken out
+    /// The reason
     #[arg(long)]
     pub reason: String,
-    /// Who takes it out [default: $USER]
+    /// Who redacts it [default: $USER]
     #[arg(long)]
     pub by: Option<String>,
-    /// Where the log lies
-    #[command(flatten)]
-    pub log: LogArguments,
-}
-
-fn text(error: impl std::fmt::Display) -> String {
-    error.to_string()
 }
 
 /// `callgate audit verify`
-pub fn verify(arguments: &VerifyArguments) -> Result<u8, String> {
-    let directory = arguments.log.directory()?;
-    let mut options = Options::of(&arguments.log.settings()?);
+pub fn verify(log: &LogArguments, arguments: &VerifyArguments) -> Result<u8, String> {
+    let settings = log.existing()?;
+    let mut options = VerifyOptions::of(&settings);
     if !arguments.public_key.is_empty() {
         options.key = None;
         options.public_keys = arguments.public_key.iter().map(|key| key.to_ascii_lowercase()).collect();
@@ -72,7 +54,7 @@ pub fn verify(arguments: &VerifyArguments) -> Result<u8, String> {
     for file in &arguments.checkpoints {
         options = options.with_checkpoints(file).map_err(text)?;
     }
-    let total = std::fs::read_dir(&directory)
+    let total = std::fs::read_dir(&settings.directory)
         .map_err(text)?
         .filter_map(|file| file.ok()?.metadata().ok())
         .fold(0_u64, |total, metadata| total.saturating_add(metadata.len()));
@@ -80,7 +62,7 @@ pub fn verify(arguments: &VerifyArguments) -> Result<u8, String> {
     let report = verify_with(&options, &mut |done| progress.at(done)).map_err(text)?;
     drop(progress);
     if arguments.json {
-        line(&serde_json::to_string_pretty(&report).map_err(text)?)?;
+        json(&report)?;
     } else {
         print(&report)?;
     }
@@ -91,22 +73,22 @@ pub fn verify(arguments: &VerifyArguments) -> Result<u8, String> {
     })
 }
 
-fn print(report: &Report) -> Result<(), String> {
+fn print(report: &VerifyReport) -> Result<(), String> {
     line(match report.status {
-        Status::Intact => "intact: every entry is there and as it was written",
-        Status::CrashTraces => "a crash left traces; no sign that anybody changed the log",
-        Status::Tampered => "TAMPERED: the log is not as it was written",
+        Status::Intact => "intact: every entry is present and unchanged",
+        Status::CrashTraces => "a crash left traces; no sign of tampering",
+        Status::Tampered => "TAMPERED: the log was changed",
     })?;
     line(&format!(
-        "{} entries in {} segments, {} signed checkpoints, {} taken out on purpose",
+        "{} entries in {} segments, {} signed checkpoints, {} redacted entries",
         report.entries, report.segments, report.checkpoints, report.tombstones
     ))?;
     if report.outside_checkpoints > 0 {
-        line(&format!("{} checkpoints kept elsewhere fit", report.outside_checkpoints))?;
+        line(&format!("{} external checkpoints match", report.outside_checkpoints))?;
     }
     if !report.head_checked {
         let last = report.last_checkpoint.map_or("nothing".to_owned(), |last| format!("everything up to entry {last}"));
-        line(&format!("without the secret key only the checkpoints vouch for the log: {last}"))?;
+        line(&format!("without the secret key, the checkpoints prove only: {last}"))?;
     }
     for finding in &report.findings {
         line(&format!("  {}: {}", finding.place, visible(&finding.what)))?;
@@ -119,28 +101,25 @@ fn print(report: &Report) -> Result<(), String> {
 }
 
 /// `callgate audit redact`
-pub fn redact(arguments: &RedactArguments) -> Result<u8, String> {
-    arguments.log.directory()?;
+pub fn redact(log: &LogArguments, arguments: &RedactArguments) -> Result<u8, String> {
     let by = arguments.by.clone().or_else(|| std::env::var("USER").ok()).unwrap_or_else(|| "unknown".to_owned());
-    let log = Log::open(arguments.log.settings()?).map_err(text)?;
+    let log = Log::open(log.existing()?).map_err(text)?;
     log.redact(arguments.entry, &by, &arguments.reason).map_err(text)?;
-    line(&format!("entry {} is taken out; a signed tombstone stands in its place", arguments.entry))?;
+    line(&format!("entry {} is redacted; a signed tombstone replaces it", arguments.entry))?;
     Ok(0)
 }
 
 /// `callgate audit checkpoint`
-pub fn checkpoint(arguments: &PlaceArguments) -> Result<u8, String> {
-    arguments.log.directory()?;
-    let log = Log::open(arguments.log.settings()?).map_err(text)?;
+pub fn checkpoint(log: &LogArguments) -> Result<u8, String> {
+    let log = Log::open(log.existing()?).map_err(text)?;
     let checkpoint = log.checkpoint().map_err(text)?;
     line(&serde_json::to_string(&checkpoint).map_err(text)?)?;
     Ok(0)
 }
 
 /// `callgate audit set-aside`
-pub fn set_aside(arguments: &PlaceArguments) -> Result<u8, String> {
-    arguments.log.directory()?;
-    let (_, aside) = Log::set_aside(arguments.log.settings()?).map_err(text)?;
-    line(&format!("the old log lies in {} now; a new one was begun", aside.display()))?;
+pub fn set_aside(log: &LogArguments) -> Result<u8, String> {
+    let (_, aside) = Log::set_aside(log.existing()?).map_err(text)?;
+    line(&format!("moved the old log to {}; began a new one", aside.display()))?;
     Ok(0)
 }

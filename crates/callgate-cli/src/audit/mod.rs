@@ -7,7 +7,7 @@ mod shown;
 
 use std::path::PathBuf;
 
-use callgate_audit::Settings;
+use callgate_audit::LogSettings;
 use clap::{Args, Subcommand};
 
 pub use learn::{DiffArguments, SuggestArguments, diff, suggest};
@@ -30,71 +30,85 @@ pub enum AuditTask {
     Show(entries::ShowArguments),
     /// Prompts per day, approval rate, time to answer, rules that never fired, what is asked most
     Stats(entries::StatsArguments),
-    /// Hand entries to other systems: JSON, CSV, OCSF or OpenTelemetry logs
+    /// Export entries as JSON, CSV, OCSF or OpenTelemetry logs
     Export(entries::ExportArguments),
-    /// Check that nothing was changed, removed, inserted, reordered or cut off
+    /// Check that no entry was changed, removed, inserted, reordered or truncated
     #[command(
-        after_help = "Exit codes: 0 intact · 20 a crash left traces · 21 tampered with · 1 the log could not be read"
+        after_help = "Exit codes: 0 intact · 20 a crash left traces · 21 tampered with · 2 the log could not be read"
     )]
     Verify(log::VerifyArguments),
     /// Judge the recorded calls again under another policy and show what would change
     #[command(
-        after_help = "Exit codes: 0 nothing changes · 22 something changes (see --fail-on) · 1 something went wrong"
+        after_help = "Exit codes: 0 nothing changes · 22 something changes (see --fail-on) · 2 something went wrong"
     )]
     Replay(learn::ReplayArguments),
-    /// Take an entry out on purpose; a signed tombstone stays in its place
+    /// Redact an entry; a signed tombstone replaces it
     Redact(log::RedactArguments),
     /// Write a signed checkpoint now and print it
-    Checkpoint(log::PlaceArguments),
+    Checkpoint,
     /// Move a damaged log aside and begin a new one that names it
-    SetAside(log::PlaceArguments),
+    SetAside,
 }
 
-/// Where the log lies.
+/// Where the log is.
 #[derive(Debug, Args, Clone)]
 pub struct LogArguments {
-    /// The log's directory [default: what the policy says, else $XDG_STATE_HOME/callgate/audit]
-    #[arg(long, value_name = "DIRECTORY")]
+    /// The log directory [default: as the policy says, else $XDG_STATE_HOME/callgate/audit]
+    #[arg(long, value_name = "DIRECTORY", global = true)]
     pub log: Option<PathBuf>,
 }
 
 impl LogArguments {
-    pub(super) fn settings(&self) -> Result<Settings, String> {
-        match &self.log {
-            Some(directory) => Ok(Settings::at(directory)),
-            // A policy that cannot be read might have moved the log: to read another one in its place would mislead.
-            None => {
-                let here = std::env::current_dir().map_err(|error| error.to_string())?;
-                let policy = crate::choice::policy(None, &here).map_err(|trouble| {
-                    format!("{trouble}\nwhere the log lies is not known; say it with --log DIRECTORY")
-                })?;
-                crate::audit_log::settings(&policy.policy).map_err(|trouble| trouble.to_string())
-            }
+    fn settings(&self) -> Result<LogSettings, String> {
+        if let Some(directory) = &self.log {
+            return Ok(LogSettings::at(directory));
         }
+        // An unreadable policy might have moved the log: reading another log instead would mislead.
+        let here = std::env::current_dir().map_err(text)?;
+        let policy = crate::choice::policy(None, &here)
+            .map_err(|trouble| format!("{trouble}\ncannot determine the log directory; pass --log DIRECTORY"))?;
+        crate::audit_log::settings(&policy.policy).map_err(text)
     }
 
-    pub(super) fn directory(&self) -> Result<PathBuf, String> {
-        let directory = self.settings()?.directory;
-        if directory.is_dir() {
-            Ok(directory)
-        } else {
-            Err(format!("there is no audit log in {}", directory.display()))
-        }
+    /// The settings of a log that exists.
+    fn existing(&self) -> Result<LogSettings, String> {
+        let settings = self.settings()?;
+        let missing = || format!("there is no audit log in {}", settings.directory.display());
+        if settings.directory.is_dir() { Ok(settings) } else { Err(missing()) }
+    }
+
+    fn directory(&self) -> Result<PathBuf, String> {
+        Ok(self.existing()?.directory)
     }
 }
 
-/// Does what was asked; the number is the exit code.
-pub fn run(task: &AuditTask) -> Result<u8, String> {
+fn text(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}
+
+/// `callgate audit`: a task and where the log is.
+#[derive(Debug, Args)]
+pub struct AuditArguments {
+    /// What to do
+    #[command(subcommand)]
+    pub task: AuditTask,
+    /// Where the log is
+    #[command(flatten)]
+    pub log: LogArguments,
+}
+
+/// Runs a task and returns the exit code.
+pub fn run(AuditArguments { task, log }: &AuditArguments) -> Result<u8, String> {
     match task {
-        AuditTask::Tail(arguments) => entries::tail(arguments),
-        AuditTask::Query(arguments) => entries::query(arguments),
-        AuditTask::Show(arguments) => entries::show(arguments),
-        AuditTask::Stats(arguments) => entries::stats(arguments),
-        AuditTask::Export(arguments) => entries::export(arguments),
-        AuditTask::Verify(arguments) => log::verify(arguments),
-        AuditTask::Replay(arguments) => learn::replay(arguments),
-        AuditTask::Redact(arguments) => log::redact(arguments),
-        AuditTask::Checkpoint(arguments) => log::checkpoint(arguments),
-        AuditTask::SetAside(arguments) => log::set_aside(arguments),
+        AuditTask::Tail(arguments) => entries::tail(log, arguments),
+        AuditTask::Query(arguments) => entries::query(log, arguments),
+        AuditTask::Show(arguments) => entries::show(log, arguments),
+        AuditTask::Stats(arguments) => entries::stats(log, arguments),
+        AuditTask::Export(arguments) => entries::export(log, arguments),
+        AuditTask::Verify(arguments) => log::verify(log, arguments),
+        AuditTask::Replay(arguments) => learn::replay(log, arguments),
+        AuditTask::Redact(arguments) => log::redact(log, arguments),
+        AuditTask::Checkpoint => log::checkpoint(log),
+        AuditTask::SetAside => log::set_aside(log),
     }
 }

@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 
 use callgate::show::visible;
-use callgate_audit::entry::{Body, Entry};
+use callgate_audit::entry::{EntryBody, LogEntry};
 use callgate_audit::export::summary;
 
 /// Writes a line; `false` if nobody reads any more.
@@ -15,16 +15,22 @@ pub fn line(text: &str) -> Result<bool, String> {
     }
 }
 
+/// Prints a value as JSON; the exit code is 0.
+pub fn json(value: &impl serde::Serialize) -> Result<u8, String> {
+    line(&serde_json::to_string_pretty(value).map_err(super::text)?)?;
+    Ok(0)
+}
+
 /// The heading of the table.
 pub const HEADING: &str = "    entry  time (UTC)           kind                 tool             what";
 
 /// One row of it.
-pub fn row(entry: &Entry) -> String {
+pub fn row(entry: &LogEntry) -> String {
     let time = entry.time.to_string();
     let time = time.get(..19).unwrap_or_default().replace('T', " ");
     let record = &entry.record;
     let kind = match &record.body {
-        Body::ToolAttempt(attempt) => {
+        EntryBody::ToolAttempt(attempt) => {
             let rule = attempt.rule.as_deref().unwrap_or("default");
             return format!(
                 "{:>9}  {time}  {:<20} {:<16} {}  ({})",

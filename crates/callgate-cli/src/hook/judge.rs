@@ -13,11 +13,11 @@ use callgate::load::{PolicyChoice, load_policy};
 use callgate::permit::Permit;
 use callgate::policy::{Locations, Policy, PolicyCache};
 use callgate::{Call, Gate};
-use callgate_audit::{AuditSink, Ended, Log, SyncMode, Witness};
+use callgate_audit::{AuditSink, Log, ObservedEnd, SyncMode};
 use callgate_hooks::{CallOutcome, CompletedCall, HookAnswer, HookDetails, HookRequest};
 use callgate_model::refusal::{Refusal, RefusalKind};
 use callgate_shell::ShellState;
-use callgate_store::LazyStore;
+use callgate_store::SqliteStore;
 use serde_json::Value;
 
 use super::arguments::HookArguments;
@@ -71,7 +71,8 @@ impl<'a> Prepared<'a> {
         call.origin.directory.get_or_insert_with(|| workspace.clone());
         call.origin.workspace = Some(workspace);
         let asked = Arc::new(Asked::of(arguments, incoming));
-        let approvals = Approvals::new(Arc::new(LazyStore::of_user()), Arc::clone(&asked) as Arc<dyn Approver>);
+        let approvals =
+            Approvals::new(Arc::new(SqliteStore::of_user_when_needed()), Arc::clone(&asked) as Arc<dyn Approver>);
         let rewritable = incoming.event.can_rewrite() && command(&call.input).is_some();
         let gate = Gate::builder()
             .events(AuditSink::new(open_log(&policy)?))
@@ -200,7 +201,12 @@ pub fn after(
                 CallOutcome::Unknown => None,
             };
             let id = id.as_deref().or(incoming.call_id.as_deref()).unwrap_or_default();
-            witness.finished(id, &after.call.tool, &incoming.origin, Ended { success, report, ..Ended::default() })
+            witness.finished(
+                id,
+                &after.call.tool,
+                &incoming.origin,
+                ObservedEnd { success, report, ..ObservedEnd::default() },
+            )
         }
         None => {
             let reason = "no verdict in this session allowed it";
@@ -220,8 +226,8 @@ pub fn notice(arguments: &HookArguments, incoming: &HookRequest, session: &Sessi
     noted.map(|_| ()).map_err(|error| error.to_string())
 }
 
-fn witness(arguments: &HookArguments, session: &Session) -> Result<Witness, String> {
+fn witness(arguments: &HookArguments, session: &Session) -> Result<AuditSink, String> {
     let workspace = session.workspace.as_deref().ok_or("cannot determine the project directory")?;
     let policy = policy(arguments.policy.as_deref(), workspace)?;
-    Ok(Witness::new(open_log(&policy)?))
+    Ok(AuditSink::new(open_log(&policy)?))
 }

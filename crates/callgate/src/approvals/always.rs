@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock};
 use thiserror::Error;
 
-/// What a policy file that did not exist begins with.
+/// The start of a new policy file.
 const NEW_FILE: &str = "version: 1\nextends: standard\n\nrules:\n";
 
 /// Why no rule was written. The file is as it was.
@@ -23,10 +23,10 @@ pub enum AlwaysError {
         error: io::Error,
     },
     /// The rules stand in a form to which no line can be added.
-    #[error("the rules of {0} are written in one line: write them as a list with one rule below the other")]
+    #[error("the rules of {0} are on one line; write one rule per line")]
     Form(PathBuf),
-    /// With the rule the file would not say what it should.
-    #[error("the rule would not help: {0}")]
+    /// The call would not pass with the rule.
+    #[error("the rule would not allow the call: {0}")]
     Useless(String),
 }
 
@@ -71,7 +71,7 @@ pub fn insert_rule(text: &str, rule: &str) -> Option<String> {
     Some(front)
 }
 
-/// How far the list's first item stands in.
+/// The indentation of the first list item.
 fn indentation(behind: &str) -> usize {
     behind
         .lines()
@@ -87,9 +87,9 @@ fn indented(rule: &str, spaces: usize) -> String {
 /// Whether a file with a rule more says that the call would pass, or why not.
 type Check<'a> = &'a dyn Fn(&Path) -> Result<(), String>;
 
-/// Adds a rule to a policy file, which is made if it is not there. Before the file is replaced, in one step, `check` is given the
-/// new one, which lies beside it: it reads it as the other would be read and says whether the call would pass now, or why not.
-/// Of several who add rules at the same time, each waits for the other.
+/// Adds a rule to a policy file and creates the file if needed. Before it replaces the file atomically, it calls `check` with the
+/// path of the new file; `check` loads it in place of the old one and returns why the call would not pass.
+/// A lock serializes concurrent writers.
 pub fn add_rule(path: &Path, rule: &str, check: Check<'_>) -> Result<(), AlwaysError> {
     prepare(path, rule, check)?.replace(path)
 }
@@ -99,11 +99,11 @@ pub fn try_rule(path: &Path, rule: &str, check: Check<'_>) -> Result<(), AlwaysE
     prepare(path, rule, check).map(drop)
 }
 
-/// A file with the rule, checked, beside the one that it shall replace.
+/// A checked file with the rule, next to the file that it replaces.
 struct Prepared {
     beside: Beside,
     target: PathBuf,
-    /// Locked: whoever adds another rule waits.
+    /// Locked, so that another writer waits.
     directory: File,
 }
 

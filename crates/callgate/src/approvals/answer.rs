@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-pub use callgate_model::decision::ApprovalDecision;
+pub use callgate_model::decision::{ApprovalDecision, OutcomeKind};
 use serde::{Deserialize, Serialize};
 
 /// An approver's answer.
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub struct Answer {
     /// Yes or no.
     pub decision: ApprovalDecision,
-    /// What the person said; reaches the agent.
+    /// The reason; it reaches the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Who answered.
@@ -39,7 +39,7 @@ impl Answer {
         self
     }
 
-    /// By somebody.
+    /// Sets who answered.
     #[must_use]
     pub fn by(mut self, who: impl Into<String>) -> Self {
         self.by = Some(who.into());
@@ -50,84 +50,44 @@ impl Answer {
 /// What became of a question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum ApprovalOutcome {
     /// It was answered.
     Answered(Answer),
-    /// Nobody answered in time. Silence means no.
+    /// Nobody answered in time, which is a refusal.
     TimedOut,
-    /// It was taken back before anybody answered.
+    /// It was cancelled before anybody answered.
     Cancelled,
-    /// There was nobody to ask, or the answer made no sense.
+    /// No approver was available, or the answer was invalid.
     Unanswerable(String),
 }
 
-impl Outcome {
+impl ApprovalOutcome {
     /// Whether the call may run.
     pub fn is_yes(&self) -> bool {
-        matches!(self, Outcome::Answered(answer) if answer.decision.is_yes())
+        matches!(self, ApprovalOutcome::Answered(answer) if answer.decision.is_yes())
     }
 }
 
-impl From<ApprovalDecision> for Outcome {
+impl From<ApprovalDecision> for ApprovalOutcome {
     fn from(decision: ApprovalDecision) -> Self {
-        Outcome::Answered(Answer::new(decision))
+        ApprovalOutcome::Answered(Answer::new(decision))
     }
 }
 
-impl fmt::Display for Outcome {
+impl fmt::Display for ApprovalOutcome {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.kind().as_str())
     }
 }
 
-impl Outcome {
-    /// Without what people wrote.
+impl ApprovalOutcome {
+    /// The outcome without the answer's text.
     pub fn kind(&self) -> OutcomeKind {
         match self {
-            Outcome::Answered(answer) => match answer.decision {
-                ApprovalDecision::Approved => OutcomeKind::Approved,
-                ApprovalDecision::ApprovedForSession => OutcomeKind::ApprovedForSession,
-                ApprovalDecision::Denied => OutcomeKind::Denied,
-                ApprovalDecision::Abort => OutcomeKind::Abort,
-            },
-            Outcome::TimedOut => OutcomeKind::TimedOut,
-            Outcome::Cancelled => OutcomeKind::Cancelled,
-            Outcome::Unanswerable(_) => OutcomeKind::Unanswerable,
-        }
-    }
-}
-
-/// What became of a question, in one word, as events and messages name it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum OutcomeKind {
-    /// Yes, this once.
-    Approved,
-    /// Yes, and the same again in this session.
-    ApprovedForSession,
-    /// No.
-    Denied,
-    /// No, and stop the whole run.
-    Abort,
-    /// Nobody answered in time.
-    TimedOut,
-    /// It was taken back before anybody answered.
-    Cancelled,
-    /// There was nobody to ask, or the answer made no sense.
-    Unanswerable,
-}
-
-impl OutcomeKind {
-    /// The stable name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            OutcomeKind::Approved => "approved",
-            OutcomeKind::ApprovedForSession => "approved_for_session",
-            OutcomeKind::Denied => "denied",
-            OutcomeKind::Abort => "abort",
-            OutcomeKind::TimedOut => "timed_out",
-            OutcomeKind::Cancelled => "cancelled",
-            OutcomeKind::Unanswerable => "unanswerable",
+            ApprovalOutcome::Answered(answer) => answer.decision.into(),
+            ApprovalOutcome::TimedOut => OutcomeKind::TimedOut,
+            ApprovalOutcome::Cancelled => OutcomeKind::Cancelled,
+            ApprovalOutcome::Unanswerable(_) => OutcomeKind::Unanswerable,
         }
     }
 }

@@ -9,20 +9,20 @@ use thiserror::Error;
 
 use super::{Answer, ApprovalDecision, Question};
 
-/// Why there is no answer. All of them are refusals; only the first leaves the question open for others until its time is over.
+/// Why there is no answer. All are refusals; only `Closed` leaves the question pending for others until its deadline.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum AskError {
-    /// Somebody else answers, or has answered meanwhile.
-    #[error("the question was settled elsewhere")]
+    /// Another approver answers or has answered.
+    #[error("the question is already settled")]
     Closed,
     /// No answer in time.
-    #[error("no answer in time")]
+    #[error("timed out")]
     TimedOut,
-    /// There is nobody to ask: no terminal, no such program, no connection.
-    #[error("nobody can be asked: {0}")]
+    /// The approver is unavailable: no terminal, no such program, no connection.
+    #[error("{0}")]
     Unavailable(String),
-    /// Something came back that is no answer.
-    #[error("the approver's answer cannot be used: {0}")]
+    /// The reply is not a valid answer.
+    #[error("invalid answer: {0}")]
     Unusable(String),
 }
 

@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use super::approver::ask_guarded;
 use super::store::{SettleResult, Store, StoreError, Unreadable};
-use super::{Answer, ApprovalId, Approver, AskError, Outcome, Question};
+use super::{Answer, ApprovalId, ApprovalOutcome, Approver, AskError, Question};
 use crate::monitor::{Monitor, Monitors, Standard};
 use callgate_model::clock::Timestamp;
 
@@ -18,16 +18,16 @@ const LOOK: Duration = Duration::from_millis(100);
 /// Why an answer was not taken.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum AnswerError {
-    /// Nobody asked that.
-    #[error("there is no question {0}")]
+    /// The id is unknown.
+    #[error("unknown question {0}")]
     Unknown(ApprovalId),
     /// It was settled before; the first answer counts.
-    #[error("the question {id} is settled already: {outcome}")]
+    #[error("question {id} is already settled: {outcome}")]
     Settled {
         /// Which.
         id: ApprovalId,
         /// How.
-        outcome: Outcome,
+        outcome: ApprovalOutcome,
     },
     /// The store cannot be used.
     #[error(transparent)]
@@ -36,7 +36,7 @@ pub enum AnswerError {
 
 /// Brings questions to those who answer, and answers to those who wait.
 ///
-/// The store decides who was first; the coordinator wakes whoever waits in this process and looks for answers of other processes.
+/// The store decides which answer is first. The coordinator wakes the waiting threads of this process and polls for answers of other processes.
 pub struct Coordinator<M: Monitors = Standard> {
     store: Arc<dyn Store>,
     /// How many answers have passed through here.
@@ -61,9 +61,9 @@ impl Coordinator {
         Coordinator::with_primitives(store)
     }
 
-    /// Puts a question to an approver and to everyone who looks into the store; the first answer counts. Blocks until there
-    /// is one or the time is over.
-    pub fn ask(&self, question: &Question, approver: &Arc<dyn Approver>) -> Result<Outcome, StoreError> {
+    /// Asks an approver and everyone who reads the store; the first answer counts. Blocks until there
+    /// is one or the deadline passes.
+    pub fn ask(&self, question: &Question, approver: &Arc<dyn Approver>) -> Result<ApprovalOutcome, StoreError> {
         let begin = Instant::now();
         self.put(question, approver)?;
         self.wait(&question.id, question.time().saturating_sub(begin.elapsed()))
@@ -71,7 +71,7 @@ impl Coordinator {
 
     /// Puts a question, without waiting for the answer.
     ///
-    /// The approver is asked in a thread of its own, so that neither one that hangs nor one that panics holds up the caller.
+    /// A separate thread asks the approver, so that one that hangs or panics does not block the caller.
     pub fn put(&self, question: &Question, approver: &Arc<dyn Approver>) -> Result<(), StoreError> {
         self.open(question)?;
         let asking = {
@@ -80,7 +80,7 @@ impl Coordinator {
         };
         let thread = std::thread::Builder::new().name("callgate-approver".into()).spawn(asking);
         if let Err(error) = thread {
-            let outcome = Outcome::Unanswerable(format!("nobody could be asked: {error}"));
+            let outcome = ApprovalOutcome::Unanswerable(format!("cannot ask: {error}"));
             self.settle(&question.id, &outcome)?;
         }
         Ok(())
@@ -88,18 +88,18 @@ impl Coordinator {
 
     /// Asks an approver and settles the question with what it says.
     fn ask_here(&self, question: &Question, approver: &dyn Approver) {
-        let open = || matches!(self.store.entry(&question.id), Ok(Some(entry)) if entry.outcome.is_none());
+        let open = || matches!(self.store.question(&question.id), Ok(Some(entry)) if entry.outcome.is_none());
         self.take(&question.id, ask_guarded(approver, question, &open));
     }
 
-    /// Takes what an approver says. If it cannot be settled, whoever waits finds nothing and refuses when the time is over.
+    /// Settles a question with the reply of an approver. If that fails, the waiting thread finds no outcome and refuses at the deadline.
     pub(super) fn take(&self, id: &ApprovalId, said: Result<Answer, AskError>) {
         let outcome = match said {
-            Ok(answer) => Outcome::Answered(answer),
-            // Somebody else answers: the question stays open until its time is over.
+            Ok(answer) => ApprovalOutcome::Answered(answer),
+            // Another approver may answer: the question stays pending until its deadline.
             Err(AskError::Closed) => return,
-            Err(AskError::TimedOut) => Outcome::TimedOut,
-            Err(error) => Outcome::Unanswerable(error.to_string()),
+            Err(AskError::TimedOut) => ApprovalOutcome::TimedOut,
+            Err(error) => ApprovalOutcome::Unanswerable(error.to_string()),
         };
         let _ = self.settle(id, &outcome);
     }
@@ -116,13 +116,13 @@ impl<M: Monitors> Coordinator<M> {
         self.store.open(question)
     }
 
-    /// Waits for the outcome of a question. When the time is over it is settled as timed out.
-    pub fn wait(&self, id: &ApprovalId, at_most: Duration) -> Result<Outcome, StoreError> {
+    /// Waits for the outcome of a question. Settles it as timed out after `at_most`.
+    pub fn wait(&self, id: &ApprovalId, at_most: Duration) -> Result<ApprovalOutcome, StoreError> {
         let begin = Instant::now();
         let mut seen = self.answers.with(|answers| *answers);
         loop {
-            match self.store.entry(id)? {
-                None => return Err(StoreError::Failed("the question is gone from the store".into())),
+            match self.store.question(id)? {
+                None => return Err(StoreError::Failed("the question is missing from the store".into())),
                 Some(entry) => {
                     if let Some(outcome) = entry.outcome {
                         return Ok(outcome);
@@ -131,9 +131,9 @@ impl<M: Monitors> Coordinator<M> {
             }
             let left = at_most.saturating_sub(begin.elapsed());
             if left.is_zero() {
-                return match self.settle(id, &Outcome::TimedOut)? {
+                return match self.settle(id, &ApprovalOutcome::TimedOut)? {
                     SettleResult::Before(outcome) => Ok(outcome),
-                    SettleResult::Settled | SettleResult::Unknown => Ok(Outcome::TimedOut),
+                    SettleResult::Settled | SettleResult::Unknown => Ok(ApprovalOutcome::TimedOut),
                 };
             }
             let changed = self.answers.wait(left.min(LOOK), |answers| (*answers != seen).then_some(*answers));
@@ -141,39 +141,39 @@ impl<M: Monitors> Coordinator<M> {
         }
     }
 
-    /// Answers a question, the first time only. An answer that comes too late is none.
+    /// Answers a question, the first time only. Rejects an answer after the deadline.
     pub fn resolve(&self, id: &ApprovalId, answer: Answer) -> Result<(), AnswerError> {
-        let late = self.store.entry(id)?.is_some_and(|entry| entry.question.deadline <= Timestamp::now());
-        let outcome = if late { Outcome::TimedOut } else { Outcome::Answered(answer) };
-        match self.settle(id, &outcome)? {
-            SettleResult::Settled if late => Err(AnswerError::Settled { id: id.clone(), outcome }),
+        let late = self.store.question(id)?.is_some_and(|entry| entry.question.deadline <= Timestamp::now());
+        let outcome = if late { ApprovalOutcome::TimedOut } else { ApprovalOutcome::Answered(answer) };
+        self.settle_first(id, &outcome)?;
+        if late { Err(AnswerError::Settled { id: id.clone(), outcome }) } else { Ok(()) }
+    }
+
+    fn settle_first(&self, id: &ApprovalId, outcome: &ApprovalOutcome) -> Result<(), AnswerError> {
+        match self.settle(id, outcome)? {
             SettleResult::Settled => Ok(()),
             SettleResult::Before(outcome) => Err(AnswerError::Settled { id: id.clone(), outcome }),
             SettleResult::Unknown => Err(AnswerError::Unknown(id.clone())),
         }
     }
 
-    /// Takes a question back. Whoever waits for it is refused.
+    /// Cancels a question. The waiting call is refused.
     pub fn cancel(&self, id: &ApprovalId) -> Result<(), AnswerError> {
-        match self.settle(id, &Outcome::Cancelled)? {
-            SettleResult::Settled => Ok(()),
-            SettleResult::Before(outcome) => Err(AnswerError::Settled { id: id.clone(), outcome }),
-            SettleResult::Unknown => Err(AnswerError::Unknown(id.clone())),
-        }
+        self.settle_first(id, &ApprovalOutcome::Cancelled)
     }
 
-    /// The questions that can still be answered, the oldest first. One that cannot be read is none of them ([`unreadable`](Self::unreadable)).
+    /// The questions that can still be answered, the oldest first. Leaves out those that cannot be read ([`unreadable`](Self::unreadable)).
     pub fn pending(&self) -> Result<Vec<Question>, StoreError> {
         let now = Timestamp::now();
         Ok(self.store.pending()?.into_iter().filter(|question| now < question.deadline).collect())
     }
 
-    /// The questions that wait and that nobody can read, and so nobody can answer.
+    /// The pending questions that cannot be read, and so cannot be answered.
     pub fn unreadable(&self) -> Result<Vec<Unreadable>, StoreError> {
         self.store.unreadable(Timestamp::now())
     }
 
-    fn settle(&self, id: &ApprovalId, outcome: &Outcome) -> Result<SettleResult, StoreError> {
+    fn settle(&self, id: &ApprovalId, outcome: &ApprovalOutcome) -> Result<SettleResult, StoreError> {
         let settling = self.store.settle(id, outcome)?;
         self.answers.with(|answers| *answers = answers.wrapping_add(1));
         self.answers.notify();

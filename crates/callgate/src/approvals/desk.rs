@@ -1,12 +1,12 @@
-//! One question from ask to answer: what is known already, and else somebody is asked.
+//! Settles a question: by what is known already, else by asking an approver.
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use super::store::{MemoryStore, Store, StoreError};
 use super::{
-    ApprovalDecision, Approver, AsyncApprover, Automatic, Coordinator, Exec, MAXIMUM_QUESTION, Mode, Outcome, Proposal,
-    Question, Remembered,
+    ApprovalDecision, ApprovalOutcome, Approver, AsyncApprover, Automatic, Coordinator, Exec, MAXIMUM_QUESTION, Mode,
+    Proposal, Question, Remembered,
 };
 use crate::grant::{Demand, GrantId};
 use callgate_model::clock::Timestamp;
@@ -16,57 +16,57 @@ const DENIED_ENOUGH: u32 = 2;
 
 /// How a question was settled.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum How {
-    /// By the mode: nobody is asked.
+pub enum SettledBy {
+    /// By the mode, without asking.
     Mode,
     /// It was approved for the session before.
     Session,
-    /// The session says yes to this tool by itself.
+    /// By auto-approve of the session.
     Automatic,
     /// Grants were spent.
     Grants(Vec<GrantId>),
     /// It was denied twice in this session: it is not asked again.
     DeniedBefore,
-    /// Somebody was asked.
+    /// An approver was asked.
     Asked,
-    /// What is needed to ask cannot be used.
+    /// The store failed.
     Store(StoreError),
 }
 
 /// What became of a question, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settlement {
+pub struct SettledQuestion {
     /// What became of it.
-    pub outcome: Outcome,
+    pub outcome: ApprovalOutcome,
     /// How.
-    pub how: How,
+    pub how: SettledBy,
 }
 
-impl Settlement {
+impl SettledQuestion {
     pub(super) fn unanswerable(why: &str) -> Self {
-        Settlement { outcome: Outcome::Unanswerable(why.to_owned()), how: How::Asked }
+        SettledQuestion { outcome: ApprovalOutcome::Unanswerable(why.to_owned()), how: SettledBy::Asked }
     }
 
     fn of_error(error: StoreError) -> Self {
-        Settlement { outcome: Outcome::Unanswerable(error.to_string()), how: How::Store(error) }
+        SettledQuestion { outcome: ApprovalOutcome::Unanswerable(error.to_string()), how: SettledBy::Store(error) }
     }
 }
 
 /// Settles questions.
 ///
-/// In this order: the mode; what the session approved; what the session answers by itself; grants; a request denied
-/// twice is refused; somebody is asked. A grant is therefore only spent where somebody would have been asked.
+/// In this order: the mode; what the session approved; auto-approve; grants; a request denied
+/// twice is refused; an approver is asked. So a grant is spent only instead of asking.
 #[derive(Clone)]
 pub struct Approvals {
     store: Arc<dyn Store>,
     coordinator: Coordinator,
     asks: Asks,
     mode: Mode,
-    always: Option<Arc<Always>>,
+    always: Option<Arc<WriteRule>>,
 }
 
 /// Makes a proposal a rule.
-type Always = dyn Fn(&Proposal) + Send + Sync;
+type WriteRule = dyn Fn(&Proposal) + Send + Sync;
 
 /// Who is asked.
 #[derive(Clone)]
@@ -78,7 +78,7 @@ pub(super) enum Asks {
 }
 
 impl Approvals {
-    /// Asks an approver, keeps what is decided in a store.
+    /// Asks an approver and keeps decisions in a store.
     pub fn new(store: Arc<dyn Store>, approver: Arc<dyn Approver>) -> Self {
         Approvals::asking(store, Asks::Waiting(approver))
     }
@@ -98,7 +98,7 @@ impl Approvals {
         }
     }
 
-    /// Asks an approver; what is decided lives and dies with this process.
+    /// Asks an approver and keeps decisions in memory.
     ///
     /// ```
     /// use callgate::approvals::{Approvals, RuleBasedApprovalProvider};
@@ -121,8 +121,8 @@ impl Approvals {
         self
     }
 
-    /// Writes the rule of a proposal when somebody says "always". Called after the yes has been recorded, so that there is no rule to which
-    /// nobody is known to have agreed, wherever a process ends. Whether it went well, the function itself must tell.
+    /// Calls `write` with the proposal when an approver says "always", after the yes has been recorded: a crash never leaves a rule that
+    /// nobody approved. The function reports errors itself.
     #[must_use]
     pub fn always(mut self, write: impl Fn(&Proposal) + Send + Sync + 'static) -> Self {
         self.always = Some(Arc::new(write));
@@ -130,8 +130,8 @@ impl Approvals {
     }
 
     /// The yes to a question is recorded: if it was meant for ever, its rule is written now.
-    pub(crate) fn recorded(&self, question: &Question, outcome: &Outcome) {
-        let Outcome::Answered(answer) = outcome else { return };
+    pub(crate) fn recorded(&self, question: &Question, outcome: &ApprovalOutcome) {
+        let ApprovalOutcome::Answered(answer) = outcome else { return };
         if answer.decision.is_yes()
             && let (Some(write), Some(index)) = (&self.always, answer.always)
             && let Some(proposal) = question.proposals.get(index)
@@ -164,37 +164,40 @@ impl Approvals {
         self.store.set_automatic(session, &Automatic::default())
     }
 
-    /// What a session answers by itself.
+    /// What a session approves without asking.
     pub fn auto_approve_status(&self, session: &str) -> Result<Automatic, StoreError> {
         self.store.automatic(session)
     }
 
     /// Settles a question. A grant may be spent for one of `demands`, tried in order; `covered` says whether something that the
     /// session remembers covers the call.
-    pub fn settle(&self, question: &Question, demands: &[Demand], covered: &dyn Fn(&Remembered) -> bool) -> Settlement {
+    pub fn settle(
+        &self,
+        question: &Question,
+        demands: &[Demand],
+        covered: &dyn Fn(&Remembered) -> bool,
+    ) -> SettledQuestion {
         self.known(question, demands, covered).unwrap_or_else(|| self.ask(question))
     }
 
-    /// What can be answered without asking anybody; `None` if somebody must be asked.
+    /// Settles a question without asking; `None` if an approver must be asked.
     pub fn known(
         &self,
         question: &Question,
         demands: &[Demand],
         covered: &dyn Fn(&Remembered) -> bool,
-    ) -> Option<Settlement> {
-        self.look_up(question, demands, covered).unwrap_or_else(|error| Some(Settlement::of_error(error)))
+    ) -> Option<SettledQuestion> {
+        self.look_up(question, demands, covered).unwrap_or_else(|error| Some(SettledQuestion::of_error(error)))
     }
 
-    /// Puts a question to the approver, waits, and remembers what is decided.
-    pub fn ask(&self, question: &Question) -> Settlement {
+    /// Asks the approver, waits, and remembers the decision.
+    pub fn ask(&self, question: &Question) -> SettledQuestion {
         match &self.asks {
             Asks::Waiting(approver) => self
                 .put(question, approver)
                 .and_then(|asked| self.wait(question, asked))
                 .unwrap_or_else(|refused| refused),
-            Asks::Awaited(_) => {
-                Settlement::unanswerable("nobody can be asked: the approver is asynchronous, the check is not")
-            }
+            Asks::Awaited(_) => SettledQuestion::unanswerable("the approver is asynchronous; call `check_async`"),
         }
     }
 
@@ -203,21 +206,21 @@ impl Approvals {
     }
 
     /// From here on the question can be answered. When that was.
-    pub(super) fn put(&self, question: &Question, approver: &Arc<dyn Approver>) -> Result<Instant, Settlement> {
+    pub(super) fn put(&self, question: &Question, approver: &Arc<dyn Approver>) -> Result<Instant, SettledQuestion> {
         let begin = Instant::now();
         if serde_json::to_vec(question).map_or(true, |text| text.len() > MAXIMUM_QUESTION) {
-            return Err(Settlement::unanswerable("the request is too large for anybody to judge it"));
+            return Err(SettledQuestion::unanswerable("the request is too large to be shown to an approver"));
         }
-        self.coordinator.put(question, approver).map_err(Settlement::of_error)?;
+        self.coordinator.put(question, approver).map_err(SettledQuestion::of_error)?;
         Ok(begin)
     }
 
     /// Waits for the answer to a question that was asked then.
-    pub(super) fn wait(&self, question: &Question, asked: Instant) -> Result<Settlement, Settlement> {
+    pub(super) fn wait(&self, question: &Question, asked: Instant) -> Result<SettledQuestion, SettledQuestion> {
         let left = question.time().saturating_sub(asked.elapsed());
-        let outcome = self.coordinator.wait(&question.id, left).map_err(Settlement::of_error)?;
-        self.remember(question, &outcome).map_err(Settlement::of_error)?;
-        Ok(Settlement { outcome, how: How::Asked })
+        let outcome = self.coordinator.wait(&question.id, left).map_err(SettledQuestion::of_error)?;
+        self.remember(question, &outcome).map_err(SettledQuestion::of_error)?;
+        Ok(SettledQuestion { outcome, how: SettledBy::Asked })
     }
 
     fn look_up(
@@ -225,12 +228,12 @@ impl Approvals {
         question: &Question,
         demands: &[Demand],
         covered: &dyn Fn(&Remembered) -> bool,
-    ) -> Result<Option<Settlement>, StoreError> {
-        let yes = |how| Some(Settlement { outcome: ApprovalDecision::Approved.into(), how });
+    ) -> Result<Option<SettledQuestion>, StoreError> {
+        let yes = |how| Some(SettledQuestion { outcome: ApprovalDecision::Approved.into(), how });
         match self.mode {
-            Mode::Allow => return Ok(yes(How::Mode)),
+            Mode::Allow => return Ok(yes(SettledBy::Mode)),
             Mode::Deny => {
-                return Ok(Some(Settlement { outcome: ApprovalDecision::Denied.into(), how: How::Mode }));
+                return Ok(Some(SettledQuestion { outcome: ApprovalDecision::Denied.into(), how: SettledBy::Mode }));
             }
             Mode::Ask => {}
         }
@@ -240,28 +243,31 @@ impl Approvals {
                 Remembered::Exec(_) | Remembered::Rule(_) => covered(what),
             };
             if self.store.remembered(session)?.iter().any(same) {
-                return Ok(yes(How::Session));
+                return Ok(yes(SettledBy::Session));
             }
             if self.store.automatic(session)?.approves(&question.tool) {
-                return Ok(yes(How::Automatic));
+                return Ok(yes(SettledBy::Automatic));
             }
         }
         for demand in demands {
             if let Some(grants) = self.store.consume(demand, Timestamp::now())? {
-                return Ok(yes(How::Grants(grants)));
+                return Ok(yes(SettledBy::Grants(grants)));
             }
         }
         if let (Some(session), Some(key)) = (&question.session, &question.key)
             && self.store.denials(session, key)? >= DENIED_ENOUGH
         {
-            return Ok(Some(Settlement { outcome: ApprovalDecision::Denied.into(), how: How::DeniedBefore }));
+            return Ok(Some(SettledQuestion {
+                outcome: ApprovalDecision::Denied.into(),
+                how: SettledBy::DeniedBefore,
+            }));
         }
         Ok(None)
     }
 
-    /// What an answer means for the rest of the session. What cannot be remembered is not reported as decided.
-    fn remember(&self, question: &Question, outcome: &Outcome) -> Result<(), StoreError> {
-        let (Outcome::Answered(answer), Some(session)) = (outcome, &question.session) else { return Ok(()) };
+    /// Stores what an answer means for the rest of the session. An error here is a refusal.
+    fn remember(&self, question: &Question, outcome: &ApprovalOutcome) -> Result<(), StoreError> {
+        let (ApprovalOutcome::Answered(answer), Some(session)) = (outcome, &question.session) else { return Ok(()) };
         match answer.decision {
             ApprovalDecision::ApprovedForSession => {
                 let proposal: Option<Proposal> =
@@ -279,12 +285,12 @@ impl Approvals {
         }
     }
 
-    /// Remembers a program that was started with a permit. How far that covers what is typed into it later, the policy says.
+    /// Remembers a program that was started with a permit. The policy says how far that covers later input to it.
     pub fn cover_exec(&self, session: &str, exec: Exec) -> Result<(), StoreError> {
         self.store.remember(session, &Remembered::Exec(exec))
     }
 
-    /// Whether what is typed into a running program are commands: every program that went by this id is a shell.
+    /// Whether input to a running program is commands: every program with this id is a shell.
     pub fn is_shell(&self, session: &str, id: &str) -> Result<bool, StoreError> {
         let remembered = self.store.remembered(session)?;
         let mut running = remembered.iter().filter_map(|what| match what {

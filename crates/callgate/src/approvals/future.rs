@@ -7,16 +7,16 @@ use std::task::{Context, Poll, Waker};
 use super::approver::Guarded;
 use super::channel::Elsewhere;
 use super::desk::Asks;
-use super::{ApprovalId, Approvals, Approver, Question, Settlement};
+use super::{ApprovalId, Approvals, Approver, Question, SettledQuestion};
 
 #[derive(Default)]
 struct Slot {
-    settlement: Option<Settlement>,
+    settlement: Option<SettledQuestion>,
     waker: Option<Waker>,
 }
 
-/// The future of a settlement. Dropped before its time, it takes the question back.
-pub struct Settling {
+/// The future of a settled question. Dropping it early cancels the question.
+pub struct SettleFuture {
     approvals: Approvals,
     id: ApprovalId,
     slot: Arc<Mutex<Slot>>,
@@ -26,8 +26,8 @@ pub struct Settling {
 }
 
 impl Approvals {
-    /// Puts a question to the approver. A thread of its own waits, for the approver or for whoever else answers.
-    pub fn ask_async(&self, question: Question) -> Settling {
+    /// Asks the approver. A separate thread waits for the first answer.
+    pub fn ask_async(&self, question: Question) -> SettleFuture {
         let slot = Arc::new(Mutex::new(Slot::default()));
         let (waited_for, asking): (Arc<dyn Approver>, _) = match self.asks() {
             Asks::Waiting(approver) => (Arc::clone(approver), None),
@@ -46,16 +46,16 @@ impl Approvals {
                     deliver(&there, approvals.wait(&question, asked).unwrap_or_else(|refused| refused));
                 };
                 if let Err(error) = std::thread::Builder::new().name("callgate-waiter".into()).spawn(waiting) {
-                    deliver(&slot, Settlement::unanswerable(&format!("nobody could be asked: {error}")));
+                    deliver(&slot, SettledQuestion::unanswerable(&format!("cannot ask: {error}")));
                 }
             }
             Err(refused) => deliver(&slot, refused),
         }
-        Settling { approvals: self.clone(), id, slot, asking, done: false }
+        SettleFuture { approvals: self.clone(), id, slot, asking, done: false }
     }
 }
 
-fn deliver(slot: &Mutex<Slot>, settlement: Settlement) {
+fn deliver(slot: &Mutex<Slot>, settlement: SettledQuestion) {
     let waker = {
         let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
         slot.settlement = Some(settlement);
@@ -66,10 +66,10 @@ fn deliver(slot: &Mutex<Slot>, settlement: Settlement) {
     }
 }
 
-impl Future for Settling {
-    type Output = Settlement;
+impl Future for SettleFuture {
+    type Output = SettledQuestion;
 
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Settlement> {
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<SettledQuestion> {
         if let Some(asking) = &mut self.asking
             && let Poll::Ready(said) = Pin::new(asking).poll(context)
         {
@@ -92,10 +92,10 @@ impl Future for Settling {
     }
 }
 
-impl Drop for Settling {
+impl Drop for SettleFuture {
     fn drop(&mut self) {
         if !self.done {
-            // Nobody waits for the answer any more. If it is settled already, that is as good.
+            // The caller no longer waits. Fails if the question is already settled, which is fine.
             let _ = self.approvals.coordinator().cancel(&self.id);
         }
     }

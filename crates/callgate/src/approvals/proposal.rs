@@ -10,61 +10,21 @@ use thiserror::Error;
 use crate::describe::{Description, Part, PlacedEffect};
 use crate::path::{Rest, Zone};
 use callgate_model::call::Tool;
-use callgate_model::clock::Timestamp;
+use callgate_policy::{Policy, PolicyError};
 
-/// Programs whose first word after the name says what they do, so that "this program and subcommand" means something.
-const WITH_SUBCOMMANDS: &[&str] = &[
-    "apt",
-    "apt-get",
-    "brew",
-    "bun",
-    "bundle",
-    "cargo",
-    "composer",
-    "conda",
-    "deno",
-    "docker",
-    "dotnet",
-    "flutter",
-    "gem",
-    "gh",
-    "git",
-    "glab",
-    "go",
-    "gradle",
-    "helm",
-    "hg",
-    "jj",
-    "just",
-    "kubectl",
-    "make",
-    "mix",
-    "mvn",
-    "npm",
-    "pip",
-    "pip3",
-    "pnpm",
-    "podman",
-    "poetry",
-    "rake",
-    "rustup",
-    "svn",
-    "systemctl",
-    "terraform",
-    "tofu",
-    "uv",
-    "yarn",
-];
+/// Programs with subcommands, for rules such as "this program and subcommand".
+const WITH_SUBCOMMANDS: &str = "apt apt-get brew bun bundle cargo composer conda deno docker dotnet flutter gem gh git glab \
+    go gradle helm hg jj just kubectl make mix mvn npm pip pip3 pnpm podman poetry rake rustup svn systemctl terraform tofu uv yarn";
 
 /// A rule that would have let a call pass.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Proposal {
-    /// What it lets pass.
+    /// What the rule covers.
     pub extent: Extent,
 }
 
 /// What a proposed rule covers.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Extent {
     /// This command with these words.
@@ -100,25 +60,25 @@ pub enum Extent {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum NoProposal {
     /// Several simple commands must be asked about; rules for the parts would be broader than the whole.
-    #[error("several commands of this call must be asked about, and one rule cannot cover them together")]
+    #[error("several commands of this call need an answer, and one rule cannot cover them together")]
     Several,
     /// Words that are only known when it runs.
-    #[error("the command holds words that are only known when it runs")]
+    #[error("some words of the command are known only at run time")]
     UnknownWords,
     /// The command runs under another user, in a container or inside a program that changes what it means.
     #[error("a rule for the command inside a wrapper would not say what the wrapper does")]
     Wrapped,
     /// Nothing in it can be named by a rule.
-    #[error("nothing in this call can be named by a rule")]
+    #[error("no rule can name anything in this call")]
     Nothing,
     /// The boundary asks, and no rule speaks for it.
-    #[error("the call leaves the boundary, which rules do not open: add the directory to `boundary`")]
+    #[error("the call is outside the boundary and rules cannot allow it; add the directory to `boundary`")]
     Boundary,
     /// Every rule would write a secret down.
-    #[error("a rule for this call would write a secret into the policy file")]
+    #[error("a rule for this call would contain a secret")]
     Secret,
     /// Rules were found, but none of them would have let the call pass.
-    #[error("no rule that was tried would have let this call pass: something stricter stands before it")]
+    #[error("a stricter rule still applies with every rule that was tried")]
     WouldNotPass,
 }
 
@@ -164,7 +124,7 @@ pub fn candidates(asked: &AskedCall<'_>) -> Result<Vec<Proposal>, NoProposal> {
         match known_words(part) {
             Ok(words) => {
                 if let [program, subcommand, _, ..] | [program, subcommand] = words.as_slice()
-                    && WITH_SUBCOMMANDS.contains(&program.as_str())
+                    && WITH_SUBCOMMANDS.split(' ').any(|known| known == program)
                     && subcommand.starts_with(|first: char| first.is_ascii_alphanumeric())
                 {
                     extents.push(Extent::Words(words.clone()));
@@ -259,13 +219,15 @@ impl Proposal {
         }
     }
 
+    /// A policy with nothing but this rule.
+    pub fn as_policy(&self) -> Result<Policy, PolicyError> {
+        Policy::from_yaml(&format!("version: 1\nrules:\n{}", self.rule("proposed", "proposed")), "proposed")
+    }
+
     /// The rule as it stands in a policy file, without indentation.
-    pub fn rule(&self, name: &str, now: Timestamp, by: &str) -> String {
+    pub fn rule(&self, name: &str, reason: &str) -> String {
         let quoted = |text: &str| serde_json::Value::from(text).to_string();
-        let list = |actions: &[Action]| {
-            let names: Vec<String> = actions.iter().map(|action| action_name(*action)).collect();
-            format!("effects: [{}]\n", names.join(", "))
-        };
+        let list = |actions: &[Action]| format!("effects: [{}]\n", names(actions).join(", "));
         let conditions = match &self.extent {
             Extent::Words(words) => format!("commands: [{}]\n", quoted(&command_pattern(words))),
             Extent::Subcommand(program, subcommand) => {
@@ -281,22 +243,14 @@ impl Proposal {
             }
             Extent::Tool(tool) => format!("tools: [{}]\n", quoted(tool)),
         };
-        let reason = quoted(&format!("always allowed by {by} on {}", now.day()));
-        let mut lines =
-            format!("name: {}\n{conditions}action: allow\ninstead_of: ask\nreason: {reason}\n", quoted(name));
-        lines.truncate(lines.trim_end().len());
-        let mut indented = String::new();
-        for (index, line) in lines.lines().enumerate() {
-            indented.push_str(if index == 0 { "- " } else { "  " });
-            indented.push_str(line);
-            indented.push('\n');
-        }
-        indented
+        let (name, reason) = (quoted(name), quoted(reason));
+        let lines = format!("name: {name}\n{conditions}action: allow\ninstead_of: ask\nreason: {reason}");
+        format!("- {}\n", lines.replace('\n', "\n  "))
     }
 }
 
-fn action_name(action: Action) -> String {
-    format!("{action:?}").to_lowercase()
+fn names(actions: &[Action]) -> Vec<&'static str> {
+    actions.iter().map(|action| action.as_str()).collect()
 }
 
 /// Words as a command pattern that means exactly these.
@@ -336,10 +290,7 @@ impl Extent {
 
 impl fmt::Display for Extent {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let list = |actions: &[Action]| {
-            let names: Vec<String> = actions.iter().map(|action| action_name(*action)).collect();
-            names.join(" and ")
-        };
+        let list = |actions: &[Action]| names(actions).join(" and ");
         match self {
             Extent::Words(words) => write!(formatter, "`{}`", command_pattern(words)),
             Extent::Subcommand(program, subcommand) => write!(formatter, "`{program} {subcommand} …`"),

@@ -1,4 +1,4 @@
-//! What is asked.
+//! Questions to approvers.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ use callgate_model::clock::Timestamp;
 #[serde(try_from = "String", into = "String")]
 pub struct ApprovalId(String);
 
-/// A text that is no id of a question.
+/// A text that is not a question id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("an approval id has 16 hexadecimal digits")]
 pub struct NoApprovalId;
@@ -79,7 +79,7 @@ impl fmt::Display for ApprovalId {
     }
 }
 
-/// One question to whoever answers: a view without secrets of a call, what it would do, and why it is asked about.
+/// A question to an approver: a call without secrets, what it would do, and why callgate asks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Question {
     /// Its id.
@@ -107,7 +107,7 @@ pub struct Question {
     pub risk_level: String,
     /// The rule that asks; `None` if the default does.
     pub rule: Option<String>,
-    /// Where that rule stands.
+    /// The file and line of that rule.
     pub place: Option<String>,
     /// Why it is asked about.
     pub reason: String,
@@ -140,14 +140,14 @@ pub struct QuestionEffect {
     pub action: String,
     /// To what, without secrets.
     pub target: String,
-    /// What is special about it.
+    /// Its marks.
     #[serde(default)]
     pub marks: Vec<String>,
     /// Whether it is this effect that must be asked about.
     pub asked: bool,
 }
 
-/// The most bytes of JSON that a question may have: what nobody can read is not asked.
+/// The largest question, in bytes of JSON. Nobody can review a larger one.
 pub const MAXIMUM_QUESTION: usize = 1024 * 1024;
 
 impl Question {

@@ -1,4 +1,4 @@
-//! Answers by code: ordered rules, the first that matches decides. For runs without anybody to ask.
+//! Answers by ordered rules, of which the first match decides. For unattended runs.
 
 use std::error::Error;
 use std::fmt;
@@ -55,7 +55,7 @@ impl ApprovalRule {
         self
     }
 
-    /// An error or a panic in the condition is no match, so it can only refuse.
+    /// An error or a panic in the condition is not a match, so it can only refuse.
     fn matches(&self, question: &Question) -> bool {
         self.tool == question.tool
             && catch_unwind(AssertUnwindSafe(|| (self.condition)(question)))
@@ -63,7 +63,7 @@ impl ApprovalRule {
     }
 }
 
-/// Answers by rules, deterministically and at once; what no rule matches gets the default, which is no.
+/// Answers by rules, deterministically and at once. Without a match it denies.
 ///
 /// ```
 /// use callgate::approvals::{ApprovalDecision, ApprovalRule, RuleBasedApprovalProvider};

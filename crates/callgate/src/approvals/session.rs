@@ -1,4 +1,4 @@
-//! What a session has decided: what need not be asked again, and what it answers by itself.
+//! Decisions of a session: what it approved, and what it approves without asking.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::key::ApprovalKey;
 pub enum Remembered {
     /// Exactly this request.
     Request(ApprovalKey),
-    /// What is typed into this running program, as far as the policy lets it.
+    /// Input to this running program, as far as the policy allows.
     Exec(Exec),
     /// Whatever this rule covers.
     Rule(Proposal),
@@ -22,13 +22,13 @@ pub enum Remembered {
 /// A program that runs and takes input: started with a permit, typed into later.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exec {
-    /// What the tool that started it calls it.
+    /// The id that the tool gave it.
     pub id: String,
-    /// Whether it is a shell, so that what is typed are commands.
+    /// Whether it is a shell, whose input is commands.
     pub shell: bool,
 }
 
-/// What a session answers by itself instead of asking. Never overturns a deny or the boundary: it is only looked at where somebody would be asked.
+/// What a session approves without asking. It never overturns a deny or the boundary, because it applies only if the policy asks.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Automatic {
     /// Yes to every tool.
@@ -50,7 +50,7 @@ impl Automatic {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
-    /// Somebody is asked.
+    /// Ask an approver.
     #[default]
     Ask,
     /// Yes, without asking. A deny and the boundary stand.

@@ -1,6 +1,6 @@
 //! How long a question waits.
 //!
-//! The closest word counts: what the caller says for this call ([`Patience`]), else the environment variable, else the policy, else
+//! The first of these counts: the caller ([`Patience`]), the environment variable, the policy,
 //! [`DEFAULT`]. A caller who is himself waited for caps all of them. Nothing waits longer than [`LONGEST`].
 
 use std::time::Duration;
@@ -9,7 +9,7 @@ use thiserror::Error;
 
 /// The variable that says how many seconds a question waits.
 pub const VARIABLE: &str = "CALLGATE_APPROVAL_TIMEOUT_SECONDS";
-/// How long a question waits if nobody says otherwise.
+/// The default timeout.
 pub const DEFAULT: Duration = Duration::from_secs(300);
 /// The longest that a question may wait: a week.
 pub const LONGEST: Duration = Duration::from_secs(7 * 24 * 60 * 60);
@@ -43,7 +43,7 @@ impl Patience {
 
     /// How long a question waits.
     ///
-    /// A variable that makes no sense is an error, not the default: whoever set it wanted something.
+    /// An invalid variable is an error and not replaced by the default.
     pub fn timeout(self, variable: Option<&str>, policy: Option<Duration>) -> Result<Duration, BadTimeout> {
         let variable = variable.map(seconds).transpose()?;
         let wanted = self.of.or(variable).or(policy).unwrap_or(DEFAULT);
@@ -51,9 +51,9 @@ impl Patience {
     }
 }
 
-/// A value of [`VARIABLE`] that says no time.
+/// An invalid value of [`VARIABLE`].
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{VARIABLE} is no number of seconds between 0 and {}", LONGEST.as_secs())]
+#[error("{VARIABLE} must be a number of seconds between 0 and {}", LONGEST.as_secs())]
 pub struct BadTimeout;
 
 fn seconds(text: &str) -> Result<Duration, BadTimeout> {

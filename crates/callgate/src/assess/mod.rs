@@ -129,7 +129,14 @@ impl Assessor {
         })
     }
 
-    /// The policy; a refusal if there is none or its program tables are invalid.
+    /// Whether an assessed call would pass if the user's policy had the rules of `rule` too. Rules do not open the boundary.
+    pub fn would_pass_with(&self, rule: &Policy, call: &Call, assessment: &Assessment, claims: &Claims) -> bool {
+        let request = JudgeRequest { call, description: &assessment.description, claims };
+        let judged = || self.policy.as_ref().map(|policy| policy.judge_with(&request, rule).ruling.decision);
+        !assessment.is_held_by_boundary() && judged().is_some_and(|decision| decision < Decision::Ask)
+    }
+
+    /// The policy; a refusal if there is none, or if it cannot be used.
     fn usable_policy(&self) -> Result<(&Policy, Option<&Arc<Programs>>), Refusal> {
         let Some(policy) = &self.policy else {
             return Err(Refusal::new(RefusalKind::Permission, "no policy is configured, so every call is denied")

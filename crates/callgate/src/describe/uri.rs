@@ -1,6 +1,6 @@
 //! Reads URLs and resource identifiers: which host, or which paths.
 
-use callgate_model::digest::unhex;
+use callgate_model::digest::from_hex;
 use callgate_model::effect::Host;
 
 /// How many times percent-encoding is decoded: more often than any reader does.
@@ -92,7 +92,7 @@ fn decode(text: &str) -> String {
     let mut pieces = text.split('%');
     decoded.extend(pieces.next().unwrap_or_default().bytes());
     for piece in pieces {
-        match piece.split_at_checked(2).and_then(|(digits, rest)| Some((unhex(digits)?, rest))) {
+        match piece.split_at_checked(2).and_then(|(digits, rest)| Some((from_hex::<1>(digits.as_bytes())?, rest))) {
             Some((byte, rest)) => {
                 decoded.extend(byte);
                 decoded.extend(rest.bytes());

@@ -9,16 +9,14 @@ use super::question::demands;
 use super::{AdmittedCall, Assessment, CheckOptions, Gate, unrecorded};
 use crate::approvals::store::StoreError;
 use crate::approvals::{
-    ApprovalDecision, AskedCall, Exec, How, NoProposal, Outcome, Proposal, Question, Remembered, Settlement, narrowest,
+    ApprovalDecision, ApprovalOutcome, AskedCall, Exec, NoProposal, Proposal, Question, Remembered, SettledBy,
+    SettledQuestion, narrowest,
 };
 use crate::describe::is_interactive_shell;
 use crate::event::{AnswerSource, ApprovalDecided, EventKind};
 use crate::permit::Plan;
-use crate::policy::{
-    Decision, ExecInput, JudgeRequest, PermissionHandler, PermissionRequest, PermissionResult, Policy,
-};
+use crate::policy::{Decision, ExecInput, PermissionHandler, PermissionRequest, PermissionResult, Policy};
 use callgate_model::call::Call;
-use callgate_model::clock::Timestamp;
 use callgate_model::refusal::{Refusal, RefusalKind};
 
 /// Whether an approval is needed for a call, and how far it is.
@@ -26,7 +24,7 @@ pub(super) enum ApprovalState {
     /// No approval is needed.
     NotNeeded,
     /// The answer is known without asking, or the policy's handler gave it.
-    Known(Settlement),
+    Known(SettledQuestion),
     /// Somebody must be asked. That they are asked is recorded.
     Pending(Box<Question>),
 }
@@ -49,7 +47,7 @@ impl Gate {
         let typed = self.typed_command(call, options)?;
         if typed.as_ref().is_some_and(|typed| typed.ruling.decision == Decision::Allow) {
             let outcome = ApprovalDecision::Approved.into();
-            return Ok(ApprovalState::Known(Settlement { outcome, how: How::Session }));
+            return Ok(ApprovalState::Known(SettledQuestion { outcome, how: SettledBy::Session }));
         }
         let assessment = typed.as_ref().unwrap_or(&admitted.assessment);
         let mut question = self.question(call, admitted, assessment, options)?;
@@ -137,20 +135,12 @@ impl Gate {
 
     /// Whether all layers would allow the call if the user's file had this rule too. No rule overrides the boundary.
     fn would_pass(&self, call: &Call, assessment: &Assessment, proposal: &Proposal) -> bool {
-        if assessment.is_held_by_boundary() {
-            return false;
-        }
-        let rule = proposal.rule("proposed", Timestamp::from_milliseconds(0), "nobody");
-        let text: String = rule.lines().map(|line| format!("  {line}\n")).collect();
-        let rule = Policy::from_yaml(&format!("version: 1\nrules:\n{text}"), "proposed");
-        let (Some(policy), Ok(rule)) = (self.assessor.policy(), rule) else { return false };
         let claims = self.registry().claims(&call.tool);
-        let request = JudgeRequest { call, description: &assessment.description, claims };
-        policy.judge_with(&request, &rule).ruling.decision < Decision::Ask
+        proposal.as_policy().is_ok_and(|rule| self.assessor.would_pass_with(&rule, call, assessment, claims))
     }
 
     /// Asks the policy's own handler, which is code of the embedder and sees the unredacted arguments.
-    fn ask_handler(&self, handler: &dyn PermissionHandler, call: &Call, admitted: &AdmittedCall) -> Settlement {
+    fn ask_handler(&self, handler: &dyn PermissionHandler, call: &Call, admitted: &AdmittedCall) -> SettledQuestion {
         let ruling = &admitted.assessment.ruling;
         let request = PermissionRequest {
             tool: call.tool.clone(),
@@ -163,25 +153,25 @@ impl Gate {
             Ok(PermissionResult::Allow) => ApprovalDecision::Approved.into(),
             Ok(PermissionResult::Deny) => ApprovalDecision::Denied.into(),
             Ok(PermissionResult::Ask) => {
-                Outcome::Unanswerable("the policy's permission handler returned `ask`".to_owned())
+                ApprovalOutcome::Unanswerable("the policy's permission handler returned `ask`".to_owned())
             }
-            Err(_) => Outcome::Unanswerable("the policy's permission handler panicked".to_owned()),
+            Err(_) => ApprovalOutcome::Unanswerable("the policy's permission handler panicked".to_owned()),
         };
-        Settlement { outcome, how: How::Asked }
+        SettledQuestion { outcome, how: SettledBy::Asked }
     }
 
     /// Applies an answer: only an explicit yes lets the call continue.
     pub(super) fn heed(
         &self,
-        settlement: Settlement,
+        settlement: SettledQuestion,
         asked: Option<&Question>,
         admitted: &AdmittedCall,
     ) -> Result<(), Refusal> {
-        let Settlement { outcome, how } = settlement;
+        let SettledQuestion { outcome, how } = settlement;
         let said = match &outcome {
-            Outcome::Answered(answer) => answer.reason.as_deref(),
-            Outcome::Unanswerable(why) => Some(why.as_str()),
-            Outcome::TimedOut | Outcome::Cancelled => None,
+            ApprovalOutcome::Answered(answer) => answer.reason.as_deref(),
+            ApprovalOutcome::Unanswerable(why) => Some(why.as_str()),
+            ApprovalOutcome::TimedOut | ApprovalOutcome::Cancelled => None,
         };
         let decided = ApprovalDecided {
             outcome: outcome.kind(),
@@ -199,12 +189,12 @@ impl Gate {
                 }
                 return Ok(());
             }
-            (_, How::DeniedBefore) => (
+            (_, SettledBy::DeniedBefore) => (
                 RefusalKind::Permission,
                 "this request was denied twice in this session; callgate does not ask again".to_owned(),
                 "do not retry: find another way, or ask the user what they want",
             ),
-            (Outcome::Answered(answer), _) => {
+            (ApprovalOutcome::Answered(answer), _) => {
                 let said = answer.reason.as_deref().unwrap_or(&ruling.reason);
                 match answer.decision {
                     ApprovalDecision::Abort => {
@@ -217,17 +207,17 @@ impl Gate {
                     ),
                 }
             }
-            (Outcome::TimedOut, _) => (
+            (ApprovalOutcome::TimedOut, _) => (
                 RefusalKind::Timeout,
                 "approval timed out: nobody answered in time".to_owned(),
                 "continue with something else",
             ),
-            (Outcome::Cancelled, _) => (
+            (ApprovalOutcome::Cancelled, _) => (
                 RefusalKind::Cancelled,
                 "the approval request was cancelled".to_owned(),
                 "continue with something else",
             ),
-            (Outcome::Unanswerable(why), _) => (
+            (ApprovalOutcome::Unanswerable(why), _) => (
                 RefusalKind::HumanRequired,
                 why.clone(),
                 "ask the user to allow this, or find a way that does not need it",
@@ -238,30 +228,30 @@ impl Gate {
 }
 
 /// Where the answer comes from, for the log.
-fn source(how: &How) -> AnswerSource {
+fn source(how: &SettledBy) -> AnswerSource {
     match how {
-        How::Session | How::DeniedBefore => AnswerSource::Earlier,
-        How::Mode | How::Automatic | How::Grants(_) => AnswerSource::Settings,
-        How::Asked | How::Store(_) => AnswerSource::Asked,
+        SettledBy::Session | SettledBy::DeniedBefore => AnswerSource::Earlier,
+        SettledBy::Mode | SettledBy::Automatic | SettledBy::Grants(_) => AnswerSource::Settings,
+        SettledBy::Asked | SettledBy::Store(_) => AnswerSource::Asked,
     }
 }
 
 /// Who decided, for the log.
-fn by(how: &How, outcome: &Outcome) -> String {
+fn by(how: &SettledBy, outcome: &ApprovalOutcome) -> String {
     match how {
-        How::Mode => "mode".into(),
-        How::Session => "session".into(),
-        How::Automatic => "automatic".into(),
-        How::Grants(grants) => {
+        SettledBy::Mode => "mode".into(),
+        SettledBy::Session => "session".into(),
+        SettledBy::Automatic => "automatic".into(),
+        SettledBy::Grants(grants) => {
             let ids: Vec<String> = grants.iter().map(ToString::to_string).collect();
             format!("grant {}", ids.join(", "))
         }
-        How::DeniedBefore => "denied twice before".into(),
-        How::Asked => match outcome {
+        SettledBy::DeniedBefore => "denied twice before".into(),
+        SettledBy::Asked => match outcome {
             // an approver may be called `session` or `grant 7`; the source tells them apart
-            Outcome::Answered(answer) => answer.by.clone().unwrap_or_else(|| "approver".into()),
+            ApprovalOutcome::Answered(answer) => answer.by.clone().unwrap_or_else(|| "approver".into()),
             _ => "nobody".into(),
         },
-        How::Store(_) => "the store failed".into(),
+        SettledBy::Store(_) => "the store failed".into(),
     }
 }

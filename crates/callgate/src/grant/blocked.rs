@@ -10,8 +10,8 @@ use super::GrantTarget;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum BlockReason {
-    /// The request names nobody, so nothing could be permitted.
-    #[error("it names no target")]
+    /// The request names no target.
+    #[error("the request names no target")]
     NoTarget,
     /// A target is not on the allow list.
     #[error("target {position} of {count} is not on the allow list")]
@@ -27,13 +27,13 @@ pub enum BlockReason {
     #[error("no outstanding grant covers it in this scope")]
     NotGranted,
     /// Whether there is a grant could not be found out.
-    #[error("the store of grants cannot be used: {0}")]
+    #[error("cannot use the store of grants: {0}")]
     Store(String),
 }
 
 /// A dangerous action that was not permitted. Names the action and the reason, never what would have been sent, nor to whom.
 ///
-/// A connector refines it with a type of its own, so that callers can tell its refusals apart:
+/// A connector can wrap it in its own error type:
 ///
 /// ```
 /// use callgate::grant::{ActionBlocked, BlockReason};

@@ -8,7 +8,7 @@ use callgate_model::clock::Timestamp;
 
 /// Grants of one tool instance, each spent when it is used. Nothing is shared between instances, nothing is global.
 ///
-/// Scopes are strict: a grant bound to a scope is only spent by whoever supplies the same scope, never by someone who
+/// Scopes are strict: only a caller with the same scope spends a grant bound to a scope, never one that
 /// supplies none. Of several grants that cover an action the most specific is spent: the one for this target and scope,
 /// then for this target, then for any target in this scope, then for any target.
 ///
@@ -34,7 +34,7 @@ impl ConfirmationGate {
         ConfirmationGate::with_primitives()
     }
 
-    /// A gate that lets everything pass, for those who rely on the allow list alone.
+    /// A gate that needs no grants, for callers that rely on the allow list alone.
     pub fn disabled() -> Self {
         ConfirmationGate { enabled: false, ..ConfirmationGate::new() }
     }

@@ -1,4 +1,4 @@
-//! The outstanding grants of one process, and how one is chosen. No locks here: whoever owns a ledger guards it.
+//! The outstanding grants of one process, and how one is chosen. The owner of a ledger locks it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::num::NonZeroU32;
@@ -51,7 +51,7 @@ impl Ledger {
         self.grants.values()
     }
 
-    /// Takes a grant back; `None` if it is not there (any more).
+    /// Revokes a grant; `None` if it does not exist.
     pub fn revoke(&mut self, id: GrantId) -> Option<Grant> {
         let grant = self.grants.remove(&id)?;
         self.unshelve(&grant);
@@ -85,7 +85,7 @@ impl Ledger {
         Some(chosen)
     }
 
-    /// The most specific grant that covers a target and has a use left beside those already chosen.
+    /// The most specific grant that covers a target and has a use left after those already chosen.
     fn choose(&self, demand: &Demand, target: &GrantTarget, chosen: &[GrantId], now: Timestamp) -> Option<GrantId> {
         let mut shelf = Shelf {
             action: demand.action.clone(),

@@ -1,10 +1,10 @@
-//! Permission given beforehand, and spent when it is used.
+//! Permission given in advance and spent when it is used.
 //!
 //! A dangerous action passes two independent checks: its targets are on an [`Allowlist`], and there is an outstanding grant
 //! for each of them, which is spent. Either can be used alone. [`Guard`] composes them for a [`GuardedAction`], whose harmless companion
 //! (a draft beside a send) is never gated.
 //!
-//! The whole of two tasks that run at the same time, each with an approval of its own:
+//! Two concurrent tasks, each with its own grant:
 //!
 //! ```
 //! use callgate::grant::ConfirmationGate;

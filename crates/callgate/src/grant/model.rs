@@ -1,4 +1,4 @@
-//! What a grant says, and what an action asks for.
+//! Grants and the demands that spend them.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -151,7 +151,7 @@ impl Grant {
         self.terms.expires.is_none_or(|expires| now < expires && self.granted_at <= now.after(CORRECTION))
     }
 
-    /// The latest clock at which [`Grant::is_valid`] accepts a grant made at that time: what a store compares with.
+    /// The latest `granted_at` that [`Grant::is_valid`] accepts at `now`, for stores that compare in SQL.
     pub fn not_before(now: Timestamp) -> Timestamp {
         now.after(CORRECTION)
     }
@@ -162,7 +162,7 @@ impl Grant {
     }
 }
 
-/// What an action asks for: one use for each of its targets, all of them or none.
+/// The demand of an action: one use for each of its targets, all or none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Demand {
     /// The action.

@@ -29,7 +29,7 @@ pub fn current_scope() -> Option<Scope> {
     CURRENT.try_with(|current| current.borrow().clone()).ok().flatten()
 }
 
-/// Puts back what was there, also when the closure panics.
+/// Restores the previous scope, also when the closure panics.
 struct Restore(Option<Scope>);
 
 impl Drop for Restore {
@@ -119,7 +119,7 @@ impl<F: Future> Future for Scoped<F> {
 }
 
 impl<F> Drop for Scoped<F> {
-    /// What the future holds is also dropped in its scope.
+    /// Drops the future in its scope.
     fn drop(&mut self) {
         let _restore = with(self.scope.take());
         self.future = None;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// Whom or what an action reaches, in normal form.
+/// What an action reaches, in normal form.
 ///
 /// Two spellings are the same target exactly if their normal forms are equal. The normal form is made in this order:
 ///
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 /// What begins with `/` is a path and stays as it is: `/p/README` and `/p/readme` are two files.
 ///
 /// Compatibility forms are **not** unified (no NFKC) and look-alikes stay apart: `ｅ` (full width), `е` (Cyrillic) and `e`
-/// are three letters, and a zero-width character makes another target. What is not surely the same is not the same.
+/// are three letters, and a zero-width character makes another target. When in doubt, targets differ.
 ///
 /// ```
 /// use callgate::grant::GrantTarget;
@@ -85,40 +85,22 @@ impl fmt::Debug for GrantTarget {
     }
 }
 
-impl From<&str> for GrantTarget {
-    fn from(text: &str) -> Self {
-        GrantTarget::new(text)
-    }
-}
-
-impl From<String> for GrantTarget {
-    fn from(text: String) -> Self {
-        GrantTarget::new(&text)
-    }
-}
-
-impl From<&String> for GrantTarget {
-    fn from(text: &String) -> Self {
-        GrantTarget::new(text)
-    }
-}
-
 impl From<&GrantTarget> for GrantTarget {
     fn from(target: &GrantTarget) -> Self {
         target.clone()
     }
 }
 
-macro_rules! whole_numbers {
-    ($($kind:ty)*) => {$(
+macro_rules! from_text {
+    ($($kind:ty),*) => {$(
         impl From<$kind> for GrantTarget {
-            fn from(number: $kind) -> Self {
-                GrantTarget::new(&number.to_string())
+            fn from(value: $kind) -> Self {
+                GrantTarget::new(&value.to_string())
             }
         }
     )*};
 }
-whole_numbers!(i32 i64 u32 u64);
+from_text!(&str, String, &String, i32, i64, u32, u64);
 
 /// Which targets a grant reaches.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

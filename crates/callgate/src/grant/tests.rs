@@ -404,7 +404,7 @@ mod two_keys {
             [
                 "letter_send is blocked: no outstanding grant covers it in this scope",
                 "letter_send is blocked: target 2 of 2 is not on the allow list",
-                "letter_send is blocked: it names no target",
+                "letter_send is blocked: the request names no target",
             ]
         );
     }

@@ -6,7 +6,7 @@ use callgate::policy::Decision;
 use serde_json::{Map, Value, json};
 
 use super::summary;
-use crate::entry::{Body, Entry, SecurityViolation};
+use crate::entry::{EntryBody, LogEntry, SecurityViolation};
 
 /// The version of the schema that events follow.
 const VERSION: &str = "1.9.0";
@@ -19,9 +19,9 @@ type Named = (u8, &'static str);
 /// Other, with the source's own word for it.
 const OTHER: u8 = 99;
 
-pub(super) fn event(entry: &Entry) -> Value {
+pub(super) fn event(entry: &LogEntry) -> Value {
     let mut fields = match &entry.record.body {
-        Body::SecurityViolation(violation) => finding(entry, violation),
+        EntryBody::SecurityViolation(violation) => finding(entry, violation),
         _ => activity(entry),
     };
     let severity = severity(entry);
@@ -38,8 +38,8 @@ pub(super) fn event(entry: &Entry) -> Value {
     event
 }
 
-/// Everything but a violation: somebody calls something, or the log writes about itself.
-fn activity(entry: &Entry) -> Map<String, Value> {
+/// An API Activity for every entry but a violation.
+fn activity(entry: &LogEntry) -> Map<String, Value> {
     let mut fields = class((6, "Application Activity"), (6003, "API Activity"), (OTHER, entry.record.body.kind()));
     let agent = agent(entry);
     let profiles: &[&str] = if agent.is_null() { &["security_control"] } else { &["ai_operation", "security_control"] };
@@ -53,14 +53,17 @@ fn activity(entry: &Entry) -> Map<String, Value> {
         ("status_id", json!(status)),
         ("status", json!(name)),
         ("policy", policy(&entry.record.body)),
-        // a tool that nobody judged is worth somebody's attention
-        ("is_alert", if matches!(entry.record.body, Body::RanWithoutVerdict(_)) { json!(true) } else { Value::Null }),
+        // a tool that ran without a verdict needs attention
+        (
+            "is_alert",
+            if matches!(entry.record.body, EntryBody::RanWithoutVerdict(_)) { json!(true) } else { Value::Null },
+        ),
     ];
     fields.extend(own.map(|(name, value)| (name.to_owned(), value)));
     fields
 }
 
-fn finding(entry: &Entry, violation: &SecurityViolation) -> Map<String, Value> {
+fn finding(entry: &LogEntry, violation: &SecurityViolation) -> Map<String, Value> {
     let mut fields = class((2, "Findings"), (2004, "Detection Finding"), (1, "Create"));
     let (risk, risk_name) = match violation.risk_level.as_str() {
         "critical" => (4, "Critical"),
@@ -78,7 +81,7 @@ fn finding(entry: &Entry, violation: &SecurityViolation) -> Map<String, Value> {
         ("risk_level_id", json!(risk)),
         ("risk_level", json!(risk_name)),
         ("is_alert", json!(true)),
-        // of a finding this says how far somebody has got with it: nobody has looked yet
+        // the triage state of a finding
         ("status_id", json!(1)),
         ("status", json!("New")),
     ];
@@ -100,7 +103,7 @@ fn class(category: Named, (class, class_name): (u32, &str), (activity, name): (u
     fields.map(|(name, value)| (name.to_owned(), value)).into_iter().collect()
 }
 
-fn metadata(entry: &Entry, profiles: &[&str]) -> Value {
+fn metadata(entry: &LogEntry, profiles: &[&str]) -> Value {
     json!({
         "version": VERSION,
         "product": {"name": "callgate", "vendor_name": "callgate", "version": env!("CARGO_PKG_VERSION")},
@@ -117,7 +120,7 @@ fn metadata(entry: &Entry, profiles: &[&str]) -> Value {
 }
 
 /// An actor is required, and the log itself is one where no agent is named.
-fn actor(entry: &Entry) -> Value {
+fn actor(entry: &LogEntry) -> Value {
     let name = entry.record.agent.as_deref().unwrap_or("callgate");
     json!({
         "application": {"name": name},
@@ -126,7 +129,7 @@ fn actor(entry: &Entry) -> Value {
     })
 }
 
-fn agent(entry: &Entry) -> Value {
+fn agent(entry: &LogEntry) -> Value {
     let record = &entry.record;
     record
         .agent
@@ -134,7 +137,7 @@ fn agent(entry: &Entry) -> Value {
         .map_or(Value::Null, |agent| json!({"uid": agent, "name": agent, "instance_uid": record.session}))
 }
 
-fn api(entry: &Entry) -> Value {
+fn api(entry: &LogEntry) -> Value {
     let record = &entry.record;
     json!({
         "operation": record.body.tool().unwrap_or(record.body.kind()),
@@ -142,55 +145,55 @@ fn api(entry: &Entry) -> Value {
     })
 }
 
-/// The rule that decided, and the version of the policy it stands in.
-fn policy(body: &Body) -> Value {
+/// The rule that decided and the version of its policy.
+fn policy(body: &EntryBody) -> Value {
     match body {
-        Body::ToolAttempt(attempt) if attempt.rule.is_some() || attempt.policy.is_some() => {
+        EntryBody::ToolAttempt(attempt) if attempt.rule.is_some() || attempt.policy.is_some() => {
             json!({"name": attempt.rule, "version": attempt.policy, "uid": attempt.policy})
         }
-        Body::SessionStarted(started) => {
+        EntryBody::SessionStarted(started) => {
             started.policy.as_ref().map_or(Value::Null, |policy| json!({"version": policy, "uid": policy}))
         }
         _ => Value::Null,
     }
 }
 
-/// What the gate did (`action_id`) and what came of it (`disposition_id`).
-fn control(body: &Body) -> (Named, Named) {
+/// The action of the gate (`action_id`) and its result (`disposition_id`).
+fn control(body: &EntryBody) -> (Named, Named) {
     const ALLOWED: Named = (1, "Allowed");
     const DENIED: Named = (2, "Denied");
     const UNKNOWN: Named = (0, "Unknown");
     const OBSERVED: Named = (3, "Observed");
     const BLOCKED: Named = (2, "Blocked");
     match body {
-        Body::ToolAttempt(attempt) => match attempt.decision {
+        EntryBody::ToolAttempt(attempt) => match attempt.decision {
             Decision::Allow | Decision::Contain => (ALLOWED, (1, "Allowed")),
             Decision::Deny => (DENIED, BLOCKED),
-            // somebody else decides
+            // an approver decides
             Decision::Ask => (UNKNOWN, (14, "Delayed")),
         },
-        Body::ApprovalRequested(_) => (UNKNOWN, (14, "Delayed")),
-        Body::Approval(approval) if approval.approved => (ALLOWED, (8, "Approved")),
-        Body::Approval(_) => (DENIED, (25, "Rejected")),
-        Body::SecurityViolation(_) | Body::Refused(_) => (DENIED, BLOCKED),
-        Body::Started(_) => (ALLOWED, (1, "Allowed")),
-        Body::RanWithoutVerdict(_) => (OBSERVED, (15, "Detected")),
+        EntryBody::ApprovalRequested(_) => (UNKNOWN, (14, "Delayed")),
+        EntryBody::Approval(approval) if approval.approved => (ALLOWED, (8, "Approved")),
+        EntryBody::Approval(_) => (DENIED, (25, "Rejected")),
+        EntryBody::SecurityViolation(_) | EntryBody::Refused(_) => (DENIED, BLOCKED),
+        EntryBody::Started(_) => (ALLOWED, (1, "Allowed")),
+        EntryBody::RanWithoutVerdict(_) => (OBSERVED, (15, "Detected")),
         _ => (OBSERVED, (17, "Logged")),
     }
 }
 
 /// How it ended, as far as the entry knows.
-fn status(body: &Body) -> Named {
+fn status(body: &EntryBody) -> Named {
     let known = match body {
-        Body::ToolAttempt(attempt) => match attempt.decision {
+        EntryBody::ToolAttempt(attempt) => match attempt.decision {
             Decision::Allow | Decision::Contain => Some(true),
             Decision::Deny => Some(false),
             Decision::Ask => None,
         },
-        Body::Approval(approval) => Some(approval.approved),
-        Body::Refused(_) | Body::SecurityViolation(_) | Body::DeliveryFailed(_) => Some(false),
-        Body::Started(_) | Body::SessionStarted(_) | Body::SessionEnded(_) => Some(true),
-        Body::Finished(finished) => finished.success.or(finished.exit.map(|exit| exit == 0)),
+        EntryBody::Approval(approval) => Some(approval.approved),
+        EntryBody::Refused(_) | EntryBody::SecurityViolation(_) | EntryBody::DeliveryFailed(_) => Some(false),
+        EntryBody::Started(_) | EntryBody::SessionStarted(_) | EntryBody::SessionEnded(_) => Some(true),
+        EntryBody::Finished(finished) => finished.success.or(finished.exit.map(|exit| exit == 0)),
         _ => None,
     };
     match known {
@@ -200,13 +203,13 @@ fn status(body: &Body) -> Named {
     }
 }
 
-fn severity(entry: &Entry) -> Named {
+fn severity(entry: &LogEntry) -> Named {
     let level = match &entry.record.body {
-        Body::SecurityViolation(violation) => Some(violation.risk_level.as_str()),
-        Body::ToolAttempt(attempt) => {
+        EntryBody::SecurityViolation(violation) => Some(violation.risk_level.as_str()),
+        EntryBody::ToolAttempt(attempt) => {
             attempt.classification.as_ref().and_then(|classification| classification.get("risk_level")?.as_str())
         }
-        Body::RanWithoutVerdict(_) => Some("high"),
+        EntryBody::RanWithoutVerdict(_) => Some("high"),
         _ => None,
     };
     match level {
@@ -218,7 +221,7 @@ fn severity(entry: &Entry) -> Named {
     }
 }
 
-/// What is not known is left out. Inputs may be nested as deeply as the log takes them, and no deeper.
+/// Removes unknown fields, down to the depth that events of this crate have.
 fn remove_nulls(value: &mut Value, depth: usize) {
     let deeper = depth.saturating_add(1);
     match value {

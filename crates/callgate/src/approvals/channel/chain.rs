@@ -13,12 +13,12 @@ use crate::approvals::{Answer, ApprovalDecision, Question};
 /// How often it is looked whether a question still matters.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Asks all at once; the first answer counts, be it yes or no. One that cannot ask anybody is passed over, but a broken answer is a refusal.
+/// Asks all approvers at once; the first answer counts. Skips unavailable approvers; an invalid answer is a refusal.
 pub struct FirstAnswer {
     channels: Vec<Arc<dyn Approver>>,
 }
 
-/// Asks all at once; only if every one of them says yes it is yes, and only for as long as all of them say.
+/// Asks all approvers at once and approves only if all of them do, and only as much as all of them do.
 pub struct AllAgree {
     channels: Vec<Arc<dyn Approver>>,
 }
@@ -31,7 +31,7 @@ impl FirstAnswer {
 }
 
 impl AllAgree {
-    /// Of these. Nobody agrees to nothing: without any, it is a refusal.
+    /// Combines these approvers; an empty list refuses.
     pub fn new(channels: Vec<Arc<dyn Approver>>) -> Self {
         AllAgree { channels }
     }
@@ -51,7 +51,7 @@ impl fmt::Debug for AllAgree {
 
 type Reply = Result<Answer, AskError>;
 
-/// Asks every channel in a thread of its own and hands the replies to `next` as they come, until that has seen enough.
+/// Asks every channel in its own thread and passes the replies to `next` as they arrive, until `next` returns a result.
 fn ask_all(
     channels: &[Arc<dyn Approver>],
     question: &Question,
@@ -66,7 +66,7 @@ fn ask_all(
         let (sender, still_wanted) = (sender.clone(), Arc::clone(&wanted));
         let asking = move || {
             let reply = ask_guarded(channel.as_ref(), &question, &|| still_wanted.load(Ordering::Acquire));
-            // nobody listens any more: the answer came too late
+            // the receiver is gone if the answer came too late
             let _ = sender.send(reply);
         };
         match std::thread::Builder::new().name("callgate-approver".into()).spawn(asking) {
@@ -107,10 +107,10 @@ fn ask_all(
 
 impl Approver for FirstAnswer {
     fn ask(&self, question: &Question, open: &dyn Fn() -> bool) -> Reply {
-        let mut last = AskError::Unavailable("there is no approver".into());
+        let mut last = AskError::Unavailable("no approver is configured".into());
         let answered = ask_all(&self.channels, question, open, |reply| match reply {
             Err(error @ (AskError::Unavailable(_) | AskError::Closed | AskError::TimedOut)) => {
-                // As long as one of them waits for somebody elsewhere, the question stays open.
+                // The question stays pending while one approver defers to others.
                 if matches!(last, AskError::Unavailable(_)) {
                     last = error;
                 }

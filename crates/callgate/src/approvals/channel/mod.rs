@@ -19,7 +19,7 @@ use std::time::Duration;
 use super::{Answer, Approver, AskError, Question};
 use callgate_model::clock::Timestamp;
 
-/// Asks nobody: waits for those who look into the store, a second terminal or a server.
+/// Defers to those who read the store: a second terminal or a server.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Elsewhere;
 
@@ -29,13 +29,13 @@ impl Approver for Elsewhere {
     }
 }
 
-/// Nobody is there to answer: every question is refused at once.
+/// Refuses every question at once.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Nobody;
 
 impl Approver for Nobody {
     fn ask(&self, _: &Question, _: &dyn Fn() -> bool) -> Result<Answer, AskError> {
-        Err(AskError::Unavailable("this run has no approver".into()))
+        Err(AskError::Unavailable("no approver is configured for this session".into()))
     }
 }
 

@@ -18,19 +18,19 @@ pub fn read_reply(text: &[u8], question: &Question) -> Result<Answer, AskError> 
     }
     let mut value = json::read(text).map_err(|error| unusable(error.to_string()))?;
     let Value::Object(fields) = &mut value else {
-        return Err(unusable("no JSON object".into()));
+        return Err(unusable("not a JSON object".into()));
     };
     if let Some(id) = fields.remove("id")
         && id != question.id.as_str()
     {
-        return Err(unusable("it answers another question".into()));
+        return Err(unusable("it is for another question".into()));
     }
     if fields.contains_key("always") {
-        return Err(unusable("it cannot say `always`".into()));
+        return Err(unusable("`always` is not allowed".into()));
     }
     let answer: Answer = serde_json::from_value(value).map_err(|error| unusable(error.to_string()))?;
     match answer.proposal {
-        Some(index) if index >= question.proposals.len() => Err(unusable("there is no such proposal".into())),
+        Some(index) if index >= question.proposals.len() => Err(unusable("unknown proposal".into())),
         _ => Ok(answer),
     }
 }

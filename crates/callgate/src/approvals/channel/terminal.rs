@@ -28,12 +28,12 @@ pub trait Terminal {
     fn line(&mut self, at_most: Duration) -> Result<Option<String>, AskError>;
 }
 
-type Always = dyn Fn(&Proposal) -> Result<String, String> + Send + Sync;
+type LocateRule = dyn Fn(&Proposal) -> Result<String, String> + Send + Sync;
 
 /// Asks on the controlling terminal, not on standard input, which belongs to the agent.
 #[derive(Clone, Default)]
 pub struct TerminalApprover {
-    always: Option<Arc<Always>>,
+    always: Option<Arc<LocateRule>>,
 }
 
 impl std::fmt::Debug for TerminalApprover {
@@ -84,10 +84,10 @@ impl TerminalApprover {
                 Err(why) => terminal.show(&format!("{why}\n"))?,
             }
         }
-        Err(AskError::Unusable("no clear answer was typed".into()))
+        Err(AskError::Unusable("no valid answer was typed".into()))
     }
 
-    /// What a typed line means, or why it means nothing.
+    /// Parses a typed line, or says why it is not an answer.
     fn understand(&self, line: &str, question: &Question) -> Result<Answer, String> {
         let line = line.trim();
         let (choice, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
@@ -104,8 +104,8 @@ impl TerminalApprover {
             "q" | "quit" => Ok(answer(ApprovalDecision::Abort)),
             other => {
                 let unclear = match (&question.no_proposal, other.starts_with(['a', 's'])) {
-                    (Some(why), true) => format!("no rule can help: {}", visible(why)),
-                    _ => "please type one of the letters above".to_owned(),
+                    (Some(why), true) => format!("no rule can allow this call: {}", visible(why)),
+                    _ => "type one of the letters above".to_owned(),
                 };
                 if let Some((index, _)) = other.strip_prefix('s').and_then(proposal)
                     && question.session.is_some()
@@ -156,7 +156,7 @@ pub fn prompt(question: &Question, always: bool) -> String {
         }
     }
     if !question.effects.is_empty() {
-        text.push_str("\nIt would (* is what must be asked about):\n");
+        text.push_str("\nIt would (* needs your answer):\n");
         for effect in &question.effects {
             effect_line(&mut text, effect);
         }
@@ -168,18 +168,18 @@ pub fn prompt(question: &Question, always: bool) -> String {
     }
     text.push_str("\n  y   yes, this once\n");
     if question.can_be_remembered() {
-        text.push_str("  s   yes, and exactly this again in this session\n");
+        text.push_str("  s   yes, and the same request again in this session\n");
     }
     if question.session.is_some() {
         proposals(&mut text, question, "s", "yes, and in this session");
     }
     if always {
-        proposals(&mut text, question, "a", "yes, and always (a rule is written)");
+        proposals(&mut text, question, "a", "yes, always (writes a rule)");
     }
     if let Some(why) = &question.no_proposal {
-        let _ = writeln!(text, "  (nothing broader is offered: {})", visible(why));
+        let _ = writeln!(text, "  (no broader choice: {})", visible(why));
     }
-    text.push_str("  n   no; what you type behind it is told to the agent\n  q   no, and stop the run\n");
+    text.push_str("  n   no; text after it is sent to the agent\n  q   no, and stop the run\n");
     text
 }
 
@@ -194,7 +194,7 @@ fn proposals(text: &mut String, question: &Question, letter: &str, lead: &str) {
     for (number, proposal) in (1_usize..).zip(&question.proposals) {
         let _ = writeln!(
             text,
-            "  {letter}{number}  {lead}: {}\n      this also covers {}",
+            "  {letter}{number}  {lead}: {}\n      also covers {}",
             unpadded(&proposal.extent.to_string()),
             unpadded(&proposal.extent.also_covers())
         );
@@ -214,13 +214,12 @@ impl ControllingTerminal {
             .read(true)
             .write(true)
             .open("/dev/tty")
-            .map_err(|error| unavailable(format!("there is no terminal: {error}")))?;
-        let foreground =
-            tcgetpgrp(&file).map_err(|error| unavailable(format!("the terminal cannot be used: {error}")))?;
+            .map_err(|error| unavailable(format!("no terminal: {error}")))?;
+        let foreground = tcgetpgrp(&file).map_err(|error| unavailable(format!("cannot use the terminal: {error}")))?;
         if foreground != rustix::process::getpgrp() {
             return Err(unavailable("this process is not in the foreground of its terminal".into()));
         }
-        // What was typed before the question was there is no answer to it.
+        // Discard what was typed before the question appeared.
         tcflush(&file, QueueSelector::IFlush).map_err(|error| unavailable(error.to_string()))?;
         Ok(ControllingTerminal { file, typed: Vec::new() })
     }

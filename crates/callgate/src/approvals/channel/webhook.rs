@@ -2,7 +2,7 @@
 //!
 //! Both sides know a secret. The request carries `Callgate-Timestamp` (milliseconds) and `Callgate-Signature`, the
 //! HMAC-SHA256 of the direction, the timestamp, the question's id and the body. The answer must carry a signature too, over the
-//! same timestamp and id, so that nobody in between can say yes and no old answer can be played back.
+//! same timestamp and id, which prevents forged and replayed answers.
 
 use std::fmt;
 use std::time::Duration;
@@ -33,7 +33,7 @@ pub enum WebhookError {
     /// No address that can be asked.
     #[error("a webhook's address is http://… on this machine or https://…")]
     Address,
-    /// An encrypted address, and nobody who could encrypt.
+    /// An `https:` address in a build without TLS.
     #[error("this callgate was built without TLS (feature `webhook-tls`)")]
     NoTls,
     /// No certificates of authorities.
@@ -61,7 +61,7 @@ impl fmt::Debug for WebhookApprover {
 
 impl WebhookApprover {
     /// At an address, with the secret that both sides know. Unencrypted addresses are taken for this machine only: the
-    /// answer is signed, but what is asked about is nobody else's business.
+    /// answer is signed, but the question is not encrypted.
     pub fn new(address: &str, secret: &[u8]) -> Result<Self, WebhookError> {
         let uri: Uri = address.parse().map_err(|_| WebhookError::Address)?;
         let host = uri.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
-use super::{Entry, SettleResult, Store, StoreError, Unreadable};
-use crate::approvals::{ApprovalId, Automatic, Outcome, Question, Remembered};
+use super::{SettleResult, Store, StoreError, StoredQuestion, Unreadable};
+use crate::approvals::{ApprovalId, ApprovalOutcome, Automatic, Question, Remembered};
 use crate::grant::{Demand, Grant, GrantId, Ledger, Terms};
 use crate::key::ApprovalKey;
 use crate::monitor::{Monitor, Monitors, Standard};
@@ -24,7 +24,7 @@ struct Session {
 struct State {
     ledger: Ledger,
     /// By the order in which they were asked.
-    questions: BTreeMap<u64, Entry>,
+    questions: BTreeMap<u64, StoredQuestion>,
     numbers: HashMap<ApprovalId, u64>,
     last: u64,
     sessions: BTreeMap<String, Session>,
@@ -74,7 +74,7 @@ impl<M: Monitors> fmt::Debug for MemoryStore<M> {
 }
 
 impl State {
-    fn entry(&mut self, id: &ApprovalId) -> Option<&mut Entry> {
+    fn question(&mut self, id: &ApprovalId) -> Option<&mut StoredQuestion> {
         let number = self.numbers.get(id)?;
         self.questions.get_mut(number)
     }
@@ -112,20 +112,20 @@ impl<M: Monitors> Store for MemoryStore<M> {
     fn open(&self, question: &Question) -> Result<(), StoreError> {
         self.with(|state| {
             if state.numbers.contains_key(&question.id) {
-                return Err(StoreError::Failed("a question of that id was asked before".into()));
+                return Err(StoreError::Failed("a question with this id exists already".into()));
             }
             state.tidy();
             state.last = state.last.saturating_add(1);
             state.numbers.insert(question.id.clone(), state.last);
-            state.questions.insert(state.last, Entry { question: question.clone(), outcome: None });
+            state.questions.insert(state.last, StoredQuestion { question: question.clone(), outcome: None });
             Ok(())
         })?
     }
 
-    fn settle(&self, id: &ApprovalId, outcome: &Outcome) -> Result<SettleResult, StoreError> {
-        self.with(|state| match state.entry(id) {
+    fn settle(&self, id: &ApprovalId, outcome: &ApprovalOutcome) -> Result<SettleResult, StoreError> {
+        self.with(|state| match state.question(id) {
             None => SettleResult::Unknown,
-            Some(Entry { outcome: Some(before), .. }) => SettleResult::Before(before.clone()),
+            Some(StoredQuestion { outcome: Some(before), .. }) => SettleResult::Before(before.clone()),
             Some(entry) => {
                 entry.outcome = Some(outcome.clone());
                 SettleResult::Settled
@@ -133,8 +133,8 @@ impl<M: Monitors> Store for MemoryStore<M> {
         })
     }
 
-    fn entry(&self, id: &ApprovalId) -> Result<Option<Entry>, StoreError> {
-        self.with(|state| state.entry(id).cloned())
+    fn question(&self, id: &ApprovalId) -> Result<Option<StoredQuestion>, StoreError> {
+        self.with(|state| state.question(id).cloned())
     }
 
     fn pending(&self) -> Result<Vec<Question>, StoreError> {

@@ -1,4 +1,4 @@
-//! What outlives a call: grants, questions that wait for an answer, and what a session has decided.
+//! State that outlives a call: grants, pending questions and session decisions.
 //!
 //! The trait is what databases implement; [`MemoryStore`] is for those who embed the gate and need nothing to survive.
 //! `callgate-store` keeps it in SQLite. Every method is one transaction: when it returns, what it did is durable, and of two
@@ -12,32 +12,32 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-use crate::approvals::{ApprovalId, Automatic, Outcome, Question, Remembered};
+use crate::approvals::{ApprovalId, ApprovalOutcome, Automatic, Question, Remembered};
 use crate::grant::{ActionBlocked, BlockReason, Demand, Grant, GrantId, Grants, Spent, Terms};
 use crate::key::ApprovalKey;
 use callgate_model::clock::Timestamp;
 
-/// Why a store cannot be used. Whoever needed it refuses.
+/// Why a store cannot be used. The call that needs it is refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum StoreError {
     /// It cannot be opened or reached.
-    #[error("the store cannot be opened: {0}")]
+    #[error("cannot open the store: {0}")]
     Unavailable(String),
-    /// Somebody else holds it for too long.
-    #[error("the store is locked by another process for too long")]
+    /// Another process holds it for too long.
+    #[error("another process holds the lock of the store")]
     Locked,
-    /// It may be read only.
-    #[error("the store may only be read")]
+    /// It is read-only.
+    #[error("the store is read-only")]
     ReadOnly,
-    /// There is no room left on its disk.
+    /// The disk is full.
     #[error("the disk of the store is full")]
     Full,
-    /// What it holds is damaged or no store at all.
+    /// The file is damaged or not a store.
     #[error("the store is damaged: {0}")]
     Corrupt(String),
     /// It was made by a newer callgate.
-    #[error("the store has version {found}, this callgate knows up to {known}")]
+    #[error("the store has version {found}; this callgate supports up to {known}")]
     Newer {
         /// The version it has.
         found: i64,
@@ -55,18 +55,18 @@ pub enum SettleResult {
     /// This attempt settled it.
     Settled,
     /// It had been settled before; this is how, and this attempt changed nothing.
-    Before(Outcome),
-    /// There is no such question.
+    Before(ApprovalOutcome),
+    /// The question is unknown.
     Unknown,
 }
 
 /// A question and, if it is settled, its outcome.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Entry {
+pub struct StoredQuestion {
     /// What was asked.
     pub question: Question,
     /// What became of it.
-    pub outcome: Option<Outcome>,
+    pub outcome: Option<ApprovalOutcome>,
 }
 
 /// A question that waits and cannot be read: damaged, or put by another version of callgate. Nobody can answer it, and whoever waits for it
@@ -85,7 +85,7 @@ pub trait Store: Send + Sync {
     fn grant(&self, terms: &Terms, now: Timestamp) -> Result<GrantId, StoreError>;
     /// Every outstanding grant, expired ones included, the oldest first.
     fn grants(&self) -> Result<Vec<Grant>, StoreError>;
-    /// Takes a grant back; `None` if it is not there (any more).
+    /// Revokes a grant; `None` if it does not exist.
     fn revoke(&self, id: GrantId) -> Result<Option<Grant>, StoreError>;
     /// Spends one use for each target of a demand, from the most to the least specific grant; `None`, and nothing is spent, if one has none.
     fn consume(&self, demand: &Demand, now: Timestamp) -> Result<Option<Vec<GrantId>>, StoreError>;
@@ -93,9 +93,9 @@ pub trait Store: Send + Sync {
     /// Adds a question that waits for an answer.
     fn open(&self, question: &Question) -> Result<(), StoreError>;
     /// Settles a question, the first time only.
-    fn settle(&self, id: &ApprovalId, outcome: &Outcome) -> Result<SettleResult, StoreError>;
+    fn settle(&self, id: &ApprovalId, outcome: &ApprovalOutcome) -> Result<SettleResult, StoreError>;
     /// A question and what became of it.
-    fn entry(&self, id: &ApprovalId) -> Result<Option<Entry>, StoreError>;
+    fn question(&self, id: &ApprovalId) -> Result<Option<StoredQuestion>, StoreError>;
     /// The questions that wait and can be read, the oldest first.
     fn pending(&self) -> Result<Vec<Question>, StoreError>;
     /// The questions that wait and cannot be read, unless their time is over.
@@ -109,9 +109,9 @@ pub trait Store: Send + Sync {
     fn denials(&self, session: &str, key: &ApprovalKey) -> Result<u32, StoreError>;
     /// Counts one more denial and returns how many there are now.
     fn add_denial(&self, session: &str, key: &ApprovalKey) -> Result<u32, StoreError>;
-    /// What a session answers by itself.
+    /// What a session approves without asking.
     fn automatic(&self, session: &str) -> Result<Automatic, StoreError>;
-    /// Says what a session answers by itself.
+    /// Sets what a session approves without asking.
     fn set_automatic(&self, session: &str, automatic: &Automatic) -> Result<(), StoreError>;
     /// Forgets everything that a session decided.
     fn reset_session(&self, session: &str) -> Result<(), StoreError>;

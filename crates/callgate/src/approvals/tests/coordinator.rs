@@ -30,7 +30,7 @@ fn an_answer_by_id_reaches_whoever_waits_with_its_reason() {
         })
     };
     let outcome = coordinator.ask(&question, &elsewhere()).unwrap();
-    assert_eq!(outcome, Outcome::Answered(Answer::new(ApprovalDecision::Denied).because("not on a Friday")));
+    assert_eq!(outcome, ApprovalOutcome::Answered(Answer::new(ApprovalDecision::Denied).because("not on a Friday")));
     assert_eq!(answerer.join().unwrap(), Ok(()));
     assert!(coordinator.pending().unwrap().is_empty());
 }
@@ -40,7 +40,7 @@ fn silence_is_timed_out_which_is_not_denied_and_is_a_no() {
     let coordinator = coordinator();
     let begin = Instant::now();
     let outcome = coordinator.ask(&question_for(Duration::from_millis(80)), &elsewhere()).unwrap();
-    assert_eq!(outcome, Outcome::TimedOut);
+    assert_eq!(outcome, ApprovalOutcome::TimedOut);
     assert!(!outcome.is_yes());
     assert!(begin.elapsed() >= Duration::from_millis(79) && begin.elapsed() < Duration::from_secs(60));
 }
@@ -52,7 +52,7 @@ fn a_question_is_answered_once() {
     coordinator.open(&question).unwrap();
     coordinator.resolve(&question.id, Answer::new(ApprovalDecision::Denied)).unwrap();
     let again = coordinator.resolve(&question.id, Answer::new(ApprovalDecision::Approved));
-    assert_eq!(again.unwrap_err().to_string(), format!("the question {} is settled already: denied", question.id));
+    assert_eq!(again.unwrap_err().to_string(), format!("question {} is already settled: denied", question.id));
     assert_eq!(coordinator.wait(&question.id, Duration::ZERO).unwrap(), ApprovalDecision::Denied.into());
 }
 
@@ -77,7 +77,7 @@ fn an_answer_that_comes_too_late_is_none() {
     coordinator.open(&question).unwrap();
     assert!(coordinator.pending().unwrap().is_empty());
     assert!(coordinator.resolve(&question.id, Answer::new(ApprovalDecision::Approved)).is_err());
-    assert_eq!(coordinator.wait(&question.id, Duration::ZERO).unwrap(), Outcome::TimedOut);
+    assert_eq!(coordinator.wait(&question.id, Duration::ZERO).unwrap(), ApprovalOutcome::TimedOut);
 }
 
 #[test]
@@ -87,14 +87,14 @@ fn a_clock_that_jumps_neither_prolongs_the_wait_nor_lets_a_late_answer_count() {
     // set back by an hour after the question was asked: its deadline seems far away
     let ahead = Timestamp::now().after(hour);
     let question = Question { asked_at: ahead, deadline: ahead.after(Duration::from_millis(50)), ..question() };
-    assert_eq!(coordinator.ask(&question, &elsewhere()), Ok(Outcome::TimedOut));
+    assert_eq!(coordinator.ask(&question, &elsewhere()), Ok(ApprovalOutcome::TimedOut));
     assert!(coordinator.resolve(&question.id, Answer::new(ApprovalDecision::Approved)).is_err());
     // set forward: the deadline seems past, and who answers now is told so
     let past = Timestamp::from_milliseconds(Timestamp::now().milliseconds() - 3_600_000);
     let question = Question { asked_at: past, deadline: past.after(Duration::from_secs(60)), ..self::question() };
     coordinator.open(&question).unwrap();
     assert!(coordinator.resolve(&question.id, Answer::new(ApprovalDecision::Approved)).is_err());
-    assert_eq!(coordinator.wait(&question.id, hour), Ok(Outcome::TimedOut));
+    assert_eq!(coordinator.wait(&question.id, hour), Ok(ApprovalOutcome::TimedOut));
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn an_answer_for_one_question_settles_no_other() {
     coordinator.open(&other).unwrap();
     coordinator.resolve(&one.id, Answer::new(ApprovalDecision::Approved)).unwrap();
     assert_eq!(coordinator.pending().unwrap(), std::slice::from_ref(&other));
-    assert_eq!(coordinator.wait(&other.id, Duration::ZERO), Ok(Outcome::TimedOut));
+    assert_eq!(coordinator.wait(&other.id, Duration::ZERO), Ok(ApprovalOutcome::TimedOut));
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn a_cancelled_question_is_a_no_and_cannot_be_answered() {
     coordinator.open(&question).unwrap();
     coordinator.cancel(&question.id).unwrap();
     assert!(coordinator.resolve(&question.id, Answer::new(ApprovalDecision::Approved)).is_err());
-    assert_eq!(coordinator.wait(&question.id, Duration::from_secs(5)).unwrap(), Outcome::Cancelled);
+    assert_eq!(coordinator.wait(&question.id, Duration::from_secs(5)).unwrap(), ApprovalOutcome::Cancelled);
 }
 
 #[test]
@@ -130,8 +130,8 @@ fn an_approver_that_panics_or_is_not_there_is_a_no_and_the_next_question_works()
     let panics: Arc<dyn Approver> = Arc::new(Panics);
     let nobody: Arc<dyn Approver> = Always::saying(None);
     let yes: Arc<dyn Approver> = Always::saying(Answer::new(ApprovalDecision::Approved));
-    assert!(matches!(coordinator.ask(&question(), &panics), Ok(Outcome::Unanswerable(_))));
-    assert!(matches!(coordinator.ask(&question(), &nobody), Ok(Outcome::Unanswerable(_))));
+    assert!(matches!(coordinator.ask(&question(), &panics), Ok(ApprovalOutcome::Unanswerable(_))));
+    assert!(matches!(coordinator.ask(&question(), &nobody), Ok(ApprovalOutcome::Unanswerable(_))));
     assert_eq!(coordinator.ask(&question(), &yes), Ok(ApprovalDecision::Approved.into()));
 }
 
@@ -149,9 +149,13 @@ fn an_approver_that_hangs_does_not_hold_up_the_caller() {
     let hangs: Arc<dyn Approver> = Arc::new(Hangs);
     let coordinator = coordinator();
     let question = question_for(Duration::from_millis(50));
-    assert_eq!(coordinator.ask(&question, &hangs), Ok(Outcome::TimedOut));
+    assert_eq!(coordinator.ask(&question, &hangs), Ok(ApprovalOutcome::TimedOut));
     thread::sleep(Duration::from_millis(50));
-    assert_eq!(coordinator.wait(&question.id, Duration::ZERO), Ok(Outcome::TimedOut), "the late yes changed nothing");
+    assert_eq!(
+        coordinator.wait(&question.id, Duration::ZERO),
+        Ok(ApprovalOutcome::TimedOut),
+        "the late yes changed nothing"
+    );
 }
 
 #[test]

@@ -20,7 +20,7 @@ fn setting(answer: impl Into<Option<ApprovalDecision>>) -> Setting {
 }
 
 impl Setting {
-    fn settle(&self, question: &Question) -> Settlement {
+    fn settle(&self, question: &Question) -> SettledQuestion {
         // every question is a new one
         let question = Question { id: ApprovalId::random().unwrap(), ..question.clone() };
         self.approvals.settle(&question, &[], &|_| false)
@@ -31,21 +31,21 @@ impl Setting {
 fn approved_for_session_skips_the_next_identical_request_only() {
     let setting = setting(ApprovalDecision::ApprovedForSession);
     let first = question();
-    assert_eq!(setting.settle(&first).how, How::Asked);
-    assert_eq!(setting.settle(&first).how, How::Session);
+    assert_eq!(setting.settle(&first).how, SettledBy::Asked);
+    assert_eq!(setting.settle(&first).how, SettledBy::Session);
     assert!(setting.settle(&first).outcome.is_yes());
     assert_eq!(setting.channel.times(), 1);
     let other = Question { key: Some(key(2)), ..question() };
-    assert_eq!(setting.settle(&other).how, How::Asked);
+    assert_eq!(setting.settle(&other).how, SettledBy::Asked);
     let elsewhere = Question { session: Some("s-2".into()), ..question() };
-    assert_eq!(setting.settle(&elsewhere).how, How::Asked, "sessions do not share decisions");
+    assert_eq!(setting.settle(&elsewhere).how, SettledBy::Asked, "sessions do not share decisions");
 }
 
 #[test]
 fn approved_once_is_asked_again() {
     let setting = setting(ApprovalDecision::Approved);
-    assert_eq!(setting.settle(&question()).how, How::Asked);
-    assert_eq!(setting.settle(&question()).how, How::Asked);
+    assert_eq!(setting.settle(&question()).how, SettledBy::Asked);
+    assert_eq!(setting.settle(&question()).how, SettledBy::Asked);
     assert_eq!(setting.channel.times(), 2);
 }
 
@@ -53,32 +53,32 @@ fn approved_once_is_asked_again() {
 fn what_has_no_key_or_no_session_is_never_remembered() {
     let setting = setting(ApprovalDecision::ApprovedForSession);
     for question in [Question { key: None, ..question() }, Question { session: None, ..question() }] {
-        assert_eq!(setting.settle(&question).how, How::Asked);
-        assert_eq!(setting.settle(&question).how, How::Asked);
+        assert_eq!(setting.settle(&question).how, SettledBy::Asked);
+        assert_eq!(setting.settle(&question).how, SettledBy::Asked);
     }
 }
 
 #[test]
 fn the_same_request_denied_twice_is_not_asked_a_third_time() {
     let setting = setting(ApprovalDecision::Denied);
-    assert_eq!(setting.settle(&question()).how, How::Asked);
-    assert_eq!(setting.settle(&question()).how, How::Asked);
+    assert_eq!(setting.settle(&question()).how, SettledBy::Asked);
+    assert_eq!(setting.settle(&question()).how, SettledBy::Asked);
     let third = setting.settle(&question());
-    assert_eq!((third.how, third.outcome.is_yes()), (How::DeniedBefore, false));
+    assert_eq!((third.how, third.outcome.is_yes()), (SettledBy::DeniedBefore, false));
     assert_eq!(setting.channel.times(), 2);
-    assert_eq!(setting.settle(&Question { key: Some(key(2)), ..question() }).how, How::Asked);
+    assert_eq!(setting.settle(&Question { key: Some(key(2)), ..question() }).how, SettledBy::Asked);
     setting.store.reset_session("s-1").unwrap();
-    assert_eq!(setting.settle(&question()).how, How::Asked);
+    assert_eq!(setting.settle(&question()).how, SettledBy::Asked);
 }
 
 #[test]
 fn blanket_auto_approve_says_yes_to_every_tool_of_its_session() {
     let setting = setting(ApprovalDecision::Denied);
     setting.approvals.set_auto_approve("s-1", true).unwrap();
-    assert_eq!(setting.settle(&question()).how, How::Automatic);
-    assert_eq!(setting.settle(&Question { tool: "Write".into(), ..question() }).how, How::Automatic);
-    assert_eq!(setting.settle(&Question { session: Some("s-2".into()), ..question() }).how, How::Asked);
-    assert_eq!(setting.settle(&Question { session: None, ..question() }).how, How::Asked);
+    assert_eq!(setting.settle(&question()).how, SettledBy::Automatic);
+    assert_eq!(setting.settle(&Question { tool: "Write".into(), ..question() }).how, SettledBy::Automatic);
+    assert_eq!(setting.settle(&Question { session: Some("s-2".into()), ..question() }).how, SettledBy::Asked);
+    assert_eq!(setting.settle(&Question { session: None, ..question() }).how, SettledBy::Asked);
     assert_eq!(setting.channel.times(), 2);
 }
 
@@ -90,13 +90,13 @@ fn auto_approve_of_single_tools_and_switching_both_off() {
     let status = setting.approvals.auto_approve_status("s-1").unwrap();
     assert!(!status.blanket && status.tools.iter().eq(["Edit", "Write"]));
     let using = |tool: &str| setting.settle(&Question { tool: tool.into(), key: None, ..question() }).how;
-    assert_eq!(using("Write"), How::Automatic);
-    assert_eq!(using("write"), How::Asked);
-    assert_eq!(using("mcp__evil__Write"), How::Asked);
+    assert_eq!(using("Write"), SettledBy::Automatic);
+    assert_eq!(using("write"), SettledBy::Asked);
+    assert_eq!(using("mcp__evil__Write"), SettledBy::Asked);
     setting.approvals.set_auto_approve("s-1", true).unwrap();
     setting.approvals.disable_auto_approve("s-1").unwrap();
     assert_eq!(setting.approvals.auto_approve_status("s-1").unwrap(), Automatic::default());
-    assert_eq!(using("Write"), How::Asked);
+    assert_eq!(using("Write"), SettledBy::Asked);
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn the_modes_allow_and_deny_ask_nobody() {
     for (mode, yes) in [(Mode::Allow, true), (Mode::Deny, false)] {
         let setting = setting(ApprovalDecision::Approved);
         let settlement = setting.approvals.clone().mode(mode).settle(&question(), &[], &|_| true);
-        assert_eq!((settlement.how, settlement.outcome.is_yes()), (How::Mode, yes));
+        assert_eq!((settlement.how, settlement.outcome.is_yes()), (SettledBy::Mode, yes));
         assert_eq!(setting.channel.times(), 0);
     }
 }
@@ -118,12 +118,12 @@ fn a_grant_answers_once_and_is_spent_only_where_somebody_would_be_asked() {
         let question = Question { key: None, ..question() };
         approvals.settle(&question, std::slice::from_ref(&demand), &|_| false).how
     };
-    assert_eq!(settle(&setting.approvals.clone().mode(Mode::Deny)), How::Mode);
+    assert_eq!(settle(&setting.approvals.clone().mode(Mode::Deny)), SettledBy::Mode);
     setting.approvals.set_auto_approve("s-1", true).unwrap();
-    assert_eq!(settle(&setting.approvals), How::Automatic);
+    assert_eq!(settle(&setting.approvals), SettledBy::Automatic);
     setting.approvals.disable_auto_approve("s-1").unwrap();
-    assert!(matches!(settle(&setting.approvals), How::Grants(_)));
-    assert_eq!(settle(&setting.approvals), How::Asked);
+    assert!(matches!(settle(&setting.approvals), SettledBy::Grants(_)));
+    assert_eq!(settle(&setting.approvals), SettledBy::Asked);
 }
 
 #[test]
@@ -135,15 +135,15 @@ fn an_approved_exec_session_covers_its_later_input_if_the_policy_says_so() {
         let question = Question { tool: "write_stdin".into(), key: None, ..question() };
         setting.approvals.settle(&question, &[], &|what| covers && *what == Remembered::Exec(exec.clone())).how
     };
-    assert_eq!(typed(true), How::Session);
-    assert_eq!(typed(false), How::Asked);
+    assert_eq!(typed(true), SettledBy::Session);
+    assert_eq!(typed(false), SettledBy::Asked);
 }
 
 #[test]
 fn abort_and_an_absent_approver_are_refusals() {
     assert_eq!(setting(ApprovalDecision::Abort).settle(&question()).outcome, ApprovalDecision::Abort.into());
     let nobody = setting(None).settle(&question());
-    assert!(matches!(nobody.outcome, Outcome::Unanswerable(_)));
+    assert!(matches!(nobody.outcome, ApprovalOutcome::Unanswerable(_)));
 }
 
 #[test]
@@ -176,10 +176,10 @@ impl Store for Broken {
     fn open(&self, _: &Question) -> Result<(), StoreError> {
         Err(StoreError::ReadOnly)
     }
-    fn settle(&self, _: &ApprovalId, _: &Outcome) -> Result<crate::store::SettleResult, StoreError> {
+    fn settle(&self, _: &ApprovalId, _: &ApprovalOutcome) -> Result<crate::store::SettleResult, StoreError> {
         Err(StoreError::ReadOnly)
     }
-    fn entry(&self, _: &ApprovalId) -> Result<Option<crate::store::Entry>, StoreError> {
+    fn question(&self, _: &ApprovalId) -> Result<Option<crate::store::StoredQuestion>, StoreError> {
         Err(StoreError::ReadOnly)
     }
     fn pending(&self) -> Result<Vec<Question>, StoreError> {
@@ -219,11 +219,11 @@ fn a_store_that_cannot_be_used_is_a_refusal_with_its_reason() {
     let yes: Arc<dyn Approver> = Always::saying(Answer::new(ApprovalDecision::Approved));
     let approvals = Approvals::new(Arc::new(Broken), yes);
     let settlement = approvals.settle(&question(), &[], &|_| false);
-    assert_eq!(settlement.how, How::Store(StoreError::ReadOnly));
+    assert_eq!(settlement.how, SettledBy::Store(StoreError::ReadOnly));
     assert!(!settlement.outcome.is_yes());
     let demand = Demand::new("shell_exec", ["x"]);
     assert_eq!(
         approvals.settle(&question(), std::slice::from_ref(&demand), &|_| false).how,
-        How::Store(StoreError::Full)
+        SettledBy::Store(StoreError::Full)
     );
 }

@@ -48,19 +48,19 @@ fn the_prompt_says_what_why_and_by_which_rule() {
       shell_exec  in /home/ada/project
         argv: ["pytest","-q"]
 
-    It would (* is what must be asked about):
+    It would (* needs your answer):
       * run       pytest
 
     Why: this runs code of the project
     Rule: runs-code (standard.yaml:83)
 
       y   yes, this once
-      s   yes, and exactly this again in this session
+      s   yes, and the same request again in this session
       s1  yes, and in this session: `git push …`
-          this also covers every `git push`, with any options and arguments, in any directory
-      a1  yes, and always (a rule is written): `git push …`
-          this also covers every `git push`, with any options and arguments, in any directory
-      n   no; what you type behind it is told to the agent
+          also covers every `git push`, with any options and arguments, in any directory
+      a1  yes, always (writes a rule): `git push …`
+          also covers every `git push`, with any options and arguments, in any directory
+      n   no; text after it is sent to the agent
       q   no, and stop the run
     "#);
 }

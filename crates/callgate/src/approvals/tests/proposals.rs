@@ -119,9 +119,8 @@ fn only_what_would_have_let_the_call_pass_is_offered() {
 }
 
 #[test]
-fn the_rule_is_readable_dated_and_means_nothing_but_itself() {
-    let at = Timestamp::from_milliseconds(1_700_000_000_000);
-    let rule = |extent: Extent| Proposal { extent }.rule("always-1", at, "ada");
+fn the_rule_is_readable_and_means_nothing_but_itself() {
+    let rule = |extent: Extent| Proposal { extent }.rule("always-1", "always allowed by ada on 2023-11-14");
     assert_eq!(
         rule(Extent::Words(vec!["grep".into(), "a*b {c}".into(), String::new()])),
         "- name: \"always-1\"\n  commands: [\"grep a\\\\*b\\\\ \\\\{c\\\\} ''\"]\n  action: allow\n  instead_of: ask\n  \
@@ -160,7 +159,7 @@ mod file {
         let path = directory.path().join("callgate.yaml");
         fs::write(&path, "version: 1\nrules: []\n").unwrap();
         let error = add_rule(&path, RULE, &|_| Err("a deny stands before it".into())).unwrap_err();
-        assert_eq!(error.to_string(), "the rule would not help: a deny stands before it");
+        assert_eq!(error.to_string(), "the rule would not allow the call: a deny stands before it");
         assert_eq!(fs::read_to_string(&path).unwrap(), "version: 1\nrules: []\n");
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
     }

@@ -69,15 +69,15 @@ fn polling_an_approved_session_is_asked_once() {
         let question = Question { tool: "write_stdin".into(), ..question() };
         approvals.settle(&question, &[], &|_| false)
     };
-    assert_eq!(poll().how, How::Asked);
-    assert_eq!(poll().how, How::Session);
+    assert_eq!(poll().how, SettledBy::Asked);
+    assert_eq!(poll().how, SettledBy::Session);
 }
 
 #[test]
 fn an_unattended_run_ends_in_clean_denials_and_never_waits() {
     let approvals = Approvals::new(Arc::new(MemoryStore::new()), Arc::new(only_pytest()));
     let settlement = approvals.settle(&using("shell_exec", &["curl", "x.example"]), &[], &|_| false);
-    let Outcome::Answered(answer) = settlement.outcome else { panic!("not answered") };
+    let ApprovalOutcome::Answered(answer) = settlement.outcome else { panic!("not answered") };
     assert_eq!(answer.decision, ApprovalDecision::Denied);
     assert_eq!(answer.reason.as_deref(), Some("no approval rule covers this"));
 }

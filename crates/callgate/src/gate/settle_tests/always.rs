@@ -42,7 +42,7 @@ fn story(answer: Answer, ends_at: Option<&'static str>) -> (bool, Vec<String>) {
     };
     let approvals = Approvals::new(store, Arc::new(person)).always(move |proposal| {
         let id = asked.lock().unwrap().clone().unwrap();
-        let settled = kept.entry(&id).unwrap().unwrap().outcome.is_some_and(|outcome| outcome.is_yes());
+        let settled = kept.question(&id).unwrap().unwrap().outcome.is_some_and(|outcome| outcome.is_yes());
         told.lock().unwrap().push(format!("rule for {}, the store has the yes: {settled}", proposal.extent));
     });
     let gate = Gate::builder()

@@ -61,7 +61,7 @@ fn why_no_rule_can_help_is_said() {
     };
     assert!(said(&gate, write("/srv/x", "x")).contains("boundary"));
     assert!(said(&setting.gate, shell("make; touch x")).contains("several commands"));
-    assert!(said(&setting.gate, shell("make $x")).contains("only known when it runs"));
+    assert!(said(&setting.gate, shell("make $x")).contains("known only at run time"));
     assert!(said(&setting.gate, shell("env make")).contains("wrapper"));
     assert!(said(&setting.gate, shell("make PASSWORD=hunter2secret")).contains("secret"));
 }

@@ -1,4 +1,4 @@
-//! The writer itself: what one process knows of the log, checked anew under the lock before every write.
+//! Writes to the log files. What one process knows of the log is checked under the lock before every write.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Seek, SeekFrom, Write};
@@ -8,55 +8,57 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::checkpoint::SignedCheckpoint;
-use crate::entry::{Body, Record, Recovered, Segment, Time};
-use crate::error::{At, AuditError};
+use crate::entry::{EntryBody, Record, Recovered, SegmentStart};
+use crate::error::{AtPath, AuditError};
 use crate::hash::Hash;
 use crate::head::{Head, HeadFile, HeadState, Point};
-use crate::key::Key;
-use crate::line::Tail;
-use crate::segment::{self, plain_path, sync_directory};
-use crate::settings::Settings;
+use crate::key::{AuditKey, random};
+use crate::line::EncodedRecord;
+use crate::segment::{self, SegmentFile, plain_path, sync_directory};
+use crate::settings::LogSettings;
 use callgate::policy::SyncMode;
+use callgate_model::clock::Timestamp;
+use callgate_model::digest::hex;
 
-use super::tail::{self, Rest};
-use super::{After, Receipt, Waiting};
+use super::tail::{self, Remainder};
+use super::{FollowUp, Receipt, Waiting};
 
 /// What does not change while a log is open.
 #[derive(Debug)]
-pub(super) struct Context {
-    pub settings: Settings,
-    pub key: Key,
+pub(super) struct LogContext {
+    pub settings: LogSettings,
+    pub key: AuditKey,
     pub boot: Option<Arc<str>>,
-    pub stay: Stay,
+    pub lifetime: WriterLifetime,
 }
 
 /// How long the process means to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stay {
+pub(super) enum WriterLifetime {
     /// As long as it likes.
     Long,
     /// An entry or two.
     Brief,
 }
 
-/// After this time even a brief writer signs a checkpoint that nobody waits for.
+/// After this time a short-lived writer signs a checkpoint even if none is delivered.
 const BRIEF_CHECKPOINT_AGE: Duration = Duration::from_secs(60 * 60);
 
-impl Context {
+impl LogContext {
     /// With the first entry after this time a checkpoint is due.
     fn checkpoint_age(&self) -> Duration {
-        match self.stay {
-            Stay::Brief if self.settings.deliveries.is_empty() => {
+        match self.lifetime {
+            WriterLifetime::Brief if self.settings.deliveries.is_empty() => {
                 self.settings.checkpoint_age.max(BRIEF_CHECKPOINT_AGE)
             }
-            Stay::Brief | Stay::Long => self.settings.checkpoint_age,
+            WriterLifetime::Brief | WriterLifetime::Long => self.settings.checkpoint_age,
         }
     }
 }
 
 #[derive(Debug)]
-pub(super) struct State {
-    lock: Arc<Lock>,
+pub(super) struct LogWriter {
+    lock: Arc<LockFile>,
     head_file: HeadFile,
     head: Head,
     segment: OpenSegment,
@@ -64,29 +66,29 @@ pub(super) struct State {
     dirty: bool,
     /// How far a segment is known to be on the disk, until the head says so.
     synced: Option<(u64, Point)>,
-    /// The lock from opening, until it is used or given back. While it is held, nobody else has written.
-    held: Option<Held>,
+    /// The lock taken by `open`, until the first write or `unlocked`. While it is held, no other process writes.
+    held: Option<HeldLock>,
 }
 
-/// Locked by whoever writes, across processes.
+/// The lock file that writers of all processes share.
 #[derive(Debug)]
-struct Lock {
+struct LockFile {
     file: File,
     path: PathBuf,
 }
 
 /// The lock, held until dropped.
 #[derive(Debug)]
-struct Held(Arc<Lock>);
+struct HeldLock(Arc<LockFile>);
 
-impl Held {
-    fn take(lock: &Arc<Lock>) -> Result<Self, AuditError> {
+impl HeldLock {
+    fn take(lock: &Arc<LockFile>) -> Result<Self, AuditError> {
         lock.file.lock().at("lock", &lock.path)?;
-        Ok(Held(Arc::clone(lock)))
+        Ok(HeldLock(Arc::clone(lock)))
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldLock {
     fn drop(&mut self) {
         // closing the file would unlock it as well
         let _ = self.0.file.unlock();
@@ -112,24 +114,31 @@ impl OpenSegment {
     }
 }
 
-/// Lines that are about to be written.
-struct Lines {
+/// NewLines that are about to be written.
+struct NewLines {
     buffer: Vec<u8>,
     end: Point,
-    time: Time,
+    time: Timestamp,
     time_text: String,
 }
 
-impl Lines {
+impl NewLines {
     fn after(point: Point) -> Self {
-        Self::at(point, Time::now())
+        Self::at(point, Timestamp::now_precise())
     }
 
-    fn at(point: Point, time: Time) -> Self {
-        Lines { buffer: Vec::with_capacity(1024), end: point, time, time_text: time.to_string() }
+    fn at(point: Point, time: Timestamp) -> Self {
+        NewLines { buffer: Vec::with_capacity(1024), end: point, time, time_text: time.precise() }
     }
 
-    fn push(&mut self, tail: &Tail) {
+    fn push_recovered(&mut self, recovered: Option<Recovered>) -> Result<(), AuditError> {
+        if let Some(recovered) = recovered {
+            self.push(&EncodedRecord::of(&Record::new(EntryBody::Recovered(recovered)))?);
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, tail: &EncodedRecord) {
         let before = self.buffer.len();
         let seq = self.end.seq.saturating_add(1);
         let hash = tail.write_to(&mut self.buffer, seq, &self.end.hash, &self.time_text);
@@ -138,15 +147,14 @@ impl Lines {
     }
 }
 
-impl State {
-    pub(super) fn open(context: &Context, follows: Option<String>) -> Result<Self, AuditError> {
+impl LogWriter {
+    pub(super) fn open(context: &LogContext, follows: Option<String>) -> Result<Self, AuditError> {
         let settings = &context.settings;
         let directory = settings.directory.as_path();
         let path = settings.lock_path();
         let file =
             OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path).at("open", &path)?;
-        let lock = Arc::new(Lock { file, path });
-        let held = Held::take(&lock)?;
+        let held = HeldLock::take(&Arc::new(LockFile { file, path }))?;
         let Some(mut head_file) = HeadFile::open(directory)? else {
             return Self::create(context, held, follows);
         };
@@ -156,8 +164,12 @@ impl State {
             None => return Err(damaged(context, "its head is empty")),
         };
         let segment = OpenSegment::open(directory, head.segment)?;
-        Ok(State {
-            lock,
+        Ok(LogWriter::new(held, head_file, head, segment))
+    }
+
+    fn new(held: HeldLock, head_file: HeadFile, head: Head, segment: OpenSegment) -> Self {
+        LogWriter {
+            lock: Arc::clone(&held.0),
             head_file,
             head,
             segment,
@@ -165,7 +177,7 @@ impl State {
             dirty: false,
             synced: None,
             held: Some(held),
-        })
+        }
     }
 
     /// Gives the lock from opening back.
@@ -175,9 +187,9 @@ impl State {
     }
 
     /// Begins a new log.
-    fn create(context: &Context, held: Held, follows: Option<String>) -> Result<Self, AuditError> {
+    fn create(context: &LogContext, held: HeldLock, follows: Option<String>) -> Result<Self, AuditError> {
         let directory = context.settings.directory.as_path();
-        // Without a head, only what a process killed in this very function leaves may be there.
+        // Without a head, only the files of a process killed in this function may exist.
         let files = segment::list(directory)?;
         let begun = match files.as_slice() {
             [] => true,
@@ -190,15 +202,10 @@ impl State {
         if !begun {
             return Err(damaged(context, "its head is missing"));
         }
-        let mut id = [0_u8; 16];
-        getrandom::fill(&mut id).map_err(|error| AuditError::Key {
-            path: directory.to_owned(),
-            what: format!("no random numbers: {error}"),
-        })?;
-        let log: Arc<str> = hex::encode(id).into();
+        let log: Arc<str> = hex(&random::<16>(directory)?).into();
         let start = Point { length: 0, seq: 0, hash: Hash::NONE };
         let (segment, end) = begin_segment(context, &log, 1, start, follows)?;
-        let now = Time::now().milliseconds();
+        let now = Timestamp::now();
         let head = Head {
             log,
             generation: 1,
@@ -212,17 +219,7 @@ impl State {
         };
         let head_file = HeadFile::create(directory, &head, &context.key)?;
         sync_directory(directory)?;
-        let lock = Arc::clone(&held.0);
-        Ok(State {
-            lock,
-            head_file,
-            head,
-            segment,
-            last_sync: Instant::now(),
-            dirty: false,
-            synced: None,
-            held: Some(held),
-        })
+        Ok(LogWriter::new(held, head_file, head, segment))
     }
 
     pub(super) fn log_id(&self) -> &str {
@@ -234,27 +231,25 @@ impl State {
     }
 
     /// Writes a group of entries and makes them as safe as the settings say.
-    pub(super) fn write(&mut self, context: &Context, group: &[Waiting]) -> Result<(Vec<Receipt>, After), AuditError> {
+    pub(super) fn write(
+        &mut self,
+        context: &LogContext,
+        group: &[Waiting],
+    ) -> Result<(Vec<Receipt>, FollowUp), AuditError> {
         let held = match self.held.take() {
             // opened a moment ago: the head is as it was read
             Some(held) => held,
-            None => {
-                let held = Held::take(&self.lock)?;
-                self.refresh(context)?;
-                held
-            }
+            None => self.take_lock(context)?,
         };
-        let mut after = After::default();
-        let recovered = self.catch_up(context)?;
-        let mut time = Time::now();
+        let mut after = FollowUp::default();
+        let mut recovered = self.catch_up(context)?;
+        let mut time = Timestamp::now_precise();
         if self.is_full(context, time) {
-            after = self.rotate(context)?;
-            time = Time::now();
+            after = self.rotate(context, recovered.take())?;
+            time = Timestamp::now_precise();
         }
-        let mut lines = Lines::at(self.head.written, time);
-        if let Some(recovered) = recovered {
-            lines.push(&Tail::of(&Record::new(Body::Recovered(recovered)))?);
-        }
+        let mut lines = NewLines::at(self.head.written, time);
+        lines.push_recovered(recovered)?;
         let mut receipts = Vec::with_capacity(group.len());
         for waiting in group {
             let first = lines.end.seq.saturating_add(1);
@@ -265,15 +260,14 @@ impl State {
         }
         let mut next = self.head.clone();
         let due = lines.end.seq.saturating_sub(next.checkpoint) >= context.settings.checkpoint_entries
-            || u128::from(lines.time.milliseconds().saturating_sub(next.checkpoint_time))
-                >= context.checkpoint_age().as_millis();
+            || next.checkpoint_time.until(lines.time) >= context.checkpoint_age();
         if due {
             after.checkpoints.push(add_checkpoint(context, &mut lines, &mut next)?);
         }
         self.commit(context, &lines, next)?;
         drop(held);
         let now = match context.settings.sync {
-            // What is sent elsewhere must not be lost here.
+            // A delivered checkpoint must not be lost here.
             _ if due => true,
             SyncMode::Always => true,
             SyncMode::Interval(every) => self.last_sync.elapsed() >= every,
@@ -282,42 +276,34 @@ impl State {
         if now {
             self.force()?;
         }
-        if context.stay == Stay::Brief {
+        if context.lifetime == WriterLifetime::Brief {
             // there may be no next write
             self.note_synced(context)?;
         }
         Ok((receipts, after))
     }
 
-    pub(super) fn checkpoint_now(&mut self, context: &Context) -> Result<(SignedCheckpoint, After), AuditError> {
-        let held = Held::take(&self.lock)?;
-        self.refresh(context)?;
+    pub(super) fn checkpoint_now(&mut self, context: &LogContext) -> Result<(SignedCheckpoint, FollowUp), AuditError> {
+        let held = self.take_lock(context)?;
         let recovered = self.catch_up(context)?;
-        let mut lines = Lines::after(self.head.written);
-        if let Some(recovered) = recovered {
-            lines.push(&Tail::of(&Record::new(Body::Recovered(recovered)))?);
-        }
+        let mut lines = NewLines::after(self.head.written);
+        lines.push_recovered(recovered)?;
         let mut next = self.head.clone();
         let checkpoint = add_checkpoint(context, &mut lines, &mut next)?;
         self.commit(context, &lines, next)?;
         drop(held);
         self.sync_now(context)?;
-        Ok((checkpoint.clone(), After { checkpoints: vec![checkpoint], closed: None }))
+        Ok((checkpoint.clone(), FollowUp { checkpoints: vec![checkpoint], closed: None }))
     }
 
-    pub(super) fn rotate_now(&mut self, context: &Context) -> Result<After, AuditError> {
-        let _held = Held::take(&self.lock)?;
-        self.refresh(context)?;
-        if let Some(recovered) = self.catch_up(context)? {
-            let mut lines = Lines::after(self.head.written);
-            lines.push(&Tail::of(&Record::new(Body::Recovered(recovered)))?);
-            self.commit(context, &lines, self.head.clone())?;
-        }
-        self.rotate(context)
+    pub(super) fn rotate_now(&mut self, context: &LogContext) -> Result<FollowUp, AuditError> {
+        let _held = self.take_lock(context)?;
+        let recovered = self.catch_up(context)?;
+        self.rotate(context, recovered)
     }
 
-    /// Forces what was written onto the disk and notes in the head that it is there.
-    pub(super) fn sync_now(&mut self, context: &Context) -> Result<(), AuditError> {
+    /// Syncs written entries to disk and records that in the head.
+    pub(super) fn sync_now(&mut self, context: &LogContext) -> Result<(), AuditError> {
         self.force()?;
         self.note_synced(context)
     }
@@ -333,13 +319,12 @@ impl State {
         Ok(())
     }
 
-    /// Notes in the head what is known to be on the disk.
-    pub(super) fn note_synced(&mut self, context: &Context) -> Result<(), AuditError> {
+    /// Records in the head which entries are on disk.
+    pub(super) fn note_synced(&mut self, context: &LogContext) -> Result<(), AuditError> {
         if self.synced.is_none() {
             return Ok(());
         }
-        let _held = Held::take(&self.lock)?;
-        self.refresh(context)?;
+        let _held = self.take_lock(context)?;
         let mut next = self.head.clone();
         if self.take_synced(&mut next) {
             self.head_file.write(&mut next, &context.key)?;
@@ -348,7 +333,7 @@ impl State {
         Ok(())
     }
 
-    /// Moves what is known to be on the disk into a head, if that does not know it yet.
+    /// Updates a head with the entries known to be on disk; returns whether it changed.
     fn take_synced(&mut self, head: &mut Head) -> bool {
         match self.synced.take() {
             Some((segment, point)) if segment == head.segment && head.durable.seq < point.seq => {
@@ -359,16 +344,22 @@ impl State {
         }
     }
 
-    pub(super) fn sync_if_dirty(&mut self, context: &Context) -> Result<(), AuditError> {
+    pub(super) fn sync_if_dirty(&mut self, context: &LogContext) -> Result<(), AuditError> {
         if self.dirty { self.sync_now(context) } else { Ok(()) }
     }
 
-    /// Takes over what other processes have written since.
-    fn refresh(&mut self, context: &Context) -> Result<(), AuditError> {
+    fn take_lock(&mut self, context: &LogContext) -> Result<HeldLock, AuditError> {
+        let held = HeldLock::take(&self.lock)?;
+        self.refresh(context)?;
+        Ok(held)
+    }
+
+    /// Reads what other processes have written since.
+    fn refresh(&mut self, context: &LogContext) -> Result<(), AuditError> {
         let Some(found) = self.head_file.changed(&context.key)? else { return Ok(()) };
         let head = accept(context, found)?;
         if head.log != self.head.log {
-            return Err(damaged(context, "another log has taken its place"));
+            return Err(damaged(context, "another log replaced it"));
         }
         if head.segment != self.head.segment {
             self.segment = OpenSegment::open(&context.settings.directory, head.segment)?;
@@ -377,8 +368,9 @@ impl State {
         Ok(())
     }
 
-    /// Brings a refreshed head and the segment together: takes over what a killed writer left, and refuses what none leaves.
-    fn catch_up(&mut self, context: &Context) -> Result<Option<Recovered>, AuditError> {
+    /// Reconciles a refreshed head with the segment: adopts what a killed writer left and rejects anything else.
+    fn catch_up(&mut self, context: &LogContext) -> Result<Option<Recovered>, AuditError> {
+        let current = SegmentFile::plain(&context.settings.directory, self.head.segment);
         let OpenSegment { file, path } = &mut self.segment;
         // cheaper than asking for all metadata, and where a file is appended to does not depend on it
         let length = file.seek(SeekFrom::End(0)).at("read", path)?;
@@ -389,18 +381,18 @@ impl State {
         }
         let from = if same_boot { written } else { durable };
         if length < from.length {
-            return Err(damaged(context, "its end was cut off"));
+            return Err(damaged(context, "it was truncated"));
         }
-        let found = tail::follow(path, from, length, written)?;
+        let found = tail::follow(&current, from, length, written)?;
         if found.matches == Some(false) {
             return Err(damaged(context, "its last entries were changed"));
         }
         let (cut_bytes, cut_sha256) = match found.rest {
-            Rest::Nothing => (0, None),
-            Rest::Foreign { .. } if same_boot => {
-                return Err(damaged(context, "something follows its last entry that no writer leaves"));
+            Remainder::Nothing => (0, None),
+            Remainder::Foreign { .. } if same_boot => {
+                return Err(damaged(context, "unexpected bytes follow its last entry"));
             }
-            Rest::Torn { bytes, sha256 } | Rest::Foreign { bytes, sha256 } => (bytes, Some(sha256)),
+            Remainder::Torn { bytes, sha256 } | Remainder::Foreign { bytes, sha256 } => (bytes, Some(sha256)),
         };
         if cut_bytes > 0 {
             file.set_len(found.reached.length).at("write", path)?;
@@ -420,8 +412,8 @@ impl State {
         Ok((!nothing).then_some(recovered))
     }
 
-    /// Appends lines to the segment and moves the head. What was written only in part is taken back.
-    fn commit(&mut self, context: &Context, lines: &Lines, mut next: Head) -> Result<(), AuditError> {
+    /// Appends lines to the segment and updates the head. Removes a partial write.
+    fn commit(&mut self, context: &LogContext, lines: &NewLines, mut next: Head) -> Result<(), AuditError> {
         let before = self.head.written.length;
         let OpenSegment { file, path } = &mut self.segment;
         if let Err(error) = file.write_all(&lines.buffer) {
@@ -442,15 +434,15 @@ impl State {
         Ok(())
     }
 
-    fn is_full(&self, context: &Context, now: Time) -> bool {
-        let age = now.milliseconds().saturating_sub(self.head.begun);
+    fn is_full(&self, context: &LogContext, now: Timestamp) -> bool {
         self.head.written.length >= context.settings.segment_bytes
-            || u128::from(age) >= context.settings.segment_age.as_millis()
+            || self.head.begun.until(now) >= context.settings.segment_age
     }
 
-    /// Ends the segment with a checkpoint and begins the next one. Whoever calls holds the lock.
-    fn rotate(&mut self, context: &Context) -> Result<After, AuditError> {
-        let mut lines = Lines::after(self.head.written);
+    /// Ends the segment with a checkpoint and begins the next one. The caller holds the lock.
+    fn rotate(&mut self, context: &LogContext, recovered: Option<Recovered>) -> Result<FollowUp, AuditError> {
+        let mut lines = NewLines::after(self.head.written);
+        lines.push_recovered(recovered)?;
         let mut next = self.head.clone();
         let checkpoint = add_checkpoint(context, &mut lines, &mut next)?;
         self.commit(context, &lines, next)?;
@@ -463,21 +455,21 @@ impl State {
         next.segment = number;
         next.written = end;
         next.durable = end;
-        next.begun = Time::now().milliseconds();
+        next.begun = Timestamp::now();
         self.head_file.write(&mut next, &context.key)?;
         let closed = self.head.segment;
         self.head = next;
         self.segment = segment;
-        Ok(After { checkpoints: vec![checkpoint], closed: Some(closed) })
+        Ok(FollowUp { checkpoints: vec![checkpoint], closed: Some(closed) })
     }
 }
 
-fn damaged(context: &Context, what: &str) -> AuditError {
+fn damaged(context: &LogContext, what: &str) -> AuditError {
     AuditError::Damaged { directory: context.settings.directory.clone(), what: what.to_owned() }
 }
 
 /// A head that may be built upon.
-fn accept(context: &Context, found: HeadState) -> Result<Head, AuditError> {
+fn accept(context: &LogContext, found: HeadState) -> Result<Head, AuditError> {
     match found {
         HeadState::Whole(head) => Ok(head),
         // A power failure may tear one slot; nothing else does.
@@ -490,7 +482,7 @@ fn accept(context: &Context, found: HeadState) -> Result<Head, AuditError> {
 /// Makes the file of a segment with its first entry, on the disk. The head does not know of it yet, so whatever a killed
 /// writer left under that name was never acknowledged.
 fn begin_segment(
-    context: &Context,
+    context: &LogContext,
     log: &str,
     number: u64,
     start: Point,
@@ -498,15 +490,15 @@ fn begin_segment(
 ) -> Result<(OpenSegment, Point), AuditError> {
     let directory = context.settings.directory.as_path();
     let path = plain_path(directory, number);
-    let body = Segment {
+    let body = SegmentStart {
         log: log.to_owned(),
         segment: number,
         key: context.key.public(),
         writer: crate::WRITER.to_owned(),
         follows,
     };
-    let mut lines = Lines::after(start);
-    lines.push(&Tail::of(&Record::new(Body::Segment(body)))?);
+    let mut lines = NewLines::after(start);
+    lines.push(&EncodedRecord::of(&Record::new(EntryBody::Segment(body)))?);
     let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(&path).at("create", &path)?;
     file.set_len(0).at("write", &path)?;
     file.write_all(&lines.buffer).at("write", &path)?;
@@ -515,11 +507,11 @@ fn begin_segment(
     Ok((OpenSegment { file, path }, lines.end))
 }
 
-fn add_checkpoint(context: &Context, lines: &mut Lines, head: &mut Head) -> Result<SignedCheckpoint, AuditError> {
+fn add_checkpoint(context: &LogContext, lines: &mut NewLines, head: &mut Head) -> Result<SignedCheckpoint, AuditError> {
     let seq = lines.end.seq.saturating_add(1);
     let checkpoint = SignedCheckpoint::sign(&context.key, &head.log, seq, lines.end.hash, lines.time)?;
-    lines.push(&Tail::of(&Record::new(checkpoint.body()))?);
+    lines.push(&EncodedRecord::of(&Record::new(checkpoint.body()))?);
     head.checkpoint = seq;
-    head.checkpoint_time = lines.time.milliseconds();
+    head.checkpoint_time = lines.time;
     Ok(checkpoint)
 }
