@@ -3,7 +3,7 @@
 
 use callgate_audit::entry::{Body, Record, Started};
 use callgate_audit::verify::{Options, verify};
-use callgate_audit::{Hash, Log, Settings, Sync};
+use callgate_audit::{Hash, Log, Settings, SyncMode};
 use divan::Bencher;
 
 fn main() {
@@ -17,7 +17,7 @@ fn record() -> Record {
 #[divan::bench(args = [1, 16, 256])]
 fn append_group(bencher: Bencher<'_, '_>, group: usize) {
     let directory = tempfile::tempdir().unwrap();
-    let log = Log::open(Settings::at(directory.path().join("audit")).sync(Sync::Os)).unwrap();
+    let log = Log::open(Settings::at(directory.path().join("audit")).sync(SyncMode::Os)).unwrap();
     let records = vec![record(); group];
     bencher.counter(group).bench_local(|| log.append_all(&records).unwrap());
 }
@@ -38,7 +38,7 @@ fn hash_of_a_line(bencher: Bencher<'_, '_>) {
 #[divan::bench]
 fn verify_ten_thousand(bencher: Bencher<'_, '_>) {
     let directory = tempfile::tempdir().unwrap();
-    let settings = Settings::at(directory.path().join("audit")).sync(Sync::Os);
+    let settings = Settings::at(directory.path().join("audit")).sync(SyncMode::Os);
     Log::open(settings.clone()).unwrap().append_all(&vec![record(); 10_000]).unwrap();
     bencher.counter(10_000_usize).bench_local(|| verify(&Options::of(&settings)).unwrap());
 }

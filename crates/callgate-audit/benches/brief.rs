@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use callgate::policy::Decision;
 use callgate_audit::entry::{Body, Record, ToolAttempt};
-use callgate_audit::{Log, Settings, Sync};
+use callgate_audit::{Log, Settings, SyncMode};
 use serde_json::json;
 
 fn attempt() -> Record {
@@ -38,9 +38,9 @@ fn child(task: &str, directory: &str) {
     let start = Instant::now();
     let settings = |sync| Settings::at(directory).sync(sync);
     let log = match task {
-        "brief" | "open" => Log::open_briefly(settings(Sync::Os)),
-        "brief-always" => Log::open_briefly(settings(Sync::Always)),
-        "long" => Log::open(settings(Sync::Interval(Duration::from_millis(200)))),
+        "brief" | "open" => Log::open_briefly(settings(SyncMode::Os)),
+        "brief-always" => Log::open_briefly(settings(SyncMode::Always)),
+        "long" => Log::open(settings(SyncMode::Interval(Duration::from_millis(200)))),
         _ => return println!("{}", start.elapsed().as_nanos()),
     };
     let log = log.unwrap();

@@ -15,7 +15,7 @@ use callgate_audit::entry::{Body, Record, ToolAttempt};
 use callgate_audit::learn::Replay;
 use callgate_audit::read::Entries;
 use callgate_audit::verify::{Options, verify};
-use callgate_audit::{Log, Settings, Sync};
+use callgate_audit::{Log, Settings, SyncMode};
 use serde_json::json;
 
 fn attempt(number: usize) -> Record {
@@ -63,11 +63,11 @@ fn main() {
         std::env::var("CALLGATE_BENCH_ENTRIES").ok().and_then(|text| text.parse().ok()).unwrap_or(1_000_000);
     let base = tempfile::tempdir().unwrap();
     let records: Vec<Record> = (0..20_000).map(attempt).collect();
-    let settings = |name: &str, sync: Sync| Settings::at(base.path().join(name)).sync(sync);
+    let settings = |name: &str, sync: SyncMode| Settings::at(base.path().join(name)).sync(sync);
 
     println!("appending {} entries one by one, and in groups of 64", records.len());
     let line_length = {
-        let log = Log::open(settings("probe", Sync::Os)).unwrap();
+        let log = Log::open(settings("probe", SyncMode::Os)).unwrap();
         log.append_all(&records[..100]).unwrap();
         std::fs::metadata(base.path().join("probe/audit-000001.jsonl")).unwrap().len() as usize / 101
     };
@@ -92,7 +92,7 @@ fn main() {
         start.elapsed()
     };
     let mut run = 0;
-    let mut chained = |group: usize, sync: Sync| {
+    let mut chained = |group: usize, sync: SyncMode| {
         run += 1;
         let log = Log::open(settings(&format!("chained-{run}"), sync)).unwrap();
         let start = Instant::now();
@@ -103,7 +103,7 @@ fn main() {
     };
     let rate = |count: usize, time: Duration| count as f64 / time.as_secs_f64();
     for group in [1, 64] {
-        let every = Sync::Interval(Duration::from_millis(200));
+        let every = SyncMode::Interval(Duration::from_millis(200));
         let (plain, interval) = best(9, || json_and_write(group), || chained(group, every));
         println!(
             "  group {group:>2}: plain {:>9.0}/s   chained, interval {:>9.0}/s   ratio {:.2} (at most 3)",
@@ -129,7 +129,7 @@ fn main() {
         let mut run = 0;
         let always = || {
             run += 1;
-            let log = Log::open(settings(&format!("always-{group}-{run}"), Sync::Always)).unwrap();
+            let log = Log::open(settings(&format!("always-{group}-{run}"), SyncMode::Always)).unwrap();
             let start = Instant::now();
             for some in records.chunks(group).take(count) {
                 log.append_all(some).unwrap();
@@ -144,7 +144,7 @@ fn main() {
             always.as_secs_f64() / plain.as_secs_f64()
         );
     }
-    let log = Arc::new(Log::open(settings("threads", Sync::Always)).unwrap());
+    let log = Arc::new(Log::open(settings("threads", SyncMode::Always)).unwrap());
     let start = Instant::now();
     std::thread::scope(|scope| {
         for thread in 0..16 {
@@ -157,7 +157,7 @@ fn main() {
     println!("  16 threads, one entry each at a time: {:>8.0}/s", rate(16 * 300, start.elapsed()));
 
     println!("verifying {entries} entries");
-    let large = settings("large", Sync::Os);
+    let large = settings("large", SyncMode::Os);
     let log = Log::open(large.clone()).unwrap();
     for number in 0..entries.div_ceil(500) {
         log.append_all(&records[number % 40 * 500..][..500]).unwrap();

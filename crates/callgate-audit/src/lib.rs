@@ -52,7 +52,7 @@ pub mod spans;
 pub mod verify;
 mod witness;
 
-pub use callgate::policy::{NoSync, Sync};
+pub use callgate::policy::{ParseSyncModeError, SyncMode};
 pub use error::AuditError;
 pub use hash::Hash;
 pub use log::{Log, Receipt};

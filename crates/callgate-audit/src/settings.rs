@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgate::policy::{AuditSettings, Policy, Sync, expand_home};
+use callgate::policy::{AuditSettings, Policy, SyncMode, expand_home};
 
 use crate::deliver::{Delivery, ToCommand, ToFile, ToWebhook};
 use crate::error::AuditError;
@@ -22,7 +22,7 @@ pub struct Settings {
     /// The file of the key, mode 0600; made on first use.
     pub key: PathBuf,
     /// When entries are forced onto the disk.
-    pub sync: Sync,
+    pub sync: SyncMode,
     /// A segment of this size is closed and the next one begun.
     pub segment_bytes: u64,
     /// So is one of this age.
@@ -47,7 +47,7 @@ impl Settings {
         Settings {
             directory,
             key,
-            sync: Sync::default(),
+            sync: SyncMode::default(),
             segment_bytes: 64 * 1024 * 1024,
             segment_age: Duration::from_secs(7 * 24 * 60 * 60),
             checkpoint_entries: 1_000,
@@ -67,11 +67,11 @@ impl Settings {
     ///
     /// ```
     /// use callgate::policy::Policy;
-    /// use callgate_audit::{Settings, Sync};
+    /// use callgate_audit::{Settings, SyncMode};
     ///
     /// let policy = Policy::from_yaml("extends: standard\naudit: {directory: /var/log/callgate, sync: os}", "inline")?;
     /// let settings = Settings::of_policy(&policy, None)?;
-    /// assert_eq!((settings.sync, settings.directory.to_str()), (Sync::Os, Some("/var/log/callgate")));
+    /// assert_eq!((settings.sync, settings.directory.to_str()), (SyncMode::Os, Some("/var/log/callgate")));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn of_policy(policy: &Policy, home: Option<&Path>) -> Result<Self, AuditError> {
@@ -105,7 +105,7 @@ impl Settings {
 
     /// With this sync.
     #[must_use]
-    pub fn sync(mut self, sync: Sync) -> Self {
+    pub fn sync(mut self, sync: SyncMode) -> Self {
         self.sync = sync;
         self
     }
@@ -145,13 +145,13 @@ mod tests {
         let settings = Settings::of_policy(&policy, Some(Path::new("/home/ada"))).unwrap();
         assert_eq!(settings.directory, Path::new("/home/ada/log"));
         assert_eq!(settings.key, Path::new("/k/audit.key"));
-        assert_eq!(settings.sync, Sync::Interval(Duration::from_secs(1)));
+        assert_eq!(settings.sync, SyncMode::Interval(Duration::from_secs(1)));
         assert_eq!((settings.segment_bytes, settings.segment_age.as_secs()), (70_000, 3600));
         assert_eq!((settings.checkpoint_entries, settings.checkpoint_age.as_secs(), settings.compress), (5, 9, false));
         let names: Vec<String> = settings.deliveries.iter().map(|delivery| delivery.name()).collect();
         assert_eq!(names, ["file /home/ada/sent", "command true", "webhook 127.0.0.1:1"]);
         assert!(matches!(Settings::of_policy(&policy, None), Err(AuditError::NoPlace)), "a home that is not known");
         let plain = Settings::of_policy(&Policy::bundled("standard").unwrap(), None).unwrap();
-        assert_eq!((plain.sync, plain.deliveries.len()), (Sync::Always, 0));
+        assert_eq!((plain.sync, plain.deliveries.len()), (SyncMode::Always, 0));
     }
 }

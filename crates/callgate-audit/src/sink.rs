@@ -226,7 +226,7 @@ mod tests {
 
     use super::*;
     use crate::settings::Settings;
-    use callgate::policy::Sync;
+    use callgate::policy::SyncMode;
 
     fn gate(settings: &Settings) -> Gate {
         let log = Log::open(settings.clone()).unwrap();
@@ -235,7 +235,7 @@ mod tests {
     }
 
     fn settings(directory: &tempfile::TempDir) -> Settings {
-        Settings::at(directory.path().join("audit")).sync(Sync::Os)
+        Settings::at(directory.path().join("audit")).sync(SyncMode::Os)
     }
 
     #[test]

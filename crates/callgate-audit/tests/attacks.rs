@@ -8,11 +8,11 @@ use std::path::Path;
 use callgate_audit::entry::{Body, Entry, RanWithoutVerdict, Record, Started};
 use callgate_audit::read::Entries;
 use callgate_audit::verify::{Options, Report, Status, verify};
-use callgate_audit::{Hash, Log, Settings, Sync};
+use callgate_audit::{Hash, Log, Settings, SyncMode};
 use serde_json::json;
 
 fn settings(directory: &Path) -> Settings {
-    let mut settings = Settings::at(directory.join("audit")).sync(Sync::Os);
+    let mut settings = Settings::at(directory.join("audit")).sync(SyncMode::Os);
     settings.checkpoint_entries = 5;
     settings.compress = false;
     settings

@@ -8,7 +8,7 @@ use callgate::approvals::{ApprovalDecision, Question};
 use callgate::call::Call;
 use callgate::event::{Event, EventError, EventSink};
 use callgate::policy::Policy;
-use callgate_audit::{AuditSink, Log, Settings, Sync};
+use callgate_audit::{AuditSink, Log, Settings, SyncMode};
 use serde_json::{Value, json};
 
 /// A value that looks random. Made here so that no scanner takes the source for a leak.
@@ -204,7 +204,7 @@ fn no_secret_leaves_the_gate() {
     let all = canaries();
     assert!(all.len() >= 100, "{}", all.len());
     let directory = tempfile::tempdir().unwrap();
-    let settings = Settings::at(directory.path().join("audit")).sync(Sync::Os);
+    let settings = Settings::at(directory.path().join("audit")).sync(SyncMode::Os);
     let log = Arc::new(Log::open(settings.clone()).unwrap());
     let seen = Seen::default();
     let asked = Seen::default();

@@ -15,14 +15,14 @@ use callgate::policy::Policy;
 use callgate_audit::entry::{Body, Record, Started};
 use callgate_audit::read::Entries;
 use callgate_audit::verify::{Options, Report, Status, verify};
-use callgate_audit::{AuditSink, Log, Settings, Sync};
+use callgate_audit::{AuditSink, Log, Settings, SyncMode};
 use serde_json::json;
 
 const DIRECTORY: &str = "CALLGATE_AUDIT_CRASH_DIRECTORY";
 const NAME: &str = "CALLGATE_AUDIT_CRASH_NAME";
 
 fn settings(directory: &Path) -> Settings {
-    let mut settings = Settings::at(directory.join("audit")).sync(Sync::Os);
+    let mut settings = Settings::at(directory.join("audit")).sync(SyncMode::Os);
     settings.segment_bytes = 40_000;
     settings.checkpoint_entries = 25;
     settings

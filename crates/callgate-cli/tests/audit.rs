@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use callgate_audit::entry::{Body, Record, Started};
-use callgate_audit::{Log, Settings, Sync};
+use callgate_audit::{Log, Settings, SyncMode};
 use serde_json::Value;
 
 /// A home with a log in its usual place.
@@ -47,7 +47,7 @@ impl World {
     }
 
     fn log(&self) -> Settings {
-        Settings::at(self.path("home/.local/state/callgate/audit")).sync(Sync::Os)
+        Settings::at(self.path("home/.local/state/callgate/audit")).sync(SyncMode::Os)
     }
 
     fn segment(&self) -> PathBuf {

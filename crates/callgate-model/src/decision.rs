@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 /// A decision about a call, from the most lenient to the strictest.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
     /// It may run.
@@ -15,6 +15,7 @@ pub enum Decision {
     /// Somebody must be asked.
     Ask,
     /// It may not run.
+    #[default]
     Deny,
 }
 

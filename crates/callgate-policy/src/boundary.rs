@@ -1,6 +1,5 @@
-//! What policy files say about the boundary. Applying it is the work of whoever resolves paths.
+//! The boundary settings of policy files.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -9,29 +8,28 @@ use super::Decision;
 use crate::file::mistake::Mistake;
 use crate::file::model::Texts;
 use crate::roots::{RelativeTo, Root, Roots};
-use crate::rules::compile::{Expansion, Source};
-use crate::rules::matching::glob::Base;
+use crate::rules::compile::{PolicySource, SetExpansion};
 
-/// Sets that are not lists of a file: whoever resolves paths knows what they stand for.
+/// Sets that are not defined in a file but depend on the machine.
 pub const BUILT_IN_SETS: &[&str] = &["@temporary", "@plans"];
 
-/// The `boundary:` section with sets and braces expanded. `None`: the policy does not say.
+/// The `boundary:` section with sets and braces expanded. `None` means that the policy does not set the value.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BoundarySettings {
-    /// What may be read and written.
+    /// Directories that may be read and written.
     pub roots: Option<Roots>,
-    /// What may only be read.
+    /// Directories that may only be read.
     pub readable: Option<Roots>,
-    /// What happens outside: deny or ask.
+    /// The decision for paths outside: deny or ask.
     pub outside: Option<Decision>,
-    /// What happens when only names are seen outside: allow (silent), ask or deny.
+    /// The decision for listing names outside: allow (`silent`), ask or deny.
     pub list_outside: Option<Decision>,
 }
 
 impl BoundarySettings {
-    /// The first file that says something decides.
-    pub(crate) fn of_sources(sources: &[Arc<Source>]) -> Self {
-        let list = |of: fn(&Source) -> Option<&Texts>| {
+    /// The settings of a chain: the first file that sets a value wins.
+    pub(crate) fn of_sources(sources: &[Arc<PolicySource>]) -> Self {
+        let list = |of: fn(&PolicySource) -> Option<&Texts>| {
             sources.iter().enumerate().find_map(|(number, source)| {
                 let texts = of(source)?;
                 // A list that cannot be read was reported when the chain was loaded.
@@ -48,13 +46,10 @@ impl BoundarySettings {
 }
 
 /// Reads one list of the boundary.
-pub(crate) fn paths(chain: &[Arc<Source>], file: usize, texts: &Texts) -> Result<Roots, (usize, Mistake)> {
-    let relative_to = match chain.get(file).map(|source| &source.base) {
-        Some(Base::Directory(directory)) => RelativeTo::Directory(PathBuf::from(directory)),
-        _ => RelativeTo::Call,
-    };
-    let patterns = Expansion::boundary(chain, file, texts, BUILT_IN_SETS)?;
-    // A boundary is made of directories. What names none adds nothing, but must not silently fail to take something out.
+pub(crate) fn paths(chain: &[Arc<PolicySource>], file: usize, texts: &Texts) -> Result<Roots, (usize, Mistake)> {
+    let relative_to = chain.get(file).map_or(RelativeTo::Call, |source| source.relative_to.clone());
+    let patterns = SetExpansion::boundary(chain, file, texts, BUILT_IN_SETS)?;
+    // An exclusion that has no effect must not be ignored silently.
     let unusable = patterns.iter().filter_map(|pattern| pattern.strip_prefix('!')).find(|pattern| {
         let directory = pattern.strip_suffix("/**").unwrap_or(pattern);
         directory.bytes().any(|byte| matches!(byte, b'*' | b'?' | b'['))
@@ -62,8 +57,8 @@ pub(crate) fn paths(chain: &[Arc<Source>], file: usize, texts: &Texts) -> Result
     if let (Some(unusable), Some(first)) = (unusable, texts.first()) {
         let position = texts.iter().find(|text| text.value.contains(unusable)).unwrap_or(first).position;
         let mistake =
-            Mistake::new(position, format!("`!{unusable}` takes nothing out of a boundary: it names no directory"));
-        return Err((file, mistake.help("write the names out, or deny them with a rule")));
+            Mistake::new(position, format!("`!{unusable}` excludes nothing: a boundary consists of directories"));
+        return Err((file, mistake.help("write the directories without wildcards, or deny the paths with a rule")));
     }
     let root = |path| Root { path, relative_to: relative_to.clone() };
     Ok(patterns.into_iter().map(root).collect::<Vec<_>>().into())

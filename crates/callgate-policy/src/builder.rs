@@ -1,4 +1,4 @@
-//! Policies written in Rust: rules with predicates, and ready ones.
+//! Policies written in Rust: rules with predicates, and ready-made rules.
 //!
 //! ```
 //! use callgate_policy::{PermissionPolicy, PermissionResult, PermissionRule, Policy};
@@ -22,7 +22,7 @@ use serde_json::Value;
 use super::{Claims, Decision, JudgeRequest, Ruling};
 use callgate_model::call::Tool;
 
-/// What a rule or a handler says.
+/// The decision of a rule or a handler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PermissionResult {
@@ -30,7 +30,7 @@ pub enum PermissionResult {
     Allow,
     /// It may not run.
     Deny,
-    /// Somebody must be asked.
+    /// A person must be asked.
     Ask,
 }
 
@@ -44,22 +44,22 @@ impl From<PermissionResult> for Decision {
     }
 }
 
-/// What a handler is told.
+/// A question to a handler.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PermissionRequest {
     /// The tool.
     pub tool: Tool,
     /// Its arguments.
     pub parameters: Value,
-    /// Why somebody is asked.
+    /// Why the rule asks.
     pub reason: String,
-    /// The rule that asks; empty if it was the fallback.
+    /// The rule that asks; empty for the fallback.
     pub rule_name: String,
-    /// What whoever registered the tool claims of it.
+    /// The claims about the tool.
     pub claims: Claims,
 }
 
-/// Answers what a policy asks. Anything but [`PermissionResult::Allow`] refuses.
+/// Answers the questions of a policy. Anything but [`PermissionResult::Allow`] refuses.
 pub trait PermissionHandler: Send + Sync {
     /// Decides about one request.
     fn handle(&self, request: &PermissionRequest) -> PermissionResult;
@@ -67,7 +67,7 @@ pub trait PermissionHandler: Send + Sync {
 
 /// What a predicate may return: `bool`, or a `Result` of it.
 pub trait IntoMatch {
-    /// Whether the rule matches, or why that is not known.
+    /// Whether the rule matches, or why the predicate failed.
     fn into_match(self) -> Result<bool, String>;
 }
 
@@ -85,7 +85,7 @@ impl<E: fmt::Display> IntoMatch for Result<bool, E> {
 
 type Predicate = dyn Fn(&Tool, &Claims, &Value) -> Result<bool, String> + Send + Sync;
 
-/// A predicate and what follows when it holds.
+/// A predicate and the decision if it holds.
 #[derive(Clone)]
 pub struct PermissionRule {
     name: String,
@@ -106,7 +106,7 @@ impl fmt::Debug for PermissionRule {
 }
 
 impl PermissionRule {
-    /// A rule. A predicate that panics or fails counts as deny for a deny or ask rule and as no match for an allow rule.
+    /// Creates a rule. If the predicate panics or fails, a deny or ask rule denies and an allow rule does not match.
     pub fn new<M: IntoMatch>(
         name: impl Into<String>,
         result: PermissionResult,
@@ -121,7 +121,7 @@ impl PermissionRule {
         }
     }
 
-    /// The same rule with a reason for whoever is refused or asked.
+    /// Sets the reason, which is shown to the agent and to the person who is asked.
     #[must_use]
     pub fn reason(mut self, reason: impl Into<String>) -> Self {
         self.reason = reason.into();
@@ -132,33 +132,32 @@ impl PermissionRule {
         Self::new(name, result, move |_, claims, _| has(claims, tag)).reason(reason)
     }
 
-    /// Allows tools that are tagged `read_only`, if they were registered here: what a server says of its own tools is not
-    /// believed.
+    /// Allows tools that are tagged `read_only`. Tools of servers are excluded, because servers tag their own tools.
     pub fn allow_readonly() -> Self {
         Self::new("allow_readonly", PermissionResult::Allow, |tool, claims, _| {
             tool.server.is_none() && has(claims, "read_only") && !has(claims, "destructive")
         })
-        .reason("the tool only reads")
+        .reason("the tool is tagged `read_only`")
     }
 
     /// Asks about tools that are tagged `destructive`.
     pub fn ask_destructive() -> Self {
-        Self::tagged("ask_destructive", PermissionResult::Ask, "destructive", "the tool may destroy something")
+        Self::tagged("ask_destructive", PermissionResult::Ask, "destructive", "the tool is tagged `destructive`")
     }
 
     /// Denies tools that are tagged `privileged`.
     pub fn deny_privileged() -> Self {
-        Self::tagged("deny_privileged", PermissionResult::Deny, "privileged", "the tool needs elevated rights")
+        Self::tagged("deny_privileged", PermissionResult::Deny, "privileged", "the tool is tagged `privileged`")
     }
 
     /// Asks about tools that are tagged `network`.
     pub fn ask_network() -> Self {
-        Self::tagged("ask_network", PermissionResult::Ask, "network", "the tool uses the network")
+        Self::tagged("ask_network", PermissionResult::Ask, "network", "the tool is tagged `network`")
     }
 
     /// Asks about tools that are tagged `file_system`.
     pub fn ask_file_system() -> Self {
-        Self::tagged("ask_file_system", PermissionResult::Ask, "file_system", "the tool touches files")
+        Self::tagged("ask_file_system", PermissionResult::Ask, "file_system", "the tool is tagged `file_system`")
     }
 }
 
@@ -192,7 +191,7 @@ impl Default for PermissionPolicy {
 }
 
 impl PermissionPolicy {
-    /// No rules: everything is denied.
+    /// Creates a policy without rules, which denies everything.
     pub fn new() -> Self {
         Self { rules: Vec::new(), fallback: PermissionResult::Deny, handler: None }
     }
@@ -204,14 +203,14 @@ impl PermissionPolicy {
         self
     }
 
-    /// What happens when no rule matches; deny unless said otherwise.
+    /// Sets the decision if no rule matches; deny by default.
     #[must_use]
     pub fn fallback(mut self, fallback: PermissionResult) -> Self {
         self.fallback = fallback;
         self
     }
 
-    /// Who is asked first.
+    /// Sets the handler that is asked first.
     #[must_use]
     pub fn with_handler(mut self, handler: Arc<dyn PermissionHandler>) -> Self {
         self.handler = Some(handler);
@@ -222,12 +221,12 @@ impl PermissionPolicy {
         self.handler.clone()
     }
 
-    /// Code has no contents to hash; names and results are what can be told apart.
+    /// Predicates cannot be hashed, so the version covers names, results and reasons.
     pub(crate) fn version(&self) -> String {
         format!("{self:?}")
     }
 
-    pub(crate) fn evaluate(&self, request: &JudgeRequest<'_>) -> Evaluated {
+    pub(crate) fn evaluate(&self, request: &JudgeRequest<'_>) -> BuiltRuling {
         for rule in &self.rules {
             let held = catch_unwind(AssertUnwindSafe(|| {
                 (rule.predicate)(&request.call.tool, request.claims, &request.call.input)
@@ -236,20 +235,23 @@ impl PermissionPolicy {
                 (Ok(Ok(true)), result) => (result.into(), rule.reason.clone()),
                 (Ok(Ok(false)), _) | (Ok(Err(_)) | Err(_), PermissionResult::Allow) => continue,
                 (Ok(Err(_)) | Err(_), PermissionResult::Deny | PermissionResult::Ask) => {
-                    (Decision::Deny, format!("the rule {} failed, and what cannot be judged is refused", rule.name))
+                    (Decision::Deny, format!("the predicate of rule {} failed", rule.name))
                 }
             };
             let ruling = Ruling { decision, rule: Some(rule.name.clone()), place: None, reason };
-            return Evaluated { ruling, by_rule: true };
+            return BuiltRuling { ruling, by_rule: true };
         }
         let reason = "no rule matches".to_owned();
-        Evaluated { ruling: Ruling { decision: self.fallback.into(), rule: None, place: None, reason }, by_rule: false }
+        BuiltRuling {
+            ruling: Ruling { decision: self.fallback.into(), rule: None, place: None, reason },
+            by_rule: false,
+        }
     }
 }
 
-/// What a built policy says of a call.
+/// The ruling of a policy built in Rust.
 #[derive(Debug, Clone)]
-pub(crate) struct Evaluated {
+pub(crate) struct BuiltRuling {
     pub ruling: Ruling,
     pub by_rule: bool,
 }

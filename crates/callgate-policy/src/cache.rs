@@ -1,8 +1,8 @@
-//! Compiled policies that outlive a process, for processes that judge one call and end.
+//! Stores compiled policies for processes that judge one call and exit.
 //!
-//! A stored policy is used if it was made by this build of callgate, belongs to this user, can be written by nobody else, and the
-//! files it was made of are the same: by their stamps (device, inode, size and times), or else by their contents. Anything else is
-//! compiled anew. Whoever can write the stored policy could write the policy itself; agents are kept from both.
+//! A stored policy is used if this build of callgate made it, only this user can write it, and its source files are unchanged
+//! according to their stamps (device, inode, size and times) or else their contents. Otherwise the policy is compiled again.
+//! Anyone who can write the stored policy could also write the policy itself; agents can write neither.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -15,15 +15,15 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use callgate_model::digest::sha256_hex;
 use serde::{Deserialize, Serialize};
 
-use crate::rules::compile::{Compiled, Sections};
-use crate::rules::stored::{Image, Writer};
-use crate::source::{Chain, Relative, Settings, Start, read_text};
+use crate::rules::compile::{About, CompiledPolicy};
+use crate::rules::stored::{Image, ImageReader, ImageWriter, PageRange, Stored};
+use crate::source::{ChainSettings, ChainStart, PolicyChain, RelativeGlobs, read_text};
 
-/// Which compiler made it.
+/// The build that made a stored policy.
 const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), " ", env!("CALLGATE_POLICY_BUILD"));
-/// Times of files are this coarse, at most: a file that changed this shortly before it was read may change again without it showing.
+/// The coarsest resolution of file times. A file that changed this recently can change again without a new time.
 const COARSE: i64 = 2_000_000_000;
-/// So many policies are kept.
+/// The limit for stored policies.
 const MAXIMUM_STORED: usize = 128;
 
 /// A directory of compiled policies.
@@ -32,30 +32,31 @@ pub struct PolicyCache {
     directory: PathBuf,
 }
 
-/// What stands before the pages.
+/// The head of a stored policy.
 #[derive(Serialize, Deserialize)]
-struct Head {
+struct CacheHead {
     build: String,
     key: String,
-    sources: Vec<Stamped>,
-    settings: Settings,
-    sections: Sections,
+    sources: Vec<StampedFile>,
+    settings: ChainSettings,
+    about: About,
+    sections: Vec<PageRange>,
 }
 
-/// A file that a policy was made of.
+/// A source file of a stored policy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Stamped {
-    /// As it was named; a link may lead elsewhere next time.
+struct StampedFile {
+    /// The path as given; a symlink may point elsewhere next time.
     named: PathBuf,
     path: PathBuf,
-    stamp: Stamp,
-    /// The file was so new that its stamp proves nothing yet.
+    stamp: FileStamp,
+    /// Whether the file was too new for its stamp to be reliable.
     young: bool,
     sha256: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-struct Stamp {
+struct FileStamp {
     device: u64,
     inode: u64,
     size: u64,
@@ -63,7 +64,7 @@ struct Stamp {
     changed: i64,
 }
 
-impl Stamp {
+impl FileStamp {
     fn of(path: &Path) -> Option<Self> {
         let metadata = std::fs::metadata(path).ok()?;
         let nanoseconds = |seconds: i64, rest: i64| seconds.saturating_mul(1_000_000_000).saturating_add(rest);
@@ -77,8 +78,8 @@ impl Stamp {
     }
 }
 
-impl Stamp {
-    /// Whether a change after this stamp was taken would show in it.
+impl FileStamp {
+    /// Whether a later change of the file would change the stamp.
     fn is_settled(&self) -> bool {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
         let now = i64::try_from(now).unwrap_or(i64::MAX);
@@ -87,7 +88,7 @@ impl Stamp {
 }
 
 impl PolicyCache {
-    /// Policies are kept in this directory, which need not exist.
+    /// A cache in this directory, which need not exist.
     pub fn new(directory: impl Into<PathBuf>) -> Self {
         Self { directory: directory.into() }
     }
@@ -97,12 +98,12 @@ impl PolicyCache {
         crate::directories::cache().map(Self::new)
     }
 
-    /// Where policies are kept.
+    /// The directory of the cache.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// Whether what lies here can be believed: nobody else can write it, and it is no part of the workspace.
+    /// Whether the cache can be trusted: only this user can write it, and it is outside the workspace.
     pub(crate) fn is_safe_from(&self, workspace: Option<&Path>) -> bool {
         let Ok(real) = self.directory.canonicalize() else { return false };
         let Ok(metadata) = std::fs::metadata(&real) else { return false };
@@ -117,8 +118,8 @@ impl PolicyCache {
         self.directory.join(format!("{}.policy", digest.get(..32).unwrap_or_default()))
     }
 
-    /// The stored chain that starts here, if there is one that can be used.
-    pub(crate) fn open(&self, start: &Start<'_>) -> Option<Chain> {
+    /// Opens the stored chain, if there is a valid one.
+    pub(crate) fn open(&self, start: &ChainStart<'_>) -> Option<PolicyChain> {
         let key = key(start)?;
         let file = OpenOptions::new()
             .read(true)
@@ -130,39 +131,46 @@ impl PolicyCache {
             return None;
         }
         let image = Image::open(file)?;
-        let head: Head = serde_json::from_slice(image.head()).ok()?;
+        let head: CacheHead = serde_json::from_slice(image.head()).ok()?;
         if head.build != BUILD || head.key != key || !head.sources.iter().all(unchanged) {
             return None;
         }
         let image = Arc::new(image);
-        let compiled = Compiled::open(&image, head.sections);
-        Some(Chain { files: Vec::new(), compiled, settings: head.settings, image: Some(image) })
+        let mut compiled = CompiledPolicy::open(&mut ImageReader::new(Arc::clone(&image), head.sections));
+        compiled.about = head.about;
+        Some(PolicyChain { files: Vec::new(), compiled, settings: head.settings, image: Some(image) })
     }
 
-    /// Stores a chain. Failing to costs time, nothing else.
-    pub(crate) fn store(&self, start: &Start<'_>, chain: &Chain) -> std::io::Result<()> {
+    /// Stores a chain.
+    pub(crate) fn store(&self, start: &ChainStart<'_>, chain: &PolicyChain) -> std::io::Result<()> {
         let Some(key) = key(start) else { return Ok(()) };
         let mut sources = Vec::new();
         for file in &chain.files {
             let Some(path) = &file.path else { continue };
-            let Some(stamp) = Stamp::of(path) else { return Ok(()) };
-            // The stamp must not be newer than the text.
+            let Some(stamp) = FileStamp::of(path) else { return Ok(()) };
+            // Make sure that the stamp is not newer than the text.
             let sha256 = digest(&file.text);
             if !read_text(path).is_ok_and(|text| digest(&text) == sha256) {
                 return Ok(());
             }
             let young = !stamp.is_settled();
             let named = PathBuf::from(&file.source.shown);
-            sources.push(Stamped { named, path: path.clone(), stamp, young, sha256 });
+            sources.push(StampedFile { named, path: path.clone(), stamp, young, sha256 });
         }
-        let mut writer = Writer::default();
-        let sections = chain.compiled.store(&mut writer);
-        let head =
-            Head { build: BUILD.to_owned(), key: key.clone(), sources, settings: chain.settings.clone(), sections };
+        let mut writer = ImageWriter::default();
+        chain.compiled.store(&mut writer);
+        let head = CacheHead {
+            build: BUILD.to_owned(),
+            key: key.clone(),
+            sources,
+            settings: chain.settings.clone(),
+            about: chain.compiled.about.clone(),
+            sections: std::mem::take(&mut writer.sections),
+        };
         let bytes = writer.finish(&serde_json::to_vec(&head)?);
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)?;
         self.tidy();
-        // The directory is the user's own, so a name only has to differ from those of other callgate processes.
+        // Only this user can write the directory, so the name must only differ from those of other callgate processes.
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let temporary = self.directory.join(format!("{}-{count}.new", std::process::id()));
@@ -179,7 +187,7 @@ impl PolicyCache {
         written
     }
 
-    /// Forgets all policies, because one of them turned out damaged.
+    /// Removes all stored policies, because one of them is damaged.
     pub fn clear(&self) {
         for path in self.stored() {
             let _ = std::fs::remove_file(path);
@@ -193,7 +201,7 @@ impl PolicyCache {
         entries.map(|entry| entry.path()).filter(ours).collect()
     }
 
-    /// Policies of projects that are long gone must not pile up.
+    /// Limits the number of stored policies.
     fn tidy(&self) {
         if self.stored().len() >= MAXIMUM_STORED {
             self.clear();
@@ -205,26 +213,26 @@ fn is_ours(metadata: &std::fs::Metadata) -> bool {
     metadata.uid() == rustix::process::geteuid().as_raw()
 }
 
-/// What a chain is stored under: everything that makes it another one beside the contents of files. Texts are not stored.
-fn key(start: &Start<'_>) -> Option<String> {
+/// The key of a chain; `None` for texts, which are not stored.
+fn key(start: &ChainStart<'_>) -> Option<String> {
     match start {
-        Start::Bundled(name) => Some(format!("bundled {name}")),
-        Start::Text { .. } => None,
-        Start::File { path, relative } => {
+        ChainStart::Bundled(name) => Some(format!("bundled {name}")),
+        ChainStart::Text { .. } => None,
+        ChainStart::File { path, relative } => {
             let relative = match relative {
-                Relative::ToWorkspace => "workspace",
-                Relative::ToFile => "file",
+                RelativeGlobs::ToWorkspace => "workspace",
+                RelativeGlobs::ToFile => "file",
             };
             Some(format!("{relative} {}", path.to_str()?))
         }
     }
 }
 
-fn unchanged(source: &Stamped) -> bool {
+fn unchanged(source: &StampedFile) -> bool {
     let same_place = source.named.canonicalize().is_ok_and(|path| path == source.path);
-    match Stamp::of(&source.path).filter(|_| same_place) {
+    match FileStamp::of(&source.path).filter(|_| same_place) {
         Some(stamp) if stamp == source.stamp && !source.young => true,
-        // Stored again with a stamp that will do, so that contents are not read with every call for ever.
+        // The stamp is reliable now. Compile and store again, so that later calls do not compare contents.
         Some(stamp) if stamp.is_settled() => false,
         Some(_) => read_text(&source.path).is_ok_and(|text| digest(&text) == source.sha256),
         None => false,
@@ -232,6 +240,6 @@ fn unchanged(source: &Stamped) -> bool {
 }
 
 fn digest(text: &str) -> String {
-    // As the file is read: a byte order mark is no part of the text.
+    // Skip a byte order mark, as the parser does.
     sha256_hex(text.strip_prefix('\u{feff}').unwrap_or(text).as_bytes())
 }

@@ -1,6 +1,6 @@
-//! Where callgate keeps its own files: the user's directories, never one of the workspace.
+//! The directories of callgate's own files, which belong to the user and are never in the workspace.
 //!
-//! A variable that is not absolute is not used: it would mean another place from every directory.
+//! A variable with a relative path is ignored.
 
 use std::path::PathBuf;
 
@@ -17,22 +17,22 @@ pub fn home() -> Option<PathBuf> {
     std::env::home_dir()
 }
 
-/// What the user wrote: `$XDG_CONFIG_HOME/callgate`, or below `~/.config`.
+/// Configuration: `$XDG_CONFIG_HOME/callgate`, or below `~/.config`.
 pub fn configuration() -> Option<PathBuf> {
     from_environment("XDG_CONFIG_HOME", ".config")
 }
 
-/// What must not be lost: `$XDG_DATA_HOME/callgate`, or below `~/.local/share`.
+/// Data: `$XDG_DATA_HOME/callgate`, or below `~/.local/share`.
 pub fn data() -> Option<PathBuf> {
     from_environment("XDG_DATA_HOME", ".local/share")
 }
 
-/// What is remembered from run to run: `$XDG_STATE_HOME/callgate`, or below `~/.local/state`.
+/// State: `$XDG_STATE_HOME/callgate`, or below `~/.local/state`.
 pub fn state() -> Option<PathBuf> {
     from_environment("XDG_STATE_HOME", ".local/state")
 }
 
-/// What can be made again: `$XDG_CACHE_HOME/callgate`, or below `~/.cache`.
+/// Cache: `$XDG_CACHE_HOME/callgate`, or below `~/.cache`.
 pub fn cache() -> Option<PathBuf> {
     from_environment("XDG_CACHE_HOME", ".cache")
 }

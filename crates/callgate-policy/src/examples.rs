@@ -1,13 +1,13 @@
-//! The examples that rules carry: each must do what its rule says.
+//! Checks the examples of rules.
 
 use serde::Serialize;
 
 use super::{Claims, JudgeRequest};
 use crate::file::mistake::{Mistake, Mistakes};
-use crate::file::model::{At, Example};
-use crate::layers::{Body, Policy, subjects};
-use crate::rules::judge::{Judge, Subject, Why};
-use crate::source::Chain;
+use crate::file::model::{RuleExample, Spanned};
+use crate::layers::{Policy, subjects};
+use crate::rules::judge::{DecisionCause, JudgedEffect, RuleEvaluator};
+use crate::source::PolicyChain;
 use callgate_model::call::Call;
 use callgate_model::description::Description;
 
@@ -18,28 +18,28 @@ pub struct ExampleCall {
     pub call: Call,
     /// What it would do.
     pub description: Description,
-    /// What is claimed of its tool.
+    /// The claims about its tool.
     pub claims: Claims,
 }
 
-/// An example that does not do what its rule says.
+/// An example that fails.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FailedExample {
     /// The rule.
     pub rule: String,
     /// The example, in short.
     pub example: String,
-    /// Where it stands and what is wrong.
+    /// The position and what is wrong.
     #[serde(flatten)]
     pub mistake: Mistake,
 }
 
-/// What checking the examples of a file came to.
+/// The result of checking the examples of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckedExamples {
     /// How many examples there were.
     pub checked: usize,
-    /// Those that do not do what their rule says.
+    /// The examples that fail.
     pub failed: Vec<FailedExample>,
     file: String,
     source: String,
@@ -59,27 +59,22 @@ impl CheckedExamples {
 impl Policy {
     /// The examples of every file the policy was loaded from, as calls.
     pub fn examples(&self) -> Vec<Call> {
-        let chains = self.layers.iter().filter_map(|layer| match &layer.body {
-            Body::File(chain) => chain.files.first(),
-            Body::Built(_) => None,
-        });
-        let rules = chains.flat_map(|file| &file.source.file.rules);
+        let files = self.layers.iter().filter_map(|layer| layer.body.chain()?.files.first());
+        let rules = files.flat_map(|file| &file.source.file.rules);
         rules.flat_map(|rule| rule.matches.iter().chain(&rule.misses)).map(|example| example.value.call()).collect()
     }
 
     /// Checks the examples of every file the policy was loaded from. A rule `matches` an example if it decides at least one
     /// of its effects, and `misses` it if it decides none. Examples of extended files are checked where those are loaded.
-    pub fn check_examples(&self, describe: &dyn Fn(&Example) -> ExampleCall) -> Vec<CheckedExamples> {
-        self.layers
-            .iter()
-            .filter_map(|layer| match &layer.body {
-                Body::File(chain) => self.check_chain(chain, describe),
-                Body::Built(_) => None,
-            })
-            .collect()
+    pub fn check_examples(&self, describe: &dyn Fn(&RuleExample) -> ExampleCall) -> Vec<CheckedExamples> {
+        self.layers.iter().filter_map(|layer| self.check_chain(layer.body.chain()?, describe)).collect()
     }
 
-    fn check_chain(&self, chain: &Chain, describe: &dyn Fn(&Example) -> ExampleCall) -> Option<CheckedExamples> {
+    fn check_chain(
+        &self,
+        chain: &PolicyChain,
+        describe: &dyn Fn(&RuleExample) -> ExampleCall,
+    ) -> Option<CheckedExamples> {
         let file = chain.files.first()?;
         let mut result = CheckedExamples {
             checked: 0,
@@ -108,13 +103,13 @@ impl Policy {
     }
 
     /// The rules that decide the effects of a call, without repeats.
-    fn decided_by(&self, chain: &Chain, described: &ExampleCall) -> Vec<Option<u32>> {
+    fn decided_by(&self, chain: &PolicyChain, described: &ExampleCall) -> Vec<Option<u32>> {
         let request =
             JudgeRequest { call: &described.call, description: &described.description, claims: &described.claims };
-        let judge = Judge::new(&chain.compiled, request, self.home.as_deref());
+        let judge = RuleEvaluator::new(&chain.compiled, request, self.home.as_deref());
         let mut decided: Vec<Option<u32>> = subjects(&request)
-            .map(|(subject, _): (Subject<'_>, _)| judge.judge(&subject))
-            .map(|outcome| outcome.rule.filter(|_| outcome.why == Why::Rule))
+            .map(|(subject, _): (JudgedEffect<'_>, _)| judge.judge(&subject))
+            .map(|outcome| outcome.rule.filter(|_| outcome.why == DecisionCause::Rule))
             .collect();
         decided.sort_unstable();
         decided.dedup();
@@ -123,9 +118,9 @@ impl Policy {
 }
 
 fn failure(
-    chain: &Chain,
+    chain: &PolicyChain,
     rule: &str,
-    example: &At<Example>,
+    example: &Spanned<RuleExample>,
     should_match: bool,
     decided: &[Option<u32>],
 ) -> FailedExample {
@@ -136,18 +131,18 @@ fn failure(
         .map(|rule| chain.compiled.pool.get(rule.name))
         .collect();
     let message = if should_match {
-        format!("the rule `{rule}` should match this, and decides none of its effects")
+        format!("rule `{rule}` should match this example but decides none of its effects")
     } else {
-        format!("the rule `{rule}` should miss this, and decides one of its effects")
+        format!("rule `{rule}` should not match this example but decides one of its effects")
     };
     let help = if others.is_empty() {
-        "no rule decides any of its effects".to_owned()
+        "no rule matches any of its effects".to_owned()
     } else {
-        format!("its effects are decided by {}", others.join(", "))
+        format!("the deciding rules are: {}", others.join(", "))
     };
     let shown = match &example.value {
-        Example::Command(command) => command.clone(),
-        Example::Call { tool, .. } => tool.clone(),
+        RuleExample::Command(command) => command.clone(),
+        RuleExample::Call { tool, .. } => tool.clone(),
     };
     FailedExample {
         rule: rule.to_owned(),

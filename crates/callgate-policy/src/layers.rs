@@ -1,7 +1,7 @@
-//! A policy as the gate uses it: one or several layers, and how their rulings combine.
+//! A policy of one or several layers, and how their rulings combine.
 //!
-//! Layers stand in a known order: managed by the machine's owner, user, project. A lower layer never loosens a higher one's
-//! deny. A layer that is not trusted may only tighten.
+//! The order of the layers is managed, user, project. A lower layer never overrides a deny of a higher one. A layer that is
+//! not trusted can only tighten.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,11 +17,14 @@ use crate::builder::{PermissionHandler, PermissionPolicy};
 use crate::directories;
 use crate::file::approval_rules::ApprovalRules;
 use crate::file::audit::AuditSettings;
+use crate::file::keys::RISKS;
 use crate::file::model::{ExecInput, Timeouts};
-use crate::rules::judge::{Judge, Outcome, Subject, Why};
-use crate::source::Chain;
+use crate::rules::compile::{CompiledPolicy, Rule};
+use crate::rules::judge::{DecisionCause, EffectDecision, JudgedEffect, RuleEvaluator};
+use crate::rules::matching::Text;
+use crate::source::PolicyChain;
 
-/// The rules a call is held to.
+/// A loaded policy, which judges calls.
 #[derive(Debug)]
 pub struct Policy {
     pub(crate) layers: Vec<Layer>,
@@ -35,15 +38,15 @@ pub struct Policy {
 #[derive(Debug)]
 pub(crate) struct Layer {
     pub kind: LayerKind,
-    pub trust: Trust,
-    pub body: Body,
+    pub trust: LayerTrust,
+    pub body: LayerBody,
 }
 
-/// Who is responsible for a layer.
+/// Who wrote a layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LayerKind {
-    /// The owner of the machine.
+    /// The administrator of the machine.
     Managed,
     /// The user.
     User,
@@ -51,24 +54,24 @@ pub enum LayerKind {
     Project,
 }
 
-/// Whether a layer may loosen what higher layers say.
+/// Whether a layer can loosen the decisions of higher layers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Trust {
+pub(crate) enum LayerTrust {
     Trusted,
     MayOnlyTighten,
 }
 
 #[derive(Debug)]
-pub(crate) enum Body {
-    File(Box<Chain>),
+pub(crate) enum LayerBody {
+    File(Box<PolicyChain>),
     Built(Arc<PermissionPolicy>),
 }
 
-impl Body {
-    pub(crate) fn chain(&self) -> Option<&Chain> {
+impl LayerBody {
+    pub(crate) fn chain(&self) -> Option<&PolicyChain> {
         match self {
-            Body::File(chain) => Some(chain),
-            Body::Built(_) => None,
+            LayerBody::File(chain) => Some(chain),
+            LayerBody::Built(_) => None,
         }
     }
 }
@@ -83,28 +86,28 @@ impl From<PermissionPolicy> for Policy {
     fn from(policy: PermissionPolicy) -> Self {
         Self::of_layers(vec![Layer {
             kind: LayerKind::User,
-            trust: Trust::Trusted,
-            body: Body::Built(Arc::new(policy)),
+            trust: LayerTrust::Trusted,
+            body: LayerBody::Built(Arc::new(policy)),
         }])
     }
 }
 
-/// The boundary of all layers. What a layer that may only tighten adds to the lists is ignored.
+/// The boundary of all layers. Layers that can only tighten cannot add directories.
 fn boundary_of(layers: &[Layer]) -> BoundarySettings {
     let mut result = BoundarySettings::default();
     for layer in layers {
-        let Body::File(chain) = &layer.body else { continue };
+        let Some(chain) = layer.body.chain() else { continue };
         let own = chain.settings.boundary.clone();
         match layer.trust {
-            // A higher layer that refuses what lies outside has drawn the line.
-            Trust::Trusted if result.outside == Some(Decision::Deny) => {}
-            Trust::Trusted => {
+            // A higher layer that denies everything outside has fixed the boundary.
+            LayerTrust::Trusted if result.outside == Some(Decision::Deny) => {}
+            LayerTrust::Trusted => {
                 result.roots = own.roots.or(result.roots);
                 result.readable = own.readable.or(result.readable);
                 result.outside = own.outside.or(result.outside);
                 result.list_outside = own.list_outside.or(result.list_outside);
             }
-            Trust::MayOnlyTighten => {
+            LayerTrust::MayOnlyTighten => {
                 result.outside = result.outside.max(own.outside);
                 result.list_outside = result.list_outside.max(own.list_outside);
             }
@@ -113,7 +116,7 @@ fn boundary_of(layers: &[Layer]) -> BoundarySettings {
     result
 }
 
-/// The settings of the log. A project's file has no say, trusted or not: an agent works there, and the log is about the agent.
+/// The audit settings. Project files are ignored, trusted or not: the log is about an agent that can write there.
 fn audit_of(layers: &[Layer]) -> AuditSettings {
     layers
         .iter()
@@ -126,8 +129,8 @@ impl Policy {
     pub(crate) fn of_layers(layers: Vec<Layer>) -> Self {
         let version = sha256_hex_of(layers.iter().flat_map(|layer| {
             let version = match &layer.body {
-                Body::File(chain) => chain.settings.version.clone(),
-                Body::Built(policy) => policy.version(),
+                LayerBody::File(chain) => chain.settings.version.clone(),
+                LayerBody::Built(policy) => policy.version(),
             };
             [vec![layer.kind as u8, layer.trust as u8], version.into_bytes()]
         }));
@@ -143,21 +146,21 @@ impl Policy {
         self
     }
 
-    /// What the policy says about the boundary.
+    /// The boundary settings of all layers.
     pub fn boundary_settings(&self) -> &BoundarySettings {
         &self.boundary
     }
 
-    /// What the policy says about the log. Only the machine's owner and the user have a say in it, the owner first.
+    /// The audit settings of the managed layer and the user's, the managed one first. Project files are ignored.
     pub fn audit_settings(&self) -> &AuditSettings {
         &self.audit
     }
 
-    /// The policy's own handler, which is asked before the gate's.
+    /// The handler of the policy, which is asked before the handler of the gate.
     pub fn handler(&self) -> Option<Arc<dyn PermissionHandler>> {
         self.layers.iter().find_map(|layer| match &layer.body {
-            Body::Built(policy) => policy.handler(),
-            Body::File(_) => None,
+            LayerBody::Built(policy) => policy.handler(),
+            LayerBody::File(_) => None,
         })
     }
 
@@ -166,47 +169,40 @@ impl Policy {
         &self.version
     }
 
-    /// How long approvers may take; the shortest that any layer says.
+    /// The timeouts; the shortest of all layers.
     pub fn timeouts(&self) -> Timeouts {
-        let shortest = |of: fn(&Timeouts) -> Option<u64>| {
-            self.chains().filter_map(|(_, chain)| of(&chain.settings.timeouts)).min()
-        };
-        Timeouts {
-            approval_ms: shortest(|timeouts| timeouts.approval_ms),
-            human_ms: shortest(|timeouts| timeouts.human_ms),
-        }
+        Timeouts::shortest(self.chains().map(|(_, chain)| chain.settings.timeouts))
     }
 
-    /// How long a question waits, if a file says so.
+    /// How long a question waits for an answer, if a file sets it.
     pub fn approval_timeout(&self) -> Option<Duration> {
         self.timeouts().approval_ms.map(Duration::from_millis)
     }
 
-    /// How far a running program covers what is typed into it. The strictest layer counts; one that may only tighten does no more.
+    /// How input to a running program is treated; the strictest of all layers.
     pub fn exec_input(&self) -> ExecInput {
-        let of = |wanted: Trust| {
+        let of = |wanted: LayerTrust| {
             let chains = self.chains().filter(move |(trust, _)| *trust == wanted);
             chains.filter_map(|(_, chain)| chain.settings.exec_input)
         };
-        let trusted = of(Trust::Trusted).max().unwrap_or_default();
-        of(Trust::MayOnlyTighten).max().map_or(trusted, |tightened| tightened.max(trusted))
+        let trusted = of(LayerTrust::Trusted).max().unwrap_or_default();
+        of(LayerTrust::MayOnlyTighten).max().map_or(trusted, |tightened| tightened.max(trusted))
     }
 
-    /// Who answers where somebody would be asked, if a file has rules for that: those of the first file that may loosen. Files that
-    /// may only tighten have no say in it.
+    /// The approval rules of the first trusted file that has any. Files that can only tighten are ignored.
     pub fn approval_rules(&self) -> Option<ApprovalRules> {
         let section = self.trusted_chains().find_map(|chain| chain.settings.approvals.as_ref())?;
         // checked when the file was read
         ApprovalRules::read(section).ok()
     }
 
-    /// Whether a layer asks for everything to run in the sandbox.
+    /// Whether a layer requires the sandbox for every call.
     pub fn wants_sandbox(&self) -> bool {
         self.chains().any(|(_, chain)| chain.settings.sandbox)
     }
 
-    /// Program tables that the files bring along, each with the file it comes from. Files that may only tighten bring none:
-    /// a table says what is harmless.
+    /// The program tables of trusted files, each with its file. A table can declare a program harmless, so files that can only
+    /// tighten have none.
     pub fn program_tables(&self) -> Vec<(&str, &str)> {
         self.trusted_chains()
             .flat_map(|chain| &chain.settings.programs)
@@ -214,42 +210,42 @@ impl Policy {
             .collect()
     }
 
-    /// The files it is made of, each with its text, in the order in which their rules are tried. A policy from the cache has none.
+    /// The files of the policy with their texts, in the order of their rules. Empty for a policy from the cache.
     pub fn sources(&self) -> impl Iterator<Item = (&str, &str)> {
         let files = self.chains().flat_map(|(_, chain)| &chain.files);
         files.map(|file| (file.source.shown.as_str(), file.text.as_str()))
     }
 
-    fn chains(&self) -> impl Iterator<Item = (Trust, &Chain)> {
+    fn chains(&self) -> impl Iterator<Item = (LayerTrust, &PolicyChain)> {
         self.layers.iter().filter_map(|layer| Some((layer.trust, layer.body.chain()?)))
     }
 
-    fn trusted_chains(&self) -> impl Iterator<Item = &Chain> {
-        self.chains().filter(|(trust, _)| *trust == Trust::Trusted).map(|(_, chain)| chain)
+    fn trusted_chains(&self) -> impl Iterator<Item = &PolicyChain> {
+        self.chains().filter(|(trust, _)| *trust == LayerTrust::Trusted).map(|(_, chain)| chain)
     }
 
-    /// Whether something that was read from the cache was not as it was written. What was judged with it counts for nothing.
+    /// Whether a page of a cached policy was damaged. Decisions made with it must not be used.
     pub fn is_damaged(&self) -> bool {
         self.chains().any(|(_, chain)| chain.is_damaged())
     }
 
     /// Judges a call: every effect by the first rule that matches it, the call by the strictest of these rulings.
     ///
-    /// Where all layers together say ask, the rules `instead_of: ask` of the trusted ones are tried.
+    /// If all layers together decide ask, the rules with `instead_of: ask` of the trusted ones are tried.
     pub fn judge(&self, request: &JudgeRequest<'_>) -> Judgement {
         self.judge_layers(request, self.layers.iter().collect())
     }
 
-    /// The same as if a trusted file below all others had one more rule.
+    /// Judges a call as if `rule` were one more trusted layer below all others.
     pub fn judge_with(&self, request: &JudgeRequest<'_>, rule: &Policy) -> Judgement {
         // a layer that has nothing but rules `instead_of: ask` says nothing by itself
         self.judge_layers(request, self.layers.iter().chain(&rule.layers).collect())
     }
 
     fn judge_layers(&self, request: &JudgeRequest<'_>, layers: Vec<&Layer>) -> Judgement {
-        let judges: Vec<LayerJudge<'_>> =
-            layers.iter().map(|layer| LayerJudge::new(layer, *request, self.home.as_deref())).collect();
-        let mut strictest: Option<Ruled> = None;
+        let judges: Vec<LayerEvaluator<'_>> =
+            layers.iter().map(|layer| LayerEvaluator::new(layer, *request, self.home.as_deref())).collect();
+        let mut strictest: Option<LayerDecision> = None;
         let mut effects = Vec::new();
         for (subject, place) in subjects(request) {
             let mut ruled = combine(&judges, &subject);
@@ -259,16 +255,16 @@ impl Policy {
             if let Some((part, effect)) = place {
                 effects.push(EffectRuling { part, effect, ruling: self.ruling(&judges, &ruled) });
             }
-            // Among rulings alike, the one with most at stake speaks for the call; then the first.
-            let weight = |ruled: &Ruled| (ruled.outcome.decision, self.risk(ruled));
+            // Among equal decisions, the one with the highest risk represents the call, then the first.
+            let weight = |ruled: &LayerDecision| (ruled.outcome.decision, self.risk(ruled));
             if strictest.is_none_or(|strictest| weight(&ruled) > weight(&strictest)) {
                 strictest = Some(ruled);
             }
         }
-        // A policy without layers says nothing, and what nobody allows is denied.
-        let strictest = strictest.unwrap_or(Ruled::NOBODY);
+        // A policy without layers denies everything.
+        let strictest = strictest.unwrap_or(LayerDecision::NOBODY);
         let ruling = if self.is_damaged() {
-            let reason = "the stored policy is damaged; it is made anew with the next call".to_owned();
+            let reason = "the cached policy is damaged; it will be compiled again for the next call".to_owned();
             Ruling { decision: Decision::Deny, rule: None, place: None, reason }
         } else {
             self.ruling(&judges, &strictest)
@@ -277,22 +273,16 @@ impl Policy {
         Judgement { ruling, effects, classification }
     }
 
-    fn ruling(&self, judges: &[LayerJudge<'_>], ruled: &Ruled) -> Ruling {
-        let Outcome { decision, rule, why } = ruled.outcome;
-        let layer = self.layers.get(ruled.layer);
-        if let Some(LayerJudge { body: JudgeBody::Built(outcome), .. }) = judges.get(ruled.layer) {
+    fn ruling(&self, judges: &[LayerEvaluator<'_>], ruled: &LayerDecision) -> Ruling {
+        let EffectDecision { decision, why, .. } = ruled.outcome;
+        if let Some(LayerEvaluator { body: EvaluatorBody::Built(outcome), .. }) = judges.get(ruled.layer) {
             return outcome.ruling.clone();
         }
-        let compiled = layer.and_then(|layer| match &layer.body {
-            Body::File(chain) => Some(&chain.compiled),
-            Body::Built(_) => None,
-        });
-        let rule = compiled.and_then(|compiled| Some((compiled, compiled.rules.get(rule? as usize)?)));
-        let Some((compiled, rule)) = rule else {
+        let Some((compiled, rule)) = self.rule(ruled) else {
             let reason = match why {
-                Why::Nothing => "nothing would be done".to_owned(),
-                Why::NotUnderstood => "no rule matches, and what is not understood is asked about".to_owned(),
-                _ if self.layers.is_empty() => "there is no policy".to_owned(),
+                DecisionCause::Nothing => "the call has no effect".to_owned(),
+                DecisionCause::NotUnderstood => "no rule matches, and the call could not be fully analyzed".to_owned(),
+                _ if self.layers.is_empty() => "no policy is loaded".to_owned(),
                 _ => format!("no rule matches; the default is {}", decision.as_str()),
             };
             return Ruling { decision, rule: None, place: None, reason };
@@ -305,43 +295,30 @@ impl Policy {
             rule: Some(name.to_owned()),
             place: Some(format!("{file}:{}", rule.line)),
             reason: match why {
-                Why::Doubt => {
-                    format!("the rule may apply ({reason}), but not everything is known that would decide it")
+                DecisionCause::Doubt => {
+                    format!("the rule may apply ({reason}), but not all of the call is known")
                 }
-                Why::Overrun => "a pattern of the rule took too long; what cannot be judged is refused".to_owned(),
+                DecisionCause::Overrun => "a regular expression of the rule exceeded its limit".to_owned(),
                 _ => reason.to_owned(),
             },
         }
     }
 
-    /// How bad the rule that decided says it would be, from 0.
-    fn risk(&self, ruled: &Ruled) -> u8 {
-        let risk = match self.layers.get(ruled.layer).map(|layer| &layer.body) {
-            Some(Body::File(chain)) => ruled.outcome.rule.and_then(|number| {
-                let rule = chain.compiled.rules.get(number as usize)?;
-                Some(chain.compiled.pool.get(rule.risk_level))
-            }),
-            _ => None,
-        };
-        match risk {
-            Some("critical") => 4,
-            Some("high") => 3,
-            Some("medium") => 2,
-            Some("low") => 1,
-            _ => 0,
-        }
+    /// The rule that decided, if it was one of a file.
+    fn rule(&self, ruled: &LayerDecision) -> Option<(&CompiledPolicy, Rule)> {
+        let compiled = &self.layers.get(ruled.layer)?.body.chain()?.compiled;
+        Some((compiled, compiled.rules.get(ruled.outcome.rule? as usize)?))
     }
 
-    fn classify(&self, request: &JudgeRequest<'_>, ruled: &Ruled, ruling: &Ruling) -> Classification {
-        let rule = self.layers.get(ruled.layer).and_then(|layer| match &layer.body {
-            Body::File(chain) => {
-                let rule = chain.compiled.rules.get(ruled.outcome.rule? as usize)?;
-                let pool = &chain.compiled.pool;
-                Some((pool.get(rule.risk_level), pool.get(rule.description)))
-            }
-            Body::Built(_) => None,
-        });
-        let (risk, description) = rule.unwrap_or_default();
+    /// The risk level that the deciding rule states, from 0.
+    fn risk(&self, ruled: &LayerDecision) -> usize {
+        let risk = self.rule(ruled).map_or("", |(compiled, rule)| compiled.pool.get(rule.risk_level));
+        RISKS.iter().position(|level| *level == risk).map_or(0, |level| level.saturating_add(1))
+    }
+
+    fn classify(&self, request: &JudgeRequest<'_>, ruled: &LayerDecision, ruling: &Ruling) -> Classification {
+        let text = |of: fn(&Rule) -> Text| self.rule(ruled).map_or("", |(compiled, rule)| compiled.pool.get(of(&rule)));
+        let (risk, description) = (text(|rule| rule.risk_level), text(|rule| rule.description));
         let usual = match ruling.decision {
             Decision::Allow => "low",
             Decision::Contain | Decision::Ask => "medium",
@@ -357,67 +334,70 @@ impl Policy {
     }
 }
 
-/// An outcome and the layer it comes from.
+/// A decision and the layer that made it.
 #[derive(Debug, Clone, Copy)]
-struct Ruled {
+struct LayerDecision {
     layer: usize,
-    outcome: Outcome,
+    outcome: EffectDecision,
 }
 
-impl Ruled {
-    const NOBODY: Self =
-        Self { layer: usize::MAX, outcome: Outcome { decision: Decision::Deny, rule: None, why: Why::Default } };
+impl LayerDecision {
+    const NOBODY: Self = Self {
+        layer: usize::MAX,
+        outcome: EffectDecision { decision: Decision::Deny, rule: None, why: DecisionCause::Default },
+    };
 }
 
-/// A layer at work on one call.
-struct LayerJudge<'a> {
-    trust: Trust,
-    body: JudgeBody<'a>,
+/// Evaluates one layer for one call.
+struct LayerEvaluator<'a> {
+    trust: LayerTrust,
+    body: EvaluatorBody<'a>,
 }
 
-enum JudgeBody<'a> {
-    File { judge: Judge<'a>, has_default: bool },
-    Built(crate::builder::Evaluated),
+enum EvaluatorBody<'a> {
+    File { judge: RuleEvaluator<'a>, has_default: bool },
+    Built(crate::builder::BuiltRuling),
 }
 
-impl<'a> LayerJudge<'a> {
+impl<'a> LayerEvaluator<'a> {
     fn new(layer: &'a Layer, request: JudgeRequest<'a>, home: Option<&'a Path>) -> Self {
         let body = match &layer.body {
-            Body::File(chain) => JudgeBody::File {
-                judge: Judge::new(&chain.compiled, request, home),
+            LayerBody::File(chain) => EvaluatorBody::File {
+                judge: RuleEvaluator::new(&chain.compiled, request, home),
                 has_default: chain.compiled.about.default.is_some(),
             },
-            Body::Built(policy) => JudgeBody::Built(policy.evaluate(&request)),
+            LayerBody::Built(policy) => EvaluatorBody::Built(policy.evaluate(&request)),
         };
         Self { trust: layer.trust, body }
     }
 
-    /// What the layer says, and how firmly.
-    fn judge(&self, subject: &Subject<'_>) -> (Outcome, Firmness) {
+    /// The decision of the layer, and how firm it is.
+    fn judge(&self, subject: &JudgedEffect<'_>) -> (EffectDecision, Firmness) {
         match &self.body {
-            JudgeBody::File { judge, has_default } => {
+            EvaluatorBody::File { judge, has_default } => {
                 let outcome = judge.judge(subject);
                 let firmness = match (outcome.rule, outcome.why) {
                     (Some(_), _) => Firmness::Rule,
-                    (None, Why::Nothing) => Firmness::None,
+                    (None, DecisionCause::Nothing) => Firmness::None,
                     (None, _) if *has_default => Firmness::Default,
                     (None, _) => Firmness::None,
                 };
                 (outcome, firmness)
             }
-            JudgeBody::Built(evaluated) => {
+            EvaluatorBody::Built(evaluated) => {
                 let firmness = if evaluated.by_rule { Firmness::Rule } else { Firmness::Default };
-                let outcome = Outcome { decision: evaluated.ruling.decision, rule: None, why: Why::Rule };
+                let outcome =
+                    EffectDecision { decision: evaluated.ruling.decision, rule: None, why: DecisionCause::Rule };
                 (outcome, firmness)
             }
         }
     }
 }
 
-/// How firmly a layer says something, from least to most.
+/// How firm a decision is, from least to most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Firmness {
-    /// It says nothing.
+    /// The layer decides nothing.
     None,
     /// Its written default.
     Default,
@@ -425,56 +405,60 @@ enum Firmness {
     Rule,
 }
 
-/// What all layers together say of one effect.
-fn combine(judges: &[LayerJudge<'_>], subject: &Subject<'_>) -> Ruled {
-    let mut result: Option<(Ruled, Firmness)> = None;
+/// The decision of all layers about one effect.
+fn combine(judges: &[LayerEvaluator<'_>], subject: &JudgedEffect<'_>) -> LayerDecision {
+    let mut result: Option<(LayerDecision, Firmness)> = None;
     for (layer, judge) in judges.iter().enumerate() {
         let (outcome, firmness) = judge.judge(subject);
-        let ruled = Ruled { layer, outcome };
+        let ruled = LayerDecision { layer, outcome };
         let replaces = match &result {
             None => true,
             // A higher layer's deny stands, whether a rule says it or a default somebody wrote.
             Some((higher, firm)) if higher.outcome.decision == Decision::Deny && *firm > Firmness::None => false,
             Some((higher, firm)) => match judge.trust {
-                Trust::MayOnlyTighten => firmness == Firmness::Rule && outcome.decision > higher.outcome.decision,
-                Trust::Trusted => firmness == Firmness::Rule || firmness > Firmness::None && *firm < Firmness::Rule,
+                LayerTrust::MayOnlyTighten => firmness == Firmness::Rule && outcome.decision > higher.outcome.decision,
+                LayerTrust::Trusted => {
+                    firmness == Firmness::Rule || firmness > Firmness::None && *firm < Firmness::Rule
+                }
             },
         };
         if replaces {
             result = Some((ruled, firmness));
         }
     }
-    result.map_or(Ruled::NOBODY, |(ruled, _)| ruled)
+    result.map_or(LayerDecision::NOBODY, |(ruled, _)| ruled)
 }
 
-/// What a trusted layer says instead of the question that all together came to.
-fn instead_of_ask(judges: &[LayerJudge<'_>], subject: &Subject<'_>) -> Option<Ruled> {
-    let trusted = judges.iter().enumerate().filter(|(_, judge)| judge.trust == Trust::Trusted);
+/// The decision of a trusted layer that replaces the question of all layers.
+fn instead_of_ask(judges: &[LayerEvaluator<'_>], subject: &JudgedEffect<'_>) -> Option<LayerDecision> {
+    let trusted = judges.iter().enumerate().filter(|(_, judge)| judge.trust == LayerTrust::Trusted);
     trusted
         .filter_map(|(layer, judge)| match &judge.body {
-            JudgeBody::File { judge, .. } => judge.instead_of_ask(subject).map(|outcome| Ruled { layer, outcome }),
-            JudgeBody::Built(_) => None,
+            EvaluatorBody::File { judge, .. } => {
+                judge.instead_of_ask(subject).map(|outcome| LayerDecision { layer, outcome })
+            }
+            EvaluatorBody::Built(_) => None,
         })
         .next()
 }
 
-pub(crate) type PlacedSubject<'a> = (Subject<'a>, Option<(usize, usize)>);
+pub(crate) type NumberedEffect<'a> = (JudgedEffect<'a>, Option<(usize, usize)>);
 
-/// Everything that is judged about a call: its effects, and what stands for parts and calls without any.
-pub(crate) fn subjects<'a>(request: &JudgeRequest<'a>) -> impl Iterator<Item = PlacedSubject<'a>> {
+/// Everything to judge about a call: its effects, and one that represents each part or call without effects.
+pub(crate) fn subjects<'a>(request: &JudgeRequest<'a>) -> impl Iterator<Item = NumberedEffect<'a>> {
     let description = request.description;
     let is_opaque = |effect: &Effect| effect.action == Action::Opaque;
     let has_opaque = description.parts.iter().flat_map(|part| &part.effects).any(|placed| is_opaque(&placed.effect));
-    let nothing = |action| (Subject { part: None, effect: None, place: None, action }, None);
+    let nothing = |action| (JudgedEffect { part: None, effect: None, place: None, action }, None);
     let empty = description.parts.iter().all(|part| part.effects.is_empty() && part.words.is_empty());
-    // Something was not understood, and nothing says what: that is opaque as well.
+    // A call that was only partly analyzed is opaque, even if no effect says so.
     let hidden = (description.coverage == Coverage::Partial && !has_opaque
         || empty && description.category == "unknown")
         .then(|| nothing(Some(Action::Opaque)));
     let idle = (empty && hidden.is_none()).then(|| nothing(None));
     let parts = description.parts.iter().enumerate().flat_map(|(number, part)| {
         let effects = part.effects.iter().enumerate().map(move |(index, placed)| {
-            let subject = Subject {
+            let subject = JudgedEffect {
                 part: Some((number, part)),
                 effect: Some(&placed.effect),
                 place: placed.place.as_ref(),
@@ -486,7 +470,7 @@ pub(crate) fn subjects<'a>(request: &JudgeRequest<'a>) -> impl Iterator<Item = P
         let run = (part.effects.is_empty() && !part.words.is_empty()).then(|| {
             let known = matches!(part.words.first(), Some(Word::Known(_)));
             let action = if known { Action::Run } else { Action::Opaque };
-            (Subject { part: Some((number, part)), effect: None, place: None, action: Some(action) }, None)
+            (JudgedEffect { part: Some((number, part)), effect: None, place: None, action: Some(action) }, None)
         });
         effects.chain(run)
     });

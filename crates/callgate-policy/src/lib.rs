@@ -1,7 +1,70 @@
-//! The policy: an ordered list of rules and a default.
+//! Policies for tool calls of AI agents: an ordered list of rules about effects, and a default.
 //!
-//! A file goes through `yaml`, `decode` and `model` to `compile`; a call goes through `layers`, `judge` and
-//! `index` to `matching`. Rules can also be built in Rust (`builder`).
+//! A policy judges a [`Call`](callgate_model::call::Call) by its [`Description`]: what the call would read, write, run or
+//! connect to. The first rule that matches an effect decides about it, and the strictest decision is the decision about the
+//! call. Rules are compared with three values (yes, no, maybe): unknown facts never make an allow rule match and never hide a
+//! deny rule.
+//!
+//! # Examples
+//!
+//! Load a policy, and judge a command:
+//!
+//! ```
+//! use callgate_model::call::Call;
+//! use callgate_model::description::{Description, Part};
+//! use callgate_model::effect::Coverage;
+//! use callgate_model::word::Word;
+//! use callgate_policy::{Claims, Decision, JudgeRequest, Policy};
+//!
+//! let policy = Policy::from_yaml(
+//!     "rules:\n  - {name: tests, commands: [cargo test **], action: allow, reason: tests are fine}",
+//!     "inline",
+//! )?;
+//! let call = Call::new("Bash", serde_json::json!({ "command": "cargo test" }));
+//! let words = ["cargo", "test"].map(|word| Word::Known(word.to_owned())).to_vec();
+//! let description = Description {
+//!     category: "shell".to_owned(),
+//!     parts: vec![Part { words, ..Part::default() }],
+//!     coverage: Coverage::Complete,
+//! };
+//! let request = JudgeRequest { call: &call, description: &description, claims: &Claims::default() };
+//! assert_eq!(policy.judge(&request).ruling.decision, Decision::Allow);
+//! # Ok::<(), callgate_policy::PolicyError>(())
+//! ```
+//!
+//! Mistakes in a policy file are reported with their position and what to write instead:
+//!
+//! ```
+//! use callgate_policy::{Policy, PolicyError};
+//!
+//! let Err(PolicyError::Mistakes(mistakes)) = Policy::from_yaml("rules:\n  - {action: allwo}", "callgate.yaml") else {
+//!     panic!("the action is misspelled");
+//! };
+//! let [mistake] = mistakes.list() else { panic!("there is one mistake") };
+//! assert_eq!(mistake.position.line, 2);
+//! assert_eq!(mistake.help.as_deref(), Some("did you mean `allow`?"));
+//! ```
+//!
+//! Policies can also be written in Rust: see [`PermissionPolicy`].
+//!
+//! # Features
+//!
+//! All features are enabled by default.
+//!
+//! - `annotated-errors`: show mistakes with the source line, in the style of `rustc`.
+//! - `conditions`: support `when:` conditions in CEL.
+//! - `look-around`: support look-around and back-references in regular expressions.
+//! - `legacy`: support the sections `safety:`, `sandbox:` and `run:` of earlier formats.
+//!
+//! # What this crate does not do
+//!
+//! It does not analyze commands, resolve paths or look at the file system of a call: the caller provides the description. It
+//! does not ask anyone and does not enforce its decisions. A decision is only as good as the description it is based on.
+//!
+//! # Where to find what
+//!
+//! A file goes through `file::yaml`, `file::decode` and `file::model` to `rules::compile`. A call goes through `layers`,
+//! `rules::judge` and `rules::index` to `rules::matching`.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
@@ -32,13 +95,15 @@ pub use builder::{
 };
 pub use cache::PolicyCache;
 pub use examples::{CheckedExamples, ExampleCall, FailedExample};
-pub use file::approval_rules::{ApprovalRuleText, ApprovalRules, CommandPattern, RulesError};
-pub use file::audit::{AuditSettings, NoSync, Sync, expand_home};
-pub use file::mistake::{Mistake, Mistakes, PolicyError, Position};
-pub use file::model::{Example, ExecInput, Timeouts};
+pub use file::approval_rules::{ApprovalRuleText, ApprovalRules, ApprovalRulesError, CommandPattern};
+pub use file::audit::{AuditSettings, ParseSyncModeError, SyncMode, expand_home};
+pub use file::mistake::{
+    Mistake, Mistakes, PolicyError, Position, Severity, UnknownPolicy, UnreadableFile, UnwritableFile,
+};
+pub use file::model::{ExecInput, RuleExample, Timeouts};
 pub use file::schema::schema;
 pub use layers::{LayerKind, Policy};
-pub use lint::{FindRoot, Finding, Severity};
+pub use lint::{FindRoot, LintFinding};
 pub use load::{CompiledLayers, FILE_NAME, FoundFile, Locations, MANAGED_FILE};
 pub use roots::{HostDirectories, PLANS, RelativeTo, Root, Roots, TEMPORARY};
 pub use trust::TrustStore;
@@ -50,38 +115,38 @@ use serde::Serialize;
 use callgate_model::call::Call;
 use callgate_model::description::Description;
 
-/// What a policy judges: a call and what it would do.
+/// A call to judge, with what it would do.
 #[derive(Debug, Clone, Copy)]
 pub struct JudgeRequest<'a> {
     /// The call.
     pub call: &'a Call,
     /// What it would do.
     pub description: &'a Description,
-    /// Claims about the tool (tags and annotations) by whoever registered it.
+    /// Claims about the tool (tags and annotations).
     pub claims: &'a Claims,
 }
 
-/// The whole judgement of a call: the strictest ruling, and that of every effect.
+/// The judgement of a call: the strictest ruling, and the ruling of every effect.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Judgement {
     /// The strictest ruling.
     pub ruling: Ruling,
-    /// One for every effect, in their order.
+    /// The rulings of all effects, in their order.
     pub effects: Vec<EffectRuling>,
-    /// The second view: category, risk and so on.
+    /// The category and the risk of the call.
     pub classification: Classification,
 }
 
-/// A call in one line: what it is and how risky.
+/// The category and the risk of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Classification {
     /// The matched rule's name or the tool's category.
     pub category: String,
     /// `low`, `medium`, `high`, `critical`.
     pub risk_level: String,
-    /// What the rule says of itself.
+    /// The description of the rule.
     pub description: String,
-    /// Why it is denied, if it is.
+    /// Why the call is denied, if it is.
     pub deny_reason: Option<String>,
     /// The matched rule's name.
     pub matched_rule: Option<String>,

@@ -1,37 +1,26 @@
-//! What is legal in a policy and still probably not meant.
+//! Finds what is valid in a policy but probably not intended.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use callgate_model::effect::{Action, Mark};
+use callgate_model::effect::Action;
 use serde::Serialize;
 
 use super::Decision;
 use crate::boundary::BoundarySettings;
 use crate::file::audit::{AuditSettings, expand_home};
-use crate::file::mistake::{Colours, Level, Mistake, Position, render};
-use crate::file::model::{At, File, RuleText, Texts, ToolText};
-use crate::layers::{Body, LayerKind, Policy};
-use crate::rules::compile::{action_bit, mark_bit};
-use crate::source::{Chain, Loaded};
+use crate::file::mistake::{Colours, Mistake, Position, Severity, render};
+use crate::file::model::{PolicyFile, RuleText, Spanned, Texts, ToolText};
+use crate::layers::{LayerBody, LayerKind, Policy};
+use crate::rules::compile::{CompiledPolicy, Rule, action_bit};
+use crate::rules::matching::Polarity;
+use crate::source::{LoadedFile, PolicyChain};
 
-/// How bad a finding is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Severity {
-    /// Could be clearer.
-    Note,
-    /// Probably not what was meant.
-    Warning,
-    /// Certainly not what was meant: a deny that an allow swallows.
-    Error,
-}
-
-/// Something that lint found.
+/// A finding of the linter.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Finding {
-    /// How bad it is.
+pub struct LintFinding {
+    /// How serious it is.
     pub severity: Severity,
     /// A stable name for this kind of finding.
     pub code: &'static str,
@@ -44,23 +33,22 @@ pub struct Finding {
     rendered: String,
 }
 
-impl Finding {
-    /// As `rustc` would show it.
+impl LintFinding {
+    /// The finding in the style of `rustc`.
     pub fn rendered(&self) -> &str {
         &self.rendered
     }
 }
 
 impl Policy {
-    /// Looks for what is probably not meant in the files that the policy was loaded from. Bundled policies that they extend
-    /// are not looked at again.
-    pub fn lint(&self, find_root: FindRoot<'_>) -> Vec<Finding> {
+    /// Checks the files that the policy was loaded from. Bundled policies that they extend are not checked again.
+    pub fn lint(&self, find_root: FindRoot<'_>) -> Vec<LintFinding> {
         let mut findings = Vec::new();
         for layer in &self.layers {
-            if let Body::File(chain) = &layer.body {
+            if let LayerBody::File(chain) = &layer.body {
                 lint_chain(chain, &mut findings);
                 if let Some(loaded) = chain.files.first() {
-                    audit(self, layer.kind, chain, find_root, &mut Lint { loaded, findings: &mut findings });
+                    audit(self, layer.kind, chain, find_root, &mut Linter { loaded, findings: &mut findings });
                 }
             }
         }
@@ -68,15 +56,15 @@ impl Policy {
     }
 }
 
-fn lint_chain(chain: &Chain, findings: &mut Vec<Finding>) {
+fn lint_chain(chain: &PolicyChain, findings: &mut Vec<LintFinding>) {
     let Some(loaded) = chain.files.first() else { return };
-    let mut lint = Lint { loaded, findings };
+    let mut lint = Linter { loaded, findings };
     let file = &loaded.source.file;
-    lint.rules(file);
-    lint.shadows(file);
+    lint.rules(file, &chain.compiled);
+    lint.shadows(file, &chain.compiled);
     lint.sets(file, chain);
     for unused in &file.unused {
-        lint.note("unused-key", unused.position, format!("`{}` is read and not used", unused.value), "");
+        lint.note("unused-key", unused.position, format!("`{}` is ignored", unused.value), "");
     }
     for key in &file.without_effect {
         let message = format!("`{}` has no effect in this version of callgate", key.value);
@@ -86,19 +74,19 @@ fn lint_chain(chain: &Chain, findings: &mut Vec<Finding>) {
         lint.warn(
             "default-allow",
             Position { line: 1, column: 1, ..Position::default() },
-            "everything that no rule matches is allowed",
-            "write `default: ask` and allow what is needed",
+            "the default allows everything that no rule matches",
+            "use `default: ask` and add rules for what you need",
         );
     }
 }
 
-/// A log where agents may write proves nothing.
-fn audit(policy: &Policy, kind: LayerKind, chain: &Chain, find_root: FindRoot<'_>, lint: &mut Lint<'_>) {
+/// Checks that the log is outside the boundary: agents must not be able to change it.
+fn audit(policy: &Policy, kind: LayerKind, chain: &PolicyChain, find_root: FindRoot<'_>, lint: &mut Linter<'_>) {
     let file = &lint.loaded.source.file;
     if kind == LayerKind::Project {
         if let Some(position) = file.audit.position {
-            let message = "a project's file has no say about the log";
-            lint.warn("unheard-audit", position, message, "put it into the user's file, or remove it");
+            let message = "`audit` is ignored in project files";
+            lint.warn("unheard-audit", position, message, "move it to your user policy, or remove it");
         }
         return;
     }
@@ -109,8 +97,7 @@ fn audit(policy: &Policy, kind: LayerKind, chain: &Chain, find_root: FindRoot<'_
             lint.log_in_boundary(place.position, &root);
         }
     }
-    // Where this file draws the boundary around the usual place. `.` and the named sets are no such thing: where they
-    // lie depends on the call.
+    // Check whether a root of this file contains the default log directory. `.` and named sets depend on the call.
     let moved = policy.audit_settings().directory.is_some();
     if let (false, Some(place), Some(roots)) = (moved, AuditSettings::default_directory(), &file.boundary.roots) {
         let sources: Vec<_> = chain.files.iter().map(|file| Arc::clone(&file.source)).collect();
@@ -125,51 +112,50 @@ fn audit(policy: &Policy, kind: LayerKind, chain: &Chain, find_root: FindRoot<'_
     }
 }
 
-/// Finds the root of a boundary that a path lies in, for calls from here. Needs the file system, so the caller brings it.
+/// Finds the root of a boundary that contains a path. The caller provides it because it needs the file system.
 pub type FindRoot<'a> = &'a dyn Fn(&BoundarySettings, &Path) -> Option<PathBuf>;
 
-struct Lint<'a> {
-    loaded: &'a Loaded,
-    findings: &'a mut Vec<Finding>,
+struct Linter<'a> {
+    loaded: &'a LoadedFile,
+    findings: &'a mut Vec<LintFinding>,
 }
 
 const PATH_ACTIONS: [Action; 5] = [Action::List, Action::Read, Action::Write, Action::Delete, Action::Run];
 
-impl Lint<'_> {
-    fn add(&mut self, severity: Severity, code: &'static str, mistake: Mistake) {
-        let level = match severity {
-            Severity::Note => Level::Note,
-            Severity::Warning => Level::Warning,
-            Severity::Error => Level::Error,
-        };
-        let rendered = render(&self.loaded.source.shown, &self.loaded.text, level, &mistake, Colours::Off);
+impl Linter<'_> {
+    fn add(&mut self, severity: Severity, code: &'static str, at: Position, message: impl Into<String>, help: &str) {
+        let help = (!help.is_empty()).then(|| help.to_owned());
+        let mistake = Mistake { help, ..Mistake::new(at, message) };
         let file = self.loaded.source.shown.clone();
-        self.findings.push(Finding { severity, code, file, mistake, rendered });
+        let rendered = render(&file, &self.loaded.text, severity, &mistake, Colours::Off);
+        self.findings.push(LintFinding { severity, code, file, mistake, rendered });
     }
 
-    fn note(&mut self, code: &'static str, position: Position, message: impl Into<String>, help: &str) {
-        self.add(Severity::Note, code, with_help(position, message, help));
+    fn note(&mut self, code: &'static str, at: Position, message: impl Into<String>, help: &str) {
+        self.add(Severity::Note, code, at, message, help);
     }
 
-    fn warn(&mut self, code: &'static str, position: Position, message: impl Into<String>, help: &str) {
-        self.add(Severity::Warning, code, with_help(position, message, help));
+    fn warn(&mut self, code: &'static str, at: Position, message: impl Into<String>, help: &str) {
+        self.add(Severity::Warning, code, at, message, help);
     }
 
     fn log_in_boundary(&mut self, position: Position, root: &Path) {
-        let message = format!("the audit log would lie inside the boundary, in {}", root.display());
-        let help = "agents may write there, and a log that they can change proves nothing: keep it elsewhere";
-        self.add(Severity::Error, "log-in-boundary", Mistake::new(position, message).help(help));
+        let message = format!("the audit log is inside the boundary, in {}", root.display());
+        let help = "agents can write there and change the log; use a directory outside the boundary";
+        self.add(Severity::Error, "log-in-boundary", position, message, help);
     }
 
-    fn rules(&mut self, file: &File) {
+    fn rules(&mut self, file: &PolicyFile, compiled: &CompiledPolicy) {
         let mut names: HashMap<&str, usize> = HashMap::new();
-        for rule in &file.rules {
+        for (rule, compiled) in file.rules.iter().zip(compiled.rules.iter()) {
             match &rule.name {
-                None => self.note("unnamed", rule.position, "a rule without `name`", "answers and logs name the rule"),
+                None => {
+                    self.note("unnamed", rule.position, "rule without `name`", "add a name; answers and logs show it")
+                }
                 Some(name) => {
                     if let Some(line) = names.insert(&name.value, rule.position.line) {
-                        let message = format!("the name `{}` is also used in line {line}", name.value);
-                        self.warn("repeated-name", name.position, message, "give each rule its own name");
+                        let message = format!("duplicate rule name `{}`, first used in line {line}", name.value);
+                        self.warn("repeated-name", name.position, message, "give each rule a unique name");
                     }
                 }
             }
@@ -177,16 +163,16 @@ impl Lint<'_> {
                 self.note(
                     "no-reason",
                     rule.position,
-                    "a rule without `reason`",
-                    "whoever is refused or asked wants to know why",
+                    "rule without `reason`",
+                    "add a reason; the agent and the person who is asked see it",
                 );
             }
-            if rule.action < Decision::Ask && is_unconditional(rule) {
+            if compiled.side() == Polarity::Permits && compiled.is_unconditional() {
                 self.warn(
                     "allows-everything",
                     rule.position,
-                    "this rule has no conditions: it allows everything that is understood",
-                    "say which effects, paths, commands or tools are meant",
+                    "rule without conditions allows every call that can be analyzed",
+                    "add `effects`, `paths`, `commands` or `tools`",
                 );
             }
             self.impossible(rule);
@@ -194,7 +180,7 @@ impl Lint<'_> {
         }
     }
 
-    /// Conditions that no effect fulfils together.
+    /// Finds conditions that no effect can meet together.
     fn impossible(&mut self, rule: &RuleText) {
         if rule.effects.is_empty() {
             return;
@@ -206,13 +192,13 @@ impl Lint<'_> {
         let hosts = first(&rule.hosts);
         let code = rule.code.first().map(|code| code.position).or_else(|| first(&rule.runs));
         for (position, fulfilled, message) in [
-            (paths, about(&PATH_ACTIONS), "none of these effects has a path"),
-            (hosts, about(&[Action::Connect, Action::Send]), "none of these effects has a host"),
-            (code, about(&[Action::Run]), "none of these effects runs code"),
+            (paths, about(&PATH_ACTIONS), "none of its effects has a path"),
+            (hosts, about(&[Action::Connect, Action::Send]), "none of its effects has a host"),
+            (code, about(&[Action::Run]), "none of its effects runs code"),
             (paths.and(hosts), false, "no effect has both a path and a host"),
         ] {
             if let (Some(position), false) = (position, fulfilled) {
-                let message = format!("this rule cannot match: {message}");
+                let message = format!("rule can never match: {message}");
                 self.warn("cannot-match", position, message, "change `effects`, or remove the condition");
             }
         }
@@ -220,7 +206,7 @@ impl Lint<'_> {
             let never =
                 regex_syntax::parse(&pattern.value).is_ok_and(|parsed| parsed.properties().minimum_len().is_none());
             if never {
-                self.warn("cannot-match", pattern.position, "no text fits this pattern", "");
+                self.warn("cannot-match", pattern.position, "pattern can never match", "");
             }
         }
     }
@@ -231,18 +217,20 @@ impl Lint<'_> {
             if !text.contains(['/', '*', '@', '~', '.'])
                 || text.starts_with('.') && !text.contains(['/', '*']) && text.len() > 1
             {
-                let message = format!("`{text}` is only the one in the project's own directory");
-                let help = format!("write \"**/{text}\" for any directory, or \"./{text}\" to say that this is meant");
+                let message = format!("`{text}` matches only in the project directory");
+                let help =
+                    format!("write \"**/{text}\" to match in any directory, or \"./{text}\" if this is intended");
                 self.note("narrow-path", path.position, message, &help);
             }
         }
     }
 
-    fn shadows(&mut self, file: &File) {
-        let shapes: Vec<Shape<'_>> = file.rules.iter().map(Shape::new).collect();
+    fn shadows(&mut self, file: &PolicyFile, compiled: &CompiledPolicy) {
+        let shape = |(rule, compiled)| ComparableRule { rule, compiled };
+        let shapes: Vec<ComparableRule<'_>> = file.rules.iter().zip(compiled.rules.iter()).map(shape).collect();
         for (number, later) in shapes.iter().enumerate() {
-            // rules that stand in for a question come after all others, whatever the order
-            let before = |earlier: &&Shape<'_>| earlier.rule.instead_of_ask == later.rule.instead_of_ask;
+            // rules with `instead_of: ask` come after all others, whatever the order
+            let before = |earlier: &&ComparableRule<'_>| earlier.rule.instead_of_ask == later.rule.instead_of_ask;
             let mut before = shapes.iter().take(number).filter(before);
             let Some(earlier) = before.find(|earlier| earlier.holds_all_of(later)) else {
                 continue;
@@ -252,17 +240,16 @@ impl Lint<'_> {
             let position = later.rule.name.as_ref().map_or(later.rule.position, |name| name.position);
             if earlier.permits() && !later.permits() {
                 let message =
-                    format!("this rule never restricts anything: `{name}` in line {line} allows all of it before");
-                let mistake = Mistake::new(position, message).help("put this rule before the one that allows");
-                self.add(Severity::Error, "swallowed", mistake);
+                    format!("rule never takes effect: `{name}` in line {line} already allows everything it matches");
+                self.add(Severity::Error, "swallowed", position, message, "move this rule before the one that allows");
             } else {
-                let message = format!("this rule never decides anything: `{name}` in line {line} comes first");
-                self.warn("unreachable", position, message, "remove it, or put it before the other");
+                let message = format!("rule never takes effect: `{name}` in line {line} matches first");
+                self.warn("unreachable", position, message, "remove it, or move it before the other rule");
             }
         }
     }
 
-    fn sets(&mut self, file: &File, chain: &Chain) {
+    fn sets(&mut self, file: &PolicyFile, chain: &PolicyChain) {
         let mut used: HashSet<&str> = HashSet::new();
         for source in chain.files.iter().map(|file| &file.source.file) {
             let rules = source.rules.iter().flat_map(|rule| [&rule.paths, &rule.hosts, &rule.commands, &rule.runs]);
@@ -276,7 +263,7 @@ impl Lint<'_> {
         }
         for (name, _) in &file.sets {
             if !used.contains(name.value.as_str()) {
-                let message = format!("the set `{}` is not used", name.value);
+                let message = format!("unused set `{}`", name.value);
                 let help = format!("use it as \"@{}\", or remove it", name.value);
                 self.warn("unused-set", name.position, message, &help);
             }
@@ -284,66 +271,20 @@ impl Lint<'_> {
     }
 }
 
-fn with_help(position: Position, message: impl Into<String>, help: &str) -> Mistake {
-    let mistake = Mistake::new(position, message);
-    if help.is_empty() { mistake } else { mistake.help(help) }
-}
-
-fn is_unconditional(rule: &RuleText) -> bool {
-    let lists = [
-        &rule.paths,
-        &rule.runs,
-        &rule.run_by,
-        &rule.commands,
-        &rule.hosts,
-        &rule.command_patterns,
-        &rule.path_patterns,
-    ];
-    lists.iter().all(|list| list.is_empty())
-        && rule.tools.is_empty()
-        && rule.effects.is_empty()
-        && rule.marks.is_empty()
-        && rule.zones.is_empty()
-        && rule.code.is_empty()
-        && rule.traversal.is_none()
-        && rule.recursive.is_none()
-        && rule.when.is_none()
-        && !rule.complex_only
-        && !rule.custom_only
-}
-
-/// A rule, prepared for being compared with many others.
-struct Shape<'a> {
+/// A rule as it was written and as it was compiled, for being compared with many others.
+struct ComparableRule<'a> {
     rule: &'a RuleText,
-    actions: u16,
-    marks: u8,
-    without_marks: u8,
-    zones: u8,
-    code: u8,
+    compiled: Rule,
 }
 
-impl<'a> Shape<'a> {
-    fn new(rule: &'a RuleText) -> Self {
-        let marks = |wanted: bool| {
-            rule.marks.iter().filter(|mark| mark.value.1 == wanted).fold(0, |bits, mark| bits | mark_bit(mark.value.0))
-        };
-        Self {
-            rule,
-            actions: rule.effects.iter().fold(0, |bits, effect| bits | action_bit(effect.value)),
-            marks: marks(true),
-            without_marks: marks(false),
-            zones: rule.zones.iter().fold(0, |bits, zone| bits | 1 << zone.value as u8),
-            code: rule.code.iter().fold(0, |bits, code| bits | crate::rules::compile::code_bit(code.value)),
-        }
-    }
-
+impl ComparableRule<'_> {
     fn permits(&self) -> bool {
-        self.rule.action < Decision::Ask
+        self.compiled.side() == Polarity::Permits
     }
 
-    /// What a permitting rule covers without naming it: everything but what is opaque.
+    /// The actions that the rule covers: a permitting rule covers opaque effects only if it names them.
     fn covered_actions(&self) -> u16 {
-        match self.actions {
+        match self.compiled.actions {
             0 if self.permits() && self.rule.commands.is_empty() && self.rule.command_patterns.is_empty() => {
                 !action_bit(Action::Opaque)
             }
@@ -355,47 +296,39 @@ impl<'a> Shape<'a> {
     /// Whether every effect that `later` matches is matched by this rule too. Errs towards no.
     fn holds_all_of(&self, later: &Self) -> bool {
         let subset = |mine: u8, theirs: u8| mine == 0 || theirs != 0 && theirs & !mine == 0;
-        let wanted = if later.actions == 0 { u16::MAX } else { later.actions };
+        let (mine, theirs) = (&self.compiled, &later.compiled);
+        let wanted = if theirs.actions == 0 { u16::MAX } else { theirs.actions };
+        let flag = |mine: Option<bool>, theirs: Option<bool>| mine.is_none() || mine == theirs;
         if wanted & !self.covered_actions() != 0
-            || !subset(self.zones, later.zones)
-            || !subset(self.code, later.code)
-            || self.marks != 0 && (later.marks == 0 || later.marks & !self.marks != 0)
-            || self.without_marks & !later.without_marks != 0
+            || !subset(mine.zones, theirs.zones)
+            || !subset(mine.code, theirs.code)
+            || !subset(mine.marks, theirs.marks)
+            || mine.without_marks & !theirs.without_marks != 0
+            || !flag(mine.traversal, theirs.traversal)
+            || !flag(mine.recursive, theirs.recursive)
+            || mine.complex_only && !theirs.complex_only
+            || mine.custom_only && !theirs.custom_only
         {
             return false;
         }
-        let (mine, theirs) = (self.rule, later.rule);
-        if self.permits() {
-            let mut delicate = mark_bit(Mark::Elsewhere) | mark_bit(Mark::Environment);
-            if mine.commands.is_empty() && mine.command_patterns.is_empty() {
-                delicate |= mark_bit(Mark::Destructive) | mark_bit(Mark::Credentials);
-            }
-            if later.marks & delicate & !self.marks != 0 || theirs.traversal.is_some_and(|flag| flag.value) {
-                return false;
-            }
+        if self.permits() && (theirs.marks & mine.never_covered_marks() != 0 || theirs.traversal == Some(true)) {
+            return false;
         }
-        let flag = |mine: Option<bool>, theirs: Option<bool>| mine.is_none() || mine == theirs;
-        flag(mine.traversal.map(|at| at.value), theirs.traversal.map(|at| at.value))
-            && flag(mine.recursive, theirs.recursive)
-            && (theirs.complex_only || !mine.complex_only)
-            && (theirs.custom_only || !mine.custom_only)
-            && tools_hold(&mine.tools, &theirs.tools)
+        let (mine, theirs) = (self.rule, later.rule);
+        let same = |mine: &str, theirs: &str| mine == theirs;
+        tools_hold(&mine.tools, &theirs.tools)
             && hold(&mine.paths, &theirs.paths, path_holds)
-            && hold(&mine.runs, &theirs.runs, |mine, theirs| mine == theirs)
-            && hold(&mine.run_by, &theirs.run_by, |mine, theirs| mine == theirs)
+            && hold(&mine.runs, &theirs.runs, same)
+            && hold(&mine.run_by, &theirs.run_by, same)
             && hold(&mine.commands, &theirs.commands, command_holds)
-            && hold(&mine.hosts, &theirs.hosts, |mine, theirs| mine == theirs)
-            && hold(&mine.command_patterns, &theirs.command_patterns, |mine, theirs| mine == theirs)
-            && hold(&mine.path_patterns, &theirs.path_patterns, |mine, theirs| mine == theirs)
-            && match (&mine.when, &theirs.when) {
-                (None, _) => true,
-                (Some(mine), Some(theirs)) => mine.value == theirs.value,
-                (Some(_), None) => false,
-            }
+            && hold(&mine.hosts, &theirs.hosts, same)
+            && hold(&mine.command_patterns, &theirs.command_patterns, same)
+            && hold(&mine.path_patterns, &theirs.path_patterns, same)
+            && mine.when.as_ref().is_none_or(|mine| theirs.when.as_ref().is_some_and(|when| when.value == mine.value))
     }
 }
 
-fn hold(mine: &Texts, theirs: &Texts, holds: fn(&str, &str) -> bool) -> bool {
+fn hold(mine: &Texts, theirs: &Texts, holds: impl Fn(&str, &str) -> bool) -> bool {
     if mine.is_empty() {
         return true;
     }
@@ -425,7 +358,7 @@ fn path_holds(mine: &str, theirs: &str) -> bool {
         })
 }
 
-fn tools_hold(mine: &[At<ToolText>], theirs: &[At<ToolText>]) -> bool {
+fn tools_hold(mine: &[Spanned<ToolText>], theirs: &[Spanned<ToolText>]) -> bool {
     mine.is_empty()
         || !theirs.is_empty() && theirs.iter().all(|theirs| mine.iter().any(|mine| mine.value == theirs.value))
 }

@@ -1,4 +1,4 @@
-//! Making policies: from a bundled one, a text, a file, or all layers that apply to a directory.
+//! Loads policies: a bundled one, a text, a file, or all layers that apply to a directory.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -6,13 +6,13 @@ use std::sync::Arc;
 use crate::cache::PolicyCache;
 use crate::directories;
 use crate::file::mistake::PolicyError;
-use crate::layers::{Body, Layer, LayerKind, Policy, Trust};
-use crate::source::{BUNDLED, Chain, Relative, Start};
+use crate::layers::{Layer, LayerBody, LayerKind, LayerTrust, Policy};
+use crate::source::{BUNDLED, ChainStart, PolicyChain, RelativeGlobs};
 use crate::trust::TrustStore;
 
-/// What policy files are called.
+/// The name of policy files.
 pub const FILE_NAME: &str = "callgate.yaml";
-/// Where the machine's owner puts a policy.
+/// The path of the managed policy.
 pub const MANAGED_FILE: &str = "/etc/callgate/callgate.yaml";
 /// Files are looked for in this many directories upwards.
 const MAXIMUM_LEVELS: usize = 64;
@@ -22,9 +22,9 @@ const MAXIMUM_LEVELS: usize = 64;
 pub struct Locations {
     /// Files are looked for from here upwards.
     pub directory: Option<PathBuf>,
-    /// The project; a trust store inside it says nothing.
+    /// The project; a trust store inside it is ignored.
     pub workspace: Option<PathBuf>,
-    /// The file of the machine's owner.
+    /// The managed file.
     pub managed: Option<PathBuf>,
     /// The user's file.
     pub user: Option<PathBuf>,
@@ -32,14 +32,14 @@ pub struct Locations {
     pub trusted: Option<TrustStore>,
 }
 
-/// What was found where.
+/// A file of a layered policy.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct FoundFile {
-    /// Whose file it is.
+    /// The layer.
     pub kind: LayerKind,
     /// The file; `None` for the bundled policy.
     pub path: Option<PathBuf>,
-    /// Whether it may loosen what higher layers say.
+    /// Whether it can loosen the decisions of higher layers.
     pub trusted: bool,
 }
 
@@ -67,7 +67,7 @@ impl Locations {
     }
 }
 
-/// Whether something lies there. What cannot be looked at counts, so that it is reported and not passed over.
+/// Whether a file exists. If this cannot be determined, loading it reports the error.
 fn exists(file: &Path) -> bool {
     !matches!(std::fs::symlink_metadata(file), Err(error) if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory))
 }
@@ -83,12 +83,12 @@ impl Policy {
         BUNDLED.iter().find(|(bundled, _)| *bundled == name).map(|(_, text)| *text)
     }
 
-    /// A bundled policy: `strict`, `standard`, `permissive` or `unattended`.
+    /// Loads a bundled policy: `strict`, `standard`, `permissive` or `unattended`.
     pub fn bundled(name: &str) -> Result<Self, PolicyError> {
-        Self::single(&Start::Bundled(name))
+        Self::single(&ChainStart::Bundled(name))
     }
 
-    /// A policy from a text; `shown` is what it is called in messages. It can extend bundled policies.
+    /// Loads a policy from a text; `shown` is its name in messages. It can extend bundled policies.
     ///
     /// ```
     /// # use callgate_policy::Policy;
@@ -98,27 +98,28 @@ impl Policy {
     /// # Ok::<(), callgate_policy::PolicyError>(())
     /// ```
     pub fn from_yaml(text: &str, shown: &str) -> Result<Self, PolicyError> {
-        Self::single(&Start::Text { text, shown })
+        Self::single(&ChainStart::Text { text, shown })
     }
 
-    /// A policy from one file and what it extends.
+    /// Loads a policy from a file and the files it extends.
     pub fn from_file(path: &Path) -> Result<Self, PolicyError> {
-        Self::single(&Start::File { path, relative: Relative::ToFile })
+        Self::single(&ChainStart::File { path, relative: RelativeGlobs::ToFile })
     }
 
-    fn single(start: &Start<'_>) -> Result<Self, PolicyError> {
-        let body = Body::File(Box::new(Chain::load(start)?));
-        Ok(Self::of_layers(vec![Layer { kind: LayerKind::User, trust: Trust::Trusted, body }]))
+    fn single(start: &ChainStart<'_>) -> Result<Self, PolicyError> {
+        let body = LayerBody::File(Box::new(PolicyChain::load(start)?));
+        Ok(Self::of_layers(vec![Layer { kind: LayerKind::User, trust: LayerTrust::Trusted, body }]))
     }
 
-    /// All layers that apply: managed, user and project, or the bundled `standard` where neither user nor a trusted project
-    /// says anything. A file that is there and cannot be used is an error: it might have forbidden something.
+    /// Loads all layers that apply: managed, user and project. The bundled `standard` replaces the user layer if there is
+    /// neither a user file nor a trusted project file. A file that exists but cannot be loaded is an error, because it might
+    /// deny something.
     pub fn layered(locations: &Locations) -> Result<Self, PolicyError> {
-        Self::layered_by(locations, Chain::load).map(|(policy, _)| policy)
+        Self::layered_by(locations, PolicyChain::load).map(|(policy, _)| policy)
     }
 
-    /// All layers that apply, as far as possible from a cache. What had to be compiled is stored only by
-    /// [`CompiledLayers::save`], so that its examples can be checked first.
+    /// Loads all layers that apply, from a cache if possible. Layers that had to be compiled are stored only by
+    /// [`CompiledLayers::save`], so that their examples can be checked first.
     pub fn layered_from(cache: Option<&PolicyCache>, locations: &Locations) -> Result<CompiledLayers, PolicyError> {
         let cache = cache.filter(|cache| cache.is_safe_from(locations.workspace.as_deref()));
         let mut is_new = false;
@@ -126,7 +127,7 @@ impl Policy {
             Some(chain) => Ok(chain),
             None => {
                 is_new = true;
-                Chain::load(start)
+                PolicyChain::load(start)
             }
         })?;
         Ok(CompiledLayers { policy: Arc::new(policy), files, is_new })
@@ -134,32 +135,32 @@ impl Policy {
 
     fn layered_by(
         locations: &Locations,
-        mut load: impl FnMut(&Start<'_>) -> Result<Chain, PolicyError>,
+        mut load: impl FnMut(&ChainStart<'_>) -> Result<PolicyChain, PolicyError>,
     ) -> Result<(Self, Vec<FoundFile>), PolicyError> {
         let mut layers = Vec::new();
         let mut files = Vec::new();
-        let mut add = |kind, path: Option<PathBuf>, trust: Trust, chain| {
-            files.push(FoundFile { kind, path, trusted: trust == Trust::Trusted });
-            layers.push(Layer { kind, trust, body: Body::File(Box::new(chain)) });
+        let mut add = |kind, path: Option<PathBuf>, trust: LayerTrust, chain| {
+            files.push(FoundFile { kind, path, trusted: trust == LayerTrust::Trusted });
+            layers.push(Layer { kind, trust, body: LayerBody::File(Box::new(chain)) });
         };
         for (kind, path) in [(LayerKind::Managed, &locations.managed), (LayerKind::User, &locations.user)] {
             if let Some(path) = path.as_deref().filter(|path| exists(path)) {
-                let chain = load(&Start::File { path, relative: Relative::ToWorkspace })?;
-                add(kind, Some(path.to_owned()), Trust::Trusted, chain);
+                let chain = load(&ChainStart::File { path, relative: RelativeGlobs::ToWorkspace })?;
+                add(kind, Some(path.to_owned()), LayerTrust::Trusted, chain);
             }
         }
         let has_user = locations.user.as_deref().is_some_and(exists);
         let project = match locations.project_file() {
             Some(path) => {
-                let chain = load(&Start::File { path: &path, relative: Relative::ToFile })?;
+                let chain = load(&ChainStart::File { path: &path, relative: RelativeGlobs::ToFile })?;
                 let trust = trust_in(locations, &path, &chain);
                 Some((path, chain, trust))
             }
             None => None,
         };
-        let stands_alone = matches!(&project, Some((_, _, Trust::Trusted)));
+        let stands_alone = matches!(&project, Some((_, _, LayerTrust::Trusted)));
         if !has_user && !stands_alone {
-            add(LayerKind::User, None, Trust::Trusted, load(&Start::Bundled("standard"))?);
+            add(LayerKind::User, None, LayerTrust::Trusted, load(&ChainStart::Bundled("standard"))?);
         }
         if let Some((path, chain, trust)) = project {
             add(LayerKind::Project, Some(path), trust, chain);
@@ -168,39 +169,39 @@ impl Policy {
     }
 }
 
-/// All layers that apply, some of which may come from a cache.
+/// A layered policy, parts of which may come from a cache.
 #[derive(Debug)]
 pub struct CompiledLayers {
     /// The policy.
     pub policy: Arc<Policy>,
-    /// Which files it is made of.
+    /// The files it consists of.
     pub files: Vec<FoundFile>,
-    /// Whether a part of it had to be compiled.
+    /// Whether a layer had to be compiled.
     pub is_new: bool,
 }
 
 impl CompiledLayers {
-    /// Stores what had to be compiled. Failing to costs time with the next call, nothing else.
+    /// Stores the layers that had to be compiled. Errors are ignored: the next call compiles them again.
     pub fn save(&self, cache: &PolicyCache) {
         for (layer, found) in self.policy.layers.iter().zip(&self.files) {
-            let Body::File(chain) = &layer.body else { continue };
+            let LayerBody::File(chain) = &layer.body else { continue };
             if chain.image.is_some() {
                 continue;
             }
             let start = match (&found.path, layer.kind) {
-                (None, _) => Start::Bundled("standard"),
-                (Some(path), LayerKind::Project) => Start::File { path, relative: Relative::ToFile },
-                (Some(path), _) => Start::File { path, relative: Relative::ToWorkspace },
+                (None, _) => ChainStart::Bundled("standard"),
+                (Some(path), LayerKind::Project) => ChainStart::File { path, relative: RelativeGlobs::ToFile },
+                (Some(path), _) => ChainStart::File { path, relative: RelativeGlobs::ToWorkspace },
             };
             let _ = cache.store(&start, chain);
         }
     }
 }
 
-fn trust_in(locations: &Locations, path: &Path, chain: &Chain) -> Trust {
+fn trust_in(locations: &Locations, path: &Path, chain: &PolicyChain) -> LayerTrust {
     let trusted = locations.trusted.as_ref().is_some_and(|store| {
         let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         store.is_safe_from(locations.workspace.as_deref()) && store.holds(&chain.settings.contents, &real)
     });
-    if trusted { Trust::Trusted } else { Trust::MayOnlyTighten }
+    if trusted { LayerTrust::Trusted } else { LayerTrust::MayOnlyTighten }
 }

@@ -1,4 +1,4 @@
-//! The directories of a boundary, as somebody wrote them down.
+//! The directories of a boundary.
 
 use std::fmt;
 use std::ops::Deref;
@@ -9,15 +9,15 @@ use callgate_model::glob::{LoneBraces, expand_braces};
 use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// How many directories the braces of one path may stand for.
+/// The limit for the directories of one path with braces.
 const MOST_DIRECTORIES: usize = 256;
 
-/// Stands for the machine's directories for temporary files.
+/// The set of directories for temporary files.
 pub const TEMPORARY: &str = "@temporary";
-/// Stands for the folders in which coding agents keep their own plans.
+/// The set of directories in which coding agents keep their plans.
 pub const PLANS: &str = "@plans";
 
-/// Where coding agents keep their own plans.
+/// The directories of [`PLANS`].
 const PLAN_FOLDERS: [&str; 2] = ["~/.claude/plans", "~/.cursor/plans"];
 
 /// The directories that only the host knows.
@@ -34,8 +34,8 @@ pub struct HostDirectories {
 pub struct Root {
     /// Absolute, starting with `~`, or relative; or one of the machine's own sets, [`TEMPORARY`] and [`PLANS`].
     ///
-    /// Braces stand for several, a trailing `/**` means the same as none, and `!` in front takes out again what an earlier
-    /// one took in. Other patterns are no directory and are left out.
+    /// Braces are expanded, a trailing `/**` is ignored, and a leading `!` excludes a directory that an earlier root includes.
+    /// Other patterns are ignored.
     pub path: String,
     /// What a relative path is relative to.
     pub relative_to: RelativeTo,
@@ -61,7 +61,7 @@ impl Root {
         Root { path: path.into(), relative_to: RelativeTo::Directory(directory.into()) }
     }
 
-    /// The directories it stands for, as far as they are known; `true` for those taken out.
+    /// The directories that the root means, as far as they are known; `true` for those it excludes.
     pub fn directories(&self, workspace: Option<&Path>, host: &HostDirectories) -> Vec<(PathBuf, bool)> {
         let (text, excluded) = match self.path.strip_prefix('!') {
             Some(rest) => (rest, true),
@@ -91,7 +91,7 @@ impl Root {
         if let Some(rest) = text.strip_prefix("~/") {
             return Some(host.home.as_ref()?.join(rest));
         }
-        // `~other` is somebody whose home is not known here
+        // the home directory of `~other` is unknown
         if text.is_empty() || text.starts_with('~') || text.contains(['*', '?', '[']) {
             return None;
         }
@@ -108,8 +108,8 @@ impl Root {
 
 /// A list of directories.
 ///
-/// Stored with a compiled policy it is one text, and read when it is first looked at: what may only be read is a long list, and
-/// a call that stays within the workspace never asks.
+/// A compiled policy stores it as one text, which is parsed on first use: the list of readable directories is long, and most
+/// calls do not need it.
 ///
 /// ```
 /// use callgate_policy::{Root, Roots};
@@ -118,13 +118,13 @@ impl Root {
 /// assert_eq!(roots.iter().filter(|root| root.path == "data").count(), 1);
 /// ```
 #[derive(Clone, Default)]
-pub struct Roots(Arc<List>);
+pub struct Roots(Arc<LazyRoots>);
 
-/// Hardly any path has it, and JSON writes it as it is.
+/// The separator: rare in paths, and not escaped in JSON.
 const END: char = '\u{7f}';
 
 #[derive(Default)]
-struct List {
+struct LazyRoots {
     /// Of each root its path and what that is relative to, if anything, each with [`END`] behind it. Empty if the roots are there.
     text: String,
     roots: OnceLock<Vec<Root>>,
@@ -132,7 +132,7 @@ struct List {
 
 impl From<Vec<Root>> for Roots {
     fn from(roots: Vec<Root>) -> Self {
-        Roots(Arc::new(List { text: String::new(), roots: OnceLock::from(roots) }))
+        Roots(Arc::new(LazyRoots { text: String::new(), roots: OnceLock::from(roots) }))
     }
 }
 
@@ -161,7 +161,7 @@ impl Serialize for Roots {
             };
             for part in [Some(path.as_str()), directory] {
                 let part = part.filter(|part| !part.contains(END));
-                text.push_str(part.ok_or_else(|| S::Error::custom("a directory whose name cannot be stored"))?);
+                text.push_str(part.ok_or_else(|| S::Error::custom("cannot store a directory with this name"))?);
                 text.push(END);
             }
         }
@@ -172,7 +172,7 @@ impl Serialize for Roots {
 impl<'de> Deserialize<'de> for Roots {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        Ok(Roots(Arc::new(List { text, roots: OnceLock::new() })))
+        Ok(Roots(Arc::new(LazyRoots { text, roots: OnceLock::new() })))
     }
 }
 

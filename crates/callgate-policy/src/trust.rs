@@ -1,10 +1,11 @@
-//! Which project files a person has trusted: a list of content hashes, kept where agents do not write.
+//! The project files that a person trusts: a list of content hashes outside the reach of agents.
 
 use std::io::Write;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use crate::file::mistake::PolicyError;
-use crate::source::{Chain, Relative, Start, read_text};
+use crate::file::mistake::{PolicyError, UnwritableFile};
+use crate::source::{ChainStart, PolicyChain, RelativeGlobs, read_text};
 
 /// The list of trusted files.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,7 +13,7 @@ pub struct TrustStore {
     path: PathBuf,
 }
 
-/// The store is read up to this many entries.
+/// The limit for the entries of a store.
 const MAXIMUM_ENTRIES: usize = 10_000;
 
 impl TrustStore {
@@ -31,7 +32,7 @@ impl TrustStore {
         &self.path
     }
 
-    /// Trusts a policy file as it is now, with everything it extends. A change to any of them ends the trust.
+    /// Trusts a policy file and the files it extends with their current contents. Any change ends the trust.
     pub fn trust(&self, file: &Path) -> Result<(), PolicyError> {
         let entry = entry(file)?;
         let mut entries = self.entries();
@@ -40,7 +41,7 @@ impl TrustStore {
         self.write(&entries)
     }
 
-    /// Takes the trust back. It is no mistake if the file was not trusted.
+    /// Removes the trust. A file that was not trusted is not an error.
     pub fn untrust(&self, file: &Path) -> Result<(), PolicyError> {
         let real = file.canonicalize().unwrap_or_else(|_| file.to_owned());
         let shown = shown(&real);
@@ -49,7 +50,7 @@ impl TrustStore {
         self.write(&entries)
     }
 
-    /// Whether the file is trusted with its present contents.
+    /// Whether the file is trusted with its current contents.
     pub fn is_trusted(&self, file: &Path) -> bool {
         match entry(file) {
             Ok(entry) => self.entries().contains(&entry),
@@ -61,7 +62,7 @@ impl TrustStore {
         self.entries().contains(&format!("{hash} {}", shown(file)))
     }
 
-    /// A store inside the workspace, or one that others can write, says nothing.
+    /// Whether the store is outside the workspace.
     pub(crate) fn is_safe_from(&self, workspace: Option<&Path>) -> bool {
         let real = self.path.canonicalize().unwrap_or_else(|_| self.path.clone());
         !workspace.is_some_and(|workspace| {
@@ -79,30 +80,26 @@ impl TrustStore {
     }
 
     fn write(&self, entries: &[String]) -> Result<(), PolicyError> {
-        let unreadable = |error: std::io::Error| PolicyError::Unreadable {
-            path: self.path.display().to_string(),
-            why: error.to_string(),
-        };
+        let unwritable = |error: std::io::Error| UnwritableFile { path: self.path.clone(), why: error.to_string() };
         if let Some(directory) = self.path.parent() {
-            std::fs::create_dir_all(directory).map_err(unreadable)?;
+            std::fs::create_dir_all(directory).map_err(unwritable)?;
         }
-        // Written beside and moved, so that a crash leaves the old list.
+        // Write a new file and rename it, so that a crash leaves the old list.
         let beside = self.path.with_extension(format!("{}.new", std::process::id()));
         let mut options = std::fs::OpenOptions::new();
         options.write(true).create(true).truncate(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut handle = options.open(&beside).map_err(unreadable)?;
+        options.mode(0o600);
+        let mut handle = options.open(&beside).map_err(unwritable)?;
         for entry in entries {
-            writeln!(handle, "{entry}").map_err(unreadable)?;
+            writeln!(handle, "{entry}").map_err(unwritable)?;
         }
-        handle.sync_all().map_err(unreadable)?;
-        std::fs::rename(&beside, &self.path).map_err(unreadable)
+        handle.sync_all().map_err(unwritable)?;
+        Ok(std::fs::rename(&beside, &self.path).map_err(unwritable)?)
     }
 }
 
 fn entry(file: &Path) -> Result<String, PolicyError> {
-    let chain = Chain::load(&Start::File { path: file, relative: Relative::ToFile })?;
+    let chain = PolicyChain::load(&ChainStart::File { path: file, relative: RelativeGlobs::ToFile })?;
     let real = file.canonicalize().unwrap_or_else(|_| file.to_owned());
     Ok(format!("{} {}", chain.settings.contents, shown(&real)))
 }
@@ -117,13 +114,6 @@ fn key(entry: &str) -> Option<&str> {
     entry.split_once(' ').map(|(_, path)| path)
 }
 
-#[cfg(unix)]
 fn is_private(path: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
     std::fs::metadata(path).is_ok_and(|metadata| metadata.mode() & 0o022 == 0)
-}
-
-#[cfg(not(unix))]
-fn is_private(path: &Path) -> bool {
-    path.is_file()
 }

@@ -31,13 +31,11 @@ pub struct LoadedPolicy {
 /// Loads a policy. Uses and fills `cache`, if there is one.
 pub fn load_policy(choice: PolicyChoice<'_>, cache: Option<&PolicyCache>) -> Result<LoadedPolicy, PolicyError> {
     match choice {
-        PolicyChoice::Named(name) if Policy::bundled_text(name).is_some() => {
-            Ok(LoadedPolicy { policy: Arc::new(Policy::bundled(name)?), files: Vec::new() })
-        }
-        PolicyChoice::Named(path) => {
-            let path = Path::new(path);
-            if !path.exists() && path.components().count() == 1 && path.extension().is_none() {
-                return Err(PolicyError::NoSuchPolicy { name: path.display().to_string() });
+        PolicyChoice::Named(name) => {
+            let path = Path::new(name);
+            let is_name = !path.exists() && path.components().count() == 1 && path.extension().is_none();
+            if is_name || Policy::bundled_text(name).is_some() {
+                return Ok(LoadedPolicy { policy: Arc::new(Policy::bundled(name)?), files: Vec::new() });
             }
             let policy = Arc::new(Policy::from_file(path)?);
             check_examples(&policy)?;

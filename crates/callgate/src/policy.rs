@@ -9,7 +9,7 @@ use crate::path::boundary::{Boundary, host_directories};
 use crate::path::file_system::RealFileSystem;
 
 /// Looks for mistakes of meaning in the files of a policy: rules that never match, a log where agents may write, and the like.
-pub fn lint(policy: &Policy) -> Vec<Finding> {
+pub fn lint(policy: &Policy) -> Vec<LintFinding> {
     policy.lint(&root_around)
 }
 

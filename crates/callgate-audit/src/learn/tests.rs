@@ -10,14 +10,14 @@ use super::*;
 use crate::read::Entries;
 use crate::settings::Settings;
 use crate::{AuditSink, Log};
-use callgate::policy::Sync;
+use callgate::policy::SyncMode;
 
 /// The calls of a session that ran under a policy in which little is allowed.
 fn recorded(commands: &[&str]) -> (tempfile::TempDir, Settings) {
     let base = tempfile::tempdir().unwrap();
     let project = base.path().join("project");
     std::fs::create_dir(&project).unwrap();
-    let settings = Settings::at(base.path().join("audit")).sync(Sync::Os);
+    let settings = Settings::at(base.path().join("audit")).sync(SyncMode::Os);
     let log = Arc::new(Log::open(settings.clone()).unwrap());
     let policy = Policy::from_yaml(BASE, "base").unwrap();
     let gate = Gate::builder()

@@ -27,7 +27,7 @@ use crate::key::{Key, private_directory};
 use crate::line::Tail;
 use crate::segment;
 use crate::settings::Settings;
-use callgate::policy::Sync;
+use callgate::policy::SyncMode;
 
 use courier::Courier;
 use state::{Context, State, Stay};
@@ -133,8 +133,8 @@ impl Log {
             Arc::new(Inner { context, queue: Mutex::default(), written: Condvar::new(), state: Mutex::new(state) });
         let (courier, flusher) = match (stay, sync) {
             (Stay::Brief, _) => (None, None),
-            (Stay::Long, Sync::Interval(every)) => (Courier::start(&deliveries), Some(flush_every(&inner, every))),
-            (Stay::Long, Sync::Always | Sync::Os) => (Courier::start(&deliveries), None),
+            (Stay::Long, SyncMode::Interval(every)) => (Courier::start(&deliveries), Some(flush_every(&inner, every))),
+            (Stay::Long, SyncMode::Always | SyncMode::Os) => (Courier::start(&deliveries), None),
         };
         Ok(Log { inner, courier, _flusher: flusher })
     }

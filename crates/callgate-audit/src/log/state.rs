@@ -16,7 +16,7 @@ use crate::key::Key;
 use crate::line::Tail;
 use crate::segment::{self, plain_path, sync_directory};
 use crate::settings::Settings;
-use callgate::policy::Sync;
+use callgate::policy::SyncMode;
 
 use super::tail::{self, Rest};
 use super::{After, Receipt, Waiting};
@@ -275,9 +275,9 @@ impl State {
         let now = match context.settings.sync {
             // What is sent elsewhere must not be lost here.
             _ if due => true,
-            Sync::Always => true,
-            Sync::Interval(every) => self.last_sync.elapsed() >= every,
-            Sync::Os => false,
+            SyncMode::Always => true,
+            SyncMode::Interval(every) => self.last_sync.elapsed() >= every,
+            SyncMode::Os => false,
         };
         if now {
             self.force()?;

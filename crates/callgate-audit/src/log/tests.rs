@@ -22,7 +22,7 @@ impl Place {
             boot: Some("boot 1".into()),
             compress: false,
             checkpoint_entries: 1_000_000,
-            ..Settings::at(self.directory.path().join("audit")).sync(Sync::Os)
+            ..Settings::at(self.directory.path().join("audit")).sync(SyncMode::Os)
         }
     }
 
@@ -86,7 +86,7 @@ fn a_log_that_is_opened_again_goes_on() {
 fn several_logs_at_once_do_not_mix() {
     let place = Place::new();
     place.log();
-    for sync in [Sync::Os, Sync::Always, Sync::Interval(Duration::from_millis(5))] {
+    for sync in [SyncMode::Os, SyncMode::Always, SyncMode::Interval(Duration::from_millis(5))] {
         // one handle for two threads each: as two threads in each of four processes
         std::thread::scope(|scope| {
             for process in 0..4 {

@@ -12,14 +12,14 @@ use crate::entry::Body;
 use crate::settings::Settings;
 use crate::sink::AuditSink;
 use crate::{Log, verify};
-use callgate::policy::Sync;
+use callgate::policy::SyncMode;
 
 /// A log that a gate has written: what a developer's session looks like.
 pub(crate) fn session() -> (tempfile::TempDir, Settings) {
     let base = tempfile::tempdir().unwrap();
     let project = base.path().join("project");
     std::fs::create_dir(&project).unwrap();
-    let settings = Settings::at(base.path().join("audit")).sync(Sync::Os);
+    let settings = Settings::at(base.path().join("audit")).sync(SyncMode::Os);
     let log = Arc::new(Log::open(settings.clone()).unwrap());
     let yes = |question: &Question| {
         if question.request.to_string().contains("push") {

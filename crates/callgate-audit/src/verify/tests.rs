@@ -4,7 +4,7 @@ use std::path::Path;
 use super::*;
 use crate::entry::{Body, Record, Started};
 use crate::log::Log;
-use callgate::policy::Sync;
+use callgate::policy::SyncMode;
 
 /// Numbers that look random and are the same in every run.
 struct Dice(u64);
@@ -22,7 +22,7 @@ fn settings(directory: &Path) -> Settings {
         checkpoint_entries: 7,
         compress: false,
         boot: Some("boot".into()),
-        ..Settings::at(directory.join("audit")).sync(Sync::Os)
+        ..Settings::at(directory.join("audit")).sync(SyncMode::Os)
     }
 }
 

@@ -13,7 +13,7 @@ use callgate::load::{PolicyChoice, load_policy};
 use callgate::permit::Permit;
 use callgate::policy::{Locations, Policy, PolicyCache};
 use callgate::{Call, Gate};
-use callgate_audit::{AuditSink, Ended, Log, Sync, Witness};
+use callgate_audit::{AuditSink, Ended, Log, SyncMode, Witness};
 use callgate_hooks::{CallOutcome, CompletedCall, HookAnswer, HookDetails, HookRequest};
 use callgate_model::refusal::{Refusal, RefusalKind};
 use callgate_shell::ShellState;
@@ -174,7 +174,7 @@ fn policy(named: Option<&str>, workspace: &Path) -> Result<Arc<Policy>, String> 
 fn open_log(policy: &Policy) -> Result<Log, String> {
     let mut settings = crate::audit_log::settings(policy).map_err(|trouble| trouble.to_string())?;
     if policy.audit_settings().sync.is_none() {
-        settings = settings.sync(Sync::Os);
+        settings = settings.sync(SyncMode::Os);
     }
     Log::open_briefly(settings).map_err(|error| format!("cannot open the audit log: {error}"))
 }

@@ -1,4 +1,4 @@
-//! The `audit:` section: where the log lies and how it is kept. Writing it is the work of whoever keeps the log.
+//! The `audit:` section: where the audit log is and how it is kept.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -12,48 +12,48 @@ use super::keys;
 use crate::directories;
 
 use super::mistake::{Mistake, Position};
-use super::model::At;
+use super::model::Spanned;
 use super::yaml::Node;
 
-/// When what was written is forced onto the disk.
+/// When log entries are synced to disk.
 ///
-/// In every case an entry has been handed to the operating system before writing it returns, so that it outlives the
-/// process. The difference is what a power failure may take.
+/// In every mode, an entry is handed to the operating system before the write returns, so that it survives a crash of the
+/// process. The modes differ in what a power failure can lose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Sync {
-    /// Before writing returns; what waits at the same time shares one sync. The default.
+pub enum SyncMode {
+    /// Before the write returns; concurrent writes share one sync. The default.
     #[default]
     Always,
-    /// At most this long after it was written.
+    /// At most this long after the write.
     Interval(Duration),
-    /// When the operating system sees fit.
+    /// When the operating system decides.
     Os,
 }
 
-/// A text that names no [`Sync`].
+/// A text that is not a [`SyncMode`].
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{0:?} is none of `always`, `interval`, `interval 500ms`, `os`")]
-pub struct NoSync(String);
+#[error("invalid sync mode {0:?}; expected `always`, `interval`, `interval 500ms` or `os`")]
+pub struct ParseSyncModeError(String);
 
-impl FromStr for Sync {
-    type Err = NoSync;
+impl FromStr for SyncMode {
+    type Err = ParseSyncModeError;
 
-    fn from_str(text: &str) -> Result<Self, NoSync> {
-        let wrong = || NoSync(text.to_owned());
+    fn from_str(text: &str) -> Result<Self, ParseSyncModeError> {
+        let wrong = || ParseSyncModeError(text.to_owned());
         match text.trim() {
-            "always" => Ok(Sync::Always),
-            "interval" => Ok(Sync::Interval(Duration::from_millis(200))),
-            "os" => Ok(Sync::Os),
+            "always" => Ok(SyncMode::Always),
+            "interval" => Ok(SyncMode::Interval(Duration::from_millis(200))),
+            "os" => Ok(SyncMode::Os),
             other => {
                 let length = other.strip_prefix("interval").ok_or_else(wrong)?.trim();
-                humantime::parse_duration(length).map(Sync::Interval).map_err(|_| wrong())
+                humantime::parse_duration(length).map(SyncMode::Interval).map_err(|_| wrong())
             }
         }
     }
 }
 
-/// What the policy says about the log. `None`: it does not say.
+/// The `audit:` settings of a policy. `None` means that the policy does not set the value.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AuditSettings {
@@ -61,42 +61,42 @@ pub struct AuditSettings {
     pub directory: Option<String>,
     /// The file of the key: absolute, or starting with `~/`.
     pub key: Option<String>,
-    /// When entries are forced onto the disk.
-    pub sync: Option<Sync>,
-    /// A segment of this size is closed and the next one begun.
+    /// When entries are synced to disk.
+    pub sync: Option<SyncMode>,
+    /// The size at which a segment is closed.
     pub segment_bytes: Option<u64>,
-    /// So is one of this age.
+    /// The age at which a segment is closed.
     pub segment_age: Option<Duration>,
-    /// A signed checkpoint follows at the latest after this many entries.
+    /// The number of entries after which a signed checkpoint is written.
     pub checkpoint_entries: Option<u64>,
-    /// And with the first entry after this time.
+    /// The time after which the next entry is followed by a checkpoint.
     pub checkpoint_age: Option<Duration>,
     /// Whether closed segments are compressed.
     pub compress: Option<bool>,
     /// Files that checkpoints are appended to.
     pub checkpoint_files: Vec<String>,
-    /// A program with its arguments that checkpoints are handed to.
+    /// A program and its arguments; it receives each checkpoint on standard input.
     pub checkpoint_command: Vec<String>,
     /// URLs that checkpoints are posted to.
     pub checkpoint_webhooks: Vec<String>,
 }
 
-/// The section as it was written.
+/// The section with positions.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct AuditText {
-    /// Where the section stands, if there is one.
+    /// The position of the section, if there is one.
     pub position: Option<Position>,
-    pub directory: Option<At<String>>,
-    pub key: Option<At<String>>,
+    pub directory: Option<Spanned<String>>,
+    pub key: Option<Spanned<String>>,
     pub settings: AuditSettings,
 }
 
-/// The smallest segment: below it, more is spent on opening files than on entries.
+/// The smallest segment. Smaller ones would spend more time on opening files than on writing entries.
 const MINIMUM_SEGMENT: u64 = 64 * 1024;
 const MINIMUM_AGE: Duration = Duration::from_secs(60);
 
 impl AuditSettings {
-    /// What these say, and where they say nothing, what the others say. Checkpoints are sent to all places that either names.
+    /// Combines two settings. Values of `self` win; checkpoints are sent to the destinations of both.
     #[must_use]
     pub fn or(self, other: &Self) -> Self {
         let join = |mut mine: Vec<String>, theirs: &[String]| {
@@ -122,13 +122,13 @@ impl AuditSettings {
         }
     }
 
-    /// Where the log lies unless somebody says otherwise: `$XDG_STATE_HOME/callgate/audit`, or `~/.local/state/callgate/audit`.
+    /// The default log directory: `$XDG_STATE_HOME/callgate/audit`, or `~/.local/state/callgate/audit`.
     pub fn default_directory() -> Option<PathBuf> {
         Some(directories::state()?.join("audit"))
     }
 }
 
-/// A path of the section for somebody with this home; `None` if it starts with `~` and there is no home.
+/// Replaces `~/` at the start of a path by the home directory; `None` if there is no home directory.
 pub fn expand_home(text: &str, home: Option<&Path>) -> Option<PathBuf> {
     match text.strip_prefix("~/") {
         Some(rest) => Some(home?.join(rest)),
@@ -153,7 +153,7 @@ pub(crate) fn decode(decoder: &mut Decoder, node: &Node) -> AuditText {
             _ => checkpoints(decoder, node, settings),
         }
     }
-    let value = |at: &Option<At<String>>| at.as_ref().map(|at| at.value.clone());
+    let value = |at: &Option<Spanned<String>>| at.as_ref().map(|at| at.value.clone());
     text.settings.directory = value(&text.directory);
     text.settings.key = value(&text.key);
     text
@@ -172,7 +172,7 @@ fn checkpoints(decoder: &mut Decoder, node: &Node, settings: &mut AuditSettings)
                     || settings.checkpoint_command.first().is_none_or(String::is_empty)
                 {
                     decoder.mistake(
-                        Mistake::new(node.position, "no program is named")
+                        Mistake::new(node.position, "missing program")
                             .help("write the program and its arguments as a list: `[logger, -t, callgate]`"),
                     );
                 }
@@ -183,7 +183,7 @@ fn checkpoints(decoder: &mut Decoder, node: &Node, settings: &mut AuditSettings)
                         settings.checkpoint_webhooks.push(url.value);
                     } else {
                         let help = "write a URL that starts with https://";
-                        decoder.mistake(Mistake::new(url.position, "this is no URL").help(help));
+                        decoder.mistake(Mistake::new(url.position, "invalid URL").help(help));
                     }
                 }
             }
@@ -191,15 +191,15 @@ fn checkpoints(decoder: &mut Decoder, node: &Node, settings: &mut AuditSettings)
     }
 }
 
-fn place(decoder: &mut Decoder, node: &Node) -> Option<At<String>> {
+fn place(decoder: &mut Decoder, node: &Node) -> Option<Spanned<String>> {
     let text = decoder.text(node)?;
     let position = text.position;
-    is_place(decoder, text).map(|value| At { value, position })
+    is_place(decoder, text).map(|value| Spanned { value, position })
 }
 
-/// A file or directory that does not depend on where one is.
-fn is_place(decoder: &mut Decoder, text: At<String>) -> Option<String> {
-    let At { value, position } = text;
+/// Checks that a path is absolute or starts with `~/`.
+fn is_place(decoder: &mut Decoder, text: Spanned<String>) -> Option<String> {
+    let Spanned { value, position } = text;
     let rest = value.strip_prefix("~/").or_else(|| value.strip_prefix('/'));
     let plain = rest.is_some_and(|rest| {
         !rest.trim_matches('/').is_empty() && !rest.contains('\0') && !rest.split('/').any(|part| part == "..")
@@ -207,20 +207,19 @@ fn is_place(decoder: &mut Decoder, text: At<String>) -> Option<String> {
     if plain {
         return Some(value);
     }
-    let help = "write an absolute path, or one that starts with ~/; without `..`";
-    decoder.mistake(Mistake::new(position, "this path depends on where one is").help(help));
+    let help = "write an absolute path or one that starts with `~/`, without `..`";
+    decoder.mistake(Mistake::new(position, "relative path").help(help));
     None
 }
 
-fn sync(decoder: &mut Decoder, node: &Node) -> Option<Sync> {
+fn sync(decoder: &mut Decoder, node: &Node) -> Option<SyncMode> {
     let text = decoder.text(node)?;
     match text.value.parse() {
         Ok(sync) => Some(sync),
         Err(_) => {
             let help = "write `always`, `interval`, `interval 500ms` or `os`";
-            decoder.mistake(
-                Mistake::new(node.position, format!("unknown word `{}` in `sync`", brief(&text.value))).help(help),
-            );
+            decoder
+                .mistake(Mistake::new(node.position, format!("invalid sync mode `{}`", brief(&text.value))).help(help));
             None
         }
     }
@@ -229,7 +228,7 @@ fn sync(decoder: &mut Decoder, node: &Node) -> Option<Sync> {
 fn at_least(decoder: &mut Decoder, node: &Node, minimum: u64) -> Option<u64> {
     let number = decoder.number(node)?;
     if number < minimum {
-        decoder.mistake(Mistake::new(node.position, format!("at least {minimum}")));
+        decoder.mistake(Mistake::new(node.position, format!("value is too small; the minimum is {minimum}")));
         return None;
     }
     Some(number)
@@ -241,11 +240,11 @@ fn age(decoder: &mut Decoder, node: &Node, minimum: Duration) -> Option<Duration
         Ok(age) if age >= minimum => Some(age),
         Ok(_) => {
             let shown = humantime::format_duration(minimum);
-            decoder.mistake(Mistake::new(node.position, format!("at least {shown}")));
+            decoder.mistake(Mistake::new(node.position, format!("duration is too short; the minimum is {shown}")));
             None
         }
         Err(_) => {
-            let message = format!("`{}` is no length of time", brief(&text.value));
+            let message = format!("invalid duration `{}`", brief(&text.value));
             decoder.mistake(Mistake::new(node.position, message).help("write `30s`, `12h` or `7days`"));
             None
         }
@@ -262,12 +261,12 @@ mod tests {
 
     #[test]
     fn sync_is_read_from_words() {
-        assert_eq!("always".parse(), Ok(Sync::Always));
-        assert_eq!("os".parse(), Ok(Sync::Os));
-        assert_eq!("interval".parse(), Ok(Sync::Interval(Duration::from_millis(200))));
-        assert_eq!("interval 2s".parse(), Ok(Sync::Interval(Duration::from_secs(2))));
+        assert_eq!("always".parse(), Ok(SyncMode::Always));
+        assert_eq!("os".parse(), Ok(SyncMode::Os));
+        assert_eq!("interval".parse(), Ok(SyncMode::Interval(Duration::from_millis(200))));
+        assert_eq!("interval 2s".parse(), Ok(SyncMode::Interval(Duration::from_secs(2))));
         for wrong in ["", "never", "interval soon", "2s"] {
-            assert!(wrong.parse::<Sync>().is_err(), "{wrong}");
+            assert!(wrong.parse::<SyncMode>().is_err(), "{wrong}");
         }
     }
 

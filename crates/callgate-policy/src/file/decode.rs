@@ -1,14 +1,16 @@
-//! From a YAML tree to the model, collecting every mistake on the way.
+//! Converts a YAML tree to the model and collects every mistake.
 
-use callgate_model::effect::{Action, CodeOrigin, Mark};
+use callgate_model::effect::Mark;
+use serde::Deserialize;
+use serde::de::value::{Error as DeserializeError, StrDeserializer};
 
 use super::audit;
 use super::keys::{self, Key, nearest};
 #[cfg(feature = "legacy")]
 use super::legacy;
 use super::mistake::{Mistake, Position};
-use super::model::{At, BoundaryText, Example, ExecInput, File, RuleText, Texts, ToolText, ZoneText};
-use super::yaml::{Node, Value};
+use super::model::{BoundaryText, PolicyFile, RuleExample, RuleText, Spanned, Texts, ToolText};
+use super::yaml::{Node, NodeValue};
 use crate::Decision;
 use crate::file::approval_rules::ApprovalRules;
 
@@ -20,13 +22,13 @@ pub(crate) const MAXIMUM_PATTERN: usize = 4096;
 const MAXIMUM_MISTAKES: usize = 100;
 
 /// Reads a whole file.
-pub(crate) fn file(root: &Node) -> Result<File, Vec<Mistake>> {
+pub(crate) fn file(root: &Node) -> Result<PolicyFile, Vec<Mistake>> {
     let mut decoder = Decoder::default();
     let file = decoder.file(root);
     if decoder.mistakes.is_empty() { Ok(file) } else { Err(decoder.mistakes) }
 }
 
-/// Collects mistakes; every reader returns what it could make of its node.
+/// Collects mistakes; every method returns what it could read of its node.
 #[derive(Default)]
 pub(crate) struct Decoder {
     pub mistakes: Vec<Mistake>,
@@ -46,7 +48,7 @@ impl Decoder {
     /// The entries of a mapping whose keys are all known and written once.
     pub(crate) fn section<'n>(&mut self, node: &'n Node, keys: &[Key], what: &str) -> Vec<(&'static str, &'n Node)> {
         let entries = match &node.value {
-            Value::Mapping(entries) => entries.as_slice(),
+            NodeValue::Mapping(entries) => entries.as_slice(),
             _ if node.is_null() => return Vec::new(),
             _ => {
                 self.expected(node, &format!("a mapping for {what}"));
@@ -63,8 +65,7 @@ impl Decoder {
                 None => self.unknown(key.position, name, "key", what, keys.iter().map(|key| key.name)),
                 Some(known) if found.iter().any(|(seen, _)| *seen == known.name) => {
                     self.mistake(
-                        Mistake::new(key.position, format!("the key `{name}` is written twice"))
-                            .help("keep one of them"),
+                        Mistake::new(key.position, format!("duplicate key `{name}`")).help("remove one of them"),
                     );
                 }
                 Some(known) => found.push((known.name, value)),
@@ -84,14 +85,14 @@ impl Decoder {
         let shown: String = word.chars().take(60).collect();
         let help = match nearest(word, known.clone()) {
             Some(meant) => format!("did you mean `{meant}`?"),
-            None => format!("{place} takes {}", known.collect::<Vec<_>>().join(", ")),
+            None => format!("expected one of {}", known.collect::<Vec<_>>().join(", ")),
         };
         self.mistake(Mistake::new(position, format!("unknown {kind} `{shown}` in {place}")).help(help));
     }
 
-    pub(crate) fn text(&mut self, node: &Node) -> Option<At<String>> {
+    pub(crate) fn text(&mut self, node: &Node) -> Option<Spanned<String>> {
         match node.text() {
-            Some(text) => Some(At { value: text.to_owned(), position: node.position }),
+            Some(text) => Some(Spanned { value: text.to_owned(), position: node.position }),
             None => {
                 self.expected(node, "text");
                 None
@@ -100,47 +101,45 @@ impl Decoder {
     }
 
     pub(crate) fn texts(&mut self, node: &Node) -> Texts {
-        match &node.value {
-            Value::Sequence(items) => items.iter().filter_map(|item| self.text(item)).collect(),
-            _ => self.text(node).into_iter().collect(),
-        }
+        node.items().iter().filter_map(|item| self.text(item)).collect()
     }
 
-    /// A list that says something: an empty one would match nothing, which nobody means.
+    /// A list of patterns, which must not be empty: an empty one would match nothing.
     fn some_texts(&mut self, node: &Node, key: &str) -> Texts {
         self.not_empty(node, key);
         let texts = self.texts(node);
         for text in &texts {
             if text.value.len() > MAXIMUM_PATTERN {
-                self.mistake(Mistake::new(text.position, format!("longer than {MAXIMUM_PATTERN} bytes")));
+                self.mistake(Mistake::new(text.position, format!("pattern is longer than {MAXIMUM_PATTERN} bytes")));
             } else if text.value.trim().is_empty() || text.value.contains('\0') {
-                self.mistake(Mistake::new(text.position, "an empty pattern, or one with a NUL byte, matches nothing"));
+                self.mistake(Mistake::new(
+                    text.position,
+                    "pattern is empty or contains a NUL byte, so it matches nothing",
+                ));
             }
         }
         texts
     }
 
     fn not_empty(&mut self, node: &Node, key: &str) {
-        if matches!(&node.value, Value::Sequence(items) if items.is_empty()) {
+        if matches!(&node.value, NodeValue::Sequence(items) if items.is_empty()) {
             self.mistake(
-                Mistake::new(node.position, format!("an empty `{key}` matches nothing"))
-                    .help(format!("leave `{key}` out if the rule does not depend on it")),
+                Mistake::new(node.position, format!("`{key}` is empty, so the rule matches nothing"))
+                    .help(format!("remove `{key}` if the rule does not depend on it")),
             );
         }
     }
 
-    pub(crate) fn flag(&mut self, node: &Node) -> Option<At<bool>> {
+    pub(crate) fn flag(&mut self, node: &Node) -> Option<Spanned<bool>> {
         let value = match node.text() {
             Some("true") => true,
             Some("false") => false,
             _ => {
-                self.mistake(
-                    Mistake::new(node.position, "expected true or false").help("write `true` or `false`, in full"),
-                );
+                self.mistake(Mistake::new(node.position, "expected true or false").help("write `true` or `false`"));
                 return None;
             }
         };
-        Some(At { value, position: node.position })
+        Some(Spanned { value, position: node.position })
     }
 
     pub(crate) fn number(&mut self, node: &Node) -> Option<u64> {
@@ -151,46 +150,54 @@ impl Decoder {
         number
     }
 
-    /// One word of a list of words, looked up by position so that callers map words to values in one table.
-    pub(crate) fn word(&mut self, node: &Node, words: &[&str], what: &str) -> Option<usize> {
+    /// One of these words, read as `T` reads it.
+    pub(crate) fn word<T: for<'de> Deserialize<'de>>(&mut self, node: &Node, words: &[&str], what: &str) -> Option<T> {
         let text = self.text(node)?;
-        let found = words.iter().position(|word| *word == text.value);
-        if found.is_none() {
-            self.unknown(node.position, &text.value, "word", what, words.iter().copied());
+        self.known_word(&text, &text.value, words, what)
+    }
+
+    fn known_word<T: for<'de> Deserialize<'de>>(
+        &mut self,
+        text: &Spanned<String>,
+        word: &str,
+        words: &[&str],
+        what: &str,
+    ) -> Option<T> {
+        if !words.contains(&word) {
+            self.unknown(text.position, word, "word", what, words.iter().copied());
+            return None;
         }
-        found
+        T::deserialize(StrDeserializer::<DeserializeError>::new(word)).ok()
     }
 
-    fn words<T: Copy>(&mut self, node: &Node, key: &str, words: &[&str], values: &[T]) -> Vec<At<T>> {
+    fn words<T: for<'de> Deserialize<'de>>(&mut self, node: &Node, key: &str, words: &[&str]) -> Vec<Spanned<T>> {
         self.not_empty(node, key);
-        let items: Vec<&Node> = match &node.value {
-            Value::Sequence(items) => items.iter().collect(),
-            _ => vec![node],
+        let mut word = |item: &Node| {
+            let value = self.word(item, words, &format!("`{key}`"))?;
+            Some(Spanned { value, position: item.position })
         };
-        items
-            .into_iter()
-            .filter_map(|item| {
-                let value = values.get(self.word(item, words, &format!("`{key}`"))?)?;
-                Some(At { value: *value, position: item.position })
-            })
-            .collect()
+        node.items().iter().filter_map(&mut word).collect()
     }
 
-    pub(crate) fn decision(&mut self, node: &Node, what: &str) -> Option<Decision> {
-        const DECISIONS: &[Decision] =
-            &[Decision::Allow, Decision::Ask, Decision::Deny, Decision::Contain, Decision::Ask];
-        self.word(node, keys::ACTIONS, what).and_then(|index| DECISIONS.get(index).copied())
+    /// A decision, also by the names it has in some places.
+    pub(crate) fn decision(&mut self, node: &Node, words: &[&str], what: &str) -> Option<Decision> {
+        match self.word::<String>(node, words, what)?.as_str() {
+            "allow" | "silent" => Some(Decision::Allow),
+            "contain" => Some(Decision::Contain),
+            "ask" | "require_approval" => Some(Decision::Ask),
+            _ => Some(Decision::Deny),
+        }
     }
 
-    fn file(&mut self, root: &Node) -> File {
-        let mut file = File::default();
+    fn file(&mut self, root: &Node) -> PolicyFile {
+        let mut file = PolicyFile::default();
         #[cfg(feature = "legacy")]
-        let mut sections = legacy::Sections::default();
+        let mut sections = legacy::LegacySections::default();
         for (key, node) in self.section(root, keys::FILE, "a policy file") {
             match key {
                 "version" | "config_version" => self.version(node),
                 "extends" => file.extends = self.text(node),
-                "default" => file.default = self.decision(node, "`default`").or(file.default),
+                "default" => file.default = self.decision(node, keys::ACTIONS, "`default`").or(file.default),
                 "boundary" => file.boundary = self.boundary(node),
                 "sets" => file.sets = self.sets(node),
                 "programs" => file.programs = self.text(node),
@@ -207,11 +214,11 @@ impl Decoder {
                 "run" => sections.run = Some(node),
                 #[cfg(not(feature = "legacy"))]
                 "safety" | "sandbox" | "run" => {
-                    let message = format!("`{key}` needs callgate's feature `legacy`");
+                    let message = format!("`{key}` requires callgate's feature `legacy`");
                     self.mistake(Mistake::new(node.position, message));
                 }
                 _ => {
-                    // `name` and `description` say what the file is to whoever reads it.
+                    // `name` and `description` are for people who read the file.
                     self.text(node);
                 }
             }
@@ -223,9 +230,7 @@ impl Decoder {
 
     fn version(&mut self, node: &Node) {
         if node.text() != Some("1") {
-            self.mistake(
-                Mistake::new(node.position, "this version of the format is not known").help("write `version: 1`"),
-            );
+            self.mistake(Mistake::new(node.position, "unsupported format version").help("write `version: 1`"));
         }
     }
 
@@ -235,41 +240,30 @@ impl Decoder {
             match key {
                 "roots" => boundary.roots = Some(self.texts(node)),
                 "readable" => boundary.readable = Some(self.texts(node)),
-                "outside" => {
-                    boundary.outside = self
-                        .word(node, keys::OUTSIDE, "`outside`")
-                        .map(|index| if index == 0 { Decision::Deny } else { Decision::Ask });
-                }
-                _ => {
-                    boundary.list_outside =
-                        self.word(node, keys::LIST_OUTSIDE, "`list_outside`").map(|index| match index {
-                            0 => Decision::Allow,
-                            1 => Decision::Ask,
-                            _ => Decision::Deny,
-                        });
-                }
+                "outside" => boundary.outside = self.decision(node, keys::OUTSIDE, "`outside`"),
+                _ => boundary.list_outside = self.decision(node, keys::LIST_OUTSIDE, "`list_outside`"),
             }
         }
         boundary
     }
 
-    fn sets(&mut self, node: &Node) -> Vec<(At<String>, Texts)> {
-        let Value::Mapping(entries) = &node.value else {
+    fn sets(&mut self, node: &Node) -> Vec<(Spanned<String>, Texts)> {
+        let NodeValue::Mapping(entries) = &node.value else {
             self.expected(node, "a mapping from names to lists");
             return Vec::new();
         };
-        let mut sets: Vec<(At<String>, Texts)> = Vec::new();
+        let mut sets: Vec<(Spanned<String>, Texts)> = Vec::new();
         let mut seen = std::collections::HashSet::new();
         for (key, value) in entries {
             let Some(name) = self.text(key) else { continue };
             if name.value.starts_with('@') {
                 self.mistake(
-                    Mistake::new(name.position, "a set is defined without `@`")
+                    Mistake::new(name.position, "set names are defined without `@`")
                         .help(format!("write `{}:`", name.value.trim_start_matches('@'))),
                 );
             }
             if !seen.insert(name.value.clone()) {
-                self.mistake(Mistake::new(name.position, format!("the set `{}` is defined twice", name.value)));
+                self.mistake(Mistake::new(name.position, format!("duplicate set `{}`", name.value)));
             }
             let patterns = self.some_texts(value, &name.value);
             sets.push((name, patterns));
@@ -277,19 +271,15 @@ impl Decoder {
         sets
     }
 
-    fn approvals(&mut self, node: &Node, file: &mut File) {
-        const EXEC_INPUT: [ExecInput; 3] = [ExecInput::Covered, ExecInput::Judged, ExecInput::Asked];
+    fn approvals(&mut self, node: &Node, file: &mut PolicyFile) {
         let mut provider = serde_json::Map::new();
         for (key, node) in self.section(node, keys::APPROVALS, "`approvals`") {
             match key {
                 "timeout_seconds" => file.timeouts.approval_ms = self.seconds(node),
-                "exec_input" => {
-                    let index = self.word(node, keys::EXEC_INPUT, "`exec_input`");
-                    file.exec_input = index.and_then(|index| EXEC_INPUT.get(index).copied());
-                }
+                "exec_input" => file.exec_input = self.word(node, keys::EXEC_INPUT, "`exec_input`"),
                 _ => {
                     provider.insert(key.to_owned(), node.to_json());
-                    file.without_effect.push(At { value: format!("approvals.{key}"), position: node.position });
+                    file.without_effect.push(Spanned { value: format!("approvals.{key}"), position: node.position });
                 }
             }
         }
@@ -308,12 +298,12 @@ impl Decoder {
         let seconds = self.number(node)?;
         let milliseconds = seconds.checked_mul(1000);
         if milliseconds.is_none() {
-            self.expected(node, "fewer seconds");
+            self.expected(node, "a smaller number of seconds");
         }
         milliseconds
     }
 
-    fn trust(&mut self, node: &Node, file: &mut File) {
+    fn trust(&mut self, node: &Node, file: &mut PolicyFile) {
         for (key, node) in self.section(node, keys::TRUST, "`trust`") {
             match key {
                 "tags" => file.trusted_tags = self.texts(node),
@@ -322,9 +312,9 @@ impl Decoder {
         }
     }
 
-    /// Settings of the second format: only the default matters here, the rest belongs to whoever runs the tools.
-    fn settings(&mut self, node: &Node, file: &mut File) {
-        let Value::Mapping(entries) = &node.value else {
+    /// Settings of the second format. Only the default and the timeout have an effect.
+    fn settings(&mut self, node: &Node, file: &mut PolicyFile) {
+        let NodeValue::Mapping(entries) = &node.value else {
             if !node.is_null() {
                 self.expected(node, "a mapping for `settings`");
             }
@@ -332,11 +322,11 @@ impl Decoder {
         };
         for (key, value) in entries {
             match key.text() {
-                Some("default_action") => file.default = self.decision(value, "`default_action`"),
+                Some("default_action") => file.default = self.decision(value, keys::ACTIONS, "`default_action`"),
                 Some("approval_timeout_seconds") => {
                     file.timeouts.approval_ms = self.seconds(value);
                 }
-                Some(other) => file.unused.push(At { value: format!("settings.{other}"), position: key.position }),
+                Some(other) => file.unused.push(Spanned { value: format!("settings.{other}"), position: key.position }),
                 None => self.expected(key, "a key"),
             }
         }
@@ -344,7 +334,7 @@ impl Decoder {
 
     fn rules(&mut self, node: &Node) -> Vec<RuleText> {
         let items = match &node.value {
-            Value::Sequence(items) => items,
+            NodeValue::Sequence(items) => items,
             _ if node.is_null() => return Vec::new(),
             _ => {
                 self.expected(node, "a list of rules");
@@ -352,31 +342,31 @@ impl Decoder {
             }
         };
         if items.len() > MAXIMUM_RULES {
-            self.mistake(Mistake::new(node.position, format!("more than {MAXIMUM_RULES} rules")));
+            self.mistake(Mistake::new(node.position, format!("too many rules; the limit is {MAXIMUM_RULES}")));
             return Vec::new();
         }
         items.iter().filter_map(|item| self.rule(item)).collect()
     }
 
     fn rule(&mut self, node: &Node) -> Option<RuleText> {
-        if !matches!(node.value, Value::Mapping(_)) {
+        if !matches!(node.value, NodeValue::Mapping(_)) {
             self.expected(node, "a rule (a mapping)");
             return None;
         }
-        let mut rule = RuleText::new(node.position, Decision::Deny);
+        let mut rule = RuleText { position: node.position, ..RuleText::default() };
         let mut has_action = false;
         let mut instead_of = None;
         for (key, node) in self.section(node, keys::RULE, "a rule") {
             match key {
                 "name" => rule.name = self.text(node),
                 "tools" => rule.tools = self.tools(node),
-                "effects" => rule.effects = self.words(node, key, keys::EFFECTS, EFFECT_VALUES),
+                "effects" => rule.effects = self.words(node, key, keys::EFFECTS),
                 "marks" => rule.marks = self.marks(node),
-                "zones" => rule.zones = self.words(node, key, keys::ZONES, ZONE_VALUES),
+                "zones" => rule.zones = self.words(node, key, keys::ZONES),
                 "traversal" => rule.traversal = self.flag(node),
                 "recursive" => rule.recursive = self.flag(node).map(|flag| flag.value),
                 "paths" => rule.paths = self.some_texts(node, key),
-                "code" => rule.code = self.words(node, key, keys::CODE, CODE_VALUES),
+                "code" => rule.code = self.words(node, key, keys::CODE),
                 "runs" => rule.runs = self.some_texts(node, key),
                 "run_by" => rule.run_by = self.some_texts(node, key),
                 "commands" => rule.commands = self.some_texts(node, key),
@@ -386,24 +376,21 @@ impl Decoder {
                 "when" => rule.when = self.text(node),
                 "action" => {
                     has_action = true;
-                    rule.action = self.decision(node, "`action`").unwrap_or(Decision::Deny);
+                    rule.action = self.decision(node, keys::ACTIONS, "`action`").unwrap_or(Decision::Deny);
                 }
-                "instead_of" => instead_of = self.word(node, keys::INSTEAD_OF, "`instead_of`").map(|_| node.position),
+                "instead_of" => {
+                    instead_of = self.word(node, keys::INSTEAD_OF, "`instead_of`").map(|_: String| node.position)
+                }
                 "reason" => rule.reason = self.text(node).map(|text| text.value),
                 "description" => rule.description = self.text(node).map(|text| text.value),
-                "risk_level" => {
-                    rule.risk_level = self
-                        .word(node, keys::RISKS, "`risk_level`")
-                        .and_then(|index| keys::RISKS.get(index))
-                        .map(|risk| (*risk).to_owned());
-                }
+                "risk_level" => rule.risk_level = self.word(node, keys::RISKS, "`risk_level`"),
                 "matches" => rule.matches = self.examples(node),
                 _ => rule.misses = self.examples(node),
             }
         }
         if !has_action {
             self.mistake(
-                Mistake::new(node.position, "a rule without `action`")
+                Mistake::new(node.position, "missing key `action`")
                     .help("add `action: allow`, `ask`, `deny` or `contain`"),
             );
         }
@@ -412,8 +399,8 @@ impl Decoder {
             && rule.action >= Decision::Ask
         {
             self.mistake(
-                Mistake::new(position, "a rule that stands in for a question answers it")
-                    .help("use `action: allow` or `contain`, or leave `instead_of` out"),
+                Mistake::new(position, "a rule with `instead_of: ask` must answer the question")
+                    .help("use `action: allow` or `action: contain`, or remove `instead_of`"),
             );
         }
         if let Some(flag) = rule.traversal
@@ -421,24 +408,20 @@ impl Decoder {
             && rule.action < Decision::Ask
         {
             self.mistake(
-                Mistake::new(flag.position, "a path that leaves a root by `..` or by a link is never silent")
+                Mistake::new(flag.position, "rules cannot allow paths that leave a root through `..` or a symlink")
                     .help("use `action: ask`, or add the directory to `boundary.roots`"),
             );
         }
         Some(rule)
     }
 
-    fn tools(&mut self, node: &Node) -> Vec<At<ToolText>> {
+    fn tools(&mut self, node: &Node) -> Vec<Spanned<ToolText>> {
         self.not_empty(node, "tools");
-        let items: Vec<&Node> = match &node.value {
-            Value::Sequence(items) => items.iter().collect(),
-            _ => vec![node],
-        };
-        items.into_iter().filter_map(|item| self.tool(item)).collect()
+        node.items().iter().filter_map(|item| self.tool(item)).collect()
     }
 
-    fn tool(&mut self, node: &Node) -> Option<At<ToolText>> {
-        let value = if let Value::Mapping(entries) = &node.value {
+    fn tool(&mut self, node: &Node) -> Option<Spanned<ToolText>> {
+        let value = if let NodeValue::Mapping(entries) = &node.value {
             match entries.as_slice() {
                 [(key, server)] if key.text() == Some("server") => ToolText::Server(self.text(server)?.value),
                 _ => {
@@ -454,7 +437,7 @@ impl Decoder {
                 ToolText::NotTag(tag.to_owned())
             } else if text.starts_with('@') || text.starts_with('!') {
                 self.mistake(
-                    Mistake::new(node.position, format!("`{text}` is no tool"))
+                    Mistake::new(node.position, format!("invalid tool pattern `{text}`"))
                         .help("write a name, a glob such as `github/*`, or `@tag:NAME`"),
                 );
                 return None;
@@ -464,10 +447,10 @@ impl Decoder {
                 ToolText::Name(text)
             }
         };
-        Some(At { value, position: node.position })
+        Some(Spanned { value, position: node.position })
     }
 
-    fn marks(&mut self, node: &Node) -> Vec<At<(Mark, bool)>> {
+    fn marks(&mut self, node: &Node) -> Vec<Spanned<(Mark, bool)>> {
         self.not_empty(node, "marks");
         let mut marks = Vec::new();
         for text in self.texts(node) {
@@ -475,33 +458,28 @@ impl Decoder {
                 Some(word) => (word, false),
                 None => (text.value.as_str(), true),
             };
-            match keys::MARKS.iter().position(|known| *known == word).and_then(|index| MARK_VALUES.get(index)) {
-                Some(mark) => marks.push(At { value: (*mark, wanted), position: text.position }),
-                None => self.unknown(text.position, word, "word", "`marks`", keys::MARKS.iter().copied()),
+            if let Some(mark) = self.known_word(&text, word, keys::MARKS, "`marks`") {
+                marks.push(Spanned { value: (mark, wanted), position: text.position });
             }
         }
         marks
     }
 
-    fn examples(&mut self, node: &Node) -> Vec<At<Example>> {
-        let items: Vec<&Node> = match &node.value {
-            Value::Sequence(items) => items.iter().collect(),
-            _ => vec![node],
-        };
-        items
-            .into_iter()
+    fn examples(&mut self, node: &Node) -> Vec<Spanned<RuleExample>> {
+        node.items()
+            .iter()
             .filter_map(|item| {
-                let value = if matches!(item.value, Value::Mapping(_)) {
+                let value = if matches!(item.value, NodeValue::Mapping(_)) {
                     self.example(item)?
                 } else {
-                    Example::Command(self.text(item)?.value)
+                    RuleExample::Command(self.text(item)?.value)
                 };
-                Some(At { value, position: item.position })
+                Some(Spanned { value, position: item.position })
             })
             .collect()
     }
 
-    fn example(&mut self, node: &Node) -> Option<Example> {
+    fn example(&mut self, node: &Node) -> Option<RuleExample> {
         let (mut tool, mut input, mut command) = (None, serde_json::json!({}), None);
         for (key, node) in self.section(node, keys::EXAMPLE, "an example") {
             match key {
@@ -511,12 +489,12 @@ impl Decoder {
             }
         }
         match (tool, command) {
-            (Some(tool), None) => Some(Example::Call { tool: tool.value, input }),
-            (None, Some(command)) => Some(Example::Command(command.value)),
+            (Some(tool), None) => Some(RuleExample::Call { tool: tool.value, input }),
+            (None, Some(command)) => Some(RuleExample::Command(command.value)),
             _ => {
                 self.mistake(
-                    Mistake::new(node.position, "an example is a command, or a tool with its input").help(
-                        "put a command with `: ` in it in quotes; a call is `{tool: Read, input: {file_path: x}}`",
+                    Mistake::new(node.position, "invalid example: expected a command, or a tool with its input").help(
+                        "quote a command that contains `: `; write a call as `{tool: Read, input: {file_path: x}}`",
                     ),
                 );
                 None
@@ -525,34 +503,27 @@ impl Decoder {
     }
 }
 
-const EFFECT_VALUES: &[Action] = &[
-    Action::List,
-    Action::Read,
-    Action::Write,
-    Action::Delete,
-    Action::Run,
-    Action::Connect,
-    Action::Send,
-    Action::Privilege,
-    Action::Opaque,
-];
-const MARK_VALUES: &[Mark] = &[
-    Mark::Destructive,
-    Mark::Elsewhere,
-    Mark::Redirection,
-    Mark::Environment,
-    Mark::ProjectCode,
-    Mark::Credentials,
-    Mark::OwnFiles,
-    Mark::Shared,
-];
-const ZONE_VALUES: &[ZoneText] = &[ZoneText::Root, ZoneText::Readable, ZoneText::Outside, ZoneText::Unresolved];
-const CODE_VALUES: &[CodeOrigin] = &[
-    CodeOrigin::Known,
-    CodeOrigin::Unknown,
-    CodeOrigin::File,
-    CodeOrigin::Project,
-    CodeOrigin::Inline,
-    CodeOrigin::Fetched,
-    CodeOrigin::Defined,
-];
+#[cfg(test)]
+mod tests {
+    use callgate_model::decision::ApprovalDecision;
+    use callgate_model::effect::{Action, CodeOrigin};
+
+    use super::super::model::{ExecInput, ZoneText};
+    use super::*;
+
+    fn all_are_known<T: for<'de> Deserialize<'de>>(words: &[&str]) {
+        for word in words {
+            assert!(T::deserialize(StrDeserializer::<DeserializeError>::new(word)).is_ok(), "{word}");
+        }
+    }
+
+    #[test]
+    fn every_word_of_the_tables_has_a_value() {
+        all_are_known::<Action>(keys::EFFECTS);
+        all_are_known::<Mark>(keys::MARKS);
+        all_are_known::<ZoneText>(keys::ZONES);
+        all_are_known::<CodeOrigin>(keys::CODE);
+        all_are_known::<ExecInput>(keys::EXEC_INPUT);
+        all_are_known::<ApprovalDecision>(keys::APPROVAL_DECISIONS);
+    }
+}

@@ -1,8 +1,8 @@
-//! Every key of a policy file, its shape and what it means: one table for reading, for suggestions and for the schema.
+//! Every key of a policy file with its type and meaning: one table for parsing, suggestions and the schema.
 
-/// What may stand behind a key.
+/// The type of the value of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Shape {
+pub(crate) enum KeyType {
     /// Text.
     Text,
     /// A list of texts, or one text.
@@ -25,7 +25,7 @@ pub(crate) enum Shape {
     Tools,
     /// A list of examples: texts or `{tool, input}`.
     Examples,
-    /// Anything; kept for files of other systems.
+    /// Anything.
     Anything,
 }
 
@@ -33,15 +33,15 @@ pub(crate) enum Shape {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Key {
     pub name: &'static str,
-    pub shape: Shape,
+    pub shape: KeyType,
     pub description: &'static str,
 }
 
-const fn key(name: &'static str, shape: Shape, description: &'static str) -> Key {
+const fn key(name: &'static str, shape: KeyType, description: &'static str) -> Key {
     Key { name, shape, description }
 }
 
-/// What a rule or a default may decide, in the order a person would choose.
+/// What a rule or a default can decide.
 pub(crate) const ACTIONS: &[&str] = &["allow", "ask", "deny", "contain", "require_approval"];
 pub(crate) const EFFECTS: &[&str] =
     &["list", "read", "write", "delete", "run", "connect", "send", "privilege", "opaque"];
@@ -59,143 +59,123 @@ pub(crate) const APPROVAL_DECISIONS: &[&str] = &["approved", "approved_for_sessi
 pub(crate) const SANDBOX_POLICIES: &[&str] = &["none", "restricted"];
 
 pub(crate) const BOUNDARY: &[Key] = &[
-    key("roots", Shape::Texts, "directories that may be read and written; \"@temporary\" and \"@plans\" are built in"),
-    key("readable", Shape::Texts, "what may only be read"),
-    key("outside", Shape::OneOf(OUTSIDE), "what happens elsewhere; deny unless said otherwise"),
-    key("list_outside", Shape::OneOf(LIST_OUTSIDE), "what happens when only names are seen elsewhere"),
+    key(
+        "roots",
+        KeyType::Texts,
+        "directories that may be read and written; \"@temporary\" and \"@plans\" are built in",
+    ),
+    key("readable", KeyType::Texts, "directories that may only be read"),
+    key("outside", KeyType::OneOf(OUTSIDE), "the decision for paths outside the boundary; deny by default"),
+    key("list_outside", KeyType::OneOf(LIST_OUTSIDE), "the decision for listing names outside the boundary"),
 ];
 
 pub(crate) const TRUST: &[Key] = &[
-    key("tags", Shape::Texts, "tags that are believed of tools registered without a server"),
-    key("annotations", Shape::Texts, "servers whose claims about their own tools are believed"),
+    key("tags", KeyType::Texts, "trusted tags of tools that are registered without a server"),
+    key("annotations", KeyType::Texts, "servers whose annotations of their own tools are trusted"),
 ];
 
 pub(crate) const RULE: &[Key] = &[
-    key("name", Shape::Text, "what the rule is called in answers and logs"),
-    key("tools", Shape::Tools, "tools: `Bash`, `github/*`, `*/search`, `@tag:read_only`, `{server: github}`"),
-    key("effects", Shape::ManyOf(EFFECTS), "what would be done"),
-    key("marks", Shape::ManyOf(MARKS), "what is special about the effect; `!` in front: must not be"),
-    key("zones", Shape::ManyOf(ZONES), "where the path lies relative to the boundary"),
-    key("traversal", Shape::Flag, "whether the path left a root by `..` or by a link"),
-    key("recursive", Shape::Flag, "whether everything below the path is meant too"),
-    key("paths", Shape::Texts, "path globs, compared by component; \"@name\" for a set, \"!\" takes names out again"),
-    key("code", Shape::ManyOf(CODE), "where code that runs comes from"),
-    key("runs", Shape::Texts, "globs on the name of what runs"),
-    key(
-        "run_by",
-        Shape::Texts,
-        "globs on the names of the programs that run it: wrappers and programs that take commands; `!` takes names out",
-    ),
-    key("commands", Shape::Texts, "patterns on the words of a simple command: `git push **`"),
-    key("hosts", Shape::Texts, "host names, `*.example.com`, addresses, networks, services such as `<aws>`"),
-    key("command_patterns", Shape::Texts, "regular expressions on the text of a command"),
-    key("path_patterns", Shape::Texts, "regular expressions on paths"),
-    key("when", Shape::Text, "an expression (CEL) over call, input, origin and effects"),
-    key("action", Shape::OneOf(ACTIONS), "what the rule decides; require_approval is ask"),
-    key(
-        "instead_of",
-        Shape::OneOf(INSTEAD_OF),
-        "the rule is tried only where all others together say this, wherever it stands: it never overturns a deny",
-    ),
-    key("reason", Shape::Text, "why, for whoever is refused or asked"),
-    key("description", Shape::Text, "what the rule is about"),
-    key("risk_level", Shape::OneOf(RISKS), "how bad it would be"),
-    key("matches", Shape::Examples, "examples for which this rule decides at least one effect"),
-    key("misses", Shape::Examples, "examples for which this rule decides nothing"),
+    key("name", KeyType::Text, "the name of the rule in answers and logs"),
+    key("tools", KeyType::Tools, "tools: `Bash`, `github/*`, `*/search`, `@tag:read_only`, `{server: github}`"),
+    key("effects", KeyType::ManyOf(EFFECTS), "the effects that the rule is about"),
+    key("marks", KeyType::ManyOf(MARKS), "marks of the effect; `!` in front means that the mark must be absent"),
+    key("zones", KeyType::ManyOf(ZONES), "where the path is relative to the boundary"),
+    key("traversal", KeyType::Flag, "whether the path leaves a root through `..` or a symlink"),
+    key("recursive", KeyType::Flag, "whether the effect includes everything below the path"),
+    key("paths", KeyType::Texts, "path globs; \"@name\" for a set, \"!\" to exclude"),
+    key("code", KeyType::ManyOf(CODE), "where the code that runs comes from"),
+    key("runs", KeyType::Texts, "globs on the name of the program that runs"),
+    key("run_by", KeyType::Texts, "globs on the names of wrappers, such as `sudo`; `!` to exclude"),
+    key("commands", KeyType::Texts, "patterns on the words of a simple command, such as `git push **`"),
+    key("hosts", KeyType::Texts, "host names, `*.example.com`, addresses, networks, services such as `<aws>`"),
+    key("command_patterns", KeyType::Texts, "regular expressions on the text of a command"),
+    key("path_patterns", KeyType::Texts, "regular expressions on paths"),
+    key("when", KeyType::Text, "a CEL expression over call, input, origin and effects"),
+    key("action", KeyType::OneOf(ACTIONS), "the decision; `require_approval` means `ask`"),
+    key("instead_of", KeyType::OneOf(INSTEAD_OF), "the decision of all other rules that this rule replaces"),
+    key("reason", KeyType::Text, "the reason, shown to the agent and to the person who is asked"),
+    key("description", KeyType::Text, "a description of the rule"),
+    key("risk_level", KeyType::OneOf(RISKS), "the risk level"),
+    key("matches", KeyType::Examples, "examples of which the rule decides at least one effect"),
+    key("misses", KeyType::Examples, "examples of which the rule decides no effect"),
 ];
 
 pub(crate) const APPROVALS: &[Key] = &[
-    key("timeout_seconds", Shape::Number, "how long a question waits for its answer; 300 unless said otherwise"),
-    key(
-        "exec_input",
-        Shape::OneOf(EXEC_INPUT),
-        "what is typed into a program that was started with a permit: covered by that, judged as a command, or asked",
-    ),
-    key("rules", Shape::Anything, "answers without a person, in order: tools, commands, decision, reason"),
-    key(
-        "default",
-        Shape::OneOf(APPROVAL_DECISIONS),
-        "the answer where none of these rules matches; denied unless said otherwise",
-    ),
+    key("timeout_seconds", KeyType::Number, "how long a question waits for an answer; 300 by default"),
+    key("exec_input", KeyType::OneOf(EXEC_INPUT), "how to treat input to a program that is already running"),
+    key("rules", KeyType::Anything, "rules that answer without a person: tools, commands, decision, reason"),
+    key("default", KeyType::OneOf(APPROVAL_DECISIONS), "the answer if none of these rules matches; denied by default"),
 ];
 
 pub(crate) const EXAMPLE: &[Key] = &[
-    key("tool", Shape::Text, "the tool"),
-    key("input", Shape::Anything, "its input"),
-    key("command", Shape::Text, "a shell command, instead of tool and input"),
+    key("tool", KeyType::Text, "the tool"),
+    key("input", KeyType::Anything, "its input"),
+    key("command", KeyType::Text, "a shell command, instead of tool and input"),
 ];
 
 pub(crate) const SAFETY: &[Key] = &[
-    key("mode", Shape::OneOf(MODES), "what happens to what no list names"),
-    key("allowlist", Shape::Texts, "programs that may run"),
-    key("denylist", Shape::Texts, "commands that may not run"),
-    key("tool_allowlist", Shape::Texts, "custom tools that may run, by exact name"),
-    key("tool_denylist", Shape::Texts, "custom tools that may not run, by exact name"),
-    key("approval_timeout_ms", Shape::Number, "how long an approver may take"),
+    key("mode", KeyType::OneOf(MODES), "the decision for commands and tools on no list"),
+    key("allowlist", KeyType::Texts, "programs that may run"),
+    key("denylist", KeyType::Texts, "commands that may not run"),
+    key("tool_allowlist", KeyType::Texts, "custom tools that may run, by exact name"),
+    key("tool_denylist", KeyType::Texts, "custom tools that may not run, by exact name"),
+    key("approval_timeout_ms", KeyType::Number, "the timeout of an approval"),
 ];
 
 pub(crate) const SANDBOX_MODES: &[&str] = &["auto", "none", "seatbelt", "bubblewrap"];
 pub(crate) const SANDBOX_PROFILES: &[&str] = &["dev", "balanced", "prod"];
 pub(crate) const SANDBOX_OS: &[Key] =
-    &[key("mode", Shape::OneOf(SANDBOX_MODES), "which sandbox of the operating system")];
+    &[key("mode", KeyType::OneOf(SANDBOX_MODES), "the sandbox of the operating system to use")];
 pub(crate) const SANDBOX: &[Key] = &[
-    key("default_policy", Shape::OneOf(SANDBOX_POLICIES), "whether commands run in the sandbox"),
-    key("os", Shape::Section(SANDBOX_OS), "the sandbox of the operating system"),
-    key("profile", Shape::OneOf(SANDBOX_PROFILES), "the sandbox profile"),
+    key("default_policy", KeyType::OneOf(SANDBOX_POLICIES), "whether commands run in the sandbox"),
+    key("os", KeyType::Section(SANDBOX_OS), "the sandbox of the operating system"),
+    key("profile", KeyType::OneOf(SANDBOX_PROFILES), "the sandbox profile"),
 ];
-pub(crate) const RUN: &[Key] = &[key("human_timeout_ms", Shape::Number, "how long a person may take")];
+pub(crate) const RUN: &[Key] = &[key("human_timeout_ms", KeyType::Number, "the timeout of a question to a person")];
 
 pub(crate) const CHECKPOINTS: &[Key] = &[
-    key("file", Shape::Texts, "files that checkpoints are appended to: on another disk, a share, append-only"),
-    key("command", Shape::Texts, "a program and its arguments; it gets each checkpoint on its standard input"),
-    key("webhook", Shape::Texts, "URLs that checkpoints are posted to"),
+    key("file", KeyType::Texts, "files to append checkpoints to, such as on another disk"),
+    key("command", KeyType::Texts, "a program and its arguments; it receives each checkpoint on standard input"),
+    key("webhook", KeyType::Texts, "URLs to post checkpoints to"),
 ];
 
 pub(crate) const AUDIT: &[Key] = &[
-    key("directory", Shape::Text, "the log's directory: absolute or starting with ~/, outside of the boundary"),
-    key("key", Shape::Text, "the file of the key that seals and signs; beside the directory unless said otherwise"),
+    key("directory", KeyType::Text, "the log directory, outside the boundary; absolute or starting with `~/`"),
+    key("key", KeyType::Text, "the key file; next to the directory by default"),
     key(
         "sync",
-        Shape::Text,
-        "when entries are forced onto the disk: always (the default), interval, interval 500ms, os",
+        KeyType::Text,
+        "when to sync entries to disk: `always` (the default), `interval`, `interval 500ms`, `os`",
     ),
-    key("segment_bytes", Shape::Number, "a segment of this size is closed; 67108864 unless said otherwise"),
-    key("segment_age", Shape::Text, "so is one of this age; 7days unless said otherwise"),
-    key(
-        "checkpoint_entries",
-        Shape::Number,
-        "a signed checkpoint follows after so many entries; 1000 unless said otherwise",
-    ),
-    key("checkpoint_age", Shape::Text, "and with the first entry after this time; 60s unless said otherwise"),
-    key("compress", Shape::Flag, "whether closed segments are compressed; true unless said otherwise"),
-    key("checkpoints", Shape::Section(CHECKPOINTS), "where else checkpoints are sent"),
+    key("segment_bytes", KeyType::Number, "the size at which a segment is closed; 67108864 by default"),
+    key("segment_age", KeyType::Text, "the age at which a segment is closed; 7days by default"),
+    key("checkpoint_entries", KeyType::Number, "the number of entries between signed checkpoints; 1000 by default"),
+    key("checkpoint_age", KeyType::Text, "the longest time between checkpoints; 60s by default"),
+    key("compress", KeyType::Flag, "whether to compress closed segments; true by default"),
+    key("checkpoints", KeyType::Section(CHECKPOINTS), "where else to send checkpoints"),
 ];
 
 pub(crate) const FILE: &[Key] = &[
-    key("version", Shape::Number, "the version of this format: 1"),
-    key("name", Shape::Text, "what the policy is called"),
-    key("description", Shape::Text, "what the policy is for"),
-    key("extends", Shape::Text, "a bundled policy or a file whose rules follow after these"),
-    key("default", Shape::OneOf(ACTIONS), "what happens when no rule matches; ask unless said otherwise"),
-    key("boundary", Shape::Section(BOUNDARY), "which directories calls may touch"),
-    key("sets", Shape::NamedLists, "named lists of globs, used as \"@name\""),
-    key("programs", Shape::Text, "program tables of your own"),
-    key("trust", Shape::Section(TRUST), "whose claims about tools are believed"),
-    key("rules", Shape::Rules, "the rules; the first that matches decides"),
-    key(
-        "approvals",
-        Shape::Section(APPROVALS),
-        "how long a question waits, what is not asked again, and who answers without being asked",
-    ),
-    key("audit", Shape::Section(AUDIT), "where the audit log lies and how it is kept; not in a project's file"),
-    key("settings", Shape::Anything, "settings of an earlier format: default_action"),
-    key("config_version", Shape::Number, "the version of an earlier format: 1"),
-    key("safety", Shape::Section(SAFETY), "mode and lists of an earlier format"),
-    key("sandbox", Shape::Section(SANDBOX), "the sandbox section of an earlier format"),
-    key("run", Shape::Section(RUN), "the run section of an earlier format"),
+    key("version", KeyType::Number, "the format version: 1"),
+    key("name", KeyType::Text, "the name of the policy"),
+    key("description", KeyType::Text, "the purpose of the policy"),
+    key("extends", KeyType::Text, "a bundled policy or a file whose rules come after these"),
+    key("default", KeyType::OneOf(ACTIONS), "the decision if no rule matches; ask by default"),
+    key("boundary", KeyType::Section(BOUNDARY), "the directories that calls may use"),
+    key("sets", KeyType::NamedLists, "named lists of globs, used as \"@name\""),
+    key("programs", KeyType::Text, "your own program tables"),
+    key("trust", KeyType::Section(TRUST), "whose claims about tools are trusted"),
+    key("rules", KeyType::Rules, "the rules; the first match decides"),
+    key("approvals", KeyType::Section(APPROVALS), "how questions are answered and how long they wait"),
+    key("audit", KeyType::Section(AUDIT), "where the audit log is and how it is kept; ignored in project files"),
+    key("settings", KeyType::Anything, "settings of an earlier format: default_action"),
+    key("config_version", KeyType::Number, "the version of an earlier format: 1"),
+    key("safety", KeyType::Section(SAFETY), "mode and lists of an earlier format"),
+    key("sandbox", KeyType::Section(SANDBOX), "the sandbox section of an earlier format"),
+    key("run", KeyType::Section(RUN), "the run section of an earlier format"),
 ];
 
-/// The word among `known` that was probably meant.
+/// The word of `known` that is closest to `word`, if one is close enough.
 pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let allowed = match word.chars().count() {
         0..=3 => 1,
@@ -211,7 +191,7 @@ pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
         .map(|(_, candidate)| candidate)
 }
 
-/// How many letters must be changed, added or removed. Words longer than 64 letters are far from everything.
+/// The edit distance. Words of more than 64 bytes are not compared.
 fn distance(left: &str, right: &str) -> usize {
     if left.len() > 64 || right.len() > 64 {
         return usize::MAX;

@@ -1,36 +1,35 @@
-//! Sections of an earlier format (`safety:`, `sandbox:`, `run:`), translated into rules.
+//! LegacySections of an earlier format (`safety:`, `sandbox:`, `run:`), translated into rules.
 //!
-//! The order is that of the format's promises: what is denied is denied first, complex shell asks even when the allow list
-//! matches, then come the allow lists, and custom tools ask unless they are listed.
+//! The order keeps the guarantees of that format: the deny lists come first; complex shell asks even if the allow list
+//! matches; then come the allow lists; custom tools that are not listed ask.
 
 use super::decode::Decoder;
 use super::keys;
-use super::mistake::Position;
-use super::model::{At, File, RuleText, Texts, ToolText};
+use super::model::{PolicyFile, RuleText, Spanned, Texts, ToolText};
 use super::yaml::Node;
 use crate::Decision;
 use callgate_model::glob::escape;
 
-/// The sections as they were found.
+/// The sections of the file, if it has them.
 #[derive(Default)]
-pub(crate) struct Sections<'n> {
+pub(crate) struct LegacySections<'n> {
     pub safety: Option<&'n Node>,
     pub sandbox: Option<&'n Node>,
     pub run: Option<&'n Node>,
 }
 
-/// Adds the rules that the sections stand for, after the file's own.
-pub(crate) fn translate(decoder: &mut Decoder, sections: &Sections<'_>, file: &mut File) {
+/// Adds the rules that the sections mean, after the rules of the file.
+pub(crate) fn translate(decoder: &mut Decoder, sections: &LegacySections<'_>, file: &mut PolicyFile) {
     if let Some(node) = sections.run {
         for (key, node) in decoder.section(node, keys::RUN, "`run`") {
             file.timeouts.human_ms = decoder.number(node);
-            file.without_effect.push(At { value: format!("run.{key}"), position: node.position });
+            file.without_effect.push(Spanned { value: format!("run.{key}"), position: node.position });
         }
     }
     if let Some(node) = sections.sandbox {
         sandbox(decoder, node, file);
         if sections.safety.is_none() {
-            file.without_effect.push(At { value: "sandbox` without `safety".to_owned(), position: node.position });
+            file.without_effect.push(Spanned { value: "sandbox` without `safety".to_owned(), position: node.position });
         }
     }
     if let Some(node) = sections.safety {
@@ -38,36 +37,32 @@ pub(crate) fn translate(decoder: &mut Decoder, sections: &Sections<'_>, file: &m
     }
 }
 
-fn sandbox(decoder: &mut Decoder, node: &Node, file: &mut File) {
+fn sandbox(decoder: &mut Decoder, node: &Node, file: &mut PolicyFile) {
     for (key, node) in decoder.section(node, keys::SANDBOX, "`sandbox`") {
         match key {
             "default_policy" => {
-                let policy = decoder.word(node, keys::SANDBOX_POLICIES, "`default_policy`");
-                file.sandbox = policy.map(|index| index == 1);
+                let policy: Option<String> = decoder.word(node, keys::SANDBOX_POLICIES, "`default_policy`");
+                file.sandbox = policy.map(|policy| policy == "restricted");
             }
-            // Which sandbox is used is found out where it runs; a missing one is never replaced by a weaker one.
+            // The sandbox is chosen where it runs; a missing one is never replaced by a weaker one.
             "os" => {
                 for (_, node) in decoder.section(node, keys::SANDBOX_OS, "`os`") {
-                    decoder.word(node, keys::SANDBOX_MODES, "`mode`");
+                    decoder.word::<String>(node, keys::SANDBOX_MODES, "`mode`");
                 }
             }
             _ => {
-                decoder.word(node, keys::SANDBOX_PROFILES, "`profile`");
+                decoder.word::<String>(node, keys::SANDBOX_PROFILES, "`profile`");
             }
         }
     }
 }
 
-fn safety(decoder: &mut Decoder, node: &Node, file: &mut File) {
+fn safety(decoder: &mut Decoder, node: &Node, file: &mut PolicyFile) {
     let mut mode = Decision::Ask;
     let [mut allowed, mut denied, mut allowed_tools, mut denied_tools] = [const { Texts::new() }; 4];
     for (key, node) in decoder.section(node, keys::SAFETY, "`safety`") {
         match key {
-            "mode" => {
-                const MODES: [Decision; 3] = [Decision::Ask, Decision::Allow, Decision::Deny];
-                let index = decoder.word(node, keys::MODES, "`mode`");
-                mode = index.and_then(|index| MODES.get(index).copied()).unwrap_or(Decision::Deny);
-            }
+            "mode" => mode = decoder.decision(node, keys::MODES, "`mode`").unwrap_or(Decision::Deny),
             "allowlist" => allowed = decoder.texts(node),
             "denylist" => denied = decoder.texts(node),
             "tool_allowlist" => allowed_tools = decoder.texts(node),
@@ -77,55 +72,61 @@ fn safety(decoder: &mut Decoder, node: &Node, file: &mut File) {
     }
     let silent = if file.sandbox == Some(true) { Decision::Contain } else { Decision::Allow };
     let mut add = |name: &str, action: Decision, reason: &str, fill: &dyn Fn(&mut RuleText)| {
-        let mut rule = RuleText::new(node.position, action);
-        rule.name = Some(At { value: name.to_owned(), position: node.position });
-        rule.reason = Some(reason.to_owned());
+        let mut rule = RuleText {
+            position: node.position,
+            name: Some(Spanned { value: name.to_owned(), position: node.position }),
+            action,
+            reason: Some(reason.to_owned()),
+            ..RuleText::default()
+        };
         fill(&mut rule);
         file.rules.push(rule);
     };
     if !denied_tools.is_empty() {
-        add("safety.tool_denylist", Decision::Deny, "this tool is on the deny list", &|rule| {
+        add("safety.tool_denylist", Decision::Deny, "the tool is on the deny list", &|rule| {
             rule.tools = exact(&denied_tools)
         });
     }
     if !denied.is_empty() {
-        add("safety.denylist", Decision::Deny, "this command is on the deny list", &|rule| {
+        add("safety.denylist", Decision::Deny, "the command is on the deny list", &|rule| {
             rule.commands = denied.iter().flat_map(denied_command).collect();
         });
     }
     if mode != Decision::Allow {
-        add("safety.complex_shell", mode, "complex shell is not covered by the allow list", &|rule| {
-            rule.complex_only = true;
-        });
+        add(
+            "safety.complex_shell",
+            mode,
+            "the allow list does not cover pipes, redirections, substitutions or several commands",
+            &|rule| {
+                rule.complex_only = true;
+            },
+        );
     }
     if !allowed_tools.is_empty() {
-        add("safety.tool_allowlist", Decision::Allow, "this tool is on the allow list", &|rule| {
+        add("safety.tool_allowlist", Decision::Allow, "the tool is on the allow list", &|rule| {
             rule.tools = exact(&allowed_tools);
             rule.custom_only = true;
         });
     }
     if !allowed.is_empty() {
-        add("safety.allowlist", silent, "this command is on the allow list", &|rule| {
+        add("safety.allowlist", silent, "the command is on the allow list", &|rule| {
             rule.commands = allowed.iter().map(|entry| words(entry, &format!("{} **", quoted(&entry.value)))).collect();
         });
     }
     if mode == Decision::Allow {
-        add("safety.custom_tools", Decision::Ask, "a custom tool that is on no list", &|rule| rule.custom_only = true);
+        add("safety.custom_tools", Decision::Ask, "the custom tool is on no list", &|rule| rule.custom_only = true);
     }
     file.default = Some(if mode == Decision::Allow { silent } else { mode });
 }
 
-fn exact(texts: &Texts) -> Vec<At<ToolText>> {
-    texts.iter().map(|text| At { value: ToolText::Name(escape_tool(&text.value)), position: text.position }).collect()
-}
-
 /// These lists hold exact names, so nothing in them is a wildcard.
-fn escape_tool(name: &str) -> String {
-    if name.contains(['*', '?', '[', '\\']) { escape(name).into_owned() } else { name.to_owned() }
+fn exact(texts: &Texts) -> Vec<Spanned<ToolText>> {
+    let exact = |name: &str| ToolText::Name(escape(name).into_owned());
+    texts.iter().map(|text| Spanned { value: exact(&text.value), position: text.position }).collect()
 }
 
 /// The patterns for an entry of the deny list: `rm -rf` also means `rm -r -f`, `rm -fr` and `rm -v -rf`.
-fn denied_command(entry: &At<String>) -> Vec<At<String>> {
+fn denied_command(entry: &Spanned<String>) -> Vec<Spanned<String>> {
     let mut parts = entry.value.split_whitespace();
     let Some(program) = parts.next() else {
         return Vec::new();
@@ -158,6 +159,6 @@ fn quoted(command: &str) -> String {
     command.split_whitespace().map(escape).collect::<Vec<_>>().join(" ")
 }
 
-fn words(entry: &At<String>, pattern: &str) -> At<String> {
-    At { value: pattern.to_owned(), position: Position { ..entry.position } }
+fn words(entry: &Spanned<String>, pattern: &str) -> Spanned<String> {
+    Spanned { value: pattern.to_owned(), position: entry.position }
 }

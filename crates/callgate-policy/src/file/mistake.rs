@@ -1,10 +1,11 @@
-//! Mistakes in a policy file: where, what, and what to write instead.
+//! Mistakes in a policy file: where they are, what is wrong and what to write instead.
 
 use std::fmt;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-/// Where something stands in a file.
+/// A position in a file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Position {
     /// The line, from 1.
@@ -19,10 +20,10 @@ pub struct Position {
     pub end: usize,
 }
 
-/// One mistake.
+/// A mistake in a policy file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Mistake {
-    /// Where it stands.
+    /// The position.
     #[serde(flatten)]
     pub position: Position,
     /// What is wrong.
@@ -43,26 +44,77 @@ impl Mistake {
     }
 }
 
-/// Why a policy cannot be used. A policy that cannot be used refuses everything.
+/// Why a policy cannot be loaded. Without a policy, every call is refused.
+///
+/// ```
+/// use callgate_policy::{Policy, PolicyError};
+///
+/// let error = Policy::bundled("strickt").unwrap_err();
+/// assert_eq!(error.kind(), "unknown_policy");
+/// assert!(matches!(error, PolicyError::UnknownPolicy(unknown) if unknown.name == "strickt"));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum PolicyError {
-    /// The file says something that is not understood.
+    /// The file contains mistakes.
     #[error(transparent)]
     Mistakes(#[from] Mistakes),
-    /// The file cannot be read.
-    #[error("cannot read {path}: {why}")]
-    Unreadable {
-        /// Which file.
-        path: String,
-        /// Why.
-        why: String,
-    },
+    /// A file cannot be read.
+    #[error(transparent)]
+    Unreadable(#[from] UnreadableFile),
+    /// A file cannot be written.
+    #[error(transparent)]
+    Unwritable(#[from] UnwritableFile),
     /// No bundled policy has this name.
-    #[error("unknown policy `{name}`; expected strict, standard, permissive, unattended or the path of a file")]
-    NoSuchPolicy {
-        /// The name.
-        name: String,
-    },
+    #[error(transparent)]
+    UnknownPolicy(#[from] UnknownPolicy),
+}
+
+impl PolicyError {
+    /// A stable name for the kind of error.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Mistakes(_) => "mistakes",
+            Self::Unreadable(_) => "unreadable",
+            Self::Unwritable(_) => "unwritable",
+            Self::UnknownPolicy(_) => "unknown_policy",
+        }
+    }
+
+    pub(crate) fn unreadable(path: &Path, why: impl fmt::Display) -> Self {
+        UnreadableFile { path: path.to_owned(), why: why.to_string() }.into()
+    }
+}
+
+/// A file that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("cannot read {}: {why}", path.display())]
+#[non_exhaustive]
+pub struct UnreadableFile {
+    /// The file.
+    pub path: PathBuf,
+    /// Why it cannot be read.
+    pub why: String,
+}
+
+/// A file that cannot be written.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("cannot write {}: {why}", path.display())]
+#[non_exhaustive]
+pub struct UnwritableFile {
+    /// The file.
+    pub path: PathBuf,
+    /// Why it cannot be written.
+    pub why: String,
+}
+
+/// A name that no bundled policy has.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown policy `{name}`; expected strict, standard, permissive, unattended or the path of a file")]
+#[non_exhaustive]
+pub struct UnknownPolicy {
+    /// The name.
+    pub name: String,
 }
 
 /// All mistakes of one file, with its text for showing them.
@@ -73,7 +125,7 @@ pub struct Mistakes {
     mistakes: Vec<Mistake>,
 }
 
-/// More than this many mistakes are counted, not shown.
+/// The number of mistakes that are shown; the others are counted.
 const SHOWN: usize = 20;
 
 impl Mistakes {
@@ -82,7 +134,7 @@ impl Mistakes {
         Self { file: file.into(), source: source.into(), mistakes }
     }
 
-    /// The file as it should be called in messages.
+    /// The name of the file in messages.
     pub fn file(&self) -> &str {
         &self.file
     }
@@ -92,7 +144,7 @@ impl Mistakes {
         &self.mistakes
     }
 
-    /// For a terminal, with colours.
+    /// The mistakes with colors, for a terminal.
     pub fn coloured(&self) -> String {
         self.render(Colours::On)
     }
@@ -103,7 +155,7 @@ impl Mistakes {
             if !text.is_empty() {
                 text.push_str("\n\n");
             }
-            text.push_str(&render(&self.file, &self.source, Level::Error, mistake, colours));
+            text.push_str(&render(&self.file, &self.source, Severity::Error, mistake, colours));
         }
         if let Some(more) = self.mistakes.len().checked_sub(SHOWN).filter(|more| *more > 0) {
             text.push_str(&format!("\n\nand {more} more mistakes"));
@@ -119,52 +171,56 @@ pub(crate) enum Colours {
     Off,
 }
 
-/// What kind of message it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Level {
-    Error,
-    Warning,
+/// How serious a message is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// Could be clearer.
     Note,
+    /// Probably not what was meant.
+    Warning,
+    /// Certainly not what was meant, such as a deny rule that an allow rule makes unreachable.
+    Error,
 }
 
-/// One message about a place in a file, as `rustc` would show it.
+/// Renders one message in the style of `rustc`.
 #[cfg(feature = "annotated-errors")]
-pub(crate) fn render(file: &str, source: &str, level: Level, mistake: &Mistake, colours: Colours) -> String {
-    use annotate_snippets::{AnnotationKind, Level as Title, Renderer, Snippet};
+pub(crate) fn render(file: &str, source: &str, severity: Severity, mistake: &Mistake, colours: Colours) -> String {
+    use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 
-    // Only the line itself: a span over several lines says no more, and the file may be large.
+    // Only the first line is shown: the file may be large.
     let start = source.floor_char_boundary(mistake.position.start);
     let before = source.get(..start).unwrap_or_default();
     let line_start = before.rfind('\n').map_or(0, |newline| newline.saturating_add(1));
     let line = source.get(line_start..).unwrap_or_default().lines().next().unwrap_or_default();
     let from = start.saturating_sub(line_start).min(line.len());
     let to = source.floor_char_boundary(mistake.position.end).saturating_sub(line_start).clamp(from, line.len());
-    let title = match level {
-        Level::Error => Title::ERROR,
-        Level::Warning => Title::WARNING,
-        Level::Note => Title::NOTE,
+    let level = match severity {
+        Severity::Error => Level::ERROR,
+        Severity::Warning => Level::WARNING,
+        Severity::Note => Level::NOTE,
     };
-    let mut group = title.primary_title(mistake.message.as_str()).element(
+    let mut group = level.primary_title(mistake.message.as_str()).element(
         Snippet::source(line)
             .line_start(mistake.position.line.max(1))
             .path(file)
             .annotation(AnnotationKind::Primary.span(from..to)),
     );
     if let Some(help) = &mistake.help {
-        group = group.element(Title::HELP.message(help.as_str()));
+        group = group.element(Level::HELP.message(help.as_str()));
     }
     let renderer = if colours == Colours::On { Renderer::styled() } else { Renderer::plain() };
     renderer.render(&[group]).to_string()
 }
 
-/// One message about a place in a file.
+/// Renders one message.
 #[cfg(not(feature = "annotated-errors"))]
-pub(crate) fn render(file: &str, _source: &str, level: Level, mistake: &Mistake, _colours: Colours) -> String {
+pub(crate) fn render(file: &str, _source: &str, severity: Severity, mistake: &Mistake, _colours: Colours) -> String {
     let Position { line, column, .. } = mistake.position;
-    let level = match level {
-        Level::Error => "error",
-        Level::Warning => "warning",
-        Level::Note => "note",
+    let level = match severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        Severity::Note => "note",
     };
     let help = mistake.help.as_ref().map(|help| format!("\n  help: {help}")).unwrap_or_default();
     format!("{level}: {}\n --> {file}:{line}:{column}{help}", mistake.message)

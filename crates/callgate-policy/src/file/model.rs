@@ -1,4 +1,4 @@
-//! A policy file as it was written: every value with its place.
+//! The contents of a policy file, with positions.
 
 use callgate_model::call::Call;
 use callgate_model::effect::{Action, CodeOrigin, Mark};
@@ -8,56 +8,67 @@ use super::audit::AuditText;
 use super::mistake::Position;
 use crate::Decision;
 
-/// A value and where it stands.
+/// A value and its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct At<T> {
+pub(crate) struct Spanned<T> {
     pub value: T,
     pub position: Position,
 }
 
-pub(crate) type Texts = Vec<At<String>>;
+pub(crate) type Texts = Vec<Spanned<String>>;
 
 /// One file.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct File {
-    pub extends: Option<At<String>>,
+pub(crate) struct PolicyFile {
+    pub extends: Option<Spanned<String>>,
     pub default: Option<Decision>,
     pub boundary: BoundaryText,
-    pub sets: Vec<(At<String>, Texts)>,
-    pub programs: Option<At<String>>,
+    pub sets: Vec<(Spanned<String>, Texts)>,
+    pub programs: Option<Spanned<String>>,
     pub trusted_tags: Texts,
     pub trusted_servers: Texts,
     pub rules: Vec<RuleText>,
     pub timeouts: Timeouts,
-    /// Who answers without being asked: `rules` and `default` of the `approvals:` section, checked.
+    /// `rules` and `default` of the `approvals:` section, checked.
     pub approvals: Option<Value>,
     pub exec_input: Option<ExecInput>,
     pub audit: AuditText,
     pub sandbox: Option<bool>,
-    /// Keys that are checked and have no effect yet.
-    pub without_effect: Vec<At<String>>,
+    /// Keys that have no effect in this version.
+    pub without_effect: Vec<Spanned<String>>,
     /// Keys of earlier formats that are read and not used.
-    pub unused: Vec<At<String>>,
+    pub unused: Vec<Spanned<String>>,
 }
 
-/// How long approvers may take, where the file says so.
+/// Timeouts for people, if the file sets them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Timeouts {
     /// Milliseconds for an approval.
     pub approval_ms: Option<u64>,
-    /// Milliseconds for anything else a person is asked.
+    /// Milliseconds for any other question.
     pub human_ms: Option<u64>,
 }
 
-/// How far a program that was started with a permit covers what is typed into it later. From the most lenient to the strictest.
+impl Timeouts {
+    /// The shortest of several timeouts.
+    pub(crate) fn shortest(all: impl Iterator<Item = Self>) -> Self {
+        let shorter = |one: Option<u64>, other: Option<u64>| one.into_iter().chain(other).min();
+        all.fold(Self::default(), |one, other| Self {
+            approval_ms: shorter(one.approval_ms, other.approval_ms),
+            human_ms: shorter(one.human_ms, other.human_ms),
+        })
+    }
+}
+
+/// How input to a program that is already running is treated, from the most lenient to the strictest.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExecInput {
-    /// Wholly: nobody is asked again.
+    /// The permit for the program covers its input.
     Covered,
-    /// What is typed into a shell is judged as the command that it is; anything else is asked about.
+    /// Input to a shell is judged as a command; other input is asked about.
     Judged,
-    /// Not at all.
+    /// Every input is asked about.
     #[default]
     Asked,
 }
@@ -71,72 +82,38 @@ pub(crate) struct BoundaryText {
     pub list_outside: Option<Decision>,
 }
 
-/// One rule. An empty list is a condition that was not written.
-#[derive(Debug, Clone)]
+/// One rule. An empty list means that the condition is absent.
+#[derive(Debug, Clone, Default)]
 pub(crate) struct RuleText {
     pub position: Position,
-    pub name: Option<At<String>>,
-    pub tools: Vec<At<ToolText>>,
-    pub effects: Vec<At<Action>>,
-    pub marks: Vec<At<(Mark, bool)>>,
-    pub zones: Vec<At<ZoneText>>,
-    pub traversal: Option<At<bool>>,
+    pub name: Option<Spanned<String>>,
+    pub tools: Vec<Spanned<ToolText>>,
+    pub effects: Vec<Spanned<Action>>,
+    pub marks: Vec<Spanned<(Mark, bool)>>,
+    pub zones: Vec<Spanned<ZoneText>>,
+    pub traversal: Option<Spanned<bool>>,
     pub recursive: Option<bool>,
     pub paths: Texts,
-    pub code: Vec<At<CodeOrigin>>,
+    pub code: Vec<Spanned<CodeOrigin>>,
     pub runs: Texts,
     pub run_by: Texts,
     pub commands: Texts,
     pub hosts: Texts,
     pub command_patterns: Texts,
     pub path_patterns: Texts,
-    pub when: Option<At<String>>,
+    pub when: Option<Spanned<String>>,
     pub action: Decision,
-    /// Tried only where everything else says ask.
+    /// Used only if all other rules together decide ask.
     pub instead_of_ask: bool,
     pub reason: Option<String>,
     pub description: Option<String>,
     pub risk_level: Option<String>,
-    pub matches: Vec<At<Example>>,
-    pub misses: Vec<At<Example>>,
-    /// Only for calls that are no simple command (pipes, redirections, several commands, substitutions).
+    pub matches: Vec<Spanned<RuleExample>>,
+    pub misses: Vec<Spanned<RuleExample>>,
+    /// Only for calls that are not a simple command (pipes, redirections, several commands, substitutions).
     pub complex_only: bool,
     /// Only for tools that have no descriptor.
     pub custom_only: bool,
-}
-
-impl RuleText {
-    /// A rule without conditions.
-    pub(crate) fn new(position: Position, action: Decision) -> Self {
-        Self {
-            position,
-            name: None,
-            tools: Vec::new(),
-            effects: Vec::new(),
-            marks: Vec::new(),
-            zones: Vec::new(),
-            traversal: None,
-            recursive: None,
-            paths: Vec::new(),
-            code: Vec::new(),
-            runs: Vec::new(),
-            run_by: Vec::new(),
-            commands: Vec::new(),
-            hosts: Vec::new(),
-            command_patterns: Vec::new(),
-            path_patterns: Vec::new(),
-            when: None,
-            action,
-            instead_of_ask: false,
-            reason: None,
-            description: None,
-            risk_level: None,
-            matches: Vec::new(),
-            misses: Vec::new(),
-            complex_only: false,
-            custom_only: false,
-        }
-    }
 }
 
 /// One entry under `tools:`.
@@ -153,7 +130,8 @@ pub(crate) enum ToolText {
 }
 
 /// Zones as written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum ZoneText {
     Root,
     Readable,
@@ -163,7 +141,7 @@ pub(crate) enum ZoneText {
 
 /// An example under `matches:` or `misses:`.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Example {
+pub enum RuleExample {
     /// A shell command.
     Command(String),
     /// A call of some tool.
@@ -175,12 +153,12 @@ pub enum Example {
     },
 }
 
-impl Example {
+impl RuleExample {
     /// The example as a call.
     pub fn call(&self) -> Call {
         match self {
-            Example::Command(command) => Call::new("Bash", json!({ "command": command })),
-            Example::Call { tool, input } => Call::new(tool.as_str(), input.clone()),
+            RuleExample::Command(command) => Call::new("Bash", json!({ "command": command })),
+            RuleExample::Call { tool, input } => Call::new(tool.as_str(), input.clone()),
         }
     }
 }

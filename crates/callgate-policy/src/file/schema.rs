@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::keys::{self, Key, Shape};
+use super::keys::{self, Key, KeyType};
 
 /// The schema of a policy file.
 pub fn schema() -> Value {
@@ -37,23 +37,25 @@ fn rule() -> Value {
     rule
 }
 
-fn of(shape: Shape) -> Value {
+fn of(shape: KeyType) -> Value {
     let list = |items: Value| json!({ "oneOf": [items.clone(), { "type": "array", "items": items, "minItems": 1 }] });
     match shape {
-        Shape::Text => json!({ "type": "string" }),
-        Shape::Texts => json!({ "oneOf": [{ "type": "string" }, { "type": "array", "items": { "type": "string" } }] }),
-        Shape::Flag => json!({ "type": "boolean" }),
-        Shape::Number => json!({ "type": "integer", "minimum": 0 }),
-        Shape::OneOf(words) => json!({ "enum": words }),
-        Shape::ManyOf(words) if words == keys::MARKS => {
+        KeyType::Text => json!({ "type": "string" }),
+        KeyType::Texts => {
+            json!({ "oneOf": [{ "type": "string" }, { "type": "array", "items": { "type": "string" } }] })
+        }
+        KeyType::Flag => json!({ "type": "boolean" }),
+        KeyType::Number => json!({ "type": "integer", "minimum": 0 }),
+        KeyType::OneOf(words) => json!({ "enum": words }),
+        KeyType::ManyOf(words) if words == keys::MARKS => {
             let both: Vec<String> = words.iter().flat_map(|word| [(*word).to_owned(), format!("!{word}")]).collect();
             list(json!({ "enum": both }))
         }
-        Shape::ManyOf(words) => list(json!({ "enum": words })),
-        Shape::Section(keys) => section(keys),
-        Shape::NamedLists => json!({ "type": "object", "additionalProperties": of(Shape::Texts) }),
-        Shape::Rules => json!({ "type": "array", "items": { "$ref": "#/$defs/rule" } }),
-        Shape::Tools => {
+        KeyType::ManyOf(words) => list(json!({ "enum": words })),
+        KeyType::Section(keys) => section(keys),
+        KeyType::NamedLists => json!({ "type": "object", "additionalProperties": of(KeyType::Texts) }),
+        KeyType::Rules => json!({ "type": "array", "items": { "$ref": "#/$defs/rule" } }),
+        KeyType::Tools => {
             let server = json!({
                 "type": "object",
                 "properties": { "server": { "type": "string" } },
@@ -62,11 +64,11 @@ fn of(shape: Shape) -> Value {
             });
             list(json!({ "anyOf": [{ "type": "string" }, server] }))
         }
-        Shape::Examples => {
+        KeyType::Examples => {
             let example = json!({ "anyOf": [{ "type": "string" }, section(keys::EXAMPLE)] });
             json!({ "oneOf": [example, { "type": "array", "items": example }] })
         }
-        Shape::Anything => json!({}),
+        KeyType::Anything => json!({}),
     }
 }
 

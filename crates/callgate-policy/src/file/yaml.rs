@@ -1,8 +1,8 @@
-//! YAML as a tree in which every node knows where it stands.
+//! YAML as a tree in which every node has a position.
 //!
-//! Policies are read from a tree and not through `serde`, because a reader that stops at the first mistake shows a person
-//! one mistake at a time. Scalars stay text, so `no` is never `false`. Anchors and aliases are refused: a policy has named
-//! sets for that, and without aliases there is no bomb.
+//! Policies are read from a tree and not through `serde`, because serde stops at the
+//! first mistake. Scalars stay text, so `no` is never `false`. Anchors and aliases are rejected: named sets
+//! replace them, and without aliases a small file cannot expand to a huge one.
 
 use granit_parser::{Event, Options, Parser, ScalarStyle, Span};
 
@@ -20,20 +20,20 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// Enough for 10,000 rules with examples, far too little to hurt.
+    /// Enough for 10,000 rules with examples.
     pub(crate) const POLICY: Self = Self { bytes: 16 * 1024 * 1024, nodes: 1_000_000, depth: 24 };
 }
 
-/// A value and where it stands.
+/// A value and its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Node {
     pub position: Position,
-    pub value: Value,
+    pub value: NodeValue,
 }
 
 /// The three kinds of YAML values.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Value {
+pub(crate) enum NodeValue {
     /// Text; `plain` if it was written without quotes, so that `null`, numbers and booleans can be told from text.
     Scalar { text: String, plain: bool },
     /// A list.
@@ -46,32 +46,40 @@ impl Node {
     /// What kind of value this is, for messages.
     pub(crate) fn kind(&self) -> &'static str {
         match &self.value {
-            Value::Scalar { .. } if self.is_null() => "nothing",
-            Value::Scalar { .. } => "text",
-            Value::Sequence(_) => "a list",
-            Value::Mapping(_) => "a mapping",
+            NodeValue::Scalar { .. } if self.is_null() => "nothing",
+            NodeValue::Scalar { .. } => "text",
+            NodeValue::Sequence(_) => "a list",
+            NodeValue::Mapping(_) => "a mapping",
         }
     }
 
-    /// Whether nothing was written here.
+    /// Whether the value is empty or `null`.
     pub(crate) fn is_null(&self) -> bool {
-        matches!(&self.value, Value::Scalar { text, plain: true } if matches!(text.as_str(), "" | "~" | "null"))
+        matches!(&self.value, NodeValue::Scalar { text, plain: true } if matches!(text.as_str(), "" | "~" | "null"))
     }
 
     /// The text of a scalar.
     pub(crate) fn text(&self) -> Option<&str> {
         match &self.value {
-            Value::Scalar { text, .. } if !self.is_null() => Some(text),
+            NodeValue::Scalar { text, .. } if !self.is_null() => Some(text),
             _ => None,
+        }
+    }
+
+    /// The items of a list; anything else counts as a list of itself.
+    pub(crate) fn items(&self) -> &[Node] {
+        match &self.value {
+            NodeValue::Sequence(items) => items,
+            _ => std::slice::from_ref(self),
         }
     }
 
     /// The same value as JSON, with YAML's core types.
     pub(crate) fn to_json(&self) -> serde_json::Value {
         match &self.value {
-            Value::Scalar { text, plain } => scalar_to_json(text, *plain),
-            Value::Sequence(items) => items.iter().map(Node::to_json).collect(),
-            Value::Mapping(entries) => entries
+            NodeValue::Scalar { text, plain } => scalar_to_json(text, *plain),
+            NodeValue::Sequence(items) => items.iter().map(Node::to_json).collect(),
+            NodeValue::Mapping(entries) => entries
                 .iter()
                 .map(|(key, value)| (key.text().unwrap_or_default().to_owned(), value.to_json()))
                 .collect::<serde_json::Map<_, _>>()
@@ -102,18 +110,18 @@ fn scalar_to_json(text: &str, plain: bool) -> serde_json::Value {
 /// Reads one document. An empty file is an empty mapping.
 pub(crate) fn read(text: &str, limits: Limits) -> Result<Node, Mistake> {
     if text.len() > limits.bytes {
-        return Err(Mistake::new(Position::default(), format!("the file is larger than {} bytes", limits.bytes)));
+        return Err(Mistake::new(Position::default(), format!("file is larger than {} bytes", limits.bytes)));
     }
     let mut options = Options::default();
     options.disallow_directives = true;
-    let mut reader = Reader { open: Vec::new(), root: None, nodes: 0, limits };
+    let mut reader = TreeBuilder { open: Vec::new(), root: None, nodes: 0, limits };
     for event in Parser::new_from_str_with_options(text, options) {
         let (event, span) = event.map_err(|error| {
-            Mistake::new(position_of(error.marker(), error.marker()), format!("this is not YAML: {}", error.info()))
+            Mistake::new(position_of(error.marker(), error.marker()), format!("invalid YAML: {}", error.info()))
         })?;
         reader.take(event, span)?;
     }
-    Ok(reader.root.unwrap_or(Node { position: Position::default(), value: Value::Mapping(Vec::new()) }))
+    Ok(reader.root.unwrap_or(Node { position: Position::default(), value: NodeValue::Mapping(Vec::new()) }))
 }
 
 fn position_of(start: &granit_parser::Marker, end: &granit_parser::Marker) -> Position {
@@ -125,20 +133,20 @@ fn position_of(start: &granit_parser::Marker, end: &granit_parser::Marker) -> Po
     }
 }
 
-/// A collection that is not closed yet.
-enum Open {
+/// A list or mapping whose end was not read yet.
+enum OpenCollection {
     Sequence(Position, Vec<Node>),
     Mapping(Position, Vec<(Node, Node)>, Option<Node>),
 }
 
-struct Reader {
-    open: Vec<Open>,
+struct TreeBuilder {
+    open: Vec<OpenCollection>,
     root: Option<Node>,
     nodes: usize,
     limits: Limits,
 }
 
-impl Reader {
+impl TreeBuilder {
     fn take(&mut self, event: Event<'_>, span: Span) -> Result<(), Mistake> {
         let position = position_of(&span.start, &span.end);
         match event {
@@ -146,23 +154,25 @@ impl Reader {
                 self.count(position, anchor, tag.is_some())?;
                 self.place(Node {
                     position,
-                    value: Value::Scalar { text: text.into_owned(), plain: style == ScalarStyle::Plain },
+                    value: NodeValue::Scalar { text: text.into_owned(), plain: style == ScalarStyle::Plain },
                 })
             }
             Event::SequenceStart(_, anchor, tag) => {
                 self.count(position, anchor, tag.is_some())?;
-                self.open.push(Open::Sequence(position, Vec::new()));
+                self.open.push(OpenCollection::Sequence(position, Vec::new()));
                 Ok(())
             }
             Event::MappingStart(_, anchor, tag) => {
                 self.count(position, anchor, tag.is_some())?;
-                self.open.push(Open::Mapping(position, Vec::new(), None));
+                self.open.push(OpenCollection::Mapping(position, Vec::new(), None));
                 Ok(())
             }
             Event::SequenceEnd | Event::MappingEnd => match self.open.pop() {
-                Some(Open::Sequence(position, items)) => self.place(Node { position, value: Value::Sequence(items) }),
-                Some(Open::Mapping(position, entries, _)) => {
-                    self.place(Node { position, value: Value::Mapping(entries) })
+                Some(OpenCollection::Sequence(position, items)) => {
+                    self.place(Node { position, value: NodeValue::Sequence(items) })
+                }
+                Some(OpenCollection::Mapping(position, entries, _)) => {
+                    self.place(Node { position, value: NodeValue::Mapping(entries) })
                 }
                 None => Ok(()),
             },
@@ -176,12 +186,13 @@ impl Reader {
             return Err(no_aliases(position));
         }
         if tagged {
-            return Err(Mistake::new(position, "tags (`!name`) are not used in policy files")
-                .help("put the text in quotes if it starts with `!`"));
+            return Err(
+                Mistake::new(position, "YAML tags (`!name`) are not supported").help("quote text that starts with `!`")
+            );
         }
         self.nodes = self.nodes.saturating_add(1);
         if self.nodes > self.limits.nodes {
-            return Err(Mistake::new(position, format!("the file has more than {} values", self.limits.nodes)));
+            return Err(Mistake::new(position, format!("file has more than {} values", self.limits.nodes)));
         }
         if self.open.len() >= self.limits.depth {
             return Err(Mistake::new(position, format!("nested more than {} levels deep", self.limits.depth)));
@@ -191,17 +202,18 @@ impl Reader {
 
     fn place(&mut self, node: Node) -> Result<(), Mistake> {
         match self.open.last_mut() {
-            None if self.root.is_some() => Err(Mistake::new(node.position, "a second document")
-                .help("a policy file holds one document; remove the `---`")),
+            None if self.root.is_some() => {
+                Err(Mistake::new(node.position, "file contains a second document").help("remove the `---`"))
+            }
             None => {
                 self.root = Some(node);
                 Ok(())
             }
-            Some(Open::Sequence(_, items)) => {
+            Some(OpenCollection::Sequence(_, items)) => {
                 items.push(node);
                 Ok(())
             }
-            Some(Open::Mapping(_, entries, waiting)) => {
+            Some(OpenCollection::Mapping(_, entries, waiting)) => {
                 match waiting.take() {
                     Some(key) => entries.push((key, node)),
                     None => *waiting = Some(node),
@@ -213,8 +225,8 @@ impl Reader {
 }
 
 fn no_aliases(position: Position) -> Mistake {
-    Mistake::new(position, "anchors and aliases are not used in policy files")
-        .help("write a named set (`sets:`) and refer to it as \"@name\"; quote text that starts with `*` or `&`")
+    Mistake::new(position, "YAML anchors and aliases are not supported")
+        .help("define a named set under `sets:` and use it as \"@name\"; quote text that starts with `*` or `&`")
 }
 
 #[cfg(test)]
@@ -224,9 +236,9 @@ mod tests {
     #[test]
     fn values_keep_their_place() {
         let node = read("a: 1\nb:\n  - x\n", Limits::POLICY).unwrap();
-        let Value::Mapping(entries) = node.value else { panic!() };
+        let NodeValue::Mapping(entries) = node.value else { panic!() };
         assert_eq!((entries[1].0.position.line, entries[1].0.position.column), (2, 1));
-        let Value::Sequence(items) = &entries[1].1.value else { panic!() };
+        let NodeValue::Sequence(items) = &entries[1].1.value else { panic!() };
         assert_eq!((items[0].position.line, items[0].position.column), (3, 5));
     }
 

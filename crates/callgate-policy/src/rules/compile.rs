@@ -1,4 +1,4 @@
-//! From files to the compiled form: flat lists and numbers, so that it can be stored and mapped in.
+//! Compiles policy files to flat lists and numbers, which can be stored.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -6,193 +6,127 @@ use std::sync::Arc;
 use callgate_model::effect::{Action, CodeOrigin, Mark};
 use serde::{Deserialize, Serialize};
 
-use super::index::{Index, IndexSections};
-use super::matching::glob::{Base, Segment, expand_braces};
+use super::index::Index;
+use super::matching::glob::{Segment, expand_braces};
 use super::matching::hosts::{self, HostPattern};
 use super::matching::pattern::{self, Patterns};
-use super::matching::place::{PathLists, PathSections};
+use super::matching::place::PathLists;
 use super::matching::tools::{self, ToolPattern};
-use super::matching::{Pool, Side, Span, Text, name, words};
-use super::stored::{Flat, Image, List, Section, Writer, flat_struct};
-use super::when::Conditions;
+use super::matching::{Polarity, Pool, Span, Text, name, words};
+use super::stored::{ImageReader, ImageWriter, Stored, StoredList, flat_enum, flat_struct, stored_struct};
+use super::when::{self, Conditions};
 use crate::Decision;
 use crate::file::mistake::{Mistake, Position};
-use crate::file::model::{At, File, RuleText, Texts};
+use crate::file::model::{PolicyFile, RuleText, Spanned, Texts};
+use crate::roots::RelativeTo;
 use callgate_model::glob::escape;
 
-/// All globs of a policy together, after sets and braces are expanded.
+/// The limit for all globs of a policy, after sets and braces are expanded.
 const MAXIMUM_GLOBS: usize = 500_000;
 
-/// One file of a chain: what it says, what it is called, and where its relative globs start.
+/// One file of a chain: its contents, its name in messages, and what its relative globs are relative to.
 #[derive(Debug, Clone)]
-pub(crate) struct Source {
-    pub file: File,
+pub(crate) struct PolicySource {
+    pub file: PolicyFile,
     pub shown: String,
-    pub base: Base,
+    pub relative_to: RelativeTo,
 }
 
 /// A mistake and the number of the file it is in.
-pub(crate) type Located = (usize, Mistake);
+pub(crate) type LocatedMistake = (usize, Mistake);
 
-/// A compiled rule. Lists are ranges of the lists in [`Compiled`]; an empty range is a condition that was not written.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Rule {
-    pub name: Text,
-    pub reason: Text,
-    pub description: Text,
-    pub risk_level: Text,
-    pub file: u32,
-    pub line: u32,
-    pub decision: Decision,
-    /// One bit for each action; none: any.
-    pub actions: u16,
-    pub marks: u8,
-    pub without_marks: u8,
-    pub zones: u8,
-    pub code: u8,
-    pub traversal: Option<bool>,
-    pub recursive: Option<bool>,
-    /// Tried only where everything else says ask.
-    pub instead_of_ask: bool,
-    pub complex_only: bool,
-    pub custom_only: bool,
-    pub tools: Span,
-    pub runs: Span,
-    pub run_by: Span,
-    pub commands: Span,
-    pub hosts: Span,
-    pub paths: Option<u32>,
-    pub command_patterns: Span,
-    pub path_patterns: Span,
-    pub when: Option<u32>,
-}
-
-flat_struct!(Rule {
-    name: Text,
-    reason: Text,
-    description: Text,
-    risk_level: Text,
-    file: u32,
-    line: u32,
-    decision: Decision,
-    actions: u16,
-    marks: u8,
-    without_marks: u8,
-    zones: u8,
-    code: u8,
-    traversal: Option<bool>,
-    recursive: Option<bool>,
-    instead_of_ask: bool,
-    complex_only: bool,
-    custom_only: bool,
-    tools: Span,
-    runs: Span,
-    run_by: Span,
-    commands: Span,
-    hosts: Span,
-    paths: Option<u32>,
-    command_patterns: Span,
-    path_patterns: Span,
-    when: Option<u32>,
-});
-
-impl Flat for Decision {
-    const SIZE: usize = 1;
-
-    fn put(&self, to: &mut Vec<u8>) {
-        (*self as u8).put(to);
-    }
-
-    fn take(from: &mut &[u8]) -> Option<Self> {
-        [Self::Allow, Self::Contain, Self::Ask, Self::Deny].get(usize::from(u8::take(from)?)).copied()
+flat_struct! {
+    /// A compiled rule. Lists are ranges of the lists in [`CompiledPolicy`]; an empty range means that the condition is absent.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+    pub(crate) struct Rule {
+        pub name: Text,
+        pub reason: Text,
+        pub description: Text,
+        pub risk_level: Text,
+        pub file: u32,
+        pub line: u32,
+        pub decision: Decision,
+        /// One bit for each action; 0 means any.
+        pub actions: u16,
+        pub marks: u8,
+        pub without_marks: u8,
+        pub zones: u8,
+        pub code: u8,
+        pub traversal: Option<bool>,
+        pub recursive: Option<bool>,
+        /// Used only if all other rules together decide ask.
+        pub instead_of_ask: bool,
+        pub complex_only: bool,
+        pub custom_only: bool,
+        pub tools: Span,
+        pub runs: Span,
+        pub run_by: Span,
+        pub commands: Span,
+        pub hosts: Span,
+        pub paths: Option<u32>,
+        pub command_patterns: Span,
+        pub path_patterns: Span,
+        pub when: Option<u32>,
     }
 }
+flat_enum!(Decision { 0: Allow, 1: Contain, 2: Ask, 3: Deny });
 
 impl Rule {
-    pub(crate) fn side(&self) -> Side {
-        if self.decision < Decision::Ask { Side::Permits } else { Side::Restricts }
+    pub(crate) fn side(&self) -> Polarity {
+        if self.decision < Decision::Ask { Polarity::Permits } else { Polarity::Restricts }
+    }
+
+    /// The marks that a permitting rule covers only if it names them.
+    pub(crate) fn never_covered_marks(&self) -> u8 {
+        let mut marks = mark_bit(Mark::Elsewhere) | mark_bit(Mark::Environment);
+        if self.commands.is_empty() && self.command_patterns.is_empty() {
+            marks |= mark_bit(Mark::Destructive) | mark_bit(Mark::Credentials);
+        }
+        marks & !self.marks
+    }
+
+    /// Whether the rule has no conditions.
+    pub(crate) fn is_unconditional(&self) -> bool {
+        let Self { name, reason, description, risk_level, file, line, decision, instead_of_ask, .. } = *self;
+        *self == Self { name, reason, description, risk_level, file, line, decision, instead_of_ask, ..Self::default() }
     }
 }
 
-/// A compiled chain of files.
-#[derive(Debug, Default)]
-pub(crate) struct Compiled {
-    pub pool: Pool,
-    pub rules: List<Rule>,
-    pub tools: List<ToolPattern>,
-    pub runs: List<Text>,
-    pub segments: List<Segment>,
-    pub commands: List<Span>,
-    pub hosts: List<HostPattern>,
-    pub paths: PathLists,
-    pub patterns: Patterns,
-    pub conditions: Conditions,
-    pub index: Index,
-    pub about: About,
+stored_struct! {
+    /// A compiled chain of files.
+    #[derive(Debug, Default)]
+    pub(crate) struct CompiledPolicy {
+        pub pool: Pool,
+        pub rules: StoredList<Rule>,
+        pub tools: StoredList<ToolPattern>,
+        pub runs: StoredList<Text>,
+        pub segments: StoredList<Segment>,
+        pub commands: StoredList<Span>,
+        pub hosts: StoredList<HostPattern>,
+        pub paths: PathLists,
+        pub patterns: Patterns,
+        pub conditions: Conditions,
+        pub index: Index,
+        pub about: About,
+    }
 }
 
-/// What is said once, whatever the number of rules.
+/// What a compiled policy contains besides its rules.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct About {
-    /// What the files are called in messages.
+    /// The names of the files in messages.
     pub files: Vec<String>,
     pub default: Option<Decision>,
     pub trusted_tags: Vec<String>,
     pub trusted_servers: Vec<String>,
 }
 
-/// Where the parts of a compiled policy lie in a file.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Sections {
-    pool: Section,
-    rules: Section,
-    tools: Section,
-    runs: Section,
-    segments: Section,
-    commands: Section,
-    hosts: Section,
-    paths: PathSections,
-    patterns: Section,
-    conditions: Section,
-    index: IndexSections,
-    about: About,
-}
+/// The cache stores it in the head of the file.
+impl Stored for About {
+    fn store(&self, _writer: &mut ImageWriter) {}
 
-impl Compiled {
-    /// Writes all lists.
-    pub(crate) fn store(&self, writer: &mut Writer) -> Sections {
-        Sections {
-            pool: self.pool.store(writer),
-            rules: self.rules.store(writer),
-            tools: self.tools.store(writer),
-            runs: self.runs.store(writer),
-            segments: self.segments.store(writer),
-            commands: self.commands.store(writer),
-            hosts: self.hosts.store(writer),
-            paths: self.paths.store(writer),
-            patterns: self.patterns.sources().store(writer),
-            conditions: self.conditions.sources().store(writer),
-            index: self.index.store(writer),
-            about: self.about.clone(),
-        }
-    }
-
-    /// The compiled policy that lies in a file.
-    pub(crate) fn open(image: &Arc<Image>, sections: Sections) -> Self {
-        Self {
-            pool: Pool::open(image, sections.pool),
-            rules: List::open(image, sections.rules),
-            tools: List::open(image, sections.tools),
-            runs: List::open(image, sections.runs),
-            segments: List::open(image, sections.segments),
-            commands: List::open(image, sections.commands),
-            hosts: List::open(image, sections.hosts),
-            paths: PathLists::open(image, sections.paths),
-            patterns: Patterns::new(List::open(image, sections.patterns)),
-            conditions: Conditions::new(List::open(image, sections.conditions)),
-            index: Index::open(image, sections.index),
-            about: sections.about,
-        }
+    fn open(_reader: &mut ImageReader) -> Self {
+        Self::default()
     }
 }
 
@@ -213,15 +147,15 @@ pub(crate) fn code_bit(origin: CodeOrigin) -> u8 {
 
 /// Compiles a chain: the rules of the first file come first, then those of the file it extends, and so on. The last one may
 /// hold nothing but the bundled sets.
-pub(crate) fn compile(chain: &[Arc<Source>]) -> Result<Compiled, Vec<Located>> {
+pub(crate) fn compile(chain: &[Arc<PolicySource>]) -> Result<CompiledPolicy, Vec<LocatedMistake>> {
     let mut compiler = Compiler {
-        compiled: Compiled {
+        compiled: CompiledPolicy {
             about: About {
                 files: chain.iter().map(|source| source.shown.clone()).collect(),
                 default: chain.iter().find_map(|source| source.file.default),
                 ..About::default()
             },
-            ..Compiled::default()
+            ..CompiledPolicy::default()
         },
         chain,
         mistakes: Vec::new(),
@@ -233,11 +167,14 @@ pub(crate) fn compile(chain: &[Arc<Source>]) -> Result<Compiled, Vec<Located>> {
         let texts = |texts: &Texts| texts.iter().map(|text| text.value.clone()).collect::<Vec<_>>();
         compiler.compiled.about.trusted_tags.extend(texts(&source.file.trusted_tags));
         compiler.compiled.about.trusted_servers.extend(texts(&source.file.trusted_servers));
-        // A set that nobody uses is read too, so that its mistakes are found where they are made. The bundled sets, which come
-        // last, are checked by the tests.
+        // Unused sets are expanded too, to find their mistakes. The tests check the bundled sets, which come last.
         let sets = if number.saturating_add(1) == chain.len() { &[] } else { source.file.sets.as_slice() };
         for (name, _) in sets {
-            compiler.expand(number, &At { value: format!("@{}", name.value), position: name.position }, Kind::Other);
+            compiler.expand(
+                number,
+                &Spanned { value: format!("@{}", name.value), position: name.position },
+                PatternKind::Other,
+            );
         }
         for rule in &source.file.rules {
             compiler.rule(number, rule);
@@ -252,23 +189,23 @@ pub(crate) fn compile(chain: &[Arc<Source>]) -> Result<Compiled, Vec<Located>> {
     Ok(compiled)
 }
 
-/// What the patterns of a list are about.
+/// What the patterns of a list match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Kind {
-    /// Relative ones start somewhere.
+enum PatternKind {
+    /// Paths, which may be relative.
     Paths,
     Other,
 }
 
 struct Compiler<'a> {
-    compiled: Compiled,
-    chain: &'a [Arc<Source>],
-    mistakes: Vec<Located>,
+    compiled: CompiledPolicy,
+    chain: &'a [Arc<PolicySource>],
+    mistakes: Vec<LocatedMistake>,
     /// Lists that several rules share are kept once.
     path_lists: HashMap<Vec<String>, u32>,
-    /// What every text that fits a pattern must hold, for the index.
-    literals: Vec<Option<Vec<Vec<u8>>>>,
-    /// How many patterns all lists together stand for.
+    /// Literals of every regular expression, for the index.
+    literals: Vec<pattern::Literals>,
+    /// The number of patterns of all lists, after expansion.
     expanded: usize,
 }
 
@@ -288,7 +225,10 @@ impl Compiler<'_> {
         };
         let reason =
             text.reason.clone().or_else(|| text.description.clone()).unwrap_or_else(|| format!("rule {rule_name}"));
-        let mut rule = Rule {
+        let marks = |wanted: bool| {
+            text.marks.iter().filter(|mark| mark.value.1 == wanted).fold(0, |bits, mark| bits | mark_bit(mark.value.0))
+        };
+        let rule = Rule {
             name: pool.add(&rule_name),
             reason: pool.add(&reason),
             description: pool.add(text.description.as_deref().unwrap_or_default()),
@@ -297,12 +237,8 @@ impl Compiler<'_> {
             line: u32::try_from(line).unwrap_or(u32::MAX),
             decision: text.action,
             actions: text.effects.iter().fold(0, |bits, effect| bits | action_bit(effect.value)),
-            marks: text.marks.iter().filter(|mark| mark.value.1).fold(0, |bits, mark| bits | mark_bit(mark.value.0)),
-            without_marks: text
-                .marks
-                .iter()
-                .filter(|mark| !mark.value.1)
-                .fold(0, |bits, mark| bits | mark_bit(mark.value.0)),
+            marks: marks(true),
+            without_marks: marks(false),
             zones: text.zones.iter().fold(0, |bits, zone| bits | 1 << zone.value as u8),
             code: text.code.iter().fold(0, |bits, code| bits | code_bit(code.value)),
             traversal: text.traversal.map(|flag| flag.value),
@@ -310,31 +246,16 @@ impl Compiler<'_> {
             instead_of_ask: text.instead_of_ask,
             complex_only: text.complex_only,
             custom_only: text.custom_only,
-            tools: Span::default(),
-            runs: Span::default(),
-            run_by: Span::default(),
-            commands: Span::default(),
-            hosts: Span::default(),
-            paths: None,
-            command_patterns: Span::default(),
-            path_patterns: Span::default(),
-            when: None,
+            tools: self.tools(file, text),
+            runs: self.runs(file, &text.runs),
+            run_by: self.runs(file, &text.run_by),
+            commands: self.commands(file, &text.commands),
+            hosts: self.hosts(file, &text.hosts),
+            paths: self.paths(file, &text.paths),
+            command_patterns: self.patterns(file, &text.command_patterns),
+            path_patterns: self.patterns(file, &text.path_patterns),
+            when: text.when.as_ref().and_then(|when| self.condition(file, when)),
         };
-        rule.tools = self.tools(file, text);
-        rule.runs = self.runs(file, &text.runs);
-        rule.run_by = self.runs(file, &text.run_by);
-        rule.commands = self.commands(file, &text.commands);
-        rule.hosts = self.hosts(file, &text.hosts);
-        rule.paths = self.paths(file, &text.paths);
-        rule.command_patterns = self.patterns(file, &text.command_patterns);
-        rule.path_patterns = self.patterns(file, &text.path_patterns);
-        if let Some(when) = &text.when {
-            let source = self.compiled.pool.add(&when.value);
-            match self.compiled.conditions.add(&when.value, source) {
-                Ok(number) => rule.when = Some(number),
-                Err(mistake) => self.mistake(file, Mistake::new(when.position, mistake.message).help(mistake.help)),
-            }
-        }
         self.compiled.rules.append([rule]);
     }
 
@@ -349,80 +270,73 @@ impl Compiler<'_> {
         self.compiled.tools.append(compiled)
     }
 
-    fn runs(&mut self, file: usize, texts: &Texts) -> Span {
+    /// Compiles all patterns of a list; those that cannot be used are mistakes.
+    fn compile_all<T>(
+        &mut self,
+        file: usize,
+        texts: &Texts,
+        compile: impl Fn(&mut CompiledPolicy, &str, Position) -> Result<T, Mistake>,
+    ) -> Vec<T> {
         let mut compiled = Vec::new();
-        for (pattern, position) in self.expand_all(file, texts, Kind::Other) {
-            match name::check(pattern.strip_prefix('!').unwrap_or(&pattern)) {
-                Ok(()) => compiled.push(self.compiled.pool.add(&pattern)),
-                Err(why) => self.mistake(file, Mistake::new(position, why)),
+        for (pattern, position) in self.expand_all(file, texts, PatternKind::Other) {
+            match compile(&mut self.compiled, &pattern, position) {
+                Ok(pattern) => compiled.push(pattern),
+                Err(mistake) => self.mistake(file, mistake),
             }
         }
-        self.compiled.runs.append(compiled)
+        compiled
+    }
+
+    fn runs(&mut self, file: usize, texts: &Texts) -> Span {
+        let runs = self.compile_all(file, texts, |compiled, pattern, position| {
+            let checked = name::check(pattern.strip_prefix('!').unwrap_or(pattern));
+            checked.map(|()| compiled.pool.add(pattern)).map_err(|why| Mistake::new(position, why))
+        });
+        self.compiled.runs.append(runs)
     }
 
     fn commands(&mut self, file: usize, texts: &Texts) -> Span {
-        let mut compiled = Vec::new();
-        for text in texts {
-            let expanded = self.expand(file, text, Kind::Other);
-            for pattern in expanded {
-                match words::compile(&pattern, &mut self.compiled.pool, &mut self.compiled.segments) {
-                    Ok(spans) => compiled.extend(spans),
-                    Err(error) => self.mistake(file, Mistake::new(text.position, error.to_string())),
-                }
-            }
-        }
-        self.compiled.commands.append(compiled)
+        let commands = self.compile_all(file, texts, |compiled, pattern, position| {
+            words::compile(pattern, &mut compiled.pool, &mut compiled.segments)
+                .map_err(|error| Mistake::new(position, error.to_string()))
+        });
+        self.compiled.commands.append(commands)
     }
 
     fn hosts(&mut self, file: usize, texts: &Texts) -> Span {
-        let mut compiled = Vec::new();
-        for (pattern, position) in self.expand_all(file, texts, Kind::Other) {
-            match hosts::compile(&pattern, &mut self.compiled.pool) {
-                Ok(pattern) => compiled.push(pattern),
-                Err(error) => {
-                    let help = "write a name, `*.example.com`, an address, a network such as `10.0.0.0/8`, or a service such as `<aws>`";
-                    self.mistake(file, Mistake::new(position, error.to_string()).help(help));
-                }
-            }
-        }
-        self.compiled.hosts.append(compiled)
+        let help =
+            "write a name, `*.example.com`, an address, a network such as `10.0.0.0/8`, or a service such as `<aws>`";
+        let hosts = self.compile_all(file, texts, |compiled, pattern, position| {
+            hosts::compile(pattern, &mut compiled.pool)
+                .map_err(|error| Mistake::new(position, error.to_string()).help(help))
+        });
+        self.compiled.hosts.append(hosts)
     }
 
     fn paths(&mut self, file: usize, texts: &Texts) -> Option<u32> {
         let first = texts.first()?;
-        let mut patterns = Vec::new();
-        for text in texts {
-            let expanded = self.expand(file, text, Kind::Paths);
-            // Compiled on its own first, so that a mistake is shown where it stands.
-            for pattern in &expanded {
-                let probe = super::matching::glob::compile(
-                    pattern,
-                    &Base::Workspace,
-                    &mut Pool::default(),
-                    &mut List::default(),
-                );
-                if let Err(error) = probe {
-                    self.mistake(file, Mistake::new(text.position, format!("{error} (in `{pattern}`)")));
-                }
-            }
-            patterns.extend(expanded);
-        }
+        let (patterns, positions): (Vec<_>, Vec<_>) =
+            self.expand_all(file, texts, PatternKind::Paths).into_iter().unzip();
         if patterns.iter().all(|pattern| pattern.starts_with('!')) {
-            let help = "add what they are taken out of, such as \"**\"";
-            self.mistake(file, Mistake::new(first.position, "patterns with `!` alone match nothing").help(help));
+            let help = "add a pattern without `!`, such as \"**\"";
+            self.mistake(
+                file,
+                Mistake::new(first.position, "patterns that all start with `!` match nothing").help(help),
+            );
         }
         if let Some(list) = self.path_lists.get(&patterns) {
             return Some(*list);
         }
         if self.compiled.paths.len().saturating_add(patterns.len()) > MAXIMUM_GLOBS {
-            self.mistake(file, Mistake::new(first.position, format!("more than {MAXIMUM_GLOBS} globs")));
+            self.mistake(file, Mistake::new(first.position, format!("too many globs; the limit is {MAXIMUM_GLOBS}")));
             return None;
         }
-        let list = self
-            .compiled
-            .paths
-            .add(patterns.iter().map(String::as_str), &Base::Workspace, &mut self.compiled.pool)
-            .ok()?;
+        let list = u32::try_from(self.path_lists.len()).unwrap_or(u32::MAX);
+        for (pattern, position) in patterns.iter().zip(positions) {
+            if let Err(error) = self.compiled.paths.add(list, pattern, &mut self.compiled.pool) {
+                self.mistake(file, Mistake::new(position, format!("{error} (in `{pattern}`)")));
+            }
+        }
         self.path_lists.insert(patterns, list);
         Some(list)
     }
@@ -431,12 +345,12 @@ impl Compiler<'_> {
         let mut sources = Vec::new();
         for text in texts {
             match pattern::check(&text.value) {
-                Ok(checked) => {
-                    self.literals.push(checked.literals);
+                Ok(literals) => {
+                    self.literals.push(literals);
                     sources.push(self.compiled.pool.add(&text.value));
                 }
                 Err(why) => {
-                    let message = format!("this regular expression cannot be read: {why}");
+                    let message = format!("invalid regular expression: {why}");
                     self.mistake(file, Mistake::new(text.position, message));
                 }
             }
@@ -444,7 +358,16 @@ impl Compiler<'_> {
         self.compiled.patterns.append(sources)
     }
 
-    fn expand_all(&mut self, file: usize, texts: &Texts, kind: Kind) -> Vec<(String, Position)> {
+    fn condition(&mut self, file: usize, when: &Spanned<String>) -> Option<u32> {
+        if let Err(mistake) = when::check(&when.value) {
+            self.mistake(file, Mistake::new(when.position, mistake.message).help(mistake.help));
+            return None;
+        }
+        let source = self.compiled.pool.add(&when.value);
+        u32::try_from(self.compiled.conditions.append([source]).bounds().0).ok()
+    }
+
+    fn expand_all(&mut self, file: usize, texts: &Texts, kind: PatternKind) -> Vec<(String, Position)> {
         let mut all = Vec::new();
         for text in texts {
             all.extend(self.expand(file, text, kind).into_iter().map(|pattern| (pattern, text.position)));
@@ -452,18 +375,18 @@ impl Compiler<'_> {
         all
     }
 
-    /// The patterns that one entry stands for: sets are looked up, braces expanded, relative paths given their start.
-    fn expand(&mut self, file: usize, text: &At<String>, kind: Kind) -> Vec<String> {
+    /// Expands the sets and braces of one entry and makes relative paths of project files absolute.
+    fn expand(&mut self, file: usize, text: &Spanned<String>, kind: PatternKind) -> Vec<String> {
         if self.expanded > MAXIMUM_GLOBS {
             return Vec::new();
         }
-        let mut expansion = Expansion { chain: self.chain, patterns: Vec::new(), open: HashSet::new() };
+        let mut expansion = SetExpansion { chain: self.chain, patterns: Vec::new(), open: HashSet::new() };
         let result = expansion.entry(file, 0, &text.value, text.position, kind, false);
         self.expanded = self.expanded.saturating_add(expansion.patterns.len());
         if self.expanded > MAXIMUM_GLOBS {
             self.mistake(
                 file,
-                Mistake::new(text.position, format!("the sets stand for more than {MAXIMUM_GLOBS} patterns")),
+                Mistake::new(text.position, format!("sets expand to more than {MAXIMUM_GLOBS} patterns")),
             );
         }
         match result {
@@ -479,60 +402,61 @@ impl Compiler<'_> {
 }
 
 /// Expands references to sets.
-pub(crate) struct Expansion<'a> {
-    chain: &'a [Arc<Source>],
+pub(crate) struct SetExpansion<'a> {
+    chain: &'a [Arc<PolicySource>],
     patterns: Vec<String>,
     /// Sets that are being expanded, by the file that defines them.
     open: HashSet<(usize, String)>,
 }
 
-/// A list may stand for this many patterns.
+/// The limit for one list, after expansion.
 const MAXIMUM_PATTERNS: usize = 20_000;
 
-impl<'a> Expansion<'a> {
-    /// The patterns of a list outside of rules (the boundary), with sets expanded. `built_in` names stay as they are.
+impl<'a> SetExpansion<'a> {
+    /// Expands a list of the boundary. `built_in` sets are kept.
     pub(crate) fn boundary(
-        chain: &'a [Arc<Source>],
+        chain: &'a [Arc<PolicySource>],
         file: usize,
         texts: &Texts,
         built_in: &[&str],
-    ) -> Result<Vec<String>, Located> {
+    ) -> Result<Vec<String>, LocatedMistake> {
         let mut expansion = Self { chain, patterns: Vec::new(), open: HashSet::new() };
         for text in texts {
             if built_in.contains(&text.value.as_str()) {
                 expansion.patterns.push(text.value.clone());
             } else {
-                expansion.entry(file, 0, &text.value, text.position, Kind::Other, false)?;
+                expansion.entry(file, 0, &text.value, text.position, PatternKind::Other, false)?;
             }
         }
         Ok(expansion.patterns)
     }
 
-    /// `from`: the first file in which a set is looked for; a file may replace a set of the one it extends.
+    /// `from` is the first file to look for a set in: a file may replace a set of the one it extends.
     fn entry(
         &mut self,
         file: usize,
         from: usize,
         text: &str,
         position: Position,
-        kind: Kind,
+        kind: PatternKind,
         negated: bool,
-    ) -> Result<(), Located> {
+    ) -> Result<(), LocatedMistake> {
         let (negated, body) = match text.strip_prefix('!') {
             Some(body) => (!negated, body),
             None => (negated, text),
         };
         if self.patterns.len() > MAXIMUM_PATTERNS {
-            return Err((file, Mistake::new(position, format!("stands for more than {MAXIMUM_PATTERNS} patterns"))));
+            return Err((file, Mistake::new(position, format!("expands to more than {MAXIMUM_PATTERNS} patterns"))));
         }
         if let Some(name) = body.strip_prefix('@') {
             return self.set(file, from, name, position, kind, negated);
         }
         let alternatives = expand_braces(body).map_err(|error| (file, Mistake::new(position, error.to_string())))?;
         for alternative in alternatives {
-            let pattern = match (kind, self.chain.get(file).map(|source| &source.base)) {
-                (Kind::Paths, Some(Base::Directory(directory))) if is_relative(&alternative) => {
-                    format!("{}/{alternative}", escape(directory))
+            let pattern = match (kind, self.chain.get(file).map(|source| &source.relative_to)) {
+                (PatternKind::Paths, Some(RelativeTo::Directory(directory))) if is_relative(&alternative) => {
+                    // The directory is a path, not a pattern: what looks special in it is taken literally.
+                    format!("{}/{alternative}", escape(&directory.to_string_lossy()))
                 }
                 _ => alternative,
             };
@@ -547,15 +471,15 @@ impl<'a> Expansion<'a> {
         from: usize,
         name: &str,
         position: Position,
-        kind: Kind,
+        kind: PatternKind,
         negated: bool,
-    ) -> Result<(), Located> {
+    ) -> Result<(), LocatedMistake> {
         let found = self.chain.iter().enumerate().skip(from).find_map(|(number, source)| {
             source.file.sets.iter().find(|(set, _)| set.value == name).map(|(_, patterns)| (number, patterns))
         });
         let Some((number, patterns)) = found else {
             let known = self.chain.iter().flat_map(|source| source.file.sets.iter().map(|(set, _)| set.value.as_str()));
-            let mistake = Mistake::new(position, format!("there is no set `{name}`"));
+            let mistake = Mistake::new(position, format!("unknown set `{name}`"));
             return Err((
                 file,
                 match crate::file::keys::nearest(name, known) {
@@ -568,7 +492,7 @@ impl<'a> Expansion<'a> {
             return Err((file, Mistake::new(position, format!("the set `{name}` contains itself"))));
         }
         for pattern in patterns {
-            // A set that names itself adds to the one it replaces.
+            // A set that refers to itself extends the one it replaces.
             let own = pattern.value.trim_start_matches('!').strip_prefix('@') == Some(name);
             let from = if own { number.saturating_add(1) } else { 0 };
             self.entry(number, from, &pattern.value, pattern.position, kind, negated)?;

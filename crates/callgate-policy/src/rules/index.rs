@@ -1,24 +1,22 @@
-//! Finding the rules that an effect may have to do with, without looking at all of them.
+//! Finds the rules that may match an effect, without looking at all of them.
 //!
-//! Every rule is filed under its rarest kind of condition: its paths, the first words of its commands, its hosts, a piece of
-//! text that its regular expressions need, its tools, or else only the actions it is about. A rule that is found is still
-//! compared in full, so the index decides nothing.
+//! Every rule is filed under its most selective condition: its paths, the first words of its commands, its hosts, a literal
+//! of its regular expressions, its tools, or else its actions. All conditions of a rule that is found are still compared, so
+//! the index decides nothing.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use callgate_model::word::Word;
-use serde::{Deserialize, Serialize};
 
-use super::compile::{Compiled, Rule};
+use super::compile::{CompiledPolicy, Rule};
 use super::matching::glob::Segment;
-use super::matching::hosts::{HostPattern, Machine};
-use super::matching::table::{Table, TableSections};
+use super::matching::hosts::{HostPattern, HostTarget};
+use super::matching::table::Table;
 use super::matching::tools::ToolPattern;
 use super::matching::words::base_name;
-use super::matching::{Span, hash, name};
-use super::stored::{Image, List, Section, Writer};
+use super::matching::{Span, hash, name, pattern};
+use super::stored::{StoredList, stored_struct};
 use callgate_model::call::Tool;
 use callgate_model::description::Part;
 
@@ -38,55 +36,44 @@ pub(crate) const KINDS: usize = 10;
 /// Texts are looked up by pieces of this length.
 const GRAM: usize = 3;
 
-/// The index of a compiled policy.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Index {
-    keyed: Table,
-    /// Numbers of rules, which the others are ranges of.
-    numbers: List<u32>,
-    lists: Lists,
-}
-
-/// Rules that are looked at together.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-struct Lists {
-    /// For each kind of effect, the rules that have no better key.
-    general: Vec<Span>,
-    /// Rules filed under paths, for effects whose path is not known.
-    paths: Span,
-    /// Rules filed under commands, for commands whose first word is not known.
-    commands: Span,
-    /// Rules filed under hosts, for machines that are not known.
-    hosts: Span,
-    has_command_grams: bool,
-    /// Rules filed under pieces of paths, for effects whose path is not one exact one.
-    path_patterns: Span,
-}
-
-/// Where the parts of an index lie in a file.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct IndexSections {
-    keyed: TableSections,
-    numbers: Section,
-    lists: Lists,
+stored_struct! {
+    /// The index of a compiled policy.
+    #[derive(Debug, Clone, Default)]
+    pub(crate) struct Index {
+        keyed: Table,
+        /// Numbers of rules, which the others are ranges of.
+        numbers: StoredList<u32>,
+        /// For each kind of effect, the rules that have no better key.
+        general: [Span; KINDS],
+        /// Rules filed under paths, for effects whose path is not known.
+        paths: Span,
+        /// Rules filed under commands, for commands whose first word is not known.
+        commands: Span,
+        /// Rules filed under hosts, for machines that are not known.
+        hosts: Span,
+        /// Rules filed under pieces of paths, for effects whose path is not one exact one.
+        path_patterns: Span,
+        /// Rules filed under pieces of commands.
+        command_patterns: Span,
+    }
 }
 
 /// Rules as they are filed.
 #[derive(Default)]
-struct Filed {
-    general: Vec<Vec<u32>>,
+struct FiledRules {
+    general: [Vec<u32>; KINDS],
     paths: Vec<u32>,
     commands: Vec<u32>,
     hosts: Vec<u32>,
-    has_command_grams: bool,
     path_patterns: Vec<u32>,
+    command_patterns: Vec<u32>,
 }
 
 impl Index {
     /// Files all rules. `literals` holds, for every regular expression, what must occur in a text that fits.
-    pub(crate) fn new(compiled: &Compiled, literals: &[Option<Vec<Vec<u8>>>]) -> Self {
-        let mut filed = Filed { general: vec![Vec::new(); KINDS], ..Filed::default() };
-        let literals = Literals::new(literals);
+    pub(crate) fn new(compiled: &CompiledPolicy, literals: &[pattern::Literals]) -> Self {
+        let mut filed = FiledRules::default();
+        let literals = LiteralCounts::new(literals);
         let mut entries: Vec<(u64, u32)> = Vec::new();
         for (number, rule) in compiled.rules.iter().enumerate() {
             let number = u32::try_from(number).unwrap_or(u32::MAX);
@@ -104,39 +91,28 @@ impl Index {
                 }
             }
         }
-        let mut numbers = List::default();
-        let lists = Lists {
-            general: filed.general.into_iter().map(|list| numbers.append(list)).collect(),
+        let mut numbers = StoredList::default();
+        Self {
+            keyed: Table::new(entries),
+            general: filed.general.map(|list| numbers.append(list)),
             paths: numbers.append(filed.paths),
             commands: numbers.append(filed.commands),
             hosts: numbers.append(filed.hosts),
-            has_command_grams: filed.has_command_grams,
             path_patterns: numbers.append(filed.path_patterns),
-        };
-        Self { keyed: Table::new(entries), numbers, lists }
-    }
-
-    /// Writes the index.
-    pub(crate) fn store(&self, writer: &mut Writer) -> IndexSections {
-        IndexSections {
-            keyed: self.keyed.store(writer),
-            numbers: self.numbers.store(writer),
-            lists: self.lists.clone(),
-        }
-    }
-
-    /// The index that lies in a file.
-    pub(crate) fn open(image: &Arc<Image>, sections: IndexSections) -> Self {
-        Self {
-            keyed: Table::open(image, sections.keyed),
-            numbers: List::open(image, sections.numbers),
-            lists: sections.lists,
+            command_patterns: numbers.append(filed.command_patterns),
+            numbers,
         }
     }
 }
 
-impl Filed {
-    fn file(&mut self, compiled: &Compiled, rule: &Rule, number: u32, literals: &Literals<'_>) -> Option<Vec<u64>> {
+impl FiledRules {
+    fn file(
+        &mut self,
+        compiled: &CompiledPolicy,
+        rule: &Rule,
+        number: u32,
+        literals: &LiteralCounts<'_>,
+    ) -> Option<Vec<u64>> {
         if let Some(list) = rule.paths {
             self.paths.push(number);
             return Some(vec![hash(LIST, &list.to_le_bytes())]);
@@ -150,7 +126,7 @@ impl Filed {
             return Some(keys);
         }
         if let Some(keys) = gram_keys(rule.command_patterns, literals, COMMAND_GRAM) {
-            self.has_command_grams = true;
+            self.command_patterns.push(number);
             return Some(keys);
         }
         if let Some(keys) = gram_keys(rule.path_patterns, literals, PATH_GRAM) {
@@ -162,9 +138,13 @@ impl Filed {
 }
 
 impl Index {
+    fn look_up(&self, family: u8, key: &[u8], found: &mut Vec<u32>) {
+        found.extend_from_slice(&self.keyed.get(hash(family, key)));
+    }
+
     /// Rules that only say what kind of effect they are about.
     pub(crate) fn general(&self, kind: usize) -> Cow<'_, [u32]> {
-        self.lists.general.get(kind).copied().unwrap_or_default().of(&self.numbers)
+        self.general.get(kind).copied().unwrap_or_default().of(&self.numbers)
     }
 
     /// Rules about a list of paths.
@@ -174,7 +154,7 @@ impl Index {
 
     /// All rules about paths.
     pub(crate) fn all_paths(&self) -> Cow<'_, [u32]> {
-        self.lists.paths.of(&self.numbers)
+        self.paths.of(&self.numbers)
     }
 
     /// Rules about a tool of the agent by its name, or about a server.
@@ -187,7 +167,7 @@ impl Index {
 
     /// Rules about a simple command.
     pub(crate) fn command(&self, part: &Part, found: &mut Vec<u32>) {
-        if self.lists.commands.is_empty() {
+        if self.commands.is_empty() {
             return;
         }
         let programs = part.wrappers.iter().map(String::as_str);
@@ -197,40 +177,40 @@ impl Index {
                 let first = base_name(first);
                 match rest.first() {
                     Some(Word::Known(second)) => {
-                        found.extend_from_slice(&self.keyed.get(hash(FIRST_WORD, first.as_bytes())));
+                        self.look_up(FIRST_WORD, first.as_bytes(), found);
                         found.extend_from_slice(&self.keyed.get(pair(first, second)));
                     }
-                    None => found.extend_from_slice(&self.keyed.get(hash(FIRST_WORD, first.as_bytes()))),
-                    Some(_) => found.extend_from_slice(&self.keyed.get(hash(FIRST_WORD_OF_ALL, first.as_bytes()))),
+                    None => self.look_up(FIRST_WORD, first.as_bytes(), found),
+                    Some(_) => self.look_up(FIRST_WORD_OF_ALL, first.as_bytes(), found),
                 }
             }
-            Some(_) => found.extend_from_slice(&self.lists.commands.of(&self.numbers)),
+            Some(_) => found.extend_from_slice(&self.commands.of(&self.numbers)),
         }
         for program in programs {
-            found.extend_from_slice(&self.keyed.get(hash(FIRST_WORD_OF_ALL, base_name(program).as_bytes())));
+            self.look_up(FIRST_WORD_OF_ALL, base_name(program).as_bytes(), found);
         }
     }
 
     /// Rules about a machine.
-    pub(crate) fn host(&self, machine: &Machine, found: &mut Vec<u32>) {
+    pub(crate) fn host(&self, machine: &HostTarget, found: &mut Vec<u32>) {
         let name = match machine {
-            Machine::Name(name) | Machine::Service(name) => name,
-            Machine::Unknown => return found.extend_from_slice(&self.lists.hosts.of(&self.numbers)),
-            Machine::Address(_) => return,
+            HostTarget::Name(name) | HostTarget::Service(name) => name,
+            HostTarget::Unknown => return found.extend_from_slice(&self.hosts.of(&self.numbers)),
+            HostTarget::Address(_) => return,
         };
-        found.extend_from_slice(&self.keyed.get(hash(HOST, name.as_bytes())));
+        self.look_up(HOST, name.as_bytes(), found);
         for (dot, _) in name.match_indices('.') {
-            found.extend_from_slice(&self.keyed.get(hash(HOST, name.as_bytes().get(dot..).unwrap_or_default())));
+            self.look_up(HOST, name.as_bytes().get(dot..).unwrap_or_default(), found);
         }
     }
 
     pub(crate) fn has_command_grams(&self) -> bool {
-        self.lists.has_command_grams
+        !self.command_patterns.is_empty()
     }
 
     /// Rules with regular expressions on paths.
     pub(crate) fn all_path_patterns(&self) -> Cow<'_, [u32]> {
-        self.lists.path_patterns.of(&self.numbers)
+        self.path_patterns.of(&self.numbers)
     }
 
     /// Rules with a regular expression that may fit this text.
@@ -248,7 +228,7 @@ fn pair(first: &str, second: &str) -> u64 {
     hash(FIRST_TWO_WORDS, format!("{first}\0{second}").as_bytes())
 }
 
-fn command_keys(compiled: &Compiled, rule: &Rule) -> Option<Vec<u64>> {
+fn command_keys(compiled: &CompiledPolicy, rule: &Rule) -> Option<Vec<u64>> {
     if rule.commands.is_empty() {
         return None;
     }
@@ -268,7 +248,7 @@ fn command_keys(compiled: &Compiled, rule: &Rule) -> Option<Vec<u64>> {
     Some(keys)
 }
 
-fn host_keys(compiled: &Compiled, rule: &Rule) -> Option<Vec<u64>> {
+fn host_keys(compiled: &CompiledPolicy, rule: &Rule) -> Option<Vec<u64>> {
     if rule.hosts.is_empty() {
         return None;
     }
@@ -281,7 +261,7 @@ fn host_keys(compiled: &Compiled, rule: &Rule) -> Option<Vec<u64>> {
 }
 
 /// Each literal is filed under the rarest of its pieces, since all of them must occur.
-fn gram_keys(patterns: Span, literals: &Literals<'_>, family: u8) -> Option<Vec<u64>> {
+fn gram_keys(patterns: Span, literals: &LiteralCounts<'_>, family: u8) -> Option<Vec<u64>> {
     if patterns.is_empty() {
         return None;
     }
@@ -296,13 +276,13 @@ fn gram_keys(patterns: Span, literals: &Literals<'_>, family: u8) -> Option<Vec<
 }
 
 /// What must occur in texts that fit the regular expressions, and how often each piece of it is found among them.
-struct Literals<'a> {
-    all: &'a [Option<Vec<Vec<u8>>>],
+struct LiteralCounts<'a> {
+    all: &'a [pattern::Literals],
     counts: HashMap<&'a [u8], usize>,
 }
 
-impl<'a> Literals<'a> {
-    fn new(all: &'a [Option<Vec<Vec<u8>>>]) -> Self {
+impl<'a> LiteralCounts<'a> {
+    fn new(all: &'a [pattern::Literals]) -> Self {
         let mut counts: HashMap<&[u8], usize> = HashMap::new();
         for gram in all.iter().flatten().flatten().flat_map(|literal| literal.windows(GRAM)) {
             let count = counts.entry(gram).or_default();
@@ -312,7 +292,7 @@ impl<'a> Literals<'a> {
     }
 }
 
-fn tool_keys(compiled: &Compiled, rule: &Rule) -> Option<Vec<u64>> {
+fn tool_keys(compiled: &CompiledPolicy, rule: &Rule) -> Option<Vec<u64>> {
     if rule.tools.is_empty() {
         return None;
     }

@@ -1,4 +1,4 @@
-//! One effect against the rules of one policy: the first that matches decides.
+//! Evaluates the rules of one policy for one effect: the first match decides.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
@@ -7,68 +7,59 @@ use std::path::Path;
 use callgate_model::effect::{Action, CodeOrigin, Effect, Mark, Target};
 use callgate_model::word::Word;
 
-use super::compile::{Compiled, Rule, action_bit, code_bit, mark_bit};
+use super::command_text;
+use super::compile::{CompiledPolicy, Rule, action_bit, code_bit, mark_bit};
 use super::index::KINDS;
-use super::matching::hosts::Machine;
-use super::matching::pattern::Found;
-use super::matching::place::{Hits, NamedDirectories};
-use super::matching::tools::{self, Claimed};
-use super::matching::{Fit, Side, name, words};
-use super::raw;
-use super::when::Held;
+use super::matching::hosts::HostTarget;
+use super::matching::place::{GlobHits, NamedDirectories};
+use super::matching::tools::{self, ToolClaims};
+use super::matching::{Match, Polarity, name, pattern, words};
+use super::when;
 use crate::file::model::ZoneText;
 use crate::{Decision, JudgeRequest};
 use callgate_model::description::Part;
 use callgate_model::place::{Place, Rest, Zone};
 
-/// What is judged: an effect of the description, or one that stands for a call or part without any.
+/// An effect to judge: one of the description, or one that represents a call or part without effects.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Subject<'a> {
+pub(crate) struct JudgedEffect<'a> {
     /// The simple command it belongs to.
     pub part: Option<(usize, &'a Part)>,
     pub effect: Option<&'a Effect>,
     pub place: Option<&'a Place>,
-    /// What is done; `None`: nothing at all.
+    /// The action; `None` if the call does nothing.
     pub action: Option<Action>,
 }
 
-/// What one policy says of one effect.
+/// The decision of one policy about one effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Outcome {
+pub(crate) struct EffectDecision {
     pub decision: Decision,
     /// The rule, if it was one.
     pub rule: Option<u32>,
-    pub why: Why,
+    pub why: DecisionCause,
 }
 
-/// How a decision came about.
+/// Why a decision was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Why {
+pub(crate) enum DecisionCause {
     /// The rule matched.
     Rule,
-    /// The rule may match; what would decide it is not known.
+    /// The rule may match; the facts that would decide it are unknown.
     Doubt,
-    /// A regular expression of the rule overran its limit.
+    /// A regular expression of the rule exceeded its limit.
     Overrun,
     /// No rule matched.
     Default,
-    /// No rule matched, and the default does not cover what is not understood.
+    /// No rule matched, and the default does not cover calls that could not be analyzed.
     NotUnderstood,
     /// Nothing would be done.
     Nothing,
 }
 
-/// Whether a rule matches.
-enum Match {
-    No,
-    Maybe,
-    Yes,
-    Overrun,
-}
-
-/// One call against one policy; remembers what several rules need.
-pub(crate) struct Judge<'a> {
-    compiled: &'a Compiled,
+/// Evaluates one policy for one call; caches what several rules need.
+pub(crate) struct RuleEvaluator<'a> {
+    compiled: &'a CompiledPolicy,
     request: JudgeRequest<'a>,
     home: Option<&'a Path>,
     workspace: Option<&'a Path>,
@@ -76,13 +67,13 @@ pub(crate) struct Judge<'a> {
     around: OnceCell<NamedDirectories<'a>>,
     /// Rules found by the tool and by the text of the command.
     call_rules: OnceCell<Vec<u32>>,
-    conditions: RefCell<HashMap<u32, Held>>,
+    conditions: RefCell<HashMap<u32, Option<bool>>>,
 }
 
 const OPAQUE_BITS: u16 = 1 << Action::Opaque as u16;
 
-impl<'a> Judge<'a> {
-    pub(crate) fn new(compiled: &'a Compiled, request: JudgeRequest<'a>, home: Option<&'a Path>) -> Self {
+impl<'a> RuleEvaluator<'a> {
+    pub(crate) fn new(compiled: &'a CompiledPolicy, request: JudgeRequest<'a>, home: Option<&'a Path>) -> Self {
         let origin = &request.call.origin;
         let workspace = origin.workspace.as_deref().or(origin.directory.as_deref());
         Self {
@@ -97,39 +88,39 @@ impl<'a> Judge<'a> {
     }
 
     /// Judges one effect.
-    pub(crate) fn judge(&self, subject: &Subject<'_>) -> Outcome {
+    pub(crate) fn judge(&self, subject: &JudgedEffect<'_>) -> EffectDecision {
         self.with_view(subject, |view| self.first_match(view))
     }
 
-    /// What stands in for a question about an effect.
-    pub(crate) fn instead_of_ask(&self, subject: &Subject<'_>) -> Option<Outcome> {
+    /// The decision that replaces a question about an effect.
+    pub(crate) fn instead_of_ask(&self, subject: &JudgedEffect<'_>) -> Option<EffectDecision> {
         self.with_view(subject, |view| {
             self.candidates(view).into_iter().find_map(|number| {
                 let rule = self.compiled.rules.get(number as usize).filter(|rule| rule.instead_of_ask)?;
-                matches!(self.matches(&rule, view), Match::Yes).then_some(Outcome {
+                (self.matches(&rule, view) == Some(Match::Yes)).then_some(EffectDecision {
                     decision: rule.decision,
                     rule: Some(number),
-                    why: Why::Rule,
+                    why: DecisionCause::Rule,
                 })
             })
         })
     }
 
-    /// The rules that match and that the index would not have found: none, if it is right.
+    /// The rules that match but are not among the candidates: none, if the index is right.
     #[cfg(test)]
-    pub(crate) fn missed(&self, subject: &Subject<'_>) -> Vec<u32> {
+    pub(crate) fn missed(&self, subject: &JudgedEffect<'_>) -> Vec<u32> {
         self.with_view(subject, |view| {
             let candidates = self.candidates(view);
             (0_u32..)
                 .zip(self.compiled.rules.iter())
-                .filter(|(number, rule)| !candidates.contains(number) && !matches!(self.matches(rule, view), Match::No))
+                .filter(|(number, rule)| !candidates.contains(number) && self.matches(rule, view) != Some(Match::No))
                 .map(|(number, _)| number)
                 .collect()
         })
     }
 
-    /// Looks up what several rules need to know of an effect.
-    fn with_view<T>(&self, subject: &Subject<'_>, then: impl FnOnce(&View<'_>) -> T) -> T {
+    /// Looks up what several rules need to know about an effect.
+    fn with_view<T>(&self, subject: &JudgedEffect<'_>, then: impl FnOnce(&EffectView<'_>) -> T) -> T {
         let changes = matches!(subject.action, Some(Action::Write | Action::Delete));
         let is_path =
             subject.place.is_some() || matches!(subject.effect.map(|effect| &effect.target), Some(Target::Path(_)));
@@ -137,31 +128,39 @@ impl<'a> Judge<'a> {
             let around = self.around.get_or_init(|| NamedDirectories::new(self.home, self.workspace));
             self.compiled.paths.hits(subject.place, changes, around, &self.compiled.pool)
         } else {
-            Hits::default()
+            GlobHits::default()
         };
         let machine = match subject.effect.map(|effect| &effect.target) {
-            Some(Target::Host(host)) => Some(Machine::new(host.name.as_deref())),
+            Some(Target::Host(host)) => Some(HostTarget::new(host.name.as_deref())),
             _ => None,
         };
-        then(&View { subject: *subject, hits: &hits, is_path, machine: machine.as_ref() })
+        then(&EffectView { subject: *subject, hits: &hits, is_path, machine: machine.as_ref() })
     }
 
-    fn first_match(&self, view: &View<'_>) -> Outcome {
-        let mut doubt: Option<Outcome> = None;
+    fn first_match(&self, view: &EffectView<'_>) -> EffectDecision {
+        let mut doubt: Option<EffectDecision> = None;
         for number in self.candidates(view) {
             let Some(rule) = self.compiled.rules.get(number as usize).filter(|rule| !rule.instead_of_ask) else {
                 continue;
             };
             match self.matches(&rule, view) {
-                Match::No => {}
-                Match::Overrun => {
-                    return Outcome { decision: Decision::Deny, rule: Some(number), why: Why::Overrun };
+                Some(Match::No) => {}
+                None => {
+                    return EffectDecision {
+                        decision: Decision::Deny,
+                        rule: Some(number),
+                        why: DecisionCause::Overrun,
+                    };
                 }
-                Match::Maybe => {
-                    doubt.get_or_insert(Outcome { decision: Decision::Ask, rule: Some(number), why: Why::Doubt });
+                Some(Match::Maybe) => {
+                    doubt.get_or_insert(EffectDecision {
+                        decision: Decision::Ask,
+                        rule: Some(number),
+                        why: DecisionCause::Doubt,
+                    });
                 }
-                Match::Yes => {
-                    let sure = Outcome { decision: rule.decision, rule: Some(number), why: Why::Rule };
+                Some(Match::Yes) => {
+                    let sure = EffectDecision { decision: rule.decision, rule: Some(number), why: DecisionCause::Rule };
                     return stricter(doubt, sure);
                 }
             }
@@ -169,22 +168,26 @@ impl<'a> Judge<'a> {
         stricter(doubt, self.default(&view.subject))
     }
 
-    /// What happens to an effect that no rule matches.
-    fn default(&self, subject: &Subject<'_>) -> Outcome {
+    /// The decision about an effect that no rule matches.
+    fn default(&self, subject: &JudgedEffect<'_>) -> EffectDecision {
         let default = self.compiled.about.default.unwrap_or(Decision::Ask);
         let (decision, why) = match subject.action {
-            None => (Decision::Allow, Why::Nothing),
+            None => (Decision::Allow, DecisionCause::Nothing),
             Some(action) => {
                 let silent = default < Decision::Ask;
                 let unsure = action == Action::Opaque || subject.place.is_some_and(|place| place.traversal);
-                if silent && unsure { (Decision::Ask, Why::NotUnderstood) } else { (default, Why::Default) }
+                if silent && unsure {
+                    (Decision::Ask, DecisionCause::NotUnderstood)
+                } else {
+                    (default, DecisionCause::Default)
+                }
             }
         };
-        Outcome { decision, rule: None, why }
+        EffectDecision { decision, rule: None, why }
     }
 
     /// The numbers of the rules to compare, in order.
-    fn candidates(&self, view: &View<'_>) -> Vec<u32> {
+    fn candidates(&self, view: &EffectView<'_>) -> Vec<u32> {
         let index = &self.compiled.index;
         let kind = view.subject.action.map_or(KINDS.saturating_sub(1), |action| action as usize);
         let mut found = Vec::with_capacity(32);
@@ -227,73 +230,76 @@ impl<'a> Judge<'a> {
         let index = &self.compiled.index;
         let mut found = index.tool(&self.request.call.tool).into_owned();
         if index.has_command_grams() {
-            if let Some(text) = raw::command(&self.request.call.input) {
+            if let Some(text) = command_text::command(&self.request.call.input) {
                 index.text(text.as_bytes(), &mut found, true);
             }
             for part in &self.request.description.parts {
-                index.text(raw::join(&part.words).0.as_bytes(), &mut found, true);
+                index.text(command_text::join(&part.words).0.as_bytes(), &mut found, true);
             }
         }
         found
     }
 
-    fn matches(&self, rule: &Rule, view: &View<'_>) -> Match {
+    /// Whether a rule matches; `None` if one of its regular expressions exceeded its limit.
+    fn matches(&self, rule: &Rule, view: &EffectView<'_>) -> Option<Match> {
         let side = rule.side();
         if !rule_is_about(rule, view) {
-            return Match::No;
+            return Some(Match::No);
         }
         let Some(meant) = self.tool_meant(rule, side) else {
-            return Match::No;
+            return Some(Match::No);
         };
         if !self.may_cover(rule, view, side, meant) {
-            return Match::No;
+            return Some(Match::No);
         }
-        let mut fit = Fit::Yes;
+        let mut fit = Match::Yes;
         for condition in [Self::zone, Self::program, Self::commands, Self::hosts, Self::paths] {
             fit = fit.min(condition(self, rule, view, side));
-            if fit == Fit::No {
-                return Match::No;
+            if fit == Match::No {
+                return Some(Match::No);
             }
         }
         for (patterns, search) in [
-            (rule.command_patterns, Self::search_command as fn(&Self, usize, &View<'_>, Side) -> Option<Fit>),
+            (
+                rule.command_patterns,
+                Self::search_command as fn(&Self, usize, &EffectView<'_>, Polarity) -> Option<Match>,
+            ),
             (rule.path_patterns, Self::search_path),
         ] {
             if patterns.is_empty() {
                 continue;
             }
-            let mut best = Fit::No;
+            let mut best = Match::No;
             for offset in 0..patterns.len() {
-                match search(self, patterns.index(offset), view, side) {
-                    Some(found) => best = best.max(found),
-                    None => return Match::Overrun,
-                }
+                best = best.max(search(self, patterns.index(offset), view, side)?);
             }
             fit = fit.min(best);
-            if fit == Fit::No {
-                return Match::No;
+            if fit == Match::No {
+                return Some(Match::No);
             }
         }
-        if let Some(when) = rule.when {
-            let held = *self
-                .conditions
-                .borrow_mut()
-                .entry(when)
-                .or_insert_with(|| self.compiled.conditions.holds(when, &self.compiled.pool, &self.request));
-            match (held, side) {
-                (Held::Yes, _) | (Held::Failed, Side::Restricts) => {}
-                (Held::No, _) | (Held::Failed, Side::Permits) => return Match::No,
+        if let Some(condition) = rule.when {
+            let holds = *self.conditions.borrow_mut().entry(condition).or_insert_with(|| {
+                when::holds(&self.compiled.conditions, condition as usize, &self.compiled.pool, &self.request)
+            });
+            // A condition that cannot be evaluated holds for a rule that restricts and not for one that permits.
+            if !holds.unwrap_or(side == Polarity::Restricts) {
+                return Some(Match::No);
             }
         }
-        match (fit, side) {
-            (Fit::Yes, _) => Match::Yes,
-            (Fit::Maybe, Side::Restricts) => Match::Maybe,
-            _ => Match::No,
-        }
+        Some(match (fit, side) {
+            (Match::Maybe, Polarity::Permits) => Match::No,
+            (fit, _) => fit,
+        })
     }
 
-    /// Whether the tool fits, and if so whether it was meant itself.
-    fn tool_meant(&self, rule: &Rule, side: Side) -> Option<bool> {
+    /// Whether a regular expression is found in a text; `None` if it exceeded its limit.
+    fn search(&self, number: usize, text: &str) -> Option<bool> {
+        pattern::search(&self.compiled.patterns, number, &self.compiled.pool, text)
+    }
+
+    /// Whether the tool matches, and if so whether the rule names this very tool.
+    fn tool_meant(&self, rule: &Rule, side: Polarity) -> Option<bool> {
         if rule.tools.is_empty() {
             return Some(false);
         }
@@ -304,24 +310,24 @@ impl<'a> Judge<'a> {
             }
             None => self.compiled.about.trusted_tags.iter().any(|trusted| trusted == tag),
         };
-        let claimed = Claimed { tags: &self.request.claims.tags, believed: &believed };
+        let claimed = ToolClaims { tags: &self.request.claims.tags, believed: &believed };
         let mut result = None;
         for pattern in rule.tools.of(&self.compiled.tools).iter() {
             let named = tools::fit(*pattern, &self.compiled.pool, tool, claimed, side);
-            if named.fit == Fit::Yes {
+            if named.fit == Match::Yes {
                 result = Some(result.unwrap_or(false) || named.meant);
             }
         }
         result
     }
 
-    /// What a permitting rule never covers without saying so.
-    fn may_cover(&self, rule: &Rule, view: &View<'_>, side: Side, meant: bool) -> bool {
+    /// Whether the rule may decide: a permitting rule covers some effects only if it names them.
+    fn may_cover(&self, rule: &Rule, view: &EffectView<'_>, side: Polarity, meant: bool) -> bool {
         let custom = self.request.description.category == "unknown";
-        if rule.custom_only && !custom || rule.complex_only && !raw::is_complex(&self.request) {
+        if rule.custom_only && !custom || rule.complex_only && !command_text::is_complex(&self.request) {
             return false;
         }
-        if side == Side::Restricts {
+        if side == Polarity::Restricts {
             return true;
         }
         let by_words = !rule.commands.is_empty() || !rule.command_patterns.is_empty();
@@ -341,28 +347,24 @@ impl<'a> Judge<'a> {
         {
             return false;
         }
-        let mut delicate = mark_bit(Mark::Elsewhere) | mark_bit(Mark::Environment);
-        if !by_words {
-            delicate |= mark_bit(Mark::Destructive) | mark_bit(Mark::Credentials);
-        }
-        view.marks() & delicate & !rule.marks == 0
+        view.marks() & rule.never_covered_marks() == 0
     }
 
-    fn zone(&self, rule: &Rule, view: &View<'_>, side: Side) -> Fit {
+    fn zone(&self, rule: &Rule, view: &EffectView<'_>, side: Polarity) -> Match {
         if rule.zones == 0 && rule.traversal.is_none() && rule.recursive.is_none() {
-            return Fit::Yes;
+            return Match::Yes;
         }
         let Some(place) = view.subject.place else {
-            // A path that could not be placed may lie anywhere.
-            return if view.is_path && side == Side::Restricts { Fit::Maybe } else { Fit::No };
+            // An unresolved path may be anywhere.
+            return if view.is_path && side == Polarity::Restricts { Match::Maybe } else { Match::No };
         };
         if rule.traversal.is_some_and(|wanted| wanted != place.traversal)
             || rule.recursive.is_some_and(|wanted| wanted != (place.tree || place.rest == Rest::Anything))
         {
-            return Fit::No;
+            return Match::No;
         }
         if rule.zones == 0 {
-            return Fit::Yes;
+            return Match::Yes;
         }
         let zone = match place.zone {
             Zone::Root => ZoneText::Root,
@@ -371,29 +373,29 @@ impl<'a> Judge<'a> {
             Zone::Unresolved(_) => ZoneText::Unresolved,
         };
         if rule.zones >> zone as u8 & 1 == 1 {
-            Fit::Yes
-        } else if zone == ZoneText::Unresolved && side == Side::Restricts {
-            Fit::Maybe
+            Match::Yes
+        } else if zone == ZoneText::Unresolved && side == Polarity::Restricts {
+            Match::Maybe
         } else {
-            Fit::No
+            Match::No
         }
     }
 
-    fn program(&self, rule: &Rule, view: &View<'_>, _side: Side) -> Fit {
+    fn program(&self, rule: &Rule, view: &EffectView<'_>, _side: Polarity) -> Match {
         if !rule.run_by.is_empty() && !self.run_by(rule, view) {
-            return Fit::No;
+            return Match::No;
         }
         if rule.code == 0 && rule.runs.is_empty() {
-            return Fit::Yes;
+            return Match::Yes;
         }
         let (program, origin) = match (view.subject.effect.map(|effect| &effect.target), view.subject.part) {
             (Some(Target::Program(program)), _) => (program.name.as_str(), program.origin),
             (Some(Target::Path(_)), _) if view.subject.action == Some(Action::Run) => ("", CodeOrigin::File),
             (None, Some((_, part))) => match part.words.first() {
                 Some(Word::Known(program)) => (program.as_str(), CodeOrigin::Known),
-                _ => return Fit::No,
+                _ => return Match::No,
             },
-            _ => return Fit::No,
+            _ => return Match::No,
         };
         let code = rule.code == 0 || rule.code & code_bit(origin) != 0;
         let runs = rule.runs.is_empty()
@@ -402,11 +404,11 @@ impl<'a> Judge<'a> {
                 .of(&self.compiled.runs)
                 .iter()
                 .any(|pattern| name::matches(self.compiled.pool.get(*pattern), program.as_bytes()));
-        Fit::certain(code && runs)
+        Match::certain(code && runs)
     }
 
-    /// Whether one of the programs that run this part is meant.
-    fn run_by(&self, rule: &Rule, view: &View<'_>) -> bool {
+    /// Whether the rule names one of the wrappers of this part.
+    fn run_by(&self, rule: &Rule, view: &EffectView<'_>) -> bool {
         let wrappers = view.subject.part.map_or(&[][..], |(_, part)| part.wrappers.as_slice());
         wrappers.iter().any(|wrapper| {
             rule.run_by.of(&self.compiled.runs).iter().fold(false, |meant, pattern| {
@@ -419,14 +421,14 @@ impl<'a> Judge<'a> {
         })
     }
 
-    fn commands(&self, rule: &Rule, view: &View<'_>, side: Side) -> Fit {
+    fn commands(&self, rule: &Rule, view: &EffectView<'_>, side: Polarity) -> Match {
         if rule.commands.is_empty() {
-            return Fit::Yes;
+            return Match::Yes;
         }
         let Some((_, part)) = view.subject.part.filter(|_| view.comes_from_words()) else {
-            return Fit::No;
+            return Match::No;
         };
-        let mut best = Fit::No;
+        let mut best = Match::No;
         for command in rule.commands.of(&self.compiled.commands).iter() {
             let pattern = command.of(&self.compiled.segments);
             best = best.max(words::fit(&pattern, &self.compiled.pool, &part.words, &part.wrappers, side));
@@ -434,100 +436,88 @@ impl<'a> Judge<'a> {
         best
     }
 
-    fn hosts(&self, rule: &Rule, view: &View<'_>, _side: Side) -> Fit {
+    fn hosts(&self, rule: &Rule, view: &EffectView<'_>, _side: Polarity) -> Match {
         if rule.hosts.is_empty() {
-            return Fit::Yes;
+            return Match::Yes;
         }
         let Some(machine) = view.machine else {
-            return Fit::No;
+            return Match::No;
         };
         let hosts = rule.hosts.of(&self.compiled.hosts);
-        hosts.iter().map(|host| machine.fit(*host, &self.compiled.pool)).max().unwrap_or(Fit::No)
+        hosts.iter().map(|host| machine.fit(*host, &self.compiled.pool)).max().unwrap_or(Match::No)
     }
 
-    fn paths(&self, rule: &Rule, view: &View<'_>, side: Side) -> Fit {
+    fn paths(&self, rule: &Rule, view: &EffectView<'_>, side: Polarity) -> Match {
         match (rule.paths, side) {
-            (None, _) => Fit::Yes,
-            _ if !view.is_path => Fit::No,
-            (Some(list), Side::Restricts) => view.hits.touched(list),
-            (Some(list), Side::Permits) => Fit::certain(view.hits.covered(list)),
+            (None, _) => Match::Yes,
+            _ if !view.is_path => Match::No,
+            (Some(list), Polarity::Restricts) => view.hits.touched(list),
+            (Some(list), Polarity::Permits) => Match::certain(view.hits.covered(list)),
         }
     }
 
-    /// Searches the text of a command; `None` if the pattern overran.
-    fn search_command(&self, pattern: usize, view: &View<'_>, side: Side) -> Option<Fit> {
+    /// Searches the text of a command; `None` if the pattern exceeded its limit.
+    fn search_command(&self, pattern: usize, view: &EffectView<'_>, side: Polarity) -> Option<Match> {
         let Some((_, part)) = view.subject.part else {
-            return Some(Fit::No);
+            return Some(Match::No);
         };
-        let (text, known) = raw::join(&part.words);
+        let (text, known) = command_text::join(&part.words);
         let from_words = view.comes_from_words() && !text.is_empty();
-        if from_words && (known || side == Side::Restricts) {
-            match self.compiled.patterns.search(pattern, &self.compiled.pool, &text) {
-                Found::Yes => return Some(Fit::Yes),
-                Found::Overrun => return None,
-                Found::No => {}
-            }
+        if from_words && (known || side == Polarity::Restricts) && self.search(pattern, &text)? {
+            return Some(Match::Yes);
         }
-        if side == Side::Restricts
+        if side == Polarity::Restricts
             && !part.words.is_empty()
-            && let Some(whole) = raw::command(&self.request.call.input)
+            && let Some(whole) = command_text::command(&self.request.call.input)
         {
-            return match self.compiled.patterns.search(pattern, &self.compiled.pool, &whole) {
-                Found::Yes => Some(Fit::Yes),
-                Found::No => Some(Fit::No),
-                Found::Overrun => None,
-            };
+            return self.search(pattern, &whole).map(Match::certain);
         }
-        Some(Fit::No)
+        Some(Match::No)
     }
 
-    /// Searches the text of a path; `None` if the pattern overran.
-    fn search_path(&self, pattern: usize, view: &View<'_>, side: Side) -> Option<Fit> {
+    /// Searches the text of a path; `None` if the pattern exceeded its limit.
+    fn search_path(&self, pattern: usize, view: &EffectView<'_>, side: Polarity) -> Option<Match> {
         let place = match view.subject.place {
             Some(place) if !matches!(place.zone, Zone::Unresolved(_)) => place,
-            _ if view.is_path && side == Side::Restricts => return Some(Fit::Maybe),
-            _ => return Some(Fit::No),
+            _ if view.is_path && side == Polarity::Restricts => return Some(Match::Maybe),
+            _ => return Some(Match::No),
         };
         let exact = is_exact(place);
-        if side == Side::Permits && !exact {
-            return Some(Fit::No);
+        if side == Polarity::Permits && !exact {
+            return Some(Match::No);
         }
         let mut found = Vec::with_capacity(2);
         for path in [&place.named, &place.resolved] {
             let mut path_fits = false;
-            for text in raw::path_texts(path, &place.rest, self.workspace) {
-                match self.compiled.patterns.search(pattern, &self.compiled.pool, &text) {
-                    Found::Yes => path_fits = true,
-                    Found::No => {}
-                    Found::Overrun => return None,
-                }
+            for text in command_text::path_texts(path, &place.rest, self.workspace) {
+                path_fits |= self.search(pattern, &text)?;
             }
             found.push(path_fits);
         }
         Some(match side {
-            Side::Permits => Fit::certain(found.iter().all(|fits| *fits)),
-            Side::Restricts if found.contains(&true) => Fit::Yes,
-            // A regular expression cannot be asked about names below a directory.
-            Side::Restricts if !exact && place.zone == Zone::Outside => Fit::Maybe,
-            Side::Restricts => Fit::No,
+            Polarity::Permits => Match::certain(found.iter().all(|fits| *fits)),
+            Polarity::Restricts if found.contains(&true) => Match::Yes,
+            // A regular expression cannot be compared with all names below a directory.
+            Polarity::Restricts if !exact && place.zone == Zone::Outside => Match::Maybe,
+            Polarity::Restricts => Match::No,
         })
     }
 }
 
-/// Whether a place is one path, which is known.
+/// Whether a place is one known path.
 fn is_exact(place: &Place) -> bool {
     place.rest == Rest::Nothing && !place.tree && !matches!(place.zone, Zone::Unresolved(_))
 }
 
-/// A subject with what was looked up for it.
-struct View<'a> {
-    subject: Subject<'a>,
-    hits: &'a Hits,
+/// An effect with what was looked up for it.
+struct EffectView<'a> {
+    subject: JudgedEffect<'a>,
+    hits: &'a GlobHits,
     is_path: bool,
-    machine: Option<&'a Machine>,
+    machine: Option<&'a HostTarget>,
 }
 
-impl View<'_> {
+impl EffectView<'_> {
     fn marks(&self) -> u8 {
         self.subject.effect.map_or(0, |effect| effect.marks.iter().fold(0, |bits, mark| bits | mark_bit(*mark)))
     }
@@ -539,14 +529,14 @@ impl View<'_> {
 }
 
 /// The cheap conditions: actions and marks.
-fn rule_is_about(rule: &Rule, view: &View<'_>) -> bool {
+fn rule_is_about(rule: &Rule, view: &EffectView<'_>) -> bool {
     match view.subject.action {
         Some(action) => {
             if rule.actions != 0 && rule.actions & action_bit(action) == 0 {
                 return false;
             }
         }
-        // Nothing would be done: only rules about the tool, the call or everything apply.
+        // The call does nothing: only rules about the tool, the call or everything apply.
         None => {
             let about_effects = rule.actions != 0
                 || rule.zones | rule.code != 0
@@ -565,8 +555,8 @@ fn rule_is_about(rule: &Rule, view: &View<'_>) -> bool {
     (rule.marks == 0 || rule.marks & marks != 0) && rule.without_marks & marks == 0
 }
 
-/// The stricter of a doubt and what follows; the doubt if they are alike, because it came first.
-fn stricter(doubt: Option<Outcome>, sure: Outcome) -> Outcome {
+/// The stricter of an uncertain decision and a certain one; the uncertain one if they are equal, because it came first.
+fn stricter(doubt: Option<EffectDecision>, sure: EffectDecision) -> EffectDecision {
     match doubt {
         Some(doubt) if doubt.decision >= sure.decision => doubt,
         _ => sure,

@@ -1,10 +1,10 @@
 //! Conditions: expressions in CEL over the call, its input, its origin and its effects.
 //!
-//! Expressions cannot loop, but `all`, `exists`, `map` and `filter` walk lists, also within each other. So their number is
-//! limited, and so is the size of the input they are given.
+//! `all`, `exists`, `map` and `filter` loop over lists and can be nested. Their number is limited, and so is the size of the
+//! input.
 
-use super::matching::{Pool, Text};
-use super::stored::List;
+use super::matching::Pool;
+use super::stored::CompiledTexts;
 use crate::JudgeRequest;
 
 /// A longer expression is refused.
@@ -13,12 +13,7 @@ const MAXIMUM_LENGTH: usize = 2048;
 const MAXIMUM_DEPTH: usize = 32;
 
 /// All conditions of a policy.
-#[derive(Debug, Default)]
-pub(crate) struct Conditions {
-    sources: List<Text>,
-    #[cfg(feature = "conditions")]
-    compiled: std::sync::OnceLock<Box<[std::sync::OnceLock<Option<engine::Program>>]>>,
-}
+pub(crate) type Conditions = CompiledTexts<Option<engine::Program>>;
 
 /// Why an expression cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,34 +22,18 @@ pub(crate) struct ConditionMistake {
     pub help: String,
 }
 
-/// What an expression came to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[cfg_attr(not(feature = "conditions"), allow(dead_code))]
-pub(crate) enum Held {
-    No,
-    Yes,
-    /// It could not be evaluated: a missing key, a wrong type, too much input.
-    Failed,
+/// Checks an expression.
+pub(crate) fn check(source: &str) -> Result<(), ConditionMistake> {
+    check_size(source)?;
+    engine::compile(source)
+        .map(|_| ())
+        .map_err(|why| ConditionMistake { message: format!("invalid condition: {why}"), help: engine::HELP.to_owned() })
 }
 
-impl Conditions {
-    /// Conditions with these sources, which were checked.
-    pub(crate) fn new(sources: List<Text>) -> Self {
-        Self { sources, ..Self::default() }
-    }
-
-    /// All sources.
-    pub(crate) fn sources(&self) -> &List<Text> {
-        &self.sources
-    }
-
-    /// Checks an expression and keeps it.
-    pub(crate) fn add(&mut self, source: &str, text: Text) -> Result<u32, ConditionMistake> {
-        check_size(source)?;
-        check_syntax(source)?;
-        self.sources.append([text]);
-        Ok(u32::try_from(self.sources.len().saturating_sub(1)).unwrap_or(u32::MAX))
-    }
+/// Whether the condition of this number holds; `None` if it cannot be evaluated: a missing key, a wrong type, too much input.
+pub(crate) fn holds(conditions: &Conditions, number: usize, pool: &Pool, request: &JudgeRequest<'_>) -> Option<bool> {
+    let program = conditions.get(number, pool, |source| engine::compile(source).ok())?;
+    engine::evaluate(program.as_ref()?, request)
 }
 
 fn check_size(source: &str) -> Result<(), ConditionMistake> {
@@ -70,62 +49,40 @@ fn check_size(source: &str) -> Result<(), ConditionMistake> {
     }
     if source.len() > MAXIMUM_LENGTH || deepest > MAXIMUM_DEPTH {
         return Err(ConditionMistake {
-            message: "this expression is too long or too deeply nested".to_owned(),
+            message: "expression is too long or too deeply nested".to_owned(),
             help: format!("keep it below {MAXIMUM_LENGTH} bytes and {MAXIMUM_DEPTH} levels"),
         });
     }
-    if walks(source) > 2 {
+    if loops(source) > 2 {
         return Err(ConditionMistake {
-            message: "this expression walks too many lists".to_owned(),
+            message: "expression loops over too many lists".to_owned(),
             help: "use at most two of all, exists, exists_one, map and filter".to_owned(),
         });
     }
     Ok(())
 }
 
-/// How many lists an expression walks.
-fn walks(source: &str) -> usize {
+/// How many lists an expression loops over.
+fn loops(source: &str) -> usize {
     [".all", ".exists", ".map", ".filter"].iter().map(|word| source.matches(word).count()).sum()
 }
 
 #[cfg(not(feature = "conditions"))]
-fn check_syntax(_source: &str) -> Result<(), ConditionMistake> {
-    Err(ConditionMistake {
-        message: "this build of callgate has no conditions".to_owned(),
-        help: "enable the feature `conditions`, or remove the rule".to_owned(),
-    })
-}
+mod engine {
+    use crate::JudgeRequest;
 
-#[cfg(feature = "conditions")]
-fn check_syntax(source: &str) -> Result<(), ConditionMistake> {
-    engine::compile(source).map(|_| ()).map_err(|why| ConditionMistake {
-        message: format!("this expression cannot be read: {why}"),
-        help: "conditions are written in CEL: input.to.endsWith(\"@example.com\")".to_owned(),
-    })
-}
+    /// No condition can be compiled, so there is none to evaluate.
+    #[derive(Debug)]
+    pub(crate) enum Program {}
 
-#[cfg(not(feature = "conditions"))]
-impl Conditions {
-    /// Never reached: no condition can be added.
-    pub(crate) fn holds(&self, _number: u32, _pool: &Pool, _request: &JudgeRequest<'_>) -> Held {
-        Held::Failed
+    pub(super) const HELP: &str = "enable the feature `conditions`, or remove the rule";
+
+    pub(super) fn compile(_source: &str) -> Result<Program, String> {
+        Err("this build of callgate does not support conditions".to_owned())
     }
-}
 
-#[cfg(feature = "conditions")]
-impl Conditions {
-    /// Evaluates the condition of this number.
-    pub(crate) fn holds(&self, number: u32, pool: &Pool, request: &JudgeRequest<'_>) -> Held {
-        use std::sync::OnceLock;
-        let compiled = self.compiled.get_or_init(|| (0..self.sources.len()).map(|_| OnceLock::new()).collect());
-        let (Some(slot), Some(source)) = (compiled.get(number as usize), self.sources.get(number as usize)) else {
-            return Held::Failed;
-        };
-        let source = pool.get(source);
-        match slot.get_or_init(|| engine::compile(source).ok()) {
-            Some(program) => engine::evaluate(program, request, walks(source)),
-            None => Held::Failed,
-        }
+    pub(super) fn evaluate(program: &Program, _request: &JudgeRequest<'_>) -> Option<bool> {
+        match *program {}
     }
 }
 
@@ -137,14 +94,21 @@ mod engine {
     use cel::{Context, Value};
     use serde_json::{Value as Json, json};
 
-    use super::{Held, JudgeRequest};
+    use super::{JudgeRequest, loops};
     use callgate_model::description::PlacedEffect;
 
-    pub(super) type Program = cel::Program;
+    /// A compiled expression and how many lists it loops over.
+    #[derive(Debug)]
+    pub(crate) struct Program {
+        expression: cel::Program,
+        loops: usize,
+    }
 
-    /// How many values an expression that walks this many lists may be given.
-    fn allowance(walks: usize) -> usize {
-        match walks {
+    pub(super) const HELP: &str = "write a CEL expression, such as `input.to.endsWith(\"@example.com\")`";
+
+    /// How many values an expression that loops over this many lists may be given.
+    fn allowance(loops: usize) -> usize {
+        match loops {
             0 => 200_000,
             1 => 50_000,
             _ => 1_000,
@@ -152,25 +116,25 @@ mod engine {
     }
 
     pub(super) fn compile(source: &str) -> Result<Program, String> {
-        match catch_unwind(AssertUnwindSafe(|| Program::compile(source))) {
-            Ok(Ok(program)) => {
-                let references = program.references();
+        match catch_unwind(AssertUnwindSafe(|| cel::Program::compile(source))) {
+            Ok(Ok(expression)) => {
+                let references = expression.references();
                 let known = ["call", "input", "origin", "effects"];
                 let bound = bound_names(source);
                 let unknown = |name: &&str| !known.contains(name) && !bound.contains(name);
                 match references.variables().into_iter().find(unknown) {
-                    Some(name) => Err(format!("unknown name `{name}`; there are {}", known.join(", "))),
-                    None => Ok(program),
+                    Some(name) => Err(format!("unknown name `{name}`; expected one of {}", known.join(", "))),
+                    None => Ok(Program { loops: loops(source), expression }),
                 }
             }
             Ok(Err(errors)) => Err(errors.errors.first().map_or_else(String::new, |error| {
                 format!("{} (at character {})", error.msg.lines().next().unwrap_or_default(), error.pos.1)
             })),
-            Err(_) => Err("the expression is not understood".to_owned()),
+            Err(_) => Err("the parser failed".to_owned()),
         }
     }
 
-    /// The names that `all(x, …)` and its like bring along.
+    /// The names that macros such as `all(x, …)` define.
     fn bound_names(source: &str) -> Vec<&str> {
         source
             .split('(')
@@ -180,14 +144,14 @@ mod engine {
             .collect()
     }
 
-    pub(super) fn evaluate(program: &Program, request: &JudgeRequest<'_>, walks: usize) -> Held {
-        let mut left = allowance(walks);
+    pub(super) fn evaluate(program: &Program, request: &JudgeRequest<'_>) -> Option<bool> {
+        let mut left = allowance(program.loops);
         if !count(&request.call.input, &mut left) {
-            return Held::Failed;
+            return None;
         }
         let effects: Vec<Json> = request.description.parts.iter().flat_map(|part| &part.effects).map(show).collect();
         if effects.len() > left {
-            return Held::Failed;
+            return None;
         }
         let result = catch_unwind(AssertUnwindSafe(|| {
             let mut context = Context::default();
@@ -201,12 +165,11 @@ mod engine {
             context.add_variable("input", cel::to_value(&request.call.input).ok()?).ok()?;
             context.add_variable("origin", cel::to_value(&request.call.origin).ok()?).ok()?;
             context.add_variable("effects", cel::to_value(&effects).ok()?).ok()?;
-            program.execute(&context).ok()
+            program.expression.execute(&context).ok()
         }));
         match result {
-            Ok(Some(Value::Bool(true))) => Held::Yes,
-            Ok(Some(Value::Bool(false))) => Held::No,
-            _ => Held::Failed,
+            Ok(Some(Value::Bool(holds))) => Some(holds),
+            _ => None,
         }
     }
 

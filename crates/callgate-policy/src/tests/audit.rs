@@ -1,4 +1,4 @@
-use super::super::{AuditSettings, Locations, Severity, Sync};
+use super::super::{AuditSettings, Locations, Severity, SyncMode};
 use super::*;
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ fn the_section_says_where_the_log_lies_and_how_it_is_kept() {
     let expected = AuditSettings {
         directory: Some("~/logs/callgate".into()),
         key: Some("/etc/callgate/audit.key".into()),
-        sync: Some(Sync::Interval(Duration::from_millis(500))),
+        sync: Some(SyncMode::Interval(Duration::from_millis(500))),
         segment_bytes: Some(1_000_000),
         segment_age: Some(Duration::from_secs(24 * 60 * 60)),
         checkpoint_entries: Some(10),
@@ -50,14 +50,14 @@ fn mistakes_are_shown_by_place() {
         ("audit: {directory: ~/../logs}", "write an absolute path"),
         ("audit: {directory: /}", "write an absolute path"),
         ("audit: {key: audit.key}", "write an absolute path"),
-        ("audit: {segment_bytes: 10}", "at least 65536"),
+        ("audit: {segment_bytes: 10}", "the minimum is 65536"),
         ("audit: {segment_bytes: lots}", "expected a whole number"),
-        ("audit: {segment_age: soon}", "is no length of time"),
-        ("audit: {segment_age: 1s}", "at least 1m"),
-        ("audit: {checkpoint_entries: 0}", "at least 1"),
+        ("audit: {segment_age: soon}", "invalid duration `soon`"),
+        ("audit: {segment_age: 1s}", "the minimum is 1m"),
+        ("audit: {checkpoint_entries: 0}", "the minimum is 1"),
         ("audit: {compress: maybe}", "true or false"),
         ("audit: {checkpoints: {file: here}}", "write an absolute path"),
-        ("audit: {checkpoints: {command: []}}", "no program is named"),
+        ("audit: {checkpoints: {command: []}}", "missing program"),
         ("audit: {checkpoints: {webhook: ftp://x}}", "write a URL that starts with https://"),
         ("audit: {checkpoints: {email: x}}", "unknown key `email`"),
     ] {

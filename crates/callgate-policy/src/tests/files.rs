@@ -1,4 +1,4 @@
-use super::super::{Example, ExampleCall, PermissionPolicy, PermissionResult, PermissionRule, Severity};
+use super::super::{ExampleCall, PermissionPolicy, PermissionResult, PermissionRule, RuleExample, Severity};
 use super::*;
 use Decision::{Allow, Ask, Deny};
 
@@ -111,7 +111,7 @@ fn files_extend_files_and_circles_are_found() {
         write(&format!("{number}.yaml"), &format!("extends: ./{}.yaml\n", number + 1));
     }
     let error = Policy::from_file(&directory.path().join("0.yaml")).unwrap_err().to_string();
-    assert!(error.contains("too many files"), "{error}");
+    assert!(error.contains("chain of `extends` is too long"), "{error}");
     write("lost.yaml", "extends: ./nowhere.yaml\n");
     let error = Policy::from_file(&directory.path().join("lost.yaml")).unwrap_err().to_string();
     assert!(error.contains("lost.yaml:1") && error.contains("cannot read"), "{error}");
@@ -149,10 +149,10 @@ fn the_version_follows_the_contents() {
     assert_eq!(one.version().len(), 64);
 }
 
-fn describe(example: &Example) -> ExampleCall {
+fn describe(example: &RuleExample) -> ExampleCall {
     let scene = match example {
-        Example::Command(command) => Scene::shell(command),
-        Example::Call { tool, input } => {
+        RuleExample::Command(command) => Scene::shell(command),
+        RuleExample::Call { tool, input } => {
             let file = input["file_path"].as_str().unwrap();
             Scene::tool(tool).input(input.clone()).effect(path(Action::Read, &format!("/w/{file}")))
         }
@@ -181,21 +181,21 @@ fn examples_are_checked() {
     );
     let error = bad.check_examples(&describe).remove(0).into_result().unwrap_err();
     insta::assert_snapshot!(error.to_string(), @r"
-    error: the rule `push` should match this, and decides none of its effects
+    error: rule `push` should match this example but decides none of its effects
      --> test.yaml:5:15
       |
     5 |     matches: [git pull]
       |               ^^^^^^^^
       |
-      = help: no rule decides any of its effects
+      = help: no rule matches any of its effects
 
-    error: the rule `push` should miss this, and decides one of its effects
+    error: rule `push` should not match this example but decides one of its effects
      --> test.yaml:6:14
       |
     6 |     misses: [git push]
       |              ^^^^^^^^
       |
-      = help: its effects are decided by push
+      = help: the deciding rules are: push
     ");
 }
 

@@ -215,7 +215,7 @@ fn a_pattern_that_overruns_refuses() {
     let policy = rules("  - {name: slow, command_patterns: ['^(?!x)(a|a|aa)+\\1b$'], action: allow}\n");
     let judgement = Scene::shell(&"a".repeat(60)).judge(&policy);
     assert_eq!(judgement.ruling.decision, Deny);
-    assert!(judgement.ruling.reason.contains("took too long"));
+    assert!(judgement.ruling.reason.contains("exceeded its limit"));
 }
 
 #[cfg(feature = "conditions")]
@@ -267,9 +267,9 @@ fn deciding_is_pure() {
 }
 
 mod index {
-    use super::super::super::layers::{Body, subjects};
+    use super::super::super::layers::{LayerBody, subjects};
     use super::*;
-    use crate::rules::judge::Judge;
+    use crate::rules::judge::RuleEvaluator;
     use proptest::prelude::*;
 
     fn condition() -> impl Strategy<Value = &'static str> {
@@ -357,8 +357,8 @@ mod index {
                 scene = scene.wrapped_in("sudo");
             }
             let request = JudgeRequest { call: &scene.call, description: &scene.description, claims: &scene.claims };
-            let Body::File(chain) = &policy.layers[0].body else { panic!() };
-            let judge = Judge::new(&chain.compiled, request, policy.home.as_deref());
+            let LayerBody::File(chain) = &policy.layers[0].body else { panic!() };
+            let judge = RuleEvaluator::new(&chain.compiled, request, policy.home.as_deref());
             for (subject, _) in subjects(&request) {
                 prop_assert_eq!(judge.missed(&subject), Vec::<u32>::new(), "{} {:?}", text, subject);
             }

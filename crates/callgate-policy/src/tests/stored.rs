@@ -125,7 +125,7 @@ fn ten_thousand_rules_are_not_read_for_one_call() {
     assert!(!stored.is_damaged());
     assert_eq!(
         Scene::shell("tool5077 do it").judge(&stored).ruling.reason,
-        "the stored policy is damaged; it is made anew with the next call"
+        "the cached policy is damaged; it will be compiled again for the next call"
     );
 }
 

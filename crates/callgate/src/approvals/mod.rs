@@ -34,7 +34,7 @@ pub mod timeout;
 pub use always::{AlwaysError, add_rule, insert_rule, try_rule};
 pub use answer::{Answer, ApprovalDecision, Outcome, OutcomeKind};
 pub use approver::{AnswerFuture, Approver, AskError, AsyncApprover, IntoAnswer};
-pub use callgate_policy::RulesError;
+pub use callgate_policy::ApprovalRulesError;
 pub use coordinator::{AnswerError, Coordinator};
 pub use desk::{Approvals, How, Settlement};
 pub use future::Settling;

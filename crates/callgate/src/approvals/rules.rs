@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use callgate_policy::{ApprovalRuleText, ApprovalRules, CommandPattern, RulesError};
+use callgate_policy::{ApprovalRuleText, ApprovalRules, ApprovalRulesError, CommandPattern};
 use serde_json::Value;
 
 use super::{Answer, ApprovalDecision, Approver, AskError, Question};
@@ -107,7 +107,7 @@ impl RuleBasedApprovalProvider {
     /// });
     /// assert!(RuleBasedApprovalProvider::from_section(&section).is_ok());
     /// ```
-    pub fn from_section(section: &Value) -> Result<Self, RulesError> {
+    pub fn from_section(section: &Value) -> Result<Self, ApprovalRulesError> {
         ApprovalRules::read(section).map(Self::from)
     }
 }

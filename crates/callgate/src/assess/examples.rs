@@ -8,7 +8,7 @@ use callgate_model::effect::Effect;
 use super::Assessor;
 use crate::path::boundary::HostDirectories;
 use crate::path::file_system::EmptyFileSystem;
-use crate::policy::{CheckedExamples, Example, ExampleCall};
+use crate::policy::{CheckedExamples, ExampleCall, RuleExample};
 
 /// The project and home of examples, both without files, on every machine.
 const WORKSPACE: &str = "/project";
@@ -33,7 +33,7 @@ impl Assessor {
         policy.check_examples(&|example| examples.example(example))
     }
 
-    fn example(&self, example: &Example) -> ExampleCall {
+    fn example(&self, example: &RuleExample) -> ExampleCall {
         let call = example.call().directory(WORKSPACE).workspace(WORKSPACE);
         let description = match self.assess(&call) {
             Ok(assessment) => assessment.description,

@@ -1,11 +1,11 @@
 //! Path globs: a row of segments, of which `**` stands for any number of components and everything else for exactly one.
 //! `relate.rs` compares them.
 
-use callgate_model::glob::{BraceError, LoneBraces, escape, unescape};
+use callgate_model::glob::{BraceError, LoneBraces, unescape};
 
 use super::name;
 use super::{Pool, Span, Text};
-use crate::rules::stored::{Flat, List, flat_struct};
+use crate::rules::stored::{StoredList, flat_enum, flat_struct};
 
 /// Where a glob starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -25,93 +25,57 @@ pub(crate) enum Segment {
     Many,
     /// Exactly this name.
     Literal(Text),
-    /// A name that fits this pattern.
+    /// A name that matches this pattern.
     Pattern(Text),
 }
 
-/// A compiled glob.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Glob {
-    pub anchor: Anchor,
-    /// `!`: takes names out again.
-    pub negated: bool,
-    pub segments: Span,
-}
-flat_struct!(Glob { anchor: Anchor, negated: bool, segments: Span });
-
-impl Flat for Anchor {
-    const SIZE: usize = 1;
-
-    fn put(&self, to: &mut Vec<u8>) {
-        (*self as u8).put(to);
+flat_struct! {
+    /// A compiled glob.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(crate) struct Glob {
+        pub anchor: Anchor,
+        /// Whether the glob starts with `!` and excludes names.
+        pub negated: bool,
+        pub segments: Span,
     }
+}
+flat_enum!(Anchor { 0: Absolute, 1: Home, 2: Workspace });
+flat_enum!(Segment { 0: Many, 1: Literal { 0: name: Text }, 2: Pattern { 0: name: Text } });
 
-    fn take(from: &mut &[u8]) -> Option<Self> {
-        Some(match u8::take(from)? {
-            0 => Self::Absolute,
-            1 => Self::Home,
-            2 => Self::Workspace,
-            _ => return None,
+impl Segment {
+    /// Compiles one name or word, which is not `**`.
+    pub(crate) fn new(text: &str, pool: &mut Pool) -> Result<Self, GlobError> {
+        name::check(text).map_err(GlobError::Name)?;
+        Ok(if text.bytes().any(|byte| matches!(byte, b'*' | b'?' | b'[')) {
+            Self::Pattern(pool.add(text))
+        } else {
+            Self::Literal(pool.add(&unescape(text)))
         })
     }
 }
 
-impl Flat for Segment {
-    const SIZE: usize = 1 + Text::SIZE;
-
-    fn put(&self, to: &mut Vec<u8>) {
-        let (kind, text) = match self {
-            Self::Many => (0_u8, Text::default()),
-            Self::Literal(text) => (1, *text),
-            Self::Pattern(text) => (2, *text),
-        };
-        kind.put(to);
-        text.put(to);
-    }
-
-    fn take(from: &mut &[u8]) -> Option<Self> {
-        let kind = u8::take(from)?;
-        let text = Text::take(from)?;
-        Some(match kind {
-            0 => Self::Many,
-            1 => Self::Literal(text),
-            2 => Self::Pattern(text),
-            _ => return None,
-        })
-    }
-}
-
-/// More segments than this are refused, so that sets of them fit into a number.
+/// The limit for the segments of a glob, so that a set of them fits into a `u128`.
 pub(crate) const MAXIMUM_SEGMENTS: usize = 48;
-/// One pattern may stand for this many after its braces are expanded.
+/// The limit for the alternatives of one pattern with braces.
 const MAXIMUM_ALTERNATIVES: usize = 4096;
 
-/// Why a glob cannot be used.
+/// Why a glob is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum GlobError {
-    #[error("a `{{` is not closed")]
+    #[error("unclosed `{{`")]
     OpenBrace,
-    #[error("the braces stand for more than {MAXIMUM_ALTERNATIVES} patterns")]
+    #[error("braces expand to more than {MAXIMUM_ALTERNATIVES} patterns")]
     TooManyAlternatives,
-    #[error("more than {MAXIMUM_SEGMENTS} components")]
+    #[error("pattern has more than {MAXIMUM_SEGMENTS} components")]
     TooDeep,
     #[error("{0}")]
     Name(&'static str),
-    #[error("`..` is not used in patterns: paths are compared after it has been resolved")]
+    #[error("`..` is not supported in patterns; paths are resolved before they are compared")]
     Parent,
-    #[error("`~name` is not used in patterns: `~` is every user's home")]
+    #[error("`~name` is not supported in patterns; `~` matches the home directory of every user")]
     OtherHome,
-    #[error("`**` stands for whole components only; write `*` within a name")]
+    #[error("`**` must be a whole component; use `*` within a name")]
     PartialMany,
-}
-
-/// Where relative globs of a file start.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Base {
-    /// At the workspace of the call.
-    Workspace,
-    /// At the directory of the file, absolute.
-    Directory(String),
 }
 
 /// Expands `{a,b}`, also nested, into all alternatives.
@@ -124,33 +88,18 @@ pub(crate) fn expand_braces(pattern: &str) -> Result<Vec<String>, GlobError> {
 }
 
 /// Compiles one pattern without braces.
-pub(crate) fn compile(
-    pattern: &str,
-    base: &Base,
-    pool: &mut Pool,
-    segments: &mut List<Segment>,
-) -> Result<Glob, GlobError> {
+pub(crate) fn compile(pattern: &str, pool: &mut Pool, segments: &mut StoredList<Segment>) -> Result<Glob, GlobError> {
     let (negated, pattern) = match pattern.strip_prefix('!') {
         Some(rest) => (true, rest),
         None => (false, pattern),
     };
-    let directory;
-    let (anchor, body) = if let Some(rest) = pattern.strip_prefix('~') {
-        if !rest.is_empty() && !rest.starts_with('/') {
-            return Err(GlobError::OtherHome);
+    let (anchor, body) = match pattern.strip_prefix('~') {
+        Some(rest) if !rest.is_empty() && !rest.starts_with('/') => return Err(GlobError::OtherHome),
+        Some(rest) => (Anchor::Home, rest),
+        None if pattern.starts_with('/') || pattern == "**" || pattern.starts_with("**/") => {
+            (Anchor::Absolute, pattern)
         }
-        (Anchor::Home, rest)
-    } else if pattern.starts_with('/') || pattern == "**" || pattern.starts_with("**/") {
-        (Anchor::Absolute, pattern)
-    } else {
-        match base {
-            Base::Workspace => (Anchor::Workspace, pattern),
-            Base::Directory(path) => {
-                // The directory is a path, not a pattern: what looks special in it is taken literally.
-                directory = format!("{}/{pattern}", escape(path));
-                (Anchor::Absolute, directory.as_str())
-            }
-        }
+        None => (Anchor::Workspace, pattern),
     };
     let mut compiled = Vec::new();
     for component in body.split('/') {
@@ -164,14 +113,7 @@ pub(crate) fn compile(
                 Segment::Many
             }
             _ if component.contains("**") => return Err(GlobError::PartialMany),
-            _ => {
-                name::check(component).map_err(GlobError::Name)?;
-                if component.bytes().any(|byte| matches!(byte, b'*' | b'?' | b'[')) {
-                    Segment::Pattern(pool.add(component))
-                } else {
-                    Segment::Literal(pool.add(&unescape(component)))
-                }
-            }
+            _ => Segment::new(component, pool)?,
         };
         compiled.push(segment);
     }
@@ -196,7 +138,7 @@ mod tests {
 
     #[test]
     fn mistakes() {
-        let compile = |text: &str| compile(text, &Base::Workspace, &mut Pool::default(), &mut List::default());
+        let compile = |text: &str| compile(text, &mut Pool::default(), &mut StoredList::default());
         assert_eq!(compile("/a/../b"), Err(GlobError::Parent));
         assert_eq!(compile("~bob/x"), Err(GlobError::OtherHome));
         assert_eq!(compile("/a/x**"), Err(GlobError::PartialMany));

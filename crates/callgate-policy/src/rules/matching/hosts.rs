@@ -1,18 +1,18 @@
-//! Patterns on machines and services.
+//! Patterns on hosts and services.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::{Fit, Pool, Text, name};
-use crate::rules::stored::Flat;
+use super::{Match, Pool, Text, name};
+use crate::rules::stored::flat_enum;
 
 /// A compiled host pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HostPattern {
-    /// `*`: any machine; services are meant by `<*>`.
+    /// `*`: any host. Services are matched by `<*>`.
     Any,
     /// A name without wildcards.
     Name(Text),
-    /// `*.example.com`: every name below, without the leading `*`.
+    /// `*.example.com`: every subdomain. The text has no leading `*`.
     Below(Text),
     /// Any other pattern, also on services: `<aws>`, `<*>`.
     Pattern(Text),
@@ -20,51 +20,22 @@ pub(crate) enum HostPattern {
     Network { address: u128, bits: u8 },
 }
 
-impl Flat for HostPattern {
-    const SIZE: usize = 2 + u128::SIZE;
+flat_enum!(HostPattern {
+    0: Any,
+    1: Name { 0: name: Text },
+    2: Below { 0: name: Text },
+    3: Pattern { 0: name: Text },
+    4: Network { address: address: u128, bits: bits: u8 },
+});
 
-    fn put(&self, to: &mut Vec<u8>) {
-        let of = |text: &Text| {
-            let mut bytes = Vec::with_capacity(Text::SIZE);
-            text.put(&mut bytes);
-            u128::from(u64::take(&mut bytes.as_slice()).unwrap_or_default())
-        };
-        let (kind, bits, number) = match self {
-            Self::Any => (0_u8, 0_u8, 0),
-            Self::Name(text) => (1, 0, of(text)),
-            Self::Below(text) => (2, 0, of(text)),
-            Self::Pattern(text) => (3, 0, of(text)),
-            Self::Network { address, bits } => (4, *bits, *address),
-        };
-        kind.put(to);
-        bits.put(to);
-        number.put(to);
-    }
-
-    fn take(from: &mut &[u8]) -> Option<Self> {
-        let kind = u8::take(from)?;
-        let bits = u8::take(from)?;
-        let number = u128::take(from)?;
-        let text = || Text::take(&mut number.to_le_bytes().as_slice());
-        Some(match kind {
-            0 => Self::Any,
-            1 => Self::Name(text()?),
-            2 => Self::Below(text()?),
-            3 => Self::Pattern(text()?),
-            4 if bits <= 128 => Self::Network { address: number, bits },
-            _ => return None,
-        })
-    }
-}
-
-/// Why a host pattern cannot be used.
+/// Why a host pattern is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum HostError {
-    #[error("a host pattern is a name, not a URL")]
+    #[error("expected a host name, found a URL")]
     Url,
-    #[error("a port is not part of a host pattern")]
+    #[error("host patterns cannot contain a port")]
     Port,
-    #[error("`{0}` is no network")]
+    #[error("invalid network `{0}`")]
     Network(String),
     #[error("{0}")]
     Name(&'static str),
@@ -83,13 +54,8 @@ pub(crate) fn compile(pattern: &str, pool: &mut Pool) -> Result<HostPattern, Hos
         let network = || HostError::Network(pattern.clone());
         let address: IpAddr = address.parse().map_err(|_| network())?;
         let bits: u8 = bits.parse().map_err(|_| network())?;
-        let (bits, most) = match address {
-            IpAddr::V4(_) => (bits.checked_add(96).ok_or_else(network)?, 128),
-            IpAddr::V6(_) => (bits, 128),
-        };
-        if bits > most {
-            return Err(network());
-        }
+        let offset = if address.is_ipv4() { 96 } else { 0 };
+        let bits = bits.checked_add(offset).filter(|bits| *bits <= 128).ok_or_else(network)?;
         return Ok(HostPattern::Network { address: number(address) & mask(bits), bits });
     }
     if let Some(address) = address(&pattern) {
@@ -106,9 +72,9 @@ pub(crate) fn compile(pattern: &str, pool: &mut Pool) -> Result<HostPattern, Hos
     })
 }
 
-/// A host as an effect names it, made comparable.
+/// The host of an effect in a comparable form.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Machine {
+pub(crate) enum HostTarget {
     /// Not known.
     Unknown,
     /// A service in angle brackets.
@@ -119,7 +85,7 @@ pub(crate) enum Machine {
     Address(u128),
 }
 
-impl Machine {
+impl HostTarget {
     pub(crate) fn new(host: Option<&str>) -> Self {
         let Some(host) = host else {
             return Self::Unknown;
@@ -128,7 +94,7 @@ impl Machine {
         if host.starts_with('<') {
             return Self::Service(host);
         }
-        // A name that no machine can have may be read differently by the program that connects.
+        // The program that connects may parse an invalid host name in another way.
         if host.is_empty() || host.bytes().any(|byte| byte.is_ascii_control() || byte == b' ') {
             return Self::Unknown;
         }
@@ -138,26 +104,26 @@ impl Machine {
         }
     }
 
-    /// The keys under which rules for this machine are filed: the name and every domain above it.
-    pub(crate) fn fit(&self, pattern: HostPattern, pool: &Pool) -> Fit {
+    /// Whether the host matches a pattern.
+    pub(crate) fn fit(&self, pattern: HostPattern, pool: &Pool) -> Match {
         match (pattern, self) {
-            (HostPattern::Any, Self::Service(_)) => Fit::No,
-            (HostPattern::Any, _) => Fit::Yes,
-            (_, Self::Unknown) => Fit::Maybe,
+            (HostPattern::Any, Self::Service(_)) => Match::No,
+            (HostPattern::Any, _) => Match::Yes,
+            (_, Self::Unknown) => Match::Maybe,
             (HostPattern::Name(wanted), Self::Name(name) | Self::Service(name)) => {
-                Fit::certain(pool.get(wanted) == name)
+                Match::certain(pool.get(wanted) == name)
             }
             (HostPattern::Below(domain), Self::Name(name)) => {
                 let domain = pool.get(domain);
-                Fit::certain(name.len() > domain.len() && name.ends_with(domain))
+                Match::certain(name.len() > domain.len() && name.ends_with(domain))
             }
             (HostPattern::Pattern(pattern), Self::Name(name) | Self::Service(name)) => {
-                Fit::certain(name::matches(pool.get(pattern), name.as_bytes()))
+                Match::certain(name::matches(pool.get(pattern), name.as_bytes()))
             }
             (HostPattern::Network { address, bits }, Self::Address(other)) => {
-                Fit::certain(other & mask(bits) == address)
+                Match::certain(other & mask(bits) == address)
             }
-            _ => Fit::No,
+            _ => Match::No,
         }
     }
 }
@@ -211,42 +177,42 @@ fn part(text: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    fn fit(pattern: &str, host: Option<&str>) -> Fit {
+    fn fit(pattern: &str, host: Option<&str>) -> Match {
         let mut pool = Pool::default();
         let pattern = compile(pattern, &mut pool).unwrap();
-        Machine::new(host).fit(pattern, &pool)
+        HostTarget::new(host).fit(pattern, &pool)
     }
 
     #[test]
     fn hosts_fit_patterns() {
         for (pattern, host, expected) in [
-            ("example.com", "example.com", Fit::Yes),
-            ("example.com", "EXAMPLE.com.", Fit::Yes),
-            ("example.com", "evil-example.com", Fit::No),
-            ("*.example.com", "a.b.example.com", Fit::Yes),
-            ("*.example.com", "example.com", Fit::No),
-            ("*.example.com", "evilexample.com", Fit::No),
-            ("127.0.0.0/8", "127.1", Fit::Yes),
-            ("127.0.0.0/8", "2130706433", Fit::Yes),
-            ("127.0.0.0/8", "0x7f.0.0.1", Fit::Yes),
-            ("127.0.0.0/8", "0177.0.0.1", Fit::Yes),
-            ("127.0.0.0/8", "[::ffff:127.0.0.1]", Fit::Yes),
-            ("127.0.0.0/8", "128.0.0.1", Fit::No),
-            ("169.254.169.254", "0xa9fea9fe", Fit::Yes),
-            ("::1", "[::1]", Fit::Yes),
-            ("fd00::/8", "fd12::1", Fit::Yes),
-            ("<aws>", "<aws>", Fit::Yes),
-            ("<*>", "<kubernetes>", Fit::Yes),
-            ("<*>", "example.com", Fit::No),
-            ("*", "example.com", Fit::Yes),
-            ("*", "<aws>", Fit::No),
-            ("api-?.example.com", "api-1.example.com", Fit::Yes),
+            ("example.com", "example.com", Match::Yes),
+            ("example.com", "EXAMPLE.com.", Match::Yes),
+            ("example.com", "evil-example.com", Match::No),
+            ("*.example.com", "a.b.example.com", Match::Yes),
+            ("*.example.com", "example.com", Match::No),
+            ("*.example.com", "evilexample.com", Match::No),
+            ("127.0.0.0/8", "127.1", Match::Yes),
+            ("127.0.0.0/8", "2130706433", Match::Yes),
+            ("127.0.0.0/8", "0x7f.0.0.1", Match::Yes),
+            ("127.0.0.0/8", "0177.0.0.1", Match::Yes),
+            ("127.0.0.0/8", "[::ffff:127.0.0.1]", Match::Yes),
+            ("127.0.0.0/8", "128.0.0.1", Match::No),
+            ("169.254.169.254", "0xa9fea9fe", Match::Yes),
+            ("::1", "[::1]", Match::Yes),
+            ("fd00::/8", "fd12::1", Match::Yes),
+            ("<aws>", "<aws>", Match::Yes),
+            ("<*>", "<kubernetes>", Match::Yes),
+            ("<*>", "example.com", Match::No),
+            ("*", "example.com", Match::Yes),
+            ("*", "<aws>", Match::No),
+            ("api-?.example.com", "api-1.example.com", Match::Yes),
         ] {
             assert_eq!(fit(pattern, Some(host)), expected, "{pattern} {host}");
         }
-        assert_eq!(fit("example.com", None), Fit::Maybe);
-        assert_eq!(fit("*", None), Fit::Yes);
-        assert_eq!(fit("example.com", Some("a\0example.com")), Fit::Maybe);
+        assert_eq!(fit("example.com", None), Match::Maybe);
+        assert_eq!(fit("*", None), Match::Yes);
+        assert_eq!(fit("example.com", Some("a\0example.com")), Match::Maybe);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! How conditions of rules are compared with what a call would do.
 //!
-//! Every comparison is three-valued. What is unknown about a call must never let an allow rule fire, and must never keep a
-//! deny rule from being noticed.
+//! Every comparison is three-valued. Unknown facts about a call must never make an allow rule match, and must never hide a
+//! deny rule.
 
 pub(crate) mod glob;
 pub(crate) mod hosts;
@@ -16,52 +16,51 @@ pub(crate) mod words;
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
-use serde::{Deserialize, Serialize};
-
-use super::stored::{Flat, Image, List, Section, Writer, flat_struct};
+use super::stored::{Flat, Image, ImageReader, ImageWriter, PageRange, Stored, StoredList, flat_struct};
 
 /// Whether a condition holds, from the least to the most certain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Fit {
+pub(crate) enum Match {
     /// It does not hold.
     No,
-    /// It may hold; what would decide it is not known.
+    /// It may hold; the facts that would decide it are unknown.
     Maybe,
     /// It holds.
     Yes,
 }
 
-impl Fit {
-    /// Certain or not at all.
+impl Match {
+    /// `Yes` or `No`.
     pub(crate) fn certain(holds: bool) -> Self {
         if holds { Self::Yes } else { Self::No }
     }
 }
 
-/// From which side a condition is looked at: doubt counts for restricting rules and against permitting ones.
+/// Whether a rule permits or restricts. An uncertain match counts for restricting rules and against permitting ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Side {
+pub(crate) enum Polarity {
     /// The rule is `allow` or `contain`.
     Permits,
     /// The rule is `ask` or `deny`.
     Restricts,
 }
 
-/// A piece of the text that all rules of a policy share.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Text {
-    /// The chunk it lies in, and where it starts there.
-    start: u32,
-    length: u32,
+flat_struct! {
+    /// A piece of the text that all rules of a policy share.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+    pub(crate) struct Text {
+        /// The chunk it lies in, and where it starts there.
+        start: u32,
+        length: u32,
+    }
 }
-flat_struct!(Text { start: u32, length: u32 });
 
 /// All text of a compiled policy, in chunks, each of which is a page where it is stored. A text lies in one chunk.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Pool {
     chunks: Vec<OnceLock<String>>,
     /// Where chunks come from that are not read yet.
-    stored: Option<(Arc<Image>, Section)>,
+    stored: Option<(Arc<Image>, PageRange)>,
 }
 
 /// So many bits of [`Text::start`] say where in the chunk.
@@ -100,41 +99,44 @@ impl Pool {
             String::new()
         })
     }
+}
 
-    /// Writes all text.
-    pub(crate) fn store(&self, writer: &mut Writer) -> Section {
-        let section =
-            Section { first: writer.next_page(), length: u32::try_from(self.chunks.len()).unwrap_or(u32::MAX) };
-        for number in 0..self.chunks.len() {
-            let chunk = self.chunks.get(number).map(|chunk| chunk.get_or_init(|| self.read(number)).clone());
-            writer.page(chunk.unwrap_or_default().into_bytes());
+impl Stored for Pool {
+    fn store(&self, writer: &mut ImageWriter) {
+        writer.section(writer.next_page(), self.chunks.len());
+        for (number, chunk) in self.chunks.iter().enumerate() {
+            writer.page(chunk.get_or_init(|| self.read(number)).clone().into_bytes());
         }
-        section
     }
 
-    /// The text that lies in a section of a file.
-    pub(crate) fn open(image: &Arc<Image>, section: Section) -> Self {
+    fn open(reader: &mut ImageReader) -> Self {
+        let section = reader.section();
         let chunks = (0..section.length).map(|_| OnceLock::new()).collect();
-        Self { chunks, stored: Some((Arc::clone(image), section)) }
+        Self { chunks, stored: Some((Arc::clone(&reader.image), section)) }
     }
 }
 
-/// A range of one of the policy's lists.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Span {
-    start: u32,
-    end: u32,
+flat_struct! {
+    /// A range of one of the policy's lists.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+    pub(crate) struct Span {
+        start: u32,
+        end: u32,
+    }
 }
-flat_struct!(Span { start: u32, end: u32 });
 
 impl Span {
+    /// The range from `start` up to `end`. All empty ranges are equal.
     pub(crate) fn new(start: usize, end: usize) -> Self {
+        if start >= end {
+            return Self::default();
+        }
         let number = |number| u32::try_from(number).unwrap_or(u32::MAX);
         Self { start: number(start), end: number(end) }
     }
 
     /// The values of the range.
-    pub(crate) fn of<T: Flat>(self, list: &List<T>) -> Cow<'_, [T]> {
+    pub(crate) fn of<T: Flat>(self, list: &StoredList<T>) -> Cow<'_, [T]> {
         list.slice(self)
     }
 

@@ -12,11 +12,11 @@ pub(crate) fn check(pattern: &str) -> Result<(), &'static str> {
     let mut rest = pattern.as_bytes();
     while let Some(&byte) = rest.first() {
         rest = match byte {
-            b'\\' if rest.len() == 1 => return Err("a `\\` at the end quotes nothing"),
+            b'\\' if rest.len() == 1 => return Err("trailing `\\`; write `\\\\` for the character itself"),
             b'\\' => rest.get(2..).unwrap_or_default(),
             b'[' => match class_end(rest) {
                 Some(length) => rest.get(length..).unwrap_or_default(),
-                None => return Err("the `[` is not closed; write `\\[` for the character itself"),
+                None => return Err("unclosed `[`; write `\\[` for the character itself"),
             },
             _ => rest.get(1..).unwrap_or_default(),
         };
@@ -88,42 +88,24 @@ fn first_character(bytes: &[u8]) -> Option<(char, usize)> {
     Some(character.map_or((char::REPLACEMENT_CHARACTER, 1), |character| (character, length)))
 }
 
-/// How one step of a pattern fares at the front of `name`.
-enum Step {
-    /// A `*`, of this length in the pattern.
-    Star(usize),
-    /// Takes `pattern` bytes of the pattern and `name` bytes of the name.
-    Takes { pattern: usize, name: usize },
-    /// Does not fit.
-    Fails,
-}
-
-fn step(pattern: &[u8], name: &[u8]) -> Step {
-    let Some(&byte) = pattern.first() else {
-        return Step::Fails;
-    };
-    if byte == b'*' {
-        return Step::Star(1);
-    }
-    let Some((character, length)) = first_character(name) else {
-        return Step::Fails;
-    };
+/// How many bytes of the pattern and of the name the first element of a pattern takes; `None` if it does not match. The
+/// element is not `*`.
+fn step(pattern: &[u8], name: &[u8]) -> Option<(usize, usize)> {
+    let byte = pattern.first()?;
+    let (character, length) = first_character(name)?;
     match byte {
-        b'?' => Step::Takes { pattern: 1, name: length },
-        b'[' => match class_end(pattern) {
-            Some(end) if class_has(pattern.get(1..end.saturating_sub(1)).unwrap_or_default(), character) => {
-                Step::Takes { pattern: end, name: length }
-            }
-            _ => Step::Fails,
-        },
-        b'\\' if pattern.get(1) == name.first() => Step::Takes { pattern: 2, name: 1 },
-        b'\\' => Step::Fails,
-        _ if Some(&byte) == name.first() => Step::Takes { pattern: 1, name: 1 },
-        _ => Step::Fails,
+        b'?' => Some((1, length)),
+        b'[' => {
+            let end = class_end(pattern)?;
+            let body = pattern.get(1..end.saturating_sub(1)).unwrap_or_default();
+            class_has(body, character).then_some((end, length))
+        }
+        b'\\' => (pattern.get(1) == name.first()).then_some((2, 1)),
+        byte => (Some(byte) == name.first()).then_some((1, 1)),
     }
 }
 
-/// Whether the whole `name` fits `pattern`.
+/// Whether the whole `name` matches `pattern`.
 pub(crate) fn matches(pattern: &str, name: &[u8]) -> bool {
     let (mut pattern, mut name) = (pattern.as_bytes(), name);
     let mut retry: Option<(&[u8], &[u8])> = None;
@@ -131,49 +113,23 @@ pub(crate) fn matches(pattern: &str, name: &[u8]) -> bool {
         if pattern.is_empty() && name.is_empty() {
             return true;
         }
-        match step(pattern, name) {
-            Step::Star(length) => {
-                pattern = pattern.get(length..).unwrap_or_default();
-                if pattern.is_empty() {
-                    return true;
-                }
-                retry = Some((pattern, name));
-                continue;
+        if let Some(after_star) = pattern.strip_prefix(b"*") {
+            if after_star.is_empty() {
+                return true;
             }
-            Step::Takes { pattern: from_pattern, name: from_name } => {
-                pattern = pattern.get(from_pattern..).unwrap_or_default();
-                name = name.get(from_name..).unwrap_or_default();
-                continue;
-            }
-            Step::Fails => {}
-        }
-        // Let the last `*` take one character more.
-        match retry {
-            Some((after_star, from)) => match first_character(from) {
-                Some((_, length)) => {
-                    let from = from.get(length..).unwrap_or_default();
-                    retry = Some((after_star, from));
-                    (pattern, name) = (after_star, from);
-                }
-                None => return false,
-            },
-            None => return false,
+            pattern = after_star;
+            retry = Some((pattern, name));
+        } else if let Some((from_pattern, from_name)) = step(pattern, name) {
+            pattern = pattern.get(from_pattern..).unwrap_or_default();
+            name = name.get(from_name..).unwrap_or_default();
+        } else {
+            // Let the last `*` take one character more.
+            let Some((after_star, from)) = retry else { return false };
+            let Some((_, length)) = first_character(from) else { return false };
+            (pattern, name) = (after_star, from.get(length..).unwrap_or_default());
+            retry = Some((pattern, name));
         }
     }
-}
-
-/// The longest literal text at the front (`ends: false`) or at the back of a pattern, for the index.
-pub(crate) fn literal_front(pattern: &str) -> String {
-    let mut text = String::new();
-    let mut characters = pattern.chars();
-    while let Some(character) = characters.next() {
-        match character {
-            '*' | '?' | '[' => break,
-            '\\' => text.extend(characters.next()),
-            _ => text.push(character),
-        }
-    }
-    text
 }
 
 /// The literal text after the last special character. Empty if the pattern quotes characters, to stay simple.

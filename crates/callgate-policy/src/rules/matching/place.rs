@@ -1,19 +1,17 @@
-//! Lists of path globs, and finding those that a place may have to do with.
+//! Lists of path globs, and an index to find those that may match a path.
 //!
-//! A named set may stand for a thousand globs, and a policy for many sets, so globs are found by the names in them: each is
-//! filed under the rarest of its components, and a path looks up its own components.
+//! A policy may contain many sets with a thousand globs each, so globs are indexed: each is filed under its rarest component,
+//! and a path looks up its components.
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
-use super::glob::{self, Anchor, Base, Glob, GlobError, Segment};
-use super::relate::{Following, Pattern, Prefix, ShellName, Subject};
-use super::table::{Table, TableSections};
-use super::{Fit, Pool, Span, Text, hash, name};
-use crate::rules::stored::{Image, List, Section, Writer, flat_struct};
+use super::glob::{self, Anchor, Glob, GlobError, Segment};
+use super::relate::{ComparedPath, Following, PathPattern, PathPrefix, ShellName};
+use super::table::Table;
+use super::{Match, Pool, Span, Text, hash, name};
+use crate::rules::stored::{StoredList, flat_struct, stored_struct};
+use callgate_model::glob::literal_prefix;
 use callgate_model::place::{Place, Rest, Zone};
 
 const LITERAL: u8 = 1;
@@ -21,107 +19,78 @@ const FRONT: u8 = 2;
 const BACK: u8 = 3;
 /// A name within a floating glob, not its last one.
 const INNER: u8 = 4;
-/// Pieces of names that globs are filed under have this length.
+/// The length of the pieces of names that globs are filed under.
 const PIECE: usize = 3;
 
-/// All path globs of a policy.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct PathLists {
-    globs: List<Glob>,
-    segments: List<Segment>,
-    /// The list each glob belongs to.
-    owners: List<u32>,
-    /// How many lists there are.
-    lists: u32,
-    named: Table,
-    /// Anchored globs by the fixed part in front, sorted.
-    below: List<Below>,
-    /// Numbers of globs, which the following are ranges of.
-    numbers: List<u32>,
-    groups: Groups,
+stored_struct! {
+    /// All path globs of a policy.
+    #[derive(Debug, Clone, Default)]
+    pub(crate) struct PathLists {
+        globs: StoredList<Glob>,
+        segments: StoredList<Segment>,
+        /// The list each glob belongs to.
+        owners: StoredList<u32>,
+        named: Table,
+        /// Anchored globs, sorted by their literal prefix.
+        below: StoredList<AnchoredGlob>,
+        /// Numbers of globs, which the following are ranges of.
+        numbers: StoredList<u32>,
+        /// Globs without a literal to file them under.
+        loose: Span,
+        /// Anchored globs with a wildcard after the literal prefix.
+        wild: Span,
+        /// Globs that match a name at any depth.
+        floating: Span,
+    }
 }
 
-/// Globs that are looked at together.
-#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
-struct Groups {
-    /// Globs without a usable name.
-    loose: Span,
-    /// Anchored globs with a pattern behind the fixed part.
-    wild: Span,
-    /// Globs in which a name may stand at any depth.
-    floating: Span,
+flat_struct! {
+    #[derive(Debug, Clone, Copy)]
+    struct AnchoredGlob {
+        anchor: Anchor,
+        fixed: Text,
+        glob: u32,
+    }
 }
 
-/// Where the parts lie in a file.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct PathSections {
-    globs: Section,
-    segments: Section,
-    owners: Section,
-    lists: u32,
-    named: TableSections,
-    below: Section,
-    numbers: Section,
-    groups: Groups,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Below {
-    anchor: Anchor,
-    fixed: Text,
-    glob: u32,
-}
-flat_struct!(Below { anchor: Anchor, fixed: Text, glob: u32 });
-
-/// Who and where the caller is: the directories that `~` and `./` stand for.
+/// The directories that `~` and `./` mean.
 pub(crate) struct NamedDirectories<'a> {
-    homes: Vec<Vec<Prefix<'a>>>,
-    workspace: Vec<Vec<Prefix<'a>>>,
-    root: [Vec<Prefix<'a>>; 1],
+    homes: Vec<Vec<PathPrefix<'a>>>,
+    workspace: Vec<Vec<PathPrefix<'a>>>,
+    root: [Vec<PathPrefix<'a>>; 1],
     /// Whether the first home is the caller's.
     first_is_own: bool,
 }
 
-/// A glob that has to do with a path.
+/// A glob that matches a path or a part of it.
 #[derive(Debug, Clone, Copy)]
-struct Hit {
+struct GlobHit {
     list: u32,
     negated: bool,
-    touches: Fit,
-    /// Covered, where `~` is the caller's own home.
+    touches: Match,
+    /// Whether the glob covers the path if `~` is the caller's home.
     covers_own: bool,
-    /// Covered, where `~` is anybody's.
+    /// Whether the glob covers the path if `~` is any user's home.
     covers_any: bool,
 }
 
-/// The globs that have to do with a place: once for the path as named, once as resolved.
+/// The globs that match a place: for the path as named and for the resolved path.
 #[derive(Debug, Default)]
-pub(crate) struct Hits {
-    named: Vec<Hit>,
+pub(crate) struct GlobHits {
+    named: Vec<GlobHit>,
     /// `None`: the same as named.
-    resolved: Option<Vec<Hit>>,
+    resolved: Option<Vec<GlobHit>>,
     /// The path is not known.
     pub unknown: bool,
 }
 
 impl PathLists {
-    /// Adds a list; its number is what rules refer to.
-    pub(crate) fn add<'p>(
-        &mut self,
-        patterns: impl Iterator<Item = &'p str>,
-        base: &Base,
-        pool: &mut Pool,
-    ) -> Result<u32, GlobError> {
-        let list = self.lists;
-        for pattern in patterns {
-            for pattern in glob::expand_braces(pattern)? {
-                let glob = glob::compile(&pattern, base, pool, &mut self.segments)?;
-                self.globs.append([glob]);
-                self.owners.append([list]);
-            }
-        }
-        self.lists = self.lists.saturating_add(1);
-        Ok(list)
+    /// Adds a glob without braces to the list with this number.
+    pub(crate) fn add(&mut self, list: u32, pattern: &str, pool: &mut Pool) -> Result<(), GlobError> {
+        let glob = glob::compile(pattern, pool, &mut self.segments)?;
+        self.globs.append([glob]);
+        self.owners.append([list]);
+        Ok(())
     }
 
     /// How many globs there are.
@@ -129,7 +98,7 @@ impl PathLists {
         self.globs.len()
     }
 
-    /// Files all globs. Call once, after the last list was added.
+    /// Indexes all globs. Call it once, after the last glob was added.
     pub(crate) fn index(&mut self, pool: &mut Pool) {
         let keys: Vec<Vec<u64>> = self.globs.iter().map(|glob| keys(&glob.segments.of(&self.segments), pool)).collect();
         let mut counts: HashMap<u64, usize> = HashMap::new();
@@ -170,65 +139,35 @@ impl PathLists {
             below.push((glob.anchor, fixed.join("/"), number));
         }
         below.sort();
-        self.below.append(below.into_iter().map(|(anchor, fixed, glob)| Below {
+        self.below.append(below.into_iter().map(|(anchor, fixed, glob)| AnchoredGlob {
             anchor,
             fixed: pool.add(&fixed),
             glob,
         }));
-        self.groups = Groups {
-            loose: self.numbers.append(loose),
-            wild: self.numbers.append(wild),
-            floating: self.numbers.append(floating),
-        };
+        self.loose = self.numbers.append(loose);
+        self.wild = self.numbers.append(wild);
+        self.floating = self.numbers.append(floating);
         self.named = Table::new(entries);
     }
 
-    /// Writes all lists.
-    pub(crate) fn store(&self, writer: &mut Writer) -> PathSections {
-        PathSections {
-            globs: self.globs.store(writer),
-            segments: self.segments.store(writer),
-            owners: self.owners.store(writer),
-            lists: self.lists,
-            named: self.named.store(writer),
-            below: self.below.store(writer),
-            numbers: self.numbers.store(writer),
-            groups: self.groups,
-        }
-    }
-
-    /// The lists that lie in a file.
-    pub(crate) fn open(image: &Arc<Image>, sections: PathSections) -> Self {
-        Self {
-            globs: List::open(image, sections.globs),
-            segments: List::open(image, sections.segments),
-            owners: List::open(image, sections.owners),
-            lists: sections.lists,
-            named: Table::open(image, sections.named),
-            below: List::open(image, sections.below),
-            numbers: List::open(image, sections.numbers),
-            groups: sections.groups,
-        }
-    }
-
-    /// The globs that have to do with a place.
+    /// The globs that match a place.
     pub(crate) fn hits(
         &self,
         place: Option<&Place>,
         changes: bool,
         around: &NamedDirectories<'_>,
         pool: &Pool,
-    ) -> Hits {
+    ) -> GlobHits {
         let Some(place) = place.filter(|place| !matches!(place.zone, Zone::Unresolved(_))) else {
-            return Hits { unknown: true, ..Hits::default() };
+            return GlobHits { unknown: true, ..GlobHits::default() };
         };
         if self.globs.is_empty() {
-            return Hits::default();
+            return GlobHits::default();
         }
         let shell = match &place.rest {
             Rest::Glob(pattern) => match ShellName::parse(pattern) {
                 Some(names) => Some(names),
-                None => return Hits { unknown: true, ..Hits::default() },
+                None => return GlobHits { unknown: true, ..GlobHits::default() },
             },
             _ => None,
         };
@@ -240,22 +179,23 @@ impl PathLists {
         let floating_counts = !matches!(place.zone, Zone::Root | Zone::Readable);
         let look = |path: &Path| {
             let components = components(path);
-            let subject = Subject { components: &components, following, tree: place.tree, floating_counts, changes };
+            let subject =
+                ComparedPath { components: &components, following, tree: place.tree, floating_counts, changes };
             self.look_up(&subject, around, pool)
         };
         let named = look(&place.named);
         let resolved = (place.named != place.resolved).then(|| look(&place.resolved));
-        Hits { named, resolved, unknown: false }
+        GlobHits { named, resolved, unknown: false }
     }
 
-    fn look_up(&self, subject: &Subject<'_>, around: &NamedDirectories<'_>, pool: &Pool) -> Vec<Hit> {
+    fn look_up(&self, subject: &ComparedPath<'_>, around: &NamedDirectories<'_>, pool: &Pool) -> Vec<GlobHit> {
         let candidates = self.candidates(subject, around, pool);
         candidates.iter().filter_map(|number| self.hit(*number, subject, around, pool)).collect()
     }
 
-    /// The numbers of all globs that may have to do with a subject, in order.
-    fn candidates(&self, subject: &Subject<'_>, around: &NamedDirectories<'_>, pool: &Pool) -> Vec<u32> {
-        let mut candidates = self.groups.loose.of(&self.numbers).into_owned();
+    /// The numbers of all globs that may match a path, in order.
+    fn candidates(&self, subject: &ComparedPath<'_>, around: &NamedDirectories<'_>, pool: &Pool) -> Vec<u32> {
+        let mut candidates = self.loose.of(&self.numbers).into_owned();
         if !self.named.is_empty() {
             for component in subject.components {
                 candidates.extend_from_slice(&self.named.get(hash(LITERAL, component)));
@@ -273,11 +213,17 @@ impl PathLists {
         candidates
     }
 
-    /// Adds the globs that may lie below a directory.
-    fn search(&self, subject: &Subject<'_>, around: &NamedDirectories<'_>, pool: &Pool, candidates: &mut Vec<u32>) {
-        candidates.extend_from_slice(&self.groups.wild.of(&self.numbers));
+    /// Adds the globs that may match names below a directory.
+    fn search(
+        &self,
+        subject: &ComparedPath<'_>,
+        around: &NamedDirectories<'_>,
+        pool: &Pool,
+        candidates: &mut Vec<u32>,
+    ) {
+        candidates.extend_from_slice(&self.wild.of(&self.numbers));
         if subject.floating_counts || matches!(subject.following, Following::Shell(_)) {
-            candidates.extend_from_slice(&self.groups.floating.of(&self.numbers));
+            candidates.extend_from_slice(&self.floating.of(&self.numbers));
         } else if let (true, Some(last)) = (subject.changes, subject.components.last()) {
             candidates.extend_from_slice(&self.named.get(hash(INNER, last)));
         }
@@ -285,8 +231,8 @@ impl PathLists {
             for prefix in around.prefixes(anchor) {
                 let length = prefix.len().min(subject.components.len());
                 let agrees = prefix.iter().zip(subject.components).all(|(prefix, component)| match prefix {
-                    Prefix::AnyName => true,
-                    Prefix::Name(name) => name == component,
+                    PathPrefix::AnyName => true,
+                    PathPrefix::Name(name) => name == component,
                 });
                 if agrees {
                     let inside = subject.components.get(length..).unwrap_or_default();
@@ -296,14 +242,14 @@ impl PathLists {
         }
     }
 
-    /// Anchored globs whose fixed part lies below `directory`.
+    /// Adds the anchored globs whose literal prefix is below `directory`.
     fn range(&self, anchor: Anchor, directory: &[&[u8]], pool: &Pool, candidates: &mut Vec<u32>) {
         let mut fixed = String::new();
         for component in directory {
             fixed.push_str(&String::from_utf8_lossy(component));
             fixed.push('/');
         }
-        let key = |below: &Below| (below.anchor, pool.get(below.fixed));
+        let key = |below: &AnchoredGlob| (below.anchor, pool.get(below.fixed));
         let start = self.below.partition_point(|below| key(below) < (anchor, fixed.as_str()));
         candidates.extend(
             (start..self.below.len())
@@ -313,62 +259,67 @@ impl PathLists {
         );
     }
 
-    fn hit(&self, number: u32, subject: &Subject<'_>, around: &NamedDirectories<'_>, pool: &Pool) -> Option<Hit> {
+    fn hit(
+        &self,
+        number: u32,
+        subject: &ComparedPath<'_>,
+        around: &NamedDirectories<'_>,
+        pool: &Pool,
+    ) -> Option<GlobHit> {
         let glob = self.globs.get(number as usize)?;
-        let mut hit = Hit {
+        let mut hit = GlobHit {
             list: self.owners.get(number as usize)?,
             negated: glob.negated,
-            touches: Fit::No,
+            touches: Match::No,
             covers_own: false,
             covers_any: false,
         };
         let segments = glob.segments.of(&self.segments);
         for (index, prefix) in around.prefixes(glob.anchor).iter().enumerate() {
-            let relation = Pattern { prefix, segments: &segments, pool }.relate(subject);
+            let relation = PathPattern { prefix, segments: &segments, pool }.relate(subject);
             hit.touches = hit.touches.max(relation.touches);
             hit.covers_any |= relation.covers;
             hit.covers_own |= relation.covers && (index == 0 && around.first_is_own || glob.anchor != Anchor::Home);
         }
-        (hit.touches != Fit::No || hit.covers_any).then_some(hit)
+        (hit.touches != Match::No || hit.covers_any).then_some(hit)
     }
 }
 
-impl Hits {
-    fn each(&self) -> impl Iterator<Item = &[Hit]> {
+impl GlobHits {
+    fn each(&self) -> impl Iterator<Item = &[GlobHit]> {
         std::iter::once(self.named.as_slice()).chain(self.resolved.as_deref())
     }
 
-    /// The lists that some glob hit, smallest first, repeated.
+    /// The lists of all hits; a list may occur several times.
     pub(crate) fn lists(&self) -> impl Iterator<Item = u32> {
         self.each().flatten().map(|hit| hit.list)
     }
 
-    /// For restricting rules: one of the two paths is enough. Later globs win; a name is taken out only if the whole of
-    /// what is meant is.
-    pub(crate) fn touched(&self, list: u32) -> Fit {
+    /// For restricting rules: one of the two paths is enough. Later globs win; an exclusion must cover the path completely.
+    pub(crate) fn touched(&self, list: u32) -> Match {
         if self.unknown {
-            return Fit::Maybe;
+            return Match::Maybe;
         }
         self.each()
             .map(|hits| {
-                hits.iter().filter(|hit| hit.list == list).fold(Fit::No, |fit, hit| match hit.negated {
+                hits.iter().filter(|hit| hit.list == list).fold(Match::No, |fit, hit| match hit.negated {
                     false => fit.max(hit.touches),
-                    true if hit.covers_any => Fit::No,
+                    true if hit.covers_any => Match::No,
                     true => fit,
                 })
             })
             .max()
-            .unwrap_or(Fit::No)
+            .unwrap_or(Match::No)
     }
 
-    /// For permitting rules: both paths must be covered, wholly. Later globs win; touching a name that is taken out is
-    /// enough to lose it.
+    /// For permitting rules: both paths must be covered completely. Later globs win; an exclusion that touches the path is
+    /// enough.
     pub(crate) fn covered(&self, list: u32) -> bool {
         !self.unknown
             && self.each().all(|hits| {
                 hits.iter().filter(|hit| hit.list == list).fold(false, |covered, hit| match hit.negated {
                     false => covered || hit.covers_own,
-                    true => covered && hit.touches == Fit::No,
+                    true => covered && hit.touches == Match::No,
                 })
             })
     }
@@ -376,15 +327,16 @@ impl Hits {
 
 impl<'a> NamedDirectories<'a> {
     pub(crate) fn new(home: Option<&'a Path>, workspace: Option<&'a Path>) -> Self {
-        let names = |path: &'a Path| -> Vec<Prefix<'a>> { components(path).into_iter().map(Prefix::Name).collect() };
+        let names =
+            |path: &'a Path| -> Vec<PathPrefix<'a>> { components(path).into_iter().map(PathPrefix::Name).collect() };
         Self {
             homes: home
                 .map(names)
                 .into_iter()
                 .chain([
-                    vec![Prefix::Name(b"home"), Prefix::AnyName],
-                    vec![Prefix::Name(b"Users"), Prefix::AnyName],
-                    vec![Prefix::Name(b"root")],
+                    vec![PathPrefix::Name(b"home"), PathPrefix::AnyName],
+                    vec![PathPrefix::Name(b"Users"), PathPrefix::AnyName],
+                    vec![PathPrefix::Name(b"root")],
                 ])
                 .collect(),
             workspace: workspace.map(names).into_iter().collect(),
@@ -393,7 +345,7 @@ impl<'a> NamedDirectories<'a> {
         }
     }
 
-    fn prefixes(&self, anchor: Anchor) -> &[Vec<Prefix<'a>>] {
+    fn prefixes(&self, anchor: Anchor) -> &[Vec<PathPrefix<'a>>] {
         match anchor {
             Anchor::Absolute => &self.root,
             Anchor::Home => &self.homes,
@@ -402,7 +354,7 @@ impl<'a> NamedDirectories<'a> {
     }
 }
 
-/// What a glob can be filed under.
+/// The keys that a glob can be filed under.
 fn keys(segments: &[Segment], pool: &Pool) -> Vec<u64> {
     let mut keys = Vec::new();
     for segment in segments {
@@ -411,7 +363,7 @@ fn keys(segments: &[Segment], pool: &Pool) -> Vec<u64> {
             Segment::Literal(text) => keys.push(hash(LITERAL, pool.get(*text).as_bytes())),
             Segment::Pattern(text) => {
                 let pattern = pool.get(*text);
-                if let Some(front) = name::literal_front(pattern).as_bytes().get(..PIECE) {
+                if let Some(front) = literal_prefix(pattern).as_bytes().get(..PIECE) {
                     keys.push(hash(FRONT, front));
                 }
                 if let Some(back) = back(name::literal_back(pattern).as_bytes()) {
@@ -471,10 +423,9 @@ mod tests {
             anything: bool, tree: bool, floating_counts: bool, changes: bool,
         ) {
             let (mut lists, mut pool) = (PathLists::default(), Pool::default());
-            let usable = globs.iter().map(String::as_str).filter(|glob| {
-                glob::compile(glob, &Base::Workspace, &mut Pool::default(), &mut List::default()).is_ok()
-            });
-            lists.add(usable, &Base::Workspace, &mut pool).unwrap();
+            for glob in &globs {
+                let _ = lists.add(0, glob, &mut pool);
+            }
             lists.index(&mut pool);
             let around = NamedDirectories::new(Some(Path::new("/home/me")), Some(Path::new("/w")));
             let components = components(Path::new(&path));
@@ -484,7 +435,7 @@ mod tests {
                 None if anything => Following::Anything,
                 None => Following::Nothing,
             };
-            let subject = Subject { components: &components, following, tree, floating_counts, changes };
+            let subject = ComparedPath { components: &components, following, tree, floating_counts, changes };
             let candidates = lists.candidates(&subject, &around, &pool);
             for number in 0..lists.len() as u32 {
                 if lists.hit(number, &subject, &around, &pool).is_some() {

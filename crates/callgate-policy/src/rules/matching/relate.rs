@@ -1,24 +1,24 @@
-//! How a path glob and what is meant relate, component by component.
+//! Compares a path glob with a path, component by component.
 //!
-//! Comparing walks the components once and keeps the set of segments that may come next in the bits of a number, so the work is
-//! the product of the two lengths, whatever the pattern.
+//! The comparison visits the components once and keeps the possible next segments as bits of a number, so the cost is the
+//! product of the two lengths.
 
 use super::glob::{MAXIMUM_SEGMENTS, Segment};
 use super::name::{self, Tokens};
-use super::{Fit, Pool};
+use super::{Match, Pool};
 use callgate_model::glob::escape;
 
-/// What comes before the segments (a home or a workspace) may be this deep.
+/// The limit for the prefix (a home directory or a workspace).
 const MAXIMUM_PREFIX: usize = 70;
 
 /// A component before a glob's own segments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Prefix<'a> {
+pub(crate) enum PathPrefix<'a> {
     Name(&'a [u8]),
     AnyName,
 }
 
-/// What follows the components that are certain.
+/// What follows the known components.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Following<'a> {
     /// Nothing.
@@ -53,72 +53,72 @@ impl ShellName {
     }
 }
 
-/// What a glob is compared with.
+/// A path to compare with globs.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Subject<'a> {
-    /// The components that are certain, from `/`.
+pub(crate) struct ComparedPath<'a> {
+    /// The known components, from `/`.
     pub components: &'a [&'a [u8]],
     pub following: Following<'a>,
-    /// Everything below is meant too.
+    /// Whether everything below is included.
     pub tree: bool,
-    /// Trees are searched for floating globs (`**/.env`) only outside the boundary's areas.
+    /// Whether floating globs (`**/.env`) match inside trees: only outside the boundary.
     pub floating_counts: bool,
-    /// Something is changed: then a directory stands for the protected names in it.
+    /// Whether something is changed. Then a directory represents the protected names in it.
     pub changes: bool,
 }
 
-/// How a glob and a subject relate.
+/// The result of comparing a glob with a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Relation {
-    /// Whether some of what is meant fits the glob.
-    pub touches: Fit,
-    /// Whether all of what is meant fits the glob.
+    /// Whether the glob matches a part of the path.
+    pub touches: Match,
+    /// Whether the glob matches all of the path.
     pub covers: bool,
 }
 
 impl Relation {
-    const NONE: Self = Self { touches: Fit::No, covers: false };
+    const NONE: Self = Self { touches: Match::No, covers: false };
 }
 
 /// A glob behind a prefix.
 #[derive(Clone, Copy)]
-pub(crate) struct Pattern<'a> {
-    pub prefix: &'a [Prefix<'a>],
+pub(crate) struct PathPattern<'a> {
+    pub prefix: &'a [PathPrefix<'a>],
     pub segments: &'a [Segment],
     pub pool: &'a Pool,
 }
 
-enum Piece<'a> {
+enum GlobPiece<'a> {
     Many,
     AnyName,
     Name(&'a [u8]),
     Fits(&'a str),
 }
 
-impl<'a> Pattern<'a> {
+impl<'a> PathPattern<'a> {
     fn length(&self) -> usize {
         self.prefix.len().saturating_add(self.segments.len())
     }
 
-    fn piece(&self, index: usize) -> Option<Piece<'a>> {
+    fn piece(&self, index: usize) -> Option<GlobPiece<'a>> {
         if let Some(prefix) = self.prefix.get(index) {
             return Some(match prefix {
-                Prefix::Name(name) => Piece::Name(name),
-                Prefix::AnyName => Piece::AnyName,
+                PathPrefix::Name(name) => GlobPiece::Name(name),
+                PathPrefix::AnyName => GlobPiece::AnyName,
             });
         }
         self.segments.get(index.saturating_sub(self.prefix.len())).map(|segment| match segment {
-            Segment::Many => Piece::Many,
-            Segment::Literal(text) => Piece::Name(self.pool.get(*text).as_bytes()),
-            Segment::Pattern(text) => Piece::Fits(self.pool.get(*text)),
+            Segment::Many => GlobPiece::Many,
+            Segment::Literal(text) => GlobPiece::Name(self.pool.get(*text).as_bytes()),
+            Segment::Pattern(text) => GlobPiece::Fits(self.pool.get(*text)),
         })
     }
 
     fn is_many(&self, index: usize) -> bool {
-        matches!(self.piece(index), Some(Piece::Many))
+        matches!(self.piece(index), Some(GlobPiece::Many))
     }
 
-    /// States in which a `**` may stand for nothing.
+    /// Adds the states that are reached if a `**` matches nothing.
     fn closure(&self, states: u128) -> u128 {
         let mut all = states;
         for index in Bits(states) {
@@ -132,11 +132,11 @@ impl<'a> Pattern<'a> {
     }
 
     /// The states after one component. The second set holds those that were reached by comparing a name.
-    fn advance(&self, states: u128, fits: impl Fn(&Piece<'_>) -> bool) -> (u128, u128) {
+    fn advance(&self, states: u128, fits: impl Fn(&GlobPiece<'_>) -> bool) -> (u128, u128) {
         let (mut next, mut named) = (0, 0);
         for index in Bits(states) {
             match self.piece(index) {
-                Some(Piece::Many) => next |= 1 << index,
+                Some(GlobPiece::Many) => next |= 1 << index,
                 Some(piece) if fits(&piece) => named |= 1_u128 << index.saturating_add(1),
                 _ => {}
             }
@@ -144,11 +144,11 @@ impl<'a> Pattern<'a> {
         (self.closure(next | named), named)
     }
 
-    /// How this glob and the subject relate.
-    pub(crate) fn relate(&self, subject: &Subject<'_>) -> Relation {
+    /// Compares the glob with a path.
+    pub(crate) fn relate(&self, subject: &ComparedPath<'_>) -> Relation {
         let end = self.length();
         if self.prefix.len() > MAXIMUM_PREFIX || self.segments.len() > MAXIMUM_SEGMENTS {
-            return Relation { touches: Fit::Maybe, covers: false };
+            return Relation { touches: Match::Maybe, covers: false };
         }
         let exact = !subject.tree && matches!(subject.following, Following::Nothing);
         if exact && end != subject.components.len() && !self.segments.contains(&Segment::Many) {
@@ -158,9 +158,9 @@ impl<'a> Pattern<'a> {
         let mut named = if self.is_many(0) { 0 } else { 1 };
         for component in subject.components {
             (states, named) = self.advance(states, |piece| match piece {
-                Piece::Many | Piece::AnyName => true,
-                Piece::Name(name) => name == component,
-                Piece::Fits(pattern) => name::matches(pattern, component),
+                GlobPiece::Many | GlobPiece::AnyName => true,
+                GlobPiece::Name(name) => name == component,
+                GlobPiece::Fits(pattern) => name::matches(pattern, component),
             });
             if states == 0 {
                 return Relation::NONE;
@@ -170,7 +170,7 @@ impl<'a> Pattern<'a> {
         match subject.following {
             Following::Nothing if !subject.tree => {
                 let fits = states >> end & 1 == 1;
-                Relation { touches: Fit::certain(fits), covers: fits }
+                Relation { touches: Match::certain(fits), covers: fits }
             }
             Following::Nothing | Following::Anything => {
                 Relation { touches: self.below(subject, states, named), covers: holds_all }
@@ -185,7 +185,7 @@ impl<'a> Pattern<'a> {
                 let touches = if subject.tree {
                     self.below(subject, states, named)
                 } else {
-                    Fit::certain(states >> end & 1 == 1)
+                    Match::certain(states >> end & 1 == 1)
                 };
                 Relation { touches, covers: holds_all }
             }
@@ -193,19 +193,19 @@ impl<'a> Pattern<'a> {
     }
 
     fn advance_shell(&self, states: u128, shell: &ShellName) -> (u128, u128) {
-        let anything = |piece: &Piece<'_>| match piece {
-            Piece::Many | Piece::AnyName => true,
-            Piece::Fits(pattern) => *pattern == "*",
-            Piece::Name(_) => false,
+        let anything = |piece: &GlobPiece<'_>| match piece {
+            GlobPiece::Many | GlobPiece::AnyName => true,
+            GlobPiece::Fits(pattern) => *pattern == "*",
+            GlobPiece::Name(_) => false,
         };
         match shell {
             ShellName::One(tokens) => self.advance(states, |piece| match piece {
-                Piece::Many | Piece::AnyName => true,
-                Piece::Name(name) => {
+                GlobPiece::Many | GlobPiece::AnyName => true,
+                GlobPiece::Name(name) => {
                     let name = Tokens::new(&escape(&String::from_utf8_lossy(name)), false);
                     tokens.aims_at(&name) && tokens.overlaps(&name)
                 }
-                Piece::Fits(pattern) => {
+                GlobPiece::Fits(pattern) => {
                     let pattern = Tokens::new(pattern, false);
                     tokens.aims_at(&pattern) && tokens.overlaps(&pattern)
                 }
@@ -223,28 +223,28 @@ impl<'a> Pattern<'a> {
         }
     }
 
-    /// Whether names below a directory fit.
-    fn below(&self, subject: &Subject<'_>, states: u128, named: u128) -> Fit {
+    /// Whether names below a directory match.
+    fn below(&self, subject: &ComparedPath<'_>, states: u128, named: u128) -> Match {
         let end = self.length();
         if states >> end & 1 == 1 {
-            return Fit::Yes;
+            return Match::Yes;
         }
         let floats_from = |from: usize| (from..end.saturating_sub(1)).any(|index| self.is_many(index));
         if !floats_from(0) {
-            return Fit::certain(states != 0);
+            return Match::certain(states != 0);
         }
         if subject.floating_counts {
-            return if states == 0 { Fit::No } else { Fit::Maybe };
+            return if states == 0 { Match::No } else { Match::Maybe };
         }
         // `**/.git/hooks/**` and `rm -r .git`: the directory itself was named by the glob.
         let directly =
             subject.changes && Bits(named).any(|index| index > 0 && !floats_from(index) && self.is_exact(index));
-        Fit::certain(directly)
+        Match::certain(directly)
     }
 
     /// Whether the segment before `index` is a name without wildcards. The index knows only those.
     fn is_exact(&self, index: usize) -> bool {
-        matches!(self.piece(index.saturating_sub(1)), Some(Piece::Name(_)))
+        matches!(self.piece(index.saturating_sub(1)), Some(GlobPiece::Name(_)))
     }
 }
 
@@ -266,21 +266,21 @@ impl Iterator for Bits {
 
 #[cfg(test)]
 mod tests {
-    use super::super::glob::{Anchor, Base, compile};
+    use super::super::glob::{Anchor, compile};
     use super::*;
-    use crate::rules::stored::List;
+    use crate::rules::stored::StoredList;
 
     fn relate(glob: &str, path: &str, shell: Option<&str>, tree: bool, floating_counts: bool) -> Relation {
-        let (mut pool, mut segments) = (Pool::default(), List::default());
-        let glob = compile(glob, &Base::Workspace, &mut pool, &mut segments).unwrap();
-        let prefix: &[Prefix<'_>] = match glob.anchor {
+        let (mut pool, mut segments) = (Pool::default(), StoredList::default());
+        let glob = compile(glob, &mut pool, &mut segments).unwrap();
+        let prefix: &[PathPrefix<'_>] = match glob.anchor {
             Anchor::Absolute => &[],
-            Anchor::Home => &[Prefix::Name(b"home"), Prefix::AnyName],
-            Anchor::Workspace => &[Prefix::Name(b"w")],
+            Anchor::Home => &[PathPrefix::Name(b"home"), PathPrefix::AnyName],
+            Anchor::Workspace => &[PathPrefix::Name(b"w")],
         };
         let components: Vec<&[u8]> = path.split('/').filter(|name| !name.is_empty()).map(str::as_bytes).collect();
         let names = shell.map(|shell| ShellName::parse(shell).unwrap());
-        Pattern { prefix, segments: &glob.segments.of(&segments), pool: &pool }.relate(&Subject {
+        PathPattern { prefix, segments: &glob.segments.of(&segments), pool: &pool }.relate(&ComparedPath {
             components: &components,
             following: names.as_deref().map_or(Following::Nothing, Following::Shell),
             tree,
@@ -313,7 +313,7 @@ mod tests {
             ("/a/**/b/**/c", "/a/x/b/c", true),
         ] {
             let relation = relate(glob, path, None, false, true);
-            assert_eq!((relation.touches, relation.covers), (Fit::certain(fits), fits), "{glob} {path}");
+            assert_eq!((relation.touches, relation.covers), (Match::certain(fits), fits), "{glob} {path}");
         }
     }
 
@@ -331,11 +331,11 @@ mod tests {
             ("./src/**", "/w", false, true, false),
         ] {
             let relation = relate(glob, path, None, true, floating_counts);
-            assert_eq!((relation.touches, relation.covers), (Fit::certain(touches), covers), "{glob} {path}");
+            assert_eq!((relation.touches, relation.covers), (Match::certain(touches), covers), "{glob} {path}");
         }
         // A name that may stand anywhere may stand below a directory that nobody vouches for.
         let outside = relate("**/.env", "/w", None, true, true);
-        assert_eq!((outside.touches, outside.covers), (Fit::Maybe, false));
+        assert_eq!((outside.touches, outside.covers), (Match::Maybe, false));
     }
 
     #[test]
@@ -355,7 +355,7 @@ mod tests {
             ("~/.ssh/**", "/home", "*/.ssh/id_rsa", true, false),
         ] {
             let relation = relate(glob, path, Some(shell), false, false);
-            assert_eq!((relation.touches, relation.covers), (Fit::certain(touches), covers), "{glob} {path} {shell}");
+            assert_eq!((relation.touches, relation.covers), (Match::certain(touches), covers), "{glob} {path} {shell}");
         }
     }
 }

@@ -1,39 +1,30 @@
 //! A table from hashes to rule or glob numbers: flat, so that it can be stored, and constant in time.
 //!
-//! Two keys with the same hash share an entry. That costs a comparison and nothing else, because whoever looks something
-//! up compares it afterwards.
+//! Keys with the same hash share an entry. That costs only a comparison, because callers compare what they find.
 
 use std::borrow::Cow;
-use std::sync::Arc;
-
-use serde::{Deserialize, Serialize};
 
 use super::Span;
-use crate::rules::stored::{Image, List, Section, Writer, flat_struct};
+use crate::rules::stored::{StoredList, flat_struct, stored_struct};
 
-#[derive(Debug, Clone, Copy, Default)]
-struct Slot {
-    hash: u64,
-    values: Span,
-}
-flat_struct!(Slot { hash: u64, values: Span });
-
-/// The table. Build it once with [`Table::new`].
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Table {
-    /// Bits of which each key sets three in one word. Most keys that are looked up are in no rule, and this small list says so.
-    filter: List<u64>,
-    /// A power of two, at most half full, so that a search ends.
-    slots: List<Slot>,
-    values: List<u32>,
+flat_struct! {
+    #[derive(Debug, Clone, Copy, Default)]
+    struct Slot {
+        hash: u64,
+        values: Span,
+    }
 }
 
-/// Where the parts of a table lie in a file.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub(crate) struct TableSections {
-    filter: Section,
-    slots: Section,
-    values: Section,
+stored_struct! {
+    /// The table. Build it once with [`Table::new`].
+    #[derive(Debug, Clone, Default)]
+    pub(crate) struct Table {
+        /// A Bloom filter: each key sets three bits of one word. Most keys that are looked up are in no rule.
+        filter: StoredList<u64>,
+        /// A power of two, at most half full, so that a search ends.
+        slots: StoredList<Slot>,
+        values: StoredList<u32>,
+    }
 }
 
 /// How many words of the filter there are for each key: sixteen bits let one key in fifty pass that is not there.
@@ -45,12 +36,12 @@ fn bits(hash: u64, words: usize) -> (usize, u64) {
     (word, 1 << (hash & 63) | 1 << (hash >> 6 & 63) | 1 << (hash >> 12 & 63))
 }
 
-/// The slot that holds `hash`, or the free one where it would be.
+/// The slot of `hash`, or the free slot where it would be.
 fn find(hash: u64, length: usize, slot: impl Fn(usize) -> Option<Slot>) -> usize {
     let mask = length.saturating_sub(1);
     // The upper bits are the better mixed ones.
     let mut index = (hash >> 32) as usize & mask;
-    // A table that is not as it was written may be full.
+    // A damaged table may be full.
     for _ in 0..length {
         match slot(index) {
             Some(slot) if slot.hash != hash && !slot.values.is_empty() => index = index.wrapping_add(1) & mask,
@@ -66,7 +57,7 @@ impl Table {
         entries.sort_unstable();
         entries.dedup();
         let mut slots = vec![Slot::default(); entries.len().saturating_mul(2).next_power_of_two().max(2)];
-        let mut values = List::default();
+        let mut values = StoredList::default();
         let mut filter = vec![0_u64; entries.len().div_ceil(KEYS_PER_WORD).next_power_of_two()];
         for group in entries.chunk_by(|left, right| left.0 == right.0) {
             let Some((hash, _)) = group.first() else { continue };
@@ -96,24 +87,6 @@ impl Table {
         match self.slots.get(find(hash, self.slots.len(), |index| self.slots.get(index))) {
             Some(slot) if slot.hash == hash => slot.values.of(&self.values),
             _ => Cow::Borrowed(&[]),
-        }
-    }
-
-    /// Writes the table.
-    pub(crate) fn store(&self, writer: &mut Writer) -> TableSections {
-        TableSections {
-            filter: self.filter.store(writer),
-            slots: self.slots.store(writer),
-            values: self.values.store(writer),
-        }
-    }
-
-    /// The table that lies in a file.
-    pub(crate) fn open(image: &Arc<Image>, sections: TableSections) -> Self {
-        Self {
-            filter: List::open(image, sections.filter),
-            slots: List::open(image, sections.slots),
-            values: List::open(image, sections.values),
         }
     }
 }

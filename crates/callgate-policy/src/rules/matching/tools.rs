@@ -1,8 +1,8 @@
 //! Patterns on tools. A tool's identity is its server and its name.
 
-use super::{Fit, Pool, Side, Text, name};
+use super::{Match, Polarity, Pool, Text, name};
 use crate::file::model::ToolText;
-use crate::rules::stored::Flat;
+use crate::rules::stored::flat_enum;
 use callgate_model::call::Tool;
 
 /// A compiled tool pattern.
@@ -12,57 +12,32 @@ pub(crate) enum ToolPattern {
     Own { name: Text, exact: bool },
     /// A tool of a server; `exact` if the server has no wildcards and the name is more than one.
     Served { server: Text, name: Text, exact: bool },
-    /// A claim by whoever registered the tool.
+    /// A tag of the tool.
     Tag(Text),
-    /// The absence of a claim.
+    /// The absence of a tag.
     NotTag(Text),
 }
 
-impl Flat for ToolPattern {
-    const SIZE: usize = 2 + 2 * Text::SIZE;
+flat_enum!(ToolPattern {
+    0: Own { name: name: Text, exact: exact: bool },
+    1: Served { server: server: Text, name: name: Text, exact: exact: bool },
+    2: Tag { 0: tag: Text },
+    3: NotTag { 0: tag: Text },
+});
 
-    fn put(&self, to: &mut Vec<u8>) {
-        let nothing = Text::default();
-        let (kind, exact, server, name) = match self {
-            Self::Own { name, exact } => (0_u8, *exact, nothing, *name),
-            Self::Served { server, name, exact } => (1, *exact, *server, *name),
-            Self::Tag(tag) => (2, false, nothing, *tag),
-            Self::NotTag(tag) => (3, false, nothing, *tag),
-        };
-        kind.put(to);
-        exact.put(to);
-        server.put(to);
-        name.put(to);
-    }
-
-    fn take(from: &mut &[u8]) -> Option<Self> {
-        let kind = u8::take(from)?;
-        let exact = bool::take(from)?;
-        let server = Text::take(from)?;
-        let name = Text::take(from)?;
-        Some(match kind {
-            0 => Self::Own { name, exact },
-            1 => Self::Served { server, name, exact },
-            2 => Self::Tag(name),
-            3 => Self::NotTag(name),
-            _ => return None,
-        })
-    }
-}
-
-/// How far a tool pattern reached.
+/// The result of matching a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Named {
-    pub fit: Fit,
-    /// The tool was meant itself: by its exact name, or by a claim that is believed.
+pub(crate) struct ToolMatch {
+    pub fit: Match,
+    /// Whether the pattern names this very tool: by its exact name or by a trusted tag.
     pub meant: bool,
 }
 
-/// What is claimed of a tool.
+/// The tags of a tool.
 #[derive(Clone, Copy)]
-pub(crate) struct Claimed<'a> {
+pub(crate) struct ToolClaims<'a> {
     pub tags: &'a [String],
-    /// Whether the policy believes a claim.
+    /// Whether the policy trusts a tag.
     pub believed: &'a dyn Fn(&str) -> bool,
 }
 
@@ -101,14 +76,20 @@ fn parse(text: &str) -> (Option<&str>, &str) {
     }
 }
 
-/// Whether a tool fits a pattern.
-pub(crate) fn fit(pattern: ToolPattern, pool: &Pool, tool: &Tool, claimed: Claimed<'_>, side: Side) -> Named {
+/// Whether a tool matches a pattern.
+pub(crate) fn fit(
+    pattern: ToolPattern,
+    pool: &Pool,
+    tool: &Tool,
+    claimed: ToolClaims<'_>,
+    side: Polarity,
+) -> ToolMatch {
     let fits = |text: Text, value: &str| name::matches(pool.get(text), value.as_bytes());
     let (holds, meant) = match (pattern, &tool.server) {
         (ToolPattern::Own { name, exact }, None) => (fits(name, &tool.name), exact),
-        // A wildcard that restricts is about every tool; one that permits is about the agent's own.
+        // A wildcard matches the tools of all servers if the rule restricts, and only the agent's own tools if it permits.
         (ToolPattern::Own { name, exact: false }, Some(_)) => {
-            (side == Side::Restricts && fits(name, &tool.name), false)
+            (side == Polarity::Restricts && fits(name, &tool.name), false)
         }
         (ToolPattern::Own { .. }, Some(_)) | (ToolPattern::Served { .. }, None) => (false, false),
         (ToolPattern::Served { server, name, exact }, Some(from)) => {
@@ -118,28 +99,28 @@ pub(crate) fn fit(pattern: ToolPattern, pool: &Pool, tool: &Tool, claimed: Claim
             let tag = pool.get(tag);
             let claim = claimed.tags.iter().any(|claim| claim == tag);
             let believed = claim && (claimed.believed)(tag);
-            (if side == Side::Permits { believed } else { claim }, believed)
+            (if side == Polarity::Permits { believed } else { claim }, believed)
         }
         (ToolPattern::NotTag(tag), _) => {
             let tag = pool.get(tag);
             let claim = claimed.tags.iter().any(|claim| claim == tag);
-            (if side == Side::Permits { !claim } else { !(claim && (claimed.believed)(tag)) }, false)
+            (if side == Polarity::Permits { !claim } else { !(claim && (claimed.believed)(tag)) }, false)
         }
     };
-    Named { fit: Fit::certain(holds), meant: holds && meant }
+    ToolMatch { fit: Match::certain(holds), meant: holds && meant }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn check(text: &ToolText, server: Option<&str>, name: &str, side: Side) -> (bool, bool) {
+    fn check(text: &ToolText, server: Option<&str>, name: &str, side: Polarity) -> (bool, bool) {
         let mut pool = Pool::default();
         let pattern = compile(text, &mut pool).unwrap();
         let tool = Tool { server: server.map(str::to_owned), name: name.to_owned() };
         let tags = ["read_only".to_owned()];
-        let named = fit(pattern, &pool, &tool, Claimed { tags: &tags, believed: &|_| server == Some("good") }, side);
-        (named.fit == Fit::Yes, named.meant)
+        let named = fit(pattern, &pool, &tool, ToolClaims { tags: &tags, believed: &|_| server == Some("good") }, side);
+        (named.fit == Match::Yes, named.meant)
     }
 
     #[test]
@@ -159,20 +140,20 @@ mod tests {
             ("*", Some("evil"), "Read", false),
         ] {
             let text = ToolText::Name(pattern.to_owned());
-            assert_eq!(check(&text, server, name, Side::Permits).0, fits, "{pattern}");
+            assert_eq!(check(&text, server, name, Polarity::Permits).0, fits, "{pattern}");
         }
-        assert!(check(&ToolText::Name("*".into()), Some("evil"), "Read", Side::Restricts).0);
+        assert!(check(&ToolText::Name("*".into()), Some("evil"), "Read", Polarity::Restricts).0);
     }
 
     #[test]
     fn claims_tighten_always_and_loosen_only_if_believed() {
         let tag = ToolText::Tag("read_only".into());
-        assert_eq!(check(&tag, None, "x", Side::Permits), (false, false));
-        assert_eq!(check(&tag, Some("good"), "x", Side::Permits), (true, true));
-        assert!(check(&tag, None, "x", Side::Restricts).0);
+        assert_eq!(check(&tag, None, "x", Polarity::Permits), (false, false));
+        assert_eq!(check(&tag, Some("good"), "x", Polarity::Permits), (true, true));
+        assert!(check(&tag, None, "x", Polarity::Restricts).0);
         let not = ToolText::NotTag("read_only".into());
-        assert!(check(&not, None, "x", Side::Restricts).0);
-        assert!(!check(&not, Some("good"), "x", Side::Restricts).0);
-        assert!(!check(&not, None, "x", Side::Permits).0);
+        assert!(check(&not, None, "x", Polarity::Restricts).0);
+        assert!(!check(&not, Some("good"), "x", Polarity::Restricts).0);
+        assert!(!check(&not, None, "x", Polarity::Permits).0);
     }
 }

@@ -1,14 +1,14 @@
-//! Command patterns: compared with the words of a simple command, never with its text.
+//! Command patterns, which match the words of a simple command and never its text.
 //!
 //! `git push **` is the program `git`, then `push`, then any number of words; `*` is one word.
 
 use callgate_model::word::Word;
 
-use super::glob::{GlobError, Segment, expand_braces};
+use super::glob::{GlobError, Segment};
 use super::name::{self, Tokens};
-use super::{Fit, Pool, Side, Span};
-use crate::rules::stored::List;
-use callgate_model::glob::{escape, unescape};
+use super::{Match, Polarity, Pool, Span};
+use crate::rules::stored::StoredList;
+use callgate_model::glob::escape;
 
 /// Directories in which a program of a bare name is looked for.
 const SYSTEM_DIRECTORIES: &[&str] =
@@ -16,29 +16,16 @@ const SYSTEM_DIRECTORIES: &[&str] =
 /// A command pattern may have this many words.
 const MAXIMUM_WORDS: usize = 100;
 
-/// Compiles a pattern; braces make several.
-pub(crate) fn compile(pattern: &str, pool: &mut Pool, segments: &mut List<Segment>) -> Result<Vec<Span>, GlobError> {
-    let mut compiled = Vec::new();
-    for alternative in expand_braces(pattern)? {
-        let mut words = Vec::new();
-        for word in split(&alternative) {
-            words.push(if word == "**" {
-                Segment::Many
-            } else {
-                name::check(&word).map_err(GlobError::Name)?;
-                if word.bytes().any(|byte| matches!(byte, b'*' | b'?' | b'[')) {
-                    Segment::Pattern(pool.add(&word))
-                } else {
-                    Segment::Literal(pool.add(&unescape(&word)))
-                }
-            });
-        }
-        if words.len() > MAXIMUM_WORDS {
-            return Err(GlobError::TooDeep);
-        }
-        compiled.push(segments.append(words));
+/// Compiles one pattern without braces.
+pub(crate) fn compile(pattern: &str, pool: &mut Pool, segments: &mut StoredList<Segment>) -> Result<Span, GlobError> {
+    let mut words = Vec::new();
+    for word in split(pattern) {
+        words.push(if word == "**" { Segment::Many } else { Segment::new(&word, pool)? });
     }
-    Ok(compiled)
+    if words.len() > MAXIMUM_WORDS {
+        return Err(GlobError::TooDeep);
+    }
+    Ok(segments.append(words))
 }
 
 /// Splits at blanks; a quoted piece is one literal word.
@@ -70,21 +57,21 @@ fn split(pattern: &str) -> Vec<String> {
     words
 }
 
-/// Whether a simple command fits a pattern.
-pub(crate) fn fit(pattern: &[Segment], pool: &Pool, words: &[Word], wrappers: &[String], side: Side) -> Fit {
+/// Whether a simple command matches a pattern.
+pub(crate) fn fit(pattern: &[Segment], pool: &Pool, words: &[Word], wrappers: &[String], side: Polarity) -> Match {
     if words.is_empty() || pattern.is_empty() {
-        return Fit::No;
+        return Match::No;
     }
-    let matcher = Matcher { pattern, pool, side };
+    let matcher = CommandMatcher { pattern, pool, side };
     if matcher.run(words, false) {
-        return Fit::Yes;
+        return Match::Yes;
     }
-    if side == Side::Permits {
-        return Fit::No;
+    if side == Polarity::Permits {
+        return Match::No;
     }
     let possible = words.iter().any(|word| word.known().is_none()) && matcher.run(words, true);
     let wrapped = matcher.wrapped(words, wrappers);
-    if possible { wrapped.max(Fit::Maybe) } else { wrapped }
+    if possible { wrapped.max(Match::Maybe) } else { wrapped }
 }
 
 /// The name under which a program is looked up: without its directory.
@@ -92,14 +79,14 @@ pub(crate) fn base_name(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
 }
 
-struct Matcher<'a> {
+struct CommandMatcher<'a> {
     pattern: &'a [Segment],
     pool: &'a Pool,
-    side: Side,
+    side: Polarity,
 }
 
-impl Matcher<'_> {
-    /// With `doubt`, words that are not known may be anything they could be.
+impl CommandMatcher<'_> {
+    /// With `doubt`, an unknown word matches everything that it could be.
     fn run(&self, words: &[Word], doubt: bool) -> bool {
         let end = self.pattern.len();
         let mut states = self.closure(1);
@@ -174,12 +161,12 @@ impl Matcher<'_> {
     fn program_fits(&self, segment: Segment, program: &str) -> bool {
         if self.text_fits(segment, program) {
             // `*` must not let `./anything` pass as a program's name.
-            return self.side == Side::Restricts || !program.contains('/') || self.has_slash(segment);
+            return self.side == Polarity::Restricts || !program.contains('/') || self.has_slash(segment);
         }
         let Some((directory, base)) = program.rsplit_once('/') else {
             return false;
         };
-        (self.side == Side::Restricts || SYSTEM_DIRECTORIES.contains(&directory)) && self.text_fits(segment, base)
+        (self.side == Polarity::Restricts || SYSTEM_DIRECTORIES.contains(&directory)) && self.text_fits(segment, base)
     }
 
     fn has_slash(&self, segment: Segment) -> bool {
@@ -217,40 +204,43 @@ impl Matcher<'_> {
     }
 
     /// Programs that were peeled off are still programs that run: `sudo **` holds for what runs under `sudo`.
-    fn wrapped(&self, words: &[Word], wrappers: &[String]) -> Fit {
+    fn wrapped(&self, words: &[Word], wrappers: &[String]) -> Match {
         let Some((first, rest)) = self.pattern.split_first() else {
-            return Fit::No;
+            return Match::No;
         };
         if *first == Segment::Many || !wrappers.iter().any(|wrapper| self.program_fits(*first, wrapper)) {
-            return Fit::No;
+            return Match::No;
         }
-        let inner = Matcher { pattern: rest, ..*self };
+        let inner = CommandMatcher { pattern: rest, ..*self };
         if rest.is_empty() || rest.iter().all(|segment| *segment == Segment::Many) || inner.run(words, false) {
-            return Fit::Yes;
+            return Match::Yes;
         }
         // The wrapper's own options are not among the words.
         match rest.first() {
             Some(Segment::Literal(text)) if !self.pool.get(*text).starts_with('-') => {
                 if inner.run(words, true) {
-                    Fit::Maybe
+                    Match::Maybe
                 } else {
-                    Fit::No
+                    Match::No
                 }
             }
-            _ => Fit::Maybe,
+            _ => Match::Maybe,
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::glob::expand_braces;
     use super::*;
 
-    fn check(pattern: &str, words: &[Word], wrappers: &[&str], side: Side) -> Fit {
-        let (mut pool, mut segments) = (Pool::default(), List::default());
+    fn check(pattern: &str, words: &[Word], wrappers: &[&str], side: Polarity) -> Match {
+        let (mut pool, mut segments) = (Pool::default(), StoredList::default());
         let wrappers: Vec<String> = wrappers.iter().map(|wrapper| (*wrapper).to_owned()).collect();
-        compile(pattern, &mut pool, &mut segments)
-            .unwrap()
+        let patterns = expand_braces(pattern).unwrap().into_iter();
+        patterns
+            .map(|pattern| compile(&pattern, &mut pool, &mut segments).unwrap())
+            .collect::<Vec<_>>()
             .into_iter()
             .map(|span| fit(&span.of(&segments), &pool, words, &wrappers, side))
             .max()
@@ -275,8 +265,8 @@ mod tests {
             ("cargo te*", "cargo test", true),
             ("git **", "/usr/bin/git log", true),
         ] {
-            for side in [Side::Permits, Side::Restricts] {
-                assert_eq!(check(pattern, &known(words), &[], side), Fit::certain(fits), "{pattern} / {words}");
+            for side in [Polarity::Permits, Polarity::Restricts] {
+                assert_eq!(check(pattern, &known(words), &[], side), Match::certain(fits), "{pattern} / {words}");
             }
         }
     }
@@ -284,10 +274,10 @@ mod tests {
     #[test]
     fn a_program_elsewhere_is_restricted_but_not_permitted() {
         let words = known("./git push");
-        assert_eq!(check("git **", &words, &[], Side::Restricts), Fit::Yes);
-        assert_eq!(check("git **", &words, &[], Side::Permits), Fit::No);
-        assert_eq!(check("* **", &words, &[], Side::Permits), Fit::No);
-        assert_eq!(check("./git **", &words, &[], Side::Permits), Fit::Yes);
+        assert_eq!(check("git **", &words, &[], Polarity::Restricts), Match::Yes);
+        assert_eq!(check("git **", &words, &[], Polarity::Permits), Match::No);
+        assert_eq!(check("* **", &words, &[], Polarity::Permits), Match::No);
+        assert_eq!(check("./git **", &words, &[], Polarity::Permits), Match::Yes);
     }
 
     #[test]
@@ -295,44 +285,52 @@ mod tests {
         let unknown = |many| Word::Unknown { why: String::new(), many };
         let git = Word::Known("git".to_owned());
         for (pattern, word, permits, restricts) in [
-            ("git push **", unknown(false), Fit::No, Fit::Maybe),
-            ("git **", unknown(true), Fit::Yes, Fit::Yes),
-            ("git *", unknown(false), Fit::Yes, Fit::Yes),
-            ("git *", unknown(true), Fit::No, Fit::Maybe),
-            ("git", unknown(true), Fit::No, Fit::Maybe),
-            ("svn **", unknown(true), Fit::No, Fit::No),
-            ("git --force", Word::Partly { prefix: "out-".into(), why: String::new(), many: false }, Fit::No, Fit::No),
+            ("git push **", unknown(false), Match::No, Match::Maybe),
+            ("git **", unknown(true), Match::Yes, Match::Yes),
+            ("git *", unknown(false), Match::Yes, Match::Yes),
+            ("git *", unknown(true), Match::No, Match::Maybe),
+            ("git", unknown(true), Match::No, Match::Maybe),
+            ("svn **", unknown(true), Match::No, Match::No),
+            (
+                "git --force",
+                Word::Partly { prefix: "out-".into(), why: String::new(), many: false },
+                Match::No,
+                Match::No,
+            ),
             (
                 "git --force",
                 Word::Partly { prefix: "--f".into(), why: String::new(), many: false },
-                Fit::No,
-                Fit::Maybe,
+                Match::No,
+                Match::Maybe,
             ),
-            ("git a*", Word::Partly { prefix: "ab".into(), why: String::new(), many: false }, Fit::Yes, Fit::Yes),
+            ("git a*", Word::Partly { prefix: "ab".into(), why: String::new(), many: false }, Match::Yes, Match::Yes),
         ] {
             let words = [git.clone(), word];
-            assert_eq!(check(pattern, &words, &[], Side::Permits), permits, "{pattern}");
-            assert_eq!(check(pattern, &words, &[], Side::Restricts), restricts, "{pattern}");
+            assert_eq!(check(pattern, &words, &[], Polarity::Permits), permits, "{pattern}");
+            assert_eq!(check(pattern, &words, &[], Polarity::Restricts), restricts, "{pattern}");
         }
-        assert_eq!(check("git push", &[unknown(false), Word::Known("push".into())], &[], Side::Restricts), Fit::Maybe);
+        assert_eq!(
+            check("git push", &[unknown(false), Word::Known("push".into())], &[], Polarity::Restricts),
+            Match::Maybe
+        );
     }
 
     #[test]
     fn wrappers_count_for_restricting_rules() {
         let words = known("rm -rf /");
-        assert_eq!(check("sudo **", &words, &["sudo"], Side::Restricts), Fit::Yes);
-        assert_eq!(check("sudo", &words, &["sudo"], Side::Restricts), Fit::Yes);
-        assert_eq!(check("sudo rm **", &words, &["sudo"], Side::Restricts), Fit::Yes);
-        assert_eq!(check("sudo ls **", &words, &["sudo"], Side::Restricts), Fit::No);
-        assert_eq!(check("sudo -u root **", &words, &["sudo"], Side::Restricts), Fit::Maybe);
-        assert_eq!(check("sudo **", &words, &["sudo"], Side::Permits), Fit::No);
-        assert_eq!(check("rm **", &words, &["sudo"], Side::Restricts), Fit::Yes);
+        assert_eq!(check("sudo **", &words, &["sudo"], Polarity::Restricts), Match::Yes);
+        assert_eq!(check("sudo", &words, &["sudo"], Polarity::Restricts), Match::Yes);
+        assert_eq!(check("sudo rm **", &words, &["sudo"], Polarity::Restricts), Match::Yes);
+        assert_eq!(check("sudo ls **", &words, &["sudo"], Polarity::Restricts), Match::No);
+        assert_eq!(check("sudo -u root **", &words, &["sudo"], Polarity::Restricts), Match::Maybe);
+        assert_eq!(check("sudo **", &words, &["sudo"], Polarity::Permits), Match::No);
+        assert_eq!(check("rm **", &words, &["sudo"], Polarity::Restricts), Match::Yes);
     }
 
     #[test]
     fn quotes_make_one_word() {
         let words = [Word::Known("echo".into()), Word::Known("a b*".into())];
-        assert_eq!(check("echo 'a b*'", &words, &[], Side::Permits), Fit::Yes);
-        assert_eq!(check("echo a b*", &words, &[], Side::Permits), Fit::No);
+        assert_eq!(check("echo 'a b*'", &words, &[], Polarity::Permits), Match::Yes);
+        assert_eq!(check("echo a b*", &words, &[], Polarity::Permits), Match::No);
     }
 }

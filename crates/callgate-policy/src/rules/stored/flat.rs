@@ -1,14 +1,14 @@
-//! Values of a fixed size in bytes, so that the one of a given number is found without reading those before it.
+//! Values with a fixed size in bytes, so that the value at an index is found without reading the ones before it.
 
-/// A value of a fixed size.
+/// A value with a fixed size.
 pub(crate) trait Flat: Copy {
-    /// How many bytes it takes.
+    /// The size in bytes.
     const SIZE: usize;
 
     /// Appends exactly [`Flat::SIZE`] bytes.
     fn put(&self, to: &mut Vec<u8>);
 
-    /// Takes the value from the front; `None` if the bytes are not those of one.
+    /// Reads a value from the front; `None` if the bytes are invalid.
     fn take(from: &mut &[u8]) -> Option<Self>;
 }
 
@@ -62,16 +62,24 @@ impl<T: Flat + Default> Flat for Option<T> {
     }
 }
 
-/// Says how a struct is laid out: its fields, one after the other.
+/// Defines a struct that is stored as its fields, one after the other.
 macro_rules! flat_struct {
-    ($name:ident { $($field:ident: $kind:ty),* $(,)? }) => {
+    (
+        $(#[$attribute:meta])*
+        $visibility:vis struct $name:ident {
+            $($(#[$field_attribute:meta])* $field_visibility:vis $field:ident: $kind:ty),* $(,)?
+        }
+    ) => {
+        $(#[$attribute])*
+        $visibility struct $name {
+            $($(#[$field_attribute])* $field_visibility $field: $kind),*
+        }
+
         impl $crate::rules::stored::Flat for $name {
             const SIZE: usize = 0 $(+ <$kind as $crate::rules::stored::Flat>::SIZE)*;
 
             fn put(&self, to: &mut Vec<u8>) {
-                // Every field is named, so that a new one is not forgotten here.
-                let Self { $($field),* } = self;
-                $(<$kind as $crate::rules::stored::Flat>::put($field, to);)*
+                $(<$kind as $crate::rules::stored::Flat>::put(&self.$field, to);)*
             }
 
             fn take(from: &mut &[u8]) -> Option<Self> {
@@ -81,3 +89,49 @@ macro_rules! flat_struct {
     };
 }
 pub(crate) use flat_struct;
+
+/// Stores an enum as a number for its variant, the fields of that variant, and zeros up to the size of the largest one.
+macro_rules! flat_enum {
+    ($name:ident { $($number:literal: $variant:ident $({ $($field:tt: $binding:ident: $kind:ty),* })?),* $(,)? }) => {
+        impl $crate::rules::stored::Flat for $name {
+            const SIZE: usize = 1 + $crate::rules::stored::largest(&[
+                $(0 $($(+ <$kind as $crate::rules::stored::Flat>::SIZE)*)?),*
+            ]);
+
+            fn put(&self, to: &mut Vec<u8>) {
+                let end = to.len().saturating_add(Self::SIZE);
+                match self {
+                    $(Self::$variant { $($($field: $binding),*)? } => {
+                        to.push($number);
+                        $($($crate::rules::stored::Flat::put($binding, to);)*)?
+                    })*
+                }
+                to.resize(end, 0);
+            }
+
+            fn take(from: &mut &[u8]) -> Option<Self> {
+                let (value, rest) = from.split_at_checked(Self::SIZE)?;
+                *from = rest;
+                let (number, mut _fields) = value.split_first()?;
+                Some(match number {
+                    $($number => Self::$variant {
+                        $($($field: <$kind as $crate::rules::stored::Flat>::take(&mut _fields)?),*)?
+                    },)*
+                    _ => return None,
+                })
+            }
+        }
+    };
+}
+pub(crate) use flat_enum;
+
+/// The largest of several sizes.
+pub(crate) const fn largest(sizes: &[usize]) -> usize {
+    match sizes {
+        [] => 0,
+        [size, rest @ ..] => {
+            let other = largest(rest);
+            if *size > other { *size } else { other }
+        }
+    }
+}

@@ -1,17 +1,18 @@
-//! The file that a compiled policy lies in: a head, and pages that are read and checked when they are first needed.
+//! The file of a compiled policy: a head, and pages that are read and checked when they are first needed.
 //!
-//! Judging a call touches a few pages, however many rules there are. A page whose checksum is wrong gives nothing and marks the
-//! image as damaged, and whoever judged with a damaged image must refuse.
+//! Judging a call reads a few pages, however many rules there are. A page with a wrong checksum is treated as empty and marks
+//! the image as damaged; calls that were judged with a damaged image must be refused.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::{Deserialize, Serialize};
 
 use crate::rules::matching::hash;
 
-/// How many bytes a page has, at most. Only a text that is longer has a page of its own, as long as it needs.
+/// The largest size of a page. Only a longer text has a larger page of its own.
 pub(crate) const PAGE: usize = 4096;
 const MAGIC: &[u8; 16] = b"callgate policy\n";
 const SUM: usize = 8;
@@ -20,46 +21,75 @@ const SUM_FAMILY: u8 = 255;
 const ENTRY: usize = 8 + SUM;
 /// Magic, length of the head, number of pages, checksum of what lies before the pages.
 const FRONT: usize = MAGIC.len() + 8 + SUM;
-/// A head or table beyond this is not one of ours.
+/// The limit for the head and the page table together.
 const MAXIMUM_HEAD: usize = 64 << 20;
-/// So much is read at once: most policies' head and page table.
+/// The size of the first read, which covers the head and page table of most policies.
 const FIRST_READ: usize = 12 << 10;
 
-/// Where a list lies: its first page, and how many values it has.
+/// Where a list is stored: its first page and its number of values.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Section {
+pub(crate) struct PageRange {
     pub first: u32,
     pub length: u32,
 }
 
-/// A file that was opened.
+/// An open file.
 #[derive(Debug)]
 pub(crate) struct Image {
     file: File,
     /// The beginning of the file: its front, head and page table, and what was read with them.
     front: Vec<u8>,
-    /// Where in it the page table begins.
+    /// The offset of the page table in `front`.
     table: usize,
-    /// Where that ends.
+    /// The end of the page table.
     end: usize,
     damaged: AtomicBool,
 }
 
 /// Collects the pages of a file.
 #[derive(Debug, Default)]
-pub(crate) struct Writer {
+pub(crate) struct ImageWriter {
     pages: Vec<Vec<u8>>,
+    /// The page ranges of the parts of the policy, in the order in which they were stored.
+    pub sections: Vec<PageRange>,
 }
 
-/// A checksum against accidents. It keeps nobody out: who can write the file could also write a checksum that fits, or the policy.
+/// Gives out the sections of a file in the order in which they were stored.
+#[derive(Debug)]
+pub(crate) struct ImageReader {
+    pub image: Arc<Image>,
+    sections: std::vec::IntoIter<PageRange>,
+}
+
+impl ImageReader {
+    pub(crate) fn new(image: Arc<Image>, sections: Vec<PageRange>) -> Self {
+        Self { image, sections: sections.into_iter() }
+    }
+
+    /// The next section. If there is none, the image is damaged.
+    pub(crate) fn section(&mut self) -> PageRange {
+        self.sections.next().unwrap_or_else(|| {
+            self.image.damaged();
+            PageRange::default()
+        })
+    }
+}
+
+/// A checksum against accidental damage. It does not protect against someone who can write the file.
 fn sum(bytes: &[u8]) -> [u8; SUM] {
     hash(SUM_FAMILY, bytes).to_le_bytes()
 }
 
-impl Writer {
+impl ImageWriter {
     /// The number that the next page gets.
-    pub(crate) fn next_page(&self) -> u32 {
-        u32::try_from(self.pages.len()).unwrap_or(u32::MAX)
+    pub(crate) fn next_page(&self) -> usize {
+        self.pages.len()
+    }
+
+    /// Adds a section.
+    pub(crate) fn section(&mut self, first: usize, length: usize) {
+        let number = |number| u32::try_from(number).unwrap_or(u32::MAX);
+        self.sections.push(PageRange { first: number(first), length: number(length) });
     }
 
     /// Adds a page.
@@ -80,7 +110,7 @@ impl Writer {
         let mut bytes = Vec::with_capacity(offset);
         bytes.extend_from_slice(MAGIC);
         bytes.extend_from_slice(&u32::try_from(head.len()).unwrap_or(u32::MAX).to_le_bytes());
-        bytes.extend_from_slice(&self.next_page().to_le_bytes());
+        bytes.extend_from_slice(&u32::try_from(self.pages.len()).unwrap_or(u32::MAX).to_le_bytes());
         let front = [head, &table].concat();
         bytes.extend_from_slice(&sum(&front));
         bytes.extend_from_slice(&front);
@@ -92,7 +122,7 @@ impl Writer {
 }
 
 impl Image {
-    /// Opens a file and checks its head. `None` if it is not one of ours, or not whole.
+    /// Opens a file and checks its head; `None` if the file is invalid or incomplete.
     pub(crate) fn open(file: File) -> Option<Self> {
         let mut front = vec![0; FIRST_READ];
         let read = file.read_at(&mut front, 0).ok()?;
@@ -115,12 +145,12 @@ impl Image {
         })
     }
 
-    /// What stands before the pages.
+    /// The head.
     pub(crate) fn head(&self) -> &[u8] {
         self.front.get(FRONT..self.table).unwrap_or_default()
     }
 
-    /// The bytes of page `number` of a section; none if they are not as they were written.
+    /// The bytes of page `number` of a section; empty if they are damaged.
     pub(crate) fn page(&self, first: usize, number: usize) -> Vec<u8> {
         self.read(first.saturating_add(number)).unwrap_or_else(|| {
             self.damaged();
@@ -146,12 +176,12 @@ impl Image {
         (sum(&bytes) == entry).then_some(bytes)
     }
 
-    /// Something in the file is not as it was written.
+    /// Marks the file as damaged.
     pub(crate) fn damaged(&self) {
         self.damaged.store(true, Ordering::Relaxed);
     }
 
-    /// Whether anything that was read so far was damaged.
+    /// Whether anything read so far was damaged.
     pub(crate) fn is_damaged(&self) -> bool {
         self.damaged.load(Ordering::Relaxed)
     }

@@ -1,18 +1,19 @@
-//! Lists that lie in memory while a policy is compiled, and in a file afterwards.
+//! Lists that are in memory while a policy is compiled and in a file afterwards.
 
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
+use super::Stored;
 use super::flat::Flat;
-use super::image::{Image, PAGE, Section, Writer};
+use super::image::{Image, ImageReader, ImageWriter, PAGE, PageRange};
 use crate::rules::matching::Span;
 
-/// A list of values. One that lies in a file is read a page at a time, when something in it is first needed.
+/// A list of values. Pages of a list in a file are read when they are first needed.
 #[derive(Debug, Clone)]
-pub(crate) struct List<T>(Place<T>);
+pub(crate) struct StoredList<T>(Storage<T>);
 
 #[derive(Debug, Clone)]
-enum Place<T> {
+enum Storage<T> {
     Memory(Vec<T>),
     File(InFile<T>),
 }
@@ -20,27 +21,27 @@ enum Place<T> {
 #[derive(Debug, Clone)]
 struct InFile<T> {
     image: Arc<Image>,
-    section: Section,
+    section: PageRange,
     pages: Box<[Page<T>]>,
 }
 
-/// A page, once it was needed.
+/// A page, once it was read.
 #[derive(Debug, Clone)]
 struct Page<T> {
     bytes: OnceLock<Box<[u8]>>,
-    /// All values in it, once several of them were needed together.
+    /// All values of the page, once several of them were needed together.
     values: OnceLock<Box<[T]>>,
 }
 
-impl<T> Default for List<T> {
+impl<T> Default for StoredList<T> {
     fn default() -> Self {
-        Self(Place::Memory(Vec::new()))
+        Self(Storage::Memory(Vec::new()))
     }
 }
 
-impl<T> From<Vec<T>> for List<T> {
+impl<T> From<Vec<T>> for StoredList<T> {
     fn from(list: Vec<T>) -> Self {
-        Self(Place::Memory(list))
+        Self(Storage::Memory(list))
     }
 }
 
@@ -48,12 +49,12 @@ const fn per_page<T: Flat>() -> usize {
     PAGE / T::SIZE
 }
 
-impl<T: Flat> List<T> {
+impl<T: Flat> StoredList<T> {
     /// How many values there are.
     pub(crate) fn len(&self) -> usize {
         match &self.0 {
-            Place::Memory(list) => list.len(),
-            Place::File(file) => file.section.length as usize,
+            Storage::Memory(list) => list.len(),
+            Storage::File(file) => file.section.length as usize,
         }
     }
 
@@ -61,22 +62,22 @@ impl<T: Flat> List<T> {
         self.len() == 0
     }
 
-    /// The value of this number.
+    /// The value at an index.
     pub(crate) fn get(&self, number: usize) -> Option<T> {
         match &self.0 {
-            Place::Memory(list) => list.get(number).copied(),
-            Place::File(file) if number < file.section.length as usize => file.value(number),
-            Place::File(_) => None,
+            Storage::Memory(list) => list.get(number).copied(),
+            Storage::File(file) if number < file.section.length as usize => file.value(number),
+            Storage::File(_) => None,
         }
     }
 
-    /// All values of a range, copied only if they do not lie together.
+    /// All values of a range, copied only if they span several pages.
     pub(crate) fn slice(&self, span: Span) -> Cow<'_, [T]> {
         let (start, end) = span.bounds();
         match &self.0 {
-            Place::Memory(list) => Cow::Borrowed(list.get(start..end).unwrap_or_default()),
-            Place::File(_) if span.is_empty() => Cow::Borrowed(&[]),
-            Place::File(file) => {
+            Storage::Memory(list) => Cow::Borrowed(list.get(start..end).unwrap_or_default()),
+            Storage::File(_) if span.is_empty() => Cow::Borrowed(&[]),
+            Storage::File(file) => {
                 let (page, offset) = (start / per_page::<T>(), start % per_page::<T>());
                 let together = page == end.saturating_sub(1) / per_page::<T>();
                 let here = || file.values(page)?.get(offset..offset.saturating_add(end.saturating_sub(start)));
@@ -93,7 +94,7 @@ impl<T: Flat> List<T> {
         (0..self.len()).map_while(|number| self.get(number))
     }
 
-    /// How many values at the front fulfil a condition; those that do must come first.
+    /// The number of values at the front that meet a condition; the list must be partitioned by it.
     pub(crate) fn partition_point(&self, holds: impl Fn(&T) -> bool) -> usize {
         let (mut low, mut high) = (0, self.len());
         while low < high {
@@ -107,19 +108,20 @@ impl<T: Flat> List<T> {
         low
     }
 
-    /// Appends values and says where they are. Only lists in memory grow: policies are stored when they are complete.
+    /// Appends values and returns their range. Only lists in memory can grow.
     pub(crate) fn append(&mut self, values: impl IntoIterator<Item = T>) -> Span {
         let start = self.len();
-        if let Place::Memory(list) = &mut self.0 {
+        if let Storage::Memory(list) = &mut self.0 {
             list.extend(values);
         }
         Span::new(start, self.len())
     }
+}
 
-    /// Writes the list.
-    pub(crate) fn store(&self, writer: &mut Writer) -> Section {
+impl<T: Flat> Stored for StoredList<T> {
+    fn store(&self, writer: &mut ImageWriter) {
         let mut page = Vec::with_capacity(PAGE);
-        let first = writer.next_page();
+        writer.section(writer.next_page(), self.len());
         for value in self.iter() {
             if page.len().saturating_add(T::SIZE) > PAGE {
                 writer.page(std::mem::take(&mut page));
@@ -129,14 +131,13 @@ impl<T: Flat> List<T> {
         if !page.is_empty() {
             writer.page(page);
         }
-        Section { first, length: u32::try_from(self.len()).unwrap_or(u32::MAX) }
     }
 
-    /// The list that lies in a section of a file.
-    pub(crate) fn open(image: &Arc<Image>, section: Section) -> Self {
+    fn open(reader: &mut ImageReader) -> Self {
+        let section = reader.section();
         let count = (section.length as usize).div_ceil(per_page::<T>());
         let pages = (0..count).map(|_| Page { bytes: OnceLock::new(), values: OnceLock::new() }).collect();
-        Self(Place::File(InFile { image: Arc::clone(image), section, pages }))
+        Self(Storage::File(InFile { image: Arc::clone(&reader.image), section, pages }))
     }
 }
 

@@ -1,4 +1,4 @@
-//! The text of calls, for regular expressions and for the one question that is about text: is this complex shell?
+//! The text of calls, for regular expressions and for detecting complex shell commands.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::JudgeRequest;
 use callgate_model::place::Rest;
 
-/// Where tools that run commands put them.
+/// The parameters in which tools take commands.
 const COMMAND_KEYS: &[&str] = &["command", "cmd", "script", "argv", "args"];
 
 /// The command of a call as it was written.
@@ -25,8 +25,8 @@ pub(crate) fn command(input: &Value) -> Option<Cow<'_, str>> {
     })
 }
 
-/// The words of a command in one line, and whether they are all known. A word that would not stand alone is quoted, so that
-/// a pattern for `git status` does not fit a program of that name.
+/// The words of a command in one line, and whether they are all known. A word with special characters is quoted, so
+/// that a pattern for `git status` does not match a program of that name.
 pub(crate) fn join(words: &[Word]) -> (String, bool) {
     let mut line = String::new();
     let mut known = true;
@@ -64,7 +64,7 @@ fn is_plain(word: &str) -> bool {
         && !word.contains(|c: char| c.is_whitespace() || matches!(c, '\'' | '"' | ';' | '|' | '&' | '<' | '>'))
 }
 
-/// The texts that a path goes by: absolute, and relative to the workspace.
+/// The absolute path as text, and the path relative to the workspace.
 pub(crate) fn path_texts(path: &Path, rest: &Rest, workspace: Option<&Path>) -> Vec<String> {
     let mut text = path.to_string_lossy().into_owned();
     if let Rest::Glob(pattern) = rest {
