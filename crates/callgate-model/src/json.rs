@@ -20,6 +20,7 @@ const DUPLICATE: &str = "duplicate key ";
 
 /// Why a text is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum JsonError {
     /// Longer than [`MAXIMUM_SIZE`].
     #[error("the input is too large: {size} bytes (maximum {MAXIMUM_SIZE})")]

@@ -8,6 +8,7 @@ use thiserror::Error;
 /// The stable kind of a refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum RefusalKind {
     /// The call is invalid.
     Validation,

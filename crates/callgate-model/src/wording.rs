@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::description::{Part, PlacedEffect};
-use crate::effect::{Action, CodeOrigin, Effect, Host, Mark, Names, PathTarget, Program, Target};
+use crate::effect::{Action, CodeOrigin, Effect, Mark, Names, PathTarget, Program, Target};
 use crate::place::{Rest, Zone};
 use crate::quote::shell_word;
 use crate::redact::Redactor;
@@ -37,15 +37,12 @@ pub fn clause(effect: &Effect) -> String {
             CodeOrigin::Fetched => format!("runs downloaded code: {name}"),
         },
         (Action::Run, _) => format!("runs {target}"),
-        (Action::Connect, Target::Host(host)) => match service(host) {
-            Some(service) => format!("queries {service}"),
-            None => format!("connects to {target}"),
-        },
-        (Action::Send, Target::Host(host)) => match service(host) {
-            Some(service) => format!("acts on {service}"),
-            None => format!("sends data to {target}"),
-        },
-        (Action::Connect, _) => format!("connects to {target}"),
+        (Action::Connect, _) => {
+            service(effect).map_or_else(|| format!("connects to {target}"), |service| format!("queries {service}"))
+        }
+        (Action::Send, Target::Host(_)) => {
+            service(effect).map_or_else(|| format!("sends data to {target}"), |service| format!("acts on {service}"))
+        }
         (Action::Send, _) => format!("sends {target}"),
         (Action::Privilege, _) => format!("uses or changes privileges: {target}"),
         (Action::Opaque, _) => format!("cannot be analyzed: {target}"),
@@ -53,7 +50,8 @@ pub fn clause(effect: &Effect) -> String {
 }
 
 /// The name of a service that is not a host: `kubernetes` for `<kubernetes>`.
-fn service(host: &Host) -> Option<&str> {
+fn service(effect: &Effect) -> Option<&str> {
+    let Target::Host(host) = &effect.target else { return None };
     host.name.as_deref()?.strip_prefix('<')?.strip_suffix('>')
 }
 

@@ -75,6 +75,7 @@ impl<'de> Deserialize<'de> for ApprovalKey {
 
 /// Why a request has no key. It can still be asked about, but the answer is not remembered.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum KeyError {
     /// A whole number beyond ±(2⁵³ − 1): different numbers would have the same canonical form.
     #[error("the input contains an integer beyond 2^53, which has no exact canonical form")]

@@ -172,6 +172,7 @@ pub trait Sandbox {
 
 /// Why running a permit failed.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum RunError<E> {
     /// It was not started.
     #[error(transparent)]

@@ -74,11 +74,12 @@ struct CallReader<'a> {
     workspace: Option<&'a str>,
 }
 
-/// The parameters of a search.
+/// What is put together after all parameters are read.
 #[derive(Default)]
-struct SearchParts {
+struct FoundParameters {
     bases: Vec<String>,
     patterns: Vec<String>,
+    commands: Vec<Part>,
 }
 
 impl<'a> CallReader<'a> {
@@ -88,14 +89,13 @@ impl<'a> CallReader<'a> {
             collector.directory = directory;
         }
         self.dialect(collector);
-        let mut search = SearchParts::default();
-        let mut commands = Vec::new();
+        let mut found = FoundParameters::default();
         for parameter in &self.entry.parameters {
-            self.parameter(parameter, collector, &mut search, &mut commands);
+            self.parameter(parameter, collector, &mut found);
         }
         self.unknown_parameters(collector);
-        self.whole(collector, &search);
-        commands
+        self.whole(collector, &found);
+        found.commands
     }
 
     /// The values of a parameter under all its names, without `null`.
@@ -109,15 +109,19 @@ impl<'a> CallReader<'a> {
 
     /// The one value of a role; `None` if there are several.
     fn only(&self, role: Role) -> Option<&'a Value> {
-        let parameters = self.entry.parameters.iter().filter(|parameter| parameter.role == role);
-        let mut given = parameters.flat_map(|parameter| self.values(parameter));
+        let mut given = self.values_of(role);
         given.next().filter(|_| given.next().is_none()).map(|(_, value)| value)
+    }
+
+    /// The values of all parameters of a role.
+    fn values_of(&self, role: Role) -> impl Iterator<Item = (&'static str, &'a Value)> {
+        let parameters = self.entry.parameters.iter().filter(move |parameter| parameter.role == role);
+        parameters.flat_map(|parameter| self.values(parameter))
     }
 
     /// The working directory, if one is given; `Some(None)` if it is invalid.
     fn directory(&self, collector: &mut Collector<'_>) -> Option<Option<String>> {
-        let parameters = self.entry.parameters.iter().filter(|parameter| parameter.role == Role::Directory);
-        let mut given = parameters.flat_map(|parameter| self.values(parameter));
+        let mut given = self.values_of(Role::Directory);
         let (name, value) = given.next()?;
         if given.next().is_some() {
             collector.opaque("several working directories are given");
@@ -145,8 +149,7 @@ impl<'a> CallReader<'a> {
 
     /// Sets the shell dialect, if a shell is named.
     fn dialect(&self, collector: &mut Collector<'_>) {
-        let parameters = self.entry.parameters.iter().filter(|parameter| parameter.role == Role::ShellName);
-        for name in parameters.flat_map(|parameter| self.values(parameter)).filter_map(|(_, value)| value.as_str()) {
+        for name in self.values_of(Role::ShellName).filter_map(|(_, value)| value.as_str()) {
             match shell::dialect_of(name) {
                 Some(dialect) => collector.dialect = dialect,
                 None => collector.opaque(format!("unknown shell `{}`", callgate_model::show::brief(name))),
@@ -154,17 +157,11 @@ impl<'a> CallReader<'a> {
         }
     }
 
-    fn parameter(
-        &self,
-        parameter: &Parameter,
-        collector: &mut Collector<'_>,
-        search: &mut SearchParts,
-        commands: &mut Vec<Part>,
-    ) {
+    fn parameter(&self, parameter: &Parameter, collector: &mut Collector<'_>, found: &mut FoundParameters) {
         let mut any = false;
         for (name, value) in self.values(parameter) {
             any = true;
-            if self.value(name, parameter, value, collector, search, commands) == Err(WrongType) {
+            if self.value((name, value), parameter, collector, found) == Err(WrongType) {
                 collector.opaque(format!("`{name}` has the wrong type"));
             }
         }
@@ -182,12 +179,10 @@ impl<'a> CallReader<'a> {
 
     fn value(
         &self,
-        name: &str,
+        (name, value): (&str, &Value),
         parameter: &Parameter,
-        value: &Value,
         collector: &mut Collector<'_>,
-        search: &mut SearchParts,
-        commands: &mut Vec<Part>,
+        found: &mut FoundParameters,
     ) -> Result<(), WrongType> {
         match parameter.role {
             Role::Path(access) => {
@@ -211,22 +206,20 @@ impl<'a> CallReader<'a> {
                 }
             }
             Role::Base => {
-                search.bases.extend(texts(value)?.into_iter().filter(|text| !text.is_empty()).map(str::to_owned))
+                found.bases.extend(texts(value)?.into_iter().filter(|text| !text.is_empty()).map(str::to_owned))
             }
-            Role::Pattern => search.patterns.extend(texts(value)?.into_iter().map(str::to_owned)),
+            Role::Pattern => found.patterns.extend(texts(value)?.into_iter().map(str::to_owned)),
             Role::Command => {
                 let source = value.as_str().ok_or(WrongType)?;
-                commands.extend(shell::source(source, collector));
+                found.commands.extend(shell::source(source, collector));
             }
             Role::Words => {
-                let Value::Array(_) = value else {
-                    return Err(WrongType);
-                };
-                commands.extend(shell::words(&texts(value)?, collector));
+                value.as_array().ok_or(WrongType)?;
+                found.commands.extend(shell::words(&texts(value)?, collector));
             }
             Role::CommandOrWords => match value {
-                Value::String(source) => commands.extend(shell::source(source, collector)),
-                other => commands.extend(shell::words(&texts(other)?, collector)),
+                Value::String(source) => found.commands.extend(shell::source(source, collector)),
+                other => found.commands.extend(shell::words(&texts(other)?, collector)),
             },
             Role::ShellName => {
                 // read before the command, see `read`
@@ -311,7 +304,7 @@ impl<'a> CallReader<'a> {
     }
 
     /// Describes what follows from all parameters together.
-    fn whole(&self, collector: &mut Collector<'_>, search: &SearchParts) {
+    fn whole(&self, collector: &mut Collector<'_>, search: &FoundParameters) {
         match &self.entry.kind {
             ToolKind::Plain | ToolKind::Editor => {}
             ToolKind::Globs(action) => self.globs(*action, collector, search),
@@ -339,7 +332,7 @@ impl<'a> CallReader<'a> {
         }
     }
 
-    fn bases(&self, collector: &mut Collector<'_>, search: &SearchParts) -> Vec<String> {
+    fn bases(&self, collector: &mut Collector<'_>, search: &FoundParameters) -> Vec<String> {
         if search.bases.is_empty() {
             return vec![collector.joined(".")];
         }
@@ -354,7 +347,7 @@ impl<'a> CallReader<'a> {
         bases
     }
 
-    fn globs(&self, action: Action, collector: &mut Collector<'_>, search: &SearchParts) {
+    fn globs(&self, action: Action, collector: &mut Collector<'_>, search: &FoundParameters) {
         for base in self.bases(collector, search) {
             for pattern in &search.patterns {
                 if collector.is_full() {
@@ -365,7 +358,7 @@ impl<'a> CallReader<'a> {
         }
     }
 
-    fn search(&self, action: Action, collector: &mut Collector<'_>, search: &SearchParts) {
+    fn search(&self, action: Action, collector: &mut Collector<'_>, search: &FoundParameters) {
         let filters: Vec<&str> = search
             .patterns
             .iter()
@@ -405,10 +398,7 @@ fn is_plainly_below(inner: &str, outer: &str) -> bool {
 }
 
 fn environment_effects(value: &Value, collector: &mut Collector<'_>) -> Result<(), WrongType> {
-    let Value::Object(variables) = value else {
-        return Err(WrongType);
-    };
-    for (name, value) in variables {
+    for (name, value) in value.as_object().ok_or(WrongType)? {
         let shown = callgate_model::show::brief(name);
         if let Some(why) = influence(name, value.as_str()) {
             collector.opaque(format!("the variable `{shown}` {why}"));

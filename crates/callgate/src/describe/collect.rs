@@ -198,28 +198,17 @@ impl<'a> Collector<'a> {
                 return;
             }
             let special = choice.contains(['*', '?', '[', '(', '\\']);
-            let absolute = choice.starts_with(['/', '~']);
-            if !special {
-                let text = if absolute { choice } else { format!("{}/{choice}", base.trim_end_matches('/')) };
-                let names = self.exact(&text);
-                self.at(&[action], names, action == Action::Read, because);
-            } else if let Some(rest) = choice.strip_prefix("~/") {
-                let names = match self.home {
-                    Some(home) => Names::Glob(format!("{}/{rest}", escape(home))),
-                    None => unknown_home(),
-                };
-                self.at(&[action], names, false, because);
-            } else if absolute {
-                let names = if choice.starts_with('/') {
-                    Names::Glob(choice)
-                } else {
-                    Names::Unknown("the home directory of another user".into())
-                };
-                self.at(&[action], names, false, because);
-            } else {
-                let names = Names::Glob(format!("{}/{choice}", escape(base.trim_end_matches('/'))));
-                self.at(&[action], names, false, because);
-            }
+            let names = match (choice.chars().next(), choice.strip_prefix("~/")) {
+                (Some('/' | '~'), _) if !special => self.exact(&choice),
+                _ if !special => self.exact(&format!("{}/{choice}", base.trim_end_matches('/'))),
+                (_, Some(rest)) => {
+                    self.home.map_or_else(unknown_home, |home| Names::Glob(format!("{}/{rest}", escape(home))))
+                }
+                (Some('/'), _) => Names::Glob(choice),
+                (Some('~'), _) => Names::Unknown("the home directory of another user".into()),
+                _ => Names::Glob(format!("{}/{choice}", escape(base.trim_end_matches('/')))),
+            };
+            self.at(&[action], names, !special && action == Action::Read, because);
         }
     }
 

@@ -112,6 +112,7 @@ impl From<Description> for Described {
 
 /// Why a call could not be described.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum DescribeError {
     /// The descriptor returned an error.
     #[error("the tool's descriptor failed: {0}")]

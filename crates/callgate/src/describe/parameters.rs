@@ -41,28 +41,14 @@ pub(super) fn likeness(name: &str) -> Likeness {
         .collect();
     const URL: [&str; 8] = ["url", "urls", "uri", "uris", "endpoint", "href", "webhook", "host"];
     const COMMAND: [&str; 8] = ["command", "commands", "cmd", "argv", "script", "shell", "commandline", "bash"];
-    const PATH: [&str; 14] = [
-        "path",
-        "paths",
-        "file",
-        "files",
-        "dir",
-        "dirs",
-        "directory",
-        "directories",
-        "folder",
-        "folders",
-        "filename",
-        "filenames",
-        "cwd",
-        "workdir",
-    ];
+    const PATH: &str =
+        "path paths file files dir dirs directory directories folder folders filename filenames cwd workdir";
     const EXACT: [&str; 8] = ["root", "roots", "src", "dst", "dest", "destination", "source", "workspace"];
     if URL.iter().any(|word| plain.ends_with(word)) {
         Likeness::Url
     } else if COMMAND.iter().any(|word| plain.ends_with(word)) {
         Likeness::Command
-    } else if PATH.iter().any(|word| plain.ends_with(word)) || EXACT.contains(&plain.as_str()) {
+    } else if PATH.split(' ').any(|word| plain.ends_with(word)) || EXACT.contains(&plain.as_str()) {
         Likeness::Path
     } else {
         Likeness::Nothing

@@ -84,9 +84,8 @@ fn unified(text: &str) -> Result<Vec<(PatchAction, String)>, PatchError> {
     let mut old: Option<String> = None;
     for line in text.lines() {
         if let Some(rest) = line.strip_prefix("diff --git ") {
-            if let Some((left, right)) = git_names(rest)? {
-                changes.push((PatchAction::Write, left));
-                changes.push((PatchAction::Write, right));
+            if let Some(name) = git_name(rest) {
+                changes.push((PatchAction::Write, named(name)?));
             }
         } else if let Some(name) = line.strip_prefix("--- ") {
             old = Some(header_name(name)?);
@@ -142,20 +141,13 @@ fn unprefixed(name: String) -> String {
     }
 }
 
-/// The two names of `diff --git a/x b/x`; `None` if they differ, because other headers name them then.
-fn git_names(text: &str) -> Result<Option<(String, String)>, PatchError> {
-    let Some(rest) = text.strip_prefix("a/") else {
-        return Ok(None);
-    };
-    let mut ways = rest.match_indices(" b/").filter_map(|(position, separator)| {
+/// The name in `diff --git a/x b/x`; `None` if there are two, because other headers name them then.
+fn git_name(text: &str) -> Option<&str> {
+    let rest = text.strip_prefix("a/")?;
+    rest.match_indices(" b/").find_map(|(position, separator)| {
         let (left, right) = rest.split_at_checked(position)?;
-        let right = right.get(separator.len()..)?;
-        (left == right).then_some((left, right))
-    });
-    match ways.next() {
-        Some((left, right)) => Ok(Some((named(left)?, named(right)?))),
-        None => Ok(None),
-    }
+        (right.get(separator.len()..)? == left).then_some(left)
+    })
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use callgate_model::effect::Action;
+use callgate_model::word::Word;
 use callgate_shell::programs::Programs;
 use callgate_shell::programs::table::ProgramTrait;
 use callgate_shell::stream::Stream;
@@ -78,12 +79,9 @@ fn takes_commands(command: &SimpleCommand) -> bool {
 }
 
 /// The program's name without its directory.
-fn program(command: &SimpleCommand) -> Option<&str> {
-    command.words.first()?.known().and_then(|word| word.rsplit('/').next())
-}
-
 fn name(command: &SimpleCommand) -> String {
-    program(command).unwrap_or("a command").to_owned()
+    let program = command.words.first().and_then(Word::known).and_then(|word| word.rsplit('/').next());
+    program.unwrap_or("a command").to_owned()
 }
 
 #[cfg(test)]

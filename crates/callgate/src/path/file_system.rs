@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Read};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -106,7 +106,6 @@ fn in_well_known_directory(path: &Path) -> bool {
 }
 
 /// Whether a kernel setting is a number above zero.
-#[cfg(unix)]
 fn is_switched_on(setting: &str) -> bool {
     std::fs::read_to_string(setting).is_ok_and(|text| text.trim().parse::<u32>().is_ok_and(|value| value > 0))
 }
@@ -138,10 +137,7 @@ impl FileSystem for RealFileSystem {
         }
     }
 
-    #[cfg(unix)]
     fn is_shared(&self, path: &Path) -> bool {
-        use std::os::unix::fs::MetadataExt;
-
         if !in_well_known_directory(path) {
             return false;
         }

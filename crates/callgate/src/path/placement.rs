@@ -95,8 +95,9 @@ impl ResolvedBoundary {
                 }
                 let action = placed.effect.action;
                 let PlacedPath { mut place, mut failure } = self.place(target, action, file_system);
-                let earlier = disturbed.iter().take(disturbed_before);
-                if action != Action::List && failure.is_none() && is_below_one(earlier, &place.resolved) {
+                let mut earlier = disturbed.iter().take(disturbed_before);
+                let is_disturbed = earlier.any(|directory| place.resolved.starts_with(directory));
+                if action != Action::List && failure.is_none() && is_disturbed {
                     let doubt = ResolveError::Ambiguous("an earlier command of this call may create a symlink there");
                     place.zone = Zone::Unresolved(doubt.to_string());
                     failure = Some(doubt);
@@ -280,10 +281,6 @@ impl ResolvedBoundary {
         };
         Some((decision, reason))
     }
-}
-
-fn is_below_one<'a>(mut directories: impl Iterator<Item = &'a PathBuf>, path: &Path) -> bool {
-    directories.any(|directory| path.starts_with(directory))
 }
 
 /// Whether another user may own a name that is written: the path itself, or names in a directory that is written as a whole.

@@ -17,6 +17,7 @@ const MAXIMUM_LENGTH: usize = 4096;
 
 /// Why a path cannot be resolved.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum ResolveError {
     /// It contains a NUL byte.
     #[error("the path contains a NUL byte")]

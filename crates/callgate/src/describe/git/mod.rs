@@ -31,18 +31,7 @@ const SETTINGS: &[&str] = &[
 ];
 
 /// Subcommands that take `--no-ext-diff` and `--no-textconv`.
-const SHOWS_DIFFERENCES: &[&str] = &[
-    "diff",
-    "log",
-    "show",
-    "whatchanged",
-    "diff-tree",
-    "diff-index",
-    "diff-files",
-    "format-patch",
-    "blame",
-    "annotate",
-];
+const SHOWS_DIFFERENCES: &str = "diff log show whatchanged diff-tree diff-index diff-files format-patch blame annotate";
 
 /// Subcommands that also fetch in submodules, even in those that the index does not name, unless told not to.
 const FETCHES: &[&str] = &["fetch", "pull"];
@@ -58,7 +47,7 @@ pub fn harden<S: AsRef<str>>(words: &[S], subcommand: usize) -> Vec<String> {
     let mut hardened = [before, &["--no-pager"]].concat();
     hardened.extend(SETTINGS.iter().flat_map(|setting| ["-c", setting]));
     hardened.push(name);
-    if SHOWS_DIFFERENCES.contains(name) {
+    if settings::lists(SHOWS_DIFFERENCES, name) {
         hardened.extend(["--no-ext-diff", "--no-textconv"]);
     }
     if FETCHES.contains(name) {

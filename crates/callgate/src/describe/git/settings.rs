@@ -175,6 +175,6 @@ fn runs_beyond_looking(key: &Setting, value: &str) -> bool {
 }
 
 /// Whether `word` is one of the words of a list.
-fn lists(list: &str, word: &str) -> bool {
+pub(super) fn lists(list: &str, word: &str) -> bool {
     list.split_whitespace().any(|listed| listed == word)
 }
