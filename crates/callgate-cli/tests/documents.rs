@@ -5,7 +5,12 @@
 //! line, `...` for any number of lines. `CALLGATE_RECORD_DOCUMENTS=1 cargo test -p callgate-cli --test documents` writes what is
 //! printed into the documents, for you to read.
 
-#![allow(clippy::expect_used, clippy::indexing_slicing, reason = "a test says what is missing by failing")]
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test says what is missing by failing"
+)]
 
 mod world;
 

@@ -246,10 +246,10 @@ fn asynchronous_approvers_are_awaited() {
     let yes = gate(Some(ApprovalDecision::Approved));
     let permit = block_on(yes.check_async(write("b.txt"))).expect("a permit");
     assert!(block_on(permit.run_async(None, async |_, _| Ok::<_, ()>(1))).is_ok());
-    assert!(!block_on(gate(Some(ApprovalDecision::Denied)).check_async(write("b.txt"))).is_ok());
-    assert!(!block_on(gate(None).check_async(write("b.txt"))).is_ok());
+    assert!(block_on(gate(Some(ApprovalDecision::Denied)).check_async(write("b.txt"))).is_err());
+    assert!(block_on(gate(None).check_async(write("b.txt"))).is_err());
     assert!(block_on(gate(None).check_async(read("a.txt"))).is_ok());
-    assert!(!block_on(gate(None).check_async(read(".env"))).is_ok());
+    assert!(block_on(gate(None).check_async(read(".env"))).is_err());
     // a check that cannot wait does not take the question for a yes
     assert_eq!(refusal(yes.check(write("b.txt"))).kind, RefusalKind::HumanRequired);
     assert_eq!(refusal(block_on(builder().build().check_async(write("b.txt")))).kind, RefusalKind::HumanRequired);
@@ -284,7 +284,7 @@ fn what_cannot_be_recorded_does_not_run() {
         }
     }
     for name in ["requested", "gated", "allowed"] {
-        assert!(!builder().events(Fails(name)).build().check(read("a.txt")).is_ok(), "{name}");
+        assert!(builder().events(Fails(name)).build().check(read("a.txt")).is_err(), "{name}");
     }
     let permit = builder().events(Fails("started")).build().check(read("a.txt")).expect("a permit");
     let result = permit.run(|_| -> Result<(), ()> { panic!("it was started") });
@@ -295,7 +295,7 @@ fn what_cannot_be_recorded_does_not_run() {
             panic!("on purpose")
         }
     }
-    assert!(!builder().events(Panics).build().check(read("a.txt")).is_ok());
+    assert!(builder().events(Panics).build().check(read("a.txt")).is_err());
 }
 
 #[test]

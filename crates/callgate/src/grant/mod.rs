@@ -39,5 +39,6 @@ pub use model::{Demand, Grant, GrantId, Terms};
 pub use scope::{InScope, Scoped, carry, current_scope, in_scope, without_scope};
 pub use target::{GrantReach, GrantTarget, Scope};
 
-#[cfg(all(test, feature = "grants"))]
+#[cfg(test)]
+#[cfg(feature = "grants")]
 mod tests;

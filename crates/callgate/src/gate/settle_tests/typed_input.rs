@@ -53,7 +53,7 @@ fn asked_is_the_default_and_asks_about_every_input() {
         assert_eq!(typing.types(1, ""), "yes", "looking at the output is no input");
     }
     let silent = under(POLICY, &person(ApprovalDecision::Denied), &Arc::new(MemoryStore::new()));
-    assert!(!silent.check(call("write_stdin", json!({"session_id": 1, "chars": "ls\n"}))).is_ok());
+    assert!(silent.check(call("write_stdin", json!({"session_id": 1, "chars": "ls\n"}))).is_err());
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn covered_asks_no_more_about_the_programs_that_were_started_here() {
     assert_eq!(typing.tool("write_bash", json!({"sessionId": "2", "input": "1\n"})), "yes");
     assert_eq!(typing.types(3, "ls\n"), "asked", "nobody started that");
     let other = call("write_stdin", json!({"session_id": 1, "chars": "ls\n"})).session("s-2");
-    assert!(!typing.gate.check(other).is_ok(), "another session's program");
+    assert!(typing.gate.check(other).is_err(), "another session's program");
     assert_eq!(typing.tool("mcp__evil__write_stdin", json!({"session_id": 1, "chars": "ls\n"})), "asked");
 }
 
