@@ -30,7 +30,7 @@ use crate::{HookAnswer, PayloadError};
 
 /// A permission request of an agent.
 #[derive(Debug, Clone, PartialEq)]
-pub struct PermissionRequest {
+pub struct AcpPermissionRequest {
     /// The call. Where the request holds only a title for people, the tool is an unknown one: a title does not prove what
     /// will run.
     pub call: Call,
@@ -49,7 +49,7 @@ enum OptionKind {
 }
 
 /// Reads the parameters of a request.
-pub fn read(parameters: Value) -> Result<PermissionRequest, PayloadError> {
+pub fn read(parameters: Value) -> Result<AcpPermissionRequest, PayloadError> {
     json::measure(&parameters)?;
     let mut fields = Fields::of(parameters)?;
     let origin = Origin { session: Some(fields.text("sessionId")?), ..Origin::default() };
@@ -67,12 +67,12 @@ pub fn read(parameters: Value) -> Result<PermissionRequest, PayloadError> {
         },
         (None, None) => (named("acp_request", json!({ "title": title }), origin), None),
     };
-    Ok(PermissionRequest { call, call_id, options })
+    Ok(AcpPermissionRequest { call, call_id, options })
 }
 
 /// The result to answer with: the request's own option of the same meaning. `None` leaves the decision to the client. An
 /// input cannot be changed here, so a call that may only run with a changed input is rejected.
-pub fn outcome(request: &PermissionRequest, answer: &HookAnswer) -> Option<Value> {
+pub fn outcome(request: &AcpPermissionRequest, answer: &HookAnswer) -> Option<Value> {
     let wanted = match answer {
         HookAnswer::Allow { rewritten: None, .. } => OptionKind::AllowOnce,
         HookAnswer::Allow { rewritten: Some(_), .. } | HookAnswer::Deny { .. } => OptionKind::RejectOnce,

@@ -8,17 +8,17 @@ fn options() -> Value {
     ])
 }
 
-fn version_one(tool_call: Value) -> PermissionRequest {
+fn version_one(tool_call: Value) -> AcpPermissionRequest {
     read(json!({ "sessionId": "s-1", "toolCall": tool_call, "options": options() })).expect("a whole request")
 }
 
-fn version_two(subject: Value) -> PermissionRequest {
+fn version_two(subject: Value) -> AcpPermissionRequest {
     let request =
         json!({ "sessionId": "s-1", "title": "Run?", "description": "…", "subject": subject, "options": options() });
     read(request).expect("a whole request")
 }
 
-fn tool(request: &PermissionRequest) -> (String, Value) {
+fn tool(request: &AcpPermissionRequest) -> (String, Value) {
     (request.call.tool.to_string(), request.call.input.clone())
 }
 

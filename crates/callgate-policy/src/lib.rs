@@ -1,6 +1,6 @@
 //! Policies for tool calls of AI agents: an ordered list of rules about effects, and a default.
 //!
-//! A policy judges a [`Call`](callgate_model::call::Call) by its [`Description`]: what the call would read, write, run or
+//! A policy judges a [`Call`] by its [`Description`]: what the call would read, write, run or
 //! connect to. The first rule that matches an effect decides about it, and the strictest decision is the decision about the
 //! call. Rules are compared with three values (yes, no, maybe): unknown facts never make an allow rule match and never hide a
 //! deny rule.
