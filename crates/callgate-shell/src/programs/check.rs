@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::custom;
 use super::examples;
-use super::form::{self, Shares, TableError, TableProblem, source_lines, used};
+use super::form::{self, Shares, TableError, source_lines, unknown_style, used};
 use super::lint;
 use super::store::{Programs, bundled_shares, twice};
 use super::table::Style;
@@ -54,7 +54,7 @@ pub fn check(files: &[(&str, &str)]) -> Vec<Finding> {
             let table = Arc::new(table);
             for name in &table.names {
                 match places.get(name) {
-                    Some(other) => findings.push(Finding::Form(twice(&table, name, other.clone()))),
+                    Some(other) => findings.push(Finding::Form(twice(&table, name, other))),
                     None => {
                         places.insert(name.clone(), format!("{origin}:{}", table.line));
                         programs.add(name, Arc::clone(&table));
@@ -64,8 +64,7 @@ pub fn check(files: &[(&str, &str)]) -> Vec<Finding> {
             if let Style::Custom(reader) = &table.level.style
                 && !custom::READERS.contains(&reader.as_str())
             {
-                let problem = TableProblem::Style(format!("custom {reader}"));
-                findings.push(mistake(&table.origin, table.line, problem));
+                findings.push(mistake(&table.origin, table.line, unknown_style(&format!("custom {reader}"))));
             }
             all.push(table);
         }
@@ -94,18 +93,18 @@ fn share_lines(files: &[(&str, &str)], shares: &mut Shares, findings: &mut Vec<F
         for (name, lines) in own.own {
             let line = lines.first().map_or(1, |header| header.number);
             if let Some((other, line)) = places.insert(name.clone(), (origin, line)) {
-                let other = format!("{other}:{line}");
-                findings.push(mistake(origin, line, TableProblem::TwiceShare { name: name.clone(), other }));
+                let problem = format!("duplicate shared lines `{name}`: the others are in {other}:{line}");
+                findings.push(mistake(origin, line, problem));
             }
             shares.own.insert(name, lines);
         }
     }
     for (name, (origin, line)) in places.into_iter().filter(|(name, _)| tables && !uses.contains(name)) {
-        findings.push(mistake(origin, line, TableProblem::UnusedShare(name)));
+        findings.push(mistake(origin, line, format!("unused shared lines `{name}`")));
     }
 }
 
-fn mistake(origin: &str, line: usize, problem: TableProblem) -> Finding {
+fn mistake(origin: &str, line: usize, problem: String) -> Finding {
     Finding::Form(TableError { origin: origin.to_owned(), line, column: 1, problem })
 }
 

@@ -24,7 +24,7 @@ pub mod table;
 mod traits;
 
 pub use check::{Finding, check};
-pub use form::{TableError, TableProblem};
+pub use form::TableError;
 pub use languages::python_may_import;
 pub use store::Programs;
 

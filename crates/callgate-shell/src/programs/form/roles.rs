@@ -1,13 +1,12 @@
 //! Roles, the `<…>` of a table.
 
 use super::effects::mark;
-use super::error::TableProblem;
 use super::tokens::{Commas, Kind, tokens};
 use crate::programs::table::{Derived, Role, RoleKind};
 
 /// Reads what stands between the angle brackets.
-pub(super) fn role(text: &str) -> Result<Role, TableProblem> {
-    let unknown = || TableProblem::Role(text.to_owned());
+pub(super) fn role(text: &str) -> Result<Role, String> {
+    let unknown = || format!("unknown role `<{text}>`: the roles are listed in docs/program-tables.md");
     let cut = tokens(text, 0, Commas::Literal).map_err(|(_, problem)| problem)?;
     let mut words = cut.iter().map(|token| &token.kind).peekable();
     let Some(Kind::Word(first)) = words.next() else {
