@@ -69,7 +69,7 @@ impl Programs {
 }
 
 fn read_with(table: &Table, name: &str, words: &[Word], invocation: &Invocation<'_>) -> ProgramAnalysis {
-    let mut collector = Collector::new(name, invocation.directory, invocation.home, invocation.stdin);
+    let mut collector = Collector::new(name, invocation);
     collector.run(name, CodeOrigin::Known, "the program");
     if let Style::Custom(reader) = &table.level.style {
         let stdout = custom::read(reader, table, words, &mut collector);
@@ -102,13 +102,11 @@ pub(super) fn apply(scan: &Scan<'_>, collector: &mut Collector<'_>) -> Stream {
     collector.backs_up |= scan.levels.iter().any(|level| level.index.backs_up);
     let placements: Vec<_> = chosen(&level.args, scan).map(|slots| place(slots, &scan.operands)).collect();
     if placements.is_empty() && !scan.operands.is_empty() {
-        let why = format!("the table of {} does not describe these operands", collector.program);
-        collector.opaque(&why, "operands");
+        collector.doubt(|program| format!("the table of {program} does not describe these operands"), "operands");
     }
     for placement in &placements {
         if let Some(doubt) = placement.doubt {
-            let why = format!("{}: {doubt}", collector.program);
-            collector.opaque(&why, "operands");
+            collector.doubt(|program| format!("{program}: {doubt}"), "operands");
         }
     }
     let start = placements.iter().filter_map(|placement| placement.rest.map(|(start, _)| start)).min();
@@ -308,7 +306,7 @@ fn finish(collector: Collector<'_>, stdout: Stream, table: Option<String>) -> Pr
 
 /// Reads an unknown program.
 fn unknown(invocation: &Invocation<'_>, name: &str, why: &str) -> ProgramAnalysis {
-    let mut collector = Collector::new(name, invocation.directory, invocation.home, invocation.stdin);
+    let mut collector = Collector::new(name, invocation);
     collector.run(name, CodeOrigin::Unknown, "the program");
     collector.opaque(why, "the program");
     finish(collector, Stream::Unknown, None)
@@ -316,7 +314,7 @@ fn unknown(invocation: &Invocation<'_>, name: &str, why: &str) -> ProgramAnalysi
 
 /// Reads a file that is run by its path.
 fn file(invocation: &Invocation<'_>, path: &str) -> ProgramAnalysis {
-    let mut collector = Collector::new(path, invocation.directory, invocation.home, invocation.stdin);
+    let mut collector = Collector::new(path, invocation);
     let path = paths::absolute(invocation.directory, path);
     collector.run(&path, CodeOrigin::File, "the program");
     finish(collector, Stream::Unknown, None)
