@@ -31,7 +31,7 @@ pub fn check(files: &[(&str, &str)]) -> Vec<String> {
                     Some(other) => findings.push(twice(&table, name, other).to_string()),
                     None => {
                         places.insert(name.clone(), format!("{origin}:{}", table.line));
-                        programs.add(name, Arc::clone(&table));
+                        programs.added.insert(name.clone(), Arc::clone(&table));
                     }
                 }
             }

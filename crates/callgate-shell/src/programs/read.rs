@@ -5,7 +5,7 @@ use super::custom;
 use super::matching::{Truth, chosen, truth, truth_at};
 use super::operands::place;
 use super::paths;
-use super::scan::{Given, Scan, ScannedWord, scan};
+use super::scan::{Given, Scan, ScannedWord, scan_as};
 use super::table::{Condition, Level, Output, ProgramTrait, Role, RoleKind, Style, Table, When};
 use super::{Invocation, ProgramAnalysis, Programs};
 use crate::effect::CodeOrigin;
@@ -31,9 +31,8 @@ impl Programs {
     /// assert_eq!(actions[..3], [Action::Run, Action::Read, Action::Write]);
     /// ```
     pub fn read(&self, invocation: &Invocation<'_>) -> ProgramAnalysis {
-        let (first, rest) = match invocation.words.split_first() {
-            Some((first, rest)) => (first, rest),
-            None => return unknown(invocation, "", "the command has no program"),
+        let Some((first, rest)) = invocation.words.split_first() else {
+            return unknown(invocation, "", "the command has no program");
         };
         let Some(written) = first.known().filter(|name| !name.is_empty()) else {
             return unknown(invocation, "", "the program name is unknown");
@@ -75,7 +74,7 @@ fn read_with(table: &Table, name: &str, words: &[Word], invocation: &Invocation<
         let stdout = custom::read(reader, table, words, &mut collector);
         return finish(collector, stdout, Some(name.to_owned()));
     }
-    let scan = scan(name, &table.level, words);
+    let scan = scan_as(&table.level.style, name, &table.level, words);
     let stdout = apply(&scan, &mut collector);
     let table = collector.program.to_string();
     finish(collector, stdout, Some(table))
@@ -117,7 +116,10 @@ pub(super) fn apply(scan: &Scan<'_>, collector: &mut Collector<'_>) -> Stream {
                 for (place, (word, own)) in given.values.iter().enumerate() {
                     let roles = if place == 0 { value_roles(scan, given, own) } else { vec![*own] };
                     for role in roles {
-                        with_own_tree(collector, role, |collector| collector.role(word, role, &given.name));
+                        // Options that make operands trees do not make their own values trees.
+                        let before = std::mem::replace(&mut collector.tree, role.tree);
+                        collector.role(word, role, &given.name);
+                        collector.tree = before;
                     }
                 }
                 for form in &given.form.effects {
@@ -221,13 +223,6 @@ fn value_roles<'t>(scan: &Scan<'t>, given: &Given<'t>, own: &'t Role) -> Vec<&'t
 /// Code that comes in several operands, which together are one command (`redis-cli DEL key`).
 fn in_one_piece(role: &Role) -> bool {
     matches!(&role.kind, RoleKind::Code(language) if language == "redis")
-}
-
-/// Options that make operands trees do not make their own values trees.
-fn with_own_tree(collector: &mut Collector<'_>, role: &Role, act: impl FnOnce(&mut Collector<'_>)) {
-    let before = std::mem::replace(&mut collector.tree, role.tree);
-    act(collector);
-    collector.tree = before;
 }
 
 /// The output according to the table; `None`: the table does not say.

@@ -75,7 +75,7 @@ static PARSED: [OnceLock<Option<Box<Table>>>; BUNDLE.blocks.len()] = [const { On
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct Programs {
-    added: BTreeMap<String, Arc<Table>>,
+    pub(super) added: BTreeMap<String, Arc<Table>>,
 }
 
 impl Programs {
@@ -104,10 +104,6 @@ impl Programs {
             }
         }
         Ok(extended)
-    }
-
-    pub(super) fn add(&mut self, name: &str, table: Arc<Table>) {
-        self.added.insert(name.to_owned(), table);
     }
 
     /// The names of all programs that have a table, sorted.

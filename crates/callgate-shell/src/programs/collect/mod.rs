@@ -232,22 +232,13 @@ impl<'a> Collector<'a> {
                 let host = host::host(word);
                 self.reach(action, host, &role.marks, because);
             }
-            RoleKind::Url | RoleKind::UrlSend => {
+            RoleKind::Url | RoleKind::UrlSend | RoleKind::RemoteRead | RoleKind::RemoteWrite => {
                 let (action, local) = match role.kind {
-                    RoleKind::Url => (Action::Connect, Action::Read),
+                    RoleKind::Url | RoleKind::RemoteRead => (Action::Connect, Action::Read),
                     _ => (Action::Send, Action::Write),
                 };
-                match host::url(word) {
-                    Destination::Remote(host) => self.reach(action, host, &role.marks, because),
-                    Destination::Local(path) => self.path(local, &Word::Known(path), tree, &role.marks, because),
-                }
-            }
-            RoleKind::RemoteRead | RoleKind::RemoteWrite => {
-                let (action, local) = match role.kind {
-                    RoleKind::RemoteRead => (Action::Connect, Action::Read),
-                    _ => (Action::Send, Action::Write),
-                };
-                match host::remote(word) {
+                let is_url = matches!(role.kind, RoleKind::Url | RoleKind::UrlSend);
+                match if is_url { Some(host::url(word)) } else { host::remote(word) } {
                     Some(Destination::Remote(host)) => self.reach(action, host, &role.marks, because),
                     Some(Destination::Local(path)) => self.path(local, &Word::Known(path), tree, &role.marks, because),
                     None => {

@@ -1,5 +1,6 @@
 //! The conditions of a table's lines.
 
+use crate::programs::scan::name_and_value;
 use crate::programs::table::{Atom, Condition, Term, Text, ValueSet};
 
 /// Reads what stands between `if` and the colon.
@@ -99,10 +100,7 @@ fn atom<'a>(text: &'a str, keep: fn(&'a str) -> Text) -> Option<Atom> {
         }
     }
     if let Some(rest) = operand(text) {
-        let (number, glob) = match rest.split_once('=') {
-            Some((number, glob)) => (number, Some(glob)),
-            None => (rest, None),
-        };
+        let (number, glob) = name_and_value(rest);
         let number: usize = number.parse().ok().filter(|number| (1..=99).contains(number))?;
         return Some(match glob {
             Some(glob) => Atom::Operand(number, one(glob)),

@@ -2,7 +2,7 @@
 
 use super::Problem;
 use super::lines::named;
-use super::tokens::{Kind, Token};
+use super::tokens::{Kind, TableToken};
 use crate::effect::{Action, CodeOrigin, Mark};
 use crate::programs::table::{EffectForm, EffectTarget};
 
@@ -18,14 +18,14 @@ pub(super) fn mark(word: &str) -> Option<Mark> {
 }
 
 /// Reads effects separated by commas.
-pub(super) fn effects(tokens: &[Token<'_>], end: usize) -> Result<Vec<EffectForm>, Problem> {
+pub(super) fn effects(tokens: &[TableToken<'_>], end: usize) -> Result<Vec<EffectForm>, Problem> {
     if tokens.is_empty() {
         return Ok(Vec::new());
     }
     tokens.split(|token| token.kind == Kind::Comma).map(|part| effect(part, end)).collect()
 }
 
-fn effect(tokens: &[Token<'_>], end: usize) -> Result<EffectForm, Problem> {
+fn effect(tokens: &[TableToken<'_>], end: usize) -> Result<EffectForm, Problem> {
     let mut rest = tokens.iter().peekable();
     let Some(first) = rest.next() else {
         return Err((end, unknown_action("")));
@@ -34,7 +34,7 @@ fn effect(tokens: &[Token<'_>], end: usize) -> Result<EffectForm, Problem> {
         return Err((first.column, unknown_action(&first.kind.shown())));
     };
     let needs = |what| (first.column, format!("`{word}` needs {what}"));
-    let is_target = |token: &&Token<'_>| match token.kind {
+    let is_target = |token: &&TableToken<'_>| match token.kind {
         Kind::Word(word) => word != "tree" && !word.starts_with('!'),
         Kind::Quoted(_) | Kind::Angle(..) => true,
         _ => false,
@@ -94,7 +94,7 @@ fn unknown_mark(word: &str) -> String {
     format!("unexpected `{word}` after an effect: write tree, !destructive or !credentials")
 }
 
-fn plain(token: &Token<'_>) -> String {
+fn plain(token: &TableToken<'_>) -> String {
     match token.kind {
         Kind::Word(text) | Kind::Quoted(text) => text.to_owned(),
         ref other => other.shown(),

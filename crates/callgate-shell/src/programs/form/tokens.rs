@@ -4,7 +4,7 @@ use super::Problem;
 
 /// One token and its column (from 0, in bytes, within the line).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Token<'a> {
+pub(super) struct TableToken<'a> {
     pub(super) column: usize,
     pub(super) kind: Kind<'a>,
 }
@@ -48,7 +48,7 @@ pub(super) enum Commas {
 }
 
 /// Cuts `text`, which starts at `column` of its line. After `=>`, commas separate.
-pub(super) fn tokens(text: &str, column: usize, commas: Commas) -> Result<Vec<Token<'_>>, Problem> {
+pub(super) fn tokens(text: &str, column: usize, commas: Commas) -> Result<Vec<TableToken<'_>>, Problem> {
     let mut found = Vec::new();
     let mut commas = commas;
     let mut rest = text;
@@ -94,7 +94,7 @@ pub(super) fn tokens(text: &str, column: usize, commas: Commas) -> Result<Vec<To
                 }
             }
         };
-        found.push(Token { column: at, kind });
+        found.push(TableToken { column: at, kind });
         rest = rest.get(length..).unwrap_or_default();
     }
 }

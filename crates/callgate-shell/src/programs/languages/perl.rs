@@ -92,9 +92,7 @@ fn harmless(code: &str) -> Option<()> {
                     return None;
                 }
             }
-            ' ' | '\t' | '\n' => {
-                cursor.next();
-            }
+            ' ' | '\t' | '\n' => cursor.skip(1),
             ';' | '(' | '{' | '[' | ',' | '.' | '+' | '-' | '*' | '/' | '%' | '=' | '!' | '?' | ':' | '~' => {
                 cursor.next();
                 // File tests and references to code.

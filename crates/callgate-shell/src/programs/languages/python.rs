@@ -253,9 +253,7 @@ impl PythonReader {
                     cursor.next();
                     found.push(Newline);
                 }
-                _ if character.is_whitespace() => {
-                    cursor.next();
-                }
+                _ if character.is_whitespace() => cursor.skip(1),
                 '#' => {
                     cursor.take_while(|next| next != '\n');
                 }

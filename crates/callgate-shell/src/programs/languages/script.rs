@@ -144,9 +144,7 @@ fn harmless(code: &str, language: &Language, found: &mut CodeEffects) -> Option<
                 }
                 before = character;
             }
-            ' ' | '\t' | '\n' => {
-                cursor.next();
-            }
+            ' ' | '\t' | '\n' => cursor.skip(1),
             // A slash may start a pattern, a percent sign a text with code, a backtick a command.
             '/' if !matches!(before, '0' | ')' | ']') || language.name != "node" => return None,
             '%' if !matches!(before, '0' | ')' | ']' | 'v') => return None,
