@@ -1,6 +1,6 @@
 //! Lists of words, written as one text.
 
-/// Whether `list`, words with one space between them, contains `word`.
+/// Whether `list`, words with white space between them, contains `word`.
 pub(crate) fn listed(list: &str, word: &str) -> bool {
-    !word.is_empty() && list.split(' ').any(|other| other == word)
+    list.split_ascii_whitespace().any(|other| other == word)
 }

@@ -32,3 +32,9 @@ pub enum Stream {
     /// Not known.
     Unknown,
 }
+
+impl Default for &Stream {
+    fn default() -> Self {
+        &Stream::Unconnected
+    }
+}

@@ -1,44 +1,18 @@
 //! Checking tables: their form, their names, their examples.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::sync::Arc;
 
 use super::custom;
 use super::examples;
-use super::form::{self, Shares, TableError, TableProblem, source_lines, used};
+use super::form::{self, Shares, TableError, source_lines, unknown_style, used};
 use super::lint;
 use super::store::{Programs, bundled_shares, twice};
 use super::table::Style;
 
-/// Something that is wrong with a table.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Finding {
-    /// Its form.
-    Form(TableError),
-    /// An example does not have the effects it says.
-    Example {
-        /// The file.
-        origin: String,
-        /// The line of the example.
-        line: usize,
-        /// What it has too much and too little.
-        difference: String,
-    },
-}
-
-impl fmt::Display for Finding {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Finding::Form(error) => write!(formatter, "{error}"),
-            Finding::Example { origin, line, difference } => write!(formatter, "{origin}:{line}: {difference}"),
-        }
-    }
-}
-
 /// Checks files, given as names and texts. Wrapped commands are looked up in them, and else in
-/// the bundled tables.
-pub fn check(files: &[(&str, &str)]) -> Vec<Finding> {
+/// the bundled tables. Returns what is wrong with them, and where.
+pub fn check(files: &[(&str, &str)]) -> Vec<String> {
     let mut findings = Vec::new();
     let mut places: BTreeMap<String, String> = BTreeMap::new();
     let mut programs = Programs::default();
@@ -47,25 +21,24 @@ pub fn check(files: &[(&str, &str)]) -> Vec<Finding> {
     share_lines(files, &mut shares, &mut findings);
     for (origin, text) in files {
         let (tables, errors) = form::parse(text, origin, &mut shares);
-        findings.extend(errors.into_iter().map(Finding::Form));
+        findings.extend(errors.iter().map(TableError::to_string));
         findings.extend(lint::long_lines(text).map(|(line, problem)| mistake(origin, line, problem)));
         for table in tables {
             findings.extend(lint::mistakes(&table).into_iter().map(|(line, problem)| mistake(origin, line, problem)));
             let table = Arc::new(table);
             for name in &table.names {
                 match places.get(name) {
-                    Some(other) => findings.push(Finding::Form(twice(&table, name, other.clone()))),
+                    Some(other) => findings.push(twice(&table, name, other).to_string()),
                     None => {
                         places.insert(name.clone(), format!("{origin}:{}", table.line));
-                        programs.add(name, Arc::clone(&table));
+                        programs.added.insert(name.clone(), Arc::clone(&table));
                     }
                 }
             }
             if let Style::Custom(reader) = &table.level.style
                 && !custom::READERS.contains(&reader.as_str())
             {
-                let problem = TableProblem::Style(format!("custom {reader}"));
-                findings.push(mistake(&table.origin, table.line, problem));
+                findings.push(mistake(&table.origin, table.line, unknown_style(&format!("custom {reader}"))));
             }
             all.push(table);
         }
@@ -73,8 +46,7 @@ pub fn check(files: &[(&str, &str)]) -> Vec<Finding> {
     for table in &all {
         for example in &table.examples {
             if let Some(difference) = examples::difference(&programs, example) {
-                let origin = table.origin.clone();
-                findings.push(Finding::Example { origin, line: example.line, difference });
+                findings.push(format!("{}:{}: {difference}", table.origin, example.line));
             }
         }
     }
@@ -82,7 +54,7 @@ pub fn check(files: &[(&str, &str)]) -> Vec<Finding> {
 }
 
 /// Gathers the lines that files share, and finds those that nothing uses. Files that only share are used by others.
-fn share_lines(files: &[(&str, &str)], shares: &mut Shares, findings: &mut Vec<Finding>) {
+fn share_lines(files: &[(&str, &str)], shares: &mut Shares, findings: &mut Vec<String>) {
     let mut places: BTreeMap<String, (&str, usize)> = BTreeMap::new();
     let mut uses: BTreeSet<String> = BTreeSet::new();
     let mut tables = false;
@@ -94,19 +66,19 @@ fn share_lines(files: &[(&str, &str)], shares: &mut Shares, findings: &mut Vec<F
         for (name, lines) in own.own {
             let line = lines.first().map_or(1, |header| header.number);
             if let Some((other, line)) = places.insert(name.clone(), (origin, line)) {
-                let other = format!("{other}:{line}");
-                findings.push(mistake(origin, line, TableProblem::TwiceShare { name: name.clone(), other }));
+                let problem = format!("duplicate shared lines `{name}`: the others are in {other}:{line}");
+                findings.push(mistake(origin, line, problem));
             }
             shares.own.insert(name, lines);
         }
     }
     for (name, (origin, line)) in places.into_iter().filter(|(name, _)| tables && !uses.contains(name)) {
-        findings.push(mistake(origin, line, TableProblem::UnusedShare(name)));
+        findings.push(mistake(origin, line, format!("unused shared lines `{name}`")));
     }
 }
 
-fn mistake(origin: &str, line: usize, problem: TableProblem) -> Finding {
-    Finding::Form(TableError { origin: origin.to_owned(), line, column: 1, problem })
+fn mistake(origin: &str, line: usize, problem: String) -> String {
+    TableError { origin: origin.to_owned(), line, column: 1, problem }.to_string()
 }
 
 #[cfg(test)]
@@ -116,7 +88,7 @@ mod tests {
 
     #[test]
     fn the_bundled_tables_are_sound() {
-        let findings: Vec<String> = check(bundled_files()).iter().map(Finding::to_string).collect();
+        let findings = check(bundled_files());
         assert!(findings.is_empty(), "{} findings:\n{}", findings.len(), findings.join("\n"));
     }
 
@@ -134,7 +106,7 @@ mod tests {
     #[test]
     fn a_wrong_example_is_found() {
         let text = "frob: f\n  -o <write>\n  args: <read>*\n  example frob a -o b => read a\n  example frob a => read a\n  example frob a => write b\n";
-        let lines: Vec<String> = check(&[("test", text)]).iter().map(Finding::to_string).collect();
+        let lines = check(&[("test", text)]);
         assert_eq!(
             lines,
             [
@@ -148,7 +120,7 @@ mod tests {
     fn shared_lines_have_one_name_and_a_user() {
         let files =
             [("a", "share x: one\n  -a\nshare y: two\n  -b\n"), ("b", "share x: three\n  -c\nfrob: f\n  use x\n")];
-        let lines: Vec<String> = check(&files).iter().map(Finding::to_string).collect();
+        let lines = check(&files);
         assert_eq!(
             lines,
             ["b:1:1: duplicate shared lines `x`: the others are in a:1", "a:3:1: unused shared lines `y`"]

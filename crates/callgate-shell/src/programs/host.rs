@@ -4,6 +4,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use super::paths::literal_prefix;
 use crate::effect::Host;
+use crate::lists::listed;
 use crate::word::Word;
 
 /// Where a URL or a `host:path` leads.
@@ -40,21 +41,12 @@ pub(super) fn url(word: &Word) -> Destination {
         if !whole {
             return unknown();
         }
-        let path = match rest.find('/') {
-            Some(at) => rest.get(at..).unwrap_or_default(),
-            None => rest,
-        };
+        let path = rest.find('/').and_then(|at| rest.get(at..)).unwrap_or(rest);
         let path = path.split(['?', '#']).next().unwrap_or_default();
-        return match percent_decoded(path) {
-            Some(path) => Destination::Local(path),
-            None => unknown(),
-        };
+        return percent_decoded(path).map_or_else(unknown, Destination::Local);
     }
     // The paths of these URLs are commands for the machine, so its name alone would say too little.
-    if matches!(
-        scheme.as_str(),
-        "gopher" | "gophers" | "dict" | "telnet" | "smtp" | "smtps" | "mqtt" | "tftp" | "ldap" | "ldaps"
-    ) {
+    if listed("gopher gophers dict telnet smtp smtps mqtt tftp ldap ldaps", &scheme) {
         return unknown();
     }
     let end = rest.find(['/', '?', '#']);
@@ -158,10 +150,7 @@ fn authority_host(authority: &str) -> Option<String> {
 }
 
 fn plain_ipv6(address: Ipv6Addr) -> String {
-    match address.to_ipv4_mapped() {
-        Some(inner) => inner.to_string(),
-        None => address.to_string(),
-    }
+    address.to_ipv4_mapped().map_or_else(|| address.to_string(), |inner| inner.to_string())
 }
 
 fn plain_name(name: &str) -> Option<String> {
@@ -173,10 +162,7 @@ fn plain_name(name: &str) -> Option<String> {
     if !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_')) {
         return None;
     }
-    match numeric_address(&name) {
-        Some(address) => Some(address?.to_string()),
-        None => Some(name),
-    }
+    numeric_address(&name).map_or(Some(name), |address| Some(address?.to_string()))
 }
 
 /// `inet_aton`: one to four numbers, decimal, octal or hexadecimal, the last filling the rest.

@@ -1,7 +1,7 @@
 //! Finding the options of a level by their names.
 
 use super::names::hash;
-use super::table::{Level, OptionForm, RoleKind, Values};
+use super::table::{Level, OptionForm, RoleKind};
 use std::borrow::Borrow;
 
 /// Where the options of one level are: a hash table of their names, made when the level is read.
@@ -32,11 +32,7 @@ impl OptionIndex {
             if form.fronts {
                 index.fronts.push(place);
             }
-            let roles = match &form.values {
-                Values::None => &[],
-                Values::Optional(role) => std::slice::from_ref(role),
-                Values::Words(roles) => roles.as_slice(),
-            };
+            let roles = form.values.roles();
             index.copies |= roles.iter().any(|role| role.kind.is_destination());
             index.backs_up |= roles.iter().any(|role| role.kind == RoleKind::BackupSuffix);
             for (number, name) in (1..=u16::MAX).zip(&form.names) {

@@ -1,41 +1,43 @@
 //! Mistakes that a table makes although its form is right: lines that can never count, and options that count as others.
 
-use super::form::TableProblem;
 use super::table::{Atom, Condition, Level, OptionForm, Style, Table, Term, Text, ValueSet, Values, When};
 
 /// Lines are at most so long, so that they fit on a screen.
 const MAX_COLUMNS: usize = 140;
 
 /// The lines of a text that are too long, from 1.
-pub(super) fn long_lines(text: &str) -> impl Iterator<Item = (usize, TableProblem)> {
+pub(super) fn long_lines(text: &str) -> impl Iterator<Item = (usize, String)> {
     let lengths = text.lines().map(|line| line.chars().count());
     (1..).zip(lengths).filter(|(_, length)| *length > MAX_COLUMNS).map(|(number, length)| {
-        let problem = TableProblem::TooLong { length, most: MAX_COLUMNS };
+        let problem = format!(
+            "line too long ({length} columns, at most {MAX_COLUMNS}): end it with ` \\` and continue on the next line"
+        );
         (number, problem)
     })
 }
 
 /// The mistakes of a table and the lines they stand on.
-pub(super) fn mistakes(table: &Table) -> Vec<(usize, TableProblem)> {
+pub(super) fn mistakes(table: &Table) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     inspect(&table.level, &[], table.line, &mut found);
     found
 }
 
 /// Looks through a level and those below it. `outer` are the levels around it, the innermost last.
-fn inspect(level: &Level, outer: &[&Level], line: usize, found: &mut Vec<(usize, TableProblem)>) {
+fn inspect(level: &Level, outer: &[&Level], line: usize, found: &mut Vec<(usize, String)>) {
     let levels: Vec<&Level> = outer.iter().copied().chain([level]).collect();
     let scope = Scope { levels: &levels };
     for option in &level.options {
         let inner_star = |name: &&Text| name.len() > 1 && name.trim_end_matches('*').contains('*');
         if let Some(name) = option.names.iter().find(inner_star) {
-            found.push((option.line, TableProblem::LiteralStar(name.to_string())));
+            let rule = "only a `*` at the end matches the rest of a word";
+            found.push((option.line, format!("the first `*` in `{name}` is a literal character: {rule}")));
         }
     }
     let mut report = |problem| found.push((line, problem));
     for condition in level.conditions() {
         if let Some(part) = scope.never(condition) {
-            report(TableProblem::NeverMatches(part));
+            report(format!("the condition `{part}` can never hold here"));
         }
     }
     unreachable("args", &level.args, &mut report);
@@ -45,7 +47,10 @@ fn inspect(level: &Level, outer: &[&Level], line: usize, found: &mut Vec<(usize,
     let atoms = level.conditions().flat_map(|condition| &condition.all).flat_map(|term| &term.any);
     let named = atoms.filter_map(Atom::option).chain(level.values.iter().map(|(name, _)| name));
     for option in named.filter_map(|name| scope.find(name)).filter(|option| !option.together && has_strangers(option)) {
-        let problem = TableProblem::NotTogether(option.names.join(" "));
+        let problem = format!(
+            "a condition on one of `{}` holds for all of them: give each option a line of its own, or add `together`",
+            option.names.join(" ")
+        );
         if !found.iter().any(|(_, other)| *other == problem) {
             found.push((option.line, problem));
         }
@@ -56,11 +61,12 @@ fn inspect(level: &Level, outer: &[&Level], line: usize, found: &mut Vec<(usize,
 }
 
 /// Reports a line that stands behind one that always counts, or behind one with the same condition.
-fn unreachable<T>(keyword: &str, lines: &[When<T>], report: &mut impl FnMut(TableProblem)) {
+fn unreachable<T>(keyword: &str, lines: &[When<T>], report: &mut impl FnMut(String)) {
     for (place, line) in lines.iter().enumerate() {
         let hides = |earlier: &When<T>| earlier.condition.all.is_empty() || earlier.condition == line.condition;
         if lines.iter().take(place).any(hides) {
-            report(TableProblem::Unreachable(keyword.to_owned()));
+            let why = "an earlier one always holds, or has the same condition";
+            report(format!("unreachable `{keyword}` line: {why}"));
         }
     }
 }

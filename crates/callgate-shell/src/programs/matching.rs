@@ -12,6 +12,24 @@ pub(super) enum Truth {
     Maybe,
 }
 
+impl From<bool> for Truth {
+    fn from(certain: bool) -> Self {
+        if certain { Truth::Yes } else { Truth::No }
+    }
+}
+
+impl std::ops::Not for Truth {
+    type Output = Truth;
+
+    fn not(self) -> Truth {
+        match self {
+            Truth::Yes => Truth::No,
+            Truth::No => Truth::Yes,
+            Truth::Maybe => Truth::Maybe,
+        }
+    }
+}
+
 /// Whether `*` and `?` in the pattern match the text; upper and lower case are the same only
 /// where [`matches_loosely`] is used.
 pub(super) fn matches_glob(pattern: &str, text: &str) -> bool {
@@ -24,7 +42,7 @@ pub(super) fn matches_glob(pattern: &str, text: &str) -> bool {
     let mut star: Option<(usize, usize)> = None;
     while let Some(character) = text.get(position) {
         match parts.get(at) {
-            Some(Part::Star) => {
+            Some(GlobPart::Star) => {
                 star = Some((at, position));
                 at += 1;
             }
@@ -42,53 +60,53 @@ pub(super) fn matches_glob(pattern: &str, text: &str) -> bool {
             },
         }
     }
-    parts.get(at..).unwrap_or_default().iter().all(|part| *part == Part::Star)
+    parts.get(at..).unwrap_or_default().iter().all(|part| *part == GlobPart::Star)
 }
 
 #[derive(Debug, PartialEq)]
-enum Part {
+enum GlobPart {
     Star,
     Any,
     Exactly(char),
     Class { negated: bool, ranges: Vec<(char, char)> },
 }
 
-impl Part {
+impl GlobPart {
     fn matches(&self, character: char) -> bool {
         match self {
-            Part::Star => false,
-            Part::Any => true,
-            Part::Exactly(other) => *other == character,
-            Part::Class { negated, ranges } => {
+            GlobPart::Star => false,
+            GlobPart::Any => true,
+            GlobPart::Exactly(other) => *other == character,
+            GlobPart::Class { negated, ranges } => {
                 ranges.iter().any(|(from, to)| (*from..=*to).contains(&character)) != *negated
             }
         }
     }
 }
 
-fn parts(pattern: &str) -> Vec<Part> {
+fn parts(pattern: &str) -> Vec<GlobPart> {
     let mut found = Vec::new();
     let mut rest = pattern;
     while let Some(character) = rest.chars().next() {
         rest = rest.get(character.len_utf8()..).unwrap_or_default();
         found.push(match character {
-            '*' => Part::Star,
-            '?' => Part::Any,
+            '*' => GlobPart::Star,
+            '?' => GlobPart::Any,
             '[' => match class(rest) {
                 Some((part, after)) => {
                     rest = after;
                     part
                 }
-                None => Part::Exactly('['),
+                None => GlobPart::Exactly('['),
             },
-            other => Part::Exactly(other),
+            other => GlobPart::Exactly(other),
         });
     }
     found
 }
 
 /// `[a-z]` or `[!a-z]`, behind its bracket; a `]` right behind that is a member.
-fn class(text: &str) -> Option<(Part, &str)> {
+fn class(text: &str) -> Option<(GlobPart, &str)> {
     let (negated, body) = match text.strip_prefix(['!', '^']) {
         Some(body) => (true, body),
         None => (false, text),
@@ -110,7 +128,7 @@ fn class(text: &str) -> Option<(Part, &str)> {
             }
         }
     }
-    Some((Part::Class { negated, ranges }, body.get(end + 1..)?))
+    Some((GlobPart::Class { negated, ranges }, body.get(end + 1..)?))
 }
 
 /// The same without regard to case, except where it decides: `\n` is a line's end, `\N` a letter.
@@ -126,12 +144,11 @@ impl ValueSet {
     fn hold(&self, word: &Word) -> Truth {
         let literal = |glob: &Text| !glob.contains(['*', '?', '[']);
         match word {
-            Word::Known(text) if self.contain(text) => Truth::Yes,
-            Word::Known(_) => Truth::No,
+            Word::Known(text) => self.contain(text).into(),
             Word::Glob(pattern)
                 if self.globs.iter().all(literal) && !self.globs.iter().any(|text| may_match(pattern, text)) =>
             {
-                if self.others { Truth::Yes } else { Truth::No }
+                self.others.into()
             }
             _ => Truth::Maybe,
         }
@@ -167,44 +184,30 @@ pub(super) fn truth(condition: &Condition, scan: &Scan<'_>) -> Truth {
 
 /// The same for a line about one option: its value is the one given there.
 pub(super) fn truth_at(condition: &Condition, scan: &Scan<'_>, here: Option<&Given<'_>>) -> Truth {
-    let mut all = Truth::Yes;
-    for term in &condition.all {
-        let mut any = Truth::No;
-        for atom in &term.any {
-            match atom_truth(atom, scan, here) {
-                Truth::Yes => {
-                    any = Truth::Yes;
-                    break;
-                }
-                Truth::Maybe => any = Truth::Maybe,
-                Truth::No => {}
-            }
-        }
-        let holds = match (any, term.negated) {
-            (Truth::Maybe, _) => Truth::Maybe,
-            (Truth::Yes, false) | (Truth::No, true) => Truth::Yes,
-            _ => Truth::No,
-        };
-        match holds {
-            Truth::No => return Truth::No,
-            Truth::Maybe => all = Truth::Maybe,
-            Truth::Yes => {}
+    // All hold unless one of them does not.
+    !any(condition.all.iter().map(|term| {
+        let holds = any(term.any.iter().map(|atom| atom_truth(atom, scan, here)));
+        if term.negated { holds } else { !holds }
+    }))
+}
+
+/// Whether one of several holds; looks no further than the first that does for certain.
+fn any(truths: impl Iterator<Item = Truth>) -> Truth {
+    let mut found = Truth::No;
+    for truth in truths {
+        match truth {
+            Truth::Yes => return Truth::Yes,
+            Truth::Maybe => found = Truth::Maybe,
+            Truth::No => {}
         }
     }
-    all
+    found
 }
 
 fn atom_truth(atom: &Atom, scan: &Scan<'_>, here: Option<&Given<'_>>) -> Truth {
     match atom {
-        Atom::Option(name) => {
-            if scan.has(name) {
-                Truth::Yes
-            } else {
-                Truth::No
-            }
-        }
+        Atom::Option(name) => scan.has(name).into(),
         Atom::Value(name, values) => {
-            let mut found = Truth::No;
             let named = |given: &&Given<'_>| given.form.names.contains(name);
             let here = here.filter(named);
             let all = if here.is_none() { Some(scan.given()) } else { None };
@@ -212,42 +215,23 @@ fn atom_truth(atom: &Atom, scan: &Scan<'_>, here: Option<&Given<'_>>) -> Truth {
                 return Truth::No;
             };
             let candidates = here.into_iter().chain(all.into_iter().flatten());
-            for given in candidates.filter(|given| given.level == level && named(given)) {
+            any(candidates.filter(|given| given.level == level && named(given)).map(|given| {
                 crate::work::count(1);
-                match given.values.first().map(|(word, _)| word.as_ref()) {
-                    Some(word) => match values.hold(word) {
-                        Truth::Yes => return Truth::Yes,
-                        Truth::Maybe => found = Truth::Maybe,
-                        Truth::No => {}
-                    },
-                    None if given.negated && values.contain("false") => return Truth::Yes,
-                    None => {}
+                match given.values.first() {
+                    Some((word, _)) => values.hold(word),
+                    None => (given.negated && values.contain("false")).into(),
                 }
-            }
-            found
+            }))
         }
         Atom::Count(count) => {
             let least = scan.operands.iter().filter(|word| !is_many(word)).count();
-            if least >= *count {
-                Truth::Yes
-            } else if scan.operands.iter().any(|word| is_many(word)) {
-                Truth::Maybe
-            } else {
-                Truth::No
-            }
+            let more = least < *count && scan.operands.iter().any(|word| is_many(word));
+            if more { Truth::Maybe } else { (least >= *count).into() }
         }
-        Atom::AnyOperand(values) => {
-            let mut found = Truth::No;
-            for word in &scan.operands {
-                crate::work::count(1);
-                match values.hold(word) {
-                    Truth::Yes => return Truth::Yes,
-                    Truth::Maybe => found = Truth::Maybe,
-                    Truth::No => {}
-                }
-            }
-            found
-        }
+        Atom::AnyOperand(values) => any(scan.operands.iter().map(|word| {
+            crate::work::count(1);
+            values.hold(word)
+        })),
         Atom::Operand(place, values) => {
             let index = place.saturating_sub(1);
             if scan.operands.iter().take(index).any(|word| is_many(word)) {

@@ -23,8 +23,8 @@ mod store;
 pub mod table;
 mod traits;
 
-pub use check::{Finding, check};
-pub use form::{TableError, TableProblem};
+pub use check::check;
+pub use form::TableError;
 pub use languages::python_may_import;
 pub use store::Programs;
 

@@ -5,7 +5,7 @@ use super::custom;
 use super::matching::{Truth, chosen, truth, truth_at};
 use super::operands::place;
 use super::paths;
-use super::scan::{Given, Scan, ScannedWord, scan};
+use super::scan::{Given, Scan, ScannedWord, scan_as};
 use super::table::{Condition, Level, Output, ProgramTrait, Role, RoleKind, Style, Table, When};
 use super::{Invocation, ProgramAnalysis, Programs};
 use crate::effect::CodeOrigin;
@@ -31,9 +31,8 @@ impl Programs {
     /// assert_eq!(actions[..3], [Action::Run, Action::Read, Action::Write]);
     /// ```
     pub fn read(&self, invocation: &Invocation<'_>) -> ProgramAnalysis {
-        let (first, rest) = match invocation.words.split_first() {
-            Some((first, rest)) => (first, rest),
-            None => return unknown(invocation, "", "the command has no program"),
+        let Some((first, rest)) = invocation.words.split_first() else {
+            return unknown(invocation, "", "the command has no program");
         };
         let Some(written) = first.known().filter(|name| !name.is_empty()) else {
             return unknown(invocation, "", "the program name is unknown");
@@ -69,13 +68,13 @@ impl Programs {
 }
 
 fn read_with(table: &Table, name: &str, words: &[Word], invocation: &Invocation<'_>) -> ProgramAnalysis {
-    let mut collector = Collector::new(name, invocation.directory, invocation.home, invocation.stdin);
+    let mut collector = Collector::new(name, invocation);
     collector.run(name, CodeOrigin::Known, "the program");
     if let Style::Custom(reader) = &table.level.style {
         let stdout = custom::read(reader, table, words, &mut collector);
         return finish(collector, stdout, Some(name.to_owned()));
     }
-    let scan = scan(name, &table.level, words);
+    let scan = scan_as(&table.level.style, name, &table.level, words);
     let stdout = apply(&scan, &mut collector);
     let table = collector.program.to_string();
     finish(collector, stdout, Some(table))
@@ -102,13 +101,11 @@ pub(super) fn apply(scan: &Scan<'_>, collector: &mut Collector<'_>) -> Stream {
     collector.backs_up |= scan.levels.iter().any(|level| level.index.backs_up);
     let placements: Vec<_> = chosen(&level.args, scan).map(|slots| place(slots, &scan.operands)).collect();
     if placements.is_empty() && !scan.operands.is_empty() {
-        let why = format!("the table of {} does not describe these operands", collector.program);
-        collector.opaque(&why, "operands");
+        collector.doubt(|program| format!("the table of {program} does not describe these operands"), "operands");
     }
     for placement in &placements {
         if let Some(doubt) = placement.doubt {
-            let why = format!("{}: {doubt}", collector.program);
-            collector.opaque(&why, "operands");
+            collector.doubt(|program| format!("{program}: {doubt}"), "operands");
         }
     }
     let start = placements.iter().filter_map(|placement| placement.rest.map(|(start, _)| start)).min();
@@ -119,7 +116,10 @@ pub(super) fn apply(scan: &Scan<'_>, collector: &mut Collector<'_>) -> Stream {
                 for (place, (word, own)) in given.values.iter().enumerate() {
                     let roles = if place == 0 { value_roles(scan, given, own) } else { vec![*own] };
                     for role in roles {
-                        with_own_tree(collector, role, |collector| collector.role(word, role, &given.name));
+                        // Options that make operands trees do not make their own values trees.
+                        let before = std::mem::replace(&mut collector.tree, role.tree);
+                        collector.role(word, role, &given.name);
+                        collector.tree = before;
                     }
                 }
                 for form in &given.form.effects {
@@ -225,13 +225,6 @@ fn in_one_piece(role: &Role) -> bool {
     matches!(&role.kind, RoleKind::Code(language) if language == "redis")
 }
 
-/// Options that make operands trees do not make their own values trees.
-fn with_own_tree(collector: &mut Collector<'_>, role: &Role, act: impl FnOnce(&mut Collector<'_>)) {
-    let before = std::mem::replace(&mut collector.tree, role.tree);
-    act(collector);
-    collector.tree = before;
-}
-
 /// The output according to the table; `None`: the table does not say.
 fn output(level: &Level, scan: &Scan<'_>) -> Option<Output> {
     let mut outputs = chosen(&level.stdout, scan);
@@ -308,7 +301,7 @@ fn finish(collector: Collector<'_>, stdout: Stream, table: Option<String>) -> Pr
 
 /// Reads an unknown program.
 fn unknown(invocation: &Invocation<'_>, name: &str, why: &str) -> ProgramAnalysis {
-    let mut collector = Collector::new(name, invocation.directory, invocation.home, invocation.stdin);
+    let mut collector = Collector::new(name, invocation);
     collector.run(name, CodeOrigin::Unknown, "the program");
     collector.opaque(why, "the program");
     finish(collector, Stream::Unknown, None)
@@ -316,7 +309,7 @@ fn unknown(invocation: &Invocation<'_>, name: &str, why: &str) -> ProgramAnalysi
 
 /// Reads a file that is run by its path.
 fn file(invocation: &Invocation<'_>, path: &str) -> ProgramAnalysis {
-    let mut collector = Collector::new(path, invocation.directory, invocation.home, invocation.stdin);
+    let mut collector = Collector::new(path, invocation);
     let path = paths::absolute(invocation.directory, path);
     collector.run(&path, CodeOrigin::File, "the program");
     finish(collector, Stream::Unknown, None)

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use super::form::{self, Shares, TableError, TableProblem, source_lines};
+use super::form::{self, Shares, TableError, source_lines};
 use super::matching::matches_glob;
 use super::names::hash;
 use super::table::Table;
@@ -75,7 +75,7 @@ static PARSED: [OnceLock<Option<Box<Table>>>; BUNDLE.blocks.len()] = [const { On
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct Programs {
-    added: BTreeMap<String, Arc<Table>>,
+    pub(super) added: BTreeMap<String, Arc<Table>>,
 }
 
 impl Programs {
@@ -98,16 +98,12 @@ impl Programs {
             let table = Arc::new(table);
             for name in &table.names {
                 if let Some(line) = seen.insert(name.clone(), table.line) {
-                    return Err(twice(&table, name, format!("line {line}")));
+                    return Err(twice(&table, name, &format!("line {line}")));
                 }
                 extended.added.insert(name.clone(), Arc::clone(&table));
             }
         }
         Ok(extended)
-    }
-
-    pub(super) fn add(&mut self, name: &str, table: Arc<Table>) {
-        self.added.insert(name.to_owned(), table);
     }
 
     /// The names of all programs that have a table, sorted.
@@ -159,12 +155,12 @@ pub(super) fn bundled_files() -> &'static [(&'static str, &'static str)] {
 }
 
 /// The mistake of a name that has two tables.
-pub(super) fn twice(table: &Table, name: &str, other: String) -> TableError {
+pub(super) fn twice(table: &Table, name: &str, other: &str) -> TableError {
     TableError {
         origin: table.origin.clone(),
         line: table.line,
         column: 1,
-        problem: TableProblem::TwiceProgram { name: name.to_owned(), other },
+        problem: format!("duplicate table for `{name}`: the other one is in {other}"),
     }
 }
 

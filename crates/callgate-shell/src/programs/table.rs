@@ -2,6 +2,7 @@
 
 use super::index::OptionIndex;
 use crate::effect::{Action, CodeOrigin, Mark};
+use serde::Deserialize;
 use std::borrow::Cow;
 use std::ops::Deref;
 use std::sync::OnceLock;
@@ -10,7 +11,7 @@ use std::sync::OnceLock;
 pub type Text = Cow<'static, str>;
 
 /// What is known about one program, or about several that behave the same.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Table {
     /// The names of the program.
     pub names: Vec<String>,
@@ -38,7 +39,7 @@ pub struct Example {
 }
 
 /// One level of a table: the program itself, or one of its subcommands.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Level {
     /// How options are written. A subcommand without a `style` line has that of its parent.
     pub style: Style,
@@ -94,7 +95,8 @@ pub struct LoadedFiles {
 }
 
 /// Where a program looks for files that it loads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum LoadPlace {
     /// The working directory, or one above it.
     Project,
@@ -118,20 +120,23 @@ pub enum HostPlace {
 impl Level {
     /// The conditions of all its lines.
     pub fn conditions(&self) -> impl Iterator<Item = &Condition> {
-        let args = self.args.iter().map(|line| &line.condition);
         let effects =
-            [&self.none, &self.does, &self.warns, &self.no_input].into_iter().flatten().map(|line| &line.condition);
-        let streams =
-            self.stdin.iter().map(|line| &line.condition).chain(self.stdout.iter().map(|line| &line.condition));
+            [&self.none, &self.does, &self.warns, &self.no_input].into_iter().flat_map(|lines| conditions(lines));
+        let streams = conditions(&self.stdin).chain(conditions(&self.stdout));
         let values = self.values.iter().map(|(_, line)| &line.condition);
-        let traits =
-            self.traits.iter().map(|line| &line.condition).chain(self.loads.iter().map(|line| &line.condition));
-        args.chain(effects).chain(streams).chain(values).chain(traits).chain(&self.tree)
+        let traits = conditions(&self.traits).chain(conditions(&self.loads));
+        conditions(&self.args).chain(effects).chain(streams).chain(values).chain(traits).chain(&self.tree)
     }
 }
 
+/// The conditions of lines.
+pub(super) fn conditions<T>(lines: &[When<T>]) -> impl Iterator<Item = &Condition> {
+    lines.iter().map(|line| &line.condition)
+}
+
 /// A property of a program that is not an effect.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum ProgramTrait {
     /// It takes commands on a terminal, or shows long output in a pager that does.
     Interactive,
@@ -146,7 +151,7 @@ pub enum ProgramTrait {
 }
 
 /// A subcommand.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Sub {
     /// Its names, possibly globs.
     pub names: Vec<Text>,
@@ -164,7 +169,7 @@ pub struct Sub {
 
 /// The level of a subcommand. One of a bundled table is read when it is first looked at: of git's hundred and more, a
 /// call needs one.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Deferred {
     read: OnceLock<Box<Level>>,
     /// The packed lines, and the style of the level around them.
@@ -206,20 +211,6 @@ impl Deref for Deferred {
         })
     }
 }
-
-impl Clone for Deferred {
-    fn clone(&self) -> Self {
-        Deferred { read: self.read.clone(), source: self.source.clone() }
-    }
-}
-
-impl PartialEq for Deferred {
-    fn eq(&self, other: &Self) -> bool {
-        **self == **other
-    }
-}
-
-impl Eq for Deferred {}
 
 impl std::fmt::Debug for Deferred {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -287,7 +278,8 @@ pub struct ValueSet {
 }
 
 /// How options are written.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Style {
     /// `--long`, abbreviations, bundles, options anywhere.
     #[default]
@@ -307,6 +299,7 @@ pub enum Style {
     /// No options.
     None,
     /// Read by code.
+    #[serde(skip)]
     Custom(String),
 }
 
@@ -360,6 +353,17 @@ pub enum Values {
     Optional(Role),
     /// It takes that many words, the first possibly glued.
     Words(Vec<Role>),
+}
+
+impl Values {
+    /// What the values are.
+    pub(super) fn roles(&self) -> &[Role] {
+        match self {
+            Values::None => &[],
+            Values::Optional(role) => std::slice::from_ref(role),
+            Values::Words(roles) => roles,
+        }
+    }
 }
 
 /// A place for operands.
@@ -476,7 +480,8 @@ pub enum RoleKind {
 }
 
 /// What comes out of a program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Output {
     /// Paths at or below the listed operands.
     Names,

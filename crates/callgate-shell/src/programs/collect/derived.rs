@@ -20,8 +20,10 @@ impl Collector<'_> {
                 match suffixes.iter().find_map(stripped) {
                     Some(written) => Word::Known(written),
                     None => {
-                        let why = format!("the name of the file that {} writes is not known", self.program);
-                        return self.opaque(&why, because);
+                        return self.doubt(
+                            |program| format!("the name of the file that {program} writes is not known"),
+                            because,
+                        );
                     }
                 }
             }
@@ -46,8 +48,7 @@ impl Collector<'_> {
                 Some("") => continue,
                 Some(suffix) if !suffix.contains(['*', '/']) => suffix,
                 _ => {
-                    let why = format!("where {} keeps old files is not known", self.program);
-                    self.opaque(&why, "backup");
+                    self.doubt(|program| format!("where {program} keeps old files is not known"), "backup");
                     continue;
                 }
             };

@@ -9,7 +9,7 @@ use crate::programs::host::{self, Destination};
 use crate::programs::languages;
 use crate::programs::paths;
 use crate::programs::table::{EffectForm, EffectTarget, Role, RoleKind};
-use crate::programs::{Nested, NestedBody};
+use crate::programs::{Invocation, Nested, NestedBody};
 use crate::stream::Stream;
 use crate::word::Word;
 use std::borrow::Cow;
@@ -18,6 +18,7 @@ use std::borrow::Cow;
 pub(in crate::programs) const IF_DIRECTORY: &str = "inside it if it is a directory";
 
 /// Gathers what an invocation does.
+#[derive(Default)]
 pub(in crate::programs) struct Collector<'a> {
     /// The program and its subcommands, for reasons.
     pub(in crate::programs) program: Cow<'a, str>,
@@ -60,37 +61,13 @@ pub(in crate::programs) struct Collector<'a> {
 }
 
 impl<'a> Collector<'a> {
-    pub(in crate::programs) fn new(
-        program: &'a str,
-        directory: Option<&'a str>,
-        home: Option<&'a str>,
-        stdin: &'a Stream,
-    ) -> Self {
+    pub(in crate::programs) fn new(program: &'a str, invocation: &Invocation<'a>) -> Self {
         Collector {
             program: Cow::Borrowed(program),
-            effects: Vec::new(),
-            distinct: Distinct::default(),
-            nested: Vec::new(),
-            directory: directory.map(Cow::Borrowed),
-            directory_changed: false,
-            home,
-            stdin,
-            environment: Vec::new(),
-            tree: false,
-            elsewhere: None,
-            host: None,
-            listed: Vec::new(),
-            keeps_listed: false,
-            has_listed: false,
-            sources: Vec::new(),
-            copies: false,
-            backs_up: false,
-            updated: Vec::new(),
-            suffixes: Vec::new(),
-            destinations: Vec::new(),
-            updated_by_code: Vec::new(),
-            code_changes: false,
-            code_destroys: false,
+            directory: invocation.directory.map(Cow::Borrowed),
+            home: invocation.home,
+            stdin: invocation.stdin,
+            ..Collector::default()
         }
     }
 
@@ -125,6 +102,12 @@ impl<'a> Collector<'a> {
         self.push(Action::Opaque, Target::Text(why.to_owned()), &[], because);
     }
 
+    /// Something about the program that is not understood.
+    pub(in crate::programs) fn doubt(&mut self, say: impl FnOnce(&str) -> String, because: &str) {
+        let why = say(&self.program);
+        self.opaque(&why, because);
+    }
+
     pub(in crate::programs) fn run(&mut self, name: &str, origin: CodeOrigin, because: &str) {
         let marks: &[Mark] = if origin == CodeOrigin::Project { &[Mark::ProjectCode] } else { &[] };
         self.push(Action::Run, Target::Program(Program { name: name.to_owned(), origin }), marks, because);
@@ -151,8 +134,7 @@ impl<'a> Collector<'a> {
                 Action::Delete => "deletes",
                 _ => "uses",
             };
-            let why = format!("the path that {} {verb} is not known ({why})", self.program);
-            self.opaque(&why, because);
+            self.doubt(|program| format!("the path that {program} {verb} is not known ({why})"), because);
         }
         self.push(action, Target::Path(PathTarget { names, tree }), marks, because);
     }
@@ -250,22 +232,13 @@ impl<'a> Collector<'a> {
                 let host = host::host(word);
                 self.reach(action, host, &role.marks, because);
             }
-            RoleKind::Url | RoleKind::UrlSend => {
+            RoleKind::Url | RoleKind::UrlSend | RoleKind::RemoteRead | RoleKind::RemoteWrite => {
                 let (action, local) = match role.kind {
-                    RoleKind::Url => (Action::Connect, Action::Read),
+                    RoleKind::Url | RoleKind::RemoteRead => (Action::Connect, Action::Read),
                     _ => (Action::Send, Action::Write),
                 };
-                match host::url(word) {
-                    Destination::Remote(host) => self.reach(action, host, &role.marks, because),
-                    Destination::Local(path) => self.path(local, &Word::Known(path), tree, &role.marks, because),
-                }
-            }
-            RoleKind::RemoteRead | RoleKind::RemoteWrite => {
-                let (action, local) = match role.kind {
-                    RoleKind::RemoteRead => (Action::Connect, Action::Read),
-                    _ => (Action::Send, Action::Write),
-                };
-                match host::remote(word) {
+                let is_url = matches!(role.kind, RoleKind::Url | RoleKind::UrlSend);
+                match if is_url { Some(host::url(word)) } else { host::remote(word) } {
                     Some(Destination::Remote(host)) => self.reach(action, host, &role.marks, because),
                     Some(Destination::Local(path)) => self.path(local, &Word::Known(path), tree, &role.marks, because),
                     None => {
@@ -296,26 +269,14 @@ impl<'a> Collector<'a> {
     /// A command, or shell source made of words.
     pub(in crate::programs) fn rest(&mut self, mut words: Vec<Word>, role: &Role) {
         match role.kind {
-            RoleKind::ShellWords => {
-                let source = joined(&words);
-                self.shell(source, Vec::new(), role, None);
-            }
-            RoleKind::Command { prefix: Some(ref prefix), .. } => {
-                match words.first_mut() {
-                    Some(Word::Known(first)) if !first.contains('/') => *first = format!("{prefix}{first}"),
-                    _ => {
-                        let why = format!("what {} runs is not known", self.program);
-                        return self.opaque(&why, "its words");
-                    }
-                }
-                let nested = self.nest(NestedBody::Words(words), role.elsewhere.as_ref());
-                self.nested.push(nested);
-            }
-            _ => {
-                let nested = self.nest(NestedBody::Words(words), role.elsewhere.as_ref());
-                self.nested.push(nested);
-            }
+            RoleKind::ShellWords => return self.shell(joined(&words), Vec::new(), role, None),
+            RoleKind::Command { prefix: Some(ref prefix), .. } => match words.first_mut() {
+                Some(Word::Known(first)) if !first.contains('/') => *first = format!("{prefix}{first}"),
+                _ => return self.doubt(|program| format!("what {program} runs is not known"), "its words"),
+            },
+            _ => {}
         }
+        self.nest(NestedBody::Words(words), role.elsewhere.as_ref(), None);
     }
 
     pub(in crate::programs) fn shell(
@@ -325,30 +286,23 @@ impl<'a> Collector<'a> {
         role: &Role,
         stdin: Option<Stream>,
     ) {
-        let mut nested = self.nest(NestedBody::Shell { source, parameters }, role.elsewhere.as_ref());
-        nested.stdin = stdin;
-        self.nested.push(nested);
+        self.nest(NestedBody::Shell { source, parameters }, role.elsewhere.as_ref(), stdin);
     }
 
-    /// Something that runs in the environment and place gathered so far.
-    pub(in crate::programs) fn nest(&self, body: NestedBody, elsewhere: Option<&String>) -> Nested {
+    /// Notes something that runs in the environment and place gathered so far.
+    pub(in crate::programs) fn nest(&mut self, body: NestedBody, elsewhere: Option<&String>, stdin: Option<Stream>) {
         let elsewhere = elsewhere.or(self.elsewhere.as_ref()).map(|place| match (&self.host, place.as_str()) {
             (Some(host), "host") => host.clone(),
             _ => place.clone(),
         });
-        Nested {
-            body,
-            environment: self.environment.clone(),
-            directory: self.directory_changed.then(|| self.directory.as_deref().map(str::to_owned)),
-            elsewhere,
-            stdin: None,
-        }
+        let directory = self.directory_changed.then(|| self.directory.as_deref().map(str::to_owned));
+        self.nested.push(Nested { body, environment: self.environment.clone(), directory, elsewhere, stdin });
     }
 
     fn reach(&mut self, action: Action, host: Host, marks: &[Mark], because: &str) {
         if host.name.is_none() {
-            let why = format!("the host that {} talks to is not known ({})", self.program, host.shown);
-            self.opaque(&why, because);
+            let shown = &host.shown;
+            self.doubt(|program| format!("the host that {program} talks to is not known ({shown})"), because);
         }
         self.host = host.name.clone();
         self.push(action, Target::Host(host), marks, because);

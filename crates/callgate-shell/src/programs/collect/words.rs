@@ -20,10 +20,7 @@ impl Collector<'_> {
                 let path = paths::absolute(self.directory.as_deref(), text);
                 self.run(&path, CodeOrigin::File, because);
             }
-            _ => {
-                let why = format!("the file that {} runs is not known", self.program);
-                self.opaque(&why, because);
-            }
+            _ => self.doubt(|program| format!("the file that {program} runs is not known"), because),
         }
     }
 
@@ -36,10 +33,7 @@ impl Collector<'_> {
                 self.run(&program, CodeOrigin::Fetched, because);
                 self.opaque("code from the network is run", because);
             }
-            _ => {
-                let why = format!("{} runs what comes through the pipe", self.program);
-                self.opaque(&why, because);
-            }
+            _ => self.doubt(|program| format!("{program} runs what comes through the pipe"), because),
         }
     }
 
@@ -56,8 +50,7 @@ impl Collector<'_> {
             }
             _ => {
                 self.directory = None;
-                let why = format!("the directory in which {} works is not known", self.program);
-                self.opaque(&why, because);
+                self.doubt(|program| format!("the directory in which {program} works is not known"), because);
             }
         }
     }
@@ -77,10 +70,7 @@ impl Collector<'_> {
         };
         match pair {
             Some((name, value)) => self.environment.push((name.to_owned(), value)),
-            None => {
-                let why = format!("the variable that {} sets is not known", self.program);
-                self.opaque(&why, because);
-            }
+            None => self.doubt(|program| format!("the variable that {program} sets is not known"), because),
         }
     }
 
@@ -117,10 +107,7 @@ impl Collector<'_> {
             // Text that has begun like JSON or like `name=value` stays text.
             Word::Partly { prefix, many: false, .. }
                 if !doubtful(prefix) && (prefix.contains('=') || prefix.starts_with(['{', '[', '<', '"'])) => {}
-            _ => {
-                let why = format!("data of {} may name a file", self.program);
-                self.opaque(&why, because);
-            }
+            _ => self.doubt(|program| format!("data of {program} may name a file"), because),
         }
     }
 
@@ -147,10 +134,7 @@ impl Collector<'_> {
                     self.role(&Word::Known(line.to_owned()), role, because);
                 }
             }
-            _ => {
-                let why = format!("what {} finds on its standard input is not known", self.program);
-                self.opaque(&why, because);
-            }
+            _ => self.doubt(|program| format!("what {program} finds on its standard input is not known"), because),
         }
     }
 
@@ -171,8 +155,7 @@ impl Collector<'_> {
         let Word::Known(text) = word else {
             if !matches!(word, Word::Partly { prefix, .. } if !prefix.ends_with('=') && !"fileb://".starts_with(prefix.as_str()) && !prefix.starts_with(['@', 'f']))
             {
-                let why = format!("a value of {} may name a file", self.program);
-                self.opaque(&why, because);
+                self.doubt(|program| format!("a value of {program} may name a file"), because);
             }
             return;
         };
@@ -190,8 +173,7 @@ impl Collector<'_> {
         let sources = std::mem::take(&mut self.sources);
         let known = self.destinations.iter().filter(|(destination, _)| destination.known().is_some()).count();
         if sources.len().saturating_mul(known) > MAX_COPIES.max(sources.len()) {
-            let why = format!("{} copies to more places than are followed", self.program);
-            return self.opaque(&why, IF_DIRECTORY);
+            return self.doubt(|program| format!("{program} copies to more places than are followed"), IF_DIRECTORY);
         }
         for (destination, marks) in std::mem::take(&mut self.destinations) {
             let Word::Known(folder) = &destination else {

@@ -2,6 +2,7 @@
 
 use super::front;
 use crate::programs::collect::Collector;
+use crate::programs::scan::name_and_value;
 use crate::programs::table::{Style, Table};
 use crate::stream::Stream;
 use crate::word::Word;
@@ -42,10 +43,7 @@ fn split_option(words: &[Word]) -> Option<(usize, usize, Word)> {
             if known { Word::Known(rest.to_owned()) } else { Word::Unknown { why: "-S".to_owned(), many: false } }
         };
         if let Some(long) = text.strip_prefix("--") {
-            let (name, glued) = match long.split_once('=') {
-                Some((name, glued)) => (name, Some(glued)),
-                None => (long, None),
-            };
+            let (name, glued) = name_and_value(long);
             if !name.is_empty() && "split-string".starts_with(name) {
                 return Some(match glued {
                     Some(glued) => (at, 1, value(glued)),

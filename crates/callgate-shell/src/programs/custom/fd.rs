@@ -51,8 +51,7 @@ pub(super) fn read(table: &Table, words: &[Word], collector: &mut Collector<'_>)
         let words = command.iter().map(|word| {
             PLACEHOLDERS.iter().fold(word.clone(), |word, placeholder| replaced(&word, placeholder, &item))
         });
-        let nested = collector.nest(NestedBody::Words(words.collect()), None);
-        collector.nested.push(nested);
+        collector.nest(NestedBody::Words(words.collect()), None, None);
     }
     Stream::Unknown
 }

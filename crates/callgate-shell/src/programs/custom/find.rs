@@ -2,12 +2,12 @@
 
 use super::placeholder::{holds, replaced};
 use crate::effect::Action;
+use crate::programs::NestedBody;
 use crate::programs::collect::Collector;
 use crate::programs::paths;
 use crate::programs::read::names_below;
 use crate::programs::scan::is_many;
 use crate::programs::table::{OptionForm, RoleKind, Table, Values};
-use crate::programs::{Nested, NestedBody};
 use crate::secret_names::looks_for_secrets;
 use crate::stream::Stream;
 use crate::word::Word;
@@ -220,28 +220,22 @@ impl<'e> Expression<'e, '_, '_> {
             return;
         }
         for start in self.starts {
-            let item = match start {
-                Word::Known(text) if in_directory => {
-                    let directory = paths::absolute(self.collector.directory.as_deref(), text);
-                    Word::Below { directory, many: false }
+            let directory = match (start, names_below(std::slice::from_ref(start), false)) {
+                (Word::Known(text), _) if in_directory => {
+                    Some(paths::absolute(self.collector.directory.as_deref(), text))
                 }
-                Word::Known(text) => Word::Below { directory: text.clone(), many: false },
-                Word::Below { directory, .. } => Word::Below { directory: directory.clone(), many: false },
-                Word::Glob(_) => match names_below(std::slice::from_ref(start), false) {
-                    Stream::Names(folders) => {
-                        Word::Below { directory: folders.into_iter().next().unwrap_or_default(), many: false }
-                    }
-                    _ => Word::Unknown { why: "{}".to_owned(), many: false },
-                },
-                Word::Partly { .. } | Word::Unknown { .. } => Word::Unknown { why: "{}".to_owned(), many: false },
+                (_, Stream::Names(folders)) => folders.into_iter().next(),
+                _ => None,
+            };
+            let item = match directory {
+                Some(directory) => Word::Below { directory, many: false },
+                None => Word::Unknown { why: "{}".to_owned(), many: false },
             };
             let words: Vec<Word> = command.iter().map(|word| replaced(word, "{}", &item)).collect();
-            let mut nested: Nested = self.collector.nest(NestedBody::Words(words), None);
-            if in_directory {
+            self.collector.nest(NestedBody::Words(words), None, Some(Stream::Unconnected));
+            if let Some(nested) = self.collector.nested.last_mut().filter(|_| in_directory) {
                 nested.directory = Some(None);
             }
-            nested.stdin = Some(Stream::Unconnected);
-            self.collector.nested.push(nested);
             if !command.iter().any(|word| holds(word, "{}")) {
                 break;
             }

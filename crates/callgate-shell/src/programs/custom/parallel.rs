@@ -39,9 +39,7 @@ pub(super) fn read(table: &Table, words: &[Word], collector: &mut Collector<'_>)
         let source =
             if source.contains("{}") { source.replace("{}", argument) } else { format!("{source} {argument}") };
         let body = NestedBody::Shell { source: Word::Known(source), parameters: Vec::new() };
-        let mut nested = collector.nest(body, None);
-        nested.stdin = Some(Stream::Unconnected);
-        collector.nested.push(nested);
+        collector.nest(body, None, Some(Stream::Unconnected));
     }
     Stream::Unknown
 }

@@ -11,7 +11,8 @@ use crate::word::Word;
 const SHELL: Role = Role::plain(RoleKind::Shell);
 
 /// What the words of a shell say.
-struct Call {
+#[derive(Default)]
+struct ShellCall {
     ends: bool,
     command: bool,
     from_stdin: bool,
@@ -73,28 +74,15 @@ pub(super) fn other(table: &Table, words: &[Word], collector: &mut Collector<'_>
             .collect()
     });
     match words.filter(|words| words.first().is_some_and(|name| name.known().is_some_and(|name| !name.contains('=')))) {
-        Some(words) => {
-            let nested = collector.nest(NestedBody::Words(words), None);
-            collector.nested.push(nested);
-        }
-        None => {
-            let why = format!("{} code is not read", collector.program);
-            collector.opaque(&why, "-c");
-        }
+        Some(words) => collector.nest(NestedBody::Words(words), None, None),
+        None => collector.doubt(|program| format!("{program} code is not read"), "-c"),
     }
     Stream::Unknown
 }
 
 /// Shells read options until the first operand; `-c` only says that this is source.
-fn options(table: &Table, words: &[Word], collector: &mut Collector<'_>) -> Call {
-    let mut call = Call {
-        ends: false,
-        command: false,
-        from_stdin: false,
-        checks: false,
-        runs_anyway: false,
-        operands: Vec::new(),
-    };
+fn options(table: &Table, words: &[Word], collector: &mut Collector<'_>) -> ShellCall {
+    let mut call = ShellCall::default();
     let mut at = 0;
     while let Some(word) = words.get(at) {
         let Word::Known(text) = word else {
@@ -103,8 +91,7 @@ fn options(table: &Table, words: &[Word], collector: &mut Collector<'_>) -> Call
                 _ => true,
             };
             if may_be_option {
-                let why = format!("what {} is given may be an option", collector.program);
-                collector.opaque(&why, "its words");
+                collector.doubt(|program| format!("what {program} is given may be an option"), "its words");
             }
             break;
         };
@@ -136,8 +123,7 @@ fn options(table: &Table, words: &[Word], collector: &mut Collector<'_>) -> Call
                 _ => {}
             }
             let Some(form) = form(table, &bare) else {
-                let why = format!("option {bare} of {} is not known", collector.program);
-                collector.opaque(&why, "its words");
+                collector.doubt(|program| format!("option {bare} of {program} is not known"), "its words");
                 continue;
             };
             call.ends |= form.ends;
@@ -147,14 +133,10 @@ fn options(table: &Table, words: &[Word], collector: &mut Collector<'_>) -> Call
             if let Values::Words(roles) = &form.values {
                 let mut glued = glued.map(Word::Known);
                 for role in roles {
-                    let value = match glued.take() {
-                        Some(value) => Some(value),
-                        None => {
-                            let value = words.get(at).cloned();
-                            at += 1;
-                            value
-                        }
-                    };
+                    let value = glued.take().or_else(|| {
+                        at += 1;
+                        words.get(at - 1).cloned()
+                    });
                     if let Some(value) = value {
                         collector.role(&value, role, &bare);
                     }

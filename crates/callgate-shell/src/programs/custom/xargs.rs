@@ -57,26 +57,17 @@ pub(super) fn read(table: &Table, words: &[Word], collector: &mut Collector<'_>)
         None => vec![command.iter().cloned().chain(items).collect()],
     };
     for words in commands {
-        let mut nested = collector.nest(NestedBody::Words(words), None);
-        nested.stdin = Some(Stream::Unconnected);
-        collector.nested.push(nested);
+        collector.nest(NestedBody::Words(words), None, Some(Stream::Unconnected));
     }
     Stream::Unknown
 }
 
 fn placeholder(named: Option<&Given<'_>>, old: Option<&Given<'_>>) -> Option<Result<String, ()>> {
-    match (named, old) {
-        (Some(given), _) => Some(match given.values.first().map(|(word, _)| word.as_ref()) {
-            Some(Word::Known(text)) => Ok(text.clone()),
-            _ => Err(()),
-        }),
-        (None, Some(given)) => Some(match given.values.first().map(|(word, _)| word.as_ref()) {
-            Some(Word::Known(text)) => Ok(text.clone()),
-            Some(_) => Err(()),
-            None => Ok("{}".to_owned()),
-        }),
-        (None, None) => None,
-    }
+    Some(match named.or(old)?.values.first().map(|(word, _)| word.as_ref()) {
+        Some(Word::Known(text)) => Ok(text.clone()),
+        None if named.is_none() => Ok("{}".to_owned()),
+        _ => Err(()),
+    })
 }
 
 /// With a placeholder, each item is one word.

@@ -1,11 +1,15 @@
 //! The conditions of a table's lines.
 
-use super::error::TableProblem;
+use crate::programs::scan::name_and_value;
 use crate::programs::table::{Atom, Condition, Term, Text, ValueSet};
 
 /// Reads what stands between `if` and the colon.
-pub(super) fn condition<'a>(text: &'a str, keep: fn(&'a str) -> Text) -> Result<Condition, TableProblem> {
-    let wrong = || TableProblem::Condition(text.to_owned());
+pub(super) fn condition<'a>(text: &'a str, keep: fn(&'a str) -> Text) -> Result<Condition, String> {
+    let wrong = || {
+        format!(
+            "invalid condition `{text}`: write `-x`, `-x|-y`, `-x=VALUE|VALUE`, `-x not VALUE|VALUE`, `args`, `no args`, `arg1=VALUE`, `not …`, joined by `and`"
+        )
+    };
     let mut all = Vec::new();
     let mut words = text.split_whitespace().peekable();
     loop {
@@ -96,10 +100,7 @@ fn atom<'a>(text: &'a str, keep: fn(&'a str) -> Text) -> Option<Atom> {
         }
     }
     if let Some(rest) = operand(text) {
-        let (number, glob) = match rest.split_once('=') {
-            Some((number, glob)) => (number, Some(glob)),
-            None => (rest, None),
-        };
+        let (number, glob) = name_and_value(rest);
         let number: usize = number.parse().ok().filter(|number| (1..=99).contains(number))?;
         return Some(match glob {
             Some(glob) => Atom::Operand(number, one(glob)),

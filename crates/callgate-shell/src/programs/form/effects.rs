@@ -1,7 +1,8 @@
 //! Effects as tables state them.
 
-use super::error::TableProblem;
-use super::tokens::{Kind, Token};
+use super::Problem;
+use super::lines::named;
+use super::tokens::{Kind, TableToken};
 use crate::effect::{Action, CodeOrigin, Mark};
 use crate::programs::table::{EffectForm, EffectTarget};
 
@@ -17,28 +18,28 @@ pub(super) fn mark(word: &str) -> Option<Mark> {
 }
 
 /// Reads effects separated by commas.
-pub(super) fn effects(tokens: &[Token<'_>], end: usize) -> Result<Vec<EffectForm>, (usize, TableProblem)> {
+pub(super) fn effects(tokens: &[TableToken<'_>], end: usize) -> Result<Vec<EffectForm>, Problem> {
     if tokens.is_empty() {
         return Ok(Vec::new());
     }
     tokens.split(|token| token.kind == Kind::Comma).map(|part| effect(part, end)).collect()
 }
 
-fn effect(tokens: &[Token<'_>], end: usize) -> Result<EffectForm, (usize, TableProblem)> {
+fn effect(tokens: &[TableToken<'_>], end: usize) -> Result<EffectForm, Problem> {
     let mut rest = tokens.iter().peekable();
     let Some(first) = rest.next() else {
-        return Err((end, TableProblem::Action(String::new())));
+        return Err((end, unknown_action("")));
     };
     let Kind::Word(word) = first.kind else {
-        return Err((first.column, TableProblem::Action(first.kind.shown())));
+        return Err((first.column, unknown_action(&first.kind.shown())));
     };
-    let needs = |what| (first.column, TableProblem::Target(word.to_owned(), what));
-    let is_target = |token: &&Token<'_>| match token.kind {
+    let needs = |what| (first.column, format!("`{word}` needs {what}"));
+    let is_target = |token: &&TableToken<'_>| match token.kind {
         Kind::Word(word) => word != "tree" && !word.starts_with('!'),
         Kind::Quoted(_) | Kind::Angle(..) => true,
         _ => false,
     };
-    let action = action(word).ok_or_else(|| (first.column, TableProblem::Action(word.to_owned())))?;
+    let action = named(word).ok_or_else(|| (first.column, unknown_action(word)))?;
     let target = match action {
         Action::List | Action::Read | Action::Write | Action::Delete => {
             let path = rest.next_if(is_target).ok_or_else(|| needs("a path"))?;
@@ -74,10 +75,10 @@ fn effect(tokens: &[Token<'_>], end: usize) -> Result<EffectForm, (usize, TableP
         match token.kind {
             Kind::Word("tree") => effect.tree = true,
             Kind::Word(word) => {
-                let mark = mark(word).ok_or_else(|| (token.column, TableProblem::Mark(word.to_owned())))?;
+                let mark = mark(word).ok_or_else(|| (token.column, unknown_mark(word)))?;
                 effect.marks.push(mark);
             }
-            ref other => return Err((token.column, TableProblem::Mark(other.shown()))),
+            ref other => return Err((token.column, unknown_mark(&other.shown()))),
         }
     }
     effect.marks.sort_unstable();
@@ -85,22 +86,15 @@ fn effect(tokens: &[Token<'_>], end: usize) -> Result<EffectForm, (usize, TableP
     Ok(effect)
 }
 
-fn action(word: &str) -> Option<Action> {
-    Some(match word {
-        "list" => Action::List,
-        "read" => Action::Read,
-        "write" => Action::Write,
-        "delete" => Action::Delete,
-        "run" => Action::Run,
-        "connect" => Action::Connect,
-        "send" => Action::Send,
-        "privilege" => Action::Privilege,
-        "opaque" => Action::Opaque,
-        _ => return None,
-    })
+fn unknown_action(word: &str) -> String {
+    format!("unknown action `{word}`: write list, read, write, delete, run, connect, send, privilege or opaque")
 }
 
-fn plain(token: &Token<'_>) -> String {
+fn unknown_mark(word: &str) -> String {
+    format!("unexpected `{word}` after an effect: write tree, !destructive or !credentials")
+}
+
+fn plain(token: &TableToken<'_>) -> String {
     match token.kind {
         Kind::Word(text) | Kind::Quoted(text) => text.to_owned(),
         ref other => other.shown(),

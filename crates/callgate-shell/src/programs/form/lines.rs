@@ -1,13 +1,14 @@
 //! The lines of a table, one by one.
 
-use super::error::TableProblem;
+use super::Problem;
 use super::tokens::{Commas, Kind, tokens};
 use super::{conditions, effects, options, roles};
 use crate::programs::index::OptionIndex;
 use crate::programs::table::{
-    Condition, Deferred, Example, Level, Output, ProgramTrait, Repeat, Slot, Style, Sub, Text, When,
+    Condition, Deferred, Example, HostPlace, Level, LoadedFiles, Repeat, Role, Slot, Style, Sub, Text, When,
 };
-use crate::programs::table::{HostPlace, LoadPlace, LoadedFiles};
+use serde::Deserialize;
+use serde::de::value::BorrowedStrDeserializer;
 
 /// A line without its indentation and comment.
 #[derive(Clone, Copy)]
@@ -31,11 +32,7 @@ pub(super) fn finish(level: &mut Level, outer: &Style) {
 }
 
 /// Reads a line that is neither a subcommand nor an example.
-pub(super) fn entry<'a>(
-    line: &Line<'a>,
-    level: &mut Level,
-    keep: fn(&'a str) -> Text,
-) -> Result<(), (usize, TableProblem)> {
+pub(super) fn entry<'a>(line: &Line<'a>, level: &mut Level, keep: fn(&'a str) -> Text) -> Result<(), Problem> {
     if line.text.starts_with('-') {
         level.options.push(options::option(line.text, line.indent, line.number, keep)?);
         return Ok(());
@@ -62,69 +59,40 @@ pub(super) fn entry<'a>(
         }
         "stdin" => {
             let (condition, body, column) = conditional(line, keyword, keep)?;
-            let mut slots = slots(body, column)?;
-            match (slots.pop(), slots.pop()) {
-                (Some(slot), None) => level.stdin.push(When { condition, then: slot.role }),
-                _ => return Err((column, TableProblem::NotARole(body.to_owned()))),
-            }
+            level.stdin.push(When { condition, then: one_role(body, column)? });
         }
         "stdout" => {
             let (condition, body, column) = conditional(line, keyword, keep)?;
-            let then = match body {
-                "names" => Output::Names,
-                "entries" => Output::Entries,
-                "same" => Output::Same,
-                "resolved" => Output::Resolved,
-                "directory" => Output::Directory,
-                "program" => Output::Program,
-                "word" => Output::Word,
-                "number" => Output::Number,
-                "integer" => Output::Integer,
-                "numbers" => Output::Numbers,
-                "data" => Output::Data,
-                "nothing" => Output::Nothing,
-                "environment" => Output::Environment,
-                "fetched" => Output::Fetched,
-                "unknown" => Output::Unknown,
-                _ => return Err((column, TableProblem::Output(body.to_owned()))),
-            };
+            let unknown = || format!("unknown output `{body}`: the outputs are listed in docs/program-tables.md");
+            let then = named(body).ok_or_else(|| (column, unknown()))?;
             level.stdout.push(When { condition, then });
         }
         "tree" => level.tree.push(bare_condition(rest, keep).map_err(|problem| (rest_column, problem))?),
         "style" => level.style = style(rest.trim()).map_err(|problem| (rest_column, problem))?,
         "everywhere" if rest.trim().is_empty() => level.everywhere = true,
-        "everywhere" => return Err((rest_column, TableProblem::Trailing(keyword.to_owned()))),
+        "everywhere" => return Err((rest_column, format!("unexpected text after `{keyword}`"))),
         "globs" if rest.trim() == "unsafe" => level.globs_unsafe = true,
-        "globs" => return Err((rest_column, TableProblem::Globs)),
+        "globs" => return Err((rest_column, "write `globs unsafe`".to_owned())),
         "options" if rest.trim() == "any" => level.options_any = true,
         "value" => {
             let (name, _) = rest.split_once([' ', ':']).unwrap_or((rest, ""));
             let (condition, body, column) = conditional(line, &format!("value {name}"), keep)?;
-            let mut slots = slots(body, column)?;
-            match (slots.pop(), slots.pop()) {
-                (Some(slot), None) => level.values.push((keep(name), When { condition, then: slot.role })),
-                _ => return Err((column, TableProblem::NotARole(body.to_owned()))),
-            }
+            level.values.push((keep(name), When { condition, then: one_role(body, column)? }));
         }
         "loads" => {
             let (place, _) = rest.split_once([' ', ':']).unwrap_or((rest, ""));
             let (condition, files, column) = conditional(line, &format!("loads {place}"), keep)?;
-            let place = match place {
-                "project" => LoadPlace::Project,
-                "home" => LoadPlace::Home,
-                "system" => LoadPlace::System,
-                _ => return Err((rest_column, TableProblem::LoadPlace(place.to_owned()))),
-            };
+            let place = named(place).ok_or_else(|| (rest_column, invalid_load(place)))?;
             let files: Vec<Text> = files.split_whitespace().map(keep).collect();
             if files.is_empty() || files.iter().any(|file| file.starts_with(['/', '~'])) {
-                return Err((column, TableProblem::LoadPlace(rest.to_owned())));
+                return Err((column, invalid_load(rest)));
             }
             level.loads.push(When { condition, then: LoadedFiles { place, files } });
         }
         "heeds" => {
             let (names, column) = plain_list(line, keyword)?;
             if let Some(name) = names.iter().find(|name| !is_variable(name)) {
-                return Err((column, TableProblem::Variable((*name).to_owned())));
+                return Err((column, format!("invalid variable name `{name}`")));
             }
             level.heeds.extend(names.into_iter().map(keep));
         }
@@ -132,10 +100,11 @@ pub(super) fn entry<'a>(
             let (places, column) = plain_list(line, keyword)?;
             let places = if places == ["none"] { Vec::new() } else { places };
             let places = places.into_iter().map(|place| host_place(place, keep)).collect::<Option<Vec<_>>>();
-            level.hosts = Some(places.ok_or((column, TableProblem::HostPlace))?);
+            let wrong = "invalid `hosts` line: write `hosts: none`, or list `args`, `arg1` and options";
+            level.hosts = Some(places.ok_or_else(|| (column, wrong.to_owned()))?);
         }
         "elsewhere" => level.elsewhere = Some(rest.trim().trim_matches('"').to_owned()),
-        _ => match program_trait(keyword) {
+        _ => match named(keyword) {
             Some(then) => {
                 let condition = bare_condition(rest, keep).map_err(|problem| (rest_column, problem))?;
                 level.traits.push(When { condition, then });
@@ -147,8 +116,8 @@ pub(super) fn entry<'a>(
 }
 
 /// Reads what stands behind `sub`.
-pub(super) fn sub<'a>(text: &'a str, line: usize, keep: fn(&'a str) -> Text) -> Result<Sub, TableProblem> {
-    let (names, description) = text.split_once(':').ok_or_else(|| TableProblem::Colon("sub".to_owned()))?;
+pub(super) fn sub<'a>(text: &'a str, line: usize, keep: fn(&'a str) -> Text) -> Result<Sub, String> {
+    let (names, description) = text.split_once(':').ok_or_else(|| missing_colon("sub"))?;
     let mut names: Vec<&str> = names.split_whitespace().collect();
     let again = names.len() > 1 && names.last() == Some(&"again");
     if again {
@@ -165,8 +134,8 @@ pub(super) fn sub<'a>(text: &'a str, line: usize, keep: fn(&'a str) -> Text) -> 
 }
 
 /// The words of a line without condition: `KEYWORD: WORDS`, at least one.
-fn plain_list<'a>(line: &Line<'a>, keyword: &str) -> Result<(Vec<&'a str>, usize), (usize, TableProblem)> {
-    let colon = || (line.indent, TableProblem::Colon(keyword.to_owned()));
+fn plain_list<'a>(line: &Line<'a>, keyword: &str) -> Result<(Vec<&'a str>, usize), Problem> {
+    let colon = || (line.indent, missing_colon(keyword));
     let words = line.text.strip_prefix(keyword).and_then(|rest| rest.strip_prefix(':')).ok_or_else(colon)?;
     let words: Vec<&str> = words.split_whitespace().collect();
     if words.is_empty() { Err(colon()) } else { Ok((words, line.indent + keyword.len() + 2)) }
@@ -187,24 +156,17 @@ fn host_place<'a>(place: &'a str, keep: fn(&'a str) -> Text) -> Option<HostPlace
     }
 }
 
-/// The trait that a line is about.
-pub(super) fn program_trait(keyword: &str) -> Option<ProgramTrait> {
-    Some(match keyword {
-        "interactive" => ProgramTrait::Interactive,
-        "links" => ProgramTrait::Links,
-        "globbing" => ProgramTrait::Globbing,
-        "loader" => ProgramTrait::Loader,
-        "endless" => ProgramTrait::Endless,
-        _ => return None,
-    })
+/// The variant of this name.
+pub(super) fn named<'a, T: Deserialize<'a>>(name: &'a str) -> Option<T> {
+    T::deserialize(BorrowedStrDeserializer::<serde::de::value::Error>::new(name)).ok()
 }
 
 /// Reads `[if CONDITION]` behind a keyword that says all.
-fn bare_condition<'a>(rest: &'a str, keep: fn(&'a str) -> Text) -> Result<Condition, TableProblem> {
+fn bare_condition<'a>(rest: &'a str, keep: fn(&'a str) -> Text) -> Result<Condition, String> {
     match rest.trim().split_once(' ') {
         None if rest.trim().is_empty() => Ok(Condition::default()),
         Some(("if", text)) => conditions::condition(text.trim_end_matches(':'), keep),
-        _ => Err(TableProblem::ExpectedIf(rest.to_owned())),
+        _ => Err(expected_if(rest)),
     }
 }
 
@@ -213,11 +175,11 @@ fn conditional<'a>(
     line: &Line<'a>,
     keyword: &str,
     keep: fn(&'a str) -> Text,
-) -> Result<(Condition, &'a str, usize), (usize, TableProblem)> {
+) -> Result<(Condition, &'a str, usize), Problem> {
     let after = line.text.get(keyword.len()..).unwrap_or_default();
     let colon = if after.starts_with(':') { Some(0) } else { after.find(": ") }
         .or_else(|| after.ends_with(':').then(|| after.len() - 1))
-        .ok_or_else(|| (line.indent, TableProblem::Colon(keyword.to_owned())))?;
+        .ok_or_else(|| (line.indent, missing_colon(keyword)))?;
     let head = after.get(..colon).unwrap_or_default().trim();
     let tail = after.get(colon + 1..).unwrap_or_default();
     let body = tail.trim();
@@ -226,12 +188,21 @@ fn conditional<'a>(
     let condition = match head.split_once(' ') {
         None if head.is_empty() => Condition::default(),
         Some(("if", text)) => conditions::condition(text, keep).map_err(|problem| (place, problem))?,
-        _ => return Err((place, TableProblem::ExpectedIf(head.to_owned()))),
+        _ => return Err((place, expected_if(head))),
     };
     Ok((condition, body, column))
 }
 
-fn slots(body: &str, column: usize) -> Result<Vec<Slot>, (usize, TableProblem)> {
+/// The role of a line that has one.
+fn one_role(body: &str, column: usize) -> Result<Role, Problem> {
+    let mut slots = slots(body, column)?;
+    match (slots.pop(), slots.pop()) {
+        (Some(slot), None) => Ok(slot.role),
+        _ => Err((column, not_a_role(body))),
+    }
+}
+
+fn slots(body: &str, column: usize) -> Result<Vec<Slot>, Problem> {
     let mut found: Vec<Slot> = Vec::new();
     for token in tokens(body, column, Commas::Literal)? {
         let (text, repeat) = match token.kind {
@@ -239,37 +210,52 @@ fn slots(body: &str, column: usize) -> Result<Vec<Slot>, (usize, TableProblem)> 
             Kind::Angle(text, Some('*')) => (text, Repeat::Any),
             Kind::Angle(text, Some('+')) => (text, Repeat::Some),
             Kind::Angle(text, Some(_)) | Kind::Optional(text) => (text, Repeat::Optional),
-            other => return Err((token.column, TableProblem::NotARole(other.shown()))),
+            other => return Err((token.column, not_a_role(&other.shown()))),
         };
         let role = roles::role(text).map_err(|problem| (token.column, problem))?;
         if found.iter().any(|slot| slot.role.takes_rest()) {
-            return Err((token.column, TableProblem::CommandLast));
+            let wrong = "`<command>` takes all words that follow, so it must be the last role";
+            return Err((token.column, wrong.to_owned()));
         }
         let repeats = |repeat| matches!(repeat, Repeat::Any | Repeat::Some);
         let is_command = role.takes_rest();
         if repeats(repeat) && !is_command && found.iter().any(|slot| repeats(slot.repeat)) {
-            return Err((token.column, TableProblem::TwoRepeats));
+            return Err((token.column, "only one role of an `args` line can repeat".to_owned()));
         }
         found.push(Slot { role, repeat });
     }
     Ok(found)
 }
 
-fn style(text: &str) -> Result<Style, TableProblem> {
-    Ok(match text {
-        "gnu" => Style::Gnu,
-        "posix" => Style::Posix,
-        "long" => Style::Long,
-        "long-first" => Style::LongFirst,
-        "single" => Style::Single,
-        "single-first" => Style::SingleFirst,
-        "tar" => Style::Tar,
-        "none" => Style::None,
-        _ => match text.split_once(' ') {
-            Some(("custom", name)) => Style::Custom(name.trim().to_owned()),
-            _ => return Err(TableProblem::Style(text.to_owned())),
-        },
-    })
+fn style(text: &str) -> Result<Style, String> {
+    match text.split_once(' ') {
+        Some(("custom", name)) => Ok(Style::Custom(name.trim().to_owned())),
+        _ => named(text).ok_or_else(|| unknown_style(text)),
+    }
+}
+
+pub(in crate::programs) fn unknown_style(style: &str) -> String {
+    format!(
+        "unknown style `{style}`: write gnu, posix, long, long-first, single, single-first, tar, none or custom NAME"
+    )
+}
+
+fn missing_colon(keyword: &str) -> String {
+    format!("missing colon after `{keyword}`: write `{keyword}: …` or `{keyword} if CONDITION: …`")
+}
+
+fn expected_if(text: &str) -> String {
+    format!("unexpected `{text}`: write `if CONDITION` or a colon")
+}
+
+fn not_a_role(text: &str) -> String {
+    format!("`{text}` is not a role: write roles in angle brackets, like `<text>` or `<read>*`")
+}
+
+fn invalid_load(text: &str) -> String {
+    format!(
+        "invalid `loads {text}`: write `loads project: FILES`, `loads home: FILES` or `loads system: FILES`, relative to that directory"
+    )
 }
 
 /// The kinds of text that a table is made from.
@@ -283,13 +269,14 @@ pub(super) fn is_source(text: &str) -> bool {
 }
 
 /// Reads what stands behind `example`.
-pub(super) fn example(line: &Line<'_>, text: &str, column: usize) -> Result<Example, (usize, TableProblem)> {
-    let arrow = text.rfind(" =>").ok_or((column, TableProblem::Example))?;
+pub(super) fn example(line: &Line<'_>, text: &str, column: usize) -> Result<Example, Problem> {
+    let wrong = || (column, "invalid example: write `example COMMAND => EFFECTS`".to_owned());
+    let arrow = text.rfind(" =>").ok_or_else(wrong)?;
     let command = text.get(..arrow).unwrap_or_default().trim();
     let after = arrow + " =>".len();
     let effects_text = text.get(after..).unwrap_or_default();
     if command.is_empty() || !(effects_text.is_empty() || effects_text.starts_with(' ')) {
-        return Err((column, TableProblem::Example));
+        return Err(wrong());
     }
     let cut = tokens(effects_text, column + after, Commas::Separate)?;
     let expected = effects::effects(&cut, column + text.len())?;

@@ -2,7 +2,6 @@
 
 mod conditions;
 mod effects;
-mod error;
 mod lines;
 mod options;
 mod packed;
@@ -13,14 +12,30 @@ mod tokens;
 #[cfg(test)]
 mod tests;
 
-pub use error::{TableError, TableProblem};
-
+pub(super) use lines::unknown_style;
 pub(super) use packed::{packed_level, packed_table};
 pub(super) use source::{Shares, source_lines, used};
 
-use super::table::{Atom, Example, HostPlace, Level, Style, Table, Text};
+use super::table::{Atom, Example, HostPlace, Level, ProgramTrait, Style, Table, Text};
 use lines::Line;
 use source::SourceLine;
+
+/// A mistake in a table, with its place.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{origin}:{line}:{column}: {problem}")]
+pub struct TableError {
+    /// The file or policy the table stands in.
+    pub origin: String,
+    /// The line, from 1.
+    pub line: usize,
+    /// The column, from 1.
+    pub column: usize,
+    /// What is wrong, and what to write instead.
+    pub problem: String,
+}
+
+/// A mistake in a line: its column, from 0, and what is wrong.
+type Problem = (usize, String);
 
 /// How deep subcommands may be nested.
 const MAX_DEPTH: usize = 8;
@@ -32,7 +47,8 @@ pub fn parse(text: &str, origin: &str, shares: &mut Shares) -> (Vec<Table>, Vec<
     let keep = |text: &str| Text::Owned(text.to_owned());
     let mut reader = Reader { origin, keep, lines: Vec::new(), position: 0, errors: Vec::new(), examples: Vec::new() };
     for line in &unknown {
-        let problem = TableProblem::Share(used(line).unwrap_or_default().to_owned());
+        let name = used(line).unwrap_or_default();
+        let problem = format!("unknown shared lines `{name}`: see programs/shared, or add a block `share {name}: …`");
         reader.report(&borrowed(line), line.indent, problem);
     }
     for line in &lines {
@@ -42,13 +58,13 @@ pub fn parse(text: &str, origin: &str, shares: &mut Shares) -> (Vec<Table>, Vec<
     while let Some(line) = reader.lines.get(reader.position).copied() {
         reader.position += 1;
         if line.indent != 0 {
-            reader.report(&line, line.indent, TableProblem::Indent { found: line.indent, expected: 0 });
+            reader.misplaced(&line, 0);
             continue;
         }
         let (names, description) = match source::header(line.text) {
             Some((names, description)) if !names.trim().is_empty() => (names, description.trim()),
             _ => {
-                reader.report(&line, 0, TableProblem::Header);
+                reader.report(&line, 0, "a table starts with `NAMES: DESCRIPTION` in the first column".to_owned());
                 ("", "")
             }
         };
@@ -81,15 +97,24 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn report(&mut self, line: &Line<'_>, column: usize, problem: TableProblem) {
+    fn report(&mut self, line: &Line<'_>, column: usize, problem: String) {
         self.errors.push(TableError { origin: self.origin.to_owned(), line: line.number, column: column + 1, problem });
+    }
+
+    fn misplaced(&mut self, line: &Line<'_>, most: usize) {
+        let problem = format!(
+            "unexpected indentation of {} spaces (at most {most} here): indent by 2 for each level",
+            line.indent
+        );
+        self.report(line, line.indent, problem);
     }
 
     fn take_line(&mut self, line: Line<'a>) {
         if line.text.starts_with('\t') {
-            self.report(&line, line.indent, TableProblem::Tab);
+            self.report(&line, line.indent, "indent with spaces, not tabs".to_owned());
         } else if line.indent % 2 == 1 {
-            self.report(&line, line.indent, TableProblem::OddIndent(line.indent));
+            let problem = format!("odd indentation of {} spaces: indent by 2 for each level", line.indent);
+            self.report(&line, line.indent, problem);
         } else {
             self.lines.push(line);
         }
@@ -104,7 +129,7 @@ impl<'a> Reader<'a> {
             }
             self.position += 1;
             if line.indent > indent {
-                self.report(&line, line.indent, TableProblem::Indent { found: line.indent, expected: indent });
+                self.misplaced(&line, indent);
             } else if let Err((column, problem)) = self.line(&line, &mut level) {
                 self.report(&line, column, problem);
             }
@@ -112,23 +137,28 @@ impl<'a> Reader<'a> {
         level
     }
 
-    fn line(&mut self, line: &Line<'a>, level: &mut Level) -> Result<(), (usize, TableProblem)> {
+    fn line(&mut self, line: &Line<'a>, level: &mut Level) -> Result<(), Problem> {
         let (first, rest) = line.text.split_once(' ').unwrap_or((line.text, ""));
         let keyword = first.strip_suffix(':').unwrap_or(first);
         let rest_column = line.indent + first.len() + 1;
         match keyword {
-            _ if line.indent > 2 && lines::program_trait(keyword).is_some() => {
-                return Err((line.indent, TableProblem::TopLevel(keyword.to_owned())));
+            _ if line.indent > 2 && lines::named::<ProgramTrait>(keyword).is_some() => {
+                let problem = format!("`{keyword}` describes the whole program: move it to the top level of the table");
+                return Err((line.indent, problem));
             }
             "from" if line.indent == 2 && lines::is_source(rest) => {}
-            "from" => return Err((rest_column, TableProblem::Source)),
+            "from" => {
+                let problem = "invalid `from` line: write `from PROGRAM VERSION: SOURCES` at the top level; \
+                    the sources are manual, --help, completion and source";
+                return Err((rest_column, problem.to_owned()));
+            }
             "example" => self.examples.push(lines::example(line, rest, rest_column)?),
             "sub" => {
                 let mut sub = lines::sub(rest, line.number, self.keep).map_err(|problem| (rest_column, problem))?;
                 let indent = line.indent + 2;
                 sub.level = self.level(indent).into();
                 if indent > 2 * MAX_DEPTH {
-                    return Err((rest_column, TableProblem::TooDeep(MAX_DEPTH)));
+                    return Err((rest_column, format!("subcommands are nested too deeply (at most {MAX_DEPTH})")));
                 }
                 level.subs.push(sub);
             }
@@ -142,7 +172,7 @@ impl<'a> Reader<'a> {
                             || earlier.iter().any(|other| other.names.contains(name))
                     })
                 {
-                    let problem = TableProblem::TwiceOption(name.to_string());
+                    let problem = format!("duplicate option `{name}`");
                     level.options.pop();
                     return Err((line.indent, problem));
                 }
@@ -170,7 +200,8 @@ impl<'a> Reader<'a> {
         let number = level.options.first().map_or(1, |option| option.line);
         for name in missing {
             let line = Line { number, indent: 0, text: "" };
-            self.report(&line, 0, TableProblem::ConditionOption(name.into_owned()));
+            let why = "this table does not have it";
+            self.report(&line, 0, format!("unknown option `{name}` in a condition or a `hosts` line: {why}"));
         }
         let style = level.style.clone();
         for inner in level.subs.iter_mut().filter_map(|sub| sub.level.read_mut()) {

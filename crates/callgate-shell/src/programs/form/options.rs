@@ -1,17 +1,19 @@
 //! Option lines: `NAMES [VALUES] [ends] [tree] [rest] [everywhere] [together] [=> EFFECTS]`.
 
+use super::Problem;
 use super::effects;
-use super::error::TableProblem;
 use super::roles;
 use super::tokens::{Commas, Kind, tokens};
 use crate::programs::table::{OptionForm, Role, Text, Values};
+
+const MIXED: &str = "an option takes either one optional value `[<role>]` or required ones";
 
 pub(super) fn option<'a>(
     text: &'a str,
     column: usize,
     line: usize,
     keep: fn(&'a str) -> Text,
-) -> Result<OptionForm, (usize, TableProblem)> {
+) -> Result<OptionForm, Problem> {
     if let Some(names) = flag(text, keep) {
         return Ok(OptionForm { fronts: has_fronts(&names), names, line, ..OptionForm::NOTHING });
     }
@@ -26,22 +28,27 @@ pub(super) fn option<'a>(
         let at = |problem| (token.column, problem);
         match token.kind {
             Kind::Angle(text, None) => words.push(roles::role(text).map_err(at)?),
-            Kind::Angle(..) => return Err(at(TableProblem::RepeatedValue)),
+            Kind::Angle(..) => {
+                return Err(at("an option's value cannot repeat: write one role for each word".to_owned()));
+            }
             Kind::Optional(text) if optional.is_none() => optional = Some(roles::role(text).map_err(at)?),
-            Kind::Optional(_) => return Err(at(TableProblem::MixedValues)),
+            Kind::Optional(_) => return Err(at(MIXED.to_owned())),
             Kind::Word(word) if !found.names.is_empty() && mark(&mut found, word) => marked = true,
             Kind::Word(name) if words.is_empty() && optional.is_none() && !marked => match both_forms(name) {
                 Some((with, without)) => found.names.extend([Text::Owned(with), Text::Owned(without)]),
                 None => found.names.push(keep(name)),
             },
-            ref other => return Err(at(TableProblem::NameAfterValue(other.shown()))),
+            ref other => {
+                let form = "write `NAMES VALUES ends tree => EFFECTS`";
+                return Err(at(format!("unexpected `{}` after the values: {form}", other.shown())));
+            }
         }
     }
     if found.names.is_empty() {
-        return Err((column, TableProblem::NoName));
+        return Err((column, "an option line starts with the option's names".to_owned()));
     }
     found.values = match (optional, words.is_empty()) {
-        (Some(_), false) => return Err((column, TableProblem::MixedValues)),
+        (Some(_), false) => return Err((column, MIXED.to_owned())),
         (Some(role), true) => Values::Optional(role),
         (None, true) => Values::None,
         (None, false) => Values::Words(words),

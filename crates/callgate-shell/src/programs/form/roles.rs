@@ -1,86 +1,51 @@
 //! Roles, the `<…>` of a table.
 
 use super::effects::mark;
-use super::error::TableProblem;
 use super::tokens::{Commas, Kind, tokens};
 use crate::programs::table::{Derived, Role, RoleKind};
 
 /// Reads what stands between the angle brackets.
-pub(super) fn role(text: &str) -> Result<Role, TableProblem> {
-    let unknown = || TableProblem::Role(text.to_owned());
+pub(super) fn role(text: &str) -> Result<Role, String> {
+    let unknown = || format!("unknown role `<{text}>`: the roles are listed in docs/program-tables.md");
     let cut = tokens(text, 0, Commas::Literal).map_err(|(_, problem)| problem)?;
-    let mut words = cut.iter().map(|token| &token.kind).peekable();
-    let Some(Kind::Word(first)) = words.next() else {
-        return Err(unknown());
-    };
-    let kind = match *first {
-        "text" => RoleKind::Text,
-        "list" => RoleKind::List,
-        "read" => RoleKind::Read,
-        "write" => match words.next_if(|kind| **kind == Kind::Word("into")) {
-            Some(_) => RoleKind::WriteInto,
-            None => RoleKind::Write,
-        },
-        "delete" => RoleKind::Delete,
-        "update" => match words.next_if(|kind| **kind == Kind::Word("by")) {
-            Some(_) => match words.next() {
-                Some(Kind::Word("code")) => RoleKind::UpdateByCode,
-                _ => return Err(unknown()),
-            },
-            None => RoleKind::Update,
-        },
-        "move" => RoleKind::Move,
-        "run-file" => RoleKind::RunFile,
-        "dir" => RoleKind::Directory,
-        "shell" => match words.next_if(|kind| **kind == Kind::Word("words")) {
-            Some(_) => RoleKind::ShellWords,
-            None => RoleKind::Shell,
-        },
-        "command" => match words.next_if(|kind| **kind == Kind::Word("until")) {
-            Some(_) => match words.next() {
-                Some(Kind::Word(";")) => RoleKind::Command { until: true, prefix: None },
-                _ => return Err(unknown()),
-            },
-            None => {
-                let prefix = words.next_if(|kind| matches!(kind, Kind::Word(word) if word.ends_with('-')));
-                let prefix = prefix.and_then(|kind| match kind {
-                    Kind::Word(word) => Some((*word).to_owned()),
-                    _ => None,
-                });
-                RoleKind::Command { until: false, prefix }
-            }
-        },
-        "assign" => RoleKind::Assign,
-        "code" => match words.next() {
-            Some(Kind::Word(language)) => RoleKind::Code((*language).to_owned()),
-            _ => return Err(unknown()),
-        },
-        "host" => match words.next_if(|kind| **kind == Kind::Word("send")) {
-            Some(_) => RoleKind::HostSend,
-            None => RoleKind::Host,
-        },
-        "url" => match words.next_if(|kind| **kind == Kind::Word("send")) {
-            Some(_) => RoleKind::UrlSend,
-            None => RoleKind::Url,
-        },
-        "remote" => match words.next() {
-            Some(Kind::Word("read")) => RoleKind::RemoteRead,
-            Some(Kind::Word("write")) => RoleKind::RemoteWrite,
-            _ => return Err(unknown()),
-        },
-        "suffix" => RoleKind::BackupSuffix,
-        "revision" => RoleKind::Revision,
-        "at" => match words.next() {
-            Some(Kind::Word("read")) => RoleKind::AtRead,
-            _ => return Err(unknown()),
-        },
-        "opaque" => match words.next() {
-            Some(Kind::Quoted(why)) => RoleKind::Opaque((*why).to_owned()),
-            None => RoleKind::Opaque("its meaning is not known".to_owned()),
-            _ => return Err(unknown()),
-        },
+    let kinds: Vec<Kind<'_>> = cut.into_iter().map(|token| token.kind).collect();
+    let (kind, rest) = match kinds.as_slice() {
+        [Kind::Word("text"), rest @ ..] => (RoleKind::Text, rest),
+        [Kind::Word("list"), rest @ ..] => (RoleKind::List, rest),
+        [Kind::Word("read"), rest @ ..] => (RoleKind::Read, rest),
+        [Kind::Word("write"), Kind::Word("into"), rest @ ..] => (RoleKind::WriteInto, rest),
+        [Kind::Word("write"), rest @ ..] => (RoleKind::Write, rest),
+        [Kind::Word("delete"), rest @ ..] => (RoleKind::Delete, rest),
+        [Kind::Word("update"), Kind::Word("by"), Kind::Word("code"), rest @ ..] => (RoleKind::UpdateByCode, rest),
+        [Kind::Word("update"), rest @ ..] => (RoleKind::Update, rest),
+        [Kind::Word("move"), rest @ ..] => (RoleKind::Move, rest),
+        [Kind::Word("run-file"), rest @ ..] => (RoleKind::RunFile, rest),
+        [Kind::Word("dir"), rest @ ..] => (RoleKind::Directory, rest),
+        [Kind::Word("shell"), Kind::Word("words"), rest @ ..] => (RoleKind::ShellWords, rest),
+        [Kind::Word("shell"), rest @ ..] => (RoleKind::Shell, rest),
+        [Kind::Word("command"), Kind::Word("until"), Kind::Word(";"), rest @ ..] => {
+            (RoleKind::Command { until: true, prefix: None }, rest)
+        }
+        [Kind::Word("command"), Kind::Word(prefix), rest @ ..] if prefix.ends_with('-') => {
+            (RoleKind::Command { until: false, prefix: Some((*prefix).to_owned()) }, rest)
+        }
+        [Kind::Word("command"), rest @ ..] => (RoleKind::Command { until: false, prefix: None }, rest),
+        [Kind::Word("assign"), rest @ ..] => (RoleKind::Assign, rest),
+        [Kind::Word("code"), Kind::Word(language), rest @ ..] => (RoleKind::Code((*language).to_owned()), rest),
+        [Kind::Word("host"), Kind::Word("send"), rest @ ..] => (RoleKind::HostSend, rest),
+        [Kind::Word("host"), rest @ ..] => (RoleKind::Host, rest),
+        [Kind::Word("url"), Kind::Word("send"), rest @ ..] => (RoleKind::UrlSend, rest),
+        [Kind::Word("url"), rest @ ..] => (RoleKind::Url, rest),
+        [Kind::Word("remote"), Kind::Word("read"), rest @ ..] => (RoleKind::RemoteRead, rest),
+        [Kind::Word("remote"), Kind::Word("write"), rest @ ..] => (RoleKind::RemoteWrite, rest),
+        [Kind::Word("suffix"), rest @ ..] => (RoleKind::BackupSuffix, rest),
+        [Kind::Word("revision"), rest @ ..] => (RoleKind::Revision, rest),
+        [Kind::Word("at"), Kind::Word("read"), rest @ ..] => (RoleKind::AtRead, rest),
+        [Kind::Word("opaque"), Kind::Quoted(why), rest @ ..] => (RoleKind::Opaque((*why).to_owned()), rest),
+        [Kind::Word("opaque")] => (RoleKind::Opaque("its meaning is not known".to_owned()), [].as_slice()),
         _ => return Err(unknown()),
     };
+    let mut words = rest.iter().peekable();
     let mut role = Role::plain(kind);
     while let Some(kind) = words.next() {
         match kind {

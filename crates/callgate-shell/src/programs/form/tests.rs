@@ -9,7 +9,7 @@ fn table(text: &str) -> Table {
     tables.remove(0)
 }
 
-fn problem(text: &str) -> (usize, usize, TableProblem) {
+fn problem(text: &str) -> (usize, usize, String) {
     let (_, errors) = parse(text, "test", &mut Shares::default());
     let error = errors.first().expect("a mistake");
     (error.line, error.column, error.problem.clone())
@@ -66,37 +66,112 @@ fn subcommands_are_nested_and_inherit_the_style() {
 #[test]
 fn mistakes_name_their_place_and_the_remedy() {
     let cases = [
-        ("cp\n", 1, 1, TableProblem::Header),
-        ("cp: c\n   -a\n", 2, 4, TableProblem::OddIndent(3)),
-        ("cp: c\n    -a\n", 2, 5, TableProblem::Indent { found: 4, expected: 2 }),
-        ("cp: c\n  args <read>\n", 2, 3, TableProblem::Colon("args".into())),
-        ("cp: c\n  args: <raed>\n", 2, 9, TableProblem::Role("raed".into())),
-        ("cp: c\n  args: read\n", 2, 9, TableProblem::NotARole("read".into())),
-        ("cp: c\n  args: <read>* <write>+\n", 2, 17, TableProblem::TwoRepeats),
-        ("cp: c\n  args: <command> <read>\n", 2, 19, TableProblem::CommandLast),
-        ("cp: c\n  -a\n  -b -a\n", 3, 3, TableProblem::TwiceOption("-a".into())),
-        ("cp: c\n  -a => frob x\n", 2, 9, TableProblem::Action("frob".into())),
-        ("cp: c\n  does: read\n", 2, 9, TableProblem::Target("read".into(), "a path")),
-        ("cp: c\n  does: read a b\n", 2, 16, TableProblem::Mark("b".into())),
-        ("cp: c\n  args if -x: <read>\n", 1, 1, TableProblem::ConditionOption("-x".into())),
-        ("cp: c\n  style german\n", 2, 9, TableProblem::Style("german".into())),
-        ("cp: c\n  stdout: letters\n", 2, 11, TableProblem::Output("letters".into())),
-        ("cp: c\n  example cp a b\n", 2, 11, TableProblem::Example),
-        ("cp: c\n  from cp: manual\n", 2, 8, TableProblem::Source),
-        ("cp: c\n  from cp 9.1: hearsay\n", 2, 8, TableProblem::Source),
-        ("cp: c\n  loads desk: a\n", 2, 9, TableProblem::LoadPlace("desk".into())),
-        ("cp: c\n  loads home: /a\n", 2, 15, TableProblem::LoadPlace("home: /a".into())),
-        ("cp: c\n  heeds: A-B\n", 2, 10, TableProblem::Variable("A-B".into())),
-        ("cp: c\n  hosts: file\n", 2, 10, TableProblem::HostPlace),
-        ("cp: c\n  hosts:\n", 2, 3, TableProblem::Colon("hosts".into())),
-        ("cp: c\n  hosts: -x\n", 1, 1, TableProblem::ConditionOption("-x".into())),
-        ("cp: c\n  sub s: s\n    interactive\n", 3, 5, TableProblem::TopLevel("interactive".into())),
-        ("cp: c\n  globs safe\n", 2, 9, TableProblem::Globs),
-        ("cp: c\n  -a <read\n", 2, 6, TableProblem::Unclosed('<')),
-        ("cp: c\n  -a <text> -b\n", 2, 13, TableProblem::NameAfterValue("-b".into())),
+        ("cp\n", 1, 1, "a table starts with `NAMES: DESCRIPTION` in the first column"),
+        ("cp: c\n   -a\n", 2, 4, "odd indentation of 3 spaces: indent by 2 for each level"),
+        ("cp: c\n    -a\n", 2, 5, "unexpected indentation of 4 spaces (at most 2 here): indent by 2 for each level"),
+        ("cp: c\n  args <read>\n", 2, 3, "missing colon after `args`: write `args: …` or `args if CONDITION: …`"),
+        ("cp: c\n  args: <raed>\n", 2, 9, "unknown role `<raed>`: the roles are listed in docs/program-tables.md"),
+        (
+            "cp: c\n  args: read\n",
+            2,
+            9,
+            "`read` is not a role: write roles in angle brackets, like `<text>` or `<read>*`",
+        ),
+        ("cp: c\n  args: <read>* <write>+\n", 2, 17, "only one role of an `args` line can repeat"),
+        (
+            "cp: c\n  args: <command> <read>\n",
+            2,
+            19,
+            "`<command>` takes all words that follow, so it must be the last role",
+        ),
+        ("cp: c\n  -a\n  -b -a\n", 3, 3, "duplicate option `-a`"),
+        (
+            "cp: c\n  -a => frob x\n",
+            2,
+            9,
+            "unknown action `frob`: write list, read, write, delete, run, connect, send, privilege or opaque",
+        ),
+        ("cp: c\n  does: read\n", 2, 9, "`read` needs a path"),
+        (
+            "cp: c\n  does: read a b\n",
+            2,
+            16,
+            "unexpected `b` after an effect: write tree, !destructive or !credentials",
+        ),
+        (
+            "cp: c\n  args if -x: <read>\n",
+            1,
+            1,
+            "unknown option `-x` in a condition or a `hosts` line: this table does not have it",
+        ),
+        (
+            "cp: c\n  style german\n",
+            2,
+            9,
+            "unknown style `german`: write gnu, posix, long, long-first, single, single-first, tar, none or custom NAME",
+        ),
+        (
+            "cp: c\n  stdout: letters\n",
+            2,
+            11,
+            "unknown output `letters`: the outputs are listed in docs/program-tables.md",
+        ),
+        ("cp: c\n  example cp a b\n", 2, 11, "invalid example: write `example COMMAND => EFFECTS`"),
+        (
+            "cp: c\n  from cp: manual\n",
+            2,
+            8,
+            "invalid `from` line: write `from PROGRAM VERSION: SOURCES` at the top level; the sources are manual, --help, completion and source",
+        ),
+        (
+            "cp: c\n  from cp 9.1: hearsay\n",
+            2,
+            8,
+            "invalid `from` line: write `from PROGRAM VERSION: SOURCES` at the top level; the sources are manual, --help, completion and source",
+        ),
+        (
+            "cp: c\n  loads desk: a\n",
+            2,
+            9,
+            "invalid `loads desk`: write `loads project: FILES`, `loads home: FILES` or `loads system: FILES`, relative to that directory",
+        ),
+        (
+            "cp: c\n  loads home: /a\n",
+            2,
+            15,
+            "invalid `loads home: /a`: write `loads project: FILES`, `loads home: FILES` or `loads system: FILES`, relative to that directory",
+        ),
+        ("cp: c\n  heeds: A-B\n", 2, 10, "invalid variable name `A-B`"),
+        (
+            "cp: c\n  hosts: file\n",
+            2,
+            10,
+            "invalid `hosts` line: write `hosts: none`, or list `args`, `arg1` and options",
+        ),
+        ("cp: c\n  hosts:\n", 2, 3, "missing colon after `hosts`: write `hosts: …` or `hosts if CONDITION: …`"),
+        (
+            "cp: c\n  hosts: -x\n",
+            1,
+            1,
+            "unknown option `-x` in a condition or a `hosts` line: this table does not have it",
+        ),
+        (
+            "cp: c\n  sub s: s\n    interactive\n",
+            3,
+            5,
+            "`interactive` describes the whole program: move it to the top level of the table",
+        ),
+        ("cp: c\n  globs safe\n", 2, 9, "write `globs unsafe`"),
+        ("cp: c\n  -a <read\n", 2, 6, "unclosed `<`"),
+        (
+            "cp: c\n  -a <text> -b\n",
+            2,
+            13,
+            "unexpected `-b` after the values: write `NAMES VALUES ends tree => EFFECTS`",
+        ),
     ];
     for (text, line, column, expected) in cases {
-        assert_eq!(problem(text), (line, column, expected), "in {text}");
+        assert_eq!(problem(text), (line, column, expected.to_owned()), "in {text}");
     }
 }
 
@@ -130,7 +205,12 @@ fn conditions_have_their_own_little_form() {
     assert_eq!(atoms(3, 1), [Atom::AnyOperand(values(&["a", "args=b"], true))]);
     for wrong in ["-X not", "-X=a not b", "-X|-r not a", "-X not a b", "or -X"] {
         let text = format!("x: x\n  -r\n  -X <text>\n  does if {wrong}: read a\n");
-        assert_eq!(problem(&text).2, TableProblem::Condition(wrong.into()));
+        assert_eq!(
+            problem(&text).2,
+            format!(
+                "invalid condition `{wrong}`: write `-x`, `-x|-y`, `-x=VALUE|VALUE`, `-x not VALUE|VALUE`, `args`, `no args`, `arg1=VALUE`, `not …`, joined by `and`"
+            )
+        );
     }
 }
 
@@ -150,9 +230,15 @@ fn shared_lines_stand_where_they_are_used() {
     let names: Vec<&str> = inner.options.iter().map(|option| option.names[0].as_ref()).collect();
     assert_eq!(names, ["-a", "-c", "-d"]);
     assert_eq!(inner.subs[0].level.options[0].names, ["-b"]);
-    assert_eq!(problem("x: x\n  -a\n  use nothing\n"), (3, 3, TableProblem::Share("nothing".into())));
-    assert_eq!(problem("share a: a\n  use a\nx: x\n  use a\n").2, TableProblem::Share("a".into()));
-    assert_eq!(problem("share a: a\n  -v\nx: x\n  -v\n  use a\n").2, TableProblem::TwiceOption("-v".into()));
+    assert_eq!(
+        problem("x: x\n  -a\n  use nothing\n"),
+        (3, 3, "unknown shared lines `nothing`: see programs/shared, or add a block `share nothing: …`".to_owned())
+    );
+    assert_eq!(
+        problem("share a: a\n  use a\nx: x\n  use a\n").2,
+        "unknown shared lines `a`: see programs/shared, or add a block `share a: …`".to_owned()
+    );
+    assert_eq!(problem("share a: a\n  -v\nx: x\n  -v\n  use a\n").2, "duplicate option `-v`".to_owned());
 }
 
 #[test]

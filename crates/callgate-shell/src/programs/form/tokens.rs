@@ -1,10 +1,10 @@
 //! Cutting a line of a table into tokens.
 
-use super::error::TableProblem;
+use super::Problem;
 
 /// One token and its column (from 0, in bytes, within the line).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Token<'a> {
+pub(super) struct TableToken<'a> {
     pub(super) column: usize,
     pub(super) kind: Kind<'a>,
 }
@@ -48,7 +48,7 @@ pub(super) enum Commas {
 }
 
 /// Cuts `text`, which starts at `column` of its line. After `=>`, commas separate.
-pub(super) fn tokens(text: &str, column: usize, commas: Commas) -> Result<Vec<Token<'_>>, (usize, TableProblem)> {
+pub(super) fn tokens(text: &str, column: usize, commas: Commas) -> Result<Vec<TableToken<'_>>, Problem> {
     let mut found = Vec::new();
     let mut commas = commas;
     let mut rest = text;
@@ -58,14 +58,15 @@ pub(super) fn tokens(text: &str, column: usize, commas: Commas) -> Result<Vec<To
         let Some(first) = rest.chars().next() else {
             return Ok(found);
         };
+        let unclosed = |bracket: char| (at, format!("unclosed `{bracket}`"));
         let (kind, length) = match first {
             '"' => {
                 let inner = rest.get(1..).unwrap_or_default();
-                let end = inner.find('"').ok_or((at, TableProblem::Unclosed('"')))?;
+                let end = inner.find('"').ok_or_else(|| unclosed('"'))?;
                 (Kind::Quoted(inner.get(..end).unwrap_or_default()), end + 2)
             }
             '<' if angle_follows(rest) => {
-                let end = angle_end(rest).ok_or((at, TableProblem::Unclosed('<')))?;
+                let end = angle_end(rest).ok_or_else(|| unclosed('<'))?;
                 let inner = rest.get(1..end).unwrap_or_default();
                 let mark = rest.get(end + 1..).and_then(|after| after.chars().next());
                 let mark = mark.filter(|mark| matches!(mark, '*' | '+' | '?'));
@@ -73,9 +74,9 @@ pub(super) fn tokens(text: &str, column: usize, commas: Commas) -> Result<Vec<To
             }
             '[' if rest.starts_with("[<") => {
                 let inner = rest.get(1..).unwrap_or_default();
-                let end = angle_end(inner).ok_or((at, TableProblem::Unclosed('[')))?;
+                let end = angle_end(inner).ok_or_else(|| unclosed('['))?;
                 if !inner.get(end + 1..).unwrap_or_default().starts_with(']') {
-                    return Err((at, TableProblem::Unclosed('[')));
+                    return Err(unclosed('['));
                 }
                 (Kind::Optional(inner.get(1..end).unwrap_or_default()), end + 3)
             }
@@ -93,7 +94,7 @@ pub(super) fn tokens(text: &str, column: usize, commas: Commas) -> Result<Vec<To
                 }
             }
         };
-        found.push(Token { column: at, kind });
+        found.push(TableToken { column: at, kind });
         rest = rest.get(length..).unwrap_or_default();
     }
 }

@@ -21,9 +21,7 @@ fn tokens(program: &str) -> Option<Vec<Token>> {
     let mut found: Vec<Token> = Vec::new();
     while let Some(character) = cursor.peek() {
         match character {
-            ' ' | '\t' | '\r' => {
-                cursor.next();
-            }
+            ' ' | '\t' | '\r' => cursor.skip(1),
             '\\' => {
                 cursor.next();
                 cursor.take_while(|next| matches!(next, ' ' | '\t' | '\r'));

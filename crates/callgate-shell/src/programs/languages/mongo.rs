@@ -4,20 +4,11 @@ use super::CodeEffects;
 use crate::cursor::Cursor;
 use crate::lists::listed;
 
-const READS: &str = "find findOne aggregate count countDocuments estimatedDocumentCount distinct limit skip \
-    sort toArray pretty explain getCollection getCollectionNames getCollectionInfos \
-    getSiblingDB getDB stats getIndexes serverStatus hello isMaster version status conf \
-    printjson print stringify ObjectId ISODate Date NumberInt NumberLong NumberDecimal UUID \
-    hasNext next size itcount projection project hint batchSize maxTimeMS getName getMongo \
-    listCollections currentOp dataSize storageSize totalSize totalIndexSize getUsers getRoles \
-    hostInfo buildInfo printReplicationInfo getDBNames collation allowDiskUse comment";
+const READS: &str = include_str!("words/mongo-reads.txt");
 
-const WRITES: &str = "insert insertOne insertMany update updateOne updateMany replaceOne save createIndex \
-    createIndexes ensureIndex createCollection createView findAndModify findOneAndUpdate \
-    findOneAndReplace renameCollection createUser updateUser grantRolesToUser validate compact";
+const WRITES: &str = include_str!("words/mongo-writes.txt");
 
-const DESTROYS: &str = "drop dropDatabase deleteOne deleteMany remove dropIndex dropIndexes dropCollection \
-    findOneAndDelete bulkWrite dropUser shutdownServer";
+const DESTROYS: &str = include_str!("words/mongo-destroys.txt");
 
 /// Names of objects, and constants.
 const NAMES: &str = "db rs sh JSON true false null undefined new admin local config Infinity NaN";

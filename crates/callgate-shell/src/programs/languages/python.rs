@@ -8,36 +8,13 @@ use crate::cursor::{Cursor, is_name_character};
 use crate::lists::listed;
 
 /// Modules that do not reach files, programs or the network through the attributes below.
-const MODULES: &str = "sys json math platform string datetime time re random statistics textwrap base64 hashlib \
-    itertools functools collections decimal fractions uuid calendar struct unicodedata pprint \
-    html cmath typing csv ast tomllib operator bisect heapq difflib binascii zlib ipaddress keyword enum colorsys";
+const MODULES: &str = include_str!("words/python-modules.txt");
 
 /// Packages that many have installed: of these only the version is shown, and what `PACKAGE_PARTS` names.
-const PACKAGES: &str = "numpy pandas scipy sklearn torch torchvision torchaudio tensorflow keras jax transformers datasets \
-    tokenizers accelerate peft onnx onnxruntime xgboost lightgbm polars pyarrow dask numba sympy networkx matplotlib \
-    seaborn plotly bokeh PIL cv2 skimage django flask fastapi starlette uvicorn pydantic sqlalchemy alembic requests \
-    httpx aiohttp urllib3 bs4 lxml yaml toml jinja2 click typer rich tqdm pytest mypy black ruff setuptools pip wheel \
-    poetry boto3 botocore openai anthropic langchain redis celery psycopg2 pymongo grpc google cryptography attrs attr \
-    streamlit gradio spacy nltk gensim pygments markdown docutils sphinx IPython jupyter notebook twisted tornado gevent sqlite3 ssl";
+const PACKAGES: &str = include_str!("words/python-packages.txt");
 
 /// Modules of Python's standard library, except those that begin with an underscore. Modules in `MODULES` import some of these.
-const STANDARD: &str = "\
-    abc aifc annotationlib argparse array ast asynchat asyncio asyncore atexit audioop base64 bdb binascii bisect \
-    builtins bz2 cProfile calendar cgi cgitb chunk cmath cmd code codecs codeop collections colorsys compileall \
-    compression concurrent configparser contextlib contextvars copy copyreg crypt csv ctypes curses dataclasses \
-    datetime dbm decimal difflib dis distutils doctest email encodings ensurepip enum errno faulthandler fcntl \
-    filecmp fileinput fnmatch fractions ftplib functools gc genericpath getopt getpass gettext glob graphlib grp \
-    gzip hashlib heapq hmac html http imaplib imghdr imp importlib inspect io ipaddress itertools json keyword \
-    linecache locale logging lzma mailbox mailcap marshal math mimetypes mmap modulefinder msilib msvcrt \
-    multiprocessing netrc nis nntplib nt ntpath nturl2path numbers opcode operator optparse os ossaudiodev pathlib \
-    pdb pickle pickletools pipes pkgutil platform plistlib poplib posix posixpath pprint profile pstats pty pwd \
-    py_compile pyclbr pydoc pydoc_data pyexpat queue quopri random re readline reprlib resource rlcompleter runpy \
-    sched secrets select selectors shelve shlex shutil signal site smtpd smtplib sndhdr socket socketserver spwd \
-    sqlite3 sre_compile sre_constants sre_parse ssl stat statistics string stringprep struct subprocess sunau \
-    symtable sys sysconfig syslog tabnanny tarfile telnetlib tempfile termios textwrap threading time timeit tkinter \
-    token tokenize tomllib trace traceback tracemalloc tty turtle types typing unicodedata unittest urllib uu uuid \
-    venv warnings wave weakref webbrowser winreg winsound wsgiref xdrlib xml xmlrpc zipapp zipfile zipimport zlib \
-    zoneinfo";
+const STANDARD: &str = include_str!("words/python-standard.txt");
 
 /// Whether harmless code may import a module of this name, directly or through another one. A file of that name in
 /// the directory where Python starts would run in its place.
@@ -47,38 +24,17 @@ pub fn may_be_imported(name: &str) -> bool {
 }
 
 /// What may follow the name of a package, and has no side effects.
-const PACKAGE_PARTS: &str = "__version__ VERSION version get_version safe_load safe_load_all safe_dump is_available \
-    device_count get_device_name sqlite_version OPENSSL_VERSION";
+const PACKAGE_PARTS: &str = include_str!("words/python-package-parts.txt");
 
-const KEYWORDS: &str = "for in if else elif and or not is None True False while break continue pass try except \
-    finally as with lambda return assert del raise import from yield";
+const KEYWORDS: &str = include_str!("words/python-keywords.txt");
 
-const BUILTINS: &str = "print len str int float bool list dict set tuple sorted sum min max range enumerate zip \
-    map filter abs round repr hex oct bin ord chr divmod pow any all reversed isinstance type \
-    bytes bytearray format iter next hash id exit quit Exception KeyError ValueError \
-    IndexError TypeError complex frozenset";
+const BUILTINS: &str = include_str!("words/python-builtins.txt");
 
-const ATTRIBUTES: &str = "version version_info platform maxsize byteorder executable argv stdin stdout stderr exit \
-    major minor micro prefix implementation name getrecursionlimit load loads dump dumps read \
-    readline readlines write writelines flush close get keys values items pop append extend \
-    insert sort reverse index count join split rsplit splitlines strip lstrip rstrip replace \
-    startswith endswith lower upper title capitalize swapcase find rfind isdigit isalpha \
-    isalnum isspace isupper islower zfill ljust rjust center encode decode format partition \
-    rpartition casefold add discard update union intersection difference setdefault copy \
-    fromkeys most_common Counter defaultdict OrderedDict deque namedtuple now today utcnow \
-    date datetime timedelta timezone utc isoformat strftime strptime fromisoformat timestamp \
-    fromtimestamp year month day hour minute second days total_seconds time sleep perf_counter \
-    sqrt pi e floor ceil log log2 log10 exp sin cos tan pow gcd factorial isclose hypot match \
-    search findall sub fullmatch finditer compile group groups IGNORECASE b64encode b64decode \
-    md5 sha1 sha256 sha512 hexdigest digest uuid4 randint mean median system_alias machine \
-    python_version reader DictReader fieldnames line_num parse walk iter_child_nodes literal_eval unified_diff \
-    get_close_matches SequenceMatcher ratio crc32 adler32 hexlify unhexlify ip_address ip_network num_addresses \
-    ascii_letters ascii_lowercase ascii_uppercase digits hexdigits punctuation whitespace printable";
+const ATTRIBUTES: &str = include_str!("words/python-attributes.txt");
 
 /// Functions of `os` that only compute or ask the system about itself. `os` is not a value here, so that
 /// no other function of it can be reached by another name.
-const SYSTEM: &str = "getcwd getpid getppid cpu_count name sep linesep pathsep getuid geteuid getgid getlogin uname \
-    getloadavg";
+const SYSTEM: &str = include_str!("words/python-system.txt");
 /// Functions of `os.path` that look at a file.
 const SYSTEM_LOOKS: &str = "exists isfile isdir islink getsize getmtime";
 /// Methods of a `Path` that only read.
@@ -297,9 +253,7 @@ impl PythonReader {
                     cursor.next();
                     found.push(Newline);
                 }
-                _ if character.is_whitespace() => {
-                    cursor.next();
-                }
+                _ if character.is_whitespace() => cursor.skip(1),
                 '#' => {
                     cursor.take_while(|next| next != '\n');
                 }
@@ -407,8 +361,7 @@ fn search_path(before: &[Token], rest: &[Token]) -> Option<usize> {
 }
 
 /// Names that reach beyond what the lists above allow.
-const DANGEROUS: &str = "eval exec compile open input getattr setattr delattr globals locals vars dir breakpoint help memoryview object \
-    super staticmethod classmethod property os subprocess builtins";
+const DANGEROUS: &str = include_str!("words/python-dangerous.txt");
 
 fn is_dangerous(name: &str) -> bool {
     listed(DANGEROUS, name)

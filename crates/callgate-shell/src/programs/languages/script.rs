@@ -31,23 +31,12 @@ enum Variables {
 }
 
 /// Names that code must not redefine.
-const NEVER_DECLARED: &str = "eval Function require global globalThis window self module exports process setTimeout \
-    setInterval setImmediate queueMicrotask fetch WebSocket Worker Reflect Proxy Deno Bun import constructor console JSON";
+const NEVER_DECLARED: &str = include_str!("words/script-never-declared.txt");
 
 pub(super) const NODE: Language = Language {
     name: "node",
-    names: "console JSON Math Object Array String Number Boolean Date parseInt parseFloat isNaN \
-        process true false null undefined NaN Infinity new typeof const let var if else for of \
-        in return BigInt Set Map os path",
-    attributes: "log error table parse stringify keys values entries length map filter forEach join \
-        split slice sort reverse includes indexOf toString toFixed toUpperCase toLowerCase \
-        trim padStart padEnd repeat replace concat push pop reduce find some every isArray \
-        from floor ceil round max min random PI sqrt pow abs now toISOString getTime \
-        getFullYear version versions node platform arch name scripts dependencies \
-        devDependencies main type workspaces has get size add set cpus totalmem freemem hostname \
-        release EOL basename dirname extname relative sep normalize isAbsolute flat flatMap at \
-        startsWith endsWith match matchAll fromEntries assign sign trunc log2 log10 MAX_SAFE_INTEGER \
-        toLocaleString getMonth getDate getDay getHours toJSON charCodeAt codePointAt fill",
+    names: include_str!("words/node-names.txt"),
+    attributes: include_str!("words/node-attributes.txt"),
     plain_quotes: &['\'', '"'],
     code_quotes: &[('`', "${")],
     variables: Variables::Declared,
@@ -55,11 +44,8 @@ pub(super) const NODE: Language = Language {
 
 pub(super) const RUBY: Language = Language {
     name: "ruby",
-    names: "puts print p true false nil RUBY_VERSION RUBY_PLATFORM Time Math if else unless end do \
-        and or not",
-    attributes: "now to_s to_i to_f to_a length size reverse upcase downcase capitalize join map each \
-        select reject sort uniq first last sum min max times strip chomp split include empty \
-        sqrt round floor ceil abs year month day keys values count",
+    names: include_str!("words/ruby-names.txt"),
+    attributes: include_str!("words/ruby-attributes.txt"),
     plain_quotes: &['\''],
     code_quotes: &[('"', "#")],
     variables: Variables::Block,
@@ -67,10 +53,7 @@ pub(super) const RUBY: Language = Language {
 
 pub(super) const PHP: Language = Language {
     name: "php",
-    names: "echo print PHP_VERSION PHP_EOL PHP_OS PHP_INT_MAX phpversion strlen strtoupper \
-        strtolower strrev trim implode explode count json_encode json_decode var_dump print_r \
-        date time md5 sha1 base64_encode base64_decode round floor ceil max min abs sqrt true \
-        false null if else foreach as for php_sapi_name php_uname extension_loaded",
+    names: include_str!("words/php-names.txt"),
     attributes: "",
     plain_quotes: &['\''],
     code_quotes: &[('"', "{$"), ('"', "${")],
@@ -161,9 +144,7 @@ fn harmless(code: &str, language: &Language, found: &mut CodeEffects) -> Option<
                 }
                 before = character;
             }
-            ' ' | '\t' | '\n' => {
-                cursor.next();
-            }
+            ' ' | '\t' | '\n' => cursor.skip(1),
             // A slash may start a pattern, a percent sign a text with code, a backtick a command.
             '/' if !matches!(before, '0' | ')' | ']') || language.name != "node" => return None,
             '%' if !matches!(before, '0' | ')' | ']' | 'v') => return None,

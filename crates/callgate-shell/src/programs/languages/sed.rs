@@ -165,9 +165,7 @@ impl SedReader {
         self.cursor.until(delimiter)?;
         loop {
             match self.cursor.peek() {
-                Some('g' | 'p' | 'i' | 'I' | 'm' | 'M' | '0'..='9') => {
-                    self.cursor.next();
-                }
+                Some('g' | 'p' | 'i' | 'I' | 'm' | 'M' | '0'..='9') => self.cursor.skip(1),
                 Some('e') => {
                     self.cursor.next();
                     self.found.doubt("sed runs the replaced text as a command");

@@ -3,6 +3,13 @@
 use super::CodeEffects;
 use super::sql::{SqlDialect, judge, statements};
 use super::token::Token;
+use crate::lists::listed;
+
+/// Commands of psql that only look or change how results are shown.
+const PSQL_LOOKS: &str = include_str!("words/psql-looks.txt");
+
+/// The same for sqlite and duckdb.
+const SQLITE_LOOKS: &str = include_str!("words/sqlite-looks.txt");
 
 pub(super) fn read(text: &str, dialect: SqlDialect) -> CodeEffects {
     let mut found = CodeEffects::default();
@@ -55,11 +62,9 @@ fn psql_meta(meta: &str, found: &mut CodeEffects) {
     let name = words.next().unwrap_or_default();
     let arguments: Vec<&str> = words.collect();
     match name {
-        "q" | "x" | "t" | "a" | "f" | "H" | "l" | "l+" | "list" | "timing" | "pset" | "conninfo" | "echo" | "qecho"
-        | "warn" | "?" | "h" | "help" | "encoding" | "C" | "T" | "z" | "dconfig" | "errverbose" | "gx" | "gdesc"
-        | "watch" | "p" | "r" | "copyright" | "sv" | "sf" | "sf+" | "sv+" | "crosstabview"
-            if arguments.iter().all(|argument| !argument.starts_with('|'))
-                && (name != "gx" || arguments.is_empty()) => {}
+        _ if listed(PSQL_LOOKS, name)
+            && arguments.iter().all(|argument| !argument.starts_with('|'))
+            && (name != "gx" || arguments.is_empty()) => {}
         "g" if arguments.is_empty() => {}
         "o" | "out" | "g" | "gx" | "w" | "write" | "s" => match arguments.as_slice() {
             [] => {}
@@ -152,15 +157,8 @@ fn dot_command(meta: &str, found: &mut CodeEffects) {
     }
     let path = arguments.iter().rev().find(|argument| !argument.starts_with('-')).map(|path| (*path).to_owned());
     match (*name, path) {
-        (
-            ".tables" | ".schema" | ".databases" | ".headers" | ".header" | ".mode" | ".width" | ".indexes"
-            | ".indices" | ".help" | ".show" | ".stats" | ".timer" | ".echo" | ".nullvalue" | ".separator" | ".print"
-            | ".quit" | ".exit" | ".dbinfo" | ".fullschema" | ".changes" | ".bail" | ".dump" | ".explain" | ".eqp"
-            | ".limit" | ".lint" | ".sha3sum" | ".timeout" | ".version" | ".maxrows" | ".maxwidth" | ".columns"
-            | ".rows" | ".constant" | ".keyword" | ".highlight" | ".dbconfig" | ".vfsinfo" | ".vfslist",
-            _,
-        )
-        | (".output" | ".once" | ".log", None) => {}
+        (name, _) if listed(SQLITE_LOOKS, name) => {}
+        (".output" | ".once" | ".log", None) => {}
         (".output" | ".once" | ".log" | ".save" | ".backup" | ".clone" | ".trace" | ".iotrace", Some(path)) => {
             found.writes.push(path)
         }

@@ -4,11 +4,9 @@ use super::CodeEffects;
 use crate::cursor::Cursor;
 use crate::lists::listed;
 
-const HARMLESS: &str = "q q! qa qa! qall qall! quit quit! wq wq! wqa wqa! x xa w w! wa write update wall noh nohlsearch sort d retab cq \
-    set $";
+const HARMLESS: &str = include_str!("words/vim-harmless.txt");
 
-const SETTINGS: &str = "number nu relativenumber rnu wrap list expandtab et autoindent ai ignorecase ic hlsearch \
-    hls tabstop ts shiftwidth sw textwidth tw compatible cp paste modifiable";
+const SETTINGS: &str = include_str!("words/vim-settings.txt");
 
 pub(super) fn read(code: &str) -> CodeEffects {
     let mut found = CodeEffects::default();

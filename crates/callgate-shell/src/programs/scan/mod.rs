@@ -108,12 +108,7 @@ impl<'t> Scan<'t> {
     }
 }
 
-/// Scans the words after the program's name.
-pub(in crate::programs) fn scan<'t>(program: &'t str, level: &'t Level, words: &'t [Word]) -> Scan<'t> {
-    scan_as(&level.style, program, level, words)
-}
-
-/// Like [`scan`], in another style than the table's.
+/// Scans the words after the program's name. The style is the table's, unless code reads the words.
 pub(in crate::programs) fn scan_as<'t>(
     style: &'t Style,
     program: &'t str,
@@ -149,6 +144,11 @@ fn is_named(sub: &Sub, text: &str) -> bool {
         true => sub.names.iter().any(|name| matches_glob(name, text)),
         false => sub.names.iter().any(|name| name == text),
     }
+}
+
+/// The name and the value of `NAME=VALUE`; `None`: there is no value.
+pub(in crate::programs) fn name_and_value(text: &str) -> (&str, Option<&str>) {
+    text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)))
 }
 
 /// Whether a word may become any number of words.

@@ -1,6 +1,6 @@
 //! Options and their values, style by style.
 
-use super::{Given, Scanner, is_many};
+use super::{Given, Scanner, is_many, name_and_value};
 use crate::programs::table::{OptionForm, Role, RoleKind, Style, Values};
 use crate::word::Word;
 use std::borrow::Cow;
@@ -89,10 +89,7 @@ impl<'t> Scanner<'t> {
         fn bare(name: &str) -> &str {
             name.strip_prefix("--").or(name.strip_prefix('-')).unwrap_or(name)
         }
-        let (name, value) = match text.split_once('=') {
-            Some((name, value)) => (name, Some(value)),
-            None => (text, None),
-        };
+        let (name, value) = name_and_value(text);
         let wanted = bare(name);
         let found = self.forms().find(|(_, form)| {
             form.names
@@ -109,10 +106,7 @@ impl<'t> Scanner<'t> {
     }
 
     pub(super) fn long(&mut self, text: &'t str) {
-        let (name, value) = match text.split_once('=') {
-            Some((name, value)) => (name, Some(value)),
-            None => (text, None),
-        };
+        let (name, value) = name_and_value(text);
         if let Some((level, form, name)) = self.exact(name) {
             return self.give_with(level, form, name, value);
         }

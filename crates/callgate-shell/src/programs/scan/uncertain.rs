@@ -3,7 +3,7 @@
 use super::Scanner;
 use super::options::Abbreviation;
 use crate::effect::Action;
-use crate::programs::table::{Atom, EffectForm, Level, Role, RoleKind, Style, Values};
+use crate::programs::table::{Atom, EffectForm, Level, Role, RoleKind, Style, Values, conditions};
 use crate::word::{DIGITS, INTEGER, Word, with_some_numbers};
 use std::borrow::Cow;
 
@@ -66,7 +66,7 @@ impl<'t> Scanner<'t> {
             && form.names.iter().all(|name| name.starts_with('-') && !name.ends_with("NUMBER"))
             && (&form.effects, form.ends, form.tree, form.rest) == (&Vec::new(), false, false, false)
         {
-            let value = match roles(&form.values) {
+            let value = match form.values.roles() {
                 [] => Some(None),
                 [role] if role.kind == RoleKind::Text => Some(Some(file_names())),
                 _ => None,
@@ -82,7 +82,7 @@ impl<'t> Scanner<'t> {
         let Some((level, form, _)) = self.exact(name) else {
             return false;
         };
-        let text = matches!(roles(&form.values), [role] if role.kind == RoleKind::Text);
+        let text = matches!(form.values.roles(), [role] if role.kind == RoleKind::Text);
         if text {
             self.give(level, form, name.to_owned(), Some(file_names()));
         }
@@ -117,30 +117,18 @@ impl<'t> Scanner<'t> {
             return false;
         }
         self.active().any(|(_, level)| {
-            let conditions = level
-                .args
-                .iter()
-                .map(|when| &when.condition)
-                .chain(level.none.iter().map(|when| &when.condition))
-                .chain(level.does.iter().map(|when| &when.condition))
-                .chain(level.stdin.iter().map(|when| &when.condition))
-                .chain(level.tree.iter());
+            let conditions = conditions(&level.args)
+                .chain(conditions(&level.none))
+                .chain(conditions(&level.does))
+                .chain(conditions(&level.stdin))
+                .chain(&level.tree);
             let mut atoms = conditions.flat_map(|condition| &condition.all).flat_map(|term| &term.any);
             atoms.any(|atom| matches!(atom, Atom::Option(_) | Atom::Value(..)))
                 || level.options.iter().any(|form| {
-                    let harmless = roles(&form.values).iter().all(|role| role.kind == RoleKind::Text);
+                    let harmless = form.values.roles().iter().all(|role| role.kind == RoleKind::Text);
                     !harmless || form.tree || !form.effects.is_empty()
                 })
         })
-    }
-}
-
-/// The roles of an option's values.
-fn roles(values: &Values) -> &[Role] {
-    match values {
-        Values::None => &[],
-        Values::Optional(role) => std::slice::from_ref(role),
-        Values::Words(roles) => roles,
     }
 }
 
@@ -153,7 +141,7 @@ fn file_names() -> Word {
 fn only_lists(level: &Level) -> bool {
     let sees_names = |role: &Role| matches!(role.kind, RoleKind::Text | RoleKind::List | RoleKind::Revision);
     let lists = |effects: &[EffectForm]| effects.iter().all(|effect| effect.action == Action::List);
-    level.options.iter().all(|form| roles(&form.values).iter().all(sees_names) && lists(&form.effects))
+    level.options.iter().all(|form| form.values.roles().iter().all(sees_names) && lists(&form.effects))
         && level.args.iter().flat_map(|when| &when.then).all(|slot| sees_names(&slot.role))
         && level.none.iter().chain(&level.does).all(|when| lists(&when.then))
         && level.stdin.iter().all(|when| when.then.kind == RoleKind::Text)
