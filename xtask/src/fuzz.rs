@@ -19,7 +19,7 @@ pub fn run_all(seconds: u32) -> Result<(), Failure> {
     let manifest = folder.join("Cargo.toml").display().to_string();
     let host = host()?;
     let mut build = cargo(&["build", "--release", "--manifest-path", &manifest, "--target", &host]);
-    build.env("RUSTFLAGS", INSTRUMENT);
+    build.env("RUSTFLAGS", INSTRUMENT).env("CARGO_TARGET_DIR", folder.join("target"));
     run("fuzz targets", &mut build)?;
     let targets =
         std::fs::read_dir(folder.join("targets")).map_err(|error| Failure::new(format!("fuzz/targets: {error}")))?;
