@@ -8,20 +8,19 @@ use super::collect::Collector;
 use super::parameters::{self, Caution, WrongType, texts};
 use super::patch;
 use super::role::{Access, Parameter, Role, ToolEntry, ToolKind};
-use super::tools::TOOLS;
+use super::tools;
 use super::{CallContext, DescribeError, Described, Description, Descriptor, Part, TypedInput, shell, uri};
 use callgate_model::call::Call;
 use callgate_model::redact::{Redacted, Redactor, Shown};
 
 /// The descriptor of a built-in tool.
 pub(super) fn find(name: &str) -> Option<&'static dyn Descriptor> {
-    let entry = TOOLS.iter().find(|entry| entry.names.contains(&name))?;
-    Some(entry)
+    tools::find(name).map(|entry| entry as &dyn Descriptor)
 }
 
 /// The names of all built-in tools, sorted.
 pub fn built_in_tools() -> Vec<&'static str> {
-    let mut names: Vec<_> = TOOLS.iter().flat_map(|entry| &entry.names).copied().collect();
+    let mut names: Vec<_> = tools::all().flat_map(|entry| &entry.names).copied().collect();
     names.sort_unstable();
     names
 }

@@ -1,39 +1,76 @@
 //! Reads the table of built-in tools, `tools.txt`.
 
 use std::collections::HashMap;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 use callgate_model::effect::Action;
 
 use super::role::{Access, Parameter, Role, ToolEntry, ToolKind};
 
 /// The tools that coding agents have.
-pub(super) static TOOLS: LazyLock<Vec<ToolEntry>> =
-    LazyLock::new(|| blocks(include_str!("tools.txt")).iter().filter_map(|lines| tool(lines)).collect());
+pub(super) const TABLE: &str = include_str!("tools.txt");
 
-/// The blocks of the table: lines of words, with groups replaced by their words.
-pub(super) fn blocks(table: &'static str) -> Vec<Vec<Vec<&'static str>>> {
-    let mut groups: HashMap<&str, Vec<&str>> = HashMap::new();
-    let mut blocks = vec![Vec::new()];
-    for line in table.lines().filter(|line| !line.starts_with('#')) {
-        let mut words = Vec::new();
-        for word in line.split_whitespace() {
-            match groups.get(word) {
-                Some(group) => words.extend(group),
-                None => words.push(word),
-            }
-        }
-        match (words.as_slice(), blocks.last_mut()) {
-            ([group, "=", rest @ ..], _) => {
-                groups.insert(group, rest.to_vec());
-            }
-            ([], _) => blocks.push(Vec::new()),
-            (_, Some(block)) => block.push(words),
-            (_, None) => {}
+/// Words by the name of their group.
+type Groups = HashMap<&'static str, Vec<&'static str>>;
+
+/// One block of the table. It is read when a call needs it, because a hook needs one of them.
+struct ToolBlock {
+    text: &'static str,
+    entry: OnceLock<Option<ToolEntry>>,
+}
+
+static BLOCKS: LazyLock<Vec<ToolBlock>> =
+    LazyLock::new(|| texts().map(|text| ToolBlock { text, entry: OnceLock::new() }).collect());
+
+static GROUPS: LazyLock<Groups> = LazyLock::new(|| {
+    let mut groups = Groups::new();
+    for line in TABLE.lines().filter(|line| line.starts_with('$')) {
+        if let [group, "=", rest @ ..] = words(line, &groups).as_slice() {
+            groups.insert(group, rest.to_vec());
         }
     }
-    blocks.retain(|block| !block.is_empty());
-    blocks
+    groups
+});
+
+/// The texts of the blocks.
+fn texts() -> impl Iterator<Item = &'static str> {
+    TABLE.split("\n\n").filter(|text| text.lines().any(|line| line.starts_with('=')))
+}
+
+/// The words of a line, with groups replaced by their words.
+fn words(line: &'static str, groups: &Groups) -> Vec<&'static str> {
+    line.split_whitespace().flat_map(|word| groups.get(word).cloned().unwrap_or_else(|| vec![word])).collect()
+}
+
+/// The lines of a block.
+fn lines(text: &'static str) -> impl Iterator<Item = &'static str> {
+    text.lines().filter(|line| !line.starts_with('#') && !line.is_empty())
+}
+
+impl ToolBlock {
+    fn is_about(&self, name: &str) -> bool {
+        let mut names = lines(self.text).take_while(|line| !line.starts_with('='));
+        names.any(|line| line.split_whitespace().any(|known| known == name))
+    }
+
+    fn entry(&self) -> Option<&ToolEntry> {
+        self.entry.get_or_init(|| tool(&block(self.text))).as_ref()
+    }
+}
+
+/// The lines of a block as words.
+pub(super) fn block(text: &'static str) -> Vec<Vec<&'static str>> {
+    lines(text).map(|line| words(line, &GROUPS)).collect()
+}
+
+/// The tool of this name.
+pub(super) fn find(name: &str) -> Option<&'static ToolEntry> {
+    BLOCKS.iter().find(|block| block.is_about(name))?.entry()
+}
+
+/// All tools.
+pub(super) fn all() -> impl Iterator<Item = &'static ToolEntry> {
+    BLOCKS.iter().filter_map(ToolBlock::entry)
 }
 
 /// Reads a block. A tool whose block is invalid stays unknown, and a test finds it.
