@@ -25,7 +25,7 @@ struct Packed {
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs");
+    let folder = Path::new(&std::env::var("CARGO_MANIFEST_DIR")?).join("programs");
     println!("cargo::rerun-if-changed={}", folder.display());
     let mut files = Vec::new();
     for area in std::fs::read_dir(&folder)? {

@@ -139,7 +139,7 @@ impl Answerer {
         let context = match request.remove("context") {
             None | Some(Value::Null) => Map::new(),
             Some(Value::Object(context)) => context,
-            Some(_) => return Err("\"context\" is an object".to_owned()),
+            Some(_) => return Err("expected an object for \"context\"".to_owned()),
         };
         let directory = match text(&request, "cwd")?.or(text(&context, "cwd")?) {
             Some(directory) => self.directory.join(directory),
@@ -152,7 +152,7 @@ impl Answerer {
         };
         let call = match (request.remove("command"), text(&request, "tool")?.map(str::to_owned)) {
             (Some(Value::String(command)), None) => Call::new("Bash", json!({ "command": command })),
-            (Some(_), None) => return Err("\"command\" is a string".to_owned()),
+            (Some(_), None) => return Err("expected a string for \"command\"".to_owned()),
             (None, Some(tool)) => Call::new(tool.as_str(), request.remove("input").unwrap_or_else(|| json!({}))),
             (Some(_), Some(_)) => return Err("pass either \"command\" or \"tool\", not both".to_owned()),
             (None, None) => return Err("missing \"command\" or \"tool\"".to_owned()),
@@ -168,7 +168,7 @@ fn text<'a>(object: &'a Map<String, Value>, key: &str) -> Result<Option<&'a str>
     match object.get(key) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text)),
-        Some(_) => Err(format!("\"{key}\" is a string")),
+        Some(_) => Err(format!("expected a string for \"{key}\"")),
     }
 }
 

@@ -187,20 +187,6 @@ impl PathPattern {
     }
 }
 
-/// Resolves `.` and `..` in a path.
-pub(crate) fn fold(path: &Path) -> PathBuf {
-    path.components().fold(PathBuf::new(), |mut folded, component| {
-        match component {
-            Component::CurDir => {}
-            Component::ParentDir => {
-                folded.pop();
-            }
-            other => folded.push(other),
-        }
-        folded
-    })
-}
-
 /// Translates a pattern in which `*` stands for anything, including slashes (OpenCode): the globs that cover at least as
 /// much, and those that cover at most as much.
 pub(crate) fn spanning(text: &str) -> (Vec<String>, Vec<String>) {

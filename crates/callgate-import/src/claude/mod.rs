@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 
 use callgate::policy::Decision;
 use callgate_install::{HostEnvironment, SettingsNode};
+use callgate_model::lexical;
 
 use crate::command::TextPattern;
 use crate::draft::{Draft, Key, Rule, Translation};
 use crate::error::ImportError;
 use crate::families;
-use crate::path::{self, PathPattern};
+use crate::path::PathPattern;
 use crate::probe::{self, Probe, ToolNames};
 use crate::proof::Reading;
 use crate::settings_file::{SettingsFile, SettingsLayer};
@@ -209,7 +210,7 @@ pub(crate) fn read(files: &[SettingsFile], environment: &HostEnvironment) -> Res
 fn expanded(directory: &str, environment: &HostEnvironment) -> String {
     match directory.strip_prefix("~/") {
         Some(rest) => environment.home.join(rest).display().to_string(),
-        None => path::fold(&environment.project.join(directory)).display().to_string(),
+        None => lexical::fold(&environment.project.join(directory)).display().to_string(),
     }
 }
 
