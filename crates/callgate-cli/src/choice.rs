@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use callgate::describe::git::GitHardening;
 use callgate::load::{LoadedPolicy, PolicyChoice, load_policy};
 use callgate::policy::Locations;
-use callgate::{Call, Gate, SandboxSupport};
+use callgate::{Assessment, Call, Gate, Refusal, SandboxSupport};
 use callgate_model::json;
 use clap::{Args, ValueEnum};
 
@@ -111,6 +111,15 @@ pub fn policy(named: Option<&str>, directory: &Path) -> Result<LoadedPolicy, Tro
 pub fn gate(named: Option<&str>, directory: &Path, door: &DoorArguments) -> Result<Gate, Trouble> {
     let policy = policy(named, directory)?.policy;
     Ok(Gate::builder().policy(policy).git_hardening(door.git_hardening()?).sandbox(door.sandbox.into()).build())
+}
+
+/// The call, judged, and the gate that judged it.
+pub fn assessed(arguments: &CallArguments) -> Result<(Gate, Result<Assessment, Refusal>), Trouble> {
+    let call = call(arguments)?;
+    let directory = call.origin.directory.clone().unwrap_or_default();
+    let gate = gate(arguments.policy.policy.as_deref(), &directory, &arguments.door)?;
+    let assessed = gate.assess(&call);
+    Ok((gate, assessed))
 }
 
 /// The same, with everybody who can answer: grants, the session, the terminal, and `callgate approvals` elsewhere.

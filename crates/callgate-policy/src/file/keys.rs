@@ -175,6 +175,9 @@ pub(crate) const FILE: &[Key] = &[
     key("run", KeyType::Section(RUN), "the run section of an earlier format"),
 ];
 
+/// Longer words are not compared.
+const LONGEST: usize = 64;
+
 /// The word of `known` that is closest to `word`, if one is close enough.
 pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let allowed = match word.chars().count() {
@@ -185,31 +188,11 @@ pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
     let folded = word.to_lowercase().replace('-', "_");
     known
         .into_iter()
-        .map(|candidate| (distance(&folded, candidate), candidate))
+        .filter(|candidate| folded.len().max(candidate.len()) <= LONGEST)
+        .map(|candidate| (strsim::levenshtein(&folded, candidate), candidate))
         .filter(|(distance, _)| *distance <= allowed)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
-}
-
-/// The edit distance. Words of more than 64 bytes are not compared.
-fn distance(left: &str, right: &str) -> usize {
-    if left.len() > 64 || right.len() > 64 {
-        return usize::MAX;
-    }
-    let right: Vec<char> = right.chars().collect();
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (line, letter) in left.chars().enumerate() {
-        let mut next = Vec::with_capacity(row.len());
-        next.push(line.saturating_add(1));
-        for (pair, other) in row.windows(2).zip(&right) {
-            if let ([diagonal, above], Some(&before)) = (pair, next.last()) {
-                let change = diagonal.saturating_add(usize::from(letter != *other));
-                next.push(change.min(above.saturating_add(1)).min(before.saturating_add(1)));
-            }
-        }
-        row = next;
-    }
-    row.last().copied().unwrap_or(usize::MAX)
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! Answers by ordered rules, of which the first match decides. For unattended runs.
 
 use std::error::Error;
-use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use callgate_policy::{ApprovalRuleText, ApprovalRules, ApprovalRulesError, CommandPattern};
@@ -19,12 +18,7 @@ pub struct ApprovalRule {
     reason: Option<String>,
 }
 
-impl fmt::Debug for ApprovalRule {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut debug = formatter.debug_struct("ApprovalRule");
-        debug.field("tool", &self.tool).field("decision", &self.decision).finish_non_exhaustive()
-    }
-}
+callgate_model::debug_fields!(ApprovalRule, tool, decision);
 
 impl ApprovalRule {
     /// An answer to every question about a tool, by its whole name.
