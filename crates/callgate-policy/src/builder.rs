@@ -220,12 +220,12 @@ impl PermissionPolicy {
                     (Decision::Deny, format!("the predicate of rule {} failed", rule.name))
                 }
             };
-            let ruling = Ruling { decision, rule: Some(rule.name.clone()), place: None, reason };
+            let ruling = Ruling { decision, rule: Some(rule.name.clone()), place: None, reason, doubt: false };
             return BuiltRuling { ruling, by_rule: true };
         }
         let reason = "no rule matches".to_owned();
         BuiltRuling {
-            ruling: Ruling { decision: self.fallback.into(), rule: None, place: None, reason },
+            ruling: Ruling { decision: self.fallback.into(), rule: None, place: None, reason, doubt: false },
             by_rule: false,
         }
     }

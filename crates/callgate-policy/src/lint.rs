@@ -229,8 +229,8 @@ impl Linter<'_> {
         let shape = |(rule, compiled)| ComparableRule { rule, compiled };
         let shapes: Vec<ComparableRule<'_>> = file.rules.iter().zip(compiled.rules.iter()).map(shape).collect();
         for (number, later) in shapes.iter().enumerate() {
-            // rules with `instead_of: ask` come after all others, whatever the order
-            let before = |earlier: &&ComparableRule<'_>| earlier.rule.instead_of_ask == later.rule.instead_of_ask;
+            // rules with `instead_of` come after all others, whatever the order
+            let before = |earlier: &&ComparableRule<'_>| earlier.rule.instead_of == later.rule.instead_of;
             let mut before = shapes.iter().take(number).filter(before);
             let Some(earlier) = before.find(|earlier| earlier.holds_all_of(later)) else {
                 continue;

@@ -53,7 +53,7 @@ pub(crate) const RISKS: &[&str] = &["low", "medium", "high", "critical"];
 pub(crate) const OUTSIDE: &[&str] = &["deny", "ask"];
 pub(crate) const LIST_OUTSIDE: &[&str] = &["silent", "ask", "deny"];
 pub(crate) const MODES: &[&str] = &["ask", "allow", "deny"];
-pub(crate) const INSTEAD_OF: &[&str] = &["ask"];
+pub(crate) const INSTEAD_OF: &[&str] = &["allow", "ask"];
 pub(crate) const EXEC_INPUT: &[&str] = &["covered", "judged", "asked"];
 pub(crate) const APPROVAL_DECISIONS: &[&str] = &["approved", "approved_for_session", "denied", "abort"];
 pub(crate) const SANDBOX_POLICIES: &[&str] = &["none", "restricted"];
@@ -92,7 +92,7 @@ pub(crate) const RULE: &[Key] = &[
     key("path_patterns", KeyType::Texts, "regular expressions on paths"),
     key("when", KeyType::Text, "a CEL expression over call, input, origin and effects"),
     key("action", KeyType::OneOf(ACTIONS), "the decision; `require_approval` means `ask`"),
-    key("instead_of", KeyType::OneOf(INSTEAD_OF), "the decision of all other rules that this rule replaces"),
+    key("instead_of", KeyType::OneOf(INSTEAD_OF), "the decision of all other rules together that this rule replaces"),
     key("reason", KeyType::Text, "the reason, shown to the agent and to the person who is asked"),
     key("description", KeyType::Text, "a description of the rule"),
     key("risk_level", KeyType::OneOf(RISKS), "the risk level"),

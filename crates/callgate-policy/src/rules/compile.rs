@@ -54,8 +54,8 @@ flat_struct! {
         pub code: u8,
         pub traversal: Option<bool>,
         pub recursive: Option<bool>,
-        /// Used only if all other rules together decide ask.
-        pub instead_of_ask: bool,
+        /// Used only if all other rules together decide so.
+        pub instead_of: Option<Decision>,
         pub complex_only: bool,
         pub custom_only: bool,
         pub tools: Span,
@@ -87,8 +87,8 @@ impl Rule {
 
     /// Whether the rule has no conditions.
     pub(crate) fn is_unconditional(&self) -> bool {
-        let Self { name, reason, description, risk_level, file, line, decision, instead_of_ask, .. } = *self;
-        *self == Self { name, reason, description, risk_level, file, line, decision, instead_of_ask, ..Self::default() }
+        let Self { name, reason, description, risk_level, file, line, decision, instead_of, .. } = *self;
+        *self == Self { name, reason, description, risk_level, file, line, decision, instead_of, ..Self::default() }
     }
 }
 
@@ -243,7 +243,7 @@ impl Compiler<'_> {
             code: text.code.iter().fold(0, |bits, code| bits | code_bit(code.value)),
             traversal: text.traversal.map(|flag| flag.value),
             recursive: text.recursive,
-            instead_of_ask: text.instead_of_ask,
+            instead_of: text.instead_of,
             complex_only: text.complex_only,
             custom_only: text.custom_only,
             tools: self.tools(file, text),

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use callgate_policy::{ApprovalRuleText, ApprovalRules, ApprovalRulesError, CommandPattern};
 use serde_json::Value;
 
-use super::{Answer, ApprovalDecision, Approver, AskError, Question};
+use super::{Answer, Answerable, ApprovalDecision, Approver, AskError, Question};
 
 type Condition = Box<dyn Fn(&Question) -> Result<bool, Box<dyn Error>> + Send + Sync>;
 
@@ -83,6 +83,9 @@ impl RuleBasedApprovalProvider {
     /// The answer to a question.
     pub fn decide(&self, question: &Question) -> Answer {
         match self.rules.iter().find(|rule| rule.matches(question)) {
+            Some(rule) if rule.decision.is_yes() && question.answerable != Answerable::InAdvance => {
+                Answer::new(ApprovalDecision::Denied).by("rule").because("only a person can approve this")
+            }
             Some(rule) => Answer { reason: rule.reason.clone(), ..Answer::new(rule.decision).by("rule") },
             None => Answer::new(self.default).by("rule").because("no approval rule covers this"),
         }

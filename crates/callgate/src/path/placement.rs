@@ -131,7 +131,8 @@ impl ResolvedBoundary {
                     continue;
                 }
                 if let Some((decision, reason)) = self.judge(action, place, unresolved.get(&(part, effect))) {
-                    let ruling = Ruling { decision, rule: Some(RULE.to_owned()), place: None, reason };
+                    let doubt = matches!(place.zone, Zone::Unresolved(_));
+                    let ruling = Ruling { decision, rule: Some(RULE.to_owned()), place: None, reason, doubt };
                     rulings.push(EffectRuling { part, effect, ruling });
                 }
             }
