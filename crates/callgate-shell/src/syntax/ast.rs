@@ -23,6 +23,8 @@ pub struct Item {
     pub rest: Vec<(Connector, Pipeline)>,
     /// Ended by `&`.
     pub background: bool,
+    /// It is the first part on its line.
+    pub starts_line: bool,
 }
 
 /// What joins two pipelines.

@@ -52,6 +52,15 @@ pub(super) fn dialect_of(name: &str) -> Option<Dialect> {
     }
 }
 
+/// The dialect of the shell that the agent's host names, for example in `SHELL`.
+pub(super) fn dialect_of_host(path: &str) -> Dialect {
+    match path.rsplit('/').next() {
+        Some("bash") => Dialect::Bash,
+        Some("sh" | "dash") => Dialect::Sh,
+        _ => Dialect::Any,
+    }
+}
+
 fn unknown(why: &str) -> Part {
     vec![Effect::opaque(why)].into()
 }
