@@ -55,11 +55,11 @@ pub struct PlaceArguments {
     pub shell: Option<String>,
 }
 
-impl PlaceArguments {
-    /// The shell that runs commands, if anybody says which.
-    pub fn shell(&self) -> Option<String> {
-        self.shell.clone().or_else(|| std::env::var("SHELL").ok())
-    }
+/// The shell that runs commands, if anybody says which.
+pub fn shell(arguments: &CallArguments) -> Option<String> {
+    let agent = arguments.door.door.as_deref().and_then(|name| agents::find(name).ok());
+    let named = arguments.place.shell.clone().or_else(|| agent?.shell().map(str::to_owned));
+    named.or_else(|| std::env::var("SHELL").ok())
 }
 
 /// What the answer depends on beside the call: who runs it.
@@ -166,7 +166,7 @@ pub fn call(arguments: &CallArguments) -> Result<Call, Trouble> {
         (None, None) => return Err(Trouble::new("missing a call to judge: pass a command, or --tool with --input")),
     };
     let mut call = call.directory(directory).workspace(workspace);
-    call.origin.shell = arguments.place.shell();
+    call.origin.shell = shell(arguments);
     Ok(call)
 }
 

@@ -23,7 +23,7 @@ pub fn run(arguments: &CallArguments) -> Result<Outcome, Trouble> {
         door: arguments.door.clone(),
         directory,
         workspace,
-        shell: arguments.place.shell(),
+        shell: choice::shell(arguments),
         gates: HashMap::new(),
     };
     // Report a broken policy once, before reading any request.

@@ -65,6 +65,11 @@ impl Agent {
         self.events.iter().copied().chain(notices)
     }
 
+    /// The shell that runs the agent's commands, if it is always the same. Otherwise it is the one that `SHELL` names.
+    pub fn shell(&self) -> Option<&'static str> {
+        self.shell
+    }
+
     /// How long the agent waits for a hook whose configuration sets no timeout. Most agents then run the tool.
     pub fn default_timeout(&self) -> Duration {
         self.default_timeout

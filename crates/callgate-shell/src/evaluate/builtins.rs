@@ -121,7 +121,8 @@ impl Evaluator<'_> {
                 self.doubt(&format!("the value of ${secret} looks like a secret"), call.span);
             }
         }
-        let prints = matches!(name, "declare" | "typeset" | "export" | "readonly" | "set" | "alias" | "shopt");
+        let prints =
+            matches!(name, "declare" | "typeset" | "local" | "export" | "readonly" | "set" | "alias" | "shopt");
         let dumps = matches!(name, "declare" | "typeset" | "export" | "set") && call.words.len() <= 2;
         let output = match (prints, dumps) {
             (_, true) => Stream::Environment,
@@ -182,7 +183,8 @@ impl Evaluator<'_> {
             "exec" => self.exec(rest, call, state),
             "trap" => {
                 self.trap(rest, call);
-                (Ends::Either(state), Stream::Text(String::new()))
+                let prints = rest.len() < 2 || rest.first().and_then(Word::known) == Some("-p");
+                (Ends::Either(state), if prints { Stream::Unknown } else { Stream::Text(String::new()) })
             }
             _ => {
                 let (options, command) = split_options(rest);
@@ -280,6 +282,7 @@ impl Evaluator<'_> {
             return (Ends::Either(state), Stream::Text(String::new()));
         }
         // If the program cannot be started, the shell may go on.
+        self.left = true;
         self.may_have_ended |= self.children == 0;
         let inner = Call { words: rest, by: By::Program, ..*call };
         self.rerun("exec", &inner, state)
@@ -317,6 +320,7 @@ impl Evaluator<'_> {
             [_, Word::Known(number)] if number.bytes().all(|byte| byte.is_ascii_digit()) => number.parse().ok(),
             _ => None,
         };
+        self.left = true;
         let place = self.loops.len().checked_sub(count.unwrap_or(1).max(1));
         let left = match (name, place) {
             ("exit", _) => {

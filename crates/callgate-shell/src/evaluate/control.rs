@@ -2,6 +2,7 @@
 
 use super::Evaluator;
 use super::loops::ForLoop;
+use super::redirections::may_fail;
 use super::state::{Ends, State, Value, join};
 use crate::stream::Stream;
 use crate::syntax::Dialect;
@@ -32,7 +33,7 @@ fn together(first: Stream, second: Stream, certain: bool) -> Stream {
 }
 
 /// A stream that may be incomplete.
-fn uncertain(stream: Stream) -> Stream {
+pub(super) fn uncertain(stream: Stream) -> Stream {
     match stream {
         Stream::Text(text) if !text.is_empty() => Stream::Data,
         other => other,
@@ -100,8 +101,10 @@ impl Evaluator<'_> {
             }
             self.may_have_ended |= state.options.exits_on_error && self.children == 0;
             let strict = state.options.exits_on_error && self.tested == 0 && is_one_simple_command(item);
+            let left = self.left;
             let (after, output) = self.item(item, state, stdin);
-            stdout = together(stdout, output, true);
+            stdout = if left { together(stdout, uncertain(output), false) } else { together(stdout, output, true) };
+            self.left |= strict;
             ends = match after {
                 Ends::Split(success, failure) if strict => Ends::Split(success, failure.unreachable()),
                 other => other,
@@ -230,7 +233,7 @@ impl Evaluator<'_> {
             Some(before) => ends.or_failed(before),
             None => ends,
         };
-        (ends, away.apply(stdout))
+        (ends, away.apply(if may_fail(&command.redirections) { uncertain(stdout) } else { stdout }))
     }
 
     fn compound(&mut self, command: &Command, mut state: State, stdin: &Stream) -> (Ends, Stream) {

@@ -183,7 +183,9 @@ impl Evaluator<'_> {
                         *body = None;
                     }
                     let fixed = state.variables.get(name).is_some_and(|variable| variable.fixed);
-                    let uncertain = name == "IFS" || fixed;
+                    // Where a function's variable goes away, that of its caller shows.
+                    let hidden = self.locals.iter().flatten().any(|(hidden, _)| hidden == name);
+                    let uncertain = name == "IFS" || fixed || hidden;
                     if self.language().why_not_plain(name, &Value::Unset).is_some() {
                         self.doubt(&format!("unsets {name}, which the shell heeds"), call.span);
                     }
@@ -312,15 +314,18 @@ impl Evaluator<'_> {
                             }
                             'f' => state.options.no_globs = on,
                             'a' => state.options.exports_all = on,
-                            'u' | 'x' | 'v' | 'C' | 'h' | 'b' | 'm' | 'E' | 'T' | 'n' => {}
+                            // A variable without a value ends the shell.
+                            'u' => self.left = true,
+                            'x' | 'v' | 'C' | 'h' | 'b' | 'm' | 'E' | 'T' | 'n' => {}
                             'o' => match words.next().map(Word::known) {
                                 None => {}
+                                Some(Some("nounset")) => self.left = true,
                                 Some(Some("errexit")) => state.options.exits_on_error = on,
                                 Some(Some("noglob")) => state.options.no_globs = on,
                                 Some(Some("allexport")) => state.options.exports_all = on,
                                 Some(Some(
-                                    "pipefail" | "nounset" | "xtrace" | "verbose" | "noclobber" | "errtrace"
-                                    | "functrace" | "monitor" | "notify" | "hashall" | "noexec",
+                                    "pipefail" | "xtrace" | "verbose" | "noclobber" | "errtrace" | "functrace"
+                                    | "monitor" | "notify" | "hashall" | "noexec",
                                 )) => {}
                                 Some(_) => self.doubt("unknown shell option", call.span),
                             },
@@ -347,7 +352,7 @@ impl Evaluator<'_> {
 
     /// `shopt …`
     pub fn shell_options(&mut self, call: &Call) {
-        const HARMLESS: &str = "extglob nullglob globstar inherit_errexit nocasematch checkwinsize cmdhist histappend \
+        const HARMLESS: &str = "extglob nullglob globstar inherit_errexit checkwinsize cmdhist histappend \
             globasciiranges checkjobs huponexit";
         for word in call.words.iter().skip(1) {
             match word.known() {

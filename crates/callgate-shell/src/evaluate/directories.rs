@@ -53,7 +53,8 @@ impl Evaluator<'_> {
         let certain = self.is_taken_to_succeed(&target);
         arrived.go(target);
         let failed = if certain { state.unreachable() } else { state };
-        (Ends::Split(arrived, failed), Stream::Text(String::new()))
+        let prints = pushes || operands.iter().any(|word| word.known() == Some("-"));
+        (Ends::Split(arrived, failed), if prints { Stream::Unknown } else { Stream::Text(String::new()) })
     }
 
     /// Whether entering these directories is assumed to succeed. Not if an earlier command may have changed which directories

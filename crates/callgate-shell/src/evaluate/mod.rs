@@ -220,6 +220,8 @@ struct Evaluator<'c> {
     returns: Vec<Option<State>>,
     /// The states in which an error may have dropped the rest of a line. The next line runs all the same.
     dropped: Option<State>,
+    /// The shell may have left the list that is being walked, so that later commands print nothing.
+    left: bool,
     /// How many enclosing places test what fails in them, so that `set -e` does not end the shell there.
     tested: usize,
     /// The functions that are being called.
@@ -262,6 +264,7 @@ impl<'c> Evaluator<'c> {
             loops: Vec::new(),
             returns: Vec::new(),
             dropped: None,
+            left: false,
             tested: 0,
             calls: Vec::new(),
             locals: Vec::new(),
@@ -393,15 +396,16 @@ impl<'c> Evaluator<'c> {
     /// Walks something that runs in a child shell.
     fn in_child<T>(&mut self, walk: impl FnOnce(&mut Self) -> T) -> T {
         self.children = self.children.saturating_add(1);
-        let dropped = self.dropped.take();
+        let saved = (self.dropped.take(), std::mem::take(&mut self.left));
         let result = walk(self);
-        self.dropped = dropped;
+        (self.dropped, self.left) = saved;
         self.children = self.children.saturating_sub(1);
         result
     }
 
     /// Records that an error may drop the rest of the line here. The shell goes on with the next line in this state.
     fn may_drop_line(&mut self, state: &State) {
+        self.left = true;
         self.dropped = Some(state::join(self.dropped.take(), state.clone()));
     }
 

@@ -38,7 +38,8 @@ impl Evaluator<'_> {
         }
         let mut inner = self.child_state(nested, call, directory, state);
         let stdin = nested.stdin.as_ref().unwrap_or(call.stdin);
-        let saved = (self.current, self.elsewhere.clone(), self.dialect, self.dropped.take());
+        let saved = (self.current, self.elsewhere.clone(), self.dialect);
+        let around = (self.dropped.take(), std::mem::take(&mut self.left), std::mem::take(&mut self.tested));
         self.wrappers.push(name.to_owned());
         self.depth = self.depth.saturating_add(1);
         if nested.elsewhere.is_some() {
@@ -71,7 +72,8 @@ impl Evaluator<'_> {
         self.children = self.children.saturating_sub(1);
         self.depth = self.depth.saturating_sub(1);
         self.wrappers.pop();
-        (self.current, self.elsewhere, self.dialect, self.dropped) = saved;
+        (self.current, self.elsewhere, self.dialect) = saved;
+        (self.dropped, self.left, self.tested) = around;
         stdout
     }
 
@@ -173,6 +175,13 @@ impl Evaluator<'_> {
         self.calls.pop();
         let returned = self.returns.pop().flatten();
         let hidden = self.locals.pop().unwrap_or_default();
+        if let Some(dropped) = &mut self.dropped {
+            // The function's own variables end with it.
+            dropped.positional = None;
+            for (name, _) in &hidden {
+                dropped.set(name, Value::unknown("a function hid it"));
+            }
+        }
         let early = returned.is_some();
         let mut after = join(returned, ends.merged());
         after.positional = positional;

@@ -203,7 +203,7 @@ impl Evaluator<'_> {
         }
         if parameter.length {
             value = match value {
-                Value::Text(text) => Value::text(&text.chars().count().to_string()),
+                Value::Text(text) if text.is_ascii() => Value::text(&text.len().to_string()),
                 Value::Unset => Value::text("0"),
                 _ => Value::Number,
             };
@@ -364,7 +364,7 @@ impl Evaluator<'_> {
                 let steps = self.pattern(pattern, state);
                 match (value, steps) {
                     (Value::Unset, _) => Value::Unset,
-                    (Value::Text(text), Some(steps)) if text.len() < 10_000 => {
+                    (Value::Text(text), Some(steps)) if text.len() < 10_000 && text.is_ascii() => {
                         Value::text(&patterns::remove(&steps, text, *front, *longest))
                     }
                     (Value::Glob(names), Some(steps)) if !front => shortened(names, &steps),
@@ -475,9 +475,13 @@ fn replaced(text: &str, steps: &[PatternStep], new: &str, all: bool) -> Value {
 fn substring(value: &Value, offset: &Value, length: Option<&Value>) -> Value {
     let number = |value: &Value| value.known().and_then(|text| text.parse::<i64>().ok());
     let unknown = Value::unknown("a part of a value");
+    // What a character is depends on the locale.
     let (Value::Text(text), Some(offset)) = (value, number(offset)) else {
         return unknown;
     };
+    if !text.is_ascii() {
+        return unknown;
+    }
     let count = i64::try_from(text.chars().count()).unwrap_or(i64::MAX);
     let start = if offset < 0 { count.saturating_add(offset) } else { offset };
     if start < 0 || start > count {

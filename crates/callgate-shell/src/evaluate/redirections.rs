@@ -39,6 +39,19 @@ pub(super) struct Redirected {
     pub output: StandardOutput,
 }
 
+/// Whether redirections may fail, so that their command does not run. A here-document, a descriptor that every command has and
+/// `/dev/null` do not.
+pub(super) fn may_fail(redirections: &[Redirection]) -> bool {
+    redirections.iter().any(|redirection| match &redirection.kind {
+        RedirectionKind::HereString(_) | RedirectionKind::HereDocument(_) => false,
+        RedirectionKind::DuplicateOutput(target) => !matches!(target.plain(), Some("1" | "2")),
+        RedirectionKind::Write(target) | RedirectionKind::WriteBoth(target) | RedirectionKind::Read(target) => {
+            target.plain() != Some("/dev/null")
+        }
+        RedirectionKind::ReadWrite(_) | RedirectionKind::DuplicateInput(_) => true,
+    })
+}
+
 impl Evaluator<'_> {
     /// Adds the effects of redirections to a command.
     pub fn redirect(&mut self, redirections: &[Redirection], state: &mut State, slot: usize) -> Redirected {

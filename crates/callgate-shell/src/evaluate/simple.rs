@@ -1,5 +1,7 @@
 //! Simple commands: their words, assignments and redirections, and who runs them.
 
+use super::control::uncertain;
+use super::redirections::may_fail;
 use super::state::{Ends, State, Value};
 use super::{Evaluator, opaque, run};
 use crate::effect::{Action, CodeOrigin, Effect, Mark};
@@ -119,7 +121,8 @@ impl Evaluator<'_> {
             Some(before) => result.0.or_failed(before),
             None => result.0,
         };
-        (ends, redirected.output.apply(result.1))
+        let stdout = if may_fail(&command.redirections) { uncertain(result.1) } else { result.1 };
+        (ends, redirected.output.apply(stdout))
     }
 
     /// Turns the writes of redirections into deletions: the files are emptied.

@@ -582,3 +582,29 @@ fn what_zsh_reads_differently_is_in_doubt() {
         assert!(!partial(&any(source)), "{source}: {:?}", any(source).doubts);
     }
 }
+
+/// What a substitution prints is only known if all of its commands are sure to run.
+#[test]
+fn output_that_may_be_missing_is_not_known() {
+    for source in [
+        "rm d/$(exit; echo x)",
+        "rm d/$(cd sub || exit; echo x)",
+        "rm d/$(echo x <f)",
+        "rm d/$({ echo x; } 3<f)",
+        "rm d/$(echo ${u?}; echo x)",
+        "rm d/$(set -u; echo $u; echo x)",
+        "rm d/$(pushd sub)",
+        "rm d/$(cd -)",
+        "rm d/$(trap -p)",
+        "g() { unset v; }; f() { local v=a; g; rm d/$v; }; f",
+        "v=a; f() { local v=b; echo $((1/u)); }; f; v=b\nrm d/$v",
+        "shopt -s nocasematch; v=aA; rm d/${v//a/}",
+        "v=é; rm d/${v:1}",
+    ] {
+        assert!(partial(&analysis(source)), "{source}");
+    }
+    for source in ["rm d/$(echo x)", "rm d/$(echo x 2>/dev/null)"] {
+        let found = effects(source);
+        assert_eq!(found, ["delete /work/d/x"], "{source}");
+    }
+}

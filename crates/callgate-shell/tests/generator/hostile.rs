@@ -156,7 +156,7 @@ fn operand(manual: &Manual, dice: &mut Dice, name: &str) -> String {
         return dice.pick(&["$$", "%1", "HUP", "x", "'a[$(p hit)]'"]).to_owned();
     }
     match dice.roll(7) {
-        0 if matches!(name, "set" | "shopt") => manual.options[dice.roll(manual.options.len())].clone(),
+        0..=3 if matches!(name, "set" | "shopt") => manual.options[dice.roll(manual.options.len())].clone(),
         0 => variable(manual, dice),
         1 => format!("{}={}", variable(manual, dice), value(dice)),
         2 => format!("x[{}]", value(dice)),

@@ -172,6 +172,31 @@ mod tests {
     }
 
     #[test]
+    fn a_call_is_judged_for_the_shell_that_runs_it() {
+        use crate::describe::{CallContext, Registry};
+        use callgate_model::call::Call;
+
+        let opaque = |shell: Option<&str>| {
+            let mut call = Call::new("Bash", serde_json::json!({ "command": "l=(a b); cat ${l[1]}" })).directory("/ws");
+            call.origin.shell = shell.map(str::to_owned);
+            let context = CallContext::of(&call, None, &Default::default());
+            let described = Registry::default().describe(&call, &context).unwrap();
+            described
+                .description
+                .parts
+                .iter()
+                .flat_map(|part| &part.effects)
+                .any(|effect| effect.effect.action == Action::Opaque)
+        };
+        for shell in ["bash", "/bin/bash", "/opt/homebrew/bin/bash"] {
+            assert!(!opaque(Some(shell)), "{shell}");
+        }
+        for shell in [None, Some("zsh"), Some("/bin/zsh"), Some("fish"), Some("")] {
+            assert!(opaque(shell), "{shell:?}");
+        }
+    }
+
+    #[test]
     fn shells_are_known_by_their_place() {
         for name in ["bash", "/bin/sh", "/usr/bin/dash"] {
             assert!(dialect_of(name).is_some(), "{name}");
