@@ -13,7 +13,8 @@ mod oracle;
 use callgate_shell::effect::Coverage;
 use callgate_shell::syntax::{Dialect, Limits, parse};
 use generator::{hostile, manual::Manual};
-use oracle::{Stage, analysis, cases, report};
+use oracle::{Stage, analysis, analysis_for, cases, find_shell, report};
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -100,9 +101,8 @@ fn hostile_scripts() -> u64 {
     std::env::var("CALLGATE_ORACLE_SCRIPTS").ok().and_then(|count| count.parse().ok()).unwrap_or(1_000)
 }
 
-/// What bash runs and nobody predicted while the analysis was silent.
-#[test]
-fn hostile_scripts_run_nothing_in_silence() {
+/// Runs hostile scripts in a shell. Nothing may start that nobody predicted while the analysis was silent.
+fn compare_hostile_scripts(shell: &Path, dialect: Dialect) {
     let (manual, count) = (Manual::read(), hostile_scripts());
     let (next, started, silent) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
     let misses = Mutex::new(Vec::new());
@@ -111,14 +111,14 @@ fn hostile_scripts_run_nothing_in_silence() {
         for thread in 0..threads {
             let (manual, next, started, silent, misses) = (&manual, &next, &started, &silent, &misses);
             scope.spawn(move || {
-                let stage = Stage::new(&format!("hostile-{thread}"));
+                let stage = Stage::with(&format!("hostile-{dialect:?}-{thread}"), shell.to_owned());
                 loop {
                     let number = next.fetch_add(1, Ordering::Relaxed);
                     if number >= count {
                         return;
                     }
                     let script = hostile::script(manual, number);
-                    let ours = analysis(&script, &stage.directory());
+                    let ours = analysis_for(&script, &stage.directory(), dialect);
                     let complete = ours.coverage == Coverage::Complete;
                     silent.fetch_add(u64::from(complete), Ordering::Relaxed);
                     for start in stage.runs(&script) {
@@ -133,12 +133,27 @@ fn hostile_scripts_run_nothing_in_silence() {
     });
     let misses = misses.into_inner().unwrap();
     report(&format!(
-        "{count} hostile scripts: {} programs started, {} scripts silent, {} starts not predicted in silence",
+        "{count} hostile scripts in {}: {} programs started, {} scripts silent, {} starts not predicted in silence",
+        shell.display(),
         started.into_inner(),
         silent.into_inner(),
         misses.len()
     ));
     assert!(misses.is_empty(), "missed:\n{}", misses.join("\n"));
+}
+
+#[test]
+fn hostile_scripts_run_nothing_in_silence() {
+    compare_hostile_scripts(&find_shell("bash").expect("bash is installed"), Dialect::Bash);
+}
+
+/// Where nobody names a shell it may be zsh.
+#[test]
+fn hostile_scripts_run_nothing_in_silence_in_zsh() {
+    match find_shell("zsh") {
+        Some(shell) => compare_hostile_scripts(&shell, Dialect::Any),
+        None => report("zsh is not installed: `cargo xtask setup` installs it"),
+    }
 }
 
 #[test]

@@ -82,6 +82,7 @@ fn what_an_earlier_call_left_makes_a_later_one_doubtful() {
         (&["hash -p ./evil ls", "ls"], "does not track what `hash` does"),
         (&["enable -f ./evil.so ls", "ls"], "does not track what `enable` does"),
         (&["trap 'cd /' USR1", "ls"], "an earlier call may have changed anything"),
+        (&["true", "echo hello !ls"], "of its history"),
         (&["trap 'cd /' WINCH", "ls"], "runs code between commands"),
         (&["trap ls EXIT", "ls() { rm -rf /; }"], "may run a function defined here"),
         (&["PROMPT_COMMAND=ls", "ls() { rm -rf /; }"], "may run a function defined here"),

@@ -50,7 +50,8 @@ impl Evaluator<'_> {
         if text.len() > LONGEST {
             return self.doubt_value("the arithmetic expression is too long", span);
         }
-        let before = state.clone();
+        // Only these operators can fail on numbers.
+        let before = text.contains(['/', '%', '*']).then(|| state.clone());
         let mut reader = ExpressionReader {
             cursor: Cursor::new(text),
             depth: 0,
@@ -62,11 +63,11 @@ impl Evaluator<'_> {
         };
         let result = reader.whole();
         let ExpressionReader { may_fail, assigned, .. } = reader;
-        if may_fail {
+        if let Some(before) = before.filter(|_| may_fail) {
             self.may_drop_line(&before);
         }
         for name in assigned {
-            self.check_assignment(&name, &Value::Number, span, &before);
+            self.check_assignment(&name, &Value::Number, span, state);
         }
         match result {
             Ok(Some(number)) => Value::text(&number.to_string()),

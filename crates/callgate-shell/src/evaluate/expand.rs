@@ -32,7 +32,13 @@ impl Evaluator<'_> {
         self.doubt_if(self.language().word_difference(&source.parts), &source.span);
         match self.alternatives(source) {
             None => self.word_without_braces(&source.parts, state, words),
-            Some(several) => several.iter().for_each(|parts| self.word_without_braces(parts, state, words)),
+            Some(several) => {
+                let empty = |part: &Part| matches!(part, Part::Literal(text) if text.is_empty());
+                if self.dialect == Dialect::Any && several.iter().any(|parts| parts.iter().all(empty)) {
+                    self.doubt("zsh keeps the empty words that braces make", &source.span);
+                }
+                several.iter().for_each(|parts| self.word_without_braces(parts, state, words));
+            }
         }
     }
 
@@ -59,8 +65,11 @@ impl Evaluator<'_> {
         let before = words.len();
         words.extend(fields.filter(|field| !field.vanishes()).map(|field| field.into_word(globs)));
         let glob = |word: &Word| matches!(word, Word::Glob(_));
-        if self.dialect == Dialect::Any && words.get(before..).is_some_and(|words| words.iter().any(glob)) {
-            // In zsh a pattern that matches nothing is an error.
+        let odd = |part: &Part| matches!(part, Part::Literal(text) if text.contains('[') || text.starts_with('='));
+        if self.dialect == Dialect::Any
+            && (parts.iter().any(odd) || words.get(before..).is_some_and(|words| words.iter().any(glob)))
+        {
+            // In zsh a pattern that matches nothing is an error, and so is `==`.
             self.may_drop_line(state);
         }
     }

@@ -23,11 +23,11 @@ use super::state::{State, Value};
 use crate::environment::influence;
 use crate::lists::listed;
 use crate::syntax::ast::{Part, Span};
-use crate::syntax::{Dialect, is_name};
+use crate::syntax::{DECLARATIONS, Dialect, is_name};
 use crate::word::{Word, is_number};
 
 /// Variables that bash's manual lists. `NAME*` stands for every name that starts like this.
-const BASH_VARIABLES: &str = "_ auto_resume histchars BASH* CDPATH CHILD_MAX COLUMNS COMPREPLY COMP_* COPROC DIRSTACK EMACS ENV \
+const BASH_VARIABLES: &str = "_ auto_resume histchars ignoreeof BASH* CDPATH CHILD_MAX COLUMNS COMPREPLY COMP_* COPROC DIRSTACK EMACS ENV \
     EPOCHREALTIME EPOCHSECONDS EUID EXECIGNORE FCEDIT FIGNORE FUNCNAME FUNCNEST GLOBIGNORE GLOBSORT GROUPS HIST* HOME HOSTFILE \
     HOSTNAME HOSTTYPE IFS IGNOREEOF INPUTRC INSIDE_EMACS LANG LANGUAGE LC_* LINENO LINES MACHTYPE MAIL MAILCHECK MAILPATH MAPFILE \
     OLDPWD OPTARG OPTERR OPTIND OSTYPE PATH PIPESTATUS POSIXLY_CORRECT POSIX_PEDANTIC PPID PROMPT_COMMAND PROMPT_DIRTRIM PS0 PS1 \
@@ -75,6 +75,9 @@ const OPTIONS: [(&str, &str, &str); 13] = [
     ("unalias", "a", ""),
     ("unset", "fv", ""),
 ];
+
+/// Options of declarations that zsh does not have or reads differently.
+const OTHER_IN_ZSH: [char; 3] = ['F', 'g', 'n'];
 
 /// Options whose value is a number, which some shells evaluate.
 const NUMBER_OPTIONS: &str = "nNOstu";
@@ -137,7 +140,7 @@ impl Language {
             }
             if !parameter.braced
                 && parameter.name == "#"
-                && first.is_some_and(|one| one.is_alphanumeric() || one == '_')
+                && !first.is_some_and(|one| one.is_whitespace() || ".,/:;)".contains(one))
             {
                 return Some("zsh reads `$#name` as the length of a variable");
             }
@@ -157,6 +160,7 @@ impl Language {
             return None;
         }
         let expands = |part: &Part| matches!(part, Part::Parameter(_) | Part::Command(_) | Part::Arithmetic(..));
+        let expands = parts.iter().any(expands);
         for (place, part) in parts.iter().enumerate() {
             let Part::Literal(text) = part else {
                 continue;
@@ -174,7 +178,7 @@ impl Language {
             if text.contains("**") {
                 return Some("`**` also matches directories further down in zsh");
             }
-            if text.contains('{') && parts.iter().any(expands) {
+            if text.contains('{') && expands {
                 return Some("zsh expands braces after variables");
             }
         }
@@ -196,8 +200,20 @@ impl Language {
     /// Returns what a shell with a terminal, such as one that an agent keeps, may read differently.
     pub fn typed_difference(self, source: &str) -> Option<&'static str> {
         let mut before = '\n';
+        let mut quote = None;
         let mut characters = source.chars().peekable();
         while let Some(character) = characters.next() {
+            match (character, quote) {
+                // The history is expanded line by line.
+                ('\n', _) => quote = None,
+                ('\'' | '"', None) => quote = Some(character),
+                (mark, Some(open)) if mark == open => quote = None,
+                _ => {}
+            }
+            if quote == Some('\'') {
+                before = character;
+                continue;
+            }
             let next = characters.peek().copied().unwrap_or(' ');
             if character == '!'
                 && !matches!(before, '$' | '{' | '[')
@@ -310,7 +326,8 @@ impl Evaluator<'_> {
             let letters = text.get(1..).unwrap_or("");
             let valued = letters.find(|letter| with_value.contains(letter));
             let (flags, rest) = letters.split_at(valued.unwrap_or(letters.len()));
-            if text.starts_with('+') || flags.chars().any(|letter| !alone.contains(letter)) {
+            let other = self.dialect == Dialect::Any && DECLARATIONS.contains(&name) && flags.contains(OTHER_IN_ZSH);
+            if other || text.starts_with('+') || flags.chars().any(|letter| !alone.contains(letter)) {
                 self.doubt(&format!("callgate does not track `{name} {text}`"), span);
                 return;
             }

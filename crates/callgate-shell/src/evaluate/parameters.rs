@@ -224,6 +224,9 @@ impl Evaluator<'_> {
             return Value::unknown("an element of an array");
         }
         let place = self.array_index(index, &parameter.span, state);
+        if place.is_none() {
+            self.may_drop_line(state);
+        }
         match (self.elements(name, state), place) {
             (Some(elements), Some(place)) => elements.get(place).cloned().unwrap_or(Value::Unset),
             _ => Value::unknown("an element of an array"),
@@ -359,6 +362,9 @@ impl Evaluator<'_> {
 
     /// Applies an operator that changes a value.
     fn changed(&mut self, value: &Value, operator: &Operator, parameter: &Parameter, state: &mut State) -> Value {
+        if self.dialect == Dialect::Any && matches!(operator, Operator::Case { .. } | Operator::Transform(_)) {
+            self.doubt("zsh does not know this expansion", &parameter.span);
+        }
         match operator {
             Operator::Remove { front, longest, pattern } => {
                 let steps = self.pattern(pattern, state);
@@ -419,12 +425,15 @@ impl Evaluator<'_> {
     /// Reads a pattern made of text, `*` and `?`; `None`: any other pattern.
     fn pattern(&mut self, parts: &[Part], state: &mut State) -> Option<Vec<PatternStep>> {
         let mut steps = Vec::new();
+        // Wildcards in the value of an unquoted variable count.
+        let expands = parts.iter().any(|part| !matches!(part, Part::Literal(_) | Part::Quoted(_) | Part::Double(_)));
         for piece in self.single(parts, state).pieces {
             let Piece::Text { text, quoted } = piece else {
                 return None;
             };
             for character in text.chars() {
                 steps.push(match character {
+                    '*' | '?' | '[' | '(' | '\\' if quoted && expands => return None,
                     _ if quoted => PatternStep::Character(character),
                     '*' => PatternStep::Run,
                     '?' => PatternStep::Any,

@@ -166,6 +166,9 @@ impl Evaluator<'_> {
                 Argument::Word(source) if declares && assigns(source) && self.dialect != Dialect::Sh => {
                     // Braces count even here: `export x={a,b}` assigns twice.
                     let several = self.alternatives(source).unwrap_or_else(|| vec![source.parts.clone()]);
+                    if several.len() > 1 && self.dialect == Dialect::Any {
+                        self.doubt("zsh does not expand braces in an assignment", &source.span);
+                    }
                     for parts in several {
                         words.push(self.assigned_text(&parts, state).into_word(false));
                     }
@@ -317,6 +320,9 @@ impl Evaluator<'_> {
             return Value::unknown("an array");
         }
         let place = self.array_index(index, &assignment.span, state);
+        if place.is_none() {
+            self.may_drop_line(state);
+        }
         if state.variables.get(name).is_none() {
             state.set(name, Value::unknown("an array"));
         }

@@ -563,6 +563,8 @@ fn what_zsh_reads_differently_is_in_doubt() {
         "v=a; p | v=b; rm $v",
         "v=a; p *.c; v=b\nrm $v",
         "command eval v=b; rm $v",
+        "v=a; [ a == a ]; v=b\nrm $v",
+        "p ${v^^}",
     ] {
         assert!(partial(&any(source)), "{source}");
     }
@@ -600,6 +602,8 @@ fn output_that_may_be_missing_is_not_known() {
         "v=a; f() { local v=b; echo $((1/u)); }; f; v=b\nrm d/$v",
         "shopt -s nocasematch; v=aA; rm d/${v//a/}",
         "v=é; rm d/${v:1}",
+        "v=ab; w='b*'; rm d/${v%$w}",
+        "v=ab; w='?'; rm d/${v/$w/}",
     ] {
         assert!(partial(&analysis(source)), "{source}");
     }

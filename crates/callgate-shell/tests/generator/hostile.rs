@@ -55,9 +55,10 @@ pub fn script(manual: &Manual, number: u64) -> String {
         dice.roll(2);
     }
     let mut text = String::new();
-    match dice.roll(4) {
+    match dice.roll(5) {
         0 => text = format!("h={}; ", value(&mut dice)),
         1 => text = format!("x=1; a=(1 b); h={}; ", value(&mut dice)),
+        2 => text = format!("x={}; h={}; ", dice.pick(&["abcab", "a.b.c", "'a b'", "sub", "'a*'"]), value(&mut dice)),
         _ => {}
     }
     let count = 1 + dice.roll(3);
@@ -239,9 +240,9 @@ fn expansion(manual: &Manual, dice: &mut Dice) -> String {
         .replace("offset", &offset)
         .replace("length", &length)
         .replace("operator", &operator)
-        .replace("pattern", dice.pick(&["a", "*", "$h", "?"]))
+        .replace("pattern", dice.pick(&["a", "*", "$h", "?", "b*", "[ab]", "\"$h\"", "\\*"]))
         .replace("string", dice.pick(&["b", "$h", "&", "$(p in)"]))
-        .replace("word", dice.pick(&["w", "$h", "$(p in)", "b c", "'a[$(p hit)]'"]))
+        .replace("word", dice.pick(&["w", "$h", "$(p in)", "b c", "*b", "?", "\"$h\"", "'a[$(p hit)]'"]))
         .replace("prefix", "x")
         .replace("name", "a")
         .replace('\u{1}', &parameter);

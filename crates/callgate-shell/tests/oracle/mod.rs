@@ -10,13 +10,10 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// Where bash is, found before the search path is taken away.
-fn bash() -> PathBuf {
+/// Where a shell is, found before the search path is taken away.
+pub fn find_shell(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path)
-        .map(|directory| directory.join("bash"))
-        .find(|file| file.is_file())
-        .expect("bash is installed")
+    std::env::split_paths(&path).map(|directory| directory.join(name)).find(|file| file.is_file())
 }
 
 /// The stub programs. They record their arguments and do nothing else.
@@ -68,11 +65,17 @@ fn open_to_all(path: &Path) {
 /// A directory with stub programs and some files to match.
 pub struct Stage {
     root: PathBuf,
+    shell: PathBuf,
     runs: Cell<usize>,
 }
 
 impl Stage {
     pub fn new(name: &str) -> Stage {
+        Stage::with(name, find_shell("bash").expect("bash is installed"))
+    }
+
+    /// A stage on which another shell runs the scripts.
+    pub fn with(name: &str, shell: PathBuf) -> Stage {
         let root = std::env::temp_dir().join(format!("callgate-shell-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&root);
         std::fs::create_dir_all(root.join("work")).unwrap();
@@ -80,7 +83,7 @@ impl Stage {
         let path = root.join("stub");
         std::fs::write(&path, STUB).unwrap();
         std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-        Stage { root, runs: Cell::new(0) }
+        Stage { root, shell, runs: Cell::new(0) }
     }
 
     /// A fresh folder with the stubs: what an earlier script left running does not write there.
@@ -109,8 +112,9 @@ impl Stage {
     }
 
     fn bash(&self, path: &Path, arguments: &[&str], script: &str) -> Command {
-        let mut command = Command::new(bash());
-        command.args(["--norc", "--noprofile"]).args(arguments).args(["-c", script, "zero"]);
+        let mut command = Command::new(&self.shell);
+        let alone: &[&str] = if self.shell.ends_with("zsh") { &["-f"] } else { &["--norc", "--noprofile"] };
+        command.args(alone).args(arguments).args(["-c", script, "zero"]);
         command.env_clear().env("PATH", path).env("HOME", "/home/tester").env("LC_ALL", "C.UTF-8");
         command.current_dir(self.work()).stdin(Stdio::null()).process_group(0);
         if is_root() {
@@ -186,6 +190,7 @@ fn clean(directory: &Path) {
 
 /// Which descriptor a process substitution gets does not matter.
 fn descriptors(word: &str) -> String {
+    let word = word.replace("/proc/self/fd/", "/dev/fd/");
     let mut pieces = word.split("/dev/fd/");
     let mut whole = pieces.next().unwrap_or("").to_owned();
     for piece in pieces {
@@ -197,6 +202,10 @@ fn descriptors(word: &str) -> String {
 
 /// Our analysis, with tables for the stubs.
 pub fn analysis(script: &str, directory: &str) -> Analysis {
+    analysis_for(script, directory, Dialect::Bash)
+}
+
+pub fn analysis_for(script: &str, directory: &str, dialect: Dialect) -> Analysis {
     // The effect differs from directory to directory, so that every possible one becomes an entry.
     let table = "p q r s t: stub\n  style none\n  args: <text>*\n  does: list .\n\n  example p a => list .\n";
     let programs = Programs::bundled().extended(table, "test").unwrap();
@@ -206,7 +215,7 @@ pub fn analysis(script: &str, directory: &str) -> Analysis {
         home: Some("/home/tester"),
         variables: &variables,
         programs: &programs,
-        dialect: Dialect::Bash,
+        dialect,
         limits: Limits::default(),
         state: None,
     };
