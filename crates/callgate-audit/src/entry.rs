@@ -66,12 +66,15 @@ pub struct Record {
     /// The task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
+    /// The shell that runs commands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shell: Option<String>,
 }
 
 impl Record {
     /// A record about no call in particular.
     pub fn new(body: EntryBody) -> Self {
-        Record { body, call: None, session: None, agent: None, chat: None, scope: None }
+        Record { body, call: None, session: None, agent: None, chat: None, scope: None, shell: None }
     }
 
     /// A record about a call or session from there.
@@ -84,6 +87,7 @@ impl Record {
             agent: text(&origin.agent),
             chat: text(&origin.chat),
             scope: text(&origin.scope),
+            shell: text(&origin.shell),
         }
     }
 

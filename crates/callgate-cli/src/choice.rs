@@ -50,6 +50,16 @@ pub struct PlaceArguments {
     /// The project the agent works on [default: the working directory]
     #[arg(long, value_name = "DIRECTORY")]
     pub workspace: Option<PathBuf>,
+    /// The shell that runs the command: bash, zsh, sh [default: the one that SHELL names]
+    #[arg(long, value_name = "SHELL")]
+    pub shell: Option<String>,
+}
+
+/// The shell that runs commands, if anybody says which.
+pub fn shell(arguments: &CallArguments) -> Option<String> {
+    let agent = arguments.door.door.as_deref().and_then(|name| agents::find(name).ok());
+    let named = arguments.place.shell.clone().or_else(|| agent?.shell().map(str::to_owned));
+    named.or_else(|| std::env::var("SHELL").ok())
 }
 
 /// What the answer depends on beside the call: who runs it.
@@ -164,7 +174,9 @@ pub fn call(arguments: &CallArguments) -> Result<Call, Trouble> {
         }
         (None, None) => return Err(Trouble::new("missing a call to judge: pass a command, or --tool with --input")),
     };
-    Ok(call.directory(directory).workspace(workspace))
+    let mut call = call.directory(directory).workspace(workspace);
+    call.origin.shell = shell(arguments);
+    Ok(call)
 }
 
 fn input(given: &str) -> Result<Vec<u8>, Trouble> {

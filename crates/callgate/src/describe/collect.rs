@@ -43,7 +43,7 @@ impl<'a> Collector<'a> {
     pub(super) fn new(context: &'a CallContext) -> Self {
         Collector {
             directory: context.directory.clone(),
-            dialect: Dialect::Bash,
+            dialect: context.dialect,
             shell: context.shell.as_deref(),
             left: RefCell::default(),
             home: context.home.as_deref(),
