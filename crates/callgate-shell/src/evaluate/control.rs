@@ -163,6 +163,12 @@ impl Evaluator<'_> {
         if pipeline.timed {
             self.wrappers.pop();
         }
+        if stdout == Stream::Environment
+            && let Some(last) = pipeline.commands.last()
+        {
+            let why = "prints the whole environment, which may hold secrets; name the variables that are needed (printenv PATH)";
+            self.doubt(why, &last.span);
+        }
         (if pipeline.negated { ends.negated() } else { ends }, stdout)
     }
 

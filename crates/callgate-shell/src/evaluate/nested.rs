@@ -150,6 +150,7 @@ impl Evaluator<'_> {
         for (name, word) in call.assignments {
             hidden.push((name.clone(), state.variables.get(name.as_str()).cloned()));
             state.set(name, Value::of_word(word));
+            state.variable_mut(name).exported = true;
         }
         self.called.insert(name.to_owned());
         self.calls.push(name.to_owned());

@@ -90,6 +90,7 @@ impl Boundary {
             readable: ReadableAreas::new(self.readable.clone(), origin.project(), host),
             outside: self.outside,
             list_outside: self.list_outside,
+            home: host.home.iter().cloned().chain(resolved(host.home.as_deref())).collect(),
             whole: [resolved(host.home.as_deref()), resolved(origin.project())].into_iter().flatten().collect(),
         }
     }

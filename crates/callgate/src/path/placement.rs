@@ -23,6 +23,8 @@ use super::{Place, Rest, Zone};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResolvedBoundary {
     pub(super) roots: Vec<BoundaryArea>,
+    /// The user's home, as named and resolved.
+    pub(super) home: Vec<PathBuf>,
     pub(super) readable: ReadableAreas,
     pub(super) outside: Outside,
     pub(super) list_outside: Option<Decision>,
@@ -234,6 +236,16 @@ impl ResolvedBoundary {
             return Zone::Readable;
         }
         Zone::Outside
+    }
+
+    /// Whether this directory, by its name or resolved, is one that calls may write to as a whole.
+    pub fn is_root(&self, directory: &Path) -> bool {
+        self.roots.iter().any(|root| !root.excluded && (root.named == directory || root.resolved == directory))
+    }
+
+    /// Whether this directory, by its name or resolved, is the user's home.
+    pub fn is_home(&self, directory: &Path) -> bool {
+        self.home.iter().any(|home| home == directory)
     }
 
     /// The root that contains a path, whether the path exists or not.
