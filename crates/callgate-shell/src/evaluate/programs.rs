@@ -74,7 +74,7 @@ impl Evaluator<'_> {
         let kept = kept.map(|(name, variable)| (&**name, variable.value.known()));
         let doubtful = set.chain(kept).filter(|(name, value)| !is_harmless(name, *value));
         let doubts: Vec<Effect> = doubtful
-            .filter(|(name, value)| influence(name, *value).is_none())
+            .filter(|(name, value)| influence(name, *value).is_none() && !programs.ignores(program, name))
             .map(|(name, _)| opaque(&format!("sets {name}, which {program} may heed"), "environment"))
             .collect();
         for doubt in doubts {

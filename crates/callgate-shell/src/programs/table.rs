@@ -82,6 +82,8 @@ pub struct Level {
     pub loads: Vec<When<LoadedFiles>>,
     /// Variables of the environment that change what it does, possibly globs.
     pub heeds: Vec<Text>,
+    /// Beside these it heeds only what the C library does.
+    pub heeds_only: bool,
     /// Words that may name a host although their role is not `<host>`, `<url>` or the like, and hosts that are no others; empty if
     /// no other word can name one, `None` if the table does not say.
     pub hosts: Option<Vec<HostPlace>>,

@@ -18,6 +18,11 @@ impl Programs {
         named || table()
     }
 
+    /// Whether the table of a program says which variables it heeds, and this is not one of them.
+    pub(crate) fn ignores(&self, program: &str, variable: &str) -> bool {
+        self.find(program).is_some_and(|table| table.level.heeds_only) && !self.heeds(program, variable)
+    }
+
     /// Whether a program that is called with these words has the trait, wherever it lies. What is in doubt counts as yes.
     ///
     /// ```
@@ -127,7 +132,7 @@ mod tests {
         hold("environment", &sources);
         for source in [
             "ps aux",
-            "env LANG=C date > f",
+            "env A=1 date > f",
             "ps -p 1",
             "env | wc -l",
             "env | grep -i node",

@@ -102,6 +102,8 @@ pub(super) fn entry<'a>(line: &Line<'a>, level: &mut Level, keep: fn(&'a str) ->
             level.loads.push(When { condition, then });
         }
         "heeds" => {
+            level.heeds_only |= rest.starts_with("only:");
+            let keyword = if rest.starts_with("only:") { "heeds only" } else { keyword };
             let (names, column) = plain_list(line, keyword)?;
             if let Some(name) = names.iter().find(|name| !is_variable(name)) {
                 return Err((column, format!("invalid variable name `{name}`")));
