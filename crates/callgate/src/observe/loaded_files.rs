@@ -156,3 +156,87 @@ impl Look<'_> {
 fn doubt(why: String) -> Effect {
     Effect { marks: vec![Mark::ProjectCode], because: "the files it loads".to_owned(), ..Effect::opaque(why) }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::path::boundary::HostDirectories;
+    use crate::path::file_system::fake::Fake;
+    use crate::policy::{Decision, Policy};
+    use crate::{Call, Gate};
+
+    fn decide(files: Fake, command: &str) -> Decision {
+        let host = HostDirectories { home: Some("/home/ada".into()), ..HostDirectories::default() };
+        let gate = Gate::builder().policy(Policy::bundled("standard").unwrap()).host(host).file_system(files).build();
+        let call = Call::new("Bash", serde_json::json!({"command": command}))
+            .directory("/home/ada/w/src")
+            .workspace("/home/ada/w");
+        gate.assess(&call).unwrap().ruling().decision
+    }
+
+    fn rust() -> Fake {
+        Fake::new().directory("/home/ada/w/src").file("/home/ada/w/Cargo.toml")
+    }
+
+    #[test]
+    fn a_look_is_silent_where_nothing_is_loaded() {
+        for command in ["cargo tree", "cargo --version", "cargo metadata --no-deps", "rustc --version", "cargo fmt"] {
+            assert_eq!(decide(rust(), command), Decision::Allow, "{command}");
+            assert_eq!(
+                decide(Fake::new().directory("/home/ada/w/src"), command),
+                Decision::Ask,
+                "{command} without a package"
+            );
+            assert_eq!(decide(Fake::new(), command), Decision::Allow, "{command} where nothing is");
+        }
+    }
+
+    #[test]
+    fn a_file_of_the_project_runs_where_it_is_loaded() {
+        let path = "[toolchain]\npath = \"/x\"\n";
+        for (file, text, command) in [
+            ("rust-toolchain.toml", path, "cargo --version"),
+            ("src/rust-toolchain.toml", path, "rustc --version"),
+            ("rust-toolchain", path, "rustfmt --check main.rs"),
+            ("rust-toolchain.toml", "toolchain = { path = '/x' }", "cargo tree"),
+            (".cargo/config.toml", "[build]\nrustc = \"./x\"\n", "cargo metadata"),
+            (".cargo/config", "[env]\nX = \"1\"\n", "cargo tree"),
+            (".cargo/config.toml", "[alias]\nfmt = \"run\"\n", "cargo fmt"),
+            (".mvn/jvm.config", "-javaagent:x", "mvn -v"),
+            (".npmrc", "registry=https://x.example\n", "npm view react"),
+            (".pnpmfile.cjs", "", "pnpm ls"),
+        ] {
+            let files = || rust().file("/home/ada/w/pom.xml").contents(&format!("/home/ada/w/{file}"), text);
+            assert_eq!(decide(files(), command), Decision::Ask, "{file}: {command}");
+        }
+    }
+
+    #[test]
+    fn settings_that_change_nothing_stay_silent() {
+        for (file, text, command) in [
+            ("rust-toolchain.toml", "[toolchain]\nchannel = \"1.81\"\ncomponents = [\"clippy\"]\n", "cargo --version"),
+            ("rust-toolchain", "stable\n", "cargo tree"),
+            (".cargo/config.toml", "[alias]\nxtask = \"run -p xtask --\"\n\n[net]\nretry = 2\n", "cargo fmt"),
+            (".npmrc", "save-exact=true\n", "npm view react"),
+        ] {
+            let files = rust().contents(&format!("/home/ada/w/{file}"), text);
+            assert_eq!(decide(files, command), Decision::Allow, "{file}: {command}");
+        }
+        // What stands in the home directory is the user's own.
+        let home = rust().contents("/home/ada/.cargo/config.toml", "[build]\nrustc = \"x\"\n");
+        assert_eq!(decide(home, "cargo tree"), Decision::Allow);
+    }
+
+    #[test]
+    fn what_the_same_call_brings_along_is_not_known_to_be_harmless() {
+        for command in [
+            "git clone . y && cd y && cargo tree",
+            "echo x > rust-toolchain.toml; cargo --version",
+            "cp a ../.cargo/config.toml; cargo tree",
+            "cp a \"$X\"; cargo tree",
+            "cd \"$X\"; cargo tree",
+        ] {
+            assert_ne!(decide(rust(), command), Decision::Allow, "{command}");
+        }
+        assert_eq!(decide(rust(), "touch notes.txt; cargo tree"), Decision::Allow);
+    }
+}

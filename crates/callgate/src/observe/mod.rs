@@ -3,6 +3,7 @@
 //! [`observe`] examines the repositories that git runs in, the directories that Python imports modules from, the files that
 //! programs load from the project and the directory of a persistent shell, and finds the place of every path.
 
+mod found_programs;
 mod git;
 mod loaded_files;
 mod python_modules;
@@ -43,6 +44,7 @@ pub(crate) fn observe(
     let Described { mut description, mut shell } = described;
     git::examine(&mut description, run, file_system);
     python_modules::examine(&mut description, file_system);
+    found_programs::examine(&mut description, &boundary, file_system);
     loaded_files::examine(&mut description, &boundary, file_system);
     if let Some(shell) = &mut shell {
         shell.settle_directory(|directory| can_enter(file_system, Path::new(directory)));

@@ -9,7 +9,8 @@ pub(super) fn keys(path: &Path, text: &str) -> Option<Vec<String>> {
     }
     // The older form of a toolchain file: one word.
     let mut words = text.split_whitespace();
-    if let (Some(word), None) = (words.next(), words.next())
+    if path.extension().is_none()
+        && let (Some(word), None) = (words.next(), words.next())
         && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_'))
     {
         return Some(vec!["toolchain.channel".to_owned()]);
@@ -117,7 +118,7 @@ mod tests {
         let found = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
         assert_eq!(toml("# x\n[net]\nretry = 2 # y\n\n[a.b]\nc.d = \"e\"\n"), found(&["net.retry", "a.b.c.d"]));
         assert_eq!(toml("[toolchain]\ncomponents = [\n  \"clippy\",\n]\n"), found(&["toolchain.components"]));
-        assert_eq!(toml("1.81.0\n"), found(&["toolchain.channel"]));
+        assert_eq!(keys(Path::new("rust-toolchain"), "1.81.0\n"), found(&["toolchain.channel"]));
         assert_eq!(keys(Path::new("x.json"), r#"{"a":{"b":1},"c":[]}"#), found(&["c", "a.b"]));
     }
 

@@ -12,7 +12,7 @@ use callgate_model::show::brief;
 use callgate_shell::programs::Programs;
 use callgate_shell::programs::table::ProgramTrait;
 
-use super::boundary::{BoundaryArea, HostDirectories, Outside, RULE, Roots};
+use super::boundary::{BoundaryArea, HostDirectories, Outside, ProgramDirectory, RULE, Roots};
 use super::expand::expand_patterns;
 use super::file_system::{CachedFileSystem, FileSystem};
 use super::pattern::Pattern;
@@ -23,6 +23,8 @@ use super::{Place, Rest, Zone};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResolvedBoundary {
     pub(super) roots: Vec<BoundaryArea>,
+    /// Where programs are found, in order.
+    pub(super) programs: Vec<ProgramDirectory>,
     /// The user's home, as named and resolved.
     pub(super) home: Vec<PathBuf>,
     pub(super) readable: ReadableAreas,
@@ -243,6 +245,11 @@ impl ResolvedBoundary {
         self.roots.iter().any(|root| !root.excluded && (root.named == directory || root.resolved == directory))
     }
 
+    /// Where programs are found, if calls may write to one of these directories.
+    pub(crate) fn doubtful_programs(&self) -> Option<&[ProgramDirectory]> {
+        self.programs.iter().any(|directory| directory.writable).then_some(self.programs.as_slice())
+    }
+
     /// Whether this directory, by its name or resolved, is the user's home.
     pub fn is_home(&self, directory: &Path) -> bool {
         self.home.iter().any(|home| home == directory)
@@ -303,7 +310,7 @@ fn is_shared(place: &Place, file_system: &dyn FileSystem) -> bool {
 }
 
 /// Whether the areas contain the path. The last area around it decides.
-fn is_within(areas: &[BoundaryArea], path: &Path) -> bool {
+pub(super) fn is_within(areas: &[BoundaryArea], path: &Path) -> bool {
     areas.iter().rev().find(|area| path.starts_with(&area.resolved)).is_some_and(|area| !area.excluded)
 }
 
