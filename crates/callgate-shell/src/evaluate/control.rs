@@ -151,6 +151,9 @@ impl Evaluator<'_> {
                     if place > 0 && matches!(&stream, Stream::Text(text) if !text.is_empty()) && is_shell(command) {
                         self.doubt("text is piped into a shell", &command.span);
                     }
+                    if stream == Stream::Environment && !matches!(command.kind, CommandKind::Simple { .. }) {
+                        self.doubt("the environment, which may hold secrets, is read line by line", &command.span);
+                    }
                     let (_, output) = self.in_child(|evaluator| evaluator.command(command, state.clone(), &stream));
                     stream = match output {
                         Stream::Text(_) | Stream::Names(_) if command.pipes_errors => Stream::Data,

@@ -41,10 +41,13 @@ fn through_proc(path: &str) -> Option<String> {
     ours.then(|| format!("/{rest}"))
 }
 
-/// Whether a search shows only the lines of an environment that contain a certain plain word.
+/// Whether of an environment only the names are shown, or the lines that contain a certain plain word.
 fn picks_names(program: &str, words: &[Word]) -> bool {
     let words: Option<Vec<&str>> = words.iter().skip(1).map(Word::known).collect();
     let Some(words) = words else { return false };
+    if program == "cut" {
+        return words == ["-d=", "-f1"];
+    }
     let harmless = |option: &&str| {
         option.strip_prefix('-').is_some_and(|letters| letters.chars().all(|letter| "EFinow".contains(letter)))
     };
@@ -162,8 +165,13 @@ impl Evaluator<'_> {
                 self.add(slot, opaque("the environment, with the secrets in it, goes somewhere", "standard input"));
             }
             let mut output = match reading.stdout {
-                Stream::Environment if *call.stdin == Stream::Environment && picks_names(&bare, call.words) => {
-                    Stream::Data
+                // Whatever form it has now, what comes out may still be the environment.
+                Stream::Environment | Stream::Data | Stream::Unknown if *call.stdin == Stream::Environment => {
+                    if picks_names(&bare, call.words) {
+                        Stream::Data
+                    } else {
+                        Stream::Environment
+                    }
                 }
                 other => other,
             };

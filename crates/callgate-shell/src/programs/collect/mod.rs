@@ -200,6 +200,11 @@ impl<'a> Collector<'a> {
             }
             RoleKind::Read if is_stream => {}
             RoleKind::Read => {
+                // Libraries that open files often take addresses, too.
+                if let Some(Destination::Remote(host)) = host::hidden(word).filter(|_| word.known().is_some_and(is_web))
+                {
+                    self.reach(Action::Connect, host, &[], because);
+                }
                 self.lists(word);
                 self.takes(word);
                 self.path(Action::Read, word, tree, &role.marks, because);
@@ -371,12 +376,17 @@ impl<'a> Collector<'a> {
     }
 }
 
+/// Whether a word is the address of a page, rather than of a file.
+fn is_web(text: &str) -> bool {
+    ["http://", "https://", "ftp://", "ftps://"].iter().any(|scheme| text.starts_with(scheme))
+}
+
 /// Whether the name of an option says that its value is a host.
 fn names_a_host(option: &str) -> bool {
     let mut words = option.trim_start_matches('-').split(['-', '_', '.']);
     option.starts_with('-')
         && words.any(|word| {
-            listed("server host hostname endpoint registry proxy url uri api mirror address addr remote", word)
+            listed("server servers host hosts hostname endpoint endpoints broker brokers registry proxy url uri api mirror address addr remote", word)
         })
 }
 
