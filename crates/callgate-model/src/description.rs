@@ -31,6 +31,36 @@ pub struct Part {
     pub directory: Option<String>,
     /// What it would do.
     pub effects: Vec<PlacedEffect>,
+    /// The files that its program would load, until somebody has looked for them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub loads: Vec<Loads>,
+}
+
+/// Files of the project that a program loads: code, or configuration that can change what it does.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Loads {
+    /// The program, for reasons.
+    pub program: String,
+    /// Where it starts to look for them; it goes on in the directories above. `None` if unknown.
+    pub directory: Option<String>,
+    /// Their names relative to each of these directories; the last part may be a glob.
+    pub files: Vec<String>,
+    /// When they matter.
+    pub matters: LoadMatters,
+}
+
+/// When a file that a program loads matters.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LoadMatters {
+    /// If there is one.
+    Found,
+    /// If there is one that sets anything else than these keys, written `section.key`, possibly globs.
+    SetsOther(Vec<String>),
+    /// If there is one that contains one of these words.
+    Contains(Vec<String>),
+    /// If there is none: then it is not known what the program works on.
+    Missing,
 }
 
 impl Part {

@@ -27,6 +27,8 @@ pub struct HostDirectories {
     pub home: Option<PathBuf>,
     /// The directories for temporary files.
     pub temporary: Vec<PathBuf>,
+    /// The directories in which programs are found, in their order (`PATH`). A relative one stands in the working directory.
+    pub programs: Vec<PathBuf>,
 }
 
 /// One directory (or file) of a boundary.

@@ -1,7 +1,8 @@
 //! Environment variables that change what runs.
 //!
-//! `environment.txt` lists them. A variable that is not listed is assumed to matter only to the called program's own code
-//! (`FOO`, `LANG`, `RUST_LOG`, `NODE_ENV`).
+//! A program may heed any variable in its environment, so one that is set for a program is doubtful unless `environment.txt`
+//! lists it as harmless ([`is_harmless`]). A variable of the shell that is not exported reaches no program; but it may have been
+//! exported before, so the names that are known to change what runs are doubtful wherever they are set ([`influence`]).
 
 /// A name, `NAME*` for every name that starts like this, or `NAME=VALUE`; and what setting it does.
 type Entry = (&'static str, &'static str);
@@ -77,8 +78,25 @@ const fn sorted() -> ([Entry; COUNT], [u16; 257]) {
     (sorted, starts)
 }
 
-/// Returns how setting this variable changes what runs, or `None` if it does not. `value` is `None` if it is not known.
+/// Returns how setting this variable is known to change what runs. `value` is `None` if it is not known.
 pub fn influence(name: &str, value: Option<&str>) -> Option<&'static str> {
+    listed(name, value).filter(|what| *what != HARMLESS)
+}
+
+/// Whether no program does anything else because of this variable. `value` is `None` if it is not known.
+///
+/// ```
+/// use callgate_shell::environment::is_harmless;
+///
+/// assert!(is_harmless("LANG", Some("C")) && is_harmless("PAGER", Some("cat")));
+/// assert!(!is_harmless("PAGER", Some("./x")) && !is_harmless("NEVER_HEARD_OF", Some("1")));
+/// ```
+pub fn is_harmless(name: &str, value: Option<&str>) -> bool {
+    listed(name, value) == Some(HARMLESS)
+}
+
+/// What `environment.txt` says of a variable.
+fn listed(name: &str, value: Option<&str>) -> Option<&'static str> {
     let first = usize::from(*name.as_bytes().first()?);
     let entries = SORTED.get(usize::from(*STARTS.get(first)?)..usize::from(*STARTS.get(first.saturating_add(1))?))?;
     // How much of `NAME` or `NAME=VALUE` an entry fits; a whole name fits better than its beginning.
@@ -89,12 +107,12 @@ pub fn influence(name: &str, value: Option<&str>) -> Option<&'static str> {
         (None, None) => None,
     };
     let fitting = entries.iter().filter_map(|(entry, what)| Some((fit(entry)?, *what)));
-    fitting.max_by_key(|(length, _)| *length).map(|(_, what)| what).filter(|what| *what != HARMLESS)
+    fitting.max_by_key(|(length, _)| *length).map(|(_, what)| what)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::influence;
+    use super::{influence, is_harmless};
 
     #[test]
     fn what_changes_what_runs() {
@@ -105,6 +123,16 @@ mod tests {
             ["FOO", "LANG", "LC_ALL", "TZ", "NO_COLOR", "CI", "TERM", "RUST_LOG", "NODE_ENV", "GIT_AUTHOR_NAME", "IFS"]
         {
             assert!(influence(name, None).is_none(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_variable_that_no_list_names_is_not_harmless() {
+        for name in ["FOO", "FROB_ROOT", "FROB_API_URL", "LANGUAGE", "LOCPATH", "TERMINFO", "HOME", "NODE_OPTIONS"] {
+            assert!(!is_harmless(name, Some("./x")), "{name}");
+        }
+        for name in ["LANG", "LC_ALL", "TZ", "NO_COLOR", "CI", "TERM", "RUST_LOG", "NODE_ENV", "GIT_AUTHOR_NAME"] {
+            assert!(is_harmless(name, None), "{name}");
         }
     }
 

@@ -158,13 +158,17 @@ impl Scene {
     }
 
     fn findings(&self, reach: GitReach) -> Vec<String> {
-        examine(&self.path("work"), GitExamination { reach, run: self.run }, &|path, limit| match std::fs::read(path) {
-            Ok(bytes) if bytes.len() > limit => Err(std::io::ErrorKind::FileTooLarge.into()),
-            Ok(bytes) => Ok(Some(bytes)),
-            Err(error) if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => {
-                Ok(None)
+        examine(&self.path("work"), GitExamination { reach, run: self.run, subcommand: None }, &|path, limit| {
+            match std::fs::read(path) {
+                Ok(bytes) if bytes.len() > limit => Err(std::io::ErrorKind::FileTooLarge.into()),
+                Ok(bytes) => Ok(Some(bytes)),
+                Err(error)
+                    if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) =>
+                {
+                    Ok(None)
+                }
+                Err(error) => Err(error),
             }
-            Err(error) => Err(error),
         })
     }
 

@@ -61,7 +61,11 @@ impl World {
 
     /// The surroundings as the command finds them here.
     pub fn host(&self) -> HostDirectories {
-        HostDirectories { home: Some(self.home()), temporary: vec![self.temporary(), "/tmp".into(), "/var/tmp".into()] }
+        HostDirectories {
+            home: Some(self.home()),
+            temporary: vec![self.temporary(), "/tmp".into(), "/var/tmp".into()],
+            programs: vec![],
+        }
     }
 
     fn placed(&self, mut command: Command) -> Command {

@@ -187,7 +187,7 @@ fn rules(text: &str) -> Policy {
 /// The root of a boundary that a path lies in, by names alone.
 fn root_around(settings: &BoundarySettings, path: &Path) -> Option<PathBuf> {
     let here = std::env::current_dir().ok();
-    let host = HostDirectories { home: Some("/home/ada".into()), temporary: vec!["/tmp".into()] };
+    let host = HostDirectories { home: Some("/home/ada".into()), temporary: vec!["/tmp".into()], programs: vec![] };
     let default = Roots::from(vec![Root::of_call("."), Root::of_call(TEMPORARY)]);
     let roots = settings.roots.as_ref().unwrap_or(&default);
     let directories = roots.iter().flat_map(|root| root.directories(here.as_deref(), &host));

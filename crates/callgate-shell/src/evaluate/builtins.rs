@@ -123,7 +123,12 @@ impl Evaluator<'_> {
         }
         let prints =
             matches!(name, "declare" | "typeset" | "local" | "export" | "readonly" | "set" | "alias" | "shopt");
-        let dumps = matches!(name, "declare" | "typeset" | "export" | "set") && call.words.len() <= 2;
+        let is_option =
+            |word: &Word| word.known().is_some_and(|text| text.starts_with('-') && !text.contains(['f', 'F']));
+        let dumps = match name {
+            "set" => call.words.len() == 1,
+            _ => DECLARATIONS.contains(&name) && call.arrays.is_empty() && call.words.iter().skip(1).all(is_option),
+        };
         let output = match (prints, dumps) {
             (_, true) => Stream::Environment,
             (true, false) => Stream::Data,
@@ -233,6 +238,7 @@ impl Evaluator<'_> {
         let mut state = state;
         for (name, word) in call.assignments {
             self.set(name, Value::of_word(word), call.span, &mut state);
+            state.variable_mut(name).exported = true;
         }
         let code = texts.join(" ");
         let (ends, stdout) = self.apart(|evaluator| evaluator.source(&code, call.span, state, call.stdin));

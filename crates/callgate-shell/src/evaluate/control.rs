@@ -181,6 +181,9 @@ impl Evaluator<'_> {
                     if place > 0 && matches!(&stream, Stream::Text(text) if !text.is_empty()) && is_shell(command) {
                         self.doubt("text is piped into a shell", &command.span);
                     }
+                    if stream == Stream::Environment && !matches!(command.kind, CommandKind::Simple { .. }) {
+                        self.doubt("the environment, which may hold secrets, is read line by line", &command.span);
+                    }
                     let (ends, output) = self.in_child(|evaluator| evaluator.command(command, state.clone(), &stream));
                     if place.saturating_add(1) == several.len() && self.dialect == Dialect::Any {
                         // zsh runs the last command of a pipeline in the shell itself.
@@ -196,6 +199,12 @@ impl Evaluator<'_> {
         };
         if pipeline.timed {
             self.wrappers.pop();
+        }
+        if stdout == Stream::Environment
+            && let Some(last) = pipeline.commands.last()
+        {
+            let why = "prints the whole environment, which may hold secrets; name the variables that are needed (printenv PATH)";
+            self.doubt(why, &last.span);
         }
         (ends, stdout)
     }

@@ -31,6 +31,7 @@ use crate::stream::Stream;
 use crate::syntax::ast::{Command, Span};
 use crate::syntax::{Dialect, Limits, parse};
 use crate::word::Word;
+use callgate_model::description::Loads;
 use serde::Serialize;
 pub use shell_state::ShellState;
 use state::State;
@@ -104,6 +105,9 @@ pub struct SimpleCommand {
     pub span: Range<usize>,
     /// The table that describes it.
     pub table: Option<String>,
+    /// The files of the project that its program would load.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub loads: Vec<Loads>,
 }
 
 /// Something that could not be understood.
@@ -360,6 +364,7 @@ impl<'c> Evaluator<'c> {
             effects: Vec::new(),
             span: span.clone(),
             table: None,
+            loads: Vec::new(),
         });
         self.commands.len().saturating_sub(1)
     }

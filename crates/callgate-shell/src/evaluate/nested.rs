@@ -164,6 +164,7 @@ impl Evaluator<'_> {
         for (name, word) in call.assignments {
             hidden.push((name.clone(), state.variables.get(name.as_str()).cloned()));
             self.set(name, Value::of_word(word), call.span, &mut state);
+            state.variable_mut(name).exported = true;
         }
         self.bodies.insert(Rc::as_ptr(body), true);
         self.calls.push(name.to_owned());

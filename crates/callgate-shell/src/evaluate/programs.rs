@@ -1,9 +1,11 @@
 //! Programs: finding out which one a word names, and asking its table.
 
 use super::simple::Call;
-use super::state::{Ends, State};
+use super::state::{Ends, State, Value};
 use super::{Evaluator, opaque, run};
 use crate::effect::{Action, CodeOrigin, Effect, Mark};
+use crate::environment::{influence, is_harmless};
+use crate::lists::listed;
 use crate::programs::{Invocation, paths};
 use crate::secret_names::looks_for_secrets;
 use crate::stream::Stream;
@@ -39,7 +41,50 @@ fn through_proc(path: &str) -> Option<String> {
     ours.then(|| format!("/{rest}"))
 }
 
+/// Whether of an environment only the names are shown, or the lines that contain a certain plain word.
+fn picks_names(program: &str, words: &[Word]) -> bool {
+    let words: Option<Vec<&str>> = words.iter().skip(1).map(Word::known).collect();
+    let Some(words) = words else { return false };
+    if program == "cut" {
+        return words == ["-d=", "-f1"];
+    }
+    let harmless = |option: &&str| {
+        option.strip_prefix('-').is_some_and(|letters| letters.chars().all(|letter| "EFinow".contains(letter)))
+    };
+    let pattern = words.iter().find(|word| !harmless(word));
+    let plain = |pattern: &&str| {
+        let letters = pattern.chars().filter(char::is_ascii_alphabetic).count();
+        letters > 2 && pattern.chars().all(|letter| letter.is_ascii_alphanumeric() || "_^=".contains(letter))
+    };
+    listed("grep egrep fgrep rg", program) && pattern.is_some_and(plain) && pattern == words.last()
+}
+
+/// Programs that do not look at their environment; shells have them built in.
+const HEEDLESS: &str = "echo printf test [ true false : pwd sleep yes";
+
 impl Evaluator<'_> {
+    /// Doubts for the variables that this call or an earlier command put into the environment of a program.
+    fn environment_doubts(&mut self, program: &str, call: &Call, state: &State) {
+        if call.assignments.is_empty() && state.variables.is_empty() || listed(HEEDLESS, program) {
+            return;
+        }
+        let programs = self.context.programs;
+        let heeds = |name: &str| programs.heeds(program, name);
+        let set = call.assignments.iter().map(|(name, word)| (name.as_str(), word.known()));
+        let kept = state.variables.iter().filter(|(_, variable)| variable.value != Value::Unset);
+        // What was exported before this command stays so: a name that the program is known to heed may be one of these.
+        let kept = kept.filter(|(name, variable)| variable.exported || heeds(name));
+        let kept = kept.map(|(name, variable)| (&**name, variable.value.known()));
+        let doubtful = set.chain(kept).filter(|(name, value)| !is_harmless(name, *value));
+        let doubts: Vec<Effect> = doubtful
+            .filter(|(name, value)| influence(name, *value).is_none() && !programs.ignores(program, name))
+            .map(|(name, _)| opaque(&format!("sets {name}, which {program} may heed"), "environment"))
+            .collect();
+        for doubt in doubts {
+            self.add(call.slot, doubt.marked(Mark::Environment));
+        }
+    }
+
     /// A program in each of the directories this may be.
     pub fn program(&mut self, name: &str, call: &Call, state: State) -> (Ends, Stream) {
         let bare = match find(name) {
@@ -67,6 +112,7 @@ impl Evaluator<'_> {
             effect.marks.push(Mark::Environment);
             self.add(call.slot, effect);
         }
+        self.environment_doubts(&bare, call, &state);
         let mut words = Cow::Borrowed(call.words);
         if bare != name
             && let Some(first) = words.to_mut().first_mut()
@@ -89,7 +135,7 @@ impl Evaluator<'_> {
                     first_effects.clone_from(&effects);
                 }
                 call.slot
-            } else if effects == first_effects && reading.nested.is_empty() {
+            } else if effects == first_effects && reading.nested.is_empty() && reading.loads.is_empty() {
                 continue;
             } else {
                 let slot = self.reserve(directory.as_deref(), call.span);
@@ -101,6 +147,7 @@ impl Evaluator<'_> {
             };
             if let Some(entry) = self.commands.get_mut(slot) {
                 entry.table = reading.table;
+                entry.loads = reading.loads;
                 if entry.directory.as_deref() != directory.as_deref() {
                     entry.directory = directory.as_deref().map(str::to_owned);
                 }
@@ -117,7 +164,17 @@ impl Evaluator<'_> {
             {
                 self.add(slot, opaque("the environment, with the secrets in it, goes somewhere", "standard input"));
             }
-            let mut output = reading.stdout;
+            let mut output = match reading.stdout {
+                // Whatever form it has now, what comes out may still be the environment.
+                Stream::Environment | Stream::Data | Stream::Unknown if *call.stdin == Stream::Environment => {
+                    if picks_names(&bare, call.words) {
+                        Stream::Data
+                    } else {
+                        Stream::Environment
+                    }
+                }
+                other => other,
+            };
             for nested in reading.nested {
                 let here = Call { slot, ..*call };
                 let printed = self.nested(&bare, &nested, &here, directory.as_deref(), &state);

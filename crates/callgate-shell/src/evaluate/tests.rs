@@ -105,12 +105,38 @@ fn what_is_assigned_is_known_later() {
 
 #[test]
 fn the_environment_can_change_what_runs() {
-    for source in ["LD_PRELOAD=x p", "export BASH_ENV=x; p", "PATH=x:$PATH; p", "GIT_SSH_COMMAND=x p", "read PATH; p"] {
+    for source in [
+        "LD_PRELOAD=x p",
+        "export BASH_ENV=x; p",
+        "PATH=x:$PATH; p",
+        "GIT_SSH_COMMAND=x p",
+        "read PATH; p",
+        // Any variable may be heeded.
+        "FOO=x p",
+        "export FOO=x; p",
+        "FOO=x; export FOO; p",
+        "set -a; FOO=x; p",
+        "env FOO=x p",
+        "FOO=x eval p",
+        "f() { p; }; FOO=x f",
+        "FOO=x command p",
+        "P_ROOT=x; p",
+        "declare -x FOO=x; sh -c p",
+    ] {
         let analysis = analysis(source);
         assert!(analysis.effects().any(|effect| effect.marks.contains(&Mark::Environment)), "{source}");
         assert!(partial(&analysis), "{source}");
     }
-    for source in ["LANG=C p", "FOO=x p", "export RUST_LOG=debug; p", "PAGER=cat p", "IFS= read -r x"] {
+    for source in [
+        "LANG=C p",
+        "FOO=x; p",
+        "FOO=x echo",
+        "export FOO=x",
+        "for f in a b; do p $f; done",
+        "export RUST_LOG=debug; p",
+        "PAGER=cat p",
+        "IFS= read -r x",
+    ] {
         assert!(!partial(&analysis(source)), "{source}");
     }
 }
@@ -379,8 +405,20 @@ fn files_that_are_emptied() {
 #[test]
 fn the_environment_holds_secrets() {
     let cases = [
-        ("env", false),
-        ("env | sort", false),
+        ("env", true),
+        ("env | sort", true),
+        ("env | wc -l", false),
+        ("env | cut -d= -f1", false),
+        ("env | base64", true),
+        ("env | cut -d= -f2", true),
+        ("env | while read -r x; do echo \"$x\"; done", true),
+        ("env -i", true),
+        ("set", true),
+        ("set -e", false),
+        ("declare -x", true),
+        ("export A", false),
+        ("env | grep -v LANG", true),
+        ("env | grep -E 'A|B'", true),
         ("env | grep LANG", false),
         ("env | grep -i pass", true),
         ("env | grep AWS", true),

@@ -90,6 +90,50 @@ pub(super) fn remote(word: &Word) -> Option<Destination> {
     }
 }
 
+/// Where a word leads that its role does not call a host: a URL, also behind `name=`, or `user@host:path`.
+pub(super) fn hidden(word: &Word) -> Option<Destination> {
+    let (text, _) = certain_text(word);
+    if let Some(colon) = text.find("://") {
+        let front = text.get(..colon)?;
+        let start = front.rfind(|letter: char| !(letter.is_ascii_alphanumeric() || "+-.".contains(letter)));
+        let start = start.map_or(0, |at| at.saturating_add(1));
+        // Behind a blank it is part of a sentence.
+        let prose = front.contains(char::is_whitespace);
+        let scheme = front.get(start..)?;
+        // `fileb://` is how some programs write a file.
+        return (!prose && scheme != "fileb" && is_scheme(scheme)).then(|| url(&behind(word, start)));
+    }
+    let (user, rest) = text.split_once('@')?;
+    let (name, _) = rest.split_once(':')?;
+    (!user.contains(['/', ':', ' ']) && is_dotted(name))
+        .then(|| Destination::Remote(host(&Word::Known(name.to_owned()))))
+}
+
+/// The host at the front of a word such as `registry.example/image:tag`, where the program would take it for one.
+pub(super) fn leading(word: &Word) -> Option<Host> {
+    let (text, _) = certain_text(word);
+    let authority = text.split('/').next().unwrap_or_default();
+    let name = authority.rsplit('@').next().unwrap_or_default().split(':').next().unwrap_or_default();
+    (is_dotted(name) || name == "localhost").then(|| Host { name: authority_host(authority), shown: shown(word) })
+}
+
+/// A name with dots whose last part is letters, or an address.
+fn is_dotted(name: &str) -> bool {
+    let Some((front, last)) = name.rsplit_once('.') else { return false };
+    let letters = last.len() > 1 && last.bytes().all(|byte| byte.is_ascii_alphabetic());
+    !front.is_empty() && !front.starts_with('.') && (letters || name.parse::<Ipv4Addr>().is_ok())
+}
+
+/// The word without its first bytes.
+fn behind(word: &Word, start: usize) -> Word {
+    let cut = |text: &String| text.get(start..).unwrap_or_default().to_owned();
+    match word {
+        Word::Known(text) => Word::Known(cut(text)),
+        Word::Partly { prefix, why, many } => Word::Partly { prefix: cut(prefix), why: why.clone(), many: *many },
+        other => other.clone(),
+    }
+}
+
 /// The certain prefix of a word, and whether it is the whole word.
 fn certain_text(word: &Word) -> (String, bool) {
     match word {

@@ -24,6 +24,7 @@ fn wrappers_do_not_hide_what_they_wrap() {
         "sudo -u root -H cp a b => privilege, read a, write b",
         "doas cp a b => privilege, read a, write b",
         "env -i A=/x cp a b => read a, write b",
+        "env -i TMPDIR=/x cp a b => read a, write b, opaque",
         "env -i PATH=/x cp a b => read a, write b, opaque",
         "env -S 'X=1 cp a b' => read a, write b",
         "env -vS 'cp a' b => read a, write b",

@@ -32,7 +32,7 @@ impl std::ops::Not for Truth {
 
 /// Whether `*` and `?` in the pattern match the text; upper and lower case are the same only
 /// where [`matches_loosely`] is used.
-pub(super) fn matches_glob(pattern: &str, text: &str) -> bool {
+pub fn matches_glob(pattern: &str, text: &str) -> bool {
     if !pattern.contains(['*', '?', '[']) {
         return pattern == text;
     }

@@ -26,11 +26,13 @@ mod traits;
 pub use check::check;
 pub use form::TableError;
 pub use languages::python_may_import;
+pub use matching::matches_glob;
 pub use store::Programs;
 
 use crate::effect::Effect;
 use crate::stream::Stream;
 use crate::word::Word;
+use callgate_model::description::Loads;
 
 /// One program about to run: its words after expansion, and where it runs.
 #[derive(Debug, Clone)]
@@ -56,6 +58,8 @@ pub struct ProgramAnalysis {
     pub stdout: Stream,
     /// The table that was used, e.g. `git stash drop`.
     pub table: Option<String>,
+    /// The files of the project that it would load.
+    pub loads: Vec<Loads>,
 }
 
 /// Something that a program runs: the words of a wrapper, or shell source.

@@ -6,9 +6,12 @@ use super::matching::{Truth, chosen, truth, truth_at};
 use super::operands::place;
 use super::paths;
 use super::scan::{Given, Scan, ScannedWord, scan_as};
-use super::table::{Condition, Level, Output, ProgramTrait, Role, RoleKind, Style, Table, When};
+use super::table::{
+    Condition, EffectForm, HostPlace, Level, LoadedFiles, Output, ProgramTrait, Repeat, Role, RoleKind, Slot, Style,
+    Table, Text, When,
+};
 use super::{Invocation, ProgramAnalysis, Programs};
-use crate::effect::CodeOrigin;
+use crate::effect::{Action, CodeOrigin};
 use crate::stream::Stream;
 use crate::word::Word;
 use std::borrow::Cow;
@@ -89,12 +92,15 @@ pub(super) fn apply(scan: &Scan<'_>, collector: &mut Collector<'_>) -> Stream {
         collector.opaque(doubt, "its words");
     }
     let Some(level) = scan.level().filter(|_| !scan.ended) else {
+        counts_first(scan, collector);
         return Stream::Data;
     };
     collector.elsewhere = scan.levels.iter().rev().find_map(|level| level.elsewhere.clone());
     collector.tree = level.tree.iter().any(|condition| truth(condition, scan) != Truth::No)
         || scan.given().any(|given| given.form.tree && !given.negated);
 
+    collector.connects = scan.levels.iter().any(|level| connects(level));
+    collector.own_hosts = own_hosts(scan);
     let output = output(level, scan);
     collector.keeps_listed |= matches!(output, Some(Output::Names | Output::Entries | Output::Resolved));
     collector.copies |= scan.levels.iter().any(|level| level.index.copies);
@@ -121,6 +127,12 @@ pub(super) fn apply(scan: &Scan<'_>, collector: &mut Collector<'_>) -> Stream {
                         collector.role(word, role, &given.name);
                         collector.tree = before;
                     }
+                    if lists_host(
+                        scan,
+                        |place| matches!(place, HostPlace::Option(name) if *name == given.name || given.form.names.contains(name)),
+                    ) {
+                        collector.listed_host(word, &given.name);
+                    }
                 }
                 for form in &given.form.effects {
                     collector.stated(form, &given.name);
@@ -134,6 +146,11 @@ pub(super) fn apply(scan: &Scan<'_>, collector: &mut Collector<'_>) -> Stream {
                     continue;
                 };
                 let because = nth_operand(*index);
+                if lists_host(scan, |place| {
+                    matches!(place, HostPlace::Operands) || *place == HostPlace::Operand(index.saturating_add(1))
+                }) {
+                    collector.listed_host(word, &because);
+                }
                 for placement in &placements {
                     for role in placement.roles(*index) {
                         crate::work::count(1);
@@ -160,6 +177,7 @@ pub(super) fn apply(scan: &Scan<'_>, collector: &mut Collector<'_>) -> Stream {
     }
     collector.finish_destinations();
     collector.finish_backups();
+    loads(scan, collector, |_| true);
     for level in scan.levels.iter() {
         for line in level.does.iter().filter(|line| truth(&line.condition, scan) != Truth::No) {
             line.then.iter().for_each(|form| collector.stated(form, "running it"));
@@ -179,8 +197,16 @@ pub(super) fn apply(scan: &Scan<'_>, collector: &mut Collector<'_>) -> Stream {
             line.then.iter().for_each(|form| collector.stated(form, "nothing comes in"));
         }
     }
+    let mut takes_input = false;
     for role in chosen(&level.stdin, scan) {
+        takes_input = true;
         collector.stdin_role(role);
+    }
+    if !takes_input && commands_come_in(level, scan, collector) {
+        collector.doubt(
+            |program| format!("{program} may take what comes in on standard input for commands"),
+            "standard input",
+        );
     }
     collector.finish_code();
     let certain = |condition: &Condition| truth(condition, scan) == Truth::Yes;
@@ -189,6 +215,88 @@ pub(super) fn apply(scan: &Scan<'_>, collector: &mut Collector<'_>) -> Stream {
     }
     let endless = |line: &When<ProgramTrait>| line.then == ProgramTrait::Endless && certain(&line.condition);
     if level.traits.iter().any(endless) { Stream::Endless } else { stdout(output, collector) }
+}
+
+/// Whether a program without operands may take its commands from standard input: it needs an operand or a subcommand, or
+/// takes commands on a terminal.
+fn commands_come_in(level: &Level, scan: &Scan<'_>, collector: &Collector<'_>) -> bool {
+    let connected = match collector.stdin {
+        Stream::Unconnected => false,
+        Stream::Text(text) => !text.trim().is_empty(),
+        _ => true,
+    };
+    let interactive =
+        |line: &When<ProgramTrait>| line.then == ProgramTrait::Interactive && truth(&line.condition, scan) != Truth::No;
+    let needs = |slots: &Vec<Slot>| slots.iter().any(|slot| matches!(slot.repeat, Repeat::Once | Repeat::Some));
+    connected
+        && scan.operands.is_empty()
+        && (scan.levels.iter().any(|level| level.traits.iter().any(interactive))
+            || !level.subs.is_empty() && level.args.is_empty()
+            || chosen(&level.args, scan).any(needs))
+}
+
+/// Whether the tables list this place as one that may name a host.
+fn lists_host(scan: &Scan<'_>, is: impl Fn(&HostPlace) -> bool) -> bool {
+    scan.levels.iter().any(|level| level.hosts.iter().flatten().any(&is))
+}
+
+/// The hosts that are the service itself.
+fn own_hosts(scan: &Scan<'_>) -> Vec<Text> {
+    let places = scan.levels.iter().flat_map(|level| level.hosts.iter().flatten());
+    let own = |place: &HostPlace| match place {
+        HostPlace::Own(host) => Some(host.clone()),
+        _ => None,
+    };
+    places.filter_map(own).collect()
+}
+
+/// Whether any line of a level speaks of a connection. A program that never connects takes URLs for text.
+fn connects(level: &Level) -> bool {
+    if level.hosts.as_ref().is_some_and(Vec::is_empty) {
+        return false;
+    }
+    let role = |role: &Role| {
+        matches!(
+            role.kind,
+            RoleKind::Host
+                | RoleKind::HostSend
+                | RoleKind::Url
+                | RoleKind::UrlSend
+                | RoleKind::RemoteRead
+                | RoleKind::RemoteWrite
+        )
+    };
+    let effect = |form: &EffectForm| matches!(form.action, Action::Connect | Action::Send);
+    let stated = [&level.none, &level.does, &level.warns, &level.no_input];
+    stated.into_iter().flatten().any(|line| line.then.iter().any(effect))
+        || level.args.iter().any(|line| line.then.iter().any(|slot| role(&slot.role)))
+        || level.options.iter().any(|form| form.values.roles().iter().any(role) || form.effects.iter().any(effect))
+}
+
+/// What counts although an option ends the program: it comes before the options are read.
+fn counts_first(scan: &Scan<'_>, collector: &mut Collector<'_>) {
+    for event in &scan.events {
+        if let ScannedWord::Given(given) = event
+            && given.form.first
+        {
+            for (word, own) in &given.values {
+                for role in value_roles(scan, given, own) {
+                    collector.role(word, role, &given.name);
+                }
+            }
+            given.form.effects.iter().for_each(|form| collector.stated(form, &given.name));
+        }
+    }
+    loads(scan, collector, |loaded| loaded.first);
+}
+
+/// Notes the files that the program loads.
+fn loads(scan: &Scan<'_>, collector: &mut Collector<'_>, counts: impl Fn(&LoadedFiles) -> bool) {
+    for level in scan.levels.iter() {
+        for line in level.loads.iter().filter(|line| counts(&line.then) && truth(&line.condition, scan) != Truth::No) {
+            collector.load(&line.then);
+        }
+    }
 }
 
 /// How an operand is named in reasons.
@@ -296,7 +404,7 @@ pub(super) fn names_below(listed: &[Word], entries: bool) -> Stream {
 }
 
 fn finish(collector: Collector<'_>, stdout: Stream, table: Option<String>) -> ProgramAnalysis {
-    ProgramAnalysis { effects: collector.effects, nested: collector.nested, stdout, table }
+    ProgramAnalysis { effects: collector.effects, nested: collector.nested, stdout, table, loads: collector.loads }
 }
 
 /// Reads an unknown program.

@@ -2,6 +2,7 @@
 
 use super::index::OptionIndex;
 use crate::effect::{Action, CodeOrigin, Mark};
+use callgate_model::description::LoadMatters;
 use serde::Deserialize;
 use std::borrow::Cow;
 use std::ops::Deref;
@@ -81,7 +82,10 @@ pub struct Level {
     pub loads: Vec<When<LoadedFiles>>,
     /// Variables of the environment that change what it does, possibly globs.
     pub heeds: Vec<Text>,
-    /// Words that may name a host although their role is not `<host>`, `<url>` or the like; `None` if the table does not say.
+    /// Beside these it heeds only what the C library does.
+    pub heeds_only: bool,
+    /// Words that may name a host although their role is not `<host>`, `<url>` or the like, and hosts that are no others; empty if
+    /// no other word can name one, `None` if the table does not say.
     pub hosts: Option<Vec<HostPlace>>,
 }
 
@@ -92,6 +96,10 @@ pub struct LoadedFiles {
     pub place: LoadPlace,
     /// Their names, possibly globs.
     pub files: Vec<Text>,
+    /// When they matter.
+    pub matters: LoadMatters,
+    /// They are loaded even if an option ends the program.
+    pub first: bool,
 }
 
 /// Where a program looks for files that it loads.
@@ -115,6 +123,8 @@ pub enum HostPlace {
     Operand(usize),
     /// The value of this option.
     Option(Text),
+    /// Not a place: the host, possibly a glob, is the service that the program talks to anyway.
+    Own(Text),
 }
 
 impl Level {
@@ -320,6 +330,8 @@ pub struct OptionForm {
     pub rest: bool,
     /// It is accepted behind subcommands, too, where they have none of that name.
     pub everywhere: bool,
+    /// It counts even if another option ends the program.
+    pub first: bool,
     /// Its names are different options, and a condition on one of them holds for all.
     pub together: bool,
     /// Effects of its own.
@@ -338,6 +350,7 @@ impl OptionForm {
         tree: false,
         rest: false,
         everywhere: false,
+        first: false,
         together: false,
         effects: Vec::new(),
         line: 0,

@@ -1,12 +1,28 @@
 //! What is special about programs beside their effects.
 
-use super::matching::{Truth, truth};
+use super::matching::{Truth, matches_glob, truth};
 use super::scan::scan_as;
 use super::store::Programs;
 use super::table::{ProgramTrait, Style};
 use crate::word::Word;
 
 impl Programs {
+    /// Whether a program is known to heed a variable: its table says so, or the variable is named after it (`FROB_HOME`).
+    pub(crate) fn heeds(&self, program: &str, variable: &str) -> bool {
+        let named = variable.split_once('_').is_some_and(|(front, _)| {
+            program.split(['-', '.']).next().is_some_and(|name| name.eq_ignore_ascii_case(front))
+        });
+        let table = || {
+            self.find(program).is_some_and(|table| table.level.heeds.iter().any(|glob| matches_glob(glob, variable)))
+        };
+        named || table()
+    }
+
+    /// Whether the table of a program says which variables it heeds, and this is not one of them.
+    pub(crate) fn ignores(&self, program: &str, variable: &str) -> bool {
+        self.find(program).is_some_and(|table| table.level.heeds_only) && !self.heeds(program, variable)
+    }
+
     /// Whether a program that is called with these words has the trait, wherever it lies. What is in doubt counts as yes.
     ///
     /// ```
@@ -102,8 +118,28 @@ mod tests {
 
     #[test]
     fn what_shows_environments() {
-        hold("environment", &["ps auxe", "ps -E", "env | grep TOKEN", "printenv > f", "env A=1 > f"]);
-        for source in ["ps aux", "env A=1 date > f", "ps -p 1"] {
+        let sources = [
+            "ps auxe",
+            "ps -E",
+            "env | grep TOKEN",
+            "printenv > f",
+            "env A=1 > f",
+            "set",
+            "export -p",
+            "env | sort",
+            "env | grep .",
+        ];
+        hold("environment", &sources);
+        for source in [
+            "ps aux",
+            "env A=1 date > f",
+            "ps -p 1",
+            "env | wc -l",
+            "env | grep -i node",
+            "set -e",
+            "export A=1",
+            "printenv HOME",
+        ] {
             assert_eq!(doubts(source), Vec::<String>::new(), "{source}");
         }
     }

@@ -24,7 +24,11 @@ impl Assessor {
             boundary: self.boundary.clone(),
             registry: self.registry.clone(),
             redactor: self.redactor.clone(),
-            host: HostDirectories { home: Some(HOME.into()), temporary: vec!["/tmp".into(), "/var/tmp".into()] },
+            host: HostDirectories {
+                home: Some(HOME.into()),
+                temporary: vec!["/tmp".into(), "/var/tmp".into()],
+                programs: vec![],
+            },
             file_system: Arc::new(EmptyFileSystem),
             hardening: self.hardening,
             programs: self.programs.clone(),

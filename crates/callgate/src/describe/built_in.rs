@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use callgate_model::effect::{Action, CodeOrigin, Names};
-use callgate_shell::environment::influence;
+use callgate_shell::environment::{influence, is_harmless};
 use serde_json::{Map, Value};
 
 use super::collect::Collector;
@@ -403,6 +403,8 @@ fn environment_effects(value: &Value, collector: &mut Collector<'_>) -> Result<(
         let shown = callgate_model::show::brief(name);
         if let Some(why) = influence(name, value.as_str()) {
             collector.opaque(format!("the variable `{shown}` {why}"));
+        } else if !is_harmless(name, value.as_str()) {
+            collector.opaque(format!("sets `{shown}`, which the program may heed"));
         } else if !is_variable_name(name) {
             collector.opaque(format!("`{shown}` is not a valid variable name"));
         } else if !(value.is_string() || value.is_number() || value.is_boolean()) {

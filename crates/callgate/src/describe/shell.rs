@@ -124,6 +124,7 @@ fn part_of(command: SimpleCommand) -> Part {
         elsewhere: command.elsewhere,
         directory: command.directory,
         effects: command.effects.into_iter().map(PlacedEffect::from).collect(),
+        loads: command.loads,
     }
 }
 

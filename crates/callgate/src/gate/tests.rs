@@ -47,7 +47,7 @@ fn file_system() -> Fake {
 }
 
 fn surroundings() -> HostDirectories {
-    HostDirectories { home: Some("/home/ada".into()), temporary: vec!["/tmp".into()] }
+    HostDirectories { home: Some("/home/ada".into()), temporary: vec!["/tmp".into()], programs: vec![] }
 }
 
 fn builder() -> GateBuilder {

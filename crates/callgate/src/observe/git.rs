@@ -18,7 +18,9 @@ pub(super) fn examine(description: &mut Description, run: GitRun, file_system: &
         }
         let findings = match directory(part) {
             Some(directory) => {
-                let examination = GitExamination { reach: reach(part), run };
+                let words: Vec<&str> = part.words.iter().map(|word| word.known().unwrap_or_default()).collect();
+                let subcommand = git::subcommand(&words).and_then(|place| words.get(place).copied());
+                let examination = GitExamination { reach: reach(part), run, subcommand };
                 git::examine(&directory, examination, &|path: &Path, limit| file_system.read(path, limit))
             }
             None => vec!["unknown working directory".to_owned()],

@@ -1,10 +1,13 @@
 //! The second step: looks at the file system and at git repositories. No other step on the way to a decision does I/O.
 //!
-//! [`observe`] examines the repositories that git runs in, the directories that Python imports modules from and the directory of
-//! a persistent shell, and finds the place of every path.
+//! [`observe`] examines the repositories that git runs in, the directories that Python imports modules from, the files that
+//! programs load from the project and the directory of a persistent shell, and finds the place of every path.
 
+mod found_programs;
 mod git;
+mod loaded_files;
 mod python_modules;
+mod settings_keys;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -41,6 +44,8 @@ pub(crate) fn observe(
     let Described { mut description, mut shell } = described;
     git::examine(&mut description, run, file_system);
     python_modules::examine(&mut description, file_system);
+    found_programs::examine(&mut description, &boundary, file_system);
+    loaded_files::examine(&mut description, &boundary, file_system);
     if let Some(shell) = &mut shell {
         shell.settle_directory(|directory| can_enter(file_system, Path::new(directory)));
     }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::file_system::FileSystem;
 use super::resolve::resolve;
 
-use super::placement::{ReadableAreas, areas};
+use super::placement::{ReadableAreas, areas, is_within};
 pub use super::placement::{ResolvedBoundary, UnresolvedPaths};
 
 /// The name of the boundary in rulings.
@@ -42,7 +42,7 @@ pub enum Outside {
     Ask,
 }
 
-/// The home and temporary directories of this process.
+/// The home and temporary directories of this process, and where it finds programs.
 #[allow(clippy::disallowed_methods, reason = "an input of the assessment, read when a gate is built")]
 pub(crate) fn host_directories() -> HostDirectories {
     let mut temporary = vec![PathBuf::from("/tmp"), PathBuf::from("/var/tmp")];
@@ -50,7 +50,8 @@ pub(crate) fn host_directories() -> HostDirectories {
     if own.is_absolute() && !temporary.contains(&own) {
         temporary.push(own);
     }
-    HostDirectories { home: std::env::home_dir().filter(|home| home.is_absolute()), temporary }
+    let programs = std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default();
+    HostDirectories { home: std::env::home_dir().filter(|home| home.is_absolute()), temporary, programs }
 }
 
 impl Default for Boundary {
@@ -85,14 +86,31 @@ impl Boundary {
     /// Resolves the directories for calls of one origin. A directory that cannot be resolved is left out.
     pub fn resolve(&self, origin: &Origin, host: &HostDirectories, file_system: &dyn FileSystem) -> ResolvedBoundary {
         let resolved = |path: Option<&Path>| path.and_then(|path| resolve(file_system, path).ok());
+        let roots = areas(&self.roots, origin.project(), host, file_system);
+        let programs = host.programs.iter().map(|directory| ProgramDirectory {
+            writable: !directory.is_absolute()
+                || resolve(file_system, directory).map_or(true, |resolved| is_within(&roots, &resolved)),
+            path: directory.clone(),
+        });
         ResolvedBoundary {
-            roots: areas(&self.roots, origin.project(), host, file_system),
+            programs: programs.collect(),
+            roots,
             readable: ReadableAreas::new(self.readable.clone(), origin.project(), host),
             outside: self.outside,
             list_outside: self.list_outside,
+            home: host.home.iter().cloned().chain(resolved(host.home.as_deref())).collect(),
             whole: [resolved(host.home.as_deref()), resolved(origin.project())].into_iter().flatten().collect(),
         }
     }
+}
+
+/// A directory in which programs are found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ProgramDirectory {
+    /// As the host names it.
+    pub path: PathBuf,
+    /// Calls may write to it, so that a program in it may be anything.
+    pub writable: bool,
 }
 
 /// A directory of a boundary: as configured and resolved.

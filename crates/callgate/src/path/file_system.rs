@@ -221,7 +221,7 @@ pub(crate) mod fake {
 
     /// Paths and what stands there; parents that are not listed are directories.
     #[derive(Debug, Clone, Default)]
-    pub(crate) struct Fake(BTreeMap<PathBuf, PathEntry>);
+    pub(crate) struct Fake(BTreeMap<PathBuf, PathEntry>, BTreeMap<PathBuf, String>);
 
     impl Fake {
         pub(crate) fn new() -> Self {
@@ -244,6 +244,12 @@ pub(crate) mod fake {
             self.with(path, PathEntry::Other)
         }
 
+        /// A file with this text in it.
+        pub(crate) fn contents(mut self, path: &str, text: &str) -> Self {
+            self.1.insert(path.into(), text.to_owned());
+            self.file(path)
+        }
+
         pub(crate) fn link(self, path: &str, target: &str) -> Self {
             self.with(path, PathEntry::Link(target.into()))
         }
@@ -254,8 +260,8 @@ pub(crate) mod fake {
     }
 
     impl FileSystem for Fake {
-        fn read(&self, _path: &Path, _limit: usize) -> std::io::Result<Option<Vec<u8>>> {
-            Ok(None)
+        fn read(&self, path: &Path, _limit: usize) -> std::io::Result<Option<Vec<u8>>> {
+            Ok(self.1.get(path).map(|text| text.clone().into_bytes()))
         }
 
         fn look(&self, path: &Path) -> PathEntry {

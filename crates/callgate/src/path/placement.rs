@@ -12,7 +12,7 @@ use callgate_model::show::brief;
 use callgate_shell::programs::Programs;
 use callgate_shell::programs::table::ProgramTrait;
 
-use super::boundary::{BoundaryArea, HostDirectories, Outside, RULE, Roots};
+use super::boundary::{BoundaryArea, HostDirectories, Outside, ProgramDirectory, RULE, Roots};
 use super::expand::expand_patterns;
 use super::file_system::{CachedFileSystem, FileSystem};
 use super::pattern::Pattern;
@@ -23,6 +23,10 @@ use super::{Place, Rest, Zone};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResolvedBoundary {
     pub(super) roots: Vec<BoundaryArea>,
+    /// Where programs are found, in order.
+    pub(super) programs: Vec<ProgramDirectory>,
+    /// The user's home, as named and resolved.
+    pub(super) home: Vec<PathBuf>,
     pub(super) readable: ReadableAreas,
     pub(super) outside: Outside,
     pub(super) list_outside: Option<Decision>,
@@ -237,6 +241,21 @@ impl ResolvedBoundary {
         Zone::Outside
     }
 
+    /// Whether this directory, by its name or resolved, is one that calls may write to as a whole.
+    pub fn is_root(&self, directory: &Path) -> bool {
+        self.roots.iter().any(|root| !root.excluded && (root.named == directory || root.resolved == directory))
+    }
+
+    /// Where programs are found, if calls may write to one of these directories.
+    pub(crate) fn doubtful_programs(&self) -> Option<&[ProgramDirectory]> {
+        self.programs.iter().any(|directory| directory.writable).then_some(self.programs.as_slice())
+    }
+
+    /// Whether this directory, by its name or resolved, is the user's home.
+    pub fn is_home(&self, directory: &Path) -> bool {
+        self.home.iter().any(|home| home == directory)
+    }
+
     /// The root that contains a path, whether the path exists or not.
     pub fn root_around(&self, path: &Path, file_system: &dyn FileSystem) -> Option<PathBuf> {
         let resolved = resolve(file_system, path).unwrap_or_else(|_| fold(path));
@@ -292,7 +311,7 @@ fn is_shared(place: &Place, file_system: &dyn FileSystem) -> bool {
 }
 
 /// Whether the areas contain the path. The last area around it decides.
-fn is_within(areas: &[BoundaryArea], path: &Path) -> bool {
+pub(super) fn is_within(areas: &[BoundaryArea], path: &Path) -> bool {
     areas.iter().rev().find(|area| path.starts_with(&area.resolved)).is_some_and(|area| !area.excluded)
 }
 

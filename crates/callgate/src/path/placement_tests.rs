@@ -33,7 +33,7 @@ fn file_system() -> Fake {
 }
 
 fn host() -> HostDirectories {
-    HostDirectories { home: Some("/home/ada".into()), temporary: vec!["/tmp".into()] }
+    HostDirectories { home: Some("/home/ada".into()), temporary: vec!["/tmp".into()], programs: vec![] }
 }
 
 fn origin() -> Origin {

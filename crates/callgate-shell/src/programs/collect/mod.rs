@@ -5,13 +5,16 @@ mod words;
 
 use crate::distinct::Distinct;
 use crate::effect::{Action, CodeOrigin, Effect, Host, Mark, Names, PathTarget, Program, Target};
+use crate::lists::listed;
 use crate::programs::host::{self, Destination};
 use crate::programs::languages;
+use crate::programs::matching::matches_glob;
 use crate::programs::paths;
-use crate::programs::table::{EffectForm, EffectTarget, Role, RoleKind};
+use crate::programs::table::{EffectForm, EffectTarget, LoadPlace, LoadedFiles, Role, RoleKind, Text};
 use crate::programs::{Invocation, Nested, NestedBody};
 use crate::stream::Stream;
 use crate::word::Word;
+use callgate_model::description::Loads;
 use std::borrow::Cow;
 
 /// Says of an effect that it happens only if the destination is a directory.
@@ -25,6 +28,7 @@ pub(in crate::programs) struct Collector<'a> {
     pub(in crate::programs) effects: Vec<Effect>,
     distinct: Distinct,
     pub(in crate::programs) nested: Vec<Nested>,
+    pub(in crate::programs) loads: Vec<Loads>,
     /// The working directory, which `<dir>` changes.
     pub(in crate::programs) directory: Option<Cow<'a, str>>,
     pub(in crate::programs) directory_changed: bool,
@@ -35,6 +39,10 @@ pub(in crate::programs) struct Collector<'a> {
     pub(in crate::programs) tree: bool,
     /// The machine or container in which wrapped commands run.
     pub(in crate::programs) elsewhere: Option<String>,
+    /// The program may connect, so that a URL among its words is more than text.
+    pub(in crate::programs) connects: bool,
+    /// Hosts that are the service itself.
+    pub(in crate::programs) own_hosts: Vec<Text>,
     /// The host that was connected to last.
     host: Option<String>,
     /// Operands that were read or listed: what a stream of names is below.
@@ -185,13 +193,18 @@ impl<'a> Collector<'a> {
             return self.derive(word, role, derived, because);
         }
         match &role.kind {
-            RoleKind::Text => {}
+            RoleKind::Text => self.hidden_host(word, because),
             RoleKind::List => {
                 self.lists(word);
                 self.path(Action::List, word, tree, &role.marks, because);
             }
             RoleKind::Read if is_stream => {}
             RoleKind::Read => {
+                // Libraries that open files often take addresses, too.
+                if let Some(Destination::Remote(host)) = host::hidden(word).filter(|_| word.known().is_some_and(is_web))
+                {
+                    self.reach(Action::Connect, host, &[], because);
+                }
                 self.lists(word);
                 self.takes(word);
                 self.path(Action::Read, word, tree, &role.marks, because);
@@ -215,7 +228,10 @@ impl<'a> Collector<'a> {
                 self.path(Action::Read, word, tree, &role.marks, because);
                 self.updated_by_code.push((word.clone(), role.marks.clone()));
             }
-            RoleKind::AnyValue => self.any_value(word, because),
+            RoleKind::AnyValue => {
+                self.any_value(word, because);
+                self.hidden_host(word, because);
+            }
             RoleKind::Move => {
                 self.takes(word);
                 self.path(Action::Read, word, tree, &role.marks, because);
@@ -299,6 +315,57 @@ impl<'a> Collector<'a> {
         self.nested.push(Nested { body, environment: self.environment.clone(), directory, elsewhere, stdin });
     }
 
+    /// A host in a word that is only text to a program that connects.
+    fn hidden_host(&mut self, word: &Word, because: &str) {
+        if !self.connects {
+            return;
+        }
+        match host::hidden(word) {
+            Some(Destination::Remote(host)) => self.other_host(host, because),
+            Some(Destination::Local(path)) => self.path(Action::Read, &Word::Known(path), false, &[], because),
+            None if names_a_host(because) => {
+                if let Some(host) = host::leading(word) {
+                    self.other_host(host, because);
+                }
+            }
+            None => {}
+        }
+    }
+
+    /// A word in a place that the table lists as one that may name a host.
+    pub(in crate::programs) fn listed_host(&mut self, word: &Word, because: &str) {
+        let host = match (host::hidden(word), because.starts_with('-')) {
+            (Some(Destination::Remote(host)), _) => Some(host),
+            (Some(Destination::Local(_)), _) => None,
+            (None, true) => Some(host::host(word)),
+            (None, false) if word.known().is_none_or(|text| text.contains('/')) => host::leading(word),
+            (None, false) => None,
+        };
+        if let Some(host) = host {
+            self.other_host(host, because);
+        }
+    }
+
+    /// A connection to a host that is not the service itself.
+    fn other_host(&mut self, host: Host, because: &str) {
+        let own = |glob: &Text| host.name.as_deref().is_some_and(|name| matches_glob(glob, name));
+        if !self.own_hosts.iter().any(own) {
+            self.reach(Action::Connect, host, &[], because);
+        }
+    }
+
+    /// Notes files of the project that the program loads.
+    pub(in crate::programs) fn load(&mut self, loaded: &LoadedFiles) {
+        if loaded.place == LoadPlace::Project {
+            self.loads.push(Loads {
+                program: self.program.to_string(),
+                directory: self.directory.as_deref().map(str::to_owned),
+                files: loaded.files.iter().map(|file| file.to_string()).collect(),
+                matters: loaded.matters.clone(),
+            });
+        }
+    }
+
     fn reach(&mut self, action: Action, host: Host, marks: &[Mark], because: &str) {
         if host.name.is_none() {
             let shown = &host.shown;
@@ -307,6 +374,20 @@ impl<'a> Collector<'a> {
         self.host = host.name.clone();
         self.push(action, Target::Host(host), marks, because);
     }
+}
+
+/// Whether a word is the address of a page, rather than of a file.
+fn is_web(text: &str) -> bool {
+    ["http://", "https://", "ftp://", "ftps://"].iter().any(|scheme| text.starts_with(scheme))
+}
+
+/// Whether the name of an option says that its value is a host.
+fn names_a_host(option: &str) -> bool {
+    let mut words = option.trim_start_matches('-').split(['-', '_', '.']);
+    option.starts_with('-')
+        && words.any(|word| {
+            listed("server servers host hosts hostname endpoint endpoints broker brokers registry proxy url uri api mirror address addr remote", word)
+        })
 }
 
 /// Words joined by spaces, as `ssh` and `watch` do it.

@@ -5,8 +5,9 @@ use super::tokens::{Commas, Kind, tokens};
 use super::{conditions, effects, options, roles};
 use crate::programs::index::OptionIndex;
 use crate::programs::table::{
-    Condition, Deferred, Example, HostPlace, Level, LoadedFiles, Repeat, Role, Slot, Style, Sub, Text, When,
+    Condition, Deferred, Example, HostPlace, Level, LoadPlace, LoadedFiles, Repeat, Role, Slot, Style, Sub, Text, When,
 };
+use callgate_model::description::LoadMatters;
 use serde::Deserialize;
 use serde::de::value::BorrowedStrDeserializer;
 
@@ -80,16 +81,29 @@ pub(super) fn entry<'a>(line: &Line<'a>, level: &mut Level, keep: fn(&'a str) ->
             level.values.push((keep(name), When { condition, then: one_role(body, column)? }));
         }
         "loads" => {
-            let (place, _) = rest.split_once([' ', ':']).unwrap_or((rest, ""));
-            let (condition, files, column) = conditional(line, &format!("loads {place}"), keep)?;
+            let (place, after) = rest.split_once([' ', ':']).unwrap_or((rest, ""));
+            let first = after.starts_with("first:") || after.starts_with("first ");
+            let head = format!("loads {place}{}", if first { " first" } else { "" });
+            let (condition, body, column) = conditional(line, &head, keep)?;
             let place = named(place).ok_or_else(|| (rest_column, invalid_load(place)))?;
-            let files: Vec<Text> = files.split_whitespace().map(keep).collect();
-            if files.is_empty() || files.iter().any(|file| file.starts_with(['/', '~'])) {
+            let (files, matters) = loaded_files(body).ok_or_else(|| (column, invalid_load(rest)))?;
+            let files = files.split_whitespace().map(keep).collect();
+            level.loads.push(When { condition, then: LoadedFiles { place, files, matters, first } });
+        }
+        "needs" => {
+            let first = rest.starts_with("first:") || rest.starts_with("first ");
+            let (condition, body, column) = conditional(line, if first { "needs first" } else { keyword }, keep)?;
+            let (files, matters) = loaded_files(body).ok_or_else(|| (column, invalid_load(rest)))?;
+            if matters != LoadMatters::Found {
                 return Err((column, invalid_load(rest)));
             }
-            level.loads.push(When { condition, then: LoadedFiles { place, files } });
+            let files = files.split_whitespace().map(keep).collect();
+            let then = LoadedFiles { place: LoadPlace::Project, files, matters: LoadMatters::Missing, first };
+            level.loads.push(When { condition, then });
         }
         "heeds" => {
+            level.heeds_only |= rest.starts_with("only:");
+            let keyword = if rest.starts_with("only:") { "heeds only" } else { keyword };
             let (names, column) = plain_list(line, keyword)?;
             if let Some(name) = names.iter().find(|name| !is_variable(name)) {
                 return Err((column, format!("invalid variable name `{name}`")));
@@ -100,7 +114,8 @@ pub(super) fn entry<'a>(line: &Line<'a>, level: &mut Level, keep: fn(&'a str) ->
             let (places, column) = plain_list(line, keyword)?;
             let places = if places == ["none"] { Vec::new() } else { places };
             let places = places.into_iter().map(|place| host_place(place, keep)).collect::<Option<Vec<_>>>();
-            let wrong = "invalid `hosts` line: write `hosts: none`, or list `args`, `arg1` and options";
+            let wrong =
+                "invalid `hosts` line: write `hosts: none`, or list `args`, `arg1`, options and hosts of the service";
             level.hosts = Some(places.ok_or_else(|| (column, wrong.to_owned()))?);
         }
         "elsewhere" => level.elsewhere = Some(rest.trim().trim_matches('"').to_owned()),
@@ -147,9 +162,28 @@ fn is_variable(name: &str) -> bool {
     name.chars().all(part) && !name.starts_with(|first: char| first.is_ascii_digit())
 }
 
-/// `args`, `arg2` or an option.
+/// `FILES`, `FILES except KEYS` or `FILES with WORDS`; `None` if that is not what it is.
+fn loaded_files(body: &str) -> Option<(&str, LoadMatters)> {
+    let owned = |words: &str| words.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let (files, words, matters) = match (body.split_once(" except "), body.split_once(" with ")) {
+        (Some((files, keys)), None) => (files, owned(keys), LoadMatters::SetsOther as fn(_) -> _),
+        (None, Some((files, words))) => (files, owned(words), LoadMatters::Contains as fn(_) -> _),
+        (None, None) => return is_relative(body).then_some((body, LoadMatters::Found)),
+        (Some(_), Some(_)) => return None,
+    };
+    (is_relative(files) && !words.is_empty()).then(|| (files, matters(words)))
+}
+
+/// Names of files relative to a directory, at least one.
+fn is_relative(files: &str) -> bool {
+    let is_file = |file: &str| !file.starts_with(['/', '~']) && !matches!(file, "except" | "with");
+    !files.trim().is_empty() && files.split_whitespace().all(is_file)
+}
+
+/// `args`, `arg2`, an option, or a host.
 fn host_place<'a>(place: &'a str, keep: fn(&'a str) -> Text) -> Option<HostPlace> {
     match place.strip_prefix("arg") {
+        _ if place.contains('.') && !place.starts_with('-') => Some(HostPlace::Own(keep(place))),
         Some("s") => Some(HostPlace::Operands),
         Some(number) => number.parse().ok().filter(|number| *number > 0).map(HostPlace::Operand),
         None => place.starts_with('-').then(|| HostPlace::Option(keep(place))),
@@ -254,7 +288,8 @@ fn not_a_role(text: &str) -> String {
 
 fn invalid_load(text: &str) -> String {
     format!(
-        "invalid `loads {text}`: write `loads project: FILES`, `loads home: FILES` or `loads system: FILES`, relative to that directory"
+        "invalid `loads {text}`: write `loads project: FILES`, `loads home: FILES` or `loads system: FILES`, relative to that directory, \
+         with `except KEYS` or `with WORDS` behind them"
     )
 }
 

@@ -1,6 +1,7 @@
 use super::*;
 use crate::effect::{Action, CodeOrigin, Mark};
 use crate::programs::table::{Derived, EffectTarget, LoadPlace, LoadedFiles, Repeat, RoleKind, Term, ValueSet, Values};
+use callgate_model::description::LoadMatters;
 
 fn table(text: &str) -> Table {
     let (mut tables, errors) = parse(text, "test", &mut Shares::default());
@@ -133,20 +134,20 @@ fn mistakes_name_their_place_and_the_remedy() {
             "cp: c\n  loads desk: a\n",
             2,
             9,
-            "invalid `loads desk`: write `loads project: FILES`, `loads home: FILES` or `loads system: FILES`, relative to that directory",
+            "invalid `loads desk`: write `loads project: FILES`, `loads home: FILES` or `loads system: FILES`, relative to that directory, with `except KEYS` or `with WORDS` behind them",
         ),
         (
             "cp: c\n  loads home: /a\n",
             2,
             15,
-            "invalid `loads home: /a`: write `loads project: FILES`, `loads home: FILES` or `loads system: FILES`, relative to that directory",
+            "invalid `loads home: /a`: write `loads project: FILES`, `loads home: FILES` or `loads system: FILES`, relative to that directory, with `except KEYS` or `with WORDS` behind them",
         ),
         ("cp: c\n  heeds: A-B\n", 2, 10, "invalid variable name `A-B`"),
         (
             "cp: c\n  hosts: file\n",
             2,
             10,
-            "invalid `hosts` line: write `hosts: none`, or list `args`, `arg1` and options",
+            "invalid `hosts` line: write `hosts: none`, or list `args`, `arg1`, options and hosts of the service",
         ),
         ("cp: c\n  hosts:\n", 2, 3, "missing colon after `hosts`: write `hosts: …` or `hosts if CONDITION: …`"),
         (
@@ -242,6 +243,37 @@ fn shared_lines_stand_where_they_are_used() {
 }
 
 #[test]
+fn tables_say_when_a_loaded_file_matters() {
+    let table = table(
+        "x: x\n  -f\n  loads project first: a.toml except b.* c\n  loads project first if -f: d with e f\n  needs: g h\n  needs first if -f: i\n  \
+         hosts: x.example -f\n  -g first => opaque\n",
+    );
+    let lines: Vec<_> = table.level.loads.iter().map(|line| (&line.then.matters, line.then.first)).collect();
+    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+    assert_eq!(
+        lines,
+        [
+            (&LoadMatters::SetsOther(words(&["b.*", "c"])), true),
+            (&LoadMatters::Contains(words(&["e", "f"])), true),
+            (&LoadMatters::Missing, false),
+            (&LoadMatters::Missing, true),
+        ]
+    );
+    assert_eq!(table.level.loads[1].condition.all.len(), 1);
+    assert_eq!(table.level.hosts, Some(vec![HostPlace::Own("x.example".into()), HostPlace::Option("-f".into())]));
+    assert!(table.level.options[1].first);
+    for wrong in [
+        "loads project: a except",
+        "loads project: /a",
+        "loads elsewhere: a",
+        "needs: a with b",
+        "loads project: a except b with c",
+    ] {
+        assert!(problem(&format!("x: x\n  {wrong}\n")).2.contains("loads"), "{wrong}");
+    }
+}
+
+#[test]
 fn tables_say_what_a_program_loads_heeds_and_derives() {
     let table = table(
         "x: x\n  -f <read>\n  --url <text>\n  loads project if not -f: Makefile *.mk\n  loads home: .xrc\n  heeds: X_* PAGER\n  \
@@ -250,7 +282,12 @@ fn tables_say_what_a_program_loads_heeds_and_derives() {
     let level = &table.level;
     assert_eq!(
         level.loads[0].then,
-        LoadedFiles { place: LoadPlace::Project, files: vec!["Makefile".into(), "*.mk".into()] }
+        LoadedFiles {
+            place: LoadPlace::Project,
+            files: vec!["Makefile".into(), "*.mk".into()],
+            matters: LoadMatters::Found,
+            first: false,
+        }
     );
     assert_eq!(level.loads[0].condition.all.len(), 1);
     assert_eq!(level.loads[1].then.place, LoadPlace::Home);

@@ -126,11 +126,13 @@ pub(crate) fn looks(part: &Part) -> bool {
 
 /// What to examine a repository for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct GitExamination {
+pub struct GitExamination<'a> {
     /// What the command does.
     pub reach: GitReach,
     /// How it will run.
     pub run: GitRun,
+    /// The subcommand, for which an alias may stand in.
+    pub subcommand: Option<&'a str>,
 }
 
 /// A repository under examination.
@@ -140,6 +142,10 @@ struct Repository<'a> {
     /// Its own git directory.
     folder: &'a Path,
 }
+
+/// Hooks that run whatever command changes the index, a reference or the work tree.
+const HOOKS_OF_CHANGES: &[&str] =
+    &["post-index-change", "reference-transaction", "post-checkout", "post-merge", "pre-auto-gc", "post-rewrite"];
 
 /// A longer git configuration is not read, and so not trusted.
 const LONGEST_CONFIGURATION: usize = 256 * 1024;
@@ -155,9 +161,13 @@ const DEEPEST: usize = 8;
 /// git enters submodules by running git there, with the settings of [`harden`] but not with its options.
 ///
 /// `directory` is where git starts searching for the repository. A configuration that cannot be read is a finding.
-pub fn examine(directory: &Path, examination: GitExamination, read: ReadFile<'_>) -> Vec<String> {
+pub fn examine(directory: &Path, examination: GitExamination<'_>, read: ReadFile<'_>) -> Vec<String> {
     for root in directory.ancestors() {
         match git_directory(root, read) {
+            // Hardened, git refuses to take the directory itself for a repository: nothing is gained by running it.
+            Ok(None) if is_bare_repository(root, read) => {
+                return vec![format!("{} is itself a repository, without a `.git` directory", root.display())];
+            }
             Ok(None) => {}
             Ok(Some(folder)) => {
                 let mut findings = Vec::new();
@@ -173,7 +183,7 @@ pub fn examine(directory: &Path, examination: GitExamination, read: ReadFile<'_>
 
 fn examine_repository(
     repository: &Repository<'_>,
-    examination: GitExamination,
+    examination: GitExamination<'_>,
     deepest: usize,
     read: ReadFile<'_>,
     findings: &mut Vec<String>,
@@ -187,10 +197,18 @@ fn examine_repository(
     for file in [common.join("config"), folder.join("config.worktree")] {
         examine_file(&file, repository, examination, read, findings);
     }
-    // The only hook that runs for commands that read: status and diff refresh the index.
-    let hook = common.join("hooks/post-index-change");
-    if examination.run == GitRun::AsWritten && !matches!(read(&hook, LONGEST_CONFIGURATION), Ok(None)) {
-        findings.push(format!("the hook {} exists", hook.display()));
+    // The first is the only one that runs for commands that read: status and diff refresh the index. A change without the hooks
+    // that somebody set up for it is not what was asked for, so hardening does not help there.
+    let hooks = match (examination.reach, examination.run) {
+        (GitReach::Looks, GitRun::Hardened) => None,
+        (GitReach::Looks, GitRun::AsWritten) => HOOKS_OF_CHANGES.get(..1),
+        (GitReach::More, _) => Some(HOOKS_OF_CHANGES),
+    };
+    for hook in hooks.into_iter().flatten() {
+        let hook = common.join("hooks").join(hook);
+        if !matches!(read(&hook, LONGEST_CONFIGURATION), Ok(None)) {
+            findings.push(format!("the hook {} exists", hook.display()));
+        }
     }
     if !matches!(read(&common.join("objects/info/alternates"), LONGEST_CONFIGURATION), Ok(None)) {
         findings.push("the repository borrows objects from another one".to_owned());
@@ -217,6 +235,13 @@ fn examine_repository(
     }
 }
 
+/// Whether git takes the directory itself for a repository: it has `HEAD`, `objects` and `refs`.
+fn is_bare_repository(directory: &Path, read: ReadFile<'_>) -> bool {
+    ["HEAD", "objects", "refs"]
+        .iter()
+        .all(|name| !matches!(read(&directory.join(name), LONGEST_CONFIGURATION), Ok(None)))
+}
+
 /// The git directory of a work tree: `.git`, or where the file `.git` points to.
 fn git_directory(worktree: &Path, read: ReadFile<'_>) -> Result<Option<PathBuf>, String> {
     let dot_git = worktree.join(".git");
@@ -241,7 +266,7 @@ fn git_directory(worktree: &Path, read: ReadFile<'_>) -> Result<Option<PathBuf>,
 fn examine_file(
     file: &Path,
     repository: &Repository<'_>,
-    examination: GitExamination,
+    examination: GitExamination<'_>,
     read: ReadFile<'_>,
     findings: &mut Vec<String>,
 ) {
@@ -269,10 +294,10 @@ mod tests {
     }
 
     fn findings_of(config: &str, reach: GitReach) -> Vec<String> {
-        examined(config, GitExamination { reach, run: GitRun::Hardened })
+        examined(config, GitExamination { reach, run: GitRun::Hardened, subcommand: None })
     }
 
-    fn examined(config: &str, examination: GitExamination) -> Vec<String> {
+    fn examined(config: &str, examination: GitExamination<'_>) -> Vec<String> {
         let files = BTreeMap::from([
             (PathBuf::from("/w/.git/HEAD"), "ref: refs/heads/main\n".to_owned()),
             (PathBuf::from("/w/.git/config"), config.to_owned()),
@@ -280,7 +305,8 @@ mod tests {
         examine(Path::new("/w/src"), examination, &|path, _| Ok(files.get(path).map(|text| text.clone().into_bytes())))
     }
 
-    const LOOKS: GitExamination = GitExamination { reach: GitReach::Looks, run: GitRun::Hardened };
+    const LOOKS: GitExamination<'_> =
+        GitExamination { reach: GitReach::Looks, run: GitRun::Hardened, subcommand: None };
     const ORDINARY: &str = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n[remote \"origin\"]\n\turl = git@example.com:x\n\
         \tfetch = +refs/heads/*:refs/remotes/origin/*\n[branch \"main\"]\n\tremote = origin\n";
 
@@ -299,7 +325,7 @@ mod tests {
 
     #[test]
     fn what_nobody_switches_off_is_a_finding() {
-        let missing = GitExamination { reach: GitReach::Looks, run: GitRun::AsWritten };
+        let missing = GitExamination { reach: GitReach::Looks, run: GitRun::AsWritten, subcommand: None };
         for config in [
             "[core]\nfsmonitor = ./x",
             "[core]\nhooksPath = hooks",
@@ -316,6 +342,55 @@ mod tests {
         for config in [ORDINARY, "[core]\nfsmonitor = true", "[core]\nfsmonitor = false"] {
             assert_eq!(examined(config, missing), Vec::<String>::new(), "{config}");
         }
+    }
+
+    #[test]
+    fn a_directory_can_be_a_repository_itself() {
+        let found = |missing: &str, run: GitRun| {
+            let files: Vec<PathBuf> = ["HEAD", "objects", "refs"]
+                .iter()
+                .filter(|name| **name != missing)
+                .map(|name| Path::new("/w/sub").join(name))
+                .collect();
+            let read = |path: &Path, _| Ok(files.iter().any(|file| file == path).then(Vec::new));
+            examine(Path::new("/w/sub"), GitExamination { run, ..LOOKS }, &read).len()
+        };
+        assert_eq!(found("", GitRun::AsWritten), 1);
+        assert_eq!(found("", GitRun::Hardened), 1);
+        assert_eq!(found("refs", GitRun::AsWritten), 0);
+    }
+
+    #[test]
+    fn a_hook_of_references_runs_for_everything_that_changes_one() {
+        let found = |hook: &str, reach: GitReach| {
+            let files = [PathBuf::from("/w/.git/HEAD"), Path::new("/w/.git/hooks").join(hook)];
+            let read = |path: &Path, _| Ok(files.iter().any(|file| file == path).then(Vec::new));
+            examine(Path::new("/w"), GitExamination { reach, run: GitRun::AsWritten, subcommand: None }, &read).len()
+        };
+        assert_eq!(found("reference-transaction", GitReach::More), 1);
+        assert_eq!(found("reference-transaction", GitReach::Looks), 0);
+        assert_eq!(found("post-index-change", GitReach::Looks), 1);
+        assert_eq!(found("reference-transaction.sample", GitReach::More), 0);
+    }
+
+    #[test]
+    fn an_alias_stands_in_for_its_name() {
+        let config = "[alias]\n\tlfs = !./evil\n\tst = status\n";
+        let found = |name: &str| examined(config, GitExamination { subcommand: Some(name), ..LOOKS }).len();
+        assert_eq!((found("lfs"), found("LFS"), found("status")), (1, 1, 0));
+    }
+
+    #[test]
+    fn a_comment_does_not_hide_the_next_line() {
+        let missing = GitExamination { reach: GitReach::Looks, run: GitRun::AsWritten, subcommand: None };
+        for config in [
+            "[user]\n\tname = a # \\\n[core]\n\tfsmonitor = ./x\n",
+            "[user]\n\tname = a ; b \\\n[core]\n\tfsmonitor = ./x\n",
+            "[user]\n\tname = \"a # b\" \\\n c\n[core]\n\tfsmonitor = ./x\n",
+        ] {
+            assert_eq!(examined(config, missing).len(), 1, "{config}");
+        }
+        assert_eq!(examined("[user]\n\tname = \"a\n[core]\n", missing), ["/w/.git/config:2 is invalid"]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::{GitExamination, GitReach, GitRun, Repository};
 pub(super) fn findings(
     text: &str,
     repository: &Repository<'_>,
-    examination: GitExamination,
+    examination: GitExamination<'_>,
 ) -> Result<Vec<String>, usize> {
     let settings = settings(text)?.into_iter();
     Ok(settings.filter(|key| !harmless(key, repository, examination)).map(|key| key.name()).collect())
@@ -54,15 +54,50 @@ fn settings(text: &str) -> Result<Vec<Setting>, usize> {
         if key.is_empty() || !(value.is_empty() || value.starts_with(['=', '#', ';'])) {
             return Err(mistake);
         }
-        let mut value = value.strip_prefix('=').unwrap_or_default().trim().to_owned();
-        while value.ends_with('\\') {
-            value.pop();
-            let (_, continued) = lines.next().ok_or(mistake)?;
-            value.push_str(continued.trim_end());
+        let mut reading = Reading::default();
+        let mut line = value.strip_prefix('=').unwrap_or_default();
+        while reading.goes_on(line) {
+            line = lines.next().ok_or(mistake)?.1;
         }
+        let value = reading.finish().ok_or(mistake)?;
         found.push(Setting { section, has_subsection, key: key.to_ascii_lowercase(), value });
     }
     Ok(found)
+}
+
+/// A value while it is read: quotes, escapes, comments, and lines that go on.
+#[derive(Default)]
+struct Reading {
+    value: String,
+    quoted: bool,
+}
+
+impl Reading {
+    /// Reads one line. Returns whether the value goes on in the next one.
+    fn goes_on(&mut self, line: &str) -> bool {
+        let mut characters = line.chars();
+        while let Some(character) = characters.next() {
+            match character {
+                '\\' => match characters.next() {
+                    None => return true,
+                    Some(escaped) => self.value.extend(['\\', escaped]),
+                },
+                '"' => {
+                    self.quoted = !self.quoted;
+                    self.value.push(character);
+                }
+                // git ignores the rest of the line, with a backslash at its end.
+                '#' | ';' if !self.quoted => return false,
+                other => self.value.push(other),
+            }
+        }
+        false
+    }
+
+    /// The value; `None` if a quote is not closed.
+    fn finish(self) -> Option<String> {
+        (!self.quoted).then(|| self.value.trim().to_owned())
+    }
 }
 
 /// `core]`, `remote "origin"]` or `remote.origin]`: the section, whether there is a subsection, and what follows.
@@ -114,7 +149,7 @@ const SECTIONS: &str = "
 ";
 
 /// Whether a setting runs nothing.
-fn harmless(key: &Setting, repository: &Repository<'_>, examination: GitExamination) -> bool {
+fn harmless(key: &Setting, repository: &Repository<'_>, examination: GitExamination<'_>) -> bool {
     let (section, name, value) = (key.section.as_str(), key.key.as_str(), key.value.trim_matches('"'));
     if examination.reach == GitReach::More && runs_beyond_looking(key, value)
         || examination.run == GitRun::AsWritten && runs_unless_hardened(key, value)
@@ -122,6 +157,11 @@ fn harmless(key: &Setting, repository: &Repository<'_>, examination: GitExaminat
         return false;
     }
     match (section, name) {
+        // A subcommand that is not built in is looked for among the aliases.
+        ("alias", name) => {
+            examination.subcommand.is_none_or(|used| !key.has_subsection && !used.eq_ignore_ascii_case(name))
+        }
+        ("help", "browser" | "format" | "htmlpath") => false,
         ("core", "worktree") => fold(&repository.folder.join(value)) == fold(repository.root),
         ("core", name) => lists(CORE, name),
         // A promisor remote makes git fetch missing objects when it reads, with a program that the repository may name.
@@ -166,6 +206,7 @@ fn runs_beyond_looking(key: &Setting, value: &str) -> bool {
         ("core", "askpass" | "editor" | "sshcommand")
         | ("sequence", "editor")
         | ("remote", "uploadpack" | "receivepack")
+        | ("init", "templatedir")
         | ("gc", "recentobjectshook") => true,
         ("credential", "helper") => !value.is_empty(),
         ("submodule", "update") => value.starts_with('!'),

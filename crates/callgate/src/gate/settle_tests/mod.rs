@@ -92,7 +92,7 @@ fn setting_in(decision: ApprovalDecision, mode: Mode) -> Setting {
     let gate = Gate::builder()
         .policy(policy)
         .file_system(Fake::new().file("/ws/a.txt").file("/etc/passwd"))
-        .host(HostDirectories { home: Some("/home/ada".into()), temporary: vec![] })
+        .host(HostDirectories { home: Some("/home/ada".into()), ..HostDirectories::default() })
         .approvals(approvals.clone())
         .events(log.clone())
         .build();
@@ -371,7 +371,7 @@ fn under(policy: &str, person: &Person, store: &Arc<MemoryStore>) -> Gate {
     Gate::builder()
         .policy(policy)
         .file_system(Fake::new().file("/ws/a.txt").file("/ws/.env"))
-        .host(HostDirectories { home: Some("/home/ada".into()), temporary: vec![] })
+        .host(HostDirectories { home: Some("/home/ada".into()), ..HostDirectories::default() })
         .approvals(Approvals::new(store.clone(), Arc::new(person.clone())))
         .build()
 }

@@ -1,0 +1,150 @@
+//! Reads which keys a configuration file sets, in the plain form in which people write them. Anything else is not understood.
+
+use std::path::Path;
+
+/// The keys that a file sets, written `section.key`; `None` if it is not understood.
+pub(super) fn keys(path: &Path, text: &str) -> Option<Vec<String>> {
+    if path.extension().is_some_and(|extension| extension == "json") {
+        return json_keys(text);
+    }
+    // The older form of a toolchain file: one word.
+    let mut words = text.split_whitespace();
+    if path.extension().is_none()
+        && let (Some(word), None) = (words.next(), words.next())
+        && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_'))
+    {
+        return Some(vec!["toolchain.channel".to_owned()]);
+    }
+    sections(text)
+}
+
+/// The keys of a file of sections: TOML or INI, without inline tables, escapes and text over several lines.
+fn sections(text: &str) -> Option<Vec<String>> {
+    let mut found = Vec::new();
+    let mut section = String::new();
+    let mut in_array = false;
+    for line in text.lines() {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        if in_array {
+            let (items, rest) = line.split_once(']').map_or((line, None), |(items, rest)| (items, Some(rest)));
+            is_plain(items).then_some(())?;
+            in_array = rest.is_none();
+            rest.is_none_or(is_end).then_some(())?;
+            continue;
+        }
+        if let Some(header) = line.strip_prefix('[') {
+            let (name, rest) = header.split_once(']')?;
+            (is_key(name) && is_end(rest)).then_some(())?;
+            section = format!("{name}.");
+            continue;
+        }
+        let (key, value) = line.split_once('=')?;
+        let (key, value) = (key.trim_end(), value.trim_start());
+        is_key(key).then_some(())?;
+        found.push(format!("{section}{key}"));
+        match value.strip_prefix('[') {
+            Some(items) => {
+                let (items, rest) = items.split_once(']').map_or((items, None), |(items, rest)| (items, Some(rest)));
+                is_plain(items).then_some(())?;
+                in_array = rest.is_none();
+                rest.is_none_or(is_end).then_some(())?;
+            }
+            None => is_plain(value).then_some(())?,
+        }
+    }
+    (!in_array).then_some(found)
+}
+
+/// A bare key, possibly with dots.
+fn is_key(key: &str) -> bool {
+    !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))
+}
+
+/// Values without anything that could hide a key: no tables, no escapes, quotes in pairs on one line, not three in a row.
+fn is_plain(values: &str) -> bool {
+    let paired = |quote: char| values.matches(quote).count().is_multiple_of(2);
+    !values.contains(['{', '}', '[', ']', '\\'])
+        && !values.contains("\"\"\"")
+        && !values.contains("'''")
+        && paired('"')
+        && paired('\'')
+}
+
+/// Nothing, or a comment.
+fn is_end(rest: &str) -> bool {
+    let rest = rest.trim();
+    rest.is_empty() || rest.starts_with('#')
+}
+
+/// The keys of a JSON document, those of nested objects with dots.
+fn json_keys(text: &str) -> Option<Vec<String>> {
+    let document: serde_json::Value = serde_json::from_str(text).ok()?;
+    let mut found = Vec::new();
+    let mut open = vec![(String::new(), &document)];
+    while let Some((front, value)) = open.pop() {
+        match value {
+            serde_json::Value::Object(members) => open.extend(members.iter().map(|(key, value)| {
+                let name = if front.is_empty() { key.clone() } else { format!("{front}.{key}") };
+                (name, value)
+            })),
+            _ => found.push(front),
+        }
+    }
+    Some(found)
+}
+
+/// Whether a text contains one of these words, or may hide one behind an escape.
+pub(super) fn contains_word(text: &str, words: &[String]) -> bool {
+    let is_part = |character: char| character.is_ascii_alphanumeric() || matches!(character, '_' | '-');
+    text.contains("\\u")
+        || text.contains("\\U")
+        || text.contains("\\x")
+        || text.split(|character| !is_part(character)).any(|token| words.iter().any(|word| word == token))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn toml(text: &str) -> Option<Vec<String>> {
+        keys(Path::new("x.toml"), text)
+    }
+
+    #[test]
+    fn keys_of_plain_files() {
+        let found = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
+        assert_eq!(toml("# x\n[net]\nretry = 2 # y\n\n[a.b]\nc.d = \"e\"\n"), found(&["net.retry", "a.b.c.d"]));
+        assert_eq!(toml("[toolchain]\ncomponents = [\n  \"clippy\",\n]\n"), found(&["toolchain.components"]));
+        assert_eq!(keys(Path::new("rust-toolchain"), "1.81.0\n"), found(&["toolchain.channel"]));
+        assert_eq!(keys(Path::new("x.json"), r#"{"a":{"b":1},"c":[]}"#), found(&["c", "a.b"]));
+    }
+
+    #[test]
+    fn what_may_hide_a_key_is_not_understood() {
+        for text in [
+            "[net]\nx = { path = 1 }",
+            "\"pa\\u0074h\" = 1",
+            "x = \"\"\"\n[a]\n\"\"\"",
+            "[[a]]\nx = 1",
+            "x",
+            "a b",
+            "x = [\n1",
+            "x = 'a",
+            "[\"a\"]\nb = 1",
+        ] {
+            assert_eq!(toml(text), None, "{text}");
+        }
+        assert_eq!(keys(Path::new("x.json"), "{"), None);
+    }
+
+    #[test]
+    fn words_are_whole() {
+        let words = ["git".to_owned(), "prepare".to_owned()];
+        assert!(contains_word("x = { git = \"y\" }", &words) && contains_word("{\"prepare\": 1}", &words));
+        assert!(contains_word("\"\\u0067it\"", &words));
+        assert!(!contains_word("https://github.com/x prepared", &words));
+    }
+}
