@@ -9,8 +9,8 @@ use super::scan::{Given, Scan, ScannedWord, scan_as};
 use super::table::{Condition, Level, Output, ProgramTrait, Role, RoleKind, Style, Table, When};
 use super::{Invocation, ProgramAnalysis, Programs};
 use crate::effect::CodeOrigin;
-use crate::stream::Stream;
-use crate::word::Word;
+use crate::stream::{Listing, Stream};
+use crate::word::{ListedNames, Word};
 use std::borrow::Cow;
 
 impl Programs {
@@ -95,6 +95,21 @@ pub(super) fn apply(scan: &Scan<'_>, collector: &mut Collector<'_>) -> Stream {
     collector.tree = level.tree.iter().any(|condition| truth(condition, scan) != Truth::No)
         || scan.given().any(|given| given.form.tree && !given.negated);
 
+    collector.selection.only = level.only.iter().map(|glob| glob.to_string()).collect();
+    collector.select(scan);
+    let may = |wanted: ProgramTrait| {
+        let mut lines = scan.levels.iter().flat_map(|level| &level.traits).filter(|line| line.then == wanted);
+        lines.any(|line| truth(&line.condition, scan) != Truth::No)
+    };
+    let surely = |wanted: ProgramTrait| {
+        let mut lines = scan.levels.iter().flat_map(|level| &level.traits).filter(|line| line.then == wanted);
+        lines.any(|line| truth(&line.condition, scan) == Truth::Yes)
+    };
+    collector.selection.follows = may(ProgramTrait::Follows);
+    collector.selection.skips_hidden = surely(ProgramTrait::SkipsHidden);
+    collector.selection.skips_ignored = surely(ProgramTrait::SkipsIgnored);
+    collector.selection.tracked = surely(ProgramTrait::Tracked);
+    collector.links = may(ProgramTrait::Links);
     let output = output(level, scan);
     collector.keeps_listed |= matches!(output, Some(Output::Names | Output::Entries | Output::Resolved));
     collector.copies |= scan.levels.iter().any(|level| level.index.copies);
@@ -182,6 +197,7 @@ pub(super) fn apply(scan: &Scan<'_>, collector: &mut Collector<'_>) -> Stream {
     for role in chosen(&level.stdin, scan) {
         collector.stdin_role(role);
     }
+    collector.finish_members();
     collector.finish_code();
     let certain = |condition: &Condition| truth(condition, scan) == Truth::Yes;
     for line in level.warns.iter().filter(|line| certain(&line.condition)) {
@@ -239,6 +255,13 @@ fn stdout(output: Option<Output>, collector: &Collector<'_>) -> Stream {
     match output {
         None if !collector.nested.is_empty() => Stream::Unknown,
         None => Stream::Data,
+        Some(Output::Names) if collector.selection.tracked => match names_below(&collector.listed, false) {
+            Stream::Names(names) => {
+                let names = names.into_iter().map(|listing| Listing { names: ListedNames::Tracked, ..listing });
+                Stream::Names(names.collect())
+            }
+            other => other,
+        },
         Some(Output::Names) => names_below(&collector.listed, false),
         Some(Output::Entries) => names_below(&collector.listed, true),
         Some(Output::Resolved) => match names_below(&collector.listed, false) {
@@ -256,7 +279,7 @@ fn stdout(output: Option<Output>, collector: &Collector<'_>) -> Stream {
             Some(directory) => Stream::Text(format!("{directory}\n")),
             None => Stream::Unknown,
         },
-        Some(Output::Program) => Stream::Names(vec!["/usr/bin".to_owned()]),
+        Some(Output::Program) => Stream::Names(vec![Listing::all("/usr/bin")]),
         Some(Output::Word) => Stream::Word,
         Some(Output::Number) => Stream::Number,
         Some(Output::Integer) => Stream::Integer,
@@ -269,28 +292,31 @@ fn stdout(output: Option<Output>, collector: &Collector<'_>) -> Stream {
 }
 
 /// Makes names absolute, because they may be used in another directory.
-fn resolved(directory: Option<&str>, names: &[String]) -> Stream {
-    let names: Vec<String> = names.iter().map(|name| paths::absolute(directory, name)).collect();
-    if names.iter().all(|name| name.starts_with('/')) { Stream::Names(names) } else { Stream::Unknown }
+fn resolved(directory: Option<&str>, names: &[Listing]) -> Stream {
+    let names: Vec<Listing> = names
+        .iter()
+        .map(|listing| Listing { directory: paths::absolute(directory, &listing.directory), ..listing.clone() })
+        .collect();
+    if names.iter().all(|listing| listing.directory.starts_with('/')) { Stream::Names(names) } else { Stream::Unknown }
 }
 
 /// A stream of names at or below these words.
 pub(super) fn names_below(listed: &[Word], entries: bool) -> Stream {
-    let mut directories: Vec<String> = Vec::new();
+    let mut directories: Vec<Listing> = Vec::new();
     for word in listed {
         directories.push(match word {
-            Word::Known(text) => text.clone(),
-            Word::Below { directory, .. } => directory.clone(),
+            Word::Known(text) => Listing::all(text.as_str()),
+            Word::Below { directory, .. } => Listing::all(directory.as_str()),
             Word::Glob(pattern) => match paths::literal_prefix(pattern).rsplit_once('/') {
-                Some(("", _)) => "/".to_owned(),
-                Some((folder, _)) => folder.to_owned(),
-                None => ".".to_owned(),
+                Some(("", _)) => Listing::all("/"),
+                Some((folder, _)) => Listing::all(folder),
+                None => Listing::all("."),
             },
             Word::Partly { .. } | Word::Unknown { .. } => return Stream::Unknown,
         });
     }
-    if directories.is_empty() || (entries && !directories.iter().any(|directory| directory == ".")) {
-        directories.push(".".to_owned());
+    if directories.is_empty() || (entries && !directories.iter().any(|listing| listing.directory == ".")) {
+        directories.push(Listing::all("."));
     }
     Stream::Names(directories)
 }
