@@ -2,6 +2,8 @@
 //! elsewhere, becomes an effect of its own.
 
 mod members;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -70,7 +72,12 @@ fn tree_of(placed: &PlacedEffect) -> Option<(&PathTarget, &Place)> {
     let touches = matches!(placed.effect.action, Action::Read | Action::Write | Action::Delete);
     let marks = &placed.effect.marks;
     let here = !marks.contains(&Mark::Elsewhere) && !marks.contains(&Mark::OwnFiles);
-    (touches && here && target.is_open() && place.zone == Zone::Root).then_some((target, place))
+    let inside = match &target.below {
+        // What it puts there may matter anywhere.
+        TreeNames::Members(_) | TreeNames::Copied(_) => !matches!(place.zone, Zone::Unresolved(_)),
+        TreeNames::Existing(_) | TreeNames::Any(_) => place.zone == Zone::Root,
+    };
+    (touches && here && target.is_open() && inside).then_some((target, place))
 }
 
 /// Effects that were found in trees, each once.

@@ -127,21 +127,24 @@ impl Collector<'_> {
                 self.path_with(Action::Write, &destination, false, below, &marks, IF_DIRECTORY);
             }
             for source in &sources {
-                if let Some(name) = source.word.known().and_then(paths::base_name) {
+                let name = source.word.known().and_then(paths::base_name);
+                if let Some(name) = name {
                     let inside = Word::Known(format!("{}/{name}", folder.trim_end_matches('/')));
-                    self.path(Action::Write, &inside, false, &marks, IF_DIRECTORY);
+                    let below = if self.tree { self.copied(source) } else { TreeNames::default() };
+                    self.path_with(Action::Write, &inside, self.tree, below, &marks, IF_DIRECTORY);
                     self.replaces(&inside);
                 }
                 if !source.tree && source.word.known().is_some() {
                     continue;
                 }
-                let below = match &source.word {
-                    Word::Partly { .. } | Word::Unknown { .. } => {
-                        TreeNames::Any("copies names that are not known".to_owned())
-                    }
-                    _ => self.copied(source),
+                let is_known = !matches!(source.word, Word::Partly { .. } | Word::Unknown { .. });
+                let below = match is_known {
+                    true => self.copied(source),
+                    false => TreeNames::Any("copies names that are not known".to_owned()),
                 };
-                self.path_with(Action::Write, &destination, false, below, &marks, IF_DIRECTORY);
+                // Without a name of its own, a source is the contents of a directory.
+                let contents = name.is_none() && !matches!(source.word, Word::Below { .. } | Word::Glob(_));
+                self.path_with(Action::Write, &destination, contents, below, &marks, IF_DIRECTORY);
                 self.linked_below(folder, source, &marks);
             }
         }
