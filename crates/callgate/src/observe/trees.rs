@@ -1,9 +1,12 @@
 //! Looks into the trees that a call touches as a whole: every name there that a rule protects, and every symlink that leads
 //! elsewhere, becomes an effect of its own.
 
+mod ignored;
 mod members;
+mod selection;
 #[cfg(test)]
 mod tests;
+mod walk;
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -19,7 +22,7 @@ use crate::path::boundary::{ResolvedBoundary, UnresolvedPaths};
 use crate::path::file_system::{CachedFileSystem, EntryKind, FileSystem, PathEntry, UnseenDirectory};
 use crate::path::pattern::DeepPattern;
 use crate::path::resolve::{ResolveError, resolve};
-use crate::path::tree::{TreeEntry, TreeWalker};
+use walk::{TreeEntry, TreeWalker};
 
 /// The maximum number of effects that are added to a call. A tree with more may contain anything.
 const MAXIMUM_FOUND: usize = 1_000;

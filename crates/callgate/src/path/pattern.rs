@@ -252,7 +252,7 @@ fn set(text: &str) -> Option<(PatternElement, &str)> {
 }
 
 /// Whether a component can match a name. Unsupported components match everything.
-pub(super) fn may_match(component: &str, name: &str) -> bool {
+pub(crate) fn may_match(component: &str, name: &str) -> bool {
     if component.len() > MAXIMUM_COMPONENT || component.contains('(') {
         return true;
     }

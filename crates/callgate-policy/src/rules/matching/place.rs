@@ -192,6 +192,61 @@ impl PathLists {
         GlobHits { named, resolved, unknown: false }
     }
 
+    /// The globs that may match a name in a directory because of the directories around it.
+    pub(crate) fn inherited(&self, directory: &Path, around: &NamedDirectories<'_>, pool: &Pool) -> Vec<u32> {
+        let components = components(directory);
+        let exact = ComparedPath {
+            components: &components,
+            following: Following::Nothing,
+            tree: false,
+            floating_counts: true,
+            changes: false,
+        };
+        let below = ComparedPath { following: Following::Anything, ..exact };
+        let mut candidates = self.candidates(&exact, around, pool);
+        candidates.retain(|number| self.hit(*number, &below, around, pool).is_some());
+        candidates
+    }
+
+    /// The globs that match an exact path, if those that its directory brings along are known.
+    pub(crate) fn hits_in(
+        &self,
+        inherited: &[u32],
+        path: &Path,
+        around: &NamedDirectories<'_>,
+        pool: &Pool,
+    ) -> Option<GlobHits> {
+        let mut candidates = Vec::new();
+        if let Some(name) = path.file_name() {
+            self.named_like(&fold(name.as_encoded_bytes()), &mut candidates);
+        }
+        if candidates.is_empty() && inherited.is_empty() {
+            return None;
+        }
+        candidates.extend_from_slice(inherited);
+        candidates.sort_unstable();
+        candidates.dedup();
+        let components = components(path);
+        let subject = ComparedPath {
+            components: &components,
+            following: Following::Nothing,
+            tree: false,
+            floating_counts: false,
+            changes: false,
+        };
+        let named = candidates.iter().filter_map(|number| self.hit(*number, &subject, around, pool)).collect();
+        Some(GlobHits { named, resolved: None, unknown: false })
+    }
+
+    /// Adds the globs that are filed under a folded name.
+    fn named_like(&self, name: &[u8], candidates: &mut Vec<u32>) {
+        candidates.extend_from_slice(&self.named.get(hash(LITERAL, name)));
+        if let (Some(front), Some(back)) = (name.get(..PIECE), back(name)) {
+            candidates.extend_from_slice(&self.named.get(hash(FRONT, front)));
+            candidates.extend_from_slice(&self.named.get(hash(BACK, back)));
+        }
+    }
+
     fn look_up(&self, subject: &ComparedPath<'_>, around: &NamedDirectories<'_>, pool: &Pool) -> Vec<GlobHit> {
         let candidates = self.candidates(subject, around, pool);
         candidates.iter().filter_map(|number| self.hit(*number, subject, around, pool)).collect()
@@ -202,12 +257,7 @@ impl PathLists {
         let mut candidates = self.loose.of(&self.numbers).into_owned();
         if !self.named.is_empty() {
             for component in subject.components {
-                let component = fold(component);
-                candidates.extend_from_slice(&self.named.get(hash(LITERAL, &component)));
-                if let (Some(front), Some(back)) = (component.get(..PIECE), back(&component)) {
-                    candidates.extend_from_slice(&self.named.get(hash(FRONT, front)));
-                    candidates.extend_from_slice(&self.named.get(hash(BACK, back)));
-                }
+                self.named_like(&fold(component), &mut candidates);
             }
         }
         if subject.tree || !matches!(subject.following, Following::Nothing) {

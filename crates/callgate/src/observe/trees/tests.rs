@@ -222,7 +222,7 @@ fn members_of_archives_and_patches_are_what_is_written() {
 #[test]
 fn a_tree_with_more_names_than_are_looked_at_may_hold_anything() {
     let directory = project(&["small/a", "large/a"]);
-    for number in 0..super::super::super::path::tree::MAXIMUM_ENTRIES {
+    for number in 0..super::walk::MAXIMUM_ENTRIES {
         fs::write(root(&directory).join(format!("large/{number}")), "").unwrap();
     }
     assert_eq!(decide(&directory, "grep -r x small"), Allow);

@@ -3,8 +3,8 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use super::file_system::{EntryKind, FileSystem, PathEntry};
-use super::pattern::may_match;
+use crate::path::file_system::{EntryKind, FileSystem, PathEntry};
+use crate::path::pattern::may_match;
 
 /// The largest file that is read.
 const MAXIMUM_FILE: usize = 64 << 10;

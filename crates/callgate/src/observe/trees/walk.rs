@@ -8,9 +8,9 @@ use callgate_model::effect::Selection;
 
 use crate::describe::git::index;
 
-use super::file_system::{EntryKind, FileSystem, PathEntry, UnseenDirectory};
 use super::ignored::IgnoredNames;
 use super::selection::NameFilter;
+use crate::path::file_system::{EntryKind, FileSystem, PathEntry, UnseenDirectory};
 
 /// The maximum number of names that are looked at for one call. A tree with more may contain anything, on every machine.
 pub(crate) const MAXIMUM_ENTRIES: usize = 20_000;

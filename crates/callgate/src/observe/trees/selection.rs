@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 
 use callgate_model::effect::Selection;
 
-use super::pattern::may_match;
+use crate::path::pattern::may_match;
 
 /// The maximum number of globs that braces stand for.
 const MAXIMUM_GLOBS: usize = 64;
