@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use callgate_model::call::Origin;
 use callgate_model::digest::sha256_hex_of;
 use callgate_model::effect::{Action, Coverage, Effect};
 use callgate_model::word::Word;
@@ -20,6 +21,7 @@ use crate::file::audit::AuditSettings;
 use crate::file::keys::RISKS;
 use crate::file::model::{ExecInput, Timeouts};
 use crate::rules::compile::{CompiledPolicy, Rule};
+use crate::rules::guard::RestrictedPaths;
 use crate::rules::judge::{DecisionCause, EffectDecision, JudgedEffect, REPLACED, RuleEvaluator};
 use crate::rules::matching::Text;
 use crate::source::PolicyChain;
@@ -214,6 +216,17 @@ impl Policy {
     pub fn sources(&self) -> impl Iterator<Item = (&str, &str)> {
         let files = self.chains().flat_map(|(_, chain)| &chain.files);
         files.map(|file| (file.source.shown.as_str(), file.text.as_str()))
+    }
+
+    /// Whether a path is one that a rule which asks or denies is about, for calls of one origin.
+    ///
+    /// Other conditions of the rule do not count, so this may say yes where the rule does not apply. Whoever looks into a
+    /// directory asks this to find the names that matter.
+    pub fn restricts<'a>(&'a self, origin: &'a Origin) -> impl Fn(Action, &Path, &Path) -> bool + 'a {
+        let (home, workspace) = (self.home.as_deref(), origin.project());
+        let layers: Vec<RestrictedPaths<'a>> =
+            self.chains().map(|(_, chain)| RestrictedPaths::new(&chain.compiled, home, workspace)).collect();
+        move |action, named, resolved| layers.iter().any(|layer| layer.contain(action, named, resolved))
     }
 
     fn chains(&self) -> impl Iterator<Item = (LayerTrust, &PolicyChain)> {

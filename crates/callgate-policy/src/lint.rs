@@ -295,13 +295,13 @@ impl ComparableRule<'_> {
 
     /// Whether every effect that `later` matches is matched by this rule too. Errs towards no.
     fn holds_all_of(&self, later: &Self) -> bool {
-        let subset = |mine: u8, theirs: u8| mine == 0 || theirs != 0 && theirs & !mine == 0;
+        let subset = |mine: u16, theirs: u16| mine == 0 || theirs != 0 && theirs & !mine == 0;
         let (mine, theirs) = (&self.compiled, &later.compiled);
         let wanted = if theirs.actions == 0 { u16::MAX } else { theirs.actions };
         let flag = |mine: Option<bool>, theirs: Option<bool>| mine.is_none() || mine == theirs;
         if wanted & !self.covered_actions() != 0
-            || !subset(mine.zones, theirs.zones)
-            || !subset(mine.code, theirs.code)
+            || !subset(mine.zones.into(), theirs.zones.into())
+            || !subset(mine.code.into(), theirs.code.into())
             || !subset(mine.marks, theirs.marks)
             || mine.without_marks & !theirs.without_marks != 0
             || !flag(mine.traversal, theirs.traversal)

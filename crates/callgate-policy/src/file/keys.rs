@@ -45,8 +45,17 @@ const fn key(name: &'static str, shape: KeyType, description: &'static str) -> K
 pub(crate) const ACTIONS: &[&str] = &["allow", "ask", "deny", "contain", "require_approval"];
 pub(crate) const EFFECTS: &[&str] =
     &["list", "read", "write", "delete", "run", "connect", "send", "privilege", "opaque"];
-pub(crate) const MARKS: &[&str] =
-    &["destructive", "elsewhere", "redirection", "environment", "project_code", "credentials", "own_files", "shared"];
+pub(crate) const MARKS: &[&str] = &[
+    "destructive",
+    "elsewhere",
+    "redirection",
+    "environment",
+    "project_code",
+    "credentials",
+    "own_files",
+    "shared",
+    "inside",
+];
 pub(crate) const ZONES: &[&str] = &["root", "readable", "outside", "unresolved"];
 pub(crate) const CODE: &[&str] = &["known", "unknown", "file", "project", "inline", "fetched", "defined"];
 pub(crate) const RISKS: &[&str] = &["low", "medium", "high", "critical"];

@@ -48,8 +48,8 @@ flat_struct! {
         pub decision: Decision,
         /// One bit for each action; 0 means any.
         pub actions: u16,
-        pub marks: u8,
-        pub without_marks: u8,
+        pub marks: u16,
+        pub without_marks: u16,
         pub zones: u8,
         pub code: u8,
         pub traversal: Option<bool>,
@@ -77,7 +77,7 @@ impl Rule {
     }
 
     /// The marks that a permitting rule covers only if it names them.
-    pub(crate) fn never_covered_marks(&self) -> u8 {
+    pub(crate) fn never_covered_marks(&self) -> u16 {
         let mut marks = mark_bit(Mark::Elsewhere) | mark_bit(Mark::Environment);
         if self.commands.is_empty() && self.command_patterns.is_empty() {
             marks |= mark_bit(Mark::Destructive) | mark_bit(Mark::Credentials);
@@ -136,8 +136,8 @@ pub(crate) fn action_bit(action: Action) -> u16 {
 }
 
 /// One bit for a mark.
-pub(crate) fn mark_bit(mark: Mark) -> u8 {
-    1 << mark as u8
+pub(crate) fn mark_bit(mark: Mark) -> u16 {
+    1 << mark as u16
 }
 
 /// One bit for an origin.

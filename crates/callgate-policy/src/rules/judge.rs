@@ -532,7 +532,7 @@ struct EffectView<'a> {
 }
 
 impl EffectView<'_> {
-    fn marks(&self) -> u8 {
+    fn marks(&self) -> u16 {
         self.subject.effect.map_or(0, |effect| effect.marks.iter().fold(0, |bits, mark| bits | mark_bit(*mark)))
     }
 

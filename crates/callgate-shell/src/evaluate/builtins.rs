@@ -259,7 +259,7 @@ impl Evaluator<'_> {
                 if path.contains('/') {
                     for directory in state.directories.iter() {
                         let names = Names::Exact(absolute(directory.as_deref(), path));
-                        let target = Target::Path(PathTarget { names, tree: false });
+                        let target = Target::Path(PathTarget::new(names, false));
                         self.add(call.slot, Effect::new(Action::Read, target, name));
                     }
                 }

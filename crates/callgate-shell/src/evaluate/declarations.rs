@@ -261,7 +261,7 @@ impl Evaluator<'_> {
         let whole_line = name == "read" && names.len() == 1 && !array;
         let value = match call.stdin {
             Stream::Names(directories) if whole_line => match directories.as_slice() {
-                [directory] => Value::Below(Arc::from(directory.as_str())),
+                [listing] => Value::Below(Arc::from(listing.directory.as_str()), listing.names.clone()),
                 _ => Value::unknown("a line that was read from several directories"),
             },
             _ => Value::unknown("a line that `read` reads"),

@@ -4,10 +4,10 @@ use super::Evaluator;
 use super::braces;
 use super::pieces::{Field, Piece};
 use super::state::{State, Value};
-use crate::stream::Stream;
+use crate::stream::{Listing, Stream};
 use crate::syntax::ast::{Part, SourceWord, Span, Substitution};
 use crate::syntax::{Dialect, is_name};
-use crate::word::{DIGITS, INTEGER, PLAIN, Word};
+use crate::word::{DIGITS, INTEGER, ListedNames, PLAIN, Word};
 use std::sync::Arc;
 
 impl Evaluator<'_> {
@@ -249,8 +249,12 @@ impl Evaluator<'_> {
             }
             Stream::Names(directories) => match common(&directories) {
                 Some(directory) => {
+                    let names = match directories.as_slice() {
+                        [only] => only.names.clone(),
+                        _ => ListedNames::All,
+                    };
                     let directory = Arc::from(directory);
-                    fields.open.pieces.push(Piece::Below { directory, many: !quoted });
+                    fields.open.pieces.push(Piece::Below { directory, many: !quoted, names });
                 }
                 None => fields.unknown("names from several directories", !quoted),
             },
@@ -288,16 +292,17 @@ impl Evaluator<'_> {
 }
 
 /// A directory that contains all of these names: one of them, or the working directory.
-fn common(directories: &[String]) -> Option<&str> {
-    let first = directories.iter().min_by_key(|directory| directory.len())?;
-    let is_below = |name: &String| {
+fn common(listings: &[Listing]) -> Option<&str> {
+    let directories: Vec<&str> = listings.iter().map(|listing| listing.directory.as_str()).collect();
+    let first = *directories.iter().min_by_key(|directory| directory.len())?;
+    let is_below = |name: &&str| {
         let rest = name.strip_prefix(first.trim_end_matches('/'));
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/')) && !climbs(name)
     };
     if directories.len() == 1 || directories.iter().all(is_below) {
         return Some(first);
     }
-    let starts_here = |name: &String| !name.starts_with(['/', '~', '-']) && !climbs(name);
+    let starts_here = |name: &&str| !name.starts_with(['/', '~', '-']) && !climbs(name);
     directories.iter().all(starts_here).then_some(".")
 }
 
@@ -376,8 +381,9 @@ impl Fields {
                 self.unknown("IFS has been changed", true);
             }
             Value::Number => self.open.pieces.push(Piece::Number),
-            Value::Below(directory) => {
-                self.open.pieces.push(Piece::Below { directory: Arc::clone(directory), many: splits });
+            Value::Below(directory, names) => {
+                let (directory, names) = (Arc::clone(directory), names.clone());
+                self.open.pieces.push(Piece::Below { directory, many: splits, names });
             }
             // Without quotes, an empty word disappears.
             Value::Glob(pattern) if splits && &**pattern == PLAIN => {

@@ -265,7 +265,7 @@ impl Evaluator<'_> {
             Value::Text(text) => Some(!text.is_empty() || !colon),
             Value::Unset => Some(false),
             // The output of a program, or the match of a pattern, may be empty.
-            Value::Unknown(_) | Value::Below(_) | Value::Glob(_) => None,
+            Value::Unknown(_) | Value::Below(..) | Value::Glob(_) => None,
             Value::Number | Value::Prefix(..) => Some(true),
         };
         match (given, kind) {

@@ -3,7 +3,7 @@
 use super::state::{State, Value};
 use super::{Evaluator, opaque};
 use crate::effect::{Action, Effect, Host, Mark, Names, PathTarget, Target};
-use crate::programs::paths::{glob, is_descriptor};
+use crate::programs::paths::{glob, is_descriptor, listed_names as listed};
 use crate::stream::Stream;
 use crate::syntax::Dialect;
 use crate::syntax::ast::{Descriptor, Part, Redirection, RedirectionKind, SourceWord};
@@ -224,13 +224,18 @@ impl Evaluator<'_> {
             let names = match target {
                 Word::Known(path) => Names::Exact(absolute(directory.as_deref(), path)),
                 Word::Glob(pattern) => glob(directory.as_deref(), pattern),
-                Word::Below { directory: below, .. } => Names::Below(absolute(directory.as_deref(), below)),
+                Word::Below { directory: below, names, .. } => {
+                    let path = Names::Below(absolute(directory.as_deref(), below));
+                    let target = PathTarget { below: listed(names, action), ..PathTarget::new(path, false) };
+                    self.add(slot, redirection_effect(action, Target::Path(target)));
+                    continue;
+                }
                 Word::Partly { why, .. } | Word::Unknown { why, .. } => {
                     let why = format!("the target of a redirection is unknown ({why})");
                     return self.add(slot, opaque(&why, "redirection"));
                 }
             };
-            self.add(slot, redirection_effect(action, Target::Path(PathTarget { names, tree: false })));
+            self.add(slot, redirection_effect(action, Target::Path(PathTarget::new(names, false))));
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::shell_state::is_default;
 use crate::environment::influence;
 use crate::syntax::ast::Command;
-use crate::word::Word;
+use crate::word::{ListedNames, Word};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -27,7 +27,7 @@ pub(super) enum Value {
     /// Some whole number.
     Number,
     /// A path at or below this directory.
-    Below(Arc<str>),
+    Below(Arc<str>, ListedNames),
     /// One of the names that this pattern matches.
     Glob(Arc<str>),
     /// Text that starts like this.
@@ -51,7 +51,7 @@ impl Value {
         match word {
             Word::Known(text) => Value::text(text),
             Word::Glob(pattern) => Value::Glob(Arc::from(pattern.as_str())),
-            Word::Below { directory, .. } => Value::Below(Arc::from(directory.as_str())),
+            Word::Below { directory, names, .. } => Value::Below(Arc::from(directory.as_str()), names.clone()),
             Word::Partly { prefix, why, .. } => Value::Prefix(Arc::from(prefix.as_str()), Arc::from(why.as_str())),
             Word::Unknown { why, .. } => Value::unknown(why),
         }
@@ -75,7 +75,9 @@ impl Value {
         match self {
             Value::Text(text) => Word::Known(text.to_string()),
             Value::Number => Word::Unknown { why: "an unknown number".to_owned(), many: false },
-            Value::Below(directory) => Word::Below { directory: directory.to_string(), many: false },
+            Value::Below(directory, names) => {
+                Word::Below { directory: directory.to_string(), many: false, names: names.clone() }
+            }
             Value::Glob(pattern) => Word::Glob(pattern.to_string()),
             Value::Prefix(text, why) => Word::Partly { prefix: text.to_string(), why: why.to_string(), many: false },
             Value::Unknown(why) => Word::Unknown { why: why.to_string(), many: false },
@@ -86,7 +88,7 @@ impl Value {
     /// The text that it contains or starts with, if any is certain.
     pub fn certain_text(&self) -> Option<&str> {
         match self {
-            Value::Text(text) | Value::Below(text) | Value::Glob(text) | Value::Prefix(text, _) => Some(text),
+            Value::Text(text) | Value::Below(text, _) | Value::Glob(text) | Value::Prefix(text, _) => Some(text),
             Value::Number | Value::Unknown(_) | Value::Unset => None,
         }
     }

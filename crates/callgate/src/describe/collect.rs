@@ -129,7 +129,7 @@ impl<'a> Collector<'a> {
     pub(super) fn at(&mut self, actions: &[Action], names: Names, tree: bool, because: &str) {
         for action in actions {
             let names = names.clone();
-            self.push(*action, Target::Path(PathTarget { names, tree }), because);
+            self.push(*action, Target::Path(PathTarget::new(names, tree)), because);
         }
     }
 

@@ -14,7 +14,7 @@ mod collect;
 pub mod git;
 mod input;
 mod parameters;
-mod patch;
+pub(crate) mod patch;
 mod registry;
 mod role;
 mod shell;
