@@ -144,8 +144,19 @@ struct Repository<'a> {
 }
 
 /// Hooks that run whatever command changes the index, a reference or the work tree.
-const HOOKS_OF_CHANGES: &[&str] =
-    &["post-index-change", "reference-transaction", "post-checkout", "post-merge", "pre-auto-gc", "post-rewrite"];
+const HOOKS_OF_CHANGES: &[&str] = &[
+    "post-index-change",
+    "reference-transaction",
+    "pre-commit",
+    "prepare-commit-msg",
+    "commit-msg",
+    "post-commit",
+    "pre-merge-commit",
+    "post-checkout",
+    "post-merge",
+    "pre-auto-gc",
+    "post-rewrite",
+];
 
 /// A longer git configuration is not read, and so not trusted.
 const LONGEST_CONFIGURATION: usize = 256 * 1024;

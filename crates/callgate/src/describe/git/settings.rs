@@ -210,6 +210,7 @@ fn runs_beyond_looking(key: &Setting, value: &str) -> bool {
         | ("gc", "recentobjectshook") => true,
         ("credential", "helper") => !value.is_empty(),
         ("submodule", "update") => value.starts_with('!'),
+        ("commit" | "tag" | "push", "gpgsign") => value != "false",
         ("sendemail" | "mergetool" | "svn" | "svn-remote" | "gui", _) => true,
         _ => false,
     }

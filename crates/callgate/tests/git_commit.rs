@@ -1,0 +1,115 @@
+//! A commit or a new branch in a real repository: silent where nothing of the repository runs.
+
+#![allow(clippy::expect_used, reason = "a test says what is missing by failing")]
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use callgate::policy::{Decision, Policy};
+use callgate::{Call, Gate};
+
+fn git(directory: &Path, words: &[&str]) {
+    let mut git = Command::new("git");
+    git.current_dir(directory).args(["-c", "user.name=x", "-c", "user.email=x@example.com"]).args(words);
+    assert!(git.output().expect("git").status.success(), "{words:?}");
+}
+
+struct Repository {
+    _directory: tempfile::TempDir,
+    project: PathBuf,
+}
+
+impl Repository {
+    fn path(&self) -> &Path {
+        &self.project
+    }
+}
+
+fn repository() -> Repository {
+    let directory = tempfile::tempdir().expect("a directory");
+    let project = directory.path().join("project");
+    std::fs::create_dir(&project).expect("a directory");
+    std::fs::write(project.join("a.txt"), "a\n").expect("a file");
+    git(&project, &["init", "-q", "-b", "main"]);
+    git(&project, &["add", "-A"]);
+    git(&project, &["commit", "-qm", "first"]);
+    Repository { _directory: directory, project }
+}
+
+fn decide(directory: &Path, command: &str) -> Decision {
+    let gate = Gate::builder().policy(Policy::bundled("standard").expect("a policy")).build();
+    let call = Call::new("Bash", serde_json::json!({ "command": command }))
+        .directory(directory)
+        .workspace(directory)
+        .shell("bash");
+    gate.assess(&call).map_or(Decision::Deny, |assessment| assessment.ruling().decision)
+}
+
+const SILENT: [&str; 5] = [
+    "git commit -m 'fix: an empty list'",
+    "git commit -am wip",
+    "git checkout -b feature",
+    "git switch -c feature",
+    "git add a.txt && git commit -qm x",
+];
+
+#[test]
+fn without_hooks_it_is_silent() {
+    let repository = repository();
+    for command in SILENT {
+        assert_eq!(decide(repository.path(), command), Decision::Allow, "{command}");
+    }
+    // what changes the files of the work tree is another matter
+    for command in
+        ["git checkout main", "git switch main", "git checkout -b x main", "git merge main", "git rebase main"]
+    {
+        assert_eq!(decide(repository.path(), command), Decision::Ask, "{command}");
+    }
+}
+
+#[test]
+fn every_hook_that_may_run_is_a_question() {
+    for hook in
+        ["pre-commit", "commit-msg", "prepare-commit-msg", "post-commit", "reference-transaction", "post-checkout"]
+    {
+        let repository = repository();
+        let path = repository.path().join(".git/hooks").join(hook);
+        std::fs::write(&path, "#!/bin/sh\n").expect("a hook");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("its rights");
+        for command in SILENT {
+            assert_eq!(decide(repository.path(), command), Decision::Ask, "{hook}: {command}");
+        }
+    }
+}
+
+#[test]
+fn every_setting_that_runs_something_is_a_question() {
+    for (key, value) in [
+        ("core.hooksPath", "hooks"),
+        ("core.fsmonitor", "./x"),
+        ("commit.gpgSign", "true"),
+        ("gpg.program", "./x"),
+        ("filter.x.clean", "./x"),
+        ("core.editor", "./x"),
+        ("gc.recentObjectsHook", "./x"),
+    ] {
+        let repository = repository();
+        git(repository.path(), &["config", key, value]);
+        for command in ["git commit -m x", "git checkout -b feature"] {
+            assert_eq!(decide(repository.path(), command), Decision::Ask, "{key}: {command}");
+        }
+    }
+}
+
+#[test]
+fn a_call_that_sets_up_a_hook_first_is_a_question() {
+    let repository = repository();
+    for command in
+        ["cp a.txt .git/hooks/pre-commit && git commit -m x", "git config core.hooksPath . && git commit -m x"]
+    {
+        assert_eq!(decide(repository.path(), command), Decision::Ask, "{command}");
+    }
+    assert_eq!(decide(repository.path(), "git config user.email dev@example.com"), Decision::Allow);
+    assert_eq!(decide(repository.path(), "git config core.editor ./x"), Decision::Ask);
+}
