@@ -22,6 +22,22 @@ fn exit_codes_tell_allow_ask_deny_and_trouble_apart() {
 }
 
 #[test]
+fn a_command_is_judged_for_the_shell_that_runs_it() {
+    let world = World::new();
+    let command = "l=(a b); echo ${l[1]}";
+    for (arguments, code) in [
+        (&["check", command][..], 10),
+        (&["check", "--shell", "bash", command], 0),
+        (&["check", "--shell", "/bin/zsh", command], 10),
+        (&["check", "--door", "gemini", command], 0),
+    ] {
+        assert_eq!(world.run(arguments).0, code, "{arguments:?}");
+    }
+    let request = format!("{}\n", serde_json::json!({ "command": command, "context": { "shell": "bash" } }));
+    assert!(world.with_input(&["check", "--jsonl"], request.as_bytes()).1.contains("\"decision\":\"allow\""));
+}
+
+#[test]
 fn the_verdict_comes_first_then_the_rule_then_the_effects() {
     let (_, output, _) = World::new().run(&["check", "cat ~/.ssh/id_rsa"]);
     let lines: Vec<&str> = output.lines().collect();

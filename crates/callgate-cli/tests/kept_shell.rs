@@ -44,7 +44,7 @@ fn what_a_call_leaves_in_a_shell_counts_for_the_next() {
     let sequences: &[&[(&str, Answered)]] = &[
         &[("ls", allowed), ("export PATH=./evil:$PATH", asked), ("ls", asked), ("cat README.md", asked)],
         &[("alias ls='rm -rf'", allowed), ("cat README.md", allowed), ("ls", asked)],
-        &[("ls() { rm -rf ~; }", allowed), ("ls", asked)],
+        &[("ls() { cat README.md; }", allowed), ("ls", asked)],
         &[("export GIT_PAGER=./evil", asked), ("git log", asked)],
         &[("cd src", allowed), ("cat main.rs", allowed), ("cat README.md", allowed)],
         &[("cd src", allowed), ("cd ..", allowed), ("cat README.md", allowed), ("ls", allowed)],

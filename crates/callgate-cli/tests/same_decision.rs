@@ -48,7 +48,8 @@ fn decision(gate: &Gate, call: &Call) -> Decision {
 }
 
 fn call(world: &World, command: &str) -> Call {
-    Call::new("Bash", json!({ "command": command })).directory(world.project()).workspace(world.project())
+    let call = Call::new("Bash", json!({ "command": command })).shell("bash");
+    call.directory(world.project()).workspace(world.project())
 }
 
 /// The call as an agent's hook is told of it.

@@ -54,6 +54,7 @@ impl World {
             ("HOME", text(self.home())),
             ("TMPDIR", text(self.temporary())),
             ("PATH", "/usr/bin:/bin".to_owned()),
+            ("SHELL", "/bin/bash".to_owned()),
             ("CLAUDE_PROJECT_DIR", text(self.project())),
             ("AGENT_TOOL_NAME", "Bash".to_owned()),
         ]

@@ -92,8 +92,8 @@ impl Evaluator<'_> {
         }
         let value = if array {
             Value::unknown("an array")
-        } else if letters.contains('p') {
-            Value::unknown("shells differ in what `-p` with a value does")
+        } else if letters.contains(['p', 'f', 'F']) {
+            Value::unknown("an option that prints, with a value")
         } else if name == "local" && self.calls.is_empty() {
             Value::unknown("`local` outside of a function")
         } else {

@@ -99,6 +99,9 @@ impl Evaluator<'_> {
         if self.dialect == Dialect::Any && list && !quoted && fields.splits {
             self.doubt("zsh does not split an unquoted list as bash does", &parameter.span);
         }
+        if self.dialect == Dialect::Any && parameter.name == "#" && parameter.operator != Operator::Plain {
+            self.doubt("zsh reads this as the length of an expansion", &parameter.span);
+        }
         if parameter.operator == Operator::Names {
             return fields.unknown("names of variables", true);
         }

@@ -642,6 +642,9 @@ fn output_that_may_be_missing_is_not_known() {
         "v=é; rm d/${v:1}",
         "v=ab; w='b*'; rm d/${v%$w}",
         "v=ab; w='?'; rm d/${v/$w/}",
+        "declare -p v=a; rm d/$v",
+        "declare -f v=a; rm d/$v",
+        "f() { local -p v=a; rm d/$v; }; f",
     ] {
         assert!(partial(&analysis(source)), "{source}");
     }
