@@ -3,13 +3,7 @@
 //!
 //! `cargo bench -p callgate --bench trees`. Read the ratios and the minimum, not the absolute times.
 
-#![allow(
-    missing_docs,
-    clippy::expect_used,
-    clippy::print_stdout,
-    clippy::disallowed_methods,
-    clippy::disallowed_types
-)]
+#![allow(missing_docs, clippy::expect_used, clippy::print_stdout, clippy::disallowed_methods, clippy::disallowed_types)]
 
 use std::fs;
 use std::hint::black_box;

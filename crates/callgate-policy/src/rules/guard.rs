@@ -42,7 +42,14 @@ impl<'a> RestrictedPaths<'a> {
         }
         lists.sort_unstable();
         lists.dedup();
-        Self { compiled, around: NamedDirectories::new(home, workspace), workspace, lists, patterns, last: Default::default() }
+        Self {
+            compiled,
+            around: NamedDirectories::new(home, workspace),
+            workspace,
+            lists,
+            patterns,
+            last: Default::default(),
+        }
     }
 
     /// Whether a rule that asks or denies is about this action and path, whatever its other conditions are.
