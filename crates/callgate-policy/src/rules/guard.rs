@@ -57,8 +57,10 @@ impl<'a> RestrictedPaths<'a> {
         let is_about = |actions: u16| actions == 0 || actions & action_bit(action) != 0;
         let listed = |path: &Path, last: &RefCell<LastDirectory>| {
             let directory = path.parent().unwrap_or(path);
-            if last.borrow().path != directory {
-                let globs = self.compiled.paths.inherited(directory, &self.around, &self.compiled.pool);
+            // Compared as text: to compare components would take longer than all the rest.
+            if last.borrow().path.as_os_str() != directory.as_os_str() {
+                let mut globs = self.compiled.paths.inherited(directory, &self.around, &self.compiled.pool);
+                globs.retain(|glob| self.compiled.paths.owner(*glob).is_some_and(|list| self.restricts(list)));
                 *last.borrow_mut() = LastDirectory { path: directory.to_owned(), globs };
             }
             let hits = self.compiled.paths.hits_in(&last.borrow().globs, path, &self.around, &self.compiled.pool);
@@ -72,8 +74,13 @@ impl<'a> RestrictedPaths<'a> {
             })
         };
         listed(named, &self.last.0)
-            || named != resolved && listed(resolved, &self.last.1)
+            || named.as_os_str() != resolved.as_os_str() && listed(resolved, &self.last.1)
             || self.patterns.iter().filter(|(_, actions)| is_about(*actions)).any(|(span, _)| self.found(*span, named))
+    }
+
+    /// Whether a restricting rule names this list.
+    fn restricts(&self, list: u32) -> bool {
+        self.lists.binary_search_by_key(&list, |(list, _)| *list).is_ok()
     }
 
     /// Whether one of the regular expressions is found in the path, or exceeded its limit.

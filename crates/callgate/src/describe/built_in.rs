@@ -364,6 +364,14 @@ impl<'a> CallReader<'a> {
             .patterns
             .iter()
             .map(|pattern| pattern.trim())
+            // Some tools take several patterns in one text.
+            .flat_map(|pattern| {
+                std::iter::once(pattern).chain(
+                    pattern
+                        .split([' ', '\t', '\n', ','])
+                        .filter(move |_| pattern.contains([' ', '\t', '\n', ',']) && !pattern.contains('{')),
+                )
+            })
             .filter(|pattern| !pattern.is_empty() && !pattern.starts_with('!'))
             .collect();
         for base in self.bases(collector, search) {

@@ -359,11 +359,27 @@ impl Trees<'_> {
             return Ok(Arc::clone(known));
         }
         let entries = self.walk(&place.resolved, selection)?;
+        let (mut named, mut resolved) = (place.named.clone(), place.resolved.clone());
+        let is_link = named != resolved;
+        let mut restricts = |entry: &TreeEntry| {
+            named.push(&entry.path);
+            let restricted = if is_link {
+                resolved.push(&entry.path);
+                (self.restricts)(action, &named, &resolved)
+            } else {
+                (self.restricts)(action, &named, &named)
+            };
+            named.clone_from(&place.named);
+            if is_link {
+                resolved.clone_from(&place.resolved);
+            }
+            restricted
+        };
         let protected: Arc<[TreeEntry]> = entries
             .iter()
             // The contents of a directory are the files in it.
             .filter(|entry| action != Action::Read || entry.kind != EntryKind::Directory)
-            .filter(|entry| (self.restricts)(action, &place.named.join(&entry.path), &place.resolved.join(&entry.path)))
+            .filter(|entry| restricts(entry))
             .cloned()
             .collect();
         self.protected.insert(key, Arc::clone(&protected));

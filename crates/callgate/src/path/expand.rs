@@ -1,7 +1,7 @@
 //! Expands the patterns of shell commands to the names they match.
 
 use callgate_model::description::Description;
-use callgate_model::effect::{Names, PathTarget, Target};
+use callgate_model::effect::{Names, PathTarget, Target, TreeNames};
 use callgate_shell::programs::Programs;
 use callgate_shell::programs::table::ProgramTrait;
 
@@ -25,7 +25,7 @@ pub(super) fn expand_patterns(description: &mut Description, file_system: &dyn F
         let changes = effects.iter().any(|placed| placed.effect.may_change_names());
         for placed in effects {
             let names = match &placed.effect.target {
-                Target::Path(PathTarget { names: Names::Glob(text), .. }) => {
+                Target::Path(PathTarget { names: Names::Glob(text), below: TreeNames::Existing(_), .. }) => {
                     let pattern = Pattern::parse(text);
                     pattern.matches(file_system, &pattern.fixed, hidden)
                 }

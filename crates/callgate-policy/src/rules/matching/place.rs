@@ -192,6 +192,11 @@ impl PathLists {
         GlobHits { named, resolved, unknown: false }
     }
 
+    /// The list that a glob belongs to.
+    pub(crate) fn owner(&self, glob: u32) -> Option<u32> {
+        self.owners.get(glob as usize)
+    }
+
     /// The globs that may match a name in a directory because of the directories around it.
     pub(crate) fn inherited(&self, directory: &Path, around: &NamedDirectories<'_>, pool: &Pool) -> Vec<u32> {
         let components = components(directory);

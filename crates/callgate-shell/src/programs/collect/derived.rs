@@ -1,7 +1,7 @@
 //! Names that a program makes out of the names it is given.
 
 use super::Collector;
-use crate::effect::{Action, TreeNames};
+use crate::effect::{Action, Members, TreeNames};
 use crate::programs::paths;
 use crate::programs::table::{Derived, Role};
 use crate::word::Word;
@@ -31,7 +31,9 @@ impl Collector<'_> {
             (Word::Known(name), Derived::Pieces(globs)) => {
                 for glob in globs {
                     let pieces = Word::Glob(format!("{}{glob}", paths::escape(name)));
-                    self.path(Action::Write, &pieces, role.tree, &role.marks, because);
+                    // They are made, so the names that match now say nothing.
+                    let made = TreeNames::Members(Members { sources: Vec::new(), strip: None });
+                    self.path_with(Action::Write, &pieces, role.tree, made, &role.marks, because);
                 }
                 return;
             }

@@ -40,10 +40,14 @@ pub(super) fn of_patch_file(
 
 /// The names that an archive puts below a directory.
 pub(super) fn of_archive(file_system: &dyn FileSystem, path: &Path, strip: Option<usize>) -> Result<Vec<PathBuf>, Why> {
-    let bytes = contents(file_system, path)?;
+    names_in(&contents(file_system, path)?, strip)
+}
+
+/// The names in the bytes of an archive.
+pub(super) fn names_in(bytes: &[u8], strip: Option<usize>) -> Result<Vec<PathBuf>, Why> {
     if bytes.starts_with(&[0x1f, 0x8b]) {
         let mut unpacked = Vec::new();
-        MultiGzDecoder::new(bytes.as_slice())
+        MultiGzDecoder::new(bytes)
             .take(MAXIMUM_UNPACKED)
             .read_to_end(&mut unpacked)
             .map_err(|_| "its compression is damaged")?;
@@ -53,10 +57,10 @@ pub(super) fn of_archive(file_system: &dyn FileSystem, path: &Path, strip: Optio
         return stripped(tar(&unpacked)?, strip);
     }
     if bytes.starts_with(b"PK") {
-        return stripped(zip(&bytes)?, strip);
+        return stripped(zip(bytes)?, strip);
     }
     if bytes.get(257..262) == Some(b"ustar") {
-        return stripped(tar(&bytes)?, strip);
+        return stripped(tar(bytes)?, strip);
     }
     Err("its format is not one that callgate reads")
 }

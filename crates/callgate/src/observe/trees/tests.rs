@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 use tempfile::TempDir;
 
+use super::members;
 use crate::policy::{Decision, Policy};
 use crate::{Call, Gate};
 
@@ -216,6 +217,23 @@ fn members_of_archives_and_patches_are_what_is_written() {
     ] {
         let decision = decide(&directory, command);
         assert_eq!(decision == Allow, silent, "{command}: {decision:?}");
+    }
+}
+
+#[test]
+fn a_damaged_archive_has_no_names_or_the_same_ones() {
+    let names = |bytes: &[u8]| members::names_in(bytes, Some(0));
+    for whole in [tar(&[("pkg/a", b'0'), ("b", b'0')]), zip(&["pkg/a", "b"], 0o100_644)] {
+        let expected = names(&whole).unwrap();
+        assert_eq!(expected, ["b", "pkg/a"].map(PathBuf::from));
+        for length in 0..whole.len() {
+            assert!(names(&whole[..length]).map_or(true, |names| names == expected), "cut at {length}");
+        }
+        for at in 0..whole.len() {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 0x80;
+            let _ = names(&damaged);
+        }
     }
 }
 
