@@ -20,7 +20,7 @@ const HELP: &str = "cargo xtask TASK
   setup      install the Debian packages that the tests need (as root or with sudo), and unpack manual pages
   check      format, lints, documentation, public items, packages and dependencies, without tests
   api        write the list of public items, docs/api.txt, anew
-  nightly    what takes longer than CI may: packages built from their own contents, longer fuzzing, benchmarks
+  nightly    what takes longer than CI may: packages built from their own contents, longer fuzzing, 100,000 scripts in bash, benchmarks
   dist       the static binary as it is shipped; prints where it lies
   tables     list the program tables that do not say from which version they were made
   bench      all benchmarks; each prints its table and ratios
@@ -106,5 +106,8 @@ fn package(arguments: &[&str]) -> std::process::Command {
 fn nightly() -> Result<(), Failure> {
     run("packages, built from their own contents", &mut package(&[]))?;
     fuzz::run_all(300)?;
+    let mut oracle =
+        cargo(&["test", "-p", "callgate-shell", "--release", "--test", "bash_oracle", "--", "--nocapture", "hostile"]);
+    run("100,000 hostile scripts in bash", oracle.env("CALLGATE_ORACLE_SCRIPTS", "100000"))?;
     run("benchmarks", &mut cargo(&["bench", "--workspace"]))
 }

@@ -40,6 +40,7 @@ const PACKAGES: &[&str] = &[
     "wget",
     "xz-utils",
     "zip",
+    "zsh",
     "zstd",
 ];
 

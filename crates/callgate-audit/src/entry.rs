@@ -66,12 +66,15 @@ pub struct Record {
     /// The task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
+    /// The shell that runs commands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shell: Option<String>,
 }
 
 impl Record {
     /// A record about no call in particular.
     pub fn new(body: EntryBody) -> Self {
-        Record { body, call: None, session: None, agent: None, chat: None, scope: None }
+        Record { body, call: None, session: None, agent: None, chat: None, scope: None, shell: None }
     }
 
     /// A record about a call or session from there.
@@ -84,6 +87,7 @@ impl Record {
             agent: text(&origin.agent),
             chat: text(&origin.chat),
             scope: text(&origin.scope),
+            shell: text(&origin.shell),
         }
     }
 
@@ -102,67 +106,63 @@ impl Record {
     }
 }
 
-/// What happened.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum EntryBody {
+/// Defines the kinds of entries: what an entry says, by the name of its kind.
+macro_rules! entry_body {
+    ($($(#[$about:meta])* $name:literal $variant:ident($body:ty),)*) => {
+        /// What happened.
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        #[serde(tag = "kind")]
+        pub enum EntryBody {
+            $($(#[$about])* #[serde(rename = $name)] $variant($body),)*
+        }
+
+        impl EntryBody {
+            /// The name of its kind.
+            pub fn kind(&self) -> &'static str {
+                match self {
+                    $(EntryBody::$variant(_) => $name,)*
+                }
+            }
+        }
+    };
+}
+
+entry_body! {
     /// A call was judged.
-    ToolAttempt(Box<ToolAttempt>),
+    "tool_attempt" ToolAttempt(Box<ToolAttempt>),
     /// An approver was asked.
-    ApprovalRequested(ApprovalRequested),
+    "approval_requested" ApprovalRequested(ApprovalRequested),
     /// An answer, or that there was none.
-    Approval(Approval),
+    "approval" Approval(Approval),
     /// A call broke a rule or left the boundary.
-    SecurityViolation(SecurityViolation),
+    "security_violation" SecurityViolation(SecurityViolation),
     /// A call was refused in the end.
-    Refused(Refused),
+    "refused" Refused(Refused),
     /// The tool was started.
-    Started(Started),
+    "started" Started(Started),
     /// The tool has ended.
-    Finished(Finished),
+    "finished" Finished(Finished),
     /// A tool ran without a verdict.
-    RanWithoutVerdict(RanWithoutVerdict),
+    "ran_without_verdict" RanWithoutVerdict(RanWithoutVerdict),
     /// An agent's session began, with the gate in front of it.
-    SessionStarted(SessionStarted),
+    "session_started" SessionStarted(SessionStarted),
     /// It ended.
-    SessionEnded(SessionEnded),
+    "session_ended" SessionEnded(SessionEnded),
     /// A signed statement of how far the log goes.
-    Checkpoint(Checkpoint),
+    "checkpoint" Checkpoint(Checkpoint),
     /// Replaces an entry that was redacted on purpose.
-    Tombstone(Tombstone),
+    "tombstone" Tombstone(Tombstone),
     /// Announces a redaction and the hash of its tombstone.
-    Redaction(Redaction),
+    "redaction" Redaction(Redaction),
     /// A segment of the log begins.
-    Segment(SegmentStart),
+    "segment" Segment(SegmentStart),
     /// A writer repaired what another one left unfinished.
-    Recovered(Recovered),
+    "recovered" Recovered(Recovered),
     /// A checkpoint could not be sent.
-    DeliveryFailed(DeliveryFailed),
+    "delivery_failed" DeliveryFailed(DeliveryFailed),
 }
 
 impl EntryBody {
-    /// The name of its kind.
-    pub fn kind(&self) -> &'static str {
-        match self {
-            EntryBody::ToolAttempt(_) => "tool_attempt",
-            EntryBody::ApprovalRequested(_) => "approval_requested",
-            EntryBody::Approval(_) => "approval",
-            EntryBody::SecurityViolation(_) => "security_violation",
-            EntryBody::Refused(_) => "refused",
-            EntryBody::Started(_) => "started",
-            EntryBody::Finished(_) => "finished",
-            EntryBody::RanWithoutVerdict(_) => "ran_without_verdict",
-            EntryBody::SessionStarted(_) => "session_started",
-            EntryBody::SessionEnded(_) => "session_ended",
-            EntryBody::Checkpoint(_) => "checkpoint",
-            EntryBody::Tombstone(_) => "tombstone",
-            EntryBody::Redaction(_) => "redaction",
-            EntryBody::Segment(_) => "segment",
-            EntryBody::Recovered(_) => "recovered",
-            EntryBody::DeliveryFailed(_) => "delivery_failed",
-        }
-    }
-
     /// The tool it is about.
     pub fn tool(&self) -> Option<&str> {
         match self {

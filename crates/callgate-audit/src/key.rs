@@ -21,11 +21,7 @@ pub struct AuditKey {
     seal: Hmac<Sha256>,
 }
 
-impl std::fmt::Debug for AuditKey {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Key").finish_non_exhaustive()
-    }
-}
+callgate_model::debug_fields!(AuditKey);
 
 impl AuditKey {
     /// The key with this secret.

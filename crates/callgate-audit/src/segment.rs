@@ -78,11 +78,7 @@ pub(crate) struct SegmentLines {
     pub offset: u64,
 }
 
-impl std::fmt::Debug for SegmentLines {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Lines").field("offset", &self.offset).finish_non_exhaustive()
-    }
-}
+callgate_model::debug_fields!(SegmentLines, offset);
 
 const BUFFER: usize = 256 * 1024;
 

@@ -18,7 +18,7 @@ fn copy(directory: &Path) -> LogSettings {
     for name in ["audit-000001.jsonl", "head"] {
         fs::copy(from.join(name), settings.directory.join(name)).unwrap();
     }
-    fs::copy(from.join("audit.key"), &settings.key).unwrap();
+    fs::copy(from.join("audit-key"), &settings.key).unwrap();
     fs::set_permissions(&settings.key, fs::Permissions::from_mode(0o600)).unwrap();
     settings
 }

@@ -46,10 +46,7 @@ pub struct CheckArguments {
 
 /// Judges one call and prints the answer.
 pub fn run(arguments: &CallArguments) -> Result<Outcome, Trouble> {
-    let call = choice::call(arguments)?;
-    let directory = call.origin.directory.clone().unwrap_or_default();
-    let gate = choice::gate(arguments.policy.policy.as_deref(), &directory, &arguments.door)?;
-    let assessed = gate.assess(&call);
+    let (gate, assessed) = choice::assessed(arguments)?;
     if arguments.json {
         anstream::println!("{}", shown::one_line(&answer(&gate, &assessed)));
     } else {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use callgate::describe::git::GitHardening;
 use callgate::load::{LoadedPolicy, PolicyChoice, load_policy};
 use callgate::policy::Locations;
-use callgate::{Call, Gate, SandboxSupport};
+use callgate::{Assessment, Call, Gate, Refusal, SandboxSupport};
 use callgate_model::json;
 use clap::{Args, ValueEnum};
 
@@ -50,6 +50,16 @@ pub struct PlaceArguments {
     /// The project the agent works on [default: the working directory]
     #[arg(long, value_name = "DIRECTORY")]
     pub workspace: Option<PathBuf>,
+    /// The shell that runs the command: bash, zsh, sh [default: the one that SHELL names]
+    #[arg(long, value_name = "SHELL")]
+    pub shell: Option<String>,
+}
+
+/// The shell that runs commands, if anybody says which.
+pub fn shell(arguments: &CallArguments) -> Option<String> {
+    let agent = arguments.door.door.as_deref().and_then(|name| agents::find(name).ok());
+    let named = arguments.place.shell.clone().or_else(|| agent?.shell().map(str::to_owned));
+    named.or_else(|| std::env::var("SHELL").ok())
 }
 
 /// What the answer depends on beside the call: who runs it.
@@ -113,6 +123,15 @@ pub fn gate(named: Option<&str>, directory: &Path, door: &DoorArguments) -> Resu
     Ok(Gate::builder().policy(policy).git_hardening(door.git_hardening()?).sandbox(door.sandbox.into()).build())
 }
 
+/// The call, judged, and the gate that judged it.
+pub fn assessed(arguments: &CallArguments) -> Result<(Gate, Result<Assessment, Refusal>), Trouble> {
+    let call = call(arguments)?;
+    let directory = call.origin.directory.clone().unwrap_or_default();
+    let gate = gate(arguments.policy.policy.as_deref(), &directory, &arguments.door)?;
+    let assessed = gate.assess(&call);
+    Ok((gate, assessed))
+}
+
 /// The same, with everybody who can answer: grants, the session, the terminal, and `callgate approvals` elsewhere.
 pub fn asking_gate(arguments: &CallArguments, call: &Call, who: Who) -> Result<Gate, Trouble> {
     let named = arguments.policy.policy.as_deref();
@@ -155,7 +174,9 @@ pub fn call(arguments: &CallArguments) -> Result<Call, Trouble> {
         }
         (None, None) => return Err(Trouble::new("missing a call to judge: pass a command, or --tool with --input")),
     };
-    Ok(call.directory(directory).workspace(workspace))
+    let mut call = call.directory(directory).workspace(workspace);
+    call.origin.shell = shell(arguments);
+    Ok(call)
 }
 
 fn input(given: &str) -> Result<Vec<u8>, Trouble> {

@@ -14,10 +14,7 @@ use crate::{check, choice, shown};
 
 /// Judges one call and prints how that came about.
 pub fn run(arguments: &CallArguments) -> Result<Outcome, Trouble> {
-    let call = choice::call(arguments)?;
-    let directory = call.origin.directory.clone().unwrap_or_default();
-    let gate = choice::gate(arguments.policy.policy.as_deref(), &directory, &arguments.door)?;
-    let assessed = gate.assess(&call);
+    let (gate, assessed) = choice::assessed(arguments)?;
     if arguments.json {
         anstream::println!("{:#}", as_json(&gate, &assessed));
     } else {

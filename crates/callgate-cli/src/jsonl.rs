@@ -23,6 +23,7 @@ pub fn run(arguments: &CallArguments) -> Result<Outcome, Trouble> {
         door: arguments.door.clone(),
         directory,
         workspace,
+        shell: choice::shell(arguments),
         gates: HashMap::new(),
     };
     // Report a broken policy once, before reading any request.
@@ -88,6 +89,7 @@ struct Answerer {
     door: DoorArguments,
     directory: PathBuf,
     workspace: PathBuf,
+    shell: Option<String>,
     gates: HashMap<PathBuf, Gate>,
 }
 
@@ -160,6 +162,7 @@ impl Answerer {
         let mut call = call.directory(directory).workspace(workspace);
         call.origin.agent = text(&context, "agent")?.map(str::to_owned);
         call.origin.session = text(&context, "session")?.map(str::to_owned);
+        call.origin.shell = text(&context, "shell")?.map(str::to_owned).or_else(|| self.shell.clone());
         Ok(call)
     }
 }

@@ -17,6 +17,8 @@ pub struct Agent {
     /// The names of all other known events, separated by spaces.
     pub(crate) notices: &'static str,
     pub(crate) default_timeout: Duration,
+    /// The shell that runs the agent's commands, if it is always the same; `None`: what `SHELL` says.
+    pub(crate) shell: Option<&'static str>,
     pub(crate) read: fn(&Agent, &HookInput<'_>) -> Result<HookRequest, PayloadError>,
     /// Writes an answer to an event that decides. The answer is settled: the agent can express it.
     pub(crate) decide: fn(HookEvent, HookAnswer) -> HookOutput,
@@ -35,6 +37,7 @@ impl Agent {
         events: &[],
         notices: "",
         default_timeout: Duration::ZERO,
+        shell: None,
         read: |_, _| Err(PayloadError::NotAnObject),
         decide: |_, _| HookOutput::refusal(""),
         complain: |_, reason| HookOutput::refusal(reason),
@@ -62,6 +65,11 @@ impl Agent {
         self.events.iter().copied().chain(notices)
     }
 
+    /// The shell that runs the agent's commands, if it is always the same. Otherwise it is the one that `SHELL` names.
+    pub fn shell(&self) -> Option<&'static str> {
+        self.shell
+    }
+
     /// How long the agent waits for a hook whose configuration sets no timeout. Most agents then run the tool.
     pub fn default_timeout(&self) -> Duration {
         self.default_timeout
@@ -69,7 +77,14 @@ impl Agent {
 
     /// Reads one hook call. Answer an error with [`Agent::refuse`].
     pub fn read(&self, input: &HookInput<'_>) -> Result<HookRequest, PayloadError> {
-        (self.read)(self, input)
+        let mut request = (self.read)(self, input)?;
+        if let Some(shell) = self.shell.map(str::to_owned).or_else(|| (input.environment)("SHELL")) {
+            if let Some(call) = request.call_mut() {
+                call.origin.shell = Some(shell.clone());
+            }
+            request.origin.shell = Some(shell);
+        }
+        Ok(request)
     }
 
     /// Writes an answer in the agent's dialect; `None` means that nothing was decided. Total: an answer that the agent

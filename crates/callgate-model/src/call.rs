@@ -109,6 +109,10 @@ pub struct Origin {
     pub directory: Option<PathBuf>,
     /// The project that the agent works on, absolute; the working directory if `None`.
     pub workspace: Option<PathBuf>,
+    /// The shell that runs the agent's commands, by name or path: `bash`, `/bin/zsh`. If `None`, a command must mean the same
+    /// in bash and in zsh.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shell: Option<String>,
 }
 
 impl Origin {
@@ -149,6 +153,13 @@ impl Call {
     /// Creates a call of a tool, without an origin.
     pub fn new(tool: impl Into<Tool>, input: Value) -> Self {
         Call { tool: tool.into(), input, origin: Origin::default() }
+    }
+
+    /// Sets the shell that runs the agent's commands.
+    #[must_use]
+    pub fn shell(mut self, shell: impl Into<String>) -> Self {
+        self.origin.shell = Some(shell.into());
+        self
     }
 
     /// Sets the origin.

@@ -48,6 +48,10 @@ pub struct Ruling {
     pub place: Option<String>,
     /// The reason.
     pub reason: String,
+    /// Whether a deny or the boundary may apply, and the call does not say enough to know: then only a person can answer, and
+    /// nothing that was answered in advance does.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub doubt: bool,
 }
 
 /// The ruling on one effect of a call.
@@ -59,6 +63,19 @@ pub struct EffectRuling {
     pub effect: usize,
     /// The ruling.
     pub ruling: Ruling,
+}
+
+/// Who can answer a question with yes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answerable {
+    /// Whoever decides in advance: a mode, approval rules, a grant, an earlier answer.
+    #[default]
+    InAdvance,
+    /// Who means this very request: a person, an earlier answer to it, or a grant. The call leaves the boundary.
+    ForThisRequest,
+    /// A person, now. A deny or the boundary may apply, and the call does not say enough to know.
+    ByAPerson,
 }
 
 /// The decision of an approver.

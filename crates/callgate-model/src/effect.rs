@@ -67,6 +67,90 @@ pub struct PathTarget {
     pub names: Names,
     /// Whether everything below is included.
     pub tree: bool,
+    /// Which names below are meant, if everything below is included or the names are only known to be below a directory.
+    #[serde(default, skip_serializing_if = "TreeNames::is_default")]
+    pub below: TreeNames,
+}
+
+impl PathTarget {
+    /// A path, or a tree with all names that exist below it.
+    pub fn new(names: Names, tree: bool) -> Self {
+        PathTarget { names, tree, below: TreeNames::default() }
+    }
+
+    /// Whether it stands for names that the call does not spell out.
+    pub fn is_open(&self) -> bool {
+        self.tree
+            || matches!(self.names, Names::Below(_) | Names::Glob(_))
+            || !matches!(self.below, TreeNames::Existing(_))
+    }
+}
+
+/// The names that an effect touches below a directory.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TreeNames {
+    /// Those that exist there.
+    Existing(Selection),
+    /// Any, and why: the program, an archive that cannot be read or another machine chooses them.
+    Any(String),
+    /// The names that stand in archives or patches.
+    Members(Members),
+    /// The names that this source has, and those below it if it is a tree.
+    Copied(Box<PathTarget>),
+}
+
+impl Default for TreeNames {
+    fn default() -> Self {
+        TreeNames::Existing(Selection::default())
+    }
+}
+
+impl TreeNames {
+    fn is_default(&self) -> bool {
+        *self == TreeNames::default()
+    }
+}
+
+/// Which of the names in a tree a program visits.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Selection {
+    /// Symlinks below are followed.
+    pub follows: bool,
+    /// Names that begin with a dot are left out, unless `only` names them.
+    pub skips_hidden: bool,
+    /// Only files that git tracks.
+    pub tracked: bool,
+    /// What the `.gitignore` files of a repository name is left out, unless `only` names it.
+    pub skips_ignored: bool,
+    /// If not empty, only files whose name matches one of these globs.
+    pub only: Vec<String>,
+    /// Without files whose name matches one of these globs, unless `only` names them.
+    pub except: Vec<String>,
+    /// Without directories whose name matches one of these globs.
+    pub except_directories: Vec<String>,
+}
+
+/// Files whose contents name other files: archives and patches.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Members {
+    /// The files.
+    pub sources: Vec<MemberSource>,
+    /// How many components are taken off the front of each name; `None` if it may be any number.
+    pub strip: Option<usize>,
+}
+
+/// Where the names of members stand.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MemberSource {
+    /// In the archive at this absolute path.
+    Archive(String),
+    /// In the patch at this absolute path.
+    Patch(String),
+    /// In this text of a patch.
+    Text(String),
 }
 
 /// Which names a path word stands for.
@@ -142,6 +226,8 @@ pub enum Mark {
     Credentials,
     /// Is in a directory that everyone can write to, where another user may have placed a symlink or file.
     Shared,
+    /// Was found below a directory that the call names as a whole.
+    Inside,
 }
 
 /// One thing a call would do.

@@ -16,6 +16,8 @@
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
+mod debug;
+
 pub mod call;
 pub mod claims;
 pub mod clock;

@@ -20,6 +20,28 @@ pub struct Place {
     pub zone: Zone,
     /// Whether it leaves a root through `..` or a symlink.
     pub traversal: bool,
+    /// What is known about the names below it.
+    #[serde(default, skip_serializing_if = "Contents::is_default")]
+    pub contents: Contents,
+}
+
+/// What is known about the names that an effect touches below a path.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Contents {
+    /// Only names that exist. Those that a rule protects have effects of their own.
+    #[default]
+    Existing,
+    /// Only names that other files or directories give. Those that a rule protects have effects of their own.
+    Given,
+    /// Any name.
+    Any,
+}
+
+impl Contents {
+    fn is_default(&self) -> bool {
+        *self == Contents::default()
+    }
 }
 
 /// What follows the fixed part of a path.

@@ -18,6 +18,8 @@ pub enum Word {
         directory: String,
         /// May stand for any number of words.
         many: bool,
+        /// Which names.
+        names: ListedNames,
     },
     /// Known text around something unknown: `out-$x.txt`. `prefix` is certain.
     Partly {
@@ -35,6 +37,23 @@ pub enum Word {
         /// May stand for any number of words (unquoted expansion).
         many: bool,
     },
+}
+
+/// Which names at or below a directory a word stands for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ListedNames {
+    /// Names that exist.
+    #[default]
+    All,
+    /// Names that exist and whose last component matches one of these globs.
+    Matching(Vec<String>),
+    /// Names of files that git tracks.
+    Tracked,
+    /// None: nothing was listed.
+    Nothing,
+    /// Names made out of those that exist, by text behind them or taken off: they need not exist.
+    Changed,
 }
 
 impl Word {

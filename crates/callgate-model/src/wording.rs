@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::description::{Part, PlacedEffect};
-use crate::effect::{Action, CodeOrigin, Effect, Mark, Names, PathTarget, Program, Target};
+use crate::effect::{Action, CodeOrigin, Effect, Mark, Names, PathTarget, Program, Target, TreeNames};
 use crate::place::{Rest, Zone};
 use crate::quote::shell_word;
 use crate::redact::Redactor;
@@ -76,11 +76,16 @@ fn target_text(effect: &Effect) -> String {
 
 fn path_text(path: &PathTarget) -> String {
     let below = below(path.tree);
-    match &path.names {
-        Names::Exact(name) => format!("{name}{below}"),
-        Names::Glob(pattern) => format!("files matching {pattern}{below}"),
-        Names::Below(directory) => format!("files below {directory}"),
-        Names::Unknown(why) => format!("an unknown path ({why})"),
+    match (&path.names, &path.below) {
+        (Names::Exact(name) | Names::Glob(name) | Names::Below(name), TreeNames::Any(why)) => {
+            format!("any file below {name} ({why})")
+        }
+        (names, _) => match names {
+            Names::Exact(name) => format!("{name}{below}"),
+            Names::Glob(pattern) => format!("files matching {pattern}{below}"),
+            Names::Below(directory) => format!("files below {directory}"),
+            Names::Unknown(why) => format!("an unknown path ({why})"),
+        },
     }
 }
 
@@ -125,7 +130,7 @@ fn remark(mark: Mark) -> Option<&'static str> {
         Mark::Credentials => Some("shows secrets"),
         Mark::Environment => Some("environment variable changes what runs"),
         Mark::Shared => Some("directory is writable by everyone"),
-        Mark::Redirection | Mark::ProjectCode | Mark::OwnFiles => None,
+        Mark::Redirection | Mark::ProjectCode | Mark::OwnFiles | Mark::Inside => None,
     }
 }
 

@@ -94,16 +94,7 @@ pub struct PermissionRule {
     predicate: Arc<Predicate>,
 }
 
-impl fmt::Debug for PermissionRule {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("PermissionRule")
-            .field("name", &self.name)
-            .field("result", &self.result)
-            .field("reason", &self.reason)
-            .finish_non_exhaustive()
-    }
-}
+callgate_model::debug_fields!(PermissionRule, name, result, reason);
 
 impl PermissionRule {
     /// Creates a rule. If the predicate panics or fails, a deny or ask rule denies and an allow rule does not match.
@@ -173,16 +164,7 @@ pub struct PermissionPolicy {
     handler: Option<Arc<dyn PermissionHandler>>,
 }
 
-impl fmt::Debug for PermissionPolicy {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("PermissionPolicy")
-            .field("rules", &self.rules)
-            .field("fallback", &self.fallback)
-            .field("handler", &self.handler.is_some())
-            .finish()
-    }
-}
+callgate_model::debug_fields!(PermissionPolicy, rules, fallback);
 
 impl Default for PermissionPolicy {
     fn default() -> Self {
@@ -238,12 +220,12 @@ impl PermissionPolicy {
                     (Decision::Deny, format!("the predicate of rule {} failed", rule.name))
                 }
             };
-            let ruling = Ruling { decision, rule: Some(rule.name.clone()), place: None, reason };
+            let ruling = Ruling { decision, rule: Some(rule.name.clone()), place: None, reason, doubt: false };
             return BuiltRuling { ruling, by_rule: true };
         }
         let reason = "no rule matches".to_owned();
         BuiltRuling {
-            ruling: Ruling { decision: self.fallback.into(), rule: None, place: None, reason },
+            ruling: Ruling { decision: self.fallback.into(), rule: None, place: None, reason, doubt: false },
             by_rule: false,
         }
     }

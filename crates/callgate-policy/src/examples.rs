@@ -6,7 +6,7 @@ use super::{Claims, JudgeRequest};
 use crate::file::mistake::{Mistake, Mistakes};
 use crate::file::model::{RuleExample, Spanned};
 use crate::layers::{Policy, subjects};
-use crate::rules::judge::{DecisionCause, JudgedEffect, RuleEvaluator};
+use crate::rules::judge::{DecisionCause, JudgedEffect, REPLACED, RuleEvaluator};
 use crate::source::PolicyChain;
 use callgate_model::call::Call;
 use callgate_model::description::Description;
@@ -108,7 +108,13 @@ impl Policy {
             JudgeRequest { call: &described.call, description: &described.description, claims: &described.claims };
         let judge = RuleEvaluator::new(&chain.compiled, request, self.home.as_deref());
         let mut decided: Vec<Option<u32>> = subjects(&request)
-            .map(|(subject, _): (JudgedEffect<'_>, _)| judge.judge(&subject))
+            .map(|(subject, _): (JudgedEffect<'_>, _)| {
+                REPLACED.iter().fold(judge.judge(&subject), |outcome, replaced| {
+                    let instead =
+                        (outcome.decision == *replaced).then(|| judge.instead_of(&outcome, &subject)).flatten();
+                    instead.unwrap_or(outcome)
+                })
+            })
             .map(|outcome| outcome.rule.filter(|_| outcome.why == DecisionCause::Rule))
             .collect();
         decided.sort_unstable();

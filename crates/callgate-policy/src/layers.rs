@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use callgate_model::call::Origin;
 use callgate_model::digest::sha256_hex_of;
 use callgate_model::effect::{Action, Coverage, Effect};
 use callgate_model::word::Word;
@@ -20,7 +21,8 @@ use crate::file::audit::AuditSettings;
 use crate::file::keys::RISKS;
 use crate::file::model::{ExecInput, Timeouts};
 use crate::rules::compile::{CompiledPolicy, Rule};
-use crate::rules::judge::{DecisionCause, EffectDecision, JudgedEffect, RuleEvaluator};
+use crate::rules::guard::RestrictedPaths;
+use crate::rules::judge::{DecisionCause, EffectDecision, JudgedEffect, REPLACED, RuleEvaluator};
 use crate::rules::matching::Text;
 use crate::source::PolicyChain;
 
@@ -216,6 +218,17 @@ impl Policy {
         files.map(|file| (file.source.shown.as_str(), file.text.as_str()))
     }
 
+    /// Whether a path is one that a rule which asks or denies is about, for calls of one origin.
+    ///
+    /// Other conditions of the rule do not count, so this may say yes where the rule does not apply. Whoever looks into a
+    /// directory asks this to find the names that matter.
+    pub fn restricts<'a>(&'a self, origin: &'a Origin) -> impl Fn(Action, &Path, &Path) -> bool + 'a {
+        let (home, workspace) = (self.home.as_deref(), origin.project());
+        let layers: Vec<RestrictedPaths<'a>> =
+            self.chains().map(|(_, chain)| RestrictedPaths::new(&chain.compiled, home, workspace)).collect();
+        move |action, named, resolved| layers.iter().any(|layer| layer.contain(action, named, resolved))
+    }
+
     fn chains(&self) -> impl Iterator<Item = (LayerTrust, &PolicyChain)> {
         self.layers.iter().filter_map(|layer| Some((layer.trust, layer.body.chain()?)))
     }
@@ -231,14 +244,14 @@ impl Policy {
 
     /// Judges a call: every effect by the first rule that matches it, the call by the strictest of these rulings.
     ///
-    /// If all layers together decide ask, the rules with `instead_of: ask` of the trusted ones are tried.
+    /// What all layers together decide can be replaced by rules with `instead_of`: by any that tighten, and by those of trusted layers.
     pub fn judge(&self, request: &JudgeRequest<'_>) -> Judgement {
         self.judge_layers(request, self.layers.iter().collect())
     }
 
     /// Judges a call as if `rule` were one more trusted layer below all others.
     pub fn judge_with(&self, request: &JudgeRequest<'_>, rule: &Policy) -> Judgement {
-        // a layer that has nothing but rules `instead_of: ask` says nothing by itself
+        // a layer that has nothing but rules with `instead_of` says nothing by itself
         self.judge_layers(request, self.layers.iter().chain(&rule.layers).collect())
     }
 
@@ -249,8 +262,10 @@ impl Policy {
         let mut effects = Vec::new();
         for (subject, place) in subjects(request) {
             let mut ruled = combine(&judges, &subject);
-            if ruled.outcome.decision == Decision::Ask {
-                ruled = instead_of_ask(&judges, &subject).unwrap_or(ruled);
+            for replaced in REPLACED {
+                if ruled.outcome.decision == replaced {
+                    ruled = instead_of(&judges, &subject, &ruled).unwrap_or(ruled);
+                }
             }
             if let Some((part, effect)) = place {
                 effects.push(EffectRuling { part, effect, ruling: self.ruling(&judges, &ruled) });
@@ -265,7 +280,7 @@ impl Policy {
         let strictest = strictest.unwrap_or(LayerDecision::NOBODY);
         let ruling = if self.is_damaged() {
             let reason = "the cached policy is damaged; it will be compiled again for the next call".to_owned();
-            Ruling { decision: Decision::Deny, rule: None, place: None, reason }
+            Ruling { decision: Decision::Deny, rule: None, place: None, reason, doubt: false }
         } else {
             self.ruling(&judges, &strictest)
         };
@@ -285,17 +300,18 @@ impl Policy {
                 _ if self.layers.is_empty() => "no policy is loaded".to_owned(),
                 _ => format!("no rule matches; the default is {}", decision.as_str()),
             };
-            return Ruling { decision, rule: None, place: None, reason };
+            return Ruling { decision, rule: None, place: None, reason, doubt: false };
         };
         let name = compiled.pool.get(rule.name);
         let reason = compiled.pool.get(rule.reason);
         let file = compiled.about.files.get(rule.file as usize).map_or("", String::as_str);
         Ruling {
             decision,
+            doubt: why == DecisionCause::Doubt { denies: true },
             rule: Some(name.to_owned()),
             place: Some(format!("{file}:{}", rule.line)),
             reason: match why {
-                DecisionCause::Doubt => {
+                DecisionCause::Doubt { .. } => {
                     format!("the rule may apply ({reason}), but not all of the call is known")
                 }
                 DecisionCause::Overrun => "a regular expression of the rule exceeded its limit".to_owned(),
@@ -429,17 +445,18 @@ fn combine(judges: &[LayerEvaluator<'_>], subject: &JudgedEffect<'_>) -> LayerDe
     result.map_or(LayerDecision::NOBODY, |(ruled, _)| ruled)
 }
 
-/// The decision of a trusted layer that replaces the question of all layers.
-fn instead_of_ask(judges: &[LayerEvaluator<'_>], subject: &JudgedEffect<'_>) -> Option<LayerDecision> {
-    let trusted = judges.iter().enumerate().filter(|(_, judge)| judge.trust == LayerTrust::Trusted);
-    trusted
-        .filter_map(|(layer, judge)| match &judge.body {
-            EvaluatorBody::File { judge, .. } => {
-                judge.instead_of_ask(subject).map(|outcome| LayerDecision { layer, outcome })
-            }
-            EvaluatorBody::Built(_) => None,
-        })
-        .next()
+/// The decision that replaces that of all layers: the first of a trusted layer, or one of any layer that tightens.
+fn instead_of(
+    judges: &[LayerEvaluator<'_>],
+    subject: &JudgedEffect<'_>,
+    ruled: &LayerDecision,
+) -> Option<LayerDecision> {
+    judges.iter().enumerate().find_map(|(layer, judge)| {
+        let EvaluatorBody::File { judge: rules, .. } = &judge.body else { return None };
+        let outcome = rules.instead_of(&ruled.outcome, subject)?;
+        (judge.trust == LayerTrust::Trusted || outcome.decision > ruled.outcome.decision)
+            .then_some(LayerDecision { layer, outcome })
+    })
 }
 
 pub(crate) type NumberedEffect<'a> = (JudgedEffect<'a>, Option<(usize, usize)>);

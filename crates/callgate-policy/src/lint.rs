@@ -229,8 +229,8 @@ impl Linter<'_> {
         let shape = |(rule, compiled)| ComparableRule { rule, compiled };
         let shapes: Vec<ComparableRule<'_>> = file.rules.iter().zip(compiled.rules.iter()).map(shape).collect();
         for (number, later) in shapes.iter().enumerate() {
-            // rules with `instead_of: ask` come after all others, whatever the order
-            let before = |earlier: &&ComparableRule<'_>| earlier.rule.instead_of_ask == later.rule.instead_of_ask;
+            // rules with `instead_of` come after all others, whatever the order
+            let before = |earlier: &&ComparableRule<'_>| earlier.rule.instead_of == later.rule.instead_of;
             let mut before = shapes.iter().take(number).filter(before);
             let Some(earlier) = before.find(|earlier| earlier.holds_all_of(later)) else {
                 continue;
@@ -295,13 +295,13 @@ impl ComparableRule<'_> {
 
     /// Whether every effect that `later` matches is matched by this rule too. Errs towards no.
     fn holds_all_of(&self, later: &Self) -> bool {
-        let subset = |mine: u8, theirs: u8| mine == 0 || theirs != 0 && theirs & !mine == 0;
+        let subset = |mine: u16, theirs: u16| mine == 0 || theirs != 0 && theirs & !mine == 0;
         let (mine, theirs) = (&self.compiled, &later.compiled);
         let wanted = if theirs.actions == 0 { u16::MAX } else { theirs.actions };
         let flag = |mine: Option<bool>, theirs: Option<bool>| mine.is_none() || mine == theirs;
         if wanted & !self.covered_actions() != 0
-            || !subset(mine.zones, theirs.zones)
-            || !subset(mine.code, theirs.code)
+            || !subset(mine.zones.into(), theirs.zones.into())
+            || !subset(mine.code.into(), theirs.code.into())
             || !subset(mine.marks, theirs.marks)
             || mine.without_marks & !theirs.without_marks != 0
             || !flag(mine.traversal, theirs.traversal)

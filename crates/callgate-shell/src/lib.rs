@@ -67,7 +67,8 @@
 //! - It does not know functions and aliases from start-up files, and knows those of earlier commands only from
 //!   [`ShellContext::state`].
 //! - If a command is interrupted, the shell's state differs from [`Analysis::state`].
-//! - It does not parse `zsh` or `fish`. Text that bash rejects is `opaque`, but text that both accept is read as bash does.
+//! - It does not parse `zsh` or `fish`. With [`Dialect::Any`], what bash and zsh read differently is `opaque`; options and functions
+//!   from a person's own start-up files are not known.
 //! - It assumes that programs print one name per line. A line break in a file name breaks that assumption.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]

@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::word::{ListedNames, Word};
+
 /// What a program reads from its standard input, or writes to its standard output.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -12,7 +14,7 @@ pub enum Stream {
     /// Exactly this text (here-documents, here-strings, `echo` and `printf` of known words).
     Text(String),
     /// Names at or below these directories, one per line or NUL-separated (`find`, `ls`, `git ls-files`).
-    Names(Vec<String>),
+    Names(Vec<Listing>),
     /// One plain word: no blanks, no slash, no dash in front (`uname -r`, `whoami`).
     Word,
     /// One whole number in digits (`wc -l < file`, `date +%s`).
@@ -31,6 +33,27 @@ pub enum Stream {
     Fetched,
     /// Not known.
     Unknown,
+}
+
+/// Names that a program lists.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+pub struct Listing {
+    /// The directory that they are at or below.
+    pub directory: String,
+    /// Which names.
+    pub names: ListedNames,
+}
+
+impl Listing {
+    /// All names at or below a directory.
+    pub fn all(directory: impl Into<String>) -> Self {
+        Listing { directory: directory.into(), names: ListedNames::All }
+    }
+
+    /// The words that they become.
+    pub(crate) fn word(&self, many: bool) -> Word {
+        Word::Below { directory: self.directory.clone(), many, names: self.names.clone() }
+    }
 }
 
 impl Default for &Stream {

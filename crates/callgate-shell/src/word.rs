@@ -1,6 +1,6 @@
 //! Patterns for the output of programs inside words.
 
-pub use callgate_model::word::Word;
+pub use callgate_model::word::{ListedNames, Word};
 
 /// The pattern of a number that a program prints. It may be empty, because programs fail.
 pub(crate) const DIGITS: &str = "*([0-9])";

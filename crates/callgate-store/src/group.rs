@@ -3,7 +3,6 @@
 //! A commit waits for the disk, which takes far longer than everything else. One thread owns the connection, takes all jobs that are
 //! waiting, does each within a savepoint, commits once, and only then tells anybody that their job is done.
 
-use std::fmt;
 use std::path::Path;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{self, JoinHandle};
@@ -39,11 +38,7 @@ impl Drop for Group {
     }
 }
 
-impl fmt::Debug for Group {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Group").finish_non_exhaustive()
-    }
-}
+callgate_model::debug_fields!(Group);
 
 impl Group {
     /// Opens the database and starts the thread that owns it.

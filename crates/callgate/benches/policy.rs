@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use callgate::call::{Call, Origin, Tool};
 use callgate::describe::{Description, Part, PlacedEffect};
-use callgate::path::{Place, Rest, Zone};
+use callgate::path::{Contents, Place, Rest, Zone};
 use callgate::policy::{Claims, JudgeRequest, Policy};
 use callgate_shell::effect::{Action, CodeOrigin, Coverage, Effect, Names, PathTarget, Program, Target};
 use callgate_shell::word::Word;
@@ -65,7 +65,7 @@ fn path(action: Action, name: &str, tree: bool) -> PlacedEffect {
     PlacedEffect {
         effect: Effect {
             action,
-            target: Target::Path(PathTarget { names: Names::Exact(name.to_owned()), tree }),
+            target: Target::Path(PathTarget::new(Names::Exact(name.to_owned()), tree)),
             marks: Vec::new(),
             because: String::new(),
         },
@@ -76,6 +76,7 @@ fn path(action: Action, name: &str, tree: bool) -> PlacedEffect {
             tree,
             zone: Zone::Root,
             traversal: false,
+            contents: Contents::Existing,
         }),
     }
 }

@@ -3,7 +3,6 @@
 //! All shared state of this crate is in a [`Monitor`], so that the same code runs on the standard library's primitives and, in
 //! tests, on those of a model checker that tries every interleaving.
 
-use std::fmt;
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -42,11 +41,7 @@ pub struct StandardMonitor<T> {
     changed: Condvar,
 }
 
-impl<T> fmt::Debug for StandardMonitor<T> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("StandardMonitor").finish_non_exhaustive()
-    }
-}
+callgate_model::debug_fields!(<T> StandardMonitor);
 
 impl<T: Send> Monitor<T> for StandardMonitor<T> {
     fn new(state: T) -> Self {

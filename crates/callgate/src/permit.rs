@@ -263,11 +263,7 @@ impl Permit {
     }
 }
 
-impl fmt::Debug for Permit {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Permit").field("plan", &self.plan).finish_non_exhaustive()
-    }
-}
+callgate_model::debug_fields!(Permit, plan);
 
 /// A running call. Dropping it records the end, even after a panic or a dropped future.
 struct RunningCall<'a> {

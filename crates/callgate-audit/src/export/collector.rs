@@ -55,11 +55,7 @@ pub struct OtlpCollector {
     agent: Agent,
 }
 
-impl std::fmt::Debug for OtlpCollector {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Collector").finish_non_exhaustive()
-    }
-}
+callgate_model::debug_fields!(OtlpCollector);
 
 impl OtlpCollector {
     /// The collector at a URL, usually `http://localhost:4318/v1/logs`. `https:` needs a build with TLS (`webhook-tls`).

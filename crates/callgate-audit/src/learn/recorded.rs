@@ -47,6 +47,7 @@ impl RecordedCall {
             scope: record.scope.clone(),
             directory: attempt.directory.as_ref().map(PathBuf::from),
             workspace: attempt.workspace.as_ref().map(PathBuf::from),
+            shell: record.shell.clone(),
         };
         let text = attempt.description.to_string();
         Some(RecordedCall {

@@ -332,7 +332,7 @@ fn an_entry_taken_out_on_purpose_leaves_a_tombstone() {
         let entries = place.entries();
         let EntryBody::Tombstone(tombstone) = &entries[3].record.body else { panic!("{:?}", entries[3]) };
         assert_eq!((tombstone.by.as_str(), entries[3].record.call.as_deref()), ("ada", Some("2")));
-        assert_eq!(log.redact(1, "ada", "x").unwrap_err().kind(), "not_found", "the log's own entries lifetime");
+        assert_eq!(log.redact(1, "ada", "x").unwrap_err().kind(), "not_found", "the log's own entries stay");
         assert_eq!(log.redact(4, "ada", "x").unwrap_err().kind(), "not_found", "once is enough");
         assert_eq!(log.redact(999, "ada", "x").unwrap_err().kind(), "not_found");
     }

@@ -114,7 +114,7 @@ impl OpenSegment {
     }
 }
 
-/// NewLines that are about to be written.
+/// Lines that are about to be written.
 struct NewLines {
     buffer: Vec<u8>,
     end: Point,

@@ -26,6 +26,7 @@ pub(super) static GEMINI: Agent = Agent {
     ],
     notices: "AfterAgent AfterModel BeforeAgent BeforeModel BeforeToolSelection Notification PreCompress",
     default_timeout: Duration::from_secs(60),
+    shell: Some("bash"),
     read,
     decide,
     complain: |event, reason| if event.kind == After { deny(reason) } else { HookOutput::refusal(reason) },

@@ -23,6 +23,7 @@ pub(super) static QWEN: Agent = Agent {
     ],
     notices: "Notification PreCompact Stop SubagentStart SubagentStop UserPromptSubmit",
     default_timeout: Duration::from_secs(60),
+    shell: Some("bash"),
     read: |agent, input| {
         let (mut request, _) = reading::common(agent, input)?;
         request.set_workspace_from("QWEN_PROJECT_DIR", input);

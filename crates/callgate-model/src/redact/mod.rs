@@ -244,9 +244,11 @@ fn is_telling(name: &str) -> bool {
         length = length.saturating_add(1);
     }
     let plain = letters.get(..length).unwrap_or_default();
-    let starts_one =
-        |start: usize| plain.get(start..).is_some_and(|rest| ANYWHERE.iter().any(|word| rest.starts_with(word)));
-    AT_THE_END.iter().any(|word| plain.ends_with(word)) || (0..length).any(starts_one)
+    let starts_one = |(start, byte): (usize, &u8)| {
+        let mut words = ANYWHERE.iter().filter(|word| word.first() == Some(byte));
+        words.any(|word| plain.get(start..).is_some_and(|rest| rest.starts_with(word)))
+    };
+    AT_THE_END.iter().any(|word| plain.ends_with(word)) || plain.iter().enumerate().any(starts_one)
 }
 
 /// Size and SHA-256 digest of a text.

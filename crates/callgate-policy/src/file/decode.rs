@@ -355,7 +355,7 @@ impl Decoder {
         }
         let mut rule = RuleText { position: node.position, ..RuleText::default() };
         let mut has_action = false;
-        let mut instead_of = None;
+        let mut instead_of = node.position;
         for (key, node) in self.section(node, keys::RULE, "a rule") {
             match key {
                 "name" => rule.name = self.text(node),
@@ -379,7 +379,8 @@ impl Decoder {
                     rule.action = self.decision(node, keys::ACTIONS, "`action`").unwrap_or(Decision::Deny);
                 }
                 "instead_of" => {
-                    instead_of = self.word(node, keys::INSTEAD_OF, "`instead_of`").map(|_: String| node.position)
+                    rule.instead_of = self.decision(node, keys::INSTEAD_OF, "`instead_of`");
+                    instead_of = node.position;
                 }
                 "reason" => rule.reason = self.text(node).map(|text| text.value),
                 "description" => rule.description = self.text(node).map(|text| text.value),
@@ -394,13 +395,12 @@ impl Decoder {
                     .help("add `action: allow`, `ask`, `deny` or `contain`"),
             );
         }
-        rule.instead_of_ask = instead_of.is_some();
-        if let Some(position) = instead_of
-            && rule.action >= Decision::Ask
+        if rule.instead_of == Some(rule.action)
+            || rule.instead_of == Some(Decision::Allow) && rule.action == Decision::Contain
         {
             self.mistake(
-                Mistake::new(position, "a rule with `instead_of: ask` must answer the question")
-                    .help("use `action: allow` or `action: contain`, or remove `instead_of`"),
+                Mistake::new(instead_of, format!("`action: {}` changes nothing here", rule.action))
+                    .help("use another action, or remove `instead_of`"),
             );
         }
         if let Some(flag) = rule.traversal

@@ -45,15 +45,24 @@ const fn key(name: &'static str, shape: KeyType, description: &'static str) -> K
 pub(crate) const ACTIONS: &[&str] = &["allow", "ask", "deny", "contain", "require_approval"];
 pub(crate) const EFFECTS: &[&str] =
     &["list", "read", "write", "delete", "run", "connect", "send", "privilege", "opaque"];
-pub(crate) const MARKS: &[&str] =
-    &["destructive", "elsewhere", "redirection", "environment", "project_code", "credentials", "own_files", "shared"];
+pub(crate) const MARKS: &[&str] = &[
+    "destructive",
+    "elsewhere",
+    "redirection",
+    "environment",
+    "project_code",
+    "credentials",
+    "own_files",
+    "shared",
+    "inside",
+];
 pub(crate) const ZONES: &[&str] = &["root", "readable", "outside", "unresolved"];
 pub(crate) const CODE: &[&str] = &["known", "unknown", "file", "project", "inline", "fetched", "defined"];
 pub(crate) const RISKS: &[&str] = &["low", "medium", "high", "critical"];
 pub(crate) const OUTSIDE: &[&str] = &["deny", "ask"];
 pub(crate) const LIST_OUTSIDE: &[&str] = &["silent", "ask", "deny"];
 pub(crate) const MODES: &[&str] = &["ask", "allow", "deny"];
-pub(crate) const INSTEAD_OF: &[&str] = &["ask"];
+pub(crate) const INSTEAD_OF: &[&str] = &["allow", "ask"];
 pub(crate) const EXEC_INPUT: &[&str] = &["covered", "judged", "asked"];
 pub(crate) const APPROVAL_DECISIONS: &[&str] = &["approved", "approved_for_session", "denied", "abort"];
 pub(crate) const SANDBOX_POLICIES: &[&str] = &["none", "restricted"];
@@ -92,7 +101,7 @@ pub(crate) const RULE: &[Key] = &[
     key("path_patterns", KeyType::Texts, "regular expressions on paths"),
     key("when", KeyType::Text, "a CEL expression over call, input, origin and effects"),
     key("action", KeyType::OneOf(ACTIONS), "the decision; `require_approval` means `ask`"),
-    key("instead_of", KeyType::OneOf(INSTEAD_OF), "the decision of all other rules that this rule replaces"),
+    key("instead_of", KeyType::OneOf(INSTEAD_OF), "the decision of all other rules together that this rule replaces"),
     key("reason", KeyType::Text, "the reason, shown to the agent and to the person who is asked"),
     key("description", KeyType::Text, "a description of the rule"),
     key("risk_level", KeyType::OneOf(RISKS), "the risk level"),
@@ -175,6 +184,9 @@ pub(crate) const FILE: &[Key] = &[
     key("run", KeyType::Section(RUN), "the run section of an earlier format"),
 ];
 
+/// Longer words are not compared.
+const LONGEST: usize = 64;
+
 /// The word of `known` that is closest to `word`, if one is close enough.
 pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let allowed = match word.chars().count() {
@@ -185,31 +197,11 @@ pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
     let folded = word.to_lowercase().replace('-', "_");
     known
         .into_iter()
-        .map(|candidate| (distance(&folded, candidate), candidate))
+        .filter(|candidate| folded.len().max(candidate.len()) <= LONGEST)
+        .map(|candidate| (strsim::levenshtein(&folded, candidate), candidate))
         .filter(|(distance, _)| *distance <= allowed)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
-}
-
-/// The edit distance. Words of more than 64 bytes are not compared.
-fn distance(left: &str, right: &str) -> usize {
-    if left.len() > 64 || right.len() > 64 {
-        return usize::MAX;
-    }
-    let right: Vec<char> = right.chars().collect();
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (line, letter) in left.chars().enumerate() {
-        let mut next = Vec::with_capacity(row.len());
-        next.push(line.saturating_add(1));
-        for (pair, other) in row.windows(2).zip(&right) {
-            if let ([diagonal, above], Some(&before)) = (pair, next.last()) {
-                let change = diagonal.saturating_add(usize::from(letter != *other));
-                next.push(change.min(above.saturating_add(1)).min(before.saturating_add(1)));
-            }
-        }
-        row = next;
-    }
-    row.last().copied().unwrap_or(usize::MAX)
 }
 
 #[cfg(test)]

@@ -234,13 +234,5 @@ impl fmt::Display for Mistakes {
 
 impl std::error::Error for Mistakes {}
 
-impl fmt::Debug for Mistakes {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Without the text of the file, which may be long.
-        formatter
-            .debug_struct("Mistakes")
-            .field("file", &self.file)
-            .field("mistakes", &self.mistakes)
-            .finish_non_exhaustive()
-    }
-}
+// Without the text of the file, which may be long.
+callgate_model::debug_fields!(Mistakes, file, mistakes);

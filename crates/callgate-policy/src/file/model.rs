@@ -103,8 +103,8 @@ pub(crate) struct RuleText {
     pub path_patterns: Texts,
     pub when: Option<Spanned<String>>,
     pub action: Decision,
-    /// Used only if all other rules together decide ask.
-    pub instead_of_ask: bool,
+    /// Used only if all other rules together decide so.
+    pub instead_of: Option<Decision>,
     pub reason: Option<String>,
     pub description: Option<String>,
     pub risk_level: Option<String>,

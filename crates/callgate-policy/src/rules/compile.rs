@@ -48,14 +48,14 @@ flat_struct! {
         pub decision: Decision,
         /// One bit for each action; 0 means any.
         pub actions: u16,
-        pub marks: u8,
-        pub without_marks: u8,
+        pub marks: u16,
+        pub without_marks: u16,
         pub zones: u8,
         pub code: u8,
         pub traversal: Option<bool>,
         pub recursive: Option<bool>,
-        /// Used only if all other rules together decide ask.
-        pub instead_of_ask: bool,
+        /// Used only if all other rules together decide so.
+        pub instead_of: Option<Decision>,
         pub complex_only: bool,
         pub custom_only: bool,
         pub tools: Span,
@@ -77,7 +77,7 @@ impl Rule {
     }
 
     /// The marks that a permitting rule covers only if it names them.
-    pub(crate) fn never_covered_marks(&self) -> u8 {
+    pub(crate) fn never_covered_marks(&self) -> u16 {
         let mut marks = mark_bit(Mark::Elsewhere) | mark_bit(Mark::Environment);
         if self.commands.is_empty() && self.command_patterns.is_empty() {
             marks |= mark_bit(Mark::Destructive) | mark_bit(Mark::Credentials);
@@ -87,8 +87,8 @@ impl Rule {
 
     /// Whether the rule has no conditions.
     pub(crate) fn is_unconditional(&self) -> bool {
-        let Self { name, reason, description, risk_level, file, line, decision, instead_of_ask, .. } = *self;
-        *self == Self { name, reason, description, risk_level, file, line, decision, instead_of_ask, ..Self::default() }
+        let Self { name, reason, description, risk_level, file, line, decision, instead_of, .. } = *self;
+        *self == Self { name, reason, description, risk_level, file, line, decision, instead_of, ..Self::default() }
     }
 }
 
@@ -136,8 +136,8 @@ pub(crate) fn action_bit(action: Action) -> u16 {
 }
 
 /// One bit for a mark.
-pub(crate) fn mark_bit(mark: Mark) -> u8 {
-    1 << mark as u8
+pub(crate) fn mark_bit(mark: Mark) -> u16 {
+    1 << mark as u16
 }
 
 /// One bit for an origin.
@@ -243,7 +243,7 @@ impl Compiler<'_> {
             code: text.code.iter().fold(0, |bits, code| bits | code_bit(code.value)),
             traversal: text.traversal.map(|flag| flag.value),
             recursive: text.recursive,
-            instead_of_ask: text.instead_of_ask,
+            instead_of: text.instead_of,
             complex_only: text.complex_only,
             custom_only: text.custom_only,
             tools: self.tools(file, text),

@@ -158,11 +158,13 @@ impl Index {
     }
 
     /// Rules about a tool of the agent by its name, or about a server.
-    pub(crate) fn tool(&self, tool: &Tool) -> Cow<'_, [u32]> {
-        match &tool.server {
-            Some(server) => self.keyed.get(hash(SERVER, server.as_bytes())),
-            None => self.keyed.get(hash(TOOL, tool.name.as_bytes())),
+    pub(crate) fn tool(&self, tool: &Tool) -> Vec<u32> {
+        // a rule that restricts a bare name is about the tools of that name of all servers too
+        let mut found = self.keyed.get(hash(TOOL, tool.name.as_bytes())).into_owned();
+        if let Some(server) = &tool.server {
+            found.extend_from_slice(&self.keyed.get(hash(SERVER, server.as_bytes())));
         }
+        found
     }
 
     /// Rules about a simple command.

@@ -46,7 +46,10 @@ pub(crate) enum DecisionCause {
     /// The rule matched.
     Rule,
     /// The rule may match; the facts that would decide it are unknown.
-    Doubt,
+    Doubt {
+        /// Whether the rule denies.
+        denies: bool,
+    },
     /// A regular expression of the rule exceeded its limit.
     Overrun,
     /// No rule matched.
@@ -56,6 +59,10 @@ pub(crate) enum DecisionCause {
     /// Nothing would be done.
     Nothing,
 }
+
+/// The decisions that rules with `instead_of` replace. First what tightens, then what answers questions, so that "always"
+/// also answers those of a rule that tightens.
+pub(crate) const REPLACED: [Decision; 2] = [Decision::Allow, Decision::Ask];
 
 /// Evaluates one policy for one call; caches what several rules need.
 pub(crate) struct RuleEvaluator<'a> {
@@ -92,16 +99,22 @@ impl<'a> RuleEvaluator<'a> {
         self.with_view(subject, |view| self.first_match(view))
     }
 
-    /// The decision that replaces a question about an effect.
-    pub(crate) fn instead_of_ask(&self, subject: &JudgedEffect<'_>) -> Option<EffectDecision> {
+    /// The decision that replaces one of all other rules. In doubt about a deny, only a deny does.
+    pub(crate) fn instead_of(&self, outcome: &EffectDecision, subject: &JudgedEffect<'_>) -> Option<EffectDecision> {
+        let doubt = outcome.why == DecisionCause::Doubt { denies: true };
         self.with_view(subject, |view| {
             self.candidates(view).into_iter().find_map(|number| {
-                let rule = self.compiled.rules.get(number as usize).filter(|rule| rule.instead_of_ask)?;
-                (self.matches(&rule, view) == Some(Match::Yes)).then_some(EffectDecision {
-                    decision: rule.decision,
-                    rule: Some(number),
-                    why: DecisionCause::Rule,
-                })
+                let rule = self.compiled.rules.get(number as usize)?;
+                if rule.instead_of != Some(outcome.decision) || doubt && rule.decision != Decision::Deny {
+                    return None;
+                }
+                let found = |decision, why| Some(EffectDecision { decision, rule: Some(number), why });
+                match self.matches(&rule, view) {
+                    Some(Match::No) => None,
+                    // A rule that tightens covers what it may be about.
+                    Some(Match::Maybe | Match::Yes) => found(rule.decision, DecisionCause::Rule),
+                    None => found(Decision::Deny, DecisionCause::Overrun),
+                }
             })
         })
     }
@@ -140,7 +153,7 @@ impl<'a> RuleEvaluator<'a> {
     fn first_match(&self, view: &EffectView<'_>) -> EffectDecision {
         let mut doubt: Option<EffectDecision> = None;
         for number in self.candidates(view) {
-            let Some(rule) = self.compiled.rules.get(number as usize).filter(|rule| !rule.instead_of_ask) else {
+            let Some(rule) = self.compiled.rules.get(number as usize).filter(|rule| rule.instead_of.is_none()) else {
                 continue;
             };
             match self.matches(&rule, view) {
@@ -153,11 +166,12 @@ impl<'a> RuleEvaluator<'a> {
                     };
                 }
                 Some(Match::Maybe) => {
-                    doubt.get_or_insert(EffectDecision {
-                        decision: Decision::Ask,
-                        rule: Some(number),
-                        why: DecisionCause::Doubt,
-                    });
+                    let denies = rule.decision == Decision::Deny;
+                    // doubt about a deny outweighs doubt about a question
+                    if doubt.is_none_or(|earlier| denies && earlier.why == DecisionCause::Doubt { denies: false }) {
+                        let why = DecisionCause::Doubt { denies };
+                        doubt = Some(EffectDecision { decision: Decision::Ask, rule: Some(number), why });
+                    }
                 }
                 Some(Match::Yes) => {
                     let sure = EffectDecision { decision: rule.decision, rule: Some(number), why: DecisionCause::Rule };
@@ -228,7 +242,7 @@ impl<'a> RuleEvaluator<'a> {
 
     fn call_rules(&self) -> Vec<u32> {
         let index = &self.compiled.index;
-        let mut found = index.tool(&self.request.call.tool).into_owned();
+        let mut found = index.tool(&self.request.call.tool);
         if index.has_command_grams() {
             if let Some(text) = command_text::command(&self.request.call.input) {
                 index.text(text.as_bytes(), &mut found, true);
@@ -518,7 +532,7 @@ struct EffectView<'a> {
 }
 
 impl EffectView<'_> {
-    fn marks(&self) -> u8 {
+    fn marks(&self) -> u16 {
         self.subject.effect.map_or(0, |effect| effect.marks.iter().fold(0, |bits, mark| bits | mark_bit(*mark)))
     }
 

@@ -2,6 +2,7 @@
 
 pub(crate) mod command_text;
 pub(crate) mod compile;
+pub(crate) mod guard;
 pub(crate) mod index;
 pub(crate) mod judge;
 pub(crate) mod matching;

@@ -62,7 +62,7 @@ fn custom_tools_are_allowed_by_exact_name() {
     assert_eq!(served.decide(&rules("  - {tools: [mcp__sky__weather], action: allow}\n")), Allow);
     assert_eq!(served.decide(&rules("  - {tools: ['sky/wea*'], action: allow}\n")), Allow);
     assert_eq!(served.decide(&rules("  - {tools: ['sky/*'], action: allow}\n")), Ask);
-    assert_eq!(served.decide(&rules("  - {tools: [weather], action: deny}\n")), Ask);
+    assert_eq!(served.decide(&rules("  - {tools: [weather], action: deny}\n")), Deny, "whoever offers it");
     assert_eq!(served.decide(&rules("  - {tools: ['*/weather'], action: deny}\n")), Deny);
     assert_eq!(served.decide(&rules("  - {tools: [{server: sky}], action: deny}\n")), Deny);
 }

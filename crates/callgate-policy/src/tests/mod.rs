@@ -20,7 +20,7 @@ use super::{
 };
 use callgate_model::call::{Call, Origin, Tool};
 use callgate_model::description::{Description, Part, PlacedEffect};
-use callgate_model::place::{Place, Rest, Zone};
+use callgate_model::place::{Contents, Place, Rest, Zone};
 
 /// A call put together by hand, as describing and placing would have made it.
 #[derive(Clone)]
@@ -144,8 +144,9 @@ fn path(action: Action, path: &str) -> PlacedEffect {
         tree: false,
         zone,
         traversal: false,
+        contents: Contents::Existing,
     };
-    let target = Target::Path(PathTarget { names: Names::Exact(path.to_owned()), tree: false });
+    let target = Target::Path(PathTarget::new(Names::Exact(path.to_owned()), false));
     placed(action, target, Some(place))
 }
 

@@ -5,8 +5,8 @@ use super::Evaluator;
 use super::pieces::Piece;
 use super::state::{State, Value};
 use crate::cursor::Cursor;
-use crate::syntax::ast::{Operator, Part, Span};
-use crate::syntax::is_name;
+use crate::syntax::Dialect;
+use crate::syntax::ast::{Part, Span};
 use crate::word::is_number;
 
 /// Longer expressions are not evaluated.
@@ -27,21 +27,16 @@ impl Evaluator<'_> {
     /// Evaluates an expression to a number, or to an unknown value with a doubt.
     pub fn arithmetic(&mut self, parts: &[Part], span: &Span, state: &mut State) -> Value {
         let mut text = String::new();
-        let inherited: Vec<Part>;
-        let mut parts = parts;
-        if parts.iter().any(|part| self.is_inherited_number(part, state)) {
-            // A variable from the environment is taken for a number, not for code.
-            let number = Part::Quoted(SOME_NUMBER.to_string());
-            let known = |part: &Part| if self.is_inherited_number(part, state) { number.clone() } else { part.clone() };
-            inherited = parts.iter().map(known).collect();
-            parts = &inherited;
-        }
         let field = self.single(parts, state);
         for piece in &field.pieces {
             match piece {
                 Piece::Text { text: more, .. } => text.push_str(more),
                 Piece::Number => text.push(SOME_NUMBER),
-                Piece::Pattern { pattern, .. } if is_number(pattern) => text.push(SOME_NUMBER),
+                Piece::Pattern { pattern, .. } if is_number(pattern) => {
+                    // A program that fails prints nothing.
+                    self.may_drop_line(state);
+                    text.push(SOME_NUMBER);
+                }
                 _ => {
                     return self.doubt_value("an unknown value in an arithmetic expression may run code", span);
                 }
@@ -50,28 +45,31 @@ impl Evaluator<'_> {
         self.expression(&text, span, state)
     }
 
-    /// Whether a part is a plain variable from the environment that the shell was started in.
-    fn is_inherited_number(&self, part: &Part, state: &State) -> bool {
-        let Part::Parameter(parameter) = part else {
-            return false;
-        };
-        let plain = parameter.operator == Operator::Plain
-            && parameter.index.is_none()
-            && !parameter.indirect
-            && !parameter.length
-            && is_name(&parameter.name);
-        plain
-            && self.is_inherited(&parameter.name, state)
-            && matches!(self.lookup(&parameter.name, state), Value::Unknown(_))
-    }
-
     /// Evaluates the text of an expression.
     pub fn expression(&mut self, text: &str, span: &Span, state: &mut State) -> Value {
         if text.len() > LONGEST {
             return self.doubt_value("the arithmetic expression is too long", span);
         }
-        let mut reader = ExpressionReader { cursor: Cursor::new(text), depth: 0, unsure: 0, evaluator: self, state };
-        match reader.whole() {
+        // Only these operators can fail on numbers.
+        let before = text.contains(['/', '%', '*']).then(|| state.clone());
+        let mut reader = ExpressionReader {
+            cursor: Cursor::new(text),
+            depth: 0,
+            unsure: 0,
+            may_fail: false,
+            assigned: Vec::new(),
+            evaluator: self,
+            state,
+        };
+        let result = reader.whole();
+        let ExpressionReader { may_fail, assigned, .. } = reader;
+        if let Some(before) = before.filter(|_| may_fail) {
+            self.may_drop_line(&before);
+        }
+        for name in assigned {
+            self.check_assignment(&name, &Value::Number, span, state);
+        }
+        match result {
             Ok(Some(number)) => Value::text(&number.to_string()),
             Ok(None) => Value::Number,
             Err(Unclear(why)) => self.doubt_value(why, span),
@@ -84,6 +82,10 @@ struct ExpressionReader<'r, 'c> {
     depth: usize,
     /// How many enclosing parts may not be evaluated.
     unsure: usize,
+    /// The expression may be wrong, so that the shell drops the rest of the line.
+    may_fail: bool,
+    /// The variables that were assigned to.
+    assigned: Vec<String>,
     evaluator: &'r Evaluator<'c>,
     state: &'r mut State,
 }
@@ -162,7 +164,7 @@ impl ExpressionReader<'_, '_> {
                     Some("") | None => right,
                     Some(operator) => {
                         let left = self.variable(&name)?;
-                        calculate(operator, left, right)?
+                        self.calculate(operator, left, right)?
                     }
                 };
                 self.set(&name, value);
@@ -190,6 +192,7 @@ impl ExpressionReader<'_, '_> {
 
     fn set(&mut self, name: &str, value: Number) {
         let value = value.filter(|_| self.unsure == 0);
+        self.assigned.push(name.to_owned());
         self.state.set(name, value.map_or(Value::Number, |number| Value::text(&number.to_string())));
     }
 
@@ -210,7 +213,7 @@ impl ExpressionReader<'_, '_> {
             self.unsure = self.unsure.saturating_add(may_stop);
             let right = self.binary(level.saturating_add(1))?;
             self.unsure = self.unsure.saturating_sub(may_stop);
-            left = calculate(operator, left, right)?;
+            left = self.calculate(operator, left, right)?;
         }
     }
 
@@ -222,6 +225,13 @@ impl ExpressionReader<'_, '_> {
         })
     }
 
+    fn calculate(&mut self, operator: &str, left: Number, right: Number) -> Result<Number, Unclear> {
+        self.may_fail |= matches!(operator, "/" | "%") && right.is_none();
+        let value = calculate(operator, left, right)?;
+        // zsh gives other operators other ranks.
+        Ok(value.filter(|_| self.evaluator.dialect != Dialect::Any || matches!(operator, "+" | "-" | "*")))
+    }
+
     fn power(&mut self) -> Result<Number, Unclear> {
         let base = self.unary()?;
         if !self.take("**") {
@@ -229,6 +239,7 @@ impl ExpressionReader<'_, '_> {
         }
         self.deeper()?;
         let exponent = self.power()?;
+        self.may_fail |= exponent.is_none_or(|exponent| exponent < 0);
         Ok(match (base, exponent.map(u32::try_from)) {
             (Some(base), Some(Ok(exponent))) => base.checked_pow(exponent),
             _ => None,
@@ -289,9 +300,17 @@ impl ExpressionReader<'_, '_> {
             .take_while(|character| character.is_ascii_alphanumeric() || character == SOME_NUMBER || character == '#');
         self.blanks();
         if text.contains(SOME_NUMBER) {
-            return Ok(None);
+            // The number may be missing, and then letters beside it name a variable.
+            let digits = text.chars().all(|character| character.is_ascii_digit() || character == SOME_NUMBER);
+            return if digits { Ok(None) } else { Err(NOT_PARSED) };
         }
-        literal(&text).map(Some).ok_or(NOT_PARSED)
+        self.literal(&text).ok_or(NOT_PARSED)
+    }
+
+    /// The number that a literal stands for, if every shell reads it the same way.
+    fn literal(&self, text: &str) -> Option<Number> {
+        let octal = text.len() > 1 && text.starts_with('0') && self.evaluator.dialect == Dialect::Any;
+        literal(text).map(|number| (!octal).then_some(number))
     }
 
     fn variable(&self, name: &str) -> Result<Number, Unclear> {
@@ -306,13 +325,11 @@ impl ExpressionReader<'_, '_> {
                     Some(digits) => (-1, digits),
                     None => (1, trimmed),
                 };
-                match literal(digits) {
-                    Some(number) => Ok(number.checked_mul(sign)),
+                match self.literal(digits) {
+                    Some(number) => Ok(number.and_then(|number| number.checked_mul(sign))),
                     None => Err(Unclear("a variable in an arithmetic expression contains text, which may run code")),
                 }
             }
-            // The script did not set it, so its value comes from the environment and is not code of this command.
-            Value::Unknown(_) if self.evaluator.is_inherited(name, self.state) => Ok(None),
             _ => Err(Unclear("a variable in an arithmetic expression has an unknown value, which may run code")),
         }
     }

@@ -1,12 +1,14 @@
 //! Shell builtins.
 
+use super::language::{is_number_word, may_start_with};
+use super::nested::Trap;
 use super::simple::{By, Call};
 use super::state::{Ends, State, Value, join};
 use super::{Evaluator, opaque, run};
 use crate::effect::{Action, CodeOrigin, Effect, Names, PathTarget, Target};
 use crate::secret_names::is_secret;
 use crate::stream::Stream;
-use crate::syntax::{DECLARATIONS, RESERVED};
+use crate::syntax::{DECLARATIONS, Dialect, RESERVED};
 use crate::word::Word;
 use callgate_model::lexical::absolute;
 use std::sync::Arc;
@@ -18,6 +20,7 @@ impl Evaluator<'_> {
     /// Runs the builtin of this name, or the program if the shell leaves it to one.
     pub fn builtin_or_program(&mut self, name: &str, call: &Call, mut state: State) -> (Ends, Stream) {
         let silent = Stream::Text(String::new());
+        self.check_options(name, call.words, call.span);
         match name {
             "cd" | "pushd" => {
                 self.note(name, call);
@@ -32,10 +35,20 @@ impl Evaluator<'_> {
             }
             "exit" | "return" | "break" | "continue" => {
                 self.note(name, call);
+                self.needs_number(call);
                 return (self.leaves(name, call, state), silent);
             }
-            "printf" if call.words.get(1).and_then(Word::known) == Some("-v") => {
-                self.print_into_variable(call, &mut state);
+            "printf" if call.words.get(1).is_some_and(may_be_option_v) => self.print_into_variable(call, &mut state),
+            "printf" => {
+                self.look_into_format(call);
+                return self.program(name, call, state);
+            }
+            "ulimit" => {
+                let shows = |word: &Word| word.known().is_some_and(|word| word.starts_with('-'));
+                if !call.words.iter().skip(1).all(shows) {
+                    self.doubt("a limit makes later commands fail", call.span);
+                }
+                return self.program(name, call, state);
             }
             "test" | "[" => {
                 self.look_into_test(call.words, call.span);
@@ -51,8 +64,14 @@ impl Evaluator<'_> {
             }
             "set" => self.set_options(call, &mut state),
             "shopt" => self.shell_options(call),
-            "shift" => shift(call, &mut state),
+            "shift" => {
+                self.needs_number(call);
+                shift(call, &mut state);
+            }
             "let" => {
+                if !call.assignments.is_empty() {
+                    self.doubt("variables are set for `let` alone", call.span);
+                }
                 for word in call.words.iter().skip(1) {
                     match word.known() {
                         Some(text) => {
@@ -72,11 +91,13 @@ impl Evaluator<'_> {
                         Some(text) => {
                             if let Some((alias, meaning)) = text.split_once('=') {
                                 self.alias_meaning(meaning, call, &state);
-                                // bash expands an alias before it recognizes reserved words.
-                                if RESERVED.contains(&alias) {
-                                    self.doubt("`alias` redefines a shell keyword", call.span);
+                                // bash expands an alias before it recognizes reserved words, zsh even without a terminal.
+                                if RESERVED.contains(&alias) || self.dialect == Dialect::Any {
+                                    self.doubt("`alias` changes what later commands mean", call.span);
                                 }
                                 Arc::make_mut(&mut state.aliases).insert(alias.to_owned());
+                            } else if text.starts_with('-') && text != "-p" {
+                                self.doubt(&format!("callgate does not track `alias {text}`"), call.span);
                             }
                         }
                         None => self.doubt("`alias` defines an unknown name", call.span),
@@ -100,7 +121,8 @@ impl Evaluator<'_> {
                 self.doubt(&format!("the value of ${secret} looks like a secret"), call.span);
             }
         }
-        let prints = matches!(name, "declare" | "typeset" | "export" | "readonly" | "set" | "alias" | "shopt");
+        let prints =
+            matches!(name, "declare" | "typeset" | "local" | "export" | "readonly" | "set" | "alias" | "shopt");
         let is_option =
             |word: &Word| word.known().is_some_and(|text| text.starts_with('-') && !text.contains(['f', 'F']));
         let dumps = match name {
@@ -118,6 +140,28 @@ impl Evaluator<'_> {
     /// Records that a builtin runs.
     fn note(&mut self, name: &str, call: &Call) {
         self.add(call.slot, run(name, CodeOrigin::Known, "builtin"));
+    }
+
+    /// Checks the number after `exit` and similar builtins, which zsh evaluates.
+    fn needs_number(&mut self, call: &Call) {
+        if self.dialect == Dialect::Any && !call.words.iter().skip(1).all(is_number_word) {
+            self.doubt("zsh evaluates this number, which may run code", call.span);
+        }
+    }
+
+    /// Checks the arguments of `printf`: zsh evaluates those that are printed as numbers.
+    fn look_into_format(&mut self, call: &Call) {
+        let arguments = call.words.get(2..).unwrap_or(&[]);
+        let format = call.words.get(1).and_then(Word::known);
+        let numbers = format.is_none_or(|format| {
+            format.split('%').skip(1).any(|rest| {
+                let rest = rest.trim_start_matches(|flag: char| "-+ #0123456789.'lhjztL".contains(flag));
+                !rest.starts_with(['s', 'b', 'q', 'c', '%'])
+            })
+        });
+        if self.dialect == Dialect::Any && numbers && !arguments.iter().all(is_number_word) {
+            self.doubt("zsh evaluates what `printf` prints as a number, which may run code", call.span);
+        }
     }
 
     /// Walks the meaning of an alias once, because it runs when its name is typed. For a shell that the agent keeps, only the
@@ -144,7 +188,8 @@ impl Evaluator<'_> {
             "exec" => self.exec(rest, call, state),
             "trap" => {
                 self.trap(rest, call);
-                (Ends::Either(state), Stream::Text(String::new()))
+                let prints = rest.len() < 2 || rest.first().and_then(Word::known) == Some("-p");
+                (Ends::Either(state), if prints { Stream::Unknown } else { Stream::Text(String::new()) })
             }
             _ => {
                 let (options, command) = split_options(rest);
@@ -160,7 +205,13 @@ impl Evaluator<'_> {
                 }
                 // `declare` after `command` no longer assigns without splitting; the words are expanded already.
                 let inner = Call { words: command, by: By::NoFunction, ..*call };
+                let before = (name == "command" && self.dialect == Dialect::Any).then(|| state.clone());
                 let (ends, stdout) = self.rerun(name, &inner, state);
+                // In zsh `command` only runs programs, no builtins.
+                let ends = match before {
+                    Some(before) => ends.or_failed(before),
+                    None => ends,
+                };
                 (ends, if name == "builtin" { Stream::Unknown } else { stdout })
             }
         }
@@ -186,7 +237,7 @@ impl Evaluator<'_> {
         };
         let mut state = state;
         for (name, word) in call.assignments {
-            state.set(name, Value::of_word(word));
+            self.set(name, Value::of_word(word), call.span, &mut state);
             state.variable_mut(name).exported = true;
         }
         let code = texts.join(" ");
@@ -208,7 +259,7 @@ impl Evaluator<'_> {
                 if path.contains('/') {
                     for directory in state.directories.iter() {
                         let names = Names::Exact(absolute(directory.as_deref(), path));
-                        let target = Target::Path(PathTarget { names, tree: false });
+                        let target = Target::Path(PathTarget::new(names, false));
                         self.add(call.slot, Effect::new(Action::Read, target, name));
                     }
                 }
@@ -236,10 +287,11 @@ impl Evaluator<'_> {
             state.input_changed = true;
             return (Ends::Either(state), Stream::Text(String::new()));
         }
+        // If the program cannot be started, the shell may go on.
+        self.left = true;
         self.may_have_ended |= self.children == 0;
         let inner = Call { words: rest, by: By::Program, ..*call };
-        let (_, stdout) = self.rerun("exec", &inner, state);
-        (Ends::never(), stdout)
+        self.rerun("exec", &inner, state)
     }
 
     fn trap(&mut self, words: &[Word], call: &Call) {
@@ -252,19 +304,16 @@ impl Evaluator<'_> {
             [] | [_] => {}
             [Word::Known(code), ..] if matches!(code.as_str(), "" | "-") => {}
             [Word::Known(code), signals @ ..] => {
-                // These traps run between commands and may change what the next one sees.
-                let between = |word: &Word| {
-                    let name = word.known().unwrap_or("DEBUG").to_ascii_uppercase();
-                    let name = name.strip_prefix("SIG").unwrap_or(&name);
-                    matches!(name, "DEBUG" | "RETURN" | "ERR" | "CHLD" | "USR1" | "USR2")
-                };
                 if signals.iter().any(|word| !matches!(word.known(), Some("EXIT" | "0"))) {
-                    self.loses_track("a trap may run in it at any time");
-                }
-                if signals.iter().any(between) {
                     self.doubt("`trap` runs code between commands", call.span);
                 }
-                self.traps.push((code.clone(), call.span.clone()));
+                self.traps_set = true;
+                self.traps.push(Trap {
+                    code: code.clone(),
+                    span: call.span.clone(),
+                    dialect: self.dialect,
+                    elsewhere: self.elsewhere.clone(),
+                });
             }
             _ => self.doubt("`trap` sets unknown code", call.span),
         }
@@ -272,38 +321,57 @@ impl Evaluator<'_> {
 
     /// `exit`, `return`, `break`, `continue`
     fn leaves(&mut self, name: &str, call: &Call, state: State) -> Ends {
-        let certain = match call.words {
-            [_] => true,
-            [_, Word::Known(number)] => number.parse::<u32>().is_ok(),
-            _ => false,
+        let count = match call.words {
+            [_] => Some(1),
+            [_, Word::Known(number)] if number.bytes().all(|byte| byte.is_ascii_digit()) => number.parse().ok(),
+            _ => None,
         };
-        let count =
-            call.words.get(1).and_then(Word::known).and_then(|number| number.parse::<usize>().ok()).unwrap_or(1).max(1);
-        let taken = match name {
-            "exit" => {
+        self.left = true;
+        let place = self.loops.len().checked_sub(count.unwrap_or(1).max(1));
+        let left = match (name, place) {
+            ("exit", _) => {
                 self.may_have_ended |= self.children == 0;
                 true
             }
-            "return" => match self.returns.last_mut() {
+            ("return", _) => match self.returns.last_mut() {
                 Some(returned) => {
-                    *returned = join(returned.take(), Some(state.clone()));
+                    *returned = Some(join(returned.take(), state.clone()));
                     true
                 }
                 None => false,
             },
-            _ => {
-                let place = self.loops.len().saturating_sub(count);
-                match self.loops.get_mut(place) {
-                    Some(leaving) => {
-                        let kept = if name == "break" { &mut leaving.broken } else { &mut leaving.continued };
-                        *kept = join(kept.take().map(|state| *state), Some(state.clone())).map(Box::new);
-                        true
-                    }
-                    None => false,
+            (_, Some(place)) => match self.loops.get_mut(place) {
+                Some(leaving) => {
+                    let kept = if name == "break" { &mut leaving.broken } else { &mut leaving.continued };
+                    *kept = Some(Box::new(join(kept.take().map(|state| *state), state.clone())));
+                    true
                 }
+                None => false,
+            },
+            (_, None) if !self.calls.is_empty() => {
+                self.doubt(&format!("`{name}` may leave a loop around the function"), call.span);
+                false
+            }
+            (_, None) => {
+                // More loops than there are: it leaves all of them.
+                for leaving in &mut self.loops {
+                    leaving.broken = Some(Box::new(join(leaving.broken.take().map(|state| *state), state.clone())));
+                }
+                false
             }
         };
-        if taken && certain { Ends::never() } else { Ends::Either(state) }
+        // A shell with a terminal may refuse to end while it has jobs.
+        let refuses = name == "exit" && self.context.state.is_some() && self.children == 0;
+        let certain = left && count.is_some() && call.assignments.is_empty() && call.by == By::Shell && !refuses;
+        Ends::Either(if certain { state.unreachable() } else { state })
+    }
+}
+
+/// Whether the first word of `printf` may be `-v`.
+fn may_be_option_v(word: &Word) -> bool {
+    match word.known() {
+        Some(text) => text.starts_with("-v"),
+        None => may_start_with(word, '-'),
     }
 }
 
@@ -329,8 +397,7 @@ fn shows_only(name: &str, words: &[Word]) -> bool {
         ("history", [count]) => number(count),
         ("hash", words) => {
             matches!(words, [] | ["-r" | "-l"])
-                || words.iter().all(|word| !word.starts_with('-'))
-                || words.first() == Some(&"-t")
+                || words.first() == Some(&"-t") && words.iter().all(|word| !word.contains('='))
         }
         ("compgen", [_, ..]) => flags("abcdefgjksuv"),
         ("complete", words) => matches!(words, [] | ["-p", ..]),

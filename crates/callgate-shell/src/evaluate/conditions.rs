@@ -1,9 +1,17 @@
 //! `[[ … ]]`, and what `test` may run.
 
 use super::Evaluator;
+use super::language::is_number_word;
 use super::state::{State, Value};
+use crate::syntax::Dialect;
 use crate::syntax::ast::{Span, TestExpression};
+use crate::syntax::is_name;
 use crate::word::{PLAIN, Word, is_number};
+
+/// Whether `-v` only looks up a variable of this name.
+fn is_plain_name(text: &str) -> bool {
+    is_name(text) || text.bytes().all(|byte| byte.is_ascii_digit())
+}
 
 impl Evaluator<'_> {
     /// Evaluates a condition: its substitutions run, and its arithmetic may run code.
@@ -21,7 +29,7 @@ impl Evaluator<'_> {
             }
             TestExpression::Unary(operator, word) => {
                 let value = self.value(&word.parts, state);
-                let plain = matches!(&value, Value::Text(text) if !text.contains(['[', '$', '`']));
+                let plain = value.known().is_some_and(is_plain_name);
                 if matches!(operator.as_str(), "-v" | "-R") && !plain {
                     self.doubt("`-v` with an unknown name may run code", span);
                 }
@@ -44,18 +52,34 @@ impl Evaluator<'_> {
         }
     }
 
+    /// Checks the numbers of `test` and `[`, which zsh evaluates.
+    fn look_into_numbers(&mut self, words: &[Word], span: &Span) {
+        const COMPARISONS: [&str; 6] = ["-eq", "-ne", "-lt", "-le", "-gt", "-ge"];
+        for window in words.windows(3) {
+            if let [left, Word::Known(operator), right] = window
+                && COMPARISONS.contains(&operator.as_str())
+                && !(is_number_word(left) && is_number_word(right))
+            {
+                self.doubt("zsh evaluates the numbers that `test` compares, which may run code", span);
+            }
+        }
+    }
+
     /// Checks the words of `test` and `[`: `-v 'a[$(x)]'` runs code.
     pub fn look_into_test(&mut self, words: &[Word], span: &Span) {
         const OPERATORS: [&str; 18] = [
             "=", "==", "!=", "<", ">", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-nt", "-ot", "-ef", "-a", "-o", ")",
             "]",
         ];
+        if self.dialect == Dialect::Any {
+            self.look_into_numbers(words, span);
+        }
         let mut arguments = words.iter().skip(1).peekable();
         let mut previous: Option<&str> = None;
         while let Some(word) = arguments.next() {
             let risky = match word {
                 Word::Known(operator) if matches!(operator.as_str(), "-v" | "-R") => {
-                    let plain = |word: &&Word| word.known().is_some_and(|name| !name.contains(['[', '$', '`']));
+                    let plain = |word: &&Word| word.known().is_some_and(is_plain_name);
                     arguments.peek().is_some_and(|word| !plain(word))
                 }
                 Word::Known(_) => false,

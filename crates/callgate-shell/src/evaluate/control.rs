@@ -1,8 +1,11 @@
 //! Lists, pipelines and compound commands.
 
 use super::Evaluator;
+use super::loops::ForLoop;
+use super::redirections::may_fail;
 use super::state::{Ends, State, Value, join};
 use crate::stream::Stream;
+use crate::syntax::Dialect;
 use crate::syntax::ast::{Argument, Arm, Command, CommandKind, Connector, Item, Pipeline, Script, SourceWord};
 use std::rc::Rc;
 
@@ -30,7 +33,7 @@ fn together(first: Stream, second: Stream, certain: bool) -> Stream {
 }
 
 /// A stream that may be incomplete.
-fn uncertain(stream: Stream) -> Stream {
+pub(super) fn uncertain(stream: Stream) -> Stream {
     match stream {
         Stream::Text(text) if !text.is_empty() => Stream::Data,
         other => other,
@@ -50,6 +53,12 @@ pub(super) fn is_shell(command: &Command) -> bool {
             .is_some_and(|name| matches!(name, "sh" | "bash" | "dash" | "zsh" | "ksh" | "ash" | "mksh" | "fish")),
         _ => false,
     }
+}
+
+/// Whether `set -e` ends the shell if this fails. It does not if the last command of a group fails after `&&`.
+fn is_one_simple_command(item: &Item) -> bool {
+    let simple = |command: &Command| matches!(command.kind, CommandKind::Simple { .. });
+    item.rest.is_empty() && !item.first.negated && matches!(item.first.commands.as_slice(), [only] if simple(only))
 }
 
 impl Evaluator<'_> {
@@ -77,9 +86,12 @@ impl Evaluator<'_> {
             if self.exhausted() {
                 break;
             }
-            let Some(state) = ends.merged() else {
-                return (Ends::never(), uncertain(stdout));
-            };
+            let mut state = ends.merged();
+            if item.starts_line
+                && let Some(dropped) = self.dropped.clone()
+            {
+                state = state.join(dropped);
+            }
             if item.background {
                 let nothing = Stream::Text(String::new());
                 let (_, output) = self.in_child(|evaluator| evaluator.item(item, state.clone(), &nothing));
@@ -88,45 +100,54 @@ impl Evaluator<'_> {
                 continue;
             }
             self.may_have_ended |= state.options.exits_on_error && self.children == 0;
-            let strict = state.options.exits_on_error && item.rest.is_empty() && !item.first.negated;
+            let strict = state.options.exits_on_error && self.tested == 0 && is_one_simple_command(item);
+            let left = self.left;
             let (after, output) = self.item(item, state, stdin);
-            stdout = together(stdout, output, true);
+            stdout = if left { together(stdout, uncertain(output), false) } else { together(stdout, output, true) };
+            self.left |= strict;
             ends = match after {
-                Ends::Split(success, _) if strict => Ends::Split(success, None),
+                Ends::Split(success, failure) if strict => Ends::Split(success, failure.unreachable()),
                 other => other,
             };
         }
         (ends, stdout)
     }
 
+    /// Walks something whose failure does not end the shell, even after `set -e`.
+    pub fn tested<T>(&mut self, walk: impl FnOnce(&mut Self) -> T) -> T {
+        self.tested = self.tested.saturating_add(1);
+        let result = walk(self);
+        self.tested = self.tested.saturating_sub(1);
+        result
+    }
+
     fn item(&mut self, item: &Item, state: State, stdin: &Stream) -> (Ends, Stream) {
-        let (mut ends, mut stdout) = self.pipeline(&item.first, state, stdin);
-        for (connector, pipeline) in &item.rest {
+        let mut rest = item.rest.iter().peekable();
+        let (mut ends, mut stdout) = match rest.peek() {
+            Some(_) => self.tested(|evaluator| evaluator.pipeline(&item.first, state, stdin)),
+            None => self.pipeline(&item.first, state, stdin),
+        };
+        while let Some((connector, pipeline)) = rest.next() {
             let (success, failure) = ends.split();
             let (goes_on, aside) = match connector {
                 Connector::And => (success, failure),
                 Connector::Or => (failure, success),
             };
-            let Some(state) = goes_on else {
-                ends = match connector {
-                    Connector::And => Ends::Split(None, aside),
-                    Connector::Or => Ends::Split(aside, None),
-                };
-                continue;
+            let (after, output) = match rest.peek() {
+                Some(_) => self.tested(|evaluator| evaluator.pipeline(pipeline, goes_on, stdin)),
+                None => self.pipeline(pipeline, goes_on, stdin),
             };
-            let (after, output) = self.pipeline(pipeline, state, stdin);
             stdout = together(stdout, uncertain(output), false);
-            ends = match (connector, after, aside) {
+            ends = match (connector, after) {
                 // Nothing changed: no need to keep two copies.
-                (_, Ends::Either(state), Some(aside)) if state == aside => Ends::Either(state),
-                (_, after, None) => after,
-                (Connector::And, after, aside) => {
+                (_, Ends::Either(state)) if state == aside => Ends::Either(state),
+                (Connector::And, after) => {
                     let (success, failure) = after.split();
-                    Ends::Split(success, join(aside, failure))
+                    Ends::Split(success, aside.join(failure))
                 }
-                (Connector::Or, after, aside) => {
+                (Connector::Or, after) => {
                     let (success, failure) = after.split();
-                    Ends::Split(join(aside, success), failure)
+                    Ends::Split(aside.join(success), failure)
                 }
             };
         }
@@ -134,6 +155,14 @@ impl Evaluator<'_> {
     }
 
     fn pipeline(&mut self, pipeline: &Pipeline, state: State, stdin: &Stream) -> (Ends, Stream) {
+        if pipeline.negated {
+            let (ends, stdout) = self.tested(|evaluator| evaluator.positive_pipeline(pipeline, state, stdin));
+            return (ends.negated(), stdout);
+        }
+        self.positive_pipeline(pipeline, state, stdin)
+    }
+
+    fn positive_pipeline(&mut self, pipeline: &Pipeline, state: State, stdin: &Stream) -> (Ends, Stream) {
         if pipeline.timed {
             self.wrappers.push("time".to_owned());
         }
@@ -147,6 +176,7 @@ impl Evaluator<'_> {
             }
             several => {
                 let mut stream = stdin.clone();
+                let mut state = state;
                 for (place, command) in several.iter().enumerate() {
                     if place > 0 && matches!(&stream, Stream::Text(text) if !text.is_empty()) && is_shell(command) {
                         self.doubt("text is piped into a shell", &command.span);
@@ -154,7 +184,11 @@ impl Evaluator<'_> {
                     if stream == Stream::Environment && !matches!(command.kind, CommandKind::Simple { .. }) {
                         self.doubt("the environment, which may hold secrets, is read line by line", &command.span);
                     }
-                    let (_, output) = self.in_child(|evaluator| evaluator.command(command, state.clone(), &stream));
+                    let (ends, output) = self.in_child(|evaluator| evaluator.command(command, state.clone(), &stream));
+                    if place.saturating_add(1) == several.len() && self.dialect == Dialect::Any {
+                        // zsh runs the last command of a pipeline in the shell itself.
+                        state = state.join(ends.merged());
+                    }
                     stream = match output {
                         Stream::Text(_) | Stream::Names(_) if command.pipes_errors => Stream::Data,
                         other => other,
@@ -172,7 +206,7 @@ impl Evaluator<'_> {
             let why = "prints the whole environment, which may hold secrets; name the variables that are needed (printenv PATH)";
             self.doubt(why, &last.span);
         }
-        (if pipeline.negated { ends.negated() } else { ends }, stdout)
+        (ends, stdout)
     }
 
     /// Walks commands whose changes to the shell's state are lost. Returns what they print.
@@ -187,6 +221,7 @@ impl Evaluator<'_> {
         }
         self.spend(0, 0, &command.span);
         let mut state = state;
+        let before = (!command.redirections.is_empty()).then(|| state.clone());
         let mut input = stdin.clone();
         let mut away = super::redirections::StandardOutput::Kept;
         if !command.redirections.is_empty() {
@@ -203,7 +238,11 @@ impl Evaluator<'_> {
             other => other,
         };
         let (ends, stdout) = self.compound(command, state, &shared);
-        (ends, away.apply(stdout))
+        let ends = match before {
+            Some(before) => ends.or_failed(before),
+            None => ends,
+        };
+        (ends, away.apply(if may_fail(&command.redirections) { uncertain(stdout) } else { stdout }))
     }
 
     fn compound(&mut self, command: &Command, mut state: State, stdin: &Stream) -> (Ends, Stream) {
@@ -217,7 +256,8 @@ impl Evaluator<'_> {
             CommandKind::If { branches, otherwise } => self.branches(branches, otherwise.as_ref(), state, stdin),
             CommandKind::While { condition, body } => self.while_loop(condition, body, &command.span, state, stdin),
             CommandKind::For { name, items, body, asks } => {
-                self.for_loop(name, items.as_deref(), body, *asks, state, stdin)
+                let walked = ForLoop { name, items: items.as_deref(), body, asks: *asks, span: &command.span };
+                self.for_loop(&walked, state, stdin)
             }
             CommandKind::ArithmeticFor { expressions, body } => {
                 self.arithmetic_loop(expressions, body, &command.span, state, stdin)
@@ -232,9 +272,13 @@ impl Evaluator<'_> {
                 (Ends::Either(state), Stream::Text(String::new()))
             }
             CommandKind::Function { name, body } => {
-                let known = self.functions.entry(name.clone()).or_default();
-                if !known.contains(body) {
-                    known.push(Rc::clone(body));
+                if self.language().calls_function(name) {
+                    self.doubt(&format!("the shell itself calls a function named `{name}`"), &command.span);
+                }
+                let walked = self.bodies.entry(Rc::as_ptr(body));
+                if let std::collections::btree_map::Entry::Vacant(entry) = walked {
+                    entry.insert(false);
+                    self.functions.entry(name.clone()).or_default().push(Rc::clone(body));
                 }
                 Rc::make_mut(&mut state.functions).insert(name.clone(), Some(Rc::clone(body)));
                 (Ends::Either(state), Stream::Text(String::new()))
@@ -244,7 +288,8 @@ impl Evaluator<'_> {
                     self.doubt("a shell runs as a coprocess and reads commands from a descriptor", &body.span);
                 }
                 self.in_child(|evaluator| evaluator.command(body, state.clone(), &Stream::Unknown));
-                state.set(name, Value::unknown("descriptors of a coprocess"));
+                self.set(name, Value::unknown("descriptors of a coprocess"), &command.span, &mut state);
+                state.set(&format!("{name}_PID"), Value::Number);
                 (Ends::Either(state), Stream::Unknown)
             }
         }
@@ -257,30 +302,24 @@ impl Evaluator<'_> {
         state: State,
         stdin: &Stream,
     ) -> (Ends, Stream) {
-        let mut waiting = Some(state);
+        let mut waiting = state;
         let mut after = None;
         let mut stdout = Stream::Text(String::new());
         for (condition, body) in branches {
-            let Some(state) = waiting.take() else { break };
-            let (ends, output) = self.list(condition, state, stdin);
+            let (ends, output) = self.tested(|evaluator| evaluator.list(condition, waiting, stdin));
             stdout = together(stdout, uncertain(output), false);
             let (success, failure) = ends.split();
-            if let Some(state) = success {
-                let (ends, output) = self.list(body, state, stdin);
-                stdout = together(stdout, uncertain(output), false);
-                after = join(after, ends.merged());
-            }
+            let (ends, output) = self.list(body, success, stdin);
+            stdout = together(stdout, uncertain(output), false);
+            after = Some(join(after, ends.merged()));
             waiting = failure;
         }
-        match (waiting, otherwise) {
-            (Some(state), Some(body)) => {
-                let (ends, output) = self.list(body, state, stdin);
-                stdout = together(stdout, uncertain(output), false);
-                after = join(after, ends.merged());
-            }
-            (waiting, _) => after = join(after, waiting),
+        if let Some(body) = otherwise {
+            let (ends, output) = self.list(body, waiting, stdin);
+            stdout = together(stdout, uncertain(output), false);
+            waiting = ends.merged();
         }
-        (Ends::of(after), stdout)
+        (Ends::Either(join(after, waiting)), stdout)
     }
 
     fn case(&mut self, subject: &SourceWord, arms: &[Arm], mut state: State, stdin: &Stream) -> (Ends, Stream) {
@@ -292,18 +331,16 @@ impl Evaluator<'_> {
             for pattern in &arm.patterns {
                 self.single(&pattern.parts, &mut state);
             }
-            let entry = match falling.take() {
-                Some(previous) => previous.join(state.clone()),
-                None => state.clone(),
-            };
+            // After `;;&` any later arm may run, not only the next one.
+            let entry = join(falling.clone(), state.clone());
             let (ends, output) = self.list(&arm.body, entry, stdin);
             stdout = together(stdout, uncertain(output), false);
             let end = ends.merged();
             if arm.falls_through {
-                falling = end.clone();
+                falling = Some(join(falling, end.clone()));
             }
-            after = join(after, end);
+            after = Some(join(after, end));
         }
-        (Ends::of(join(after, Some(state))), stdout)
+        (Ends::Either(join(after, state)), stdout)
     }
 }

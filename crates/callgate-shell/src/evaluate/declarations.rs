@@ -5,7 +5,7 @@ use super::simple::Call;
 use super::state::{State, Value};
 use crate::lists::listed;
 use crate::stream::Stream;
-use crate::syntax::is_name;
+use crate::syntax::{Dialect, is_name};
 use crate::word::Word;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -26,90 +26,130 @@ impl Evaluator<'_> {
             }
         }
         let has = |letter: char| letters.contains(letter);
-        if has('n') && name != "export" {
-            self.doubt("`declare -n` makes a name reference", call.span);
+        if !call.assignments.is_empty() {
+            self.doubt(&format!("variables are set for `{name}` alone"), call.span);
         }
         if has('f') && name == "export" {
             self.doubt("`export -f` exports a function", call.span);
         }
-        let outside = name == "local" && self.calls.is_empty();
         if has('f') && (has('r') || name == "readonly") {
             self.doubt("a read-only function ignores later definitions", call.span);
         }
-        if has('p') || has('f') || has('F') || outside {
-            return;
-        }
         for assignment in call.arrays {
-            self.hide(&assignment.name, name, has('g'), state);
-            self.assign(assignment, call.slot, state);
+            let hides = self.hide(&assignment.name, name, has('g'), state);
+            self.makes_keyed(&assignment.name, has('A'), hides, state);
+            self.assign(assignment, state);
             self.attributes(&assignment.name, name, &letters, state);
         }
         for word in operands {
-            let Some((target, value, appends)) = split(word) else {
+            let Some((target, value, appends)) = split(word).filter(|_| !word.may_be_many()) else {
                 self.doubt("a declaration sets an unknown variable", call.span);
                 continue;
             };
-            if !is_name(&target) {
-                let array = target.split('[').next().unwrap_or("");
-                let digits = target.get(array.len()..).unwrap_or("").trim_matches(['[', ']']);
-                if !is_name(array) || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-                    self.doubt("an array index in a declaration may run code", call.span);
-                }
-                state.set(array, Value::unknown("an array"));
-                continue;
-            }
-            self.hide(&target, name, has('g'), state);
             match value {
-                Some(value) => {
-                    self.attributes(&target, name, &letters, state);
-                    let fixed = std::mem::replace(&mut state.variable_mut(&target).fixed, false);
-                    let odd = has('u') || has('l') || has('c');
-                    let compound = matches!(&value, Value::Text(text) if text.starts_with('('))
-                        || !matches!(value, Value::Text(_) | Value::Number);
-                    if compound && (has('a') || has('A')) {
-                        self.doubt("an array assigned from text may run code", call.span);
-                    }
-                    let value = if odd || has('a') || has('A') {
-                        Value::unknown("an attribute changes its value")
-                    } else {
-                        value
-                    };
-                    self.assign_value(&target, value, appends, call.slot, call.span, state);
-                    state.variable_mut(&target).fixed = fixed;
+                Some(value) if is_name(&target) => {
+                    let hides = self.hide(&target, name, has('g'), state);
+                    self.makes_keyed(&target, has('A'), hides, state);
+                    self.declare_value(name, &target, value, appends, &letters, call, state);
                 }
-                None => {
-                    if !state.variables.contains_key(target.as_str()) {
-                        let value = if name == "local" || name == "declare" || name == "typeset" {
-                            Value::Unset
-                        } else {
-                            self.lookup(&target, state)
-                        };
-                        if value != Value::Unset
-                            || !self.calls.is_empty()
-                            || self.context.variables.get(&target).is_none() && name != "declare"
-                        {
-                            state.set(&target, value);
-                        }
-                    } else if name == "local" {
-                        state.set(&target, Value::unknown("a local variable without a value"));
+                // Options that print take a name and no value.
+                None if has('p') || has('f') || has('F') => {}
+                None if is_name(&target) => {
+                    let hides = self.hide(&target, name, has('g'), state);
+                    self.makes_keyed(&target, has('A'), hides, state);
+                    self.declare_name(name, &target, &letters, call, state);
+                }
+                _ => {
+                    let array = target.split('[').next().unwrap_or("");
+                    let digits = target.get(array.len()..).unwrap_or("").trim_matches(['[', ']']);
+                    if !digits.bytes().all(|byte| byte.is_ascii_digit()) || self.dialect == Dialect::Any {
+                        self.doubt("an array index in a declaration may run code", call.span);
                     }
-                    self.attributes(&target, name, &letters, state);
-                    let known = state.variables.get(target.as_str()).and_then(|variable| variable.value.known());
-                    self.environment_effect(&target, known, call.slot);
+                    self.set(array, Value::unknown("an array"), call.span, state);
                 }
             }
         }
     }
 
+    /// `declare name=value`
+    #[allow(clippy::too_many_arguments)]
+    fn declare_value(
+        &mut self,
+        name: &str,
+        target: &str,
+        value: Value,
+        appends: bool,
+        letters: &str,
+        call: &Call,
+        state: &mut State,
+    ) {
+        let array =
+            letters.contains(['a', 'A']) || state.variables.get(target).is_some_and(|known| known.elements.is_some());
+        let compound = matches!(&value, Value::Text(text) if text.starts_with('('))
+            || !matches!(value, Value::Text(_) | Value::Number);
+        if matches!(&value, Value::Text(text) if text.starts_with('(')) || compound && array {
+            self.doubt("an array assigned from text may run code", call.span);
+        }
+        let value = if array {
+            Value::unknown("an array")
+        } else if letters.contains('p') {
+            Value::unknown("shells differ in what `-p` with a value does")
+        } else if name == "local" && self.calls.is_empty() {
+            Value::unknown("`local` outside of a function")
+        } else {
+            value
+        };
+        self.assign_value(target, value, appends, call.span, state);
+        self.attributes(target, name, letters, state);
+    }
+
+    /// `declare name`
+    fn declare_name(&mut self, name: &str, target: &str, letters: &str, call: &Call, state: &mut State) {
+        if !state.variables.contains_key(target) {
+            let value = match name {
+                "local" | "declare" | "typeset" => Value::Unset,
+                _ => self.lookup(target, state),
+            };
+            if value != Value::Unset
+                || !self.calls.is_empty()
+                || self.context.variables.get(target).is_none() && name != "declare"
+            {
+                state.set(target, value);
+            }
+        } else if name == "local" {
+            state.set(target, Value::unknown("a local variable without a value"));
+        }
+        self.attributes(target, name, letters, state);
+        let known = state.variables.get(target).and_then(|variable| variable.value.known());
+        self.environment_effect(target, known, call.slot);
+        // Inside a function the declaration takes the value away.
+        if name != "export" && !self.calls.is_empty() {
+            self.check_assignment(target, &Value::unknown("it was declared"), call.span, state);
+        }
+    }
+
+    /// `declare -A` makes an array with keys, unless the variable is an array with numbers already.
+    fn makes_keyed(&mut self, target: &str, keyed: bool, hides: bool, state: &mut State) {
+        let fresh = hides || !state.variables.contains_key(target) && !state.anything_set;
+        if keyed && fresh {
+            let variable = state.variable_mut(target);
+            variable.forget("an array");
+            variable.keyed = true;
+        }
+    }
+
     /// Inside a function a declaration hides the variable of that name until the function ends.
-    fn hide(&mut self, target: &str, name: &str, global: bool, state: &State) {
+    /// Returns whether it now does.
+    fn hide(&mut self, target: &str, name: &str, global: bool, state: &State) -> bool {
         if matches!(name, "local" | "declare" | "typeset")
             && !global
             && let Some(hidden) = self.locals.last_mut()
             && !hidden.iter().any(|(known, _)| known == target)
         {
             hidden.push((target.to_owned(), state.variables.get(target).cloned()));
+            return true;
         }
+        false
     }
 
     fn attributes(&mut self, target: &str, name: &str, letters: &str, state: &mut State) {
@@ -126,9 +166,8 @@ impl Evaluator<'_> {
             variable.value = value;
         }
         variable.exported |= name == "export" && !set('n') || set('x');
-        variable.integer |= set('i');
-        variable.keyed |= set('A');
         variable.fixed |= name == "readonly" || set('r');
+        variable.array |= set('a') || set('A');
     }
 
     pub fn unset(&mut self, call: &Call, state: &mut State) {
@@ -146,7 +185,15 @@ impl Evaluator<'_> {
                         *body = None;
                     }
                     let fixed = state.variables.get(name).is_some_and(|variable| variable.fixed);
-                    let uncertain = name == "IFS" || fixed;
+                    // Where a function's variable goes away, that of its caller shows.
+                    let hidden = self.locals.iter().flatten().any(|(hidden, _)| hidden == name);
+                    let uncertain = name == "IFS" || fixed || hidden;
+                    if self.language().why_not_plain(name, &Value::Unset).is_some() {
+                        self.doubt(&format!("unsets {name}, which the shell heeds"), call.span);
+                    }
+                    if fixed {
+                        self.may_drop_line(state);
+                    }
                     state.set(name, if uncertain { Value::unknown("it was unset") } else { Value::Unset });
                     if name == "HISTFILE" {
                         self.doubt("unsetting HISTFILE stops the command history", call.span);
@@ -206,14 +253,15 @@ impl Evaluator<'_> {
         }
         if name == "getopts" {
             names = names.get(1..2).map(<[Word]>::to_vec).unwrap_or_default();
-            names.extend(["OPTARG", "OPTIND"].map(|name| Word::Known(name.to_owned())));
+            state.set("OPTARG", Value::unknown("`getopts` sets it"));
+            state.set("OPTIND", Value::Number);
         } else if names.is_empty() {
-            names.push(Word::Known(if name == "read" { "REPLY" } else { "MAPFILE" }.to_owned()));
+            state.set(if name == "read" { "REPLY" } else { "MAPFILE" }, Value::unknown("a line that `read` reads"));
         }
         let whole_line = name == "read" && names.len() == 1 && !array;
         let value = match call.stdin {
             Stream::Names(directories) if whole_line => match directories.as_slice() {
-                [directory] => Value::Below(Arc::from(directory.as_str())),
+                [listing] => Value::Below(Arc::from(listing.directory.as_str()), listing.names.clone()),
                 _ => Value::unknown("a line that was read from several directories"),
             },
             _ => Value::unknown("a line that `read` reads"),
@@ -221,8 +269,10 @@ impl Evaluator<'_> {
         for word in &names {
             match word.known() {
                 Some(target) if is_name(target) => {
-                    self.environment_effect(target, None, call.slot);
-                    state.set(target, value.clone());
+                    self.set(target, value.clone(), call.span, state);
+                    if array || name == "mapfile" || name == "readarray" {
+                        state.variable_mut(target).array = true;
+                    }
                 }
                 _ => {
                     self.doubt("`read` sets an unknown variable, or its index may run code", call.span);
@@ -234,11 +284,13 @@ impl Evaluator<'_> {
 
     /// `printf -v name …`
     pub fn print_into_variable(&mut self, call: &Call, state: &mut State) {
-        match call.words.get(2) {
-            Some(Word::Known(name)) if is_name(name) => {
-                self.environment_effect(name, None, call.slot);
-                state.set(name, Value::unknown("`printf -v` set it"));
-            }
+        let glued = call.words.get(1).and_then(Word::known).and_then(|option| option.strip_prefix("-v"));
+        let name = match glued {
+            Some("") => call.words.get(2).and_then(Word::known),
+            glued => glued,
+        };
+        match name {
+            Some(name) if is_name(name) => self.set(name, Value::unknown("`printf -v` set it"), call.span, state),
             _ => {
                 self.doubt("`printf -v` sets an unknown variable, or its index may run code", call.span);
                 state.forget_variables("`printf -v` may have set it");
@@ -259,17 +311,23 @@ impl Evaluator<'_> {
                     for letter in text.chars().skip(1) {
                         match letter {
                             'e' => state.options.exits_on_error = on,
+                            'f' | 'h' | 'E' | 'T' if self.dialect == Dialect::Any => {
+                                self.doubt("this letter names another option in zsh", call.span);
+                            }
                             'f' => state.options.no_globs = on,
                             'a' => state.options.exports_all = on,
-                            'u' | 'x' | 'v' | 'C' | 'h' | 'b' | 'm' | 'E' | 'T' | 'n' => {}
+                            // A variable without a value ends the shell.
+                            'u' => self.left = true,
+                            'x' | 'v' | 'C' | 'h' | 'b' | 'm' | 'E' | 'T' | 'n' => {}
                             'o' => match words.next().map(Word::known) {
                                 None => {}
+                                Some(Some("nounset")) => self.left = true,
                                 Some(Some("errexit")) => state.options.exits_on_error = on,
                                 Some(Some("noglob")) => state.options.no_globs = on,
                                 Some(Some("allexport")) => state.options.exports_all = on,
                                 Some(Some(
-                                    "pipefail" | "nounset" | "xtrace" | "verbose" | "noclobber" | "errtrace"
-                                    | "functrace" | "monitor" | "notify" | "hashall" | "noexec",
+                                    "pipefail" | "xtrace" | "verbose" | "noclobber" | "errtrace" | "functrace"
+                                    | "monitor" | "notify" | "hashall" | "noexec",
                                 )) => {}
                                 Some(_) => self.doubt("unknown shell option", call.span),
                             },
@@ -296,7 +354,7 @@ impl Evaluator<'_> {
 
     /// `shopt …`
     pub fn shell_options(&mut self, call: &Call) {
-        const HARMLESS: &str = "extglob nullglob globstar failglob inherit_errexit nocasematch checkwinsize cmdhist histappend \
+        const HARMLESS: &str = "extglob nullglob globstar inherit_errexit checkwinsize cmdhist histappend \
             globasciiranges checkjobs huponexit";
         for word in call.words.iter().skip(1) {
             match word.known() {

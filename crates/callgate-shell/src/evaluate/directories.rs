@@ -52,7 +52,9 @@ impl Evaluator<'_> {
         }
         let certain = self.is_taken_to_succeed(&target);
         arrived.go(target);
-        (Ends::Split(Some(arrived), (!certain).then_some(state)), Stream::Text(String::new()))
+        let failed = if certain { state.unreachable() } else { state };
+        let prints = pushes || operands.iter().any(|word| word.known() == Some("-"));
+        (Ends::Split(arrived, failed), if prints { Stream::Unknown } else { Stream::Text(String::new()) })
     }
 
     /// Whether entering these directories is assumed to succeed. Not if an earlier command may have changed which directories
@@ -98,6 +100,6 @@ impl Evaluator<'_> {
             _ => vec![None],
         };
         arrived.go(target);
-        (Ends::Split(Some(arrived), Some(state)), Stream::Unknown)
+        (Ends::Split(arrived, state), Stream::Unknown)
     }
 }

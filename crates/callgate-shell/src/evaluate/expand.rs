@@ -4,10 +4,10 @@ use super::Evaluator;
 use super::braces;
 use super::pieces::{Field, Piece};
 use super::state::{State, Value};
-use crate::stream::Stream;
+use crate::stream::{Listing, Stream};
 use crate::syntax::ast::{Part, SourceWord, Span, Substitution};
 use crate::syntax::{Dialect, is_name};
-use crate::word::{DIGITS, INTEGER, PLAIN, Word};
+use crate::word::{DIGITS, INTEGER, ListedNames, PLAIN, Word};
 use std::sync::Arc;
 
 impl Evaluator<'_> {
@@ -23,14 +23,22 @@ impl Evaluator<'_> {
     /// Expands one word to any number of words.
     pub fn word(&mut self, source: &SourceWord, state: &mut State, words: &mut Vec<Word>) {
         if let Some(text) = source.plain()
-            && !text.contains(['{', '~', '*', '?', '[', '('])
+            && !text.contains(['{', '~', '*', '?', '[', '(', '$'])
+            && !text.starts_with('=')
         {
             words.push(Word::Known(text.to_owned()));
             return;
         }
+        self.doubt_if(self.language().word_difference(&source.parts), &source.span);
         match self.alternatives(source) {
             None => self.word_without_braces(&source.parts, state, words),
-            Some(several) => several.iter().for_each(|parts| self.word_without_braces(parts, state, words)),
+            Some(several) => {
+                let empty = |part: &Part| matches!(part, Part::Literal(text) if text.is_empty());
+                if self.dialect == Dialect::Any && several.iter().any(|parts| parts.iter().all(empty)) {
+                    self.doubt("zsh keeps the empty words that braces make", &source.span);
+                }
+                several.iter().for_each(|parts| self.word_without_braces(parts, state, words));
+            }
         }
     }
 
@@ -48,10 +56,22 @@ impl Evaluator<'_> {
             return;
         }
         let globs = !state.options.no_globs;
-        let Fields { done, open, .. } = self.fields(parts, state, true);
+        let Fields { done, open, differs, .. } = self.fields(parts, state, true);
+        if differs && self.dialect == Dialect::Any {
+            self.doubt_here("zsh does not split or expand an unquoted variable as bash does");
+        }
         // An empty last field vanishes like any other.
         let fields = done.into_iter().chain(std::iter::once(open));
+        let before = words.len();
         words.extend(fields.filter(|field| !field.vanishes()).map(|field| field.into_word(globs)));
+        let glob = |word: &Word| matches!(word, Word::Glob(_));
+        let odd = |part: &Part| matches!(part, Part::Literal(text) if text.contains('[') || text.starts_with('='));
+        if self.dialect == Dialect::Any
+            && (parts.iter().any(odd) || words.get(before..).is_some_and(|words| words.iter().any(glob)))
+        {
+            // In zsh a pattern that matches nothing is an error, and so is `==`.
+            self.may_drop_line(state);
+        }
     }
 
     /// The words that brace expansion makes of one; `None`: it has no braces.
@@ -62,7 +82,7 @@ impl Evaluator<'_> {
         let most = self.context.limits.unrolled.saturating_mul(16);
         let expanded = braces::expand(&source.parts, most);
         Some(match expanded {
-            Some(words) if self.dialect == Dialect::Bash || words.len() == 1 => words,
+            Some(words) if self.dialect != Dialect::Sh || words.len() == 1 => words,
             // The resulting words are unknown, but substitutions inside the braces still run.
             _ => {
                 let mut parts = source.parts.clone();
@@ -89,6 +109,7 @@ impl Evaluator<'_> {
         let only_list = matches!(parts, [Part::Parameter(parameter)]
             if parameter.name == "@" || parameter.index == Some(crate::syntax::ast::ArrayIndex::Each));
         fields.open.quoted |= !only_list;
+        self.doubt_about_difference(parts, true);
         for part in parts {
             self.expansion(part, state, true, fields);
         }
@@ -102,6 +123,7 @@ impl Evaluator<'_> {
     /// Expands parts to fields; `splits` says whether unquoted expansions are split at blanks.
     pub fn fields(&mut self, parts: &[Part], state: &mut State, splits: bool) -> Fields {
         let mut fields = Fields::new(splits);
+        self.doubt_about_difference(parts, false);
         for (place, part) in parts.iter().enumerate() {
             match part {
                 Part::Literal(text) => {
@@ -165,6 +187,9 @@ impl Evaluator<'_> {
 
     /// Expands text with tildes as in assignments: at the start and after colons.
     pub fn assigned_text(&mut self, parts: &[Part], state: &mut State) -> Field {
+        if let Some(why) = self.language().value_difference(parts) {
+            self.doubt_here(why);
+        }
         let tilde = |part: &Part| matches!(part, Part::Literal(text) if text.contains(":~"));
         if parts.iter().any(tilde) {
             let mut field = self.single(parts, state);
@@ -211,7 +236,8 @@ impl Evaluator<'_> {
         if let Some(why) = body.doubt {
             self.doubt(why, &body.span);
         }
-        self.apart(|evaluator| evaluator.in_subshell(&body.script, state.clone(), stdin))
+        // `set -e` does not count in a substitution.
+        self.tested(|evaluator| evaluator.apart(|evaluator| evaluator.in_subshell(&body.script, state.clone(), stdin)))
     }
 
     /// Adds the output of a substitution to a word.
@@ -223,8 +249,12 @@ impl Evaluator<'_> {
             }
             Stream::Names(directories) => match common(&directories) {
                 Some(directory) => {
+                    let names = match directories.as_slice() {
+                        [only] => only.names.clone(),
+                        _ => ListedNames::All,
+                    };
                     let directory = Arc::from(directory);
-                    fields.open.pieces.push(Piece::Below { directory, many: !quoted });
+                    fields.open.pieces.push(Piece::Below { directory, many: !quoted, names });
                 }
                 None => fields.unknown("names from several directories", !quoted),
             },
@@ -248,6 +278,12 @@ impl Evaluator<'_> {
         }
     }
 
+    pub(super) fn doubt_about_difference(&mut self, parts: &[Part], quoted: bool) {
+        if let Some(why) = self.language().difference(parts, quoted) {
+            self.doubt_here(why);
+        }
+    }
+
     /// Adds a doubt and returns an unknown value.
     pub fn doubt_value(&mut self, why: &str, span: &Span) -> Value {
         self.doubt(why, span);
@@ -256,16 +292,17 @@ impl Evaluator<'_> {
 }
 
 /// A directory that contains all of these names: one of them, or the working directory.
-fn common(directories: &[String]) -> Option<&str> {
-    let first = directories.iter().min_by_key(|directory| directory.len())?;
-    let is_below = |name: &String| {
+fn common(listings: &[Listing]) -> Option<&str> {
+    let directories: Vec<&str> = listings.iter().map(|listing| listing.directory.as_str()).collect();
+    let first = *directories.iter().min_by_key(|directory| directory.len())?;
+    let is_below = |name: &&str| {
         let rest = name.strip_prefix(first.trim_end_matches('/'));
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/')) && !climbs(name)
     };
     if directories.len() == 1 || directories.iter().all(is_below) {
         return Some(first);
     }
-    let starts_here = |name: &String| !name.starts_with(['/', '~', '-']) && !climbs(name);
+    let starts_here = |name: &&str| !name.starts_with(['/', '~', '-']) && !climbs(name);
     directories.iter().all(starts_here).then_some(".")
 }
 
@@ -287,11 +324,13 @@ pub(super) struct Fields {
     done: Vec<Field>,
     pub open: Field,
     pub splits: bool,
+    /// A value was split or may be a pattern, which only bash does.
+    differs: bool,
 }
 
 impl Fields {
     fn new(splits: bool) -> Fields {
-        Fields { done: Vec::new(), open: Field::default(), splits }
+        Fields { done: Vec::new(), open: Field::default(), splits, differs: false }
     }
 
     /// Joins all fields with blanks, where one word is wanted (`x=$@`).
@@ -334,13 +373,17 @@ impl Fields {
         let splits = self.splits && !quoted;
         match value {
             Value::Text(text) if !splits => self.open.push_text(text, quoted || !self.splits),
-            Value::Text(text) if splitting == Splitting::Blanks => self.split(text),
+            Value::Text(text) if splitting == Splitting::Blanks => {
+                self.differs |= text.contains([' ', '\t', '\n', '*', '?', '[', '(']);
+                self.split(text);
+            }
             Value::Text(_) => {
                 self.unknown("IFS has been changed", true);
             }
             Value::Number => self.open.pieces.push(Piece::Number),
-            Value::Below(directory) => {
-                self.open.pieces.push(Piece::Below { directory: Arc::clone(directory), many: splits });
+            Value::Below(directory, names) => {
+                let (directory, names) = (Arc::clone(directory), names.clone());
+                self.open.pieces.push(Piece::Below { directory, many: splits, names });
             }
             // Without quotes, an empty word disappears.
             Value::Glob(pattern) if splits && &**pattern == PLAIN => {

@@ -22,12 +22,24 @@ pub(super) struct Leaving {
     pub continued: Option<Box<State>>,
 }
 
+/// A `for` or `select` loop.
+#[derive(Clone, Copy)]
+pub(super) struct ForLoop<'a> {
+    pub name: &'a str,
+    /// The items; `None`: the positional parameters.
+    pub items: Option<&'a [SourceWord]>,
+    pub body: &'a Script,
+    /// It is a `select`.
+    pub asks: bool,
+    pub span: &'a Span,
+}
+
 impl Evaluator<'_> {
     /// Walks a body once. Returns the state at its end, `continue` included.
-    fn round(&mut self, body: &Script, state: State, stdin: &Stream) -> Option<State> {
+    fn round(&mut self, body: &Script, state: State, stdin: &Stream) -> State {
         let (ends, _) = self.list(body, state, stdin);
         let continued = self.loops.last_mut().and_then(|leaving| leaving.continued.take());
-        join(ends.merged(), continued.map(|state| *state))
+        join(continued.map(|state| *state), ends.merged())
     }
 
     fn leave(&mut self) -> Option<State> {
@@ -36,18 +48,12 @@ impl Evaluator<'_> {
 
     /// Walks rounds until the state before the loop covers every round. `step` walks one round and returns
     /// the state with which the loop ends, and the one with which it continues.
-    fn settle(
-        &mut self,
-        state: State,
-        mut step: impl FnMut(&mut Self, State) -> (Option<State>, Option<State>),
-    ) -> Option<State> {
+    fn settle(&mut self, state: State, mut step: impl FnMut(&mut Self, State) -> (State, State)) -> State {
         let mut entry = state;
-        for round in 0.. {
+        let mut round = 0;
+        loop {
             let (done, goes_on) = step(self, entry.clone());
-            let Some(next) = goes_on else {
-                return done;
-            };
-            let joined = entry.clone().join(next);
+            let joined = entry.clone().join(goes_on);
             if joined == entry || round > ROUNDS || self.exhausted() {
                 return done;
             }
@@ -56,8 +62,8 @@ impl Evaluator<'_> {
                 entry.forget_variables("a loop changes it");
                 entry.directories = std::sync::Arc::from([None]);
             }
+            round = round.saturating_add(1);
         }
-        None
     }
 
     pub fn while_loop(
@@ -70,72 +76,71 @@ impl Evaluator<'_> {
     ) -> (Ends, Stream) {
         self.loops.push(Leaving::default());
         let done = self.settle(state, |evaluator, state| {
-            let (ends, _) = evaluator.list(condition, state, stdin);
+            let (ends, _) = evaluator.tested(|evaluator| evaluator.list(condition, state, stdin));
             // `until` swaps success and failure; both are followed.
-            let (success, failure) = ends.split();
-            let either = join(success, failure);
-            let goes_on = either.clone().and_then(|state| evaluator.round(body, state, stdin));
+            let either = ends.merged();
+            let goes_on = evaluator.round(body, either.clone(), stdin);
             (either, goes_on)
         });
         let broken = self.leave();
-        if broken.is_none() && is_constant(condition) {
+        if is_never_left(broken.as_ref()) && is_constant(condition) {
             self.doubt(ENDLESS, span);
         }
-        (Ends::of(join(done, broken)), LOOP_OUTPUT)
+        (Ends::Either(join(broken, done)), LOOP_OUTPUT)
     }
 
-    pub fn for_loop(
-        &mut self,
-        name: &str,
-        items: Option<&[SourceWord]>,
-        body: &Script,
-        asks: bool,
-        mut state: State,
-        stdin: &Stream,
-    ) -> (Ends, Stream) {
-        let items = match items {
+    pub fn for_loop(&mut self, walked: &ForLoop, mut state: State, stdin: &Stream) -> (Ends, Stream) {
+        let items = match walked.items {
             Some(sources) => self.words(sources, &mut state),
             None => match &state.positional {
                 Some(values) => values.iter().map(Value::to_word).collect(),
                 None => vec![Word::Unknown { why: "the arguments are unknown".to_owned(), many: true }],
             },
         };
+        if walked.asks {
+            state.set("REPLY", Value::unknown("a person's answer"));
+        }
         self.loops.push(Leaving::default());
-        let after = if asks || items.len() > self.context.limits.unrolled {
+        let after = if walked.asks || items.len() > self.context.limits.unrolled {
             let value = items.iter().map(Value::of_word).reduce(|all, value| all.join(&value)).unwrap_or(Value::Unset);
-            self.repeat(name, &value, body, state, stdin)
+            self.repeat(walked, &value, state, stdin)
         } else {
-            self.unrolled(name, &items, body, state, stdin)
+            self.unrolled(walked, &items, state, stdin)
         };
         let broken = self.leave();
-        (Ends::of(join(after, broken)), LOOP_OUTPUT)
+        (Ends::Either(join(broken, after)), LOOP_OUTPUT)
     }
 
-    fn unrolled(&mut self, name: &str, items: &[Word], body: &Script, state: State, stdin: &Stream) -> Option<State> {
-        let mut current = Some(state);
+    fn unrolled(&mut self, walked: &ForLoop, items: &[Word], state: State, stdin: &Stream) -> State {
+        if items.is_empty() {
+            // The body does not run. It is judged all the same.
+            let mut inside = state.clone().unreachable();
+            self.set(walked.name, Value::Unset, walked.span, &mut inside);
+            return state.join(self.round(walked.body, inside, stdin));
+        }
+        let mut current = state;
         for item in items {
-            if self.exhausted() {
-                break;
-            }
-            let mut state = current.take()?;
             let value = Value::of_word(item);
             current = if item.may_be_many() {
-                self.repeat(name, &value, body, state, stdin)
+                self.repeat(walked, &value, current, stdin)
             } else {
-                state.set(name, value);
-                self.round(body, state, stdin)
+                self.set(walked.name, value, walked.span, &mut current);
+                self.round(walked.body, current, stdin)
             };
+            if current.unreachable || self.exhausted() {
+                break;
+            }
         }
         current
     }
 
     /// Walks any number of rounds with a value of this kind.
-    fn repeat(&mut self, name: &str, value: &Value, body: &Script, state: State, stdin: &Stream) -> Option<State> {
+    fn repeat(&mut self, walked: &ForLoop, value: &Value, state: State, stdin: &Stream) -> State {
         self.settle(state, |evaluator, state| {
             let mut inside = state.clone();
-            inside.set(name, value.clone());
-            let goes_on = evaluator.round(body, inside, stdin);
-            (Some(state), goes_on)
+            evaluator.set(walked.name, value.clone(), walked.span, &mut inside);
+            let goes_on = evaluator.round(walked.body, inside, stdin);
+            (state, goes_on)
         })
     }
 
@@ -157,18 +162,21 @@ impl Evaluator<'_> {
         let done = self.settle(state, |evaluator, mut state| {
             evaluate(evaluator, 1, &mut state);
             let mut goes_on = evaluator.round(body, state.clone(), stdin);
-            if let Some(state) = &mut goes_on {
-                evaluate(evaluator, 2, state);
-            }
-            (Some(state), goes_on)
+            evaluate(evaluator, 2, &mut goes_on);
+            (state, goes_on)
         });
         let broken = self.leave();
         let blank = |part: &Part| matches!(part, Part::Literal(text) if text.trim().is_empty());
-        if broken.is_none() && expressions.get(1).is_none_or(|parts| parts.iter().all(blank)) {
+        if is_never_left(broken.as_ref()) && expressions.get(1).is_none_or(|parts| parts.iter().all(blank)) {
             self.doubt(ENDLESS, span);
         }
-        (Ends::of(join(done, broken)), LOOP_OUTPUT)
+        (Ends::Either(join(broken, done)), LOOP_OUTPUT)
     }
+}
+
+/// Whether nothing leaves a loop early.
+fn is_never_left(broken: Option<&State>) -> bool {
+    broken.is_none_or(|state| state.unreachable)
 }
 
 /// Whether a condition is constant (`while :`, `until false`).

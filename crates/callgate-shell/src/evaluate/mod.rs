@@ -8,6 +8,7 @@ mod control;
 mod declarations;
 mod directories;
 mod expand;
+mod language;
 mod loops;
 mod nested;
 mod parameters;
@@ -35,7 +36,7 @@ use serde::Serialize;
 pub use shell_state::ShellState;
 use state::State;
 use std::cell::Cell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -155,20 +156,20 @@ pub fn analyze_with_input(source: &str, context: &ShellContext, input: &Stream) 
     };
     let input_changed = state.input_changed;
     let (ends, _) = evaluator.list(&parsed.script, state, input);
+    let mut end = ends.merged();
+    if let Some(dropped) = evaluator.dropped.take() {
+        end = end.join(dropped);
+    }
     if let Some(mistake) = parsed.mistake {
         let what = format!("cannot parse the command at {}: {}", position(source, mistake.span.start), mistake.what);
         evaluator.doubt(&what, &mistake.span);
     }
     let after = context.state.map(|before| {
-        let end = ends.merged();
-        let uncertain = end.as_ref().is_some_and(|end| end.directory().is_none());
+        let uncertain = end.directory().is_none();
         let after = evaluator.leave_shell(before, end, input_changed, source);
         if uncertain { expected(after, before, source, context, input) } else { after }
     });
-    evaluator.run_traps();
-    if context.state.is_none() {
-        evaluator.walk_uncalled_functions();
-    }
+    evaluator.walk_the_rest();
     evaluator.finish(after)
 }
 
@@ -193,7 +194,7 @@ fn expected(
     let parsed = parse(source, context.dialect, context.limits);
     let (ends, _) = evaluator.list(&parsed.script, before.restored(context.directory), input);
     match (ends.merged(), evaluator.entered) {
-        (Some(end), Some(entered)) if !evaluator.may_have_ended => after.expecting(end, entered),
+        (end, Some(entered)) if !evaluator.may_have_ended && !end.unreachable => after.expecting(end, entered),
         _ => after,
     }
 }
@@ -221,12 +222,20 @@ struct Evaluator<'c> {
     loops: Vec<loops::Leaving>,
     /// The states in which `return` leaves the enclosing functions.
     returns: Vec<Option<State>>,
+    /// The states in which an error may have dropped the rest of a line. The next line runs all the same.
+    dropped: Option<State>,
+    /// The shell may have left the list that is being walked, so that later commands print nothing.
+    left: bool,
+    /// How many enclosing places test what fails in them, so that `set -e` does not end the shell there.
+    tested: usize,
     /// The functions that are being called.
     calls: Vec<String>,
     /// The variables that `local` hides, one list for each call.
     locals: Vec<Vec<(String, Option<state::Variable>)>>,
-    /// The code of traps, with where it was set.
-    traps: Vec<(String, Span)>,
+    /// The code of traps.
+    traps: Vec<nested::Trap>,
+    /// Whether any trap was set.
+    traps_set: bool,
     /// How many child shells enclose what is being walked.
     children: usize,
     /// Why the first shell may have changed in ways that are not tracked.
@@ -235,10 +244,10 @@ struct Evaluator<'c> {
     may_have_ended: bool,
     /// The directories that `cd` goes to, if it is taken to succeed.
     entered: Option<Vec<String>>,
-    /// The functions that were called.
-    called: BTreeSet<String>,
     /// Every function ever defined.
     functions: BTreeMap<String, Vec<Rc<Command>>>,
+    /// The bodies of those functions, and which of them were walked. `functions` keeps them alive.
+    bodies: BTreeMap<*const Command, bool>,
 }
 
 impl<'c> Evaluator<'c> {
@@ -258,15 +267,19 @@ impl<'c> Evaluator<'c> {
             current: None,
             loops: Vec::new(),
             returns: Vec::new(),
+            dropped: None,
+            left: false,
+            tested: 0,
             calls: Vec::new(),
             locals: Vec::new(),
             traps: Vec::new(),
+            traps_set: false,
             children: 0,
             lost: None,
             may_have_ended: false,
             entered: None,
-            called: BTreeSet::new(),
             functions: BTreeMap::new(),
+            bodies: BTreeMap::new(),
         }
     }
 
@@ -317,6 +330,12 @@ impl<'c> Evaluator<'c> {
                 self.add(slot, effect);
             }
         }
+    }
+
+    /// The same, at the place of the current command.
+    fn doubt_here(&mut self, what: &str) {
+        let span = self.current.and_then(|slot| self.commands.get(slot)).map_or(0..0, |command| command.span.clone());
+        self.doubt(what, &span);
     }
 
     /// Adds an effect to a command that does not have it.
@@ -382,9 +401,17 @@ impl<'c> Evaluator<'c> {
     /// Walks something that runs in a child shell.
     fn in_child<T>(&mut self, walk: impl FnOnce(&mut Self) -> T) -> T {
         self.children = self.children.saturating_add(1);
+        let saved = (self.dropped.take(), std::mem::take(&mut self.left));
         let result = walk(self);
+        (self.dropped, self.left) = saved;
         self.children = self.children.saturating_sub(1);
         result
+    }
+
+    /// Records that an error may drop the rest of the line here. The shell goes on with the next line in this state.
+    fn may_drop_line(&mut self, state: &State) {
+        self.left = true;
+        self.dropped = Some(state::join(self.dropped.take(), state.clone()));
     }
 
     /// Walks something whose doubts do not belong to the current command.
@@ -409,31 +436,26 @@ impl<'c> Evaluator<'c> {
             let what = format!("an earlier call may have changed anything in this shell: {why}");
             self.in_child(|evaluator| evaluator.doubt(&what, &(0..source.len())));
         }
+        self.doubt_if(self.language().typed_difference(source), &(0..source.len()));
         before.restored(self.context.directory)
     }
 
     /// Returns the state of a kept shell after the script.
-    fn leave_shell(
-        &mut self,
-        before: &ShellState,
-        end: Option<State>,
-        input_changed: bool,
-        source: &str,
-    ) -> ShellState {
+    fn leave_shell(&mut self, before: &ShellState, end: State, input_changed: bool, source: &str) -> ShellState {
         let whole = 0..source.len();
         if before.runs_functions_later() && !self.functions.is_empty() {
             self.doubt("code that an earlier call set may run a function defined here", &whole);
         }
         let fresh = || State::new(self.context.directory);
         let end = match end {
-            Some(end) if self.may_have_ended => end.join(fresh()),
-            Some(end) => end,
-            None => fresh(),
+            end if end.unreachable => fresh(),
+            end if self.may_have_ended => end.join(fresh()),
+            end => end,
         };
         if end.input_changed && !input_changed {
             self.doubt("`exec` makes the shell read its next commands from another source", &whole);
         }
-        ShellState::after(before, end, !self.traps.is_empty(), self.lost.take())
+        ShellState::after(before, end, self.traps_set, self.lost.take())
     }
 
     fn finish(self, state: Option<ShellState>) -> Analysis {

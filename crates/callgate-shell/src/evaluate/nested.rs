@@ -14,6 +14,14 @@ use std::sync::Arc;
 /// How deeply function calls may be nested.
 const CALLS: usize = 20;
 
+/// The code of a trap, and where it was set.
+pub(super) struct Trap {
+    pub code: String,
+    pub span: Span,
+    pub dialect: Dialect,
+    pub elsewhere: Option<String>,
+}
+
 impl Evaluator<'_> {
     /// Walks what a program runs. Returns its output.
     pub fn nested(
@@ -31,6 +39,7 @@ impl Evaluator<'_> {
         let mut inner = self.child_state(nested, call, directory, state);
         let stdin = nested.stdin.as_ref().unwrap_or(call.stdin);
         let saved = (self.current, self.elsewhere.clone(), self.dialect);
+        let around = (self.dropped.take(), std::mem::take(&mut self.left), std::mem::take(&mut self.tested));
         self.wrappers.push(name.to_owned());
         self.depth = self.depth.saturating_add(1);
         if nested.elsewhere.is_some() {
@@ -43,7 +52,11 @@ impl Evaluator<'_> {
             }
             NestedBody::Words(_) => Stream::Unknown,
             NestedBody::Shell { source: Word::Known(source), parameters } => {
-                self.dialect = if matches!(name, "sh" | "dash" | "ash") { Dialect::Sh } else { Dialect::Bash };
+                self.dialect = match name {
+                    "bash" | "rbash" => Dialect::Bash,
+                    "sh" | "dash" | "ash" => Dialect::Sh,
+                    _ => Dialect::Any,
+                };
                 let mut values = parameters.iter().map(Value::of_word);
                 inner.zero = values.next();
                 inner.positional = (!parameters.iter().any(Word::may_be_many)).then(|| values.collect());
@@ -60,6 +73,7 @@ impl Evaluator<'_> {
         self.depth = self.depth.saturating_sub(1);
         self.wrappers.pop();
         (self.current, self.elsewhere, self.dialect) = saved;
+        (self.dropped, self.left, self.tested) = around;
         stdout
     }
 
@@ -104,13 +118,13 @@ impl Evaluator<'_> {
             inner.variables = Arc::new(variables.collect());
         }
         for (name, word) in call.assignments.iter().chain(&nested.environment) {
+            if let NestedBody::Shell { .. } = nested.body {
+                self.check_assignment(name, &Value::of_word(word), call.span, state);
+            }
             inner.set(name, Value::of_word(word));
             inner.variable_mut(name).exported = true;
         }
         if let NestedBody::Shell { .. } = nested.body {
-            for (name, word) in &nested.environment {
-                self.environment_effect(name, word.known(), call.slot);
-            }
             // A new shell starts with the usual separators.
             if inner.variables.contains_key("IFS") {
                 Arc::make_mut(&mut inner.variables).remove("IFS");
@@ -149,10 +163,10 @@ impl Evaluator<'_> {
         let mut hidden = Vec::new();
         for (name, word) in call.assignments {
             hidden.push((name.clone(), state.variables.get(name.as_str()).cloned()));
-            state.set(name, Value::of_word(word));
+            self.set(name, Value::of_word(word), call.span, &mut state);
             state.variable_mut(name).exported = true;
         }
-        self.called.insert(name.to_owned());
+        self.bodies.insert(Rc::as_ptr(body), true);
         self.calls.push(name.to_owned());
         self.returns.push(None);
         self.locals.push(hidden);
@@ -162,64 +176,83 @@ impl Evaluator<'_> {
         self.calls.pop();
         let returned = self.returns.pop().flatten();
         let hidden = self.locals.pop().unwrap_or_default();
-        let early = returned.is_some();
-        let mut after = join(ends.merged(), returned);
-        if let Some(state) = &mut after {
-            state.positional = positional;
-            let variables = Arc::make_mut(&mut state.variables);
-            for (name, variable) in hidden.into_iter().rev() {
-                match variable {
-                    Some(variable) => variables.insert(Arc::from(name), variable),
-                    None => variables.remove(name.as_str()),
-                };
+        if let Some(dropped) = &mut self.dropped {
+            // The function's own variables end with it.
+            dropped.positional = None;
+            for (name, _) in &hidden {
+                dropped.set(name, Value::unknown("a function hid it"));
             }
+        }
+        let early = returned.is_some();
+        let mut after = join(returned, ends.merged());
+        after.positional = positional;
+        let variables = Arc::make_mut(&mut after.variables);
+        for (name, variable) in hidden.into_iter().rev() {
+            match variable {
+                Some(variable) => variables.insert(Arc::from(name), variable),
+                None => variables.remove(name.as_str()),
+            };
         }
         let stdout = match stdout {
             Stream::Text(text) if early && !text.is_empty() => Stream::Data,
             other => other,
         };
-        (Ends::of(after), stdout)
+        (Ends::Either(after), stdout)
     }
 
-    /// Walks functions that nothing here calls, with unknown arguments: they are defined to be called later.
-    /// If the agent keeps the shell, they are remembered instead, and the later call is doubtful.
-    pub fn walk_uncalled_functions(&mut self) {
-        let functions: Vec<(String, Vec<Rc<Command>>)> = self
-            .functions
-            .iter()
-            .filter(|(name, _)| !self.called.contains(*name))
-            .map(|(name, bodies)| (name.clone(), bodies.clone()))
-            .collect();
-        for (name, bodies) in functions {
-            for body in bodies {
-                let mut state = State::new(self.context.directory);
-                state.forget_variables("a function is called later");
-                state.positional = None;
-                self.calls.push(name.clone());
-                self.returns.push(None);
-                self.locals.push(Vec::new());
-                self.in_child(|evaluator| evaluator.command(&body, state, &Stream::Unknown));
-                self.locals.pop();
-                self.returns.pop();
-                self.calls.pop();
+    /// Walks what nothing in the script starts: the code of traps, and functions that nothing calls. Both may define more.
+    pub fn walk_the_rest(&mut self) {
+        loop {
+            let traps = std::mem::take(&mut self.traps);
+            let walked = |body: &Rc<Command>| self.bodies.get(&Rc::as_ptr(body)) == Some(&true);
+            let uncalled: Vec<(String, Rc<Command>)> = self
+                .functions
+                .iter()
+                .flat_map(|(name, bodies)| bodies.iter().map(move |body| (name, body)))
+                .filter(|(_, body)| !walked(body))
+                .map(|(name, body)| (name.clone(), Rc::clone(body)))
+                .collect();
+            if traps.is_empty() && uncalled.is_empty() || self.exhausted() {
+                return;
+            }
+            for trap in traps {
+                self.walk_trap(trap);
+            }
+            for (name, body) in uncalled {
+                self.walk_uncalled_function(name, &body);
             }
         }
     }
 
-    /// Walks the code of traps: it runs at some later time, in some later state.
-    pub fn run_traps(&mut self) {
-        for (code, span) in std::mem::take(&mut self.traps) {
-            let mut state = State::new(None);
-            state.forget_variables("a trap runs later");
-            let functions = self.functions.iter().map(|(name, bodies)| {
-                let only = match bodies.as_slice() {
-                    [body] => Some(Rc::clone(body)),
-                    _ => None,
-                };
-                (name.clone(), only)
-            });
-            state.functions = Rc::new(functions.collect());
-            self.source(&code, &span, state, &Stream::Unknown);
-        }
+    /// Walks a function that nothing here calls, with unknown arguments: it is defined to be called later.
+    fn walk_uncalled_function(&mut self, name: String, body: &Rc<Command>) {
+        self.bodies.insert(Rc::as_ptr(body), true);
+        let mut state = State::new(self.context.directory);
+        state.forget_variables("a function is called later");
+        self.calls.push(name);
+        self.returns.push(None);
+        self.locals.push(Vec::new());
+        self.in_child(|evaluator| evaluator.command(body, state, &Stream::Unknown));
+        self.locals.pop();
+        self.returns.pop();
+        self.calls.pop();
+    }
+
+    /// Walks the code of a trap: it runs at some later time, in some later state.
+    fn walk_trap(&mut self, trap: Trap) {
+        let mut state = State::new(None);
+        state.forget_variables("a trap runs later");
+        let functions = self.functions.iter().map(|(name, bodies)| {
+            let only = match bodies.as_slice() {
+                [body] => Some(Rc::clone(body)),
+                _ => None,
+            };
+            (name.clone(), only)
+        });
+        state.functions = Rc::new(functions.collect());
+        let saved = (self.dialect, self.elsewhere.clone());
+        (self.dialect, self.elsewhere) = (trap.dialect, trap.elsewhere);
+        self.source(&trap.code, &trap.span, state, &Stream::Unknown);
+        (self.dialect, self.elsewhere) = saved;
     }
 }

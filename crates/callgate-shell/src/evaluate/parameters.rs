@@ -2,20 +2,22 @@
 
 use super::Evaluator;
 use super::expand::{Fields, Splitting};
+use super::language::is_plain_key;
 use super::patterns::{self, PatternStep};
 use super::pieces::Piece;
 use super::state::{State, Value};
 use crate::secret_names::is_secret;
 use crate::stream::Stream;
-use crate::syntax::ast::{ArrayIndex, Operator, Parameter, Part, TestKind};
+use crate::syntax::Dialect;
+use crate::syntax::ast::{ArrayIndex, Operator, Parameter, Part, Span, TestKind};
+use crate::word::DIGITS;
 use std::sync::Arc;
 
 /// Values beyond this many bytes are not tracked.
 const MOST_EXPANDED: usize = 1 << 22;
 
 /// Variables that the shell itself makes whole numbers.
-const NUMBERS: [&str; 11] =
-    ["?", "$", "!", "RANDOM", "SECONDS", "LINENO", "UID", "EUID", "PPID", "BASHPID", "EPOCHSECONDS"];
+const NUMBERS: [&str; 10] = ["?", "$", "RANDOM", "SECONDS", "LINENO", "UID", "EUID", "PPID", "BASHPID", "EPOCHSECONDS"];
 
 /// Variables that the system sets to one plain word.
 const WORDS: [&str; 6] = ["USER", "LOGNAME", "HOSTNAME", "OSTYPE", "HOSTTYPE", "MACHTYPE"];
@@ -54,6 +56,8 @@ impl Evaluator<'_> {
             return Value::Number;
         }
         match name {
+            // Nothing, if there was no command in the background.
+            "!" => Value::Glob(Arc::from(DIGITS)),
             "#" => match &state.positional {
                 Some(values) => Value::text(&values.len().to_string()),
                 None => Value::Number,
@@ -91,6 +95,10 @@ impl Evaluator<'_> {
         {
             self.doubt(&format!("the value of ${name} looks like a secret"), &parameter.span);
         }
+        let list = parameter.index.is_some() || matches!(parameter.name.as_str(), "@" | "*");
+        if self.dialect == Dialect::Any && list && !quoted && fields.splits {
+            self.doubt("zsh does not split an unquoted list as bash does", &parameter.span);
+        }
         if parameter.operator == Operator::Names {
             return fields.unknown("names of variables", true);
         }
@@ -119,7 +127,7 @@ impl Evaluator<'_> {
                 self.list_of(&values, each, state, quoted, fields);
             }
             _ => {
-                self.look_into_operands(&parameter.operator, state);
+                self.look_into_operands(&parameter.operator, &parameter.span, state);
                 fields.unknown("an unknown list", true);
             }
         }
@@ -158,23 +166,26 @@ impl Evaluator<'_> {
         let variable = state.variables.get(name)?;
         match (&variable.elements, &variable.value) {
             (Some(elements), _) => self.follows_all(elements).then(|| elements.clone()),
-            (None, value @ Value::Text(_)) => Some(vec![value.clone()]),
-            (None, Value::Unset) => Some(Vec::new()),
+            (None, value @ Value::Text(_)) if !variable.array => Some(vec![value.clone()]),
+            (None, Value::Unset) if !variable.array => Some(Vec::new()),
             _ => None,
         }
     }
 
     /// Operands may hold substitutions even where their value does not matter.
-    fn look_into_operands(&mut self, operator: &Operator, state: &mut State) {
+    fn look_into_operands(&mut self, operator: &Operator, span: &Span, state: &mut State) {
         let lists: Vec<&[Part]> = match operator {
             Operator::Plain | Operator::Transform(_) | Operator::Names => Vec::new(),
             Operator::Test { operand, .. } => vec![operand],
             Operator::Remove { pattern, .. } | Operator::Case { pattern, .. } => vec![pattern],
             Operator::Replace { pattern, replacement, .. } => vec![pattern, replacement],
             Operator::Substring { offset, length } => {
-                let mut lists: Vec<&[Part]> = vec![offset];
-                lists.extend(length.as_deref());
-                lists
+                self.may_drop_line(state);
+                self.arithmetic(offset, span, state);
+                if let Some(length) = length {
+                    self.arithmetic(length, span, state);
+                }
+                Vec::new()
             }
         };
         for parts in lists {
@@ -192,7 +203,7 @@ impl Evaluator<'_> {
         }
         if parameter.length {
             value = match value {
-                Value::Text(text) => Value::text(&text.chars().count().to_string()),
+                Value::Text(text) if text.is_ascii() => Value::text(&text.len().to_string()),
                 Value::Unset => Value::text("0"),
                 _ => Value::Number,
             };
@@ -209,10 +220,13 @@ impl Evaluator<'_> {
 
     fn element(&mut self, name: &str, index: &[Part], parameter: &Parameter, state: &mut State) -> Value {
         if state.variables.get(name).is_some_and(|variable| variable.keyed) {
-            self.single(index, state);
+            self.key(index, &parameter.span, state);
             return Value::unknown("an element of an array");
         }
-        let place = self.arithmetic(index, &parameter.span, state).index();
+        let place = self.array_index(index, &parameter.span, state);
+        if place.is_none() {
+            self.may_drop_line(state);
+        }
         match (self.elements(name, state), place) {
             (Some(elements), Some(place)) => elements.get(place).cloned().unwrap_or(Value::Unset),
             _ => Value::unknown("an element of an array"),
@@ -222,7 +236,9 @@ impl Evaluator<'_> {
     fn indirect(&mut self, value: &Value, parameter: &Parameter, state: &State) -> Value {
         match value {
             Value::Text(name)
-                if !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') =>
+                if !name.is_empty()
+                    && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+                    && self.dialect != Dialect::Any =>
             {
                 self.lookup(name, state)
             }
@@ -241,34 +257,48 @@ impl Evaluator<'_> {
         quoted: bool,
         fields: &mut Fields,
     ) {
+        if kind == TestKind::Assign && (parameter.indirect || parameter.index.is_some()) {
+            self.doubt("`${…:=…}` assigns to something that is not a plain variable", &parameter.span);
+        }
         let splitting = self.splitting(state);
         let given = match &value {
             Value::Text(text) => Some(!text.is_empty() || !colon),
             Value::Unset => Some(false),
             // The output of a program, or the match of a pattern, may be empty.
-            Value::Unknown(_) | Value::Below(_) | Value::Glob(_) => None,
+            Value::Unknown(_) | Value::Below(..) | Value::Glob(_) => None,
             Value::Number | Value::Prefix(..) => Some(true),
         };
         match (given, kind) {
             (Some(true), TestKind::Alternative) | (Some(false), TestKind::Default) => {
                 self.operand(operand, state, quoted, fields);
             }
-            (Some(true), _) => fields.push(&value, quoted, splitting),
-            (Some(false), TestKind::Alternative) => fields.open.quoted |= quoted,
+            (Some(true), _) => {
+                self.unused_operand(operand, state);
+                fields.push(&value, quoted, splitting);
+            }
+            (Some(false), TestKind::Alternative) => {
+                self.unused_operand(operand, state);
+                fields.open.quoted |= quoted;
+            }
             (Some(false), TestKind::Assign) => {
                 let value = self.value(operand, state);
-                state.set(&parameter.name, value.clone());
+                self.set(&parameter.name, value.clone(), &parameter.span, state);
                 fields.push(&value, quoted, splitting);
             }
             (Some(false), TestKind::Error) => {
+                self.may_drop_line(state);
                 self.single(operand, state);
                 fields.push(&Value::unknown("a variable that must be set"), quoted, splitting);
             }
             (None, _) => {
                 let mut aside = state.clone();
                 self.single(operand, &mut aside);
+                if kind == TestKind::Error {
+                    self.may_drop_line(state);
+                }
                 if kind == TestKind::Assign {
-                    state.set(&parameter.name, Value::unknown("it may have had a value before"));
+                    let unknown = Value::unknown("it may have had a value before");
+                    self.set(&parameter.name, unknown, &parameter.span, state);
                 }
                 let value = match value {
                     Value::Unknown(_) => value,
@@ -279,8 +309,30 @@ impl Evaluator<'_> {
         }
     }
 
+    /// Walks an operand whose value is not used, because the commands in it are judged all the same.
+    fn unused_operand(&mut self, operand: &[Part], state: &State) {
+        self.single(operand, &mut state.clone().unreachable());
+    }
+
+    /// Evaluates the index of an array element. Returns the place that it names, if it is certain.
+    pub fn array_index(&mut self, index: &[Part], span: &Span, state: &mut State) -> Option<usize> {
+        if self.dialect == Dialect::Any {
+            self.doubt("zsh counts the elements of an array from 1", span);
+        }
+        self.arithmetic(index, span, state).index()
+    }
+
+    /// Evaluates the key of an element of an associative array.
+    pub fn key(&mut self, key: &[Part], span: &Span, state: &mut State) {
+        let value = self.value(key, state);
+        if !value.known().is_some_and(is_plain_key) {
+            self.doubt("the key of an array may run code", span);
+        }
+    }
+
     /// Expands the word after `:-` and similar operators.
     fn operand(&mut self, parts: &[Part], state: &mut State, quoted: bool, fields: &mut Fields) {
+        self.doubt_about_difference(parts, quoted);
         for (place, part) in parts.iter().enumerate() {
             match part {
                 Part::Literal(text) if !quoted => {
@@ -310,12 +362,15 @@ impl Evaluator<'_> {
 
     /// Applies an operator that changes a value.
     fn changed(&mut self, value: &Value, operator: &Operator, parameter: &Parameter, state: &mut State) -> Value {
+        if self.dialect == Dialect::Any && matches!(operator, Operator::Case { .. } | Operator::Transform(_)) {
+            self.doubt("zsh does not know this expansion", &parameter.span);
+        }
         match operator {
             Operator::Remove { front, longest, pattern } => {
                 let steps = self.pattern(pattern, state);
                 match (value, steps) {
                     (Value::Unset, _) => Value::Unset,
-                    (Value::Text(text), Some(steps)) if text.len() < 10_000 => {
+                    (Value::Text(text), Some(steps)) if text.len() < 10_000 && text.is_ascii() => {
                         Value::text(&patterns::remove(&steps, text, *front, *longest))
                     }
                     (Value::Glob(names), Some(steps)) if !front => shortened(names, &steps),
@@ -332,8 +387,16 @@ impl Evaluator<'_> {
                 }
             }
             Operator::Substring { offset, length } => {
+                if self.dialect == Dialect::Any
+                    && matches!(offset.first(), Some(Part::Literal(text)) if text.starts_with(|one: char| one.is_alphabetic()))
+                {
+                    self.doubt("zsh takes a letter after `:` for a modifier", &parameter.span);
+                }
                 let offset = self.arithmetic(offset, &parameter.span, state);
                 let length = length.as_ref().map(|length| self.arithmetic(length, &parameter.span, state));
+                if length.as_ref().is_some_and(|length| length.index().is_none()) {
+                    self.may_drop_line(state);
+                }
                 substring(value, &offset, length.as_ref())
             }
             Operator::Case { kind, pattern } => {
@@ -362,12 +425,15 @@ impl Evaluator<'_> {
     /// Reads a pattern made of text, `*` and `?`; `None`: any other pattern.
     fn pattern(&mut self, parts: &[Part], state: &mut State) -> Option<Vec<PatternStep>> {
         let mut steps = Vec::new();
+        // Wildcards in the value of an unquoted variable count.
+        let expands = parts.iter().any(|part| !matches!(part, Part::Literal(_) | Part::Quoted(_) | Part::Double(_)));
         for piece in self.single(parts, state).pieces {
             let Piece::Text { text, quoted } = piece else {
                 return None;
             };
             for character in text.chars() {
                 steps.push(match character {
+                    '*' | '?' | '[' | '(' | '\\' if quoted && expands => return None,
                     _ if quoted => PatternStep::Character(character),
                     '*' => PatternStep::Run,
                     '?' => PatternStep::Any,
@@ -418,9 +484,13 @@ fn replaced(text: &str, steps: &[PatternStep], new: &str, all: bool) -> Value {
 fn substring(value: &Value, offset: &Value, length: Option<&Value>) -> Value {
     let number = |value: &Value| value.known().and_then(|text| text.parse::<i64>().ok());
     let unknown = Value::unknown("a part of a value");
+    // What a character is depends on the locale.
     let (Value::Text(text), Some(offset)) = (value, number(offset)) else {
         return unknown;
     };
+    if !text.is_ascii() {
+        return unknown;
+    }
     let count = i64::try_from(text.chars().count()).unwrap_or(i64::MAX);
     let start = if offset < 0 { count.saturating_add(offset) } else { offset };
     if start < 0 || start > count {

@@ -2,7 +2,7 @@
 
 use super::state::Value;
 use crate::stream::Stream;
-use crate::word::{INTEGER, Word};
+use crate::word::{INTEGER, ListedNames, Word};
 use callgate_model::glob::escape;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ pub(super) enum Piece {
     /// A pattern whose names a variable holds.
     Pattern { pattern: Arc<str>, quoted: bool },
     /// A path at or below a directory.
-    Below { directory: Arc<str>, many: bool },
+    Below { directory: Arc<str>, many: bool, names: ListedNames },
     /// A whole number.
     Number,
     /// Not known.
@@ -128,7 +128,7 @@ impl Field {
                 Piece::Pattern { .. } => {
                     reason.get_or_insert_with(|| Arc::from("a name that a pattern matches"));
                 }
-                Piece::Below { directory, many: several } => {
+                Piece::Below { directory, many: several, .. } => {
                     many |= several;
                     if reason.is_none() && prefix.is_empty() && !several {
                         prefix.push_str(directory);
@@ -161,7 +161,7 @@ impl Field {
 
     /// A path below a directory stays below it with more text after it, unless the text contains `..`.
     fn below(&self) -> Option<Word> {
-        let (Piece::Below { directory, many }, rest) = self.pieces.split_first()? else {
+        let (Piece::Below { directory, many, names }, rest) = self.pieces.split_first()? else {
             return None;
         };
         let harmless = rest.iter().all(|piece| match piece {
@@ -173,7 +173,8 @@ impl Field {
             Some(Piece::Text { text, .. }) => text.starts_with('/') || !directory.ends_with('/'),
             _ => true,
         };
-        (harmless && starts).then(|| Word::Below { directory: directory.to_string(), many: *many })
+        let names = if rest.is_empty() { names.clone() } else { ListedNames::Changed };
+        (harmless && starts).then(|| Word::Below { directory: directory.to_string(), many: *many, names })
     }
 
     fn text_or_pattern(&self, globs: bool) -> Word {

@@ -3,8 +3,9 @@
 use super::state::{State, Value};
 use super::{Evaluator, opaque};
 use crate::effect::{Action, Effect, Host, Mark, Names, PathTarget, Target};
-use crate::programs::paths::{glob, is_descriptor};
+use crate::programs::paths::{glob, is_descriptor, listed_names as listed};
 use crate::stream::Stream;
+use crate::syntax::Dialect;
 use crate::syntax::ast::{Descriptor, Part, Redirection, RedirectionKind, SourceWord};
 use crate::word::Word;
 use callgate_model::lexical::absolute;
@@ -38,24 +39,52 @@ pub(super) struct Redirected {
     pub output: StandardOutput,
 }
 
+/// Whether redirections may fail, so that their command does not run. A here-document, a descriptor that every command has and
+/// `/dev/null` do not.
+pub(super) fn may_fail(redirections: &[Redirection]) -> bool {
+    redirections.iter().any(|redirection| match &redirection.kind {
+        RedirectionKind::HereString(_) | RedirectionKind::HereDocument(_) => false,
+        RedirectionKind::DuplicateOutput(target) => !matches!(target.plain(), Some("1" | "2")),
+        RedirectionKind::Write(target) | RedirectionKind::WriteBoth(target) | RedirectionKind::Read(target) => {
+            target.plain() != Some("/dev/null")
+        }
+        RedirectionKind::ReadWrite(_) | RedirectionKind::DuplicateInput(_) => true,
+    })
+}
+
 impl Evaluator<'_> {
     /// Adds the effects of redirections to a command.
     pub fn redirect(&mut self, redirections: &[Redirection], state: &mut State, slot: usize) -> Redirected {
         let mut redirected = Redirected { stdin: None, output: StandardOutput::Kept };
         for redirection in redirections {
+            let input = redirected.stdin.clone();
             self.redirection(redirection, state, slot, &mut redirected);
+            if self.dialect == Dialect::Any {
+                // zsh reads from all inputs, and writes to a file and into a pipe at once.
+                if input.is_some() && redirected.stdin != input {
+                    redirected.stdin = Some(Stream::Unknown);
+                }
+                if redirected.output == StandardOutput::Away {
+                    redirected.output = StandardOutput::Mixed;
+                }
+            }
         }
         redirected
     }
 
     fn redirection(&mut self, redirection: &Redirection, state: &mut State, slot: usize, redirected: &mut Redirected) {
         if let Descriptor::Variable(name) = &redirection.descriptor {
-            state.set(name, Value::unknown("a descriptor"));
+            self.set(name, Value::unknown("a descriptor"), &redirection.span, state);
         }
         let input = matches!(redirection.descriptor, Descriptor::Usual | Descriptor::Number(0));
         let output = matches!(redirection.descriptor, Descriptor::Usual | Descriptor::Number(1));
         match &redirection.kind {
             RedirectionKind::Read(source) => {
+                let range =
+                    |text: &str| text.contains('-') && text.bytes().all(|byte| byte == b'-' || byte.is_ascii_digit());
+                if self.dialect == Dialect::Any && source.plain().is_some_and(range) {
+                    self.doubt("`<1-9>` is a wildcard in zsh", &redirection.span);
+                }
                 let stream = self.input(source, state, slot);
                 if input {
                     redirected.stdin = Some(stream);
@@ -131,6 +160,12 @@ impl Evaluator<'_> {
             _ => false,
         };
         if !descriptor {
+            // bash expands the word after `>&` and `<&` a second time.
+            let plain =
+                |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_./-+:,@%".contains(&byte));
+            if !target.known().is_some_and(plain) {
+                self.doubt("bash expands the target of this redirection twice", &redirection.span);
+            }
             let file = writes && matches!(redirection.descriptor, Descriptor::Usual | Descriptor::Number(1));
             if file && matches!(target, Word::Known(_)) {
                 self.path_effects(Action::Write, &target, state, slot);
@@ -189,13 +224,18 @@ impl Evaluator<'_> {
             let names = match target {
                 Word::Known(path) => Names::Exact(absolute(directory.as_deref(), path)),
                 Word::Glob(pattern) => glob(directory.as_deref(), pattern),
-                Word::Below { directory: below, .. } => Names::Below(absolute(directory.as_deref(), below)),
+                Word::Below { directory: below, names, .. } => {
+                    let path = Names::Below(absolute(directory.as_deref(), below));
+                    let target = PathTarget { below: listed(names, action), ..PathTarget::new(path, false) };
+                    self.add(slot, redirection_effect(action, Target::Path(target)));
+                    continue;
+                }
                 Word::Partly { why, .. } | Word::Unknown { why, .. } => {
                     let why = format!("the target of a redirection is unknown ({why})");
                     return self.add(slot, opaque(&why, "redirection"));
                 }
             };
-            self.add(slot, redirection_effect(action, Target::Path(PathTarget { names, tree: false })));
+            self.add(slot, redirection_effect(action, Target::Path(PathTarget::new(names, false))));
         }
     }
 }

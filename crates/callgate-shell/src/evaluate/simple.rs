@@ -1,12 +1,14 @@
 //! Simple commands: their words, assignments and redirections, and who runs them.
 
+use super::control::uncertain;
+use super::redirections::may_fail;
 use super::state::{Ends, State, Value};
 use super::{Evaluator, opaque, run};
 use crate::effect::{Action, CodeOrigin, Effect, Mark};
 use crate::environment::influence;
 use crate::stream::Stream;
-use crate::syntax::DECLARATIONS;
 use crate::syntax::ast::{Argument, AssignedValue, Assignment, Command, Part, RedirectionKind, SourceWord, Span};
+use crate::syntax::{DECLARATIONS, Dialect};
 use crate::word::Word;
 use std::sync::Arc;
 
@@ -45,7 +47,7 @@ impl Evaluator<'_> {
         mut state: State,
         stdin: &Stream,
     ) -> (Ends, Stream) {
-        let before = self.commands.len();
+        let first = self.commands.len();
         let slot = self.reserve(state.directory(), &command.span);
         let outer = self.current.replace(slot);
 
@@ -66,6 +68,7 @@ impl Evaluator<'_> {
         let (words, arrays) = self.arguments(arguments, &mut state);
         let bytes: usize = words.iter().map(|word| word.known().map_or(0, str::len)).sum();
         self.spend(words.len(), bytes, &command.span);
+        let before = (!command.redirections.is_empty()).then(|| state.clone());
         let redirected = self.redirect(&command.redirections, &mut state, slot);
         let input = match &redirected.stdin {
             Some(stream) => stream,
@@ -77,7 +80,8 @@ impl Evaluator<'_> {
             let reads = !command.redirections.is_empty();
             (Ends::Either(state), if reads { Stream::Data } else { Stream::Text(String::new()) })
         } else {
-            let temporary = self.temporary(assignments, slot, &mut state);
+            let reads = words.first().and_then(Word::known) == Some("read") && !state.functions.contains_key("read");
+            let temporary = self.temporary(assignments, reads, &mut state);
             let call = Call {
                 words: &words,
                 assignments: &temporary,
@@ -112,8 +116,13 @@ impl Evaluator<'_> {
             self.doubt("endless output fills the disk", &command.span);
         }
         self.current = outer;
-        self.drop_repeated(slot, before);
-        (result.0, redirected.output.apply(result.1))
+        self.drop_repeated(slot, first);
+        let ends = match before {
+            Some(before) => result.0.or_failed(before),
+            None => result.0,
+        };
+        let stdout = if may_fail(&command.redirections) { uncertain(result.1) } else { result.1 };
+        (ends, redirected.output.apply(stdout))
     }
 
     /// Turns the writes of redirections into deletions: the files are emptied.
@@ -128,9 +137,9 @@ impl Evaluator<'_> {
     }
 
     /// Drops a repetition of a command that adds nothing: loops are walked more than once.
-    fn drop_repeated(&mut self, slot: usize, before: usize) {
+    fn drop_repeated(&mut self, slot: usize, first: usize) {
         let last = self.commands.len().saturating_sub(1);
-        if slot != before || slot != last {
+        if slot != first || slot != last {
             return;
         }
         let Some((new, old)) = self.commands.split_last() else {
@@ -153,9 +162,13 @@ impl Evaluator<'_> {
         };
         for argument in arguments {
             match argument {
-                Argument::Word(source) if declares && assigns(source) => {
+                // `dash` splits such a word.
+                Argument::Word(source) if declares && assigns(source) && self.dialect != Dialect::Sh => {
                     // Braces count even here: `export x={a,b}` assigns twice.
                     let several = self.alternatives(source).unwrap_or_else(|| vec![source.parts.clone()]);
+                    if several.len() > 1 && self.dialect == Dialect::Any {
+                        self.doubt("zsh does not expand braces in an assignment", &source.span);
+                    }
                     for parts in several {
                         words.push(self.assigned_text(&parts, state).into_word(false));
                     }
@@ -167,26 +180,28 @@ impl Evaluator<'_> {
         (words, arrays)
     }
 
-    /// Evaluates the assignments before a command.
-    fn temporary(&mut self, assignments: &[Assignment], slot: usize, state: &mut State) -> Vec<(String, Word)> {
+    /// Evaluates the assignments before a command. `IFS` before `read` only changes how `read` splits its line.
+    fn temporary(&mut self, assignments: &[Assignment], reads: bool, state: &mut State) -> Vec<(String, Word)> {
         let mut temporary = Vec::new();
         for assignment in assignments {
             let word = match &assignment.value {
                 AssignedValue::Word(source) => self.assigned_text(&source.parts, state).into_word(false),
                 AssignedValue::Array(elements) => {
-                    self.array_elements(elements, state);
+                    self.array_elements(elements, false, state);
                     Word::Unknown { why: "an array".to_owned(), many: false }
                 }
             };
             if let Some(index) = &assignment.index {
-                self.arithmetic(index, &assignment.span, state);
+                self.array_index(index, &assignment.span, state);
             }
             let word = if assignment.appends {
                 Word::Unknown { why: "something was appended to it".to_owned(), many: false }
             } else {
                 word
             };
-            self.environment_effect(&assignment.name, word.known(), slot);
+            if !(reads && assignment.name == "IFS") {
+                self.check_assignment(&assignment.name, &Value::of_word(&word), &assignment.span, state);
+            }
             temporary.push((assignment.name.clone(), word));
         }
         temporary
@@ -195,7 +210,7 @@ impl Evaluator<'_> {
     /// Evaluates assignments without a command.
     fn assign_all(&mut self, assignments: &[Assignment], slot: usize, state: &mut State) {
         for assignment in assignments {
-            let value = self.assign(assignment, slot, state);
+            let value = self.assign(assignment, state);
             if let Some(entry) = self.commands.get_mut(slot) {
                 entry.assignments.push((assignment.name.clone(), value.to_word()));
             }
@@ -203,11 +218,12 @@ impl Evaluator<'_> {
     }
 
     /// Carries out one assignment and returns the new value.
-    pub fn assign(&mut self, assignment: &Assignment, slot: usize, state: &mut State) -> Value {
+    pub fn assign(&mut self, assignment: &Assignment, state: &mut State) -> Value {
         let name = assignment.name.as_str();
+        let keyed = state.variables.get(name).is_some_and(|variable| variable.keyed);
         match &assignment.value {
             AssignedValue::Array(sources) => {
-                let elements = self.array_elements(sources, state);
+                let elements = self.array_elements(sources, keyed, state);
                 let earlier = match assignment.appends {
                     true if state.variables.contains_key(name) => state.variable_mut(name).elements.take(),
                     true => None,
@@ -218,12 +234,18 @@ impl Evaluator<'_> {
                     earlier
                 });
                 let first = match &elements {
+                    // In zsh the name alone stands for all elements.
+                    Some(_) if self.dialect == Dialect::Any => Value::unknown("an array"),
                     Some(elements) => elements.first().cloned().unwrap_or(Value::Unset),
                     None => Value::unknown("an array"),
                 };
-                self.environment_effect(name, None, slot);
-                state.set(name, first);
-                state.variable_mut(name).elements = elements;
+                self.check_assignment(name, &Value::unknown("an array"), &assignment.span, state);
+                state.set(name, first.clone());
+                let variable = state.variable_mut(name);
+                (variable.elements, variable.array) = (elements, true);
+                if !variable.fixed {
+                    variable.value = first;
+                }
                 Value::unknown("an array")
             }
             AssignedValue::Word(source) => {
@@ -231,25 +253,34 @@ impl Evaluator<'_> {
                 match &assignment.index {
                     Some(index) => {
                         // The first element of `PATH` is `PATH`.
-                        self.environment_effect(name, None, slot);
+                        self.check_assignment(name, &Value::unknown("an array"), &assignment.span, state);
                         state.swayed |= influence(name, None).is_some();
                         state.path_changed |= name == "PATH";
                         self.assign_element(name, index, value, assignment, state)
                     }
-                    None => self.assign_value(name, value, assignment.appends, slot, &assignment.span, state),
+                    None => self.assign_value(name, value, assignment.appends, &assignment.span, state),
                 }
             }
         }
     }
 
-    fn array_elements(&mut self, sources: &[(Option<Vec<Part>>, SourceWord)], state: &mut State) -> Option<Vec<Value>> {
-        let mut known = true;
+    fn array_elements(
+        &mut self,
+        sources: &[(Option<Vec<Part>>, SourceWord)],
+        keyed: bool,
+        state: &mut State,
+    ) -> Option<Vec<Value>> {
+        let mut known = !keyed;
         let mut words = Vec::new();
         for (index, source) in sources {
             match index {
                 Some(index) => {
                     known = false;
-                    self.arithmetic(index, &source.span, state);
+                    if keyed {
+                        self.key(index, &source.span, state);
+                    } else {
+                        self.array_index(index, &source.span, state);
+                    }
                     self.single(&source.parts, state);
                 }
                 None => self.word(source, state, &mut words),
@@ -259,20 +290,10 @@ impl Evaluator<'_> {
     }
 
     /// Gives a variable a value.
-    pub fn assign_value(
-        &mut self,
-        name: &str,
-        value: Value,
-        appends: bool,
-        slot: usize,
-        span: &Span,
-        state: &mut State,
-    ) -> Value {
-        let integer = state.variables.get(name).is_some_and(|variable| variable.integer);
+    pub fn assign_value(&mut self, name: &str, value: Value, appends: bool, span: &Span, state: &mut State) -> Value {
         let value = match (appends, self.lookup(name, state), value) {
             (false, _, value) => value,
             (true, Value::Unset, value) => value,
-            (true, Value::Text(_), _) if integer => Value::Number,
             (true, Value::Text(old), Value::Text(new)) if self.charge(0, old.len(), span) => {
                 Value::text(&[&*old, &*new].concat())
             }
@@ -282,16 +303,7 @@ impl Evaluator<'_> {
             }
             (true, _, _) => Value::unknown("something was appended to it"),
         };
-        let value = match (&value, integer) {
-            (Value::Text(text), true) => self.expression(&text.clone(), span, state),
-            (Value::Number, _) | (_, false) => value,
-            (_, true) => self.doubt_value("an integer variable receives an unknown value, which may run code", span),
-        };
-        self.environment_effect(name, value.known(), slot);
-        if state.variables.get(name).is_some_and(|variable| variable.fixed) {
-            self.loses_track("an assignment to a read-only variable stopped a command half-way");
-        }
-        state.set(name, value.clone());
+        self.set(name, value.clone(), span, state);
         value
     }
 
@@ -304,14 +316,18 @@ impl Evaluator<'_> {
         state: &mut State,
     ) -> Value {
         if state.variables.get(name).is_some_and(|variable| variable.keyed) {
-            self.single(index, state);
+            self.key(index, &assignment.span, state);
             return Value::unknown("an array");
         }
-        let place = self.arithmetic(index, &assignment.span, state).index();
+        let place = self.array_index(index, &assignment.span, state);
+        if place.is_none() {
+            self.may_drop_line(state);
+        }
         if state.variables.get(name).is_none() {
             state.set(name, Value::unknown("an array"));
         }
         let variable = state.variable_mut(name);
+        variable.array = true;
         variable.value = Value::unknown("an array");
         if let (Some(mut elements), Some(place), false) = (variable.elements.take(), place, assignment.appends)
             && place <= elements.len()

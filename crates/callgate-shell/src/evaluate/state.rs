@@ -3,7 +3,7 @@
 use super::shell_state::is_default;
 use crate::environment::influence;
 use crate::syntax::ast::Command;
-use crate::word::Word;
+use crate::word::{ListedNames, Word};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -27,7 +27,7 @@ pub(super) enum Value {
     /// Some whole number.
     Number,
     /// A path at or below this directory.
-    Below(Arc<str>),
+    Below(Arc<str>, ListedNames),
     /// One of the names that this pattern matches.
     Glob(Arc<str>),
     /// Text that starts like this.
@@ -51,7 +51,7 @@ impl Value {
         match word {
             Word::Known(text) => Value::text(text),
             Word::Glob(pattern) => Value::Glob(Arc::from(pattern.as_str())),
-            Word::Below { directory, .. } => Value::Below(Arc::from(directory.as_str())),
+            Word::Below { directory, names, .. } => Value::Below(Arc::from(directory.as_str()), names.clone()),
             Word::Partly { prefix, why, .. } => Value::Prefix(Arc::from(prefix.as_str()), Arc::from(why.as_str())),
             Word::Unknown { why, .. } => Value::unknown(why),
         }
@@ -75,7 +75,9 @@ impl Value {
         match self {
             Value::Text(text) => Word::Known(text.to_string()),
             Value::Number => Word::Unknown { why: "an unknown number".to_owned(), many: false },
-            Value::Below(directory) => Word::Below { directory: directory.to_string(), many: false },
+            Value::Below(directory, names) => {
+                Word::Below { directory: directory.to_string(), many: false, names: names.clone() }
+            }
             Value::Glob(pattern) => Word::Glob(pattern.to_string()),
             Value::Prefix(text, why) => Word::Partly { prefix: text.to_string(), why: why.to_string(), many: false },
             Value::Unknown(why) => Word::Unknown { why: why.to_string(), many: false },
@@ -86,7 +88,7 @@ impl Value {
     /// The text that it contains or starts with, if any is certain.
     pub fn certain_text(&self) -> Option<&str> {
         match self {
-            Value::Text(text) | Value::Below(text) | Value::Glob(text) | Value::Prefix(text, _) => Some(text),
+            Value::Text(text) | Value::Below(text, _) | Value::Glob(text) | Value::Prefix(text, _) => Some(text),
             Value::Number | Value::Unknown(_) | Value::Unset => None,
         }
     }
@@ -131,9 +133,9 @@ pub(super) struct Variable {
     pub elements: Option<Vec<Value>>,
     #[serde(default, skip_serializing_if = "is_default")]
     pub exported: bool,
-    /// `declare -i`: assigning to it evaluates.
+    /// It is or was an array: assigning to its name alone changes only its first element.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub integer: bool,
+    pub array: bool,
     /// `declare -A`: its indices are text.
     #[serde(default, skip_serializing_if = "is_default")]
     pub keyed: bool,
@@ -144,7 +146,7 @@ pub(super) struct Variable {
 
 impl Variable {
     pub fn new(value: Value) -> Variable {
-        Variable { value, elements: None, exported: false, integer: false, keyed: false, fixed: false }
+        Variable { value, elements: None, exported: false, array: false, keyed: false, fixed: false }
     }
 
     /// Forgets the value, and says why.
@@ -158,7 +160,7 @@ impl Variable {
             value: self.value.join(&other.value),
             elements: if self.elements == other.elements { self.elements.clone() } else { None },
             exported: self.exported || other.exported,
-            integer: self.integer || other.integer,
+            array: self.array || other.array,
             keyed: self.keyed && other.keyed,
             fixed: self.fixed || other.fixed,
         }
@@ -206,6 +208,8 @@ pub(super) struct State {
     pub input_changed: bool,
     /// Something not understood may have set any variable.
     pub anything_set: bool,
+    /// The shell is proven not to get here. The commands here are judged all the same; only a join leaves the state out.
+    pub unreachable: bool,
 }
 
 impl State {
@@ -224,7 +228,15 @@ impl State {
             swayed: false,
             input_changed: false,
             anything_set: false,
+            unreachable: false,
         }
+    }
+
+    /// The state for commands that the shell is proven not to reach.
+    #[must_use]
+    pub fn unreachable(mut self) -> State {
+        self.unreachable = true;
+        self
     }
 
     pub fn set(&mut self, name: &str, value: Value) {
@@ -235,7 +247,9 @@ impl State {
             // The shell overwrites what is assigned to these.
             "_" | "BASHOPTS" | "BASHPID" | "BASH_ARGV0" | "BASH_COMMAND" | "BASH_LINENO" | "BASH_SOURCE"
             | "BASH_SUBSHELL" | "DIRSTACK" | "EPOCHREALTIME" | "EPOCHSECONDS" | "EUID" | "FUNCNAME" | "GROUPS"
-            | "LINENO" | "OLDPWD" | "PIPESTATUS" | "PPID" | "PWD" | "RANDOM" | "SECONDS" | "SRANDOM" | "UID" => {
+            | "LINENO" | "OLDPWD" | "PIPESTATUS" | "PPID" | "PWD" | "RANDOM" | "SECONDS" | "SRANDOM" | "UID"
+                if value != Value::Number =>
+            {
                 Value::unknown("the shell sets it")
             }
             _ if value.weight() > LONGEST_VALUE => Value::unknown("a long value"),
@@ -245,7 +259,11 @@ impl State {
         let variables = Arc::make_mut(&mut self.variables);
         match variables.get_mut(name) {
             Some(variable) => {
-                variable.value = if variable.fixed { Value::unknown("it is read-only") } else { value };
+                variable.value = match value {
+                    _ if variable.fixed => Value::unknown("it is read-only"),
+                    _ if variable.array => Value::unknown("an array"),
+                    value => value,
+                };
                 variable.elements = None;
             }
             // Too many to track one by one.
@@ -294,7 +312,11 @@ impl State {
     }
 
     /// Keeps what is certain in both cases.
+    #[must_use]
     pub fn join(mut self, other: State) -> State {
+        if self.unreachable != other.unreachable {
+            return if self.unreachable { other } else { self };
+        }
         if self == other {
             return self;
         }
@@ -375,11 +397,11 @@ fn limited(mut directories: Vec<Option<Arc<str>>>) -> Directories {
     Arc::from(directories)
 }
 
-/// Joins two states of which either may be unreachable.
-pub(super) fn join(first: Option<State>, second: Option<State>) -> Option<State> {
-    match (first, second) {
-        (Some(first), Some(second)) => Some(first.join(second)),
-        (first, second) => first.or(second),
+/// Joins two states, the first of which may not exist yet.
+pub(super) fn join(first: Option<State>, second: State) -> State {
+    match first {
+        Some(first) => first.join(second),
+        None => second,
     }
 }
 
@@ -388,40 +410,29 @@ pub(super) fn join(first: Option<State>, second: Option<State>) -> Option<State>
 pub(super) enum Ends {
     /// The state is the same whether it succeeded or not.
     Either(State),
-    /// The state after success and after failure; `None`: that does not happen.
-    Split(Option<State>, Option<State>),
+    /// The state after success and after failure.
+    Split(State, State),
 }
 
 impl Ends {
-    pub fn never() -> Ends {
-        Ends::Split(None, None)
-    }
-
-    pub fn of(state: Option<State>) -> Ends {
-        match state {
-            Some(state) => Ends::Either(state),
-            None => Ends::never(),
-        }
-    }
-
-    pub fn split(self) -> (Option<State>, Option<State>) {
+    pub fn split(self) -> (State, State) {
         match self {
-            Ends::Either(state) => (Some(state.clone()), Some(state)),
+            Ends::Either(state) => (state.clone(), state),
             Ends::Split(success, failure) => (success, failure),
         }
     }
 
-    pub fn merged(self) -> Option<State> {
+    pub fn merged(self) -> State {
         match self {
-            Ends::Either(state) => Some(state),
-            Ends::Split(success, failure) => join(success, failure),
+            Ends::Either(state) => state,
+            Ends::Split(success, failure) => success.join(failure),
         }
     }
 
     pub fn map(self, mut change: impl FnMut(State) -> State) -> Ends {
         match self {
             Ends::Either(state) => Ends::Either(change(state)),
-            Ends::Split(success, failure) => Ends::Split(success.map(&mut change), failure.map(change)),
+            Ends::Split(success, failure) => Ends::Split(change(success), change(failure)),
         }
     }
 
@@ -429,6 +440,17 @@ impl Ends {
         match self {
             Ends::Split(success, failure) => Ends::Split(failure, success),
             either => either,
+        }
+    }
+
+    /// Adds that the command may fail before it starts, in this state: a redirection may fail.
+    pub fn or_failed(self, before: State) -> Ends {
+        match self {
+            Ends::Either(state) if state == before => Ends::Either(state),
+            other => {
+                let (success, failure) = other.split();
+                Ends::Split(success, failure.join(before))
+            }
         }
     }
 }

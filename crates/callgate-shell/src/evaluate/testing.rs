@@ -11,6 +11,15 @@ pub(crate) fn analysis(source: &str) -> Analysis {
 }
 
 pub(crate) fn with_limits(source: &str, limits: Limits) -> Analysis {
+    within(source, limits, Dialect::Bash)
+}
+
+/// Analyses a command for another shell than bash.
+pub(crate) fn in_dialect(source: &str, dialect: Dialect) -> Analysis {
+    within(source, Limits::default(), dialect)
+}
+
+fn within(source: &str, limits: Limits, dialect: Dialect) -> Analysis {
     let variables = BTreeMap::new();
     let table = "p q r: stub\n  style none\n  args: <text>*\n\n  example p a =>\n";
     let programs = Programs::bundled().extended(table, "test").expect("the table is right");
@@ -19,7 +28,7 @@ pub(crate) fn with_limits(source: &str, limits: Limits) -> Analysis {
         home: Some("/home/me"),
         variables: &variables,
         programs: &programs,
-        dialect: Dialect::Bash,
+        dialect,
         limits,
         state: None,
     };

@@ -442,3 +442,211 @@ fn the_environment_holds_secrets() {
         assert_eq!(partial(&analysis(source)), unclear, "{source}");
     }
 }
+
+/// Commands that must be judged although the shell is not expected to reach them.
+#[test]
+fn what_is_written_is_judged() {
+    for source in [
+        "exit; rm x",
+        "exit 3 <&7; rm x",
+        "{ exit; } <missing; rm x",
+        "for i in a; do break 2>&6; rm x; done",
+        "for i in; do rm x; done",
+        "f() { return; rm x; }; f",
+        "f() { rm x; }; f() { :; }; f",
+        "f() { g() { rm x; }; }",
+        "exec p; rm x",
+        "set -e; false; rm x",
+        "while :; do :; done; rm x",
+        "false && rm x",
+        "true || rm x",
+        "if true; then :; else rm x; fi",
+        "case a in b) rm x;; esac",
+        "trap 'trap \"rm x\" EXIT' EXIT",
+        "y=1; echo ${y:-$(rm x)}",
+        "y=; echo ${y:+$(rm x)}",
+    ] {
+        assert!(commands(source).iter().any(|command| command == "rm x"), "{source}");
+    }
+}
+
+/// The states in which a command may run.
+#[test]
+fn control_flow_adds_states() {
+    let cases: [(&str, &[&str]); 9] = [
+        ("cd sub || exit; rm x", &["delete /work/sub/x"]),
+        ("cd sub || exit 1 2>&1; rm x", &["delete /work/sub/x", "delete /work/x"]),
+        ("set -e; cd sub; rm x", &["delete /work/sub/x"]),
+        ("set -e; { cd sub && :; }; rm x", &["delete /work/sub/x", "delete /work/x"]),
+        ("set -e; f() { cd sub; rm x; }; f || :", &["delete /work/sub/x", "delete /work/x"]),
+        ("{ set -e; } <a; cd sub; rm x", &["read /work/a", "delete /work/sub/x", "delete /work/x"]),
+        ("{ cd /s || exit; } <a; rm x", &["read /work/a", "delete /s/x", "delete /work/x"]),
+        ("n=$((3/$?)); cd /s\nrm x", &["delete /s/x", "delete /work/x"]),
+        ("readonly y=1; y=2; cd /s || exit\nrm x", &["delete /s/x", "delete /work/x"]),
+    ];
+    for (source, expected) in cases {
+        let mut found = effects(source);
+        found.sort();
+        let mut expected: Vec<&str> = expected.to_vec();
+        expected.sort_unstable();
+        assert_eq!(found, expected, "{source}");
+    }
+    for source in
+        ["y=a; y=b <f; rm $y", "y=a; case $1 in 1) y=b;;& 2) :;; *) rm $y;; esac", "a=(x y); a=z; rm \"${a[@]}\""]
+    {
+        assert!(partial(&analysis(source)), "{source}");
+    }
+}
+
+#[test]
+fn only_plain_variables_are_assigned_to_in_silence() {
+    for source in [
+        "n=1; n=$((n+1))",
+        "SECONDS=0; echo $((SECONDS+1))",
+        "OPTIND=1",
+        "LC_ALL=C.UTF-8 p",
+        "TZ=Europe/Berlin p",
+        "while IFS= read -r line; do echo \"$line\"; done",
+        "declare -A m; m[key]=1; echo ${m[key]}",
+        "declare -a l=(a b); echo \"${l[@]}\"",
+        "printf -v out %s x",
+        "printf '%s' -v",
+        "trap 'rm y' EXIT",
+    ] {
+        assert!(!partial(&analysis(source)), "{source}: {:?}", analysis(source).doubts);
+    }
+    for source in [
+        "SECONDS=x",
+        "SECONDS+=1",
+        "LC_ALL=./x p",
+        "TZ=/x p",
+        "IFS=,",
+        "IFS=, p",
+        "BASH_ANYTHING=1",
+        "EPOCHSECONDS[1]=2",
+        "declare -u v=1",
+        "declare -n v=w",
+        "declare -i v",
+        "local -c v",
+        "read -r HISTCMD",
+        "mapfile -t MAILCHECK",
+        "getopts a: OPTERR",
+        "for LINENO in a; do :; done",
+        "select GROUPS in a; do :; done",
+        ": ${COMP_POINT:=1}",
+        "v=PS3; read \"$v\"",
+        "v=w; : ${!v:=1}",
+        "p {DIRSTACK}>f",
+        "coproc MAPFILE { p; }",
+        "let TMPDIR=1",
+        "(( OLDPWD = 1 ))",
+        "unset OPTIND",
+        "declare 'v=(1 2)'",
+        "v=(1); declare -A v; v[key]=1",
+        "echo $((unset_variable))",
+        "echo ${u:v}",
+        "echo ${@:v}",
+        "echo ${l[v]}",
+        "v=1; v=w let u=v",
+        "echo $\"text\"",
+        "printf \"$v\" x",
+        "p >&'$(q)'",
+        "trap 'p' USR2",
+        "hash p",
+        "hash -p f p",
+        "ulimit -u 1",
+        "read -t x v",
+        "read -Z v",
+        "f() { break; }; for i in 1; do f; done",
+        "command_not_found_handle() { :; }",
+    ] {
+        assert!(partial(&analysis(source)), "{source}");
+    }
+}
+
+#[test]
+fn what_zsh_reads_differently_is_in_doubt() {
+    let any = |source: &str| super::testing::in_dialect(source, crate::syntax::Dialect::Any);
+    for source in [
+        "p ${l[1]}",
+        "l[1]=x",
+        "l=(a b); rm $l",
+        "v='a b'; p $v",
+        "v='*'; p $v",
+        "p $v[1]",
+        "p \"$v[1]\"",
+        "p $v:h",
+        "p $#v",
+        "p $+v",
+        "p =q",
+        "v==q",
+        "p **/x",
+        "path=(x)",
+        "NULLCMD=x",
+        "status=1",
+        "hash p=x",
+        "alias -g X=y",
+        "p | read v; rm x$v",
+        "chpwd() { p; }",
+        "exit() { p; }",
+        "[ \"$v\" -eq 2 ]",
+        "exit $v",
+        "printf %d \"$v\"",
+        "set -f; p *",
+        "v=1; p ${x:v}",
+        "p <1-2>x",
+        "p {$v,b}",
+        "p $'\\C-a'",
+        "p 'a' > f | sh",
+        "v=a; p | v=b; rm $v",
+        "v=a; p *.c; v=b\nrm $v",
+        "command eval v=b; rm $v",
+        "v=a; [ a == a ]; v=b\nrm $v",
+        "p ${v^^}",
+    ] {
+        assert!(partial(&any(source)), "{source}");
+    }
+    for source in [
+        "p \"$v\" x*",
+        "v=a; p $v",
+        "p {a,b}",
+        "for i in 1 2; do p $i; done",
+        "p HEAD~1 HEAD^ a==b",
+        "[ \"$v\" = x ]",
+        "v=1; echo $((v+1))",
+        "p | while read -r v; do echo \"$v\"; done",
+        "exit 1",
+        "l=(a b); p \"${l[@]}\"",
+        "p -v $PWD:/x",
+    ] {
+        assert!(!partial(&any(source)), "{source}: {:?}", any(source).doubts);
+    }
+}
+
+/// What a substitution prints is only known if all of its commands are sure to run.
+#[test]
+fn output_that_may_be_missing_is_not_known() {
+    for source in [
+        "rm d/$(exit; echo x)",
+        "rm d/$(cd sub || exit; echo x)",
+        "rm d/$(echo x <f)",
+        "rm d/$({ echo x; } 3<f)",
+        "rm d/$(echo ${u?}; echo x)",
+        "rm d/$(set -u; echo $u; echo x)",
+        "rm d/$(pushd sub)",
+        "rm d/$(cd -)",
+        "rm d/$(trap -p)",
+        "g() { unset v; }; f() { local v=a; g; rm d/$v; }; f",
+        "v=a; f() { local v=b; echo $((1/u)); }; f; v=b\nrm d/$v",
+        "shopt -s nocasematch; v=aA; rm d/${v//a/}",
+        "v=é; rm d/${v:1}",
+        "v=ab; w='b*'; rm d/${v%$w}",
+        "v=ab; w='?'; rm d/${v/$w/}",
+    ] {
+        assert!(partial(&analysis(source)), "{source}");
+    }
+    for source in ["rm d/$(echo x)", "rm d/$(echo x 2>/dev/null)"] {
+        let found = effects(source);
+        assert_eq!(found, ["delete /work/d/x"], "{source}");
+    }
+}

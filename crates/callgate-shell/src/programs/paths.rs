@@ -1,8 +1,8 @@
 //! Paths as programs name them, made absolute without looking at the file system.
 
-use crate::effect::Names;
+use crate::effect::{Action, Names, Selection, TreeNames};
 use crate::lists::listed;
-use crate::word::{Word, file_pattern};
+use crate::word::{ListedNames, Word, file_pattern};
 pub(super) use callgate_model::glob::{escape, literal_prefix};
 pub(super) use callgate_model::lexical::absolute;
 
@@ -28,6 +28,18 @@ pub(super) fn names(directory: Option<&str>, word: &Word) -> Option<Names> {
         Word::Partly { prefix, why, .. } => Names::Unknown(format!("{prefix}…: {why}")),
         Word::Unknown { why, .. } => Names::Unknown(why.clone()),
     })
+}
+
+/// The names below a directory that a word from a list of names means, to a program that does something to them.
+pub(crate) fn listed_names(names: &ListedNames, action: Action) -> TreeNames {
+    match names {
+        ListedNames::Changed if action == Action::Write => TreeNames::Any("names made out of listed ones".to_owned()),
+        ListedNames::All | ListedNames::Changed => TreeNames::default(),
+        ListedNames::Tracked => TreeNames::Existing(Selection { tracked: true, ..Selection::default() }),
+        // No name in a directory is called so.
+        ListedNames::Nothing => TreeNames::Existing(Selection { only: vec![".".to_owned()], ..Selection::default() }),
+        ListedNames::Matching(globs) => TreeNames::Existing(Selection { only: globs.clone(), ..Selection::default() }),
+    }
 }
 
 /// Removes the scheme of `file:name?options` and `file:///name`, which SQLite, curl and others accept as paths.

@@ -12,8 +12,8 @@ use super::table::{
 };
 use super::{Invocation, ProgramAnalysis, Programs};
 use crate::effect::{Action, CodeOrigin};
-use crate::stream::Stream;
-use crate::word::Word;
+use crate::stream::{Listing, Stream};
+use crate::word::{ListedNames, Word};
 use std::borrow::Cow;
 
 impl Programs {
@@ -101,6 +101,21 @@ pub(super) fn apply(scan: &Scan<'_>, collector: &mut Collector<'_>) -> Stream {
 
     collector.connects = scan.levels.iter().any(|level| connects(level));
     collector.own_hosts = own_hosts(scan);
+    collector.selection.only = level.only.iter().map(|glob| glob.to_string()).collect();
+    collector.select(scan);
+    let may = |wanted: ProgramTrait| {
+        let mut lines = scan.levels.iter().flat_map(|level| &level.traits).filter(|line| line.then == wanted);
+        lines.any(|line| truth(&line.condition, scan) != Truth::No)
+    };
+    let surely = |wanted: ProgramTrait| {
+        let mut lines = scan.levels.iter().flat_map(|level| &level.traits).filter(|line| line.then == wanted);
+        lines.any(|line| truth(&line.condition, scan) == Truth::Yes)
+    };
+    collector.selection.follows = may(ProgramTrait::Follows);
+    collector.selection.skips_hidden = surely(ProgramTrait::SkipsHidden);
+    collector.selection.skips_ignored = surely(ProgramTrait::SkipsIgnored);
+    collector.selection.tracked = surely(ProgramTrait::Tracked);
+    collector.links = may(ProgramTrait::Links);
     let output = output(level, scan);
     collector.keeps_listed |= matches!(output, Some(Output::Names | Output::Entries | Output::Resolved));
     collector.copies |= scan.levels.iter().any(|level| level.index.copies);
@@ -202,6 +217,7 @@ pub(super) fn apply(scan: &Scan<'_>, collector: &mut Collector<'_>) -> Stream {
         takes_input = true;
         collector.stdin_role(role);
     }
+    collector.finish_members();
     if !takes_input && commands_come_in(level, scan, collector) {
         collector.doubt(
             |program| format!("{program} may take what comes in on standard input for commands"),
@@ -347,6 +363,13 @@ fn stdout(output: Option<Output>, collector: &Collector<'_>) -> Stream {
     match output {
         None if !collector.nested.is_empty() => Stream::Unknown,
         None => Stream::Data,
+        Some(Output::Names) if collector.selection.tracked => match names_below(&collector.listed, false) {
+            Stream::Names(names) => {
+                let names = names.into_iter().map(|listing| Listing { names: ListedNames::Tracked, ..listing });
+                Stream::Names(names.collect())
+            }
+            other => other,
+        },
         Some(Output::Names) => names_below(&collector.listed, false),
         Some(Output::Entries) => names_below(&collector.listed, true),
         Some(Output::Resolved) => match names_below(&collector.listed, false) {
@@ -364,7 +387,7 @@ fn stdout(output: Option<Output>, collector: &Collector<'_>) -> Stream {
             Some(directory) => Stream::Text(format!("{directory}\n")),
             None => Stream::Unknown,
         },
-        Some(Output::Program) => Stream::Names(vec!["/usr/bin".to_owned()]),
+        Some(Output::Program) => Stream::Names(vec![Listing::all("/usr/bin")]),
         Some(Output::Word) => Stream::Word,
         Some(Output::Number) => Stream::Number,
         Some(Output::Integer) => Stream::Integer,
@@ -377,28 +400,31 @@ fn stdout(output: Option<Output>, collector: &Collector<'_>) -> Stream {
 }
 
 /// Makes names absolute, because they may be used in another directory.
-fn resolved(directory: Option<&str>, names: &[String]) -> Stream {
-    let names: Vec<String> = names.iter().map(|name| paths::absolute(directory, name)).collect();
-    if names.iter().all(|name| name.starts_with('/')) { Stream::Names(names) } else { Stream::Unknown }
+fn resolved(directory: Option<&str>, names: &[Listing]) -> Stream {
+    let names: Vec<Listing> = names
+        .iter()
+        .map(|listing| Listing { directory: paths::absolute(directory, &listing.directory), ..listing.clone() })
+        .collect();
+    if names.iter().all(|listing| listing.directory.starts_with('/')) { Stream::Names(names) } else { Stream::Unknown }
 }
 
 /// A stream of names at or below these words.
 pub(super) fn names_below(listed: &[Word], entries: bool) -> Stream {
-    let mut directories: Vec<String> = Vec::new();
+    let mut directories: Vec<Listing> = Vec::new();
     for word in listed {
         directories.push(match word {
-            Word::Known(text) => text.clone(),
-            Word::Below { directory, .. } => directory.clone(),
+            Word::Known(text) => Listing::all(text.as_str()),
+            Word::Below { directory, .. } => Listing::all(directory.as_str()),
             Word::Glob(pattern) => match paths::literal_prefix(pattern).rsplit_once('/') {
-                Some(("", _)) => "/".to_owned(),
-                Some((folder, _)) => folder.to_owned(),
-                None => ".".to_owned(),
+                Some(("", _)) => Listing::all("/"),
+                Some((folder, _)) => Listing::all(folder),
+                None => Listing::all("."),
             },
             Word::Partly { .. } | Word::Unknown { .. } => return Stream::Unknown,
         });
     }
-    if directories.is_empty() || (entries && !directories.iter().any(|directory| directory == ".")) {
-        directories.push(".".to_owned());
+    if directories.is_empty() || (entries && !directories.iter().any(|listing| listing.directory == ".")) {
+        directories.push(Listing::all("."));
     }
     Stream::Names(directories)
 }

@@ -84,6 +84,8 @@ pub struct Level {
     pub heeds: Vec<Text>,
     /// Beside these it heeds only what the C library does.
     pub heeds_only: bool,
+    /// Globs of the only files that it visits in trees; empty: all.
+    pub only: Vec<Text>,
     /// Words that may name a host although their role is not `<host>`, `<url>` or the like, and hosts that are no others; empty if
     /// no other word can name one, `None` if the table does not say.
     pub hosts: Option<Vec<HostPlace>>,
@@ -158,6 +160,21 @@ pub enum ProgramTrait {
     Loader,
     /// Its output never ends.
     Endless,
+    /// It follows the symlinks in the trees that it visits.
+    Follows,
+    /// In trees, it leaves out names that begin with a dot.
+    SkipsHidden,
+    /// In trees, it leaves out what `.gitignore` files name.
+    SkipsIgnored,
+    /// In trees, it visits only files that git tracks.
+    Tracked,
+}
+
+impl ProgramTrait {
+    /// Whether a subcommand may have it too: it is about the names that are visited.
+    pub fn is_selection(self) -> bool {
+        matches!(self, Self::Follows | Self::SkipsHidden | Self::SkipsIgnored | Self::Tracked)
+    }
 }
 
 /// A subcommand.
@@ -414,6 +431,17 @@ pub struct Role {
     pub elsewhere: Option<String>,
     /// How the program derives the name of another file that it writes.
     pub derived: Option<Derived>,
+    /// The names in the file are those that the program writes.
+    pub members: Option<MemberRole>,
+}
+
+/// What a file is whose contents name the files that are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MemberRole {
+    /// An archive.
+    Archive,
+    /// A patch. So many components are taken off its names if no option says so; `None`: any number.
+    Patch(Option<usize>),
 }
 
 /// How a program derives the name of a file that it writes from a name that it is given.
@@ -426,6 +454,8 @@ pub enum Derived {
     /// The name is the front of the names of several files, which go on like one of these globs: `split a part-` writes
     /// `part-aa` and so on.
     Pieces(Vec<String>),
+    /// It makes a name that is not known, in the directory of the file or below it.
+    Anything,
 }
 
 /// The kinds of roles.
@@ -488,8 +518,24 @@ pub enum RoleKind {
     AnyValue,
     /// A suffix under which the old contents of updated files are kept.
     BackupSuffix,
+    /// A glob: only files whose name matches are visited in trees; with `!` in front, they are left out.
+    Only,
+    /// A glob: files whose name matches are left out.
+    Except,
+    /// A glob: directories whose name matches are left out.
+    ExceptDirectory,
+    /// How many components are taken off the names of members.
+    Strip,
     /// Not understood, and why.
     Opaque(String),
+}
+
+impl RoleKind {
+    /// Whether the word has no effect of its own.
+    pub fn is_text(&self) -> bool {
+        use RoleKind::{Except, ExceptDirectory, Only, Strip, Text};
+        matches!(self, Text | Only | Except | ExceptDirectory | Strip)
+    }
 }
 
 /// What comes out of a program.
@@ -557,7 +603,7 @@ pub enum EffectTarget {
 impl Role {
     /// A role of which nothing but its kind is said.
     pub(super) const fn plain(kind: RoleKind) -> Role {
-        Role { kind, tree: false, marks: Vec::new(), elsewhere: None, derived: None }
+        Role { kind, tree: false, marks: Vec::new(), elsewhere: None, derived: None, members: None }
     }
 
     /// It takes all words that follow.

@@ -8,14 +8,14 @@ use std::rc::Rc;
 pub type Span = Range<usize>;
 
 /// A list of commands.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Script {
     /// The parts between `;`, `&` and newlines.
     pub items: Vec<Item>,
 }
 
 /// One part of a list.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Item {
     /// The first pipeline.
     pub first: Pipeline,
@@ -23,6 +23,8 @@ pub struct Item {
     pub rest: Vec<(Connector, Pipeline)>,
     /// Ended by `&`.
     pub background: bool,
+    /// It is the first part on its line.
+    pub starts_line: bool,
 }
 
 /// What joins two pipelines.
@@ -35,7 +37,7 @@ pub enum Connector {
 }
 
 /// Commands joined by `|`.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pipeline {
     /// Starts with `!`, an odd number of times.
     pub negated: bool,
@@ -46,7 +48,7 @@ pub struct Pipeline {
 }
 
 /// One command with its redirections.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Command {
     /// What it is.
     pub kind: CommandKind,
@@ -59,7 +61,7 @@ pub struct Command {
 }
 
 /// The kinds of commands.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CommandKind {
     /// Assignments and words.
     Simple {
@@ -132,7 +134,7 @@ pub enum CommandKind {
 }
 
 /// One arm of a `case`.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Arm {
     /// The patterns.
     pub patterns: Vec<SourceWord>,
@@ -143,7 +145,7 @@ pub struct Arm {
 }
 
 /// A word of a simple command.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Argument {
     /// A plain word.
     Word(SourceWord),
@@ -152,7 +154,7 @@ pub enum Argument {
 }
 
 /// `name=value`, `name[index]+=value`, `name=(…)`
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Assignment {
     /// The variable.
     pub name: String,
@@ -167,7 +169,7 @@ pub struct Assignment {
 }
 
 /// The right-hand side of an assignment.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AssignedValue {
     /// A word.
     Word(SourceWord),
@@ -176,7 +178,7 @@ pub enum AssignedValue {
 }
 
 /// A word before expansion.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SourceWord {
     /// Its parts, side by side.
     pub parts: Vec<Part>,
@@ -195,7 +197,7 @@ impl SourceWord {
 }
 
 /// A part of a word.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Part {
     /// Unquoted text: braces, tildes and wildcards count.
     Literal(String),
@@ -221,7 +223,7 @@ pub enum Part {
 }
 
 /// Commands inside a word.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Substitution {
     /// The commands.
     pub script: Script,
@@ -232,7 +234,7 @@ pub struct Substitution {
 }
 
 /// `${…}`
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parameter {
     /// The variable or special parameter.
     pub name: String,
@@ -251,7 +253,7 @@ pub struct Parameter {
 }
 
 /// The index of an array element.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ArrayIndex {
     /// `[@]`
     Each,
@@ -262,7 +264,7 @@ pub enum ArrayIndex {
 }
 
 /// The operators inside `${…}`.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Operator {
     /// The value itself.
     Plain,
@@ -327,7 +329,7 @@ pub enum TestKind {
 }
 
 /// A redirection.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Redirection {
     /// The descriptor in front.
     pub descriptor: Descriptor,
@@ -349,7 +351,7 @@ pub enum Descriptor {
 }
 
 /// The kinds of redirections.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RedirectionKind {
     /// `<`
     Read(SourceWord),
@@ -370,14 +372,14 @@ pub enum RedirectionKind {
 }
 
 /// A here-document. Its body follows the line and is filled in when the parser reaches it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HereDocument {
     /// The parts of the body; one quoted part if nothing in it expands.
     pub body: Rc<OnceCell<Vec<Part>>>,
 }
 
 /// A condition between `[[` and `]]`.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TestExpression {
     /// `&&` and `||`
     Both(Box<TestExpression>, Connector, Box<TestExpression>),

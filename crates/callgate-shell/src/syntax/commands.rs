@@ -49,12 +49,16 @@ impl Parser<'_> {
 
     /// Reads items up to something that ends a list.
     pub fn items(&mut self, script: &mut Script) -> Parsed<()> {
+        let mut starts_line = true;
         loop {
+            let from = self.position;
             self.skip_lines()?;
+            starts_line |= self.text(from, self.position).contains('\n');
             if self.at_end_of_list() {
                 return Ok(());
             }
             let mut item = self.item()?;
+            item.starts_line = std::mem::replace(&mut starts_line, false);
             self.skip_to_token();
             let mut ended = true;
             match self.peek() {
@@ -66,7 +70,10 @@ impl Parser<'_> {
                     self.refuse_split_operator()?;
                     self.take(";");
                 }
-                Some(b'\n') => self.newline()?,
+                Some(b'\n') => {
+                    self.newline()?;
+                    starts_line = true;
+                }
                 _ => ended = false,
             }
             script.items.push(item);
@@ -102,7 +109,7 @@ impl Parser<'_> {
             } else if self.take("||") {
                 Connector::Or
             } else {
-                return Ok(Item { first, rest, background: false });
+                return Ok(Item { first, rest, background: false, starts_line: false });
             };
             self.skip_lines()?;
             rest.push((connector, self.pipeline()?));
@@ -231,7 +238,7 @@ impl Parser<'_> {
         let word = letters.get(..count)?;
         let found = RESERVED.iter().find(|reserved| reserved.as_bytes() == word)?;
         let known = match self.dialect {
-            Dialect::Bash => true,
+            Dialect::Bash | Dialect::Any => true,
             Dialect::Sh => *found != "time",
         };
         known.then_some((*found, place))

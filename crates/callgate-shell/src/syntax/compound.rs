@@ -62,7 +62,7 @@ impl Parser<'_> {
 
     /// `do … done` or `{ … }`, as loops over items allow.
     fn loop_body(&mut self) -> Parsed<Script> {
-        if self.dialect == Dialect::Bash && self.take_reserved("{") {
+        if self.dialect != Dialect::Sh && self.take_reserved("{") {
             let body = self.list()?;
             self.expect("}")?;
             return Ok(body);

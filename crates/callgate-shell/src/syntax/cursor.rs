@@ -137,7 +137,7 @@ impl<'s> Parser<'s> {
     /// Fails where the source is for a POSIX shell, which may not know `construct`.
     pub fn bash_only(&self, construct: impl Display) -> Parsed<()> {
         match self.dialect {
-            Dialect::Bash => Ok(()),
+            Dialect::Bash | Dialect::Any => Ok(()),
             Dialect::Sh => self.fail(format!("{construct} is not available in every `sh`")),
         }
     }

@@ -30,8 +30,10 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "snake_case")]
 pub enum Dialect {
     /// bash.
-    #[default]
     Bash,
+    /// zsh, or a shell that nobody named: what bash and zsh read differently is not understood.
+    #[default]
+    Any,
     /// `sh`, which may be any POSIX shell: constructs that shells disagree about are refused.
     Sh,
 }

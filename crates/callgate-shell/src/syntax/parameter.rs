@@ -203,7 +203,7 @@ impl Parser<'_> {
                 }
                 b'$' => self.dollar(&mut parts, quoted)?,
                 b'`' => parts.push(self.backticks(quoted)?),
-                b'<' | b'>' if self.peek_at(1) == Some(b'(') && self.dialect == Dialect::Bash => {
+                b'<' | b'>' if self.peek_at(1) == Some(b'(') && self.dialect != Dialect::Sh => {
                     if quoted {
                         return self.fail("process substitution inside double quotes");
                     }

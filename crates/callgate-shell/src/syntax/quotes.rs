@@ -1,5 +1,6 @@
 //! Quotes: single, double, ANSI-C, and backticks with their un-escaping.
 
+use super::Dialect;
 use super::ast::{Part, Substitution};
 use super::cursor::{Parsed, Parser};
 use super::words::push_text;
@@ -120,11 +121,16 @@ impl Parser<'_> {
             return self.fail("unclosed quote");
         };
         self.advance(length.saturating_add(3));
-        match decode_ansi(body.get(..length).unwrap_or("")) {
+        let body = body.get(..length).unwrap_or("");
+        let usual = |escape: char| "abefnrtvxuU\\'\"01234567".contains(escape);
+        let same = self.dialect != Dialect::Any
+            || body.replace("\\\\", "").split('\\').skip(1).all(|rest| rest.starts_with(usual));
+        match decode_ansi(body).filter(|_| same) {
             Some(text) => push_text(parts, &text, true),
-            None => {
-                parts.push(Part::Unclear("`$'…'` contains bytes that are not text".to_owned(), self.span_from(start)))
-            }
+            None => parts.push(Part::Unclear(
+                "`$'…'` contains bytes that are not text, or shells read it differently".to_owned(),
+                self.span_from(start),
+            )),
         }
         Ok(())
     }

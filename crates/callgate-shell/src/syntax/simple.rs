@@ -10,6 +10,12 @@ use super::words::{Stop, WordPlace};
 /// The builtins whose arguments are assignments, of arrays too.
 pub(crate) const DECLARATIONS: [&str; 5] = ["declare", "typeset", "local", "export", "readonly"];
 
+/// Whether a text may start with `{name[index]}>`.
+fn names_element(rest: &str) -> bool {
+    let line = rest.split('\n').next().unwrap_or("");
+    line.contains("]}<") || line.contains("]}>")
+}
+
 impl Parser<'_> {
     pub fn simple_command(&mut self) -> Parsed<Command> {
         let start = self.position;
@@ -193,6 +199,9 @@ impl Parser<'_> {
             Some(b'{') => {
                 let length = name_length(rest.get(1..).unwrap_or(""));
                 let name = rest.get(1..length.saturating_add(1)).unwrap_or("");
+                if length > 0 && rest.as_bytes().get(length.saturating_add(1)) == Some(&b'[') && names_element(rest) {
+                    return self.fail("a descriptor in an array element");
+                }
                 if length == 0 || rest.as_bytes().get(length.saturating_add(1)) != Some(&b'}') {
                     return Ok(None);
                 }

@@ -219,8 +219,14 @@ impl Parser<'_> {
             Some(b'\'') if !in_double_quotes => self.ansi_quotes(parts)?,
             Some(b'"') if !in_double_quotes => {
                 self.bash_only("`$\"`")?;
+                let start = self.position;
                 self.advance(1);
-                parts.push(self.double_quotes()?);
+                let text = self.double_quotes()?;
+                parts.push(Part::Unclear(
+                    "`$\"…\"` is translated, which may run code".to_owned(),
+                    self.span_from(start),
+                ));
+                parts.push(text);
             }
             _ => self.bare_parameter(parts, in_double_quotes)?,
         }

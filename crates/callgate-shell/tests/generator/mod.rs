@@ -1,5 +1,8 @@
 //! Makes scripts: harmless ones that can be run, and soups of tokens.
 
+pub mod hostile;
+pub mod manual;
+
 /// A small generator of numbers: the same scripts every time.
 struct Dice(u64);
 

@@ -118,7 +118,7 @@ impl Place<'_> {
 
     /// Whether the table knows the option and thinks that it does nothing.
     pub fn harmless(&self, name: &str) -> bool {
-        let text = |role: &Role| role.kind == RoleKind::Text;
+        let text = |role: &Role| role.kind.is_text();
         self.options().iter().any(|form| {
             let values = match &form.values {
                 Values::None => true,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-pub use callgate_model::decision::{ApprovalDecision, OutcomeKind};
+pub use callgate_model::decision::{Answerable, ApprovalDecision, OutcomeKind};
 use serde::{Deserialize, Serialize};
 
 /// An approver's answer.

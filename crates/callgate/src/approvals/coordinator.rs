@@ -1,6 +1,5 @@
 //! Questions that wait, and their answers, each given once.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -49,11 +48,7 @@ impl<M: Monitors> Clone for Coordinator<M> {
     }
 }
 
-impl<M: Monitors> fmt::Debug for Coordinator<M> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Coordinator").finish_non_exhaustive()
-    }
-}
+callgate_model::debug_fields!(<M: Monitors> Coordinator);
 
 impl Coordinator {
     /// A coordinator over a store.

@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use super::store::{MemoryStore, Store, StoreError};
 use super::{
-    ApprovalDecision, ApprovalOutcome, Approver, AsyncApprover, Automatic, Coordinator, Exec, MAXIMUM_QUESTION, Mode,
-    Proposal, Question, Remembered,
+    Answerable, ApprovalDecision, ApprovalOutcome, Approver, AsyncApprover, Automatic, Coordinator, Exec,
+    MAXIMUM_QUESTION, Mode, Proposal, Question, Remembered,
 };
 use crate::grant::{Demand, GrantId};
 use callgate_model::clock::Timestamp;
@@ -231,13 +231,14 @@ impl Approvals {
     ) -> Result<Option<SettledQuestion>, StoreError> {
         let yes = |how| Some(SettledQuestion { outcome: ApprovalDecision::Approved.into(), how });
         match self.mode {
-            Mode::Allow => return Ok(yes(SettledBy::Mode)),
+            Mode::Allow if question.answerable == Answerable::InAdvance => return Ok(yes(SettledBy::Mode)),
             Mode::Deny => {
                 return Ok(Some(SettledQuestion { outcome: ApprovalDecision::Denied.into(), how: SettledBy::Mode }));
             }
-            Mode::Ask => {}
+            Mode::Allow | Mode::Ask => {}
         }
-        if let Some(session) = &question.session {
+        let by_a_person = question.answerable == Answerable::ByAPerson;
+        if let Some(session) = question.session.as_ref().filter(|_| !by_a_person) {
             let same = |what: &Remembered| match what {
                 Remembered::Request(key) => question.key.as_ref() == Some(key),
                 Remembered::Exec(_) | Remembered::Rule(_) => covered(what),
@@ -245,11 +246,11 @@ impl Approvals {
             if self.store.remembered(session)?.iter().any(same) {
                 return Ok(yes(SettledBy::Session));
             }
-            if self.store.automatic(session)?.approves(&question.tool) {
+            if question.answerable == Answerable::InAdvance && self.store.automatic(session)?.approves(&question.tool) {
                 return Ok(yes(SettledBy::Automatic));
             }
         }
-        for demand in demands {
+        for demand in demands.iter().filter(|_| !by_a_person) {
             if let Some(grants) = self.store.consume(demand, Timestamp::now())? {
                 return Ok(yes(SettledBy::Grants(grants)));
             }
@@ -269,6 +270,8 @@ impl Approvals {
     fn remember(&self, question: &Question, outcome: &ApprovalOutcome) -> Result<(), StoreError> {
         let (ApprovalOutcome::Answered(answer), Some(session)) = (outcome, &question.session) else { return Ok(()) };
         match answer.decision {
+            // what is in doubt now may be something else the next time
+            ApprovalDecision::ApprovedForSession if question.answerable == Answerable::ByAPerson => Ok(()),
             ApprovalDecision::ApprovedForSession => {
                 let proposal: Option<Proposal> =
                     answer.proposal.and_then(|index| question.proposals.get(index)).cloned();

@@ -32,7 +32,7 @@ pub mod store;
 pub mod timeout;
 
 pub use always::{AlwaysError, add_rule, insert_rule, try_rule};
-pub use answer::{Answer, ApprovalDecision, ApprovalOutcome, OutcomeKind};
+pub use answer::{Answer, Answerable, ApprovalDecision, ApprovalOutcome, OutcomeKind};
 pub use approver::{AnswerFuture, Approver, AskError, AsyncApprover, IntoAnswer};
 pub use callgate_policy::ApprovalRulesError;
 pub use coordinator::{AnswerError, Coordinator};

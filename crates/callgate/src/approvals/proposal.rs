@@ -71,6 +71,9 @@ pub enum NoProposal {
     /// Nothing in it can be named by a rule.
     #[error("no rule can name anything in this call")]
     Nothing,
+    /// A deny or the boundary may apply.
+    #[error("the call does not say enough to know whether a deny or the boundary applies, so only a person can answer")]
+    Doubt,
     /// The boundary asks, and no rule speaks for it.
     #[error("the call is outside the boundary and rules cannot allow it; add the directory to `boundary`")]
     Boundary,

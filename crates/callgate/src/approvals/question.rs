@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use callgate_model::decision::Answerable;
 use callgate_model::digest::hex;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -111,6 +112,9 @@ pub struct Question {
     pub place: Option<String>,
     /// Why it is asked about.
     pub reason: String,
+    /// Who can answer.
+    #[serde(default)]
+    pub answerable: Answerable,
     /// Rules that would have let this call pass, the narrowest first.
     #[serde(default)]
     pub proposals: Vec<Proposal>,

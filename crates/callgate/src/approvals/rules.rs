@@ -1,13 +1,12 @@
 //! Answers by ordered rules, of which the first match decides. For unattended runs.
 
 use std::error::Error;
-use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use callgate_policy::{ApprovalRuleText, ApprovalRules, ApprovalRulesError, CommandPattern};
 use serde_json::Value;
 
-use super::{Answer, ApprovalDecision, Approver, AskError, Question};
+use super::{Answer, Answerable, ApprovalDecision, Approver, AskError, Question};
 
 type Condition = Box<dyn Fn(&Question) -> Result<bool, Box<dyn Error>> + Send + Sync>;
 
@@ -19,12 +18,7 @@ pub struct ApprovalRule {
     reason: Option<String>,
 }
 
-impl fmt::Debug for ApprovalRule {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut debug = formatter.debug_struct("ApprovalRule");
-        debug.field("tool", &self.tool).field("decision", &self.decision).finish_non_exhaustive()
-    }
-}
+callgate_model::debug_fields!(ApprovalRule, tool, decision);
 
 impl ApprovalRule {
     /// An answer to every question about a tool, by its whole name.
@@ -89,6 +83,9 @@ impl RuleBasedApprovalProvider {
     /// The answer to a question.
     pub fn decide(&self, question: &Question) -> Answer {
         match self.rules.iter().find(|rule| rule.matches(question)) {
+            Some(rule) if rule.decision.is_yes() && question.answerable != Answerable::InAdvance => {
+                Answer::new(ApprovalDecision::Denied).by("rule").because("only a person can approve this")
+            }
             Some(rule) => Answer { reason: rule.reason.clone(), ..Answer::new(rule.decision).by("rule") },
             None => Answer::new(self.default).by("rule").because("no approval rule covers this"),
         }

@@ -1,6 +1,6 @@
 //! The result of assessing a call.
 
-use callgate_model::decision::{Decision, EffectRuling, Ruling};
+use callgate_model::decision::{Answerable, Decision, EffectRuling, Ruling};
 use callgate_model::description::{Description, PlacedEffect};
 use callgate_model::place::Zone;
 use callgate_model::redact::Redactor;
@@ -82,6 +82,18 @@ impl Assessment {
     /// Whether the boundary asks about an effect or denies one. Rules cannot override that.
     pub fn is_held_by_boundary(&self) -> bool {
         self.boundary.iter().any(|of| of.ruling.decision >= Decision::Ask)
+    }
+
+    /// Who can answer a question about the call.
+    pub fn answerable(&self) -> Answerable {
+        let policy = self.judgement.effects.iter().map(|of| &of.ruling).chain([&self.judgement.ruling]);
+        if self.boundary.iter().map(|of| &of.ruling).chain(policy).any(|ruling| ruling.doubt) {
+            Answerable::ByAPerson
+        } else if self.is_held_by_boundary() {
+            Answerable::ForThisRequest
+        } else {
+            Answerable::InAdvance
+        }
     }
 
     /// The classification of the call.

@@ -188,7 +188,8 @@ impl Assessor {
     /// Step 2: the file system and the repository. Nothing else on the way to a decision does I/O.
     fn observe(&self, call: &Call, described: Described, run: GitRun) -> Observation {
         let boundary = self.resolved_boundary(&call.origin);
-        observe(described, boundary, run, self.file_system.as_ref())
+        let policy = self.policy.as_deref().map(|policy| (policy, &call.origin));
+        observe(described, boundary, run, policy, self.file_system.as_ref())
     }
 
     /// Step 3, pure: boundary, policy, risk.

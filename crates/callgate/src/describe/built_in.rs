@@ -1,5 +1,7 @@
 //! Describes calls of the tools in the table `tools.txt`.
 
+use std::sync::Arc;
+
 use callgate_model::effect::{Action, CodeOrigin, Names};
 use callgate_shell::environment::{influence, is_harmless};
 use serde_json::{Map, Value};
@@ -14,13 +16,13 @@ use callgate_model::call::Call;
 use callgate_model::redact::{Redacted, Redactor, Shown};
 
 /// The descriptor of a built-in tool.
-pub(super) fn find(name: &str) -> Option<&'static dyn Descriptor> {
-    tools::find(name).map(|entry| entry as &dyn Descriptor)
+pub(super) fn find(name: &str) -> Option<Arc<dyn Descriptor>> {
+    tools::find(name).map(|entry| Arc::new(entry) as Arc<dyn Descriptor>)
 }
 
 /// The names of all built-in tools, sorted.
 pub fn built_in_tools() -> Vec<&'static str> {
-    let mut names: Vec<_> = tools::all().flat_map(|entry| &entry.names).copied().collect();
+    let mut names: Vec<_> = tools::all().flatten().flat_map(|entry| entry.names).collect();
     names.sort_unstable();
     names
 }

@@ -43,7 +43,7 @@ impl<'a> Collector<'a> {
     pub(super) fn new(context: &'a CallContext) -> Self {
         Collector {
             directory: context.directory.clone(),
-            dialect: Dialect::Bash,
+            dialect: context.dialect,
             shell: context.shell.as_deref(),
             left: RefCell::default(),
             home: context.home.as_deref(),
@@ -129,7 +129,7 @@ impl<'a> Collector<'a> {
     pub(super) fn at(&mut self, actions: &[Action], names: Names, tree: bool, because: &str) {
         for action in actions {
             let names = names.clone();
-            self.push(*action, Target::Path(PathTarget { names, tree }), because);
+            self.push(*action, Target::Path(PathTarget::new(names, tree)), because);
         }
     }
 

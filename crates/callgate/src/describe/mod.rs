@@ -14,7 +14,7 @@ mod collect;
 pub mod git;
 mod input;
 mod parameters;
-mod patch;
+pub(crate) mod patch;
 mod registry;
 mod role;
 mod shell;
@@ -28,8 +28,8 @@ use std::sync::Arc;
 
 pub use callgate_model::description::{Description, Part, PlacedEffect};
 pub use callgate_model::wording as words;
-use callgate_shell::ShellState;
 use callgate_shell::programs::Programs;
+use callgate_shell::{Dialect, ShellState};
 use thiserror::Error;
 
 use crate::path::boundary::HostDirectories;
@@ -133,6 +133,8 @@ pub struct CallContext {
     pub programs: Option<Arc<Programs>>,
     /// The state of the caller's persistent shell, if the call runs in one.
     pub shell: Option<Box<ShellState>>,
+    /// The shell that runs commands, unless the call names one.
+    pub dialect: Dialect,
 }
 
 impl CallContext {
@@ -144,6 +146,7 @@ impl CallContext {
             home: host.home.as_deref().and_then(text),
             programs: None,
             shell: shell.cloned().map(Box::new),
+            dialect: call.origin.shell.as_deref().map_or(Dialect::Any, shell::dialect_of_host),
         }
     }
 }

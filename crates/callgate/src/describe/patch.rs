@@ -14,7 +14,7 @@ pub(super) enum PatchAction {
 
 /// Why a patch cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub(super) enum PatchError {
+pub(crate) enum PatchError {
     #[error("the patch names no file")]
     NoFiles,
     #[error("a header of the patch has no file name")]
@@ -28,6 +28,7 @@ pub(super) enum PatchError {
 }
 
 const MAXIMUM_FILES: usize = 2_000;
+const MAXIMUM_NAMES: usize = 20_000;
 
 /// All files that a patch changes.
 pub(super) fn read(text: &str) -> Result<Vec<(PatchAction, String)>, PatchError> {
@@ -42,6 +43,49 @@ pub(super) fn read(text: &str) -> Result<Vec<(PatchAction, String)>, PatchError>
     changes.sort_by(|left, right| left.1.cmp(&right.1));
     changes.dedup();
     Ok(changes)
+}
+
+/// All names that `patch` and `git apply` may take from the headers of a diff of any kind, with their prefixes.
+///
+/// Both accept indented and encapsulated diffs and context diffs, and end a name at a blank unless a tab follows later; a line
+/// that only looks like a header names a file too many.
+pub(crate) fn header_names(text: &str) -> Result<Vec<String>, PatchError> {
+    const FRONTS: [&str; 4] = ["--- ", "+++ ", "*** ", "Index:"];
+    const MOVES: [&str; 4] = ["rename from ", "rename to ", "copy from ", "copy to "];
+    let mut names = Vec::new();
+    for line in text.lines() {
+        let mut line = line.trim_start();
+        while let Some(inner) = line.strip_prefix("- ") {
+            line = inner.trim_start();
+        }
+        if let Some(rest) = line.strip_prefix("diff --git ") {
+            let half = rest.len().checked_div(2).unwrap_or_default();
+            let halves = rest.split_at_checked(half).map(|(left, right)| [left.trim(), right.trim()]);
+            let words = rest.split(' ').chain(halves.into_iter().flatten());
+            for word in words.filter(|word| !word.is_empty()) {
+                names.push(plain_name(word)?);
+            }
+        } else if let Some(rest) = FRONTS.iter().find_map(|front| line.strip_prefix(front)) {
+            let whole = rest.split('\t').next().unwrap_or_default().trim();
+            let first = whole.split_whitespace().next().unwrap_or_default();
+            for name in [whole, first].iter().filter(|name| !name.is_empty() && **name != "/dev/null") {
+                names.push(plain_name(name)?);
+            }
+        } else if let Some(name) = MOVES.iter().find_map(|front| line.strip_prefix(front)) {
+            // These names have no prefix, and one component less is taken off.
+            names.push(format!("a/{}", plain_name(name)?));
+        }
+        if names.len() > MAXIMUM_NAMES {
+            return Err(PatchError::TooMany);
+        }
+    }
+    // Ranges of context diffs: `*** 1,5 ****`.
+    let is_range =
+        |name: &String| name.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b',' | b' ' | b'*' | b'-'));
+    names.retain(|name| !is_range(name));
+    names.sort();
+    names.dedup();
+    if names.is_empty() { Err(PatchError::NoFiles) } else { Ok(names) }
 }
 
 fn named(name: &str) -> Result<String, PatchError> {

@@ -108,11 +108,11 @@ impl Registry {
         self.tools.get(tool).map_or(&NONE, |registration| &registration.claims)
     }
 
-    fn descriptor(&self, tool: &Tool) -> &dyn Descriptor {
-        let registered = self.tools.get(tool).and_then(|registration| registration.descriptor.as_deref());
+    fn descriptor(&self, tool: &Tool) -> Arc<dyn Descriptor> {
+        let registered = self.tools.get(tool).and_then(|registration| registration.descriptor.clone());
         registered
             .or_else(|| tool.server.is_none().then(|| built_in::find(&tool.name)).flatten())
-            .unwrap_or(&UnknownTool)
+            .unwrap_or_else(|| Arc::new(UnknownTool))
     }
 
     /// Describes a call. A panic of the descriptor is an error.

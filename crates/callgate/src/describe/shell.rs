@@ -52,6 +52,15 @@ pub(super) fn dialect_of(name: &str) -> Option<Dialect> {
     }
 }
 
+/// The dialect of the shell that the agent's host names, for example in `SHELL`.
+pub(super) fn dialect_of_host(path: &str) -> Dialect {
+    match path.rsplit('/').next() {
+        Some("bash") => Dialect::Bash,
+        Some("sh" | "dash") => Dialect::Sh,
+        _ => Dialect::Any,
+    }
+}
+
 fn unknown(why: &str) -> Part {
     vec![Effect::opaque(why)].into()
 }
@@ -161,6 +170,31 @@ mod tests {
         }
         // Without a shell that lives on there is nothing to say of it.
         assert_eq!(describe("cd sub", None).shell, None);
+    }
+
+    #[test]
+    fn a_call_is_judged_for_the_shell_that_runs_it() {
+        use crate::describe::{CallContext, Registry};
+        use callgate_model::call::Call;
+
+        let opaque = |shell: Option<&str>| {
+            let mut call = Call::new("Bash", serde_json::json!({ "command": "l=(a b); cat ${l[1]}" })).directory("/ws");
+            call.origin.shell = shell.map(str::to_owned);
+            let context = CallContext::of(&call, None, &Default::default());
+            let described = Registry::default().describe(&call, &context).unwrap();
+            described
+                .description
+                .parts
+                .iter()
+                .flat_map(|part| &part.effects)
+                .any(|effect| effect.effect.action == Action::Opaque)
+        };
+        for shell in ["bash", "/bin/bash", "/opt/homebrew/bin/bash"] {
+            assert!(!opaque(Some(shell)), "{shell}");
+        }
+        for shell in [None, Some("zsh"), Some("/bin/zsh"), Some("fish"), Some("")] {
+            assert!(opaque(shell), "{shell:?}");
+        }
     }
 
     #[test]

@@ -1,76 +1,68 @@
 //! Reads the table of built-in tools, `tools.txt`.
 
-use std::collections::HashMap;
-use std::sync::{LazyLock, OnceLock};
+use std::sync::LazyLock;
 
 use callgate_model::effect::Action;
 
 use super::role::{Access, Parameter, Role, ToolEntry, ToolKind};
 
 /// The tools that coding agents have.
-pub(super) const TABLE: &str = include_str!("tools.txt");
+const TABLE: &str = include_str!("tools.txt");
+
+/// A block of the table: its lines, without comments.
+type Block = Vec<&'static str>;
+
+/// The blocks in the order of the table. A hook needs one of them, so they are found line by line and read when they are needed.
+fn blocks() -> impl Iterator<Item = Block> {
+    let mut lines = TABLE.lines();
+    std::iter::from_fn(move || {
+        lines.clone().next()?;
+        Some(lines.by_ref().take_while(|line| !line.is_empty()).filter(|line| !line.starts_with(['#', '$'])).collect())
+    })
+    .filter(|block: &Block| !block.is_empty())
+}
 
 /// Words by the name of their group.
-type Groups = HashMap<&'static str, Vec<&'static str>>;
+type Groups = Vec<(&'static str, Vec<&'static str>)>;
 
-/// One block of the table. It is read when a call needs it, because a hook needs one of them.
-struct ToolBlock {
-    text: &'static str,
-    entry: OnceLock<Option<ToolEntry>>,
-}
-
-static BLOCKS: LazyLock<Vec<ToolBlock>> =
-    LazyLock::new(|| texts().map(|text| ToolBlock { text, entry: OnceLock::new() }).collect());
-
+/// The groups stand together, each behind those that it uses.
 static GROUPS: LazyLock<Groups> = LazyLock::new(|| {
-    let mut groups = Groups::new();
-    for line in TABLE.lines().filter(|line| line.starts_with('$')) {
-        if let [group, "=", rest @ ..] = words(line, &groups).as_slice() {
-            groups.insert(group, rest.to_vec());
-        }
-    }
-    groups
+    let lines = TABLE.lines().skip_while(|line| !line.starts_with('$')).take_while(|line| line.starts_with('$'));
+    lines.filter_map(|line| line.split_once(" = ")).fold(Groups::new(), |mut groups, (name, line)| {
+        groups.push((name, words(line, &groups)));
+        groups
+    })
 });
-
-/// The texts of the blocks.
-fn texts() -> impl Iterator<Item = &'static str> {
-    TABLE.split("\n\n").filter(|text| text.lines().any(|line| line.starts_with('=')))
-}
 
 /// The words of a line, with groups replaced by their words.
 fn words(line: &'static str, groups: &Groups) -> Vec<&'static str> {
-    line.split_whitespace().flat_map(|word| groups.get(word).cloned().unwrap_or_else(|| vec![word])).collect()
-}
-
-/// The lines of a block.
-fn lines(text: &'static str) -> impl Iterator<Item = &'static str> {
-    text.lines().filter(|line| !line.starts_with('#') && !line.is_empty())
-}
-
-impl ToolBlock {
-    fn is_about(&self, name: &str) -> bool {
-        let mut names = lines(self.text).take_while(|line| !line.starts_with('='));
-        names.any(|line| line.split_whitespace().any(|known| known == name))
+    let mut words = Vec::new();
+    for word in line.split_ascii_whitespace() {
+        match groups.iter().find(|(name, _)| word == *name) {
+            Some((_, group)) => words.extend(group),
+            None => words.push(word),
+        }
     }
-
-    fn entry(&self) -> Option<&ToolEntry> {
-        self.entry.get_or_init(|| tool(&block(self.text))).as_ref()
-    }
+    words
 }
 
-/// The lines of a block as words.
-pub(super) fn block(text: &'static str) -> Vec<Vec<&'static str>> {
-    lines(text).map(|line| words(line, &GROUPS)).collect()
+fn is_about(block: &Block, name: &str) -> bool {
+    let mut names = block.iter().take_while(|line| !line.starts_with('='));
+    names.any(|line| line.split_whitespace().any(|known| known == name))
+}
+
+fn read(block: &Block) -> Option<ToolEntry> {
+    tool(&block.iter().map(|line| words(line, &GROUPS)).collect::<Vec<_>>())
 }
 
 /// The tool of this name.
-pub(super) fn find(name: &str) -> Option<&'static ToolEntry> {
-    BLOCKS.iter().find(|block| block.is_about(name))?.entry()
+pub(super) fn find(name: &str) -> Option<ToolEntry> {
+    blocks().find(|block| is_about(block, name)).as_ref().and_then(read)
 }
 
-/// All tools.
-pub(super) fn all() -> impl Iterator<Item = &'static ToolEntry> {
-    BLOCKS.iter().filter_map(ToolBlock::entry)
+/// All tools; `None` for a block that is invalid.
+pub(super) fn all() -> impl Iterator<Item = Option<ToolEntry>> {
+    blocks().map(|block| read(&block))
 }
 
 /// Reads a block. A tool whose block is invalid stays unknown, and a test finds it.

@@ -85,6 +85,7 @@ impl Gate {
             rule: ruling.rule.clone(),
             place: ruling.place.clone(),
             reason: self.redactor().text(&ruling.reason),
+            answerable: assessment.answerable(),
             proposals: Vec::new(),
             no_proposal: None,
             asked_at: now,

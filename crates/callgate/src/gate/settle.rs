@@ -9,8 +9,8 @@ use super::question::demands;
 use super::{AdmittedCall, Assessment, CheckOptions, Gate, unrecorded};
 use crate::approvals::store::StoreError;
 use crate::approvals::{
-    ApprovalDecision, ApprovalOutcome, AskedCall, Exec, NoProposal, Proposal, Question, Remembered, SettledBy,
-    SettledQuestion, narrowest,
+    Answerable, ApprovalDecision, ApprovalOutcome, AskedCall, Exec, NoProposal, Proposal, Question, Remembered,
+    SettledBy, SettledQuestion, narrowest,
 };
 use crate::describe::is_interactive_shell;
 use crate::event::{AnswerSource, ApprovalDecided, EventKind};
@@ -122,8 +122,10 @@ impl Gate {
 
     /// The rules that would have allowed the call, narrowest first. Drops rules that contain a secret.
     fn proposals(&self, call: &Call, assessment: &Assessment) -> Result<Vec<Proposal>, NoProposal> {
-        if assessment.is_held_by_boundary() {
-            return Err(NoProposal::Boundary);
+        match assessment.answerable() {
+            Answerable::ByAPerson => return Err(NoProposal::Doubt),
+            Answerable::ForThisRequest => return Err(NoProposal::Boundary),
+            Answerable::InAdvance => {}
         }
         let effects = assessment.effects_from(Decision::Ask);
         let asked = AskedCall { tool: &call.tool, description: &assessment.description, effects: &effects };

@@ -1,7 +1,5 @@
 //! One-shot confirmations in memory: the second of the two keys.
 
-use std::fmt;
-
 use super::{ActionBlocked, BlockReason, Demand, Grant, GrantId, GrantTarget, Grants, Ledger, Scope, Spent, Terms};
 use crate::monitor::{Monitor, Monitors, Standard};
 use callgate_model::clock::Timestamp;
@@ -133,8 +131,4 @@ impl<M: Monitors> Grants for ConfirmationGate<M> {
     }
 }
 
-impl<M: Monitors> fmt::Debug for ConfirmationGate<M> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("ConfirmationGate").field("enabled", &self.enabled).finish_non_exhaustive()
-    }
-}
+callgate_model::debug_fields!(<M: Monitors> ConfirmationGate, enabled);

@@ -6,7 +6,6 @@
 //! across an await or forgotten. A new thread starts without a scope; [`carry`] hands it over.
 
 use std::cell::RefCell;
-use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -100,11 +99,7 @@ impl<F> Scoped<F> {
     }
 }
 
-impl<F> fmt::Debug for Scoped<F> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Scoped").field("scope", &self.scope).finish_non_exhaustive()
-    }
-}
+callgate_model::debug_fields!(<F> Scoped, scope);
 
 impl<F: Future> Future for Scoped<F> {
     type Output = F::Output;

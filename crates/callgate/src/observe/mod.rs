@@ -1,17 +1,20 @@
 //! The second step: looks at the file system and at git repositories. No other step on the way to a decision does I/O.
 //!
 //! [`observe`] examines the repositories that git runs in, the directories that Python imports modules from, the files that
-//! programs load from the project and the directory of a persistent shell, and finds the place of every path.
+//! programs load from the project and the directory of a persistent shell, finds the place of every path, and looks into the
+//! trees that the call touches as a whole.
 
 mod found_programs;
 mod git;
 mod loaded_files;
 mod python_modules;
 mod settings_keys;
+mod trees;
 
 use std::path::Path;
 use std::sync::Arc;
 
+use callgate_model::call::Origin;
 use callgate_model::description::Description;
 use callgate_shell::ShellState;
 
@@ -20,6 +23,7 @@ pub use crate::describe::git::GitRun;
 use crate::path::boundary::{ResolvedBoundary, UnresolvedPaths};
 use crate::path::file_system::{FileSystem, PathEntry};
 use crate::path::resolve::resolve;
+use crate::policy::Policy;
 
 /// A described call with everything that was observed.
 #[derive(Debug)]
@@ -39,6 +43,7 @@ pub(crate) fn observe(
     described: Described,
     boundary: Arc<ResolvedBoundary>,
     run: GitRun,
+    policy: Option<(&Policy, &Origin)>,
     file_system: &dyn FileSystem,
 ) -> Observation {
     let Described { mut description, mut shell } = described;
@@ -49,7 +54,11 @@ pub(crate) fn observe(
     if let Some(shell) = &mut shell {
         shell.settle_directory(|directory| can_enter(file_system, Path::new(directory)));
     }
-    let unresolved = boundary.place_effects(&mut description, file_system);
+    let mut unresolved = boundary.place_effects(&mut description, file_system);
+    if let Some((policy, origin)) = policy.filter(|_| trees::has_trees(&description)) {
+        let restricts = policy.restricts(origin);
+        trees::examine(&mut description, &mut unresolved, &boundary, &restricts, file_system);
+    }
     Observation { description, shell, boundary, unresolved }
 }
 

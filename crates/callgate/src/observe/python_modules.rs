@@ -52,7 +52,7 @@ fn may_write_module(effect: &Effect) -> Option<String> {
         return None;
     }
     match &target.names {
-        Names::Exact(path) if !target.tree => {
+        Names::Exact(path) if !target.is_open() => {
             let name = path.rsplit('/').next().unwrap_or_default();
             // a directory may become a package; a write into a directory may create any name
             let open = name.is_empty() || name == ".";

@@ -25,6 +25,26 @@ pub enum PathEntry {
     Unreadable(String),
 }
 
+/// What a name in a directory is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EntryKind {
+    /// A directory.
+    Directory,
+    /// A symlink.
+    Link,
+    /// A file, device, socket …
+    Other,
+}
+
+/// Why the names in a directory are not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnseenDirectory {
+    /// There are too many.
+    TooLarge,
+    /// It cannot be read.
+    Unreadable,
+}
+
 /// Access to the file system. Decisions use nothing else, so tests can replace it.
 pub trait FileSystem: Send + Sync {
     /// What exists at an absolute path whose parents are not symlinks.
@@ -33,8 +53,25 @@ pub trait FileSystem: Send + Sync {
     /// The names in a directory; `None` if it cannot be read or has more than `limit`.
     fn names(&self, directory: &Path, limit: usize) -> Option<Vec<OsString>>;
 
+    /// The names in a directory and what they are, if there are no more than `limit`. Nothing is in what is not a directory.
+    fn entries(&self, directory: &Path, limit: usize) -> Result<Vec<(OsString, EntryKind)>, UnseenDirectory> {
+        let Some(names) = self.names(directory, limit) else {
+            return match self.look(directory) {
+                PathEntry::Missing | PathEntry::Other => Ok(Vec::new()),
+                PathEntry::Directory | PathEntry::Link(_) => Err(UnseenDirectory::TooLarge),
+                PathEntry::Unreadable(_) => Err(UnseenDirectory::Unreadable),
+            };
+        };
+        let kind = |name: &OsString| match self.look(&directory.join(name)) {
+            PathEntry::Directory => EntryKind::Directory,
+            PathEntry::Link(_) => EntryKind::Link,
+            PathEntry::Missing | PathEntry::Other | PathEntry::Unreadable(_) => EntryKind::Other,
+        };
+        Ok(names.into_iter().map(|name| (name.clone(), kind(&name))).collect())
+    }
+
     /// The contents of a regular file of at most `limit` bytes; `None` if it does not exist. Only used for files that decide
-    /// what runs: configuration, and scripts that an approval covers.
+    /// what a call does: configuration, scripts that an approval covers, and archives and patches that name other files.
     fn read(&self, path: &Path, limit: usize) -> std::io::Result<Option<Vec<u8>>>;
 
     /// Whether another user may place a symlink or file at this path, so that a write goes elsewhere. By default, that is
@@ -63,13 +100,13 @@ impl FileSystem for EmptyFileSystem {
 }
 
 /// Looks at each path once, for resolving many paths with common parents.
-pub(super) struct CachedFileSystem<'a> {
+pub(crate) struct CachedFileSystem<'a> {
     file_system: &'a dyn FileSystem,
     seen: Mutex<HashMap<PathBuf, PathEntry>>,
 }
 
 impl<'a> CachedFileSystem<'a> {
-    pub(super) fn new(file_system: &'a dyn FileSystem) -> Self {
+    pub(crate) fn new(file_system: &'a dyn FileSystem) -> Self {
         CachedFileSystem { file_system, seen: Mutex::default() }
     }
 }
@@ -87,6 +124,10 @@ impl FileSystem for CachedFileSystem<'_> {
 
     fn names(&self, directory: &Path, limit: usize) -> Option<Vec<OsString>> {
         self.file_system.names(directory, limit)
+    }
+
+    fn entries(&self, directory: &Path, limit: usize) -> Result<Vec<(OsString, EntryKind)>, UnseenDirectory> {
+        self.file_system.entries(directory, limit)
     }
 
     fn read(&self, path: &Path, limit: usize) -> std::io::Result<Option<Vec<u8>>> {
@@ -172,6 +213,30 @@ impl FileSystem for RealFileSystem {
         }
         names.sort_unstable();
         Some(names)
+    }
+
+    fn entries(&self, directory: &Path, limit: usize) -> Result<Vec<(OsString, EntryKind)>, UnseenDirectory> {
+        const UNREADABLE: UnseenDirectory = UnseenDirectory::Unreadable;
+        let mut entries = Vec::new();
+        let read = match std::fs::read_dir(directory) {
+            Ok(read) => read,
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(entries),
+            Err(_) => return Err(UNREADABLE),
+        };
+        for entry in read {
+            if entries.len() >= limit {
+                return Err(UnseenDirectory::TooLarge);
+            }
+            let entry = entry.map_err(|_| UNREADABLE)?;
+            // The directory says what its entries are, so that there is no need to look at each of them.
+            let kind = match entry.file_type().map_err(|_| UNREADABLE)? {
+                kind if kind.is_dir() => EntryKind::Directory,
+                kind if kind.is_symlink() => EntryKind::Link,
+                _ => EntryKind::Other,
+            };
+            entries.push((entry.file_name(), kind));
+        }
+        Ok(entries)
     }
 
     fn read(&self, path: &Path, limit: usize) -> std::io::Result<Option<Vec<u8>>> {

@@ -8,8 +8,8 @@ pub mod boundary;
 mod expand;
 #[allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "the only module that accesses the file system")]
 pub mod file_system;
-mod pattern;
+pub(crate) mod pattern;
 mod placement;
 pub mod resolve;
 
-pub use callgate_model::place::{Place, Rest, Zone};
+pub use callgate_model::place::{Contents, Place, Rest, Zone};

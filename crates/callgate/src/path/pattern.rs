@@ -157,6 +157,50 @@ impl<'a> Pattern<'a> {
     }
 }
 
+/// A pattern below a directory, in which `**` stands for any number of components.
+#[derive(Debug)]
+pub(crate) struct DeepPattern<'a>(Vec<&'a str>);
+
+impl<'a> DeepPattern<'a> {
+    pub(crate) fn new(pattern: &'a str) -> Self {
+        DeepPattern(pattern.split('/').filter(|component| !matches!(*component, "" | ".")).collect())
+    }
+
+    /// Whether the pattern can match a relative path. Names that start with a dot are like others, as some tools have it.
+    pub(crate) fn may_match(&self, path: &Path) -> bool {
+        let mut reached = vec![false; self.0.len().saturating_add(1)];
+        if let Some(start) = reached.first_mut() {
+            *start = true;
+        }
+        self.skip_empty(&mut reached);
+        for name in path.components() {
+            let name = name.as_os_str().to_str();
+            let mut next = vec![false; reached.len()];
+            for ((at, component), _) in self.0.iter().enumerate().zip(&reached).filter(|(_, reached)| **reached) {
+                let stays = *component == "**";
+                let target = if stays { at } else { at.saturating_add(1) };
+                if let Some(slot) =
+                    next.get_mut(target).filter(|_| stays || name.is_none_or(|name| may_match(component, name)))
+                {
+                    *slot = true;
+                }
+            }
+            self.skip_empty(&mut next);
+            reached = next;
+        }
+        reached.last() == Some(&true)
+    }
+
+    /// `**` may stand for no component at all.
+    fn skip_empty(&self, reached: &mut [bool]) {
+        for (at, component) in self.0.iter().enumerate() {
+            if *component == "**" && reached.get(at) == Some(&true) {
+                reached.iter_mut().skip(at.saturating_add(1)).take(1).for_each(|slot| *slot = true);
+            }
+        }
+    }
+}
+
 fn is_special(component: &str) -> bool {
     let mut characters = component.chars();
     while let Some(character) = characters.next() {
@@ -208,7 +252,7 @@ fn set(text: &str) -> Option<(PatternElement, &str)> {
 }
 
 /// Whether a component can match a name. Unsupported components match everything.
-fn may_match(component: &str, name: &str) -> bool {
+pub(crate) fn may_match(component: &str, name: &str) -> bool {
     if component.len() > MAXIMUM_COMPONENT || component.contains('(') {
         return true;
     }
@@ -280,6 +324,23 @@ mod tests {
         for (text, fixed, rest) in cases {
             let pattern = Pattern::parse(text);
             assert_eq!((pattern.fixed.as_path(), pattern.rest.as_slice()), (Path::new(fixed), *rest), "{text}");
+        }
+    }
+
+    #[test]
+    fn patterns_reach_any_depth() {
+        for (pattern, path, fits) in [
+            ("**/*", ".env", true),
+            ("**/*", "a/b/.env", true),
+            ("*.rs", "a.rs", true),
+            ("*.rs", "src/a.rs", false),
+            ("**/*.rs", "a.rs", true),
+            ("src/**", "src/a/b", true),
+            ("src/**", "lib/a", false),
+            ("a/**/b/*", "a/x/y/b/c", true),
+            ("a/**/b/*", "a/b", false),
+        ] {
+            assert_eq!(DeepPattern::new(pattern).may_match(Path::new(path)), fits, "{pattern} {path}");
         }
     }
 

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use callgate_model::decision::{Decision, EffectRuling, Ruling};
 use callgate_model::description::Description;
-use callgate_model::effect::{Action, Mark, Names, PathTarget, Target};
+use callgate_model::effect::{Action, Mark, Names, PathTarget, Target, TreeNames};
 use callgate_model::lexical::fold;
 use callgate_model::show::brief;
 use callgate_shell::programs::Programs;
@@ -17,7 +17,7 @@ use super::expand::expand_patterns;
 use super::file_system::{CachedFileSystem, FileSystem};
 use super::pattern::Pattern;
 use super::resolve::{ResolveError, has_parent, resolve};
-use super::{Place, Rest, Zone};
+use super::{Contents, Place, Rest, Zone};
 
 /// A boundary whose directories are resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,7 +100,12 @@ impl ResolvedBoundary {
                 let action = placed.effect.action;
                 let PlacedPath { mut place, mut failure } = self.place(target, action, file_system);
                 let mut earlier = disturbed.iter().take(disturbed_before);
-                let is_disturbed = earlier.any(|directory| place.resolved.starts_with(directory));
+                // Names that only the program finds out may be links that are made by then.
+                let finds = matches!(target.names, Names::Below(_))
+                    || matches!(&target.below, TreeNames::Existing(selection) if selection.follows);
+                let is_disturbed = earlier.any(|directory| {
+                    place.resolved.starts_with(directory) || finds && directory.starts_with(&place.resolved)
+                });
                 if action != Action::List && failure.is_none() && is_disturbed {
                     let doubt = ResolveError::Ambiguous("an earlier command of this call may create a symlink there");
                     place.zone = Zone::Unresolved(doubt.to_string());
@@ -135,7 +140,8 @@ impl ResolvedBoundary {
                     continue;
                 }
                 if let Some((decision, reason)) = self.judge(action, place, unresolved.get(&(part, effect))) {
-                    let ruling = Ruling { decision, rule: Some(RULE.to_owned()), place: None, reason };
+                    let doubt = matches!(place.zone, Zone::Unresolved(_));
+                    let ruling = Ruling { decision, rule: Some(RULE.to_owned()), place: None, reason, doubt };
                     rulings.push(EffectRuling { part, effect, ruling });
                 }
             }
@@ -158,7 +164,15 @@ impl ResolvedBoundary {
         };
         if let Some(zone) = stream_of_the_process(&raw) {
             return PlacedPath {
-                place: Place { named: raw.clone(), resolved: raw, rest, tree: target.tree, zone, traversal: false },
+                place: Place {
+                    named: raw.clone(),
+                    resolved: raw,
+                    rest,
+                    tree: target.tree,
+                    zone,
+                    traversal: false,
+                    contents: Contents::Existing,
+                },
                 failure: None,
             };
         }
@@ -182,7 +196,15 @@ impl ResolvedBoundary {
         let zone = self.zone(&resolved, deep, file_system);
         let traversal = zone != Zone::Root && !is_within(&self.roots, &resolved) && self.starts_inside(&raw);
         PlacedPath {
-            place: Place { named: fold(&raw), resolved, rest, tree: target.tree, zone, traversal },
+            place: Place {
+                named: fold(&raw),
+                resolved,
+                rest,
+                tree: target.tree,
+                zone,
+                traversal,
+                contents: Contents::Existing,
+            },
             failure: None,
         }
     }
@@ -255,6 +277,22 @@ impl ResolvedBoundary {
         self.home.iter().any(|home| home == directory)
     }
 
+    /// The place of a path, and the error if it could not be resolved.
+    pub(crate) fn placed(
+        &self,
+        target: &PathTarget,
+        action: Action,
+        file_system: &dyn FileSystem,
+    ) -> (Place, Option<ResolveError>) {
+        let PlacedPath { place, failure } = self.place(target, action, file_system);
+        (place, failure)
+    }
+
+    /// Whether a resolved path may be read and written.
+    pub(crate) fn is_in_root(&self, resolved: &Path, file_system: &dyn FileSystem) -> bool {
+        self.zone(resolved, false, file_system) == Zone::Root
+    }
+
     /// The root that contains a path, whether the path exists or not.
     pub fn root_around(&self, path: &Path, file_system: &dyn FileSystem) -> Option<PathBuf> {
         let resolved = resolve(file_system, path).unwrap_or_else(|_| fold(path));
@@ -323,6 +361,7 @@ fn unresolved(target: &PathTarget, error: ResolveError) -> PlacedPath {
             tree: target.tree,
             zone: Zone::Unresolved(error.to_string()),
             traversal: false,
+            contents: Contents::Existing,
         },
         failure: Some(error),
     }

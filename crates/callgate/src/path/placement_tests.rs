@@ -51,8 +51,12 @@ struct Seen {
 }
 
 fn look_with(boundary: &Boundary, action: Action, names: Names, tree: bool) -> Seen {
-    let effect =
-        Effect { action, target: Target::Path(PathTarget { names, tree }), marks: Vec::new(), because: String::new() };
+    let effect = Effect {
+        action,
+        target: Target::Path(PathTarget::new(names, tree)),
+        marks: Vec::new(),
+        because: String::new(),
+    };
     let mut description = Description {
         category: "test".into(),
         parts: vec![Part { effects: vec![PlacedEffect { effect, place: None }], ..Part::default() }],
@@ -235,7 +239,7 @@ fn without_a_directory_there_is_no_workspace_root() {
 fn paths_on_another_machine_are_left_to_the_policy() {
     let effect = Effect {
         action: Action::Read,
-        target: Target::Path(PathTarget { names: Names::Exact("/etc/passwd".into()), tree: false }),
+        target: Target::Path(PathTarget::new(Names::Exact("/etc/passwd".into()), false)),
         marks: vec![Mark::Elsewhere],
         because: String::new(),
     };
@@ -255,7 +259,7 @@ fn the_patterns_of_a_command_stand_for_the_names_that_are_there() {
     let glob = |path: &str| PlacedEffect {
         effect: Effect {
             action: Action::Read,
-            target: Target::Path(PathTarget { names: Names::Glob(path.into()), tree: false }),
+            target: Target::Path(PathTarget::new(Names::Glob(path.into()), false)),
             marks: Vec::new(),
             because: String::new(),
         },
@@ -293,7 +297,7 @@ fn what_an_earlier_command_may_have_turned_into_a_link_is_not_known() {
     let effect = |action: Action, path: &str, tree: bool| PlacedEffect {
         effect: Effect {
             action,
-            target: Target::Path(PathTarget { names: Names::Exact(path.into()), tree }),
+            target: Target::Path(PathTarget::new(Names::Exact(path.into()), tree)),
             marks: Vec::new(),
             because: String::new(),
         },
@@ -327,7 +331,7 @@ fn what_everybody_writes_to_is_marked() {
         let names = Names::Exact(path.into());
         let effect = Effect {
             action,
-            target: Target::Path(PathTarget { names, tree }),
+            target: Target::Path(PathTarget::new(names, tree)),
             marks: Vec::new(),
             because: String::new(),
         };

@@ -3,6 +3,7 @@
 //! Every comparison is three-valued. Unknown facts about a call must never make an allow rule match, and must never hide a
 //! deny rule.
 
+pub(crate) mod case;
 pub(crate) mod glob;
 pub(crate) mod hosts;
 pub(crate) mod name;

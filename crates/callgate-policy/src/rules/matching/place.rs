@@ -3,16 +3,18 @@
 //! A policy may contain many sets with a thousand globs each, so globs are indexed: each is filed under its rarest component,
 //! and a path looks up its components.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
 
+use super::case::fold;
 use super::glob::{self, Anchor, Glob, GlobError, Segment};
 use super::relate::{ComparedPath, Following, PathPattern, PathPrefix, ShellName};
 use super::table::Table;
 use super::{Match, Pool, Span, Text, hash, name};
 use crate::rules::stored::{StoredList, flat_struct, stored_struct};
 use callgate_model::glob::literal_prefix;
-use callgate_model::place::{Place, Rest, Zone};
+use callgate_model::place::{Contents, Place, Rest, Zone};
 
 const LITERAL: u8 = 1;
 const FRONT: u8 = 2;
@@ -121,7 +123,7 @@ impl PathLists {
                 floating.push(number);
                 for segment in segments.iter().take(last) {
                     if let Segment::Literal(text) = segment {
-                        entries.push((hash(INNER, pool.get(*text).as_bytes()), number));
+                        entries.push((hash(INNER, &fold(pool.get(*text).as_bytes())), number));
                     }
                 }
                 continue;
@@ -176,16 +178,73 @@ impl PathLists {
             (_, Some(names)) => Following::Shell(names),
             _ => Following::Anything,
         };
-        let floating_counts = !matches!(place.zone, Zone::Root | Zone::Readable);
+        let floating_counts = !matches!(place.zone, Zone::Root | Zone::Readable) || place.contents == Contents::Any;
+        // Names that other files or directories give have effects of their own.
+        let changes = changes && place.contents != Contents::Given;
         let look = |path: &Path| {
             let components = components(path);
-            let subject =
-                ComparedPath { components: &components, following, tree: place.tree, floating_counts, changes };
+            let tree = place.tree || place.contents == Contents::Any;
+            let subject = ComparedPath { components: &components, following, tree, floating_counts, changes };
             self.look_up(&subject, around, pool)
         };
         let named = look(&place.named);
         let resolved = (place.named != place.resolved).then(|| look(&place.resolved));
         GlobHits { named, resolved, unknown: false }
+    }
+
+    /// The globs that may match a name in a directory because of the directories around it.
+    pub(crate) fn inherited(&self, directory: &Path, around: &NamedDirectories<'_>, pool: &Pool) -> Vec<u32> {
+        let components = components(directory);
+        let exact = ComparedPath {
+            components: &components,
+            following: Following::Nothing,
+            tree: false,
+            floating_counts: true,
+            changes: false,
+        };
+        let below = ComparedPath { following: Following::Anything, ..exact };
+        let mut candidates = self.candidates(&exact, around, pool);
+        candidates.retain(|number| self.hit(*number, &below, around, pool).is_some());
+        candidates
+    }
+
+    /// The globs that match an exact path, if those that its directory brings along are known.
+    pub(crate) fn hits_in(
+        &self,
+        inherited: &[u32],
+        path: &Path,
+        around: &NamedDirectories<'_>,
+        pool: &Pool,
+    ) -> Option<GlobHits> {
+        let mut candidates = Vec::new();
+        if let Some(name) = path.file_name() {
+            self.named_like(&fold(name.as_encoded_bytes()), &mut candidates);
+        }
+        if candidates.is_empty() && inherited.is_empty() {
+            return None;
+        }
+        candidates.extend_from_slice(inherited);
+        candidates.sort_unstable();
+        candidates.dedup();
+        let components = components(path);
+        let subject = ComparedPath {
+            components: &components,
+            following: Following::Nothing,
+            tree: false,
+            floating_counts: false,
+            changes: false,
+        };
+        let named = candidates.iter().filter_map(|number| self.hit(*number, &subject, around, pool)).collect();
+        Some(GlobHits { named, resolved: None, unknown: false })
+    }
+
+    /// Adds the globs that are filed under a folded name.
+    fn named_like(&self, name: &[u8], candidates: &mut Vec<u32>) {
+        candidates.extend_from_slice(&self.named.get(hash(LITERAL, name)));
+        if let (Some(front), Some(back)) = (name.get(..PIECE), back(name)) {
+            candidates.extend_from_slice(&self.named.get(hash(FRONT, front)));
+            candidates.extend_from_slice(&self.named.get(hash(BACK, back)));
+        }
     }
 
     fn look_up(&self, subject: &ComparedPath<'_>, around: &NamedDirectories<'_>, pool: &Pool) -> Vec<GlobHit> {
@@ -198,11 +257,7 @@ impl PathLists {
         let mut candidates = self.loose.of(&self.numbers).into_owned();
         if !self.named.is_empty() {
             for component in subject.components {
-                candidates.extend_from_slice(&self.named.get(hash(LITERAL, component)));
-                if let (Some(front), Some(back)) = (component.get(..PIECE), back(component)) {
-                    candidates.extend_from_slice(&self.named.get(hash(FRONT, front)));
-                    candidates.extend_from_slice(&self.named.get(hash(BACK, back)));
-                }
+                self.named_like(&fold(component), &mut candidates);
             }
         }
         if subject.tree || !matches!(subject.following, Following::Nothing) {
@@ -225,7 +280,7 @@ impl PathLists {
         if subject.floating_counts || matches!(subject.following, Following::Shell(_)) {
             candidates.extend_from_slice(&self.floating.of(&self.numbers));
         } else if let (true, Some(last)) = (subject.changes, subject.components.last()) {
-            candidates.extend_from_slice(&self.named.get(hash(INNER, last)));
+            candidates.extend_from_slice(&self.named.get(hash(INNER, &fold(last))));
         }
         for anchor in [Anchor::Absolute, Anchor::Home, Anchor::Workspace] {
             for prefix in around.prefixes(anchor) {
@@ -275,9 +330,20 @@ impl PathLists {
             covers_any: false,
         };
         let segments = glob.segments.of(&self.segments);
+        // `.SSH` is `.ssh` on some file systems. Protected names with capitals, such as `BUILD`, are too common without.
+        let folded: Vec<Cow<'_, [u8]>> = subject.components.iter().map(|component| fold(component)).collect();
+        let folded: Vec<&[u8]> = folded.iter().map(AsRef::as_ref).collect();
         for (index, prefix) in around.prefixes(glob.anchor).iter().enumerate() {
             let relation = PathPattern { prefix, segments: &segments, pool }.relate(subject);
             hit.touches = hit.touches.max(relation.touches);
+            if hit.touches == Match::No && folded.as_slice() != subject.components {
+                let names: Vec<Option<Cow<'_, [u8]>>> = prefix.iter().map(PathPrefix::folded).collect();
+                let prefix: Vec<PathPrefix<'_>> =
+                    names.iter().map(|name| name.as_deref().map_or(PathPrefix::AnyName, PathPrefix::Name)).collect();
+                let in_lower_case = PathPattern { prefix: &prefix, segments: &segments, pool };
+                let relation = in_lower_case.relate(&ComparedPath { components: &folded, ..*subject });
+                hit.touches = relation.touches.min(Match::Maybe);
+            }
             hit.covers_any |= relation.covers;
             hit.covers_own |= relation.covers && (index == 0 && around.first_is_own || glob.anchor != Anchor::Home);
         }
@@ -360,13 +426,13 @@ fn keys(segments: &[Segment], pool: &Pool) -> Vec<u64> {
     for segment in segments {
         match segment {
             Segment::Many => {}
-            Segment::Literal(text) => keys.push(hash(LITERAL, pool.get(*text).as_bytes())),
+            Segment::Literal(text) => keys.push(hash(LITERAL, &fold(pool.get(*text).as_bytes()))),
             Segment::Pattern(text) => {
                 let pattern = pool.get(*text);
-                if let Some(front) = literal_prefix(pattern).as_bytes().get(..PIECE) {
+                if let Some(front) = fold(literal_prefix(pattern).as_bytes()).get(..PIECE) {
                     keys.push(hash(FRONT, front));
                 }
-                if let Some(back) = back(name::literal_back(pattern).as_bytes()) {
+                if let Some(back) = back(&fold(name::literal_back(pattern).as_bytes())) {
                     keys.push(hash(BACK, back));
                 }
             }

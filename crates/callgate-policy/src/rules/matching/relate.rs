@@ -3,6 +3,9 @@
 //! The comparison visits the components once and keeps the possible next segments as bits of a number, so the cost is the
 //! product of the two lengths.
 
+use std::borrow::Cow;
+
+use super::case::fold;
 use super::glob::{MAXIMUM_SEGMENTS, Segment};
 use super::name::{self, Tokens};
 use super::{Match, Pool};
@@ -16,6 +19,16 @@ const MAXIMUM_PREFIX: usize = 70;
 pub(crate) enum PathPrefix<'a> {
     Name(&'a [u8]),
     AnyName,
+}
+
+impl PathPrefix<'_> {
+    /// The name in the form that all its spellings share.
+    pub(crate) fn folded(&self) -> Option<Cow<'_, [u8]>> {
+        match self {
+            PathPrefix::Name(name) => Some(fold(name)),
+            PathPrefix::AnyName => None,
+        }
+    }
 }
 
 /// What follows the known components.

@@ -87,11 +87,9 @@ pub(crate) fn fit(
     let fits = |text: Text, value: &str| name::matches(pool.get(text), value.as_bytes());
     let (holds, meant) = match (pattern, &tool.server) {
         (ToolPattern::Own { name, exact }, None) => (fits(name, &tool.name), exact),
-        // A wildcard matches the tools of all servers if the rule restricts, and only the agent's own tools if it permits.
-        (ToolPattern::Own { name, exact: false }, Some(_)) => {
-            (side == Polarity::Restricts && fits(name, &tool.name), false)
-        }
-        (ToolPattern::Own { .. }, Some(_)) | (ToolPattern::Served { .. }, None) => (false, false),
+        // A bare name covers that tool of every server if the rule restricts, and only the agent's own tool if it permits.
+        (ToolPattern::Own { name, .. }, Some(_)) => (side == Polarity::Restricts && fits(name, &tool.name), false),
+        (ToolPattern::Served { .. }, None) => (false, false),
         (ToolPattern::Served { server, name, exact }, Some(from)) => {
             (fits(server, from) && fits(name, &tool.name), exact)
         }
@@ -124,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bare_name_covers_no_server() {
+    fn a_bare_name_permits_no_server_and_restricts_all() {
         for (pattern, server, name, fits) in [
             ("Read", None, "Read", true),
             ("Read", Some("evil"), "Read", false),
@@ -142,7 +140,9 @@ mod tests {
             let text = ToolText::Name(pattern.to_owned());
             assert_eq!(check(&text, server, name, Polarity::Permits).0, fits, "{pattern}");
         }
-        assert!(check(&ToolText::Name("*".into()), Some("evil"), "Read", Polarity::Restricts).0);
+        for restricting in ["*", "Read"] {
+            assert!(check(&ToolText::Name(restricting.into()), Some("evil"), "Read", Polarity::Restricts).0);
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Names that a program makes out of the names it is given.
 
 use super::Collector;
-use crate::effect::Action;
+use crate::effect::{Action, TreeNames};
 use crate::programs::paths;
 use crate::programs::table::{Derived, Role};
 use crate::word::Word;
@@ -13,6 +13,7 @@ impl Collector<'_> {
         self.role(word, &plain, because);
         let written = match (word, derived) {
             (Word::Known(name), _) if name == "-" => return,
+            (_, Derived::Anything) => return self.beside(word, role, because),
             (Word::Known(name), Derived::Adds(suffix)) => Word::Known(format!("{name}{suffix}")),
             (Word::Known(name), Derived::Drops(suffixes)) => {
                 let stripped =
@@ -38,6 +39,25 @@ impl Collector<'_> {
             (other, _) => other.clone(),
         };
         self.path(Action::Write, &written, role.tree, &role.marks, because);
+    }
+
+    /// A file whose name is not known, in the directory of another one.
+    fn beside(&mut self, word: &Word, role: &Role, because: &str) {
+        let below = TreeNames::Any(format!("{} makes the names", self.program));
+        let directory = match word {
+            _ if role.tree || self.tree => word.clone(),
+            Word::Known(name) => match name.trim_end_matches('/').rsplit_once('/') {
+                Some(("", _)) => Word::Known("/".to_owned()),
+                Some((parent, _)) => Word::Known(parent.to_owned()),
+                None => Word::Known(".".to_owned()),
+            },
+            Word::Glob(pattern) => match paths::literal_prefix(pattern).rsplit_once('/') {
+                Some((parent, _)) => Word::Known(format!("{parent}/")),
+                None => Word::Known(".".to_owned()),
+            },
+            other => other.clone(),
+        };
+        self.path_with(Action::Write, &directory, false, below, &role.marks, because);
     }
 
     /// Where the old contents of updated files go.

@@ -1,10 +1,13 @@
 //! From roles to effects.
 
 mod derived;
+mod trees;
 mod words;
 
 use crate::distinct::Distinct;
-use crate::effect::{Action, CodeOrigin, Effect, Host, Mark, Names, PathTarget, Program, Target};
+use crate::effect::{
+    Action, CodeOrigin, Effect, Host, Mark, MemberSource, Names, PathTarget, Program, Selection, Target, TreeNames,
+};
 use crate::lists::listed;
 use crate::programs::host::{self, Destination};
 use crate::programs::languages;
@@ -19,6 +22,14 @@ use std::borrow::Cow;
 
 /// Says of an effect that it happens only if the destination is a directory.
 pub(in crate::programs) const IF_DIRECTORY: &str = "inside it if it is a directory";
+
+/// Something that is copied, moved or linked to.
+#[derive(Debug, Clone)]
+struct CopySource {
+    word: Word,
+    /// With everything below.
+    tree: bool,
+}
 
 /// Gathers what an invocation does.
 #[derive(Default)]
@@ -52,7 +63,7 @@ pub(in crate::programs) struct Collector<'a> {
     /// An operand was read or listed.
     pub(in crate::programs) has_listed: bool,
     /// What is copied or moved, and where to.
-    sources: Vec<Word>,
+    sources: Vec<CopySource>,
     /// Something may be copied or moved into a destination.
     pub(in crate::programs) copies: bool,
     /// The old contents of updated files may be kept.
@@ -61,6 +72,16 @@ pub(in crate::programs) struct Collector<'a> {
     updated: Vec<Word>,
     suffixes: Vec<Word>,
     destinations: Vec<(Word, Vec<Mark>)>,
+    /// Which names of a tree it visits.
+    pub(in crate::programs) selection: Selection,
+    /// Archives and patches whose members are written; `None` in place of one that is not known.
+    members: Vec<Option<MemberSource>>,
+    /// How many components are taken off their names.
+    strip: Option<Option<usize>>,
+    /// What it writes are links.
+    pub(in crate::programs) links: bool,
+    /// Something is copied from another machine.
+    from_elsewhere: bool,
     /// What is written if code of this call does more than look.
     updated_by_code: Vec<(Word, Vec<Mark>)>,
     pub(in crate::programs) code_changes: bool,
@@ -99,10 +120,10 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// Notes an operand that is copied or moved.
-    fn takes(&mut self, word: &Word) {
+    /// Notes an operand that is copied, moved or linked to.
+    fn takes(&mut self, word: &Word, tree: bool) {
         if self.copies {
-            self.sources.push(word.clone());
+            self.sources.push(CopySource { word: word.clone(), tree });
         }
     }
 
@@ -123,6 +144,16 @@ impl<'a> Collector<'a> {
 
     /// An effect on the path that a word names.
     pub(in crate::programs) fn path(&mut self, action: Action, word: &Word, tree: bool, marks: &[Mark], because: &str) {
+        let below = match word {
+            Word::Below { names, .. } if !tree => paths::listed_names(names, action),
+            _ if tree => TreeNames::Existing(self.selection.clone()),
+            _ => TreeNames::default(),
+        };
+        self.path_with(action, word, tree, below, marks, because);
+    }
+
+    /// An effect on the path that a word names, and on these names below it.
+    fn path_with(&mut self, action: Action, word: &Word, tree: bool, below: TreeNames, marks: &[Mark], because: &str) {
         let Some(names) = paths::names(self.directory.as_deref(), word) else {
             return;
         };
@@ -144,7 +175,7 @@ impl<'a> Collector<'a> {
             };
             self.doubt(|program| format!("the path that {program} {verb} is not known ({why})"), because);
         }
-        self.push(action, Target::Path(PathTarget { names, tree }), marks, because);
+        self.push(action, Target::Path(PathTarget { names, tree, below }), marks, because);
     }
 
     /// An effect that a table states.
@@ -161,7 +192,11 @@ impl<'a> Collector<'a> {
                 if path.starts_with(['~', '/']) {
                     marks.push(Mark::OwnFiles);
                 }
-                let target = Target::Path(PathTarget { names, tree: form.tree });
+                let below = match form.action {
+                    Action::Write if form.tree => self.chosen(),
+                    _ => TreeNames::Existing(self.selection.clone()),
+                };
+                let target = Target::Path(PathTarget { names, tree: form.tree, below });
                 return self.push(form.action, target, &marks, because);
             }
             EffectTarget::Program(origin, name) => {
@@ -205,11 +240,18 @@ impl<'a> Collector<'a> {
                 {
                     self.reach(Action::Connect, host, &[], because);
                 }
+                if let Some(strip) = role.members {
+                    self.member(word, strip);
+                }
                 self.lists(word);
-                self.takes(word);
+                self.takes(word, tree);
                 self.path(Action::Read, word, tree, &role.marks, because);
             }
             RoleKind::Write | RoleKind::WriteInto | RoleKind::Update if is_stream => {}
+            RoleKind::Write if role.tree => {
+                let below = self.chosen();
+                self.path_with(Action::Write, word, true, below, &role.marks, because);
+            }
             RoleKind::Write => self.path(Action::Write, word, tree, &role.marks, because),
             RoleKind::WriteInto => {
                 self.path(Action::Write, word, role.tree, &role.marks, because);
@@ -221,6 +263,8 @@ impl<'a> Collector<'a> {
                     self.updated.push(word.clone());
                 }
                 self.lists(word);
+                // A link stands for everything below what it leads to.
+                self.takes(word, true);
                 self.path(Action::Read, word, tree, &role.marks, because);
                 self.path(Action::Write, word, tree, &role.marks, because);
             }
@@ -233,7 +277,7 @@ impl<'a> Collector<'a> {
                 self.hidden_host(word, because);
             }
             RoleKind::Move => {
-                self.takes(word);
+                self.takes(word, true);
                 self.path(Action::Read, word, tree, &role.marks, because);
                 self.path(Action::Delete, word, tree, &role.marks, because);
             }
@@ -255,18 +299,33 @@ impl<'a> Collector<'a> {
                 };
                 let is_url = matches!(role.kind, RoleKind::Url | RoleKind::UrlSend);
                 match if is_url { Some(host::url(word)) } else { host::remote(word) } {
-                    Some(Destination::Remote(host)) => self.reach(action, host, &role.marks, because),
+                    Some(Destination::Remote(host)) => {
+                        self.from_elsewhere |= local == Action::Read;
+                        self.reach(action, host, &role.marks, because);
+                    }
                     Some(Destination::Local(path)) => self.path(local, &Word::Known(path), tree, &role.marks, because),
                     None => {
-                        match local {
-                            Action::Read => self.takes(word),
-                            _ => self.destinations.push((word.clone(), role.marks.clone())),
+                        if local == Action::Read {
+                            self.takes(word, tree);
+                            return self.path(local, word, tree, &role.marks, because);
                         }
-                        self.path(local, word, tree, &role.marks, because);
+                        self.destinations.push((word.clone(), role.marks.clone()));
+                        let source = self.sources.first().cloned().filter(|_| !self.from_elsewhere);
+                        let below = match source {
+                            Some(source) if tree => self.copied(&source),
+                            _ if tree => self.chosen(),
+                            _ => TreeNames::default(),
+                        };
+                        self.path_with(local, word, tree, below, &role.marks, because);
                     }
                 }
             }
             RoleKind::BackupSuffix => self.suffixes.push(word.clone()),
+            // Applied before anything else, because options may stand behind the operands that they are about.
+            RoleKind::Only | RoleKind::Except | RoleKind::ExceptDirectory => {}
+            RoleKind::Strip => {
+                self.strip = Some(word.known().and_then(|text| text.trim_start_matches('=').parse().ok()))
+            }
             RoleKind::AtRead => self.at_read(word, role, because),
             RoleKind::Revision => {
                 // A plain word may be a path as well as a revision.

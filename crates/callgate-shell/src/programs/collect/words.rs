@@ -1,15 +1,12 @@
 //! Words with a form of their own: files to run, assignments, `@file`, directories, streams.
 
-use super::{Collector, IF_DIRECTORY};
+use super::Collector;
 use crate::effect::{Action, CodeOrigin, Mark};
 use crate::programs::paths;
 use crate::programs::table::{Role, RoleKind};
 use crate::stream::Stream;
 use crate::word::Word;
 use std::borrow::Cow;
-
-/// How many copies are followed, if there are several destinations.
-const MAX_COPIES: usize = 1_000;
 
 impl Collector<'_> {
     pub(in crate::programs) fn run_file(&mut self, word: &Word, because: &str) {
@@ -114,6 +111,9 @@ impl Collector<'_> {
     /// What standard input is to the program.
     pub(in crate::programs) fn stdin_role(&mut self, role: &Role) {
         let because = "standard input";
+        if let Some(strip) = role.members {
+            return self.stdin_members(strip);
+        }
         match (&role.kind, self.stdin) {
             (_, Stream::Unconnected) | (RoleKind::Text, _) => {}
             (RoleKind::Shell | RoleKind::ShellWords, Stream::Text(text)) => {
@@ -126,7 +126,7 @@ impl Collector<'_> {
             (RoleKind::Opaque(why), _) => self.opaque(why, because),
             (_, Stream::Names(directories)) => {
                 for directory in directories {
-                    self.role(&Word::Below { directory: directory.clone(), many: true }, role, because);
+                    self.role(&directory.word(true), role, because);
                 }
             }
             (_, Stream::Text(text)) => {
@@ -164,35 +164,6 @@ impl Collector<'_> {
             let path = ["fileb://", "file://", "@"].iter().find_map(|front| value.strip_prefix(front));
             if let Some(path) = path.filter(|path| *path != "-") {
                 self.path(Action::Read, &Word::Known(path.to_owned()), false, &[], because);
-            }
-        }
-    }
-
-    /// A destination that is a directory gets the sources inside.
-    pub(in crate::programs) fn finish_destinations(&mut self) {
-        let sources = std::mem::take(&mut self.sources);
-        let known = self.destinations.iter().filter(|(destination, _)| destination.known().is_some()).count();
-        if sources.len().saturating_mul(known) > MAX_COPIES.max(sources.len()) {
-            return self.doubt(|program| format!("{program} copies to more places than are followed"), IF_DIRECTORY);
-        }
-        for (destination, marks) in std::mem::take(&mut self.destinations) {
-            let Word::Known(folder) = &destination else {
-                continue;
-            };
-            for source in &sources {
-                let (word, tree) = match source {
-                    Word::Known(text) => match paths::base_name(text) {
-                        Some(name) => (Word::Known(format!("{}/{name}", folder.trim_end_matches('/'))), self.tree),
-                        None => (Word::Known(folder.clone()), true),
-                    },
-                    Word::Glob(pattern) => {
-                        let last = pattern.rsplit('/').next().unwrap_or_default();
-                        let pattern = format!("{}/{last}", paths::escape(folder.trim_end_matches('/')));
-                        (Word::Glob(pattern), self.tree)
-                    }
-                    _ => (Word::Known(folder.clone()), true),
-                };
-                self.path(Action::Write, &word, tree, &marks, IF_DIRECTORY);
             }
         }
     }

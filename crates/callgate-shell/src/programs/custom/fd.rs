@@ -5,8 +5,8 @@ use crate::programs::NestedBody;
 use crate::programs::collect::Collector;
 use crate::programs::read::names_below;
 use crate::programs::table::{Style, Table};
-use crate::stream::Stream;
-use crate::word::Word;
+use crate::stream::{Listing, Stream};
+use crate::word::{ListedNames, Word};
 
 const PLACEHOLDERS: [&str; 5] = ["{}", "{.}", "{/}", "{//}", "{/.}"];
 
@@ -47,9 +47,13 @@ pub(super) fn read(table: &Table, words: &[Word], collector: &mut Collector<'_>)
         collector.opaque("where fd searches is not known", "-x");
     }
     for directory in directories {
-        let item = Word::Below { directory, many: false };
+        let item = directory.word(false);
+        // All but `{}` are pieces of names.
+        let piece = Listing { names: ListedNames::Changed, ..directory }.word(false);
         let words = command.iter().map(|word| {
-            PLACEHOLDERS.iter().fold(word.clone(), |word, placeholder| replaced(&word, placeholder, &item))
+            PLACEHOLDERS.iter().fold(word.clone(), |word, placeholder| {
+                replaced(&word, placeholder, if *placeholder == "{}" { &item } else { &piece })
+            })
         });
         collector.nest(NestedBody::Words(words.collect()), None, None);
     }

@@ -1,5 +1,6 @@
 //! `find`: starting points, then an expression whose actions may run, write and delete.
 
+use super::find_names;
 use super::placeholder::{holds, replaced};
 use crate::effect::Action;
 use crate::programs::NestedBody;
@@ -7,16 +8,17 @@ use crate::programs::collect::Collector;
 use crate::programs::paths;
 use crate::programs::read::names_below;
 use crate::programs::scan::is_many;
-use crate::programs::table::{OptionForm, RoleKind, Table, Values};
+use crate::programs::table::{OptionForm, Table, Values};
 use crate::secret_names::looks_for_secrets;
-use crate::stream::Stream;
-use crate::word::Word;
+use crate::stream::{Listing, Stream};
+use crate::word::{ListedNames, Word};
 
 /// How many pairs of a starting point and a test or command are looked at, beyond the first test.
 const MAX_PAIRS: usize = 5_000;
 
 pub(super) fn read(table: &Table, words: &[Word], collector: &mut Collector<'_>) -> Stream {
     let mut at = 0;
+    let follows = words.iter().any(|word| matches!(word.known(), Some("-L" | "-follow")));
     let mut starts: Vec<Word> = Vec::new();
     // Options that must stand in front; `-f` of BSD names a starting point.
     while let Some(Word::Known(text)) = words.get(at) {
@@ -55,10 +57,27 @@ pub(super) fn read(table: &Table, words: &[Word], collector: &mut Collector<'_>)
     for start in &starts {
         collector.path(Action::List, start, true, &[], "starting point");
     }
-    let mut expression =
-        Expression { table, starts: &starts, collector, prints_names: true, deletes: false, left: MAX_PAIRS };
-    expression.read(words.get(at..).unwrap_or_default());
-    if expression.prints_names { names_below(&starts, false) } else { Stream::Unknown }
+    let rest = words.get(at..).unwrap_or_default();
+    let mut expression = Expression {
+        table,
+        starts: &starts,
+        collector,
+        prints_names: true,
+        deletes: false,
+        left: MAX_PAIRS,
+        names: ListedNames::All,
+    };
+    // Behind a link, any name may follow.
+    expression.names = if follows { ListedNames::All } else { expression.bound(rest) };
+    expression.read(rest);
+    let names = expression.names;
+    match names_below(&starts, false) {
+        Stream::Names(listings) if expression.prints_names => {
+            Stream::Names(listings.into_iter().map(|listing| Listing { names: names.clone(), ..listing }).collect())
+        }
+        other if expression.prints_names => other,
+        _ => Stream::Unknown,
+    }
 }
 
 /// Whether no `find` knows such a word, so that it complains before it looks at anything: a word without a dash
@@ -89,6 +108,8 @@ struct Expression<'e, 'a, 'c> {
     deletes: bool,
     /// How many more pairs of a starting point and a test or command are looked at.
     left: usize,
+    /// The names that its tests let through.
+    names: ListedNames,
 }
 
 impl<'e> Expression<'e, '_, '_> {
@@ -121,9 +142,13 @@ impl<'e> Expression<'e, '_, '_> {
                 "-delete" if self.deletes => {}
                 "-delete" => {
                     self.deletes = true;
+                    if let ListedNames::Matching(globs) = &self.names {
+                        self.collector.selection.only.clone_from(globs);
+                    }
                     for start in self.starts {
                         self.collector.path(Action::Delete, start, true, &[], name);
                     }
+                    self.collector.selection.only.clear();
                 }
                 "-files0-from" => {
                     self.collector.opaque("the starting points of find stand in a file", name);
@@ -141,6 +166,27 @@ impl<'e> Expression<'e, '_, '_> {
                 },
             }
         }
+    }
+
+    /// The names that the tests of the expression let through.
+    fn bound(&self, words: &[Word]) -> ListedNames {
+        let mut tests = Vec::new();
+        let mut at = 0;
+        while let Some(word) = words.get(at) {
+            let Some(name) = word.known() else { return ListedNames::All };
+            at += 1;
+            let rest = words.get(at..).unwrap_or_default();
+            tests.push(find_names::test(name, rest));
+            let taken = match (name, self.form(name)) {
+                ("-exec" | "-execdir" | "-ok" | "-okdir", _) => command_end(rest).saturating_add(1),
+                ("-depth", _) if rest.first().is_some_and(is_depth) => 1,
+                (_, Some(form)) => form.values.roles().len(),
+                ("(" | ")" | "!" | "," | "-delete", None) => 0,
+                (_, None) => return ListedNames::All,
+            };
+            at = at.saturating_add(taken);
+        }
+        find_names::bound(&tests)
     }
 
     fn form(&self, name: &str) -> Option<&'e OptionForm> {
@@ -167,7 +213,7 @@ impl<'e> Expression<'e, '_, '_> {
         for (role, word) in roles.iter().zip(words) {
             if is_many(word) && !matches!(word, Word::Glob(_)) {
                 self.collector.opaque("an unquoted value in the expression of find may hold actions", name);
-            } else if matches!(word, Word::Glob(_)) && role.kind != RoleKind::Text {
+            } else if matches!(word, Word::Glob(_)) && !role.kind.is_text() {
                 self.collector.opaque("a wildcard stands where find takes one word", name);
             }
             self.collector.role(word, role, name);
@@ -224,11 +270,11 @@ impl<'e> Expression<'e, '_, '_> {
                 (Word::Known(text), _) if in_directory => {
                     Some(paths::absolute(self.collector.directory.as_deref(), text))
                 }
-                (_, Stream::Names(folders)) => folders.into_iter().next(),
+                (_, Stream::Names(folders)) => folders.into_iter().next().map(|listing| listing.directory),
                 _ => None,
             };
             let item = match directory {
-                Some(directory) => Word::Below { directory, many: false },
+                Some(directory) => Word::Below { directory, many: false, names: self.names.clone() },
                 None => Word::Unknown { why: "{}".to_owned(), many: false },
             };
             let words: Vec<Word> = command.iter().map(|word| replaced(word, "{}", &item)).collect();

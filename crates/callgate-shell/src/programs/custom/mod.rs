@@ -4,6 +4,7 @@ mod echo;
 mod env;
 mod fd;
 mod find;
+mod find_names;
 mod parallel;
 mod placeholder;
 mod shell;

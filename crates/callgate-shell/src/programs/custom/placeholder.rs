@@ -13,7 +13,9 @@ pub(super) fn replaced(word: &Word, placeholder: &str, item: &Word) -> Word {
     if text == placeholder {
         return match item {
             // Replaced inside one word, names stay one word.
-            Word::Below { directory, .. } => Word::Below { directory: directory.clone(), many: false },
+            Word::Below { directory, names, .. } => {
+                Word::Below { directory: directory.clone(), many: false, names: names.clone() }
+            }
             other => other.clone(),
         };
     }

@@ -2,6 +2,7 @@
 
 use super::placeholder::is_plain;
 use crate::effect::Action;
+use crate::lists::listed;
 use crate::programs::NestedBody;
 use crate::programs::collect::Collector;
 use crate::programs::table::{OptionForm, Role, RoleKind, Table, Values};
@@ -9,6 +10,10 @@ use crate::stream::Stream;
 use crate::word::Word;
 
 const SHELL: Role = Role::plain(RoleKind::Shell);
+
+/// The names after `-o` and `-O` that do not change what is read of a script.
+const HARMLESS: &str =
+    "errexit nounset pipefail xtrace verbose noexec noclobber extglob nullglob globstar inherit_errexit";
 
 /// What the words of a shell say.
 #[derive(Default)]
@@ -139,6 +144,11 @@ fn options(table: &Table, words: &[Word], collector: &mut Collector<'_>) -> Shel
                     });
                     if let Some(value) = value {
                         collector.role(&value, role, &bare);
+                        if matches!(bare.as_str(), "-o" | "+o" | "-O" | "+O")
+                            && !value.known().is_some_and(|name| listed(HARMLESS, name))
+                        {
+                            collector.doubt(|program| format!("{program} {bare} changes what commands mean"), &bare);
+                        }
                     }
                 }
             }

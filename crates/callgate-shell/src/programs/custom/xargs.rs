@@ -5,8 +5,8 @@ use crate::programs::NestedBody;
 use crate::programs::collect::Collector;
 use crate::programs::scan::Given;
 use crate::programs::table::{Style, Table};
-use crate::stream::Stream;
-use crate::word::{DIGITS, Word};
+use crate::stream::{Listing, Stream};
+use crate::word::{DIGITS, ListedNames, Word};
 
 /// How many lines of known text are followed one by one.
 const MAX_LINES: usize = 100;
@@ -73,7 +73,9 @@ fn placeholder(named: Option<&Given<'_>>, old: Option<&Given<'_>>) -> Option<Res
 /// With a placeholder, each item is one word.
 fn single(item: &Word) -> Word {
     match item {
-        Word::Below { directory, .. } => Word::Below { directory: directory.clone(), many: false },
+        Word::Below { directory, names, .. } => {
+            Word::Below { directory: directory.clone(), many: false, names: names.clone() }
+        }
         Word::Unknown { why, .. } => Word::Unknown { why: why.clone(), many: false },
         other => other.clone(),
     }
@@ -110,11 +112,9 @@ fn separator(given: Option<&Given<'_>>) -> Separator {
 fn items(stream: &Stream, separator: Separator) -> Vec<Word> {
     let unknown = || vec![Word::Unknown { why: "what xargs reads".to_owned(), many: true }];
     match stream {
-        Stream::Names(directories) => {
-            directories.iter().map(|directory| Word::Below { directory: directory.clone(), many: true }).collect()
-        }
-        // Nothing comes: names in the working directory are the most that a person could type.
-        Stream::Unconnected => vec![Word::Below { directory: "./".to_owned(), many: true }],
+        Stream::Names(directories) => directories.iter().map(|listing| listing.word(true)).collect(),
+        // Nothing comes.
+        Stream::Unconnected => vec![Listing { names: ListedNames::Nothing, ..Listing::all("./") }.word(true)],
         Stream::Text(text) => {
             let found = match separator {
                 Separator::Blanks => match quoted_words(text) {

@@ -110,6 +110,7 @@ pub(super) fn entry<'a>(line: &Line<'a>, level: &mut Level, keep: fn(&'a str) ->
             }
             level.heeds.extend(names.into_iter().map(keep));
         }
+        "only" => level.only.extend(plain_list(line, keyword)?.0.into_iter().map(keep)),
         "hosts" => {
             let (places, column) = plain_list(line, keyword)?;
             let places = if places == ["none"] { Vec::new() } else { places };

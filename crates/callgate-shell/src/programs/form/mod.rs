@@ -142,7 +142,7 @@ impl<'a> Reader<'a> {
         let keyword = first.strip_suffix(':').unwrap_or(first);
         let rest_column = line.indent + first.len() + 1;
         match keyword {
-            _ if line.indent > 2 && lines::named::<ProgramTrait>(keyword).is_some() => {
+            _ if line.indent > 2 && lines::named(keyword).is_some_and(|of: ProgramTrait| !of.is_selection()) => {
                 let problem = format!("`{keyword}` describes the whole program: move it to the top level of the table");
                 return Err((line.indent, problem));
             }

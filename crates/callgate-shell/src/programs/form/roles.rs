@@ -2,7 +2,7 @@
 
 use super::effects::mark;
 use super::tokens::{Commas, Kind, tokens};
-use crate::programs::table::{Derived, Role, RoleKind};
+use crate::programs::table::{Derived, MemberRole, Role, RoleKind};
 
 /// Reads what stands between the angle brackets.
 pub(super) fn role(text: &str) -> Result<Role, String> {
@@ -38,6 +38,10 @@ pub(super) fn role(text: &str) -> Result<Role, String> {
         [Kind::Word("url"), rest @ ..] => (RoleKind::Url, rest),
         [Kind::Word("remote"), Kind::Word("read"), rest @ ..] => (RoleKind::RemoteRead, rest),
         [Kind::Word("remote"), Kind::Word("write"), rest @ ..] => (RoleKind::RemoteWrite, rest),
+        [Kind::Word("only"), rest @ ..] => (RoleKind::Only, rest),
+        [Kind::Word("except"), Kind::Word("dir"), rest @ ..] => (RoleKind::ExceptDirectory, rest),
+        [Kind::Word("except"), rest @ ..] => (RoleKind::Except, rest),
+        [Kind::Word("strip"), rest @ ..] => (RoleKind::Strip, rest),
         [Kind::Word("suffix"), rest @ ..] => (RoleKind::BackupSuffix, rest),
         [Kind::Word("revision"), rest @ ..] => (RoleKind::Revision, rest),
         [Kind::Word("at"), Kind::Word("read"), rest @ ..] => (RoleKind::AtRead, rest),
@@ -50,6 +54,14 @@ pub(super) fn role(text: &str) -> Result<Role, String> {
     while let Some(kind) = words.next() {
         match kind {
             Kind::Word("tree") => role.tree = true,
+            Kind::Word("members") => {
+                role.members = Some(MemberRole::Archive);
+            }
+            Kind::Word("patch") => {
+                let first = words.next_if(|kind| **kind == Kind::Word("1")).map(|_| 1);
+                role.members = Some(MemberRole::Patch(first));
+            }
+            Kind::Word("derives") => role.derived = Some(Derived::Anything),
             Kind::Word("elsewhere") => match words.next() {
                 Some(Kind::Word(place) | Kind::Quoted(place)) => role.elsewhere = Some((*place).to_owned()),
                 _ => return Err(unknown()),

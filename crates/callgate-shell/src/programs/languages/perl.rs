@@ -145,8 +145,30 @@ fn flags(cursor: &mut Cursor) -> Option<()> {
     flags.chars().all(|flag| "gimsxorcdn".contains(flag)).then_some(())
 }
 
-/// Checks that a string with interpolation runs no code.
+/// Checks that a text with interpolation runs no code: only plain scalars stand in it, without an index, a key or an arrow.
 fn interpolated(text: &str) -> Option<()> {
-    let runs = ["@{", "${", "@[", "$$", "(?{", "(??{", "$ENV", "@ENV", "->", "$(", "@ARGV", "$ARGV", "@INC"];
-    (!runs.iter().any(|part| text.contains(part))).then_some(())
+    if ["(?{", "(??{", "(?p{", "(*{"].iter().any(|code| text.contains(code)) {
+        return None;
+    }
+    let mut cursor = Cursor::new(text);
+    while let Some(character) = cursor.next() {
+        match character {
+            '\\' => cursor.skip(1),
+            '$' | '@' => {
+                let name = cursor.name();
+                if matches!(name.as_str(), "ENV" | "ARGV" | "INC" | "SIG") {
+                    return None;
+                }
+                // the end of a pattern, the whole match, an address such as `a@b`
+                let plain = !name.is_empty()
+                    || matches!((character, cursor.peek()), (_, None | Some(')' | '|' | ' ' | '&' | '/' | '.' | ',')));
+                let reaches = matches!(cursor.peek(), Some('[' | '{' | ':'))
+                    || cursor.peek() == Some('-') && matches!(cursor.ahead(1), Some('>'))
+                    || name.is_empty() && matches!(cursor.ahead(1), Some('[' | '{'));
+                (plain && !reaches).then_some(())?;
+            }
+            _ => {}
+        }
+    }
+    Some(())
 }

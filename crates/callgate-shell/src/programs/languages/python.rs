@@ -10,7 +10,8 @@ use crate::lists::listed;
 /// Modules that do not reach files, programs or the network through the attributes below.
 const MODULES: &str = include_str!("words/python-modules.txt");
 
-/// Packages that many have installed: of these only the version is shown, and what `PACKAGE_PARTS` names.
+/// Modules of the standard library that can do more than compute: of these only the version is shown. Packages that somebody
+/// installed are not here: what they import, and where they lie, is not known.
 const PACKAGES: &str = include_str!("words/python-packages.txt");
 
 /// Modules of Python's standard library, except those that begin with an underscore. Modules in `MODULES` import some of these.
@@ -81,6 +82,10 @@ impl PythonReader {
                 }
                 Word(name) if name == "import" || name == "from" && before != Some(&Word("yield".into())) => {
                     return None;
+                }
+                Word(name) if before == Some(&Other('.')) && name == "format" => {
+                    let receiver = at.checked_sub(3).and_then(|at| tokens.get(at));
+                    matches!(receiver, Some(Text(text)) if has_plain_places(text)).then_some(())?;
                 }
                 Word(name) if before == Some(&Other('.')) => {
                     listed(ATTRIBUTES, name).then_some(())?;
@@ -312,14 +317,6 @@ impl PythonReader {
             if code.contains(['{', '\\']) {
                 return None;
             }
-            // A version is harmless, whatever the package.
-            if code
-                .strip_suffix(".__version__")
-                .is_some_and(|name| name.bytes().all(|byte| byte.is_ascii_alphanumeric()))
-            {
-                rest = body.get(end + 1..)?;
-                continue;
-            }
             // The surrounding code binds the names and is read later, so they are checked there.
             let breaks = |character: char| !is_name_character(character);
             if code.split(breaks).any(|name| name.starts_with("__") || is_dangerous(name)) {
@@ -340,12 +337,18 @@ impl PythonReader {
     }
 }
 
-/// `.__version__`, `.cuda.is_available` after a package; returns how many tokens that takes.
+/// Whether the places of a format string are plain: `{}`, `{0}`, `{name:>8}`. `{0.x}` and `{0[x]}` reach into values.
+fn has_plain_places(text: &str) -> bool {
+    text.split('{').skip(1).all(|place| {
+        let name = place.split(['}', ':', '!']).next().unwrap_or_default();
+        name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    })
+}
+
+/// `.version`, `.metadata.version` after a package; returns how many tokens that takes.
 fn package(rest: &[Token]) -> Option<usize> {
     match rest {
-        [Other('.'), Word(part), Other('.'), Word(name), ..]
-            if matches!(part.as_str(), "cuda" | "version" | "metadata") =>
-        {
+        [Other('.'), Word(part), Other('.'), Word(name), ..] if part == "metadata" => {
             listed(PACKAGE_PARTS, name).then_some(4)
         }
         [Other('.'), Word(name), ..] => listed(PACKAGE_PARTS, name).then_some(2),

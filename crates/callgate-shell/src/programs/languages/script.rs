@@ -145,6 +145,13 @@ fn harmless(code: &str, language: &Language, found: &mut CodeEffects) -> Option<
                 before = character;
             }
             ' ' | '\t' | '\n' => cursor.skip(1),
+            // A member that is computed may be any: only a number behind a value is an index.
+            '[' if language.name == "node" && matches!(before, 'n' | '"' | ')' | ']') => {
+                cursor.next();
+                let index = cursor.take_while(|next| next.is_ascii_digit());
+                (!index.is_empty() && cursor.take_if(']') && !cursor.at_call()).then_some(())?;
+                before = ']';
+            }
             // A slash may start a pattern, a percent sign a text with code, a backtick a command.
             '/' if !matches!(before, '0' | ')' | ']') || language.name != "node" => return None,
             '%' if !matches!(before, '0' | ')' | ']' | 'v') => return None,

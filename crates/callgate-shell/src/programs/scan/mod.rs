@@ -197,7 +197,7 @@ impl<'t> Scanner<'t> {
             match word {
                 Word::Known(text) => self.known(word, text),
                 Word::Partly { prefix, why, many } => self.partly(word, prefix, why, *many),
-                Word::Glob(pattern) if self.text_option(&literal_prefix(pattern)) => {}
+                Word::Glob(pattern) if self.text_option(&literal_prefix(pattern), pattern) => {}
                 Word::Glob(pattern) if self.starts_with_number(pattern) => self.operand(Cow::Borrowed(word)),
                 Word::Glob(pattern) => {
                     self.perhaps_names(&literal_prefix(pattern), pattern);

@@ -60,7 +60,7 @@ impl<'t> Scanner<'t> {
     }
 
     /// Handles `--include=*.c` without quotes: any file that matches is this option with some text.
-    pub(super) fn text_option(&mut self, prefix: &str) -> bool {
+    pub(super) fn text_option(&mut self, prefix: &str, pattern: &str) -> bool {
         // `-DNAME*`, where the table has `-D*`.
         if let Some((level, form, _)) = self.at_front(prefix)
             && form.names.iter().all(|name| name.starts_with('-') && !name.ends_with("NUMBER"))
@@ -68,7 +68,7 @@ impl<'t> Scanner<'t> {
         {
             let value = match form.values.roles() {
                 [] => Some(None),
-                [role] if role.kind == RoleKind::Text => Some(Some(file_names())),
+                [role] if role.kind.is_text() => Some(Some(file_names())),
                 _ => None,
             };
             if let Some(value) = value {
@@ -82,11 +82,17 @@ impl<'t> Scanner<'t> {
         let Some((level, form, _)) = self.exact(name) else {
             return false;
         };
-        let text = matches!(form.values.roles(), [role] if role.kind == RoleKind::Text);
-        if text {
-            self.give(level, form, name.to_owned(), Some(file_names()));
+        let [role] = form.values.roles() else { return false };
+        if !role.kind.is_text() {
+            return false;
         }
-        text
+        // Whatever names the pattern stands for, they match it.
+        let value = match (&role.kind, pattern.split_once('=')) {
+            (RoleKind::Only, Some((_, glob))) => Word::Known(glob.to_owned()),
+            _ => file_names(),
+        };
+        self.give(level, form, name.to_owned(), Some(value));
+        true
     }
 
     /// Whether a word starts with a number that the program does not take for an option, even if it is negative.
@@ -125,7 +131,7 @@ impl<'t> Scanner<'t> {
             let mut atoms = conditions.flat_map(|condition| &condition.all).flat_map(|term| &term.any);
             atoms.any(|atom| matches!(atom, Atom::Option(_) | Atom::Value(..)))
                 || level.options.iter().any(|form| {
-                    let harmless = form.values.roles().iter().all(|role| role.kind == RoleKind::Text);
+                    let harmless = form.values.roles().iter().all(|role| role.kind.is_text());
                     !harmless || form.tree || !form.effects.is_empty()
                 })
         })
@@ -139,7 +145,7 @@ fn file_names() -> Word {
 
 /// Whether a program only sees names, whatever its options and operands are.
 fn only_lists(level: &Level) -> bool {
-    let sees_names = |role: &Role| matches!(role.kind, RoleKind::Text | RoleKind::List | RoleKind::Revision);
+    let sees_names = |role: &Role| role.kind.is_text() || matches!(role.kind, RoleKind::List | RoleKind::Revision);
     let lists = |effects: &[EffectForm]| effects.iter().all(|effect| effect.action == Action::List);
     level.options.iter().all(|form| form.values.roles().iter().all(sees_names) && lists(&form.effects))
         && level.args.iter().flat_map(|when| &when.then).all(|slot| sees_names(&slot.role))

@@ -1,6 +1,5 @@
 //! Several ways to ask as one.
 
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -37,17 +36,8 @@ impl AllAgree {
     }
 }
 
-impl fmt::Debug for FirstAnswer {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "FirstAnswer of {}", self.channels.len())
-    }
-}
-
-impl fmt::Debug for AllAgree {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "AllAgree of {}", self.channels.len())
-    }
-}
+callgate_model::debug_fields!(FirstAnswer);
+callgate_model::debug_fields!(AllAgree);
 
 type Reply = Result<Answer, AskError>;
 

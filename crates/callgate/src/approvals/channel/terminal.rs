@@ -36,11 +36,7 @@ pub struct TerminalApprover {
     always: Option<Arc<LocateRule>>,
 }
 
-impl std::fmt::Debug for TerminalApprover {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("TerminalApprover").finish_non_exhaustive()
-    }
-}
+callgate_model::debug_fields!(TerminalApprover);
 
 impl TerminalApprover {
     /// Offers once, session and no.

@@ -4,7 +4,6 @@
 //! HMAC-SHA256 of the direction, the timestamp, the question's id and the body. The answer must carry a signature too, over the
 //! same timestamp and id, which prevents forged and replayed answers.
 
-use std::fmt;
 use std::time::Duration;
 
 use callgate_model::digest::hex;
@@ -53,11 +52,7 @@ pub struct WebhookApprover {
     tls: ureq::tls::TlsConfig,
 }
 
-impl fmt::Debug for WebhookApprover {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("WebhookApprover").finish_non_exhaustive()
-    }
-}
+callgate_model::debug_fields!(WebhookApprover);
 
 impl WebhookApprover {
     /// At an address, with the secret that both sides know. Unencrypted addresses are taken for this machine only: the

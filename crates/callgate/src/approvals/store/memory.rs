@@ -1,7 +1,6 @@
 //! A store that lives and dies with its process.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fmt;
 
 use super::{SettleResult, Store, StoreError, StoredQuestion, Unreadable};
 use crate::approvals::{ApprovalId, ApprovalOutcome, Automatic, Question, Remembered};
@@ -67,11 +66,7 @@ impl<M: Monitors> MemoryStore<M> {
     }
 }
 
-impl<M: Monitors> fmt::Debug for MemoryStore<M> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("MemoryStore").finish_non_exhaustive()
-    }
-}
+callgate_model::debug_fields!(<M: Monitors> MemoryStore);
 
 impl State {
     fn question(&mut self, id: &ApprovalId) -> Option<&mut StoredQuestion> {

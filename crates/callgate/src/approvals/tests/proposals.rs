@@ -8,7 +8,7 @@ use callgate_model::word::Word;
 
 use super::*;
 use crate::describe::{Description, Part, PlacedEffect};
-use crate::path::{Place, Rest, Zone};
+use crate::path::{Contents, Place, Rest, Zone};
 use callgate_model::call::Tool;
 
 fn effect(action: Action, target: Target) -> PlacedEffect {
@@ -24,7 +24,7 @@ fn send(host: &str) -> PlacedEffect {
 }
 
 fn write(path: &str) -> PlacedEffect {
-    let target = Target::Path(PathTarget { names: Names::Exact(path.into()), tree: false });
+    let target = Target::Path(PathTarget::new(Names::Exact(path.into()), false));
     let place = Place {
         named: path.into(),
         resolved: path.into(),
@@ -32,6 +32,7 @@ fn write(path: &str) -> PlacedEffect {
         tree: false,
         zone: Zone::Root,
         traversal: false,
+        contents: Contents::Existing,
     };
     PlacedEffect { place: Some(place), ..effect(Action::Write, target) }
 }

@@ -1,12 +1,35 @@
-//! The index of a git repository, read for one thing: which entries are other repositories.
+//! The index of a git repository: the tracked files, and which entries are other repositories.
 
 /// The mode of an entry that is a commit of another repository.
 const GITLINK: u32 = 0o160_000;
+/// The mode of a symlink.
+const LINK: u32 = 0o120_000;
 
 /// The paths of all submodules in an index; `None` if it is invalid or unsupported.
 ///
 /// Versions 2 to 4 are supported, split indexes are not.
 pub(super) fn gitlinks(bytes: &[u8]) -> Option<Vec<String>> {
+    let entries = entries(bytes)?;
+    let gitlinks = entries.into_iter().filter(|entry| entry.mode == GITLINK);
+    gitlinks.map(|entry| Some(inside(&entry.path)?.to_owned())).collect()
+}
+
+/// A tracked path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct IndexEntry {
+    mode: u32,
+    pub path: String,
+}
+
+impl IndexEntry {
+    /// Whether it is a symlink.
+    pub(crate) fn is_link(&self) -> bool {
+        self.mode == LINK
+    }
+}
+
+/// All entries of an index; `None` if it is invalid or unsupported, or has a path that is not valid UTF-8.
+pub(crate) fn entries(bytes: &[u8]) -> Option<Vec<IndexEntry>> {
     // The length of object names is a setting. For an index that can be read both ways, both readings count.
     match (read(bytes, 20), read(bytes, 32)) {
         (Some(mut short), Some(long)) => {
@@ -18,14 +41,14 @@ pub(super) fn gitlinks(bytes: &[u8]) -> Option<Vec<String>> {
 }
 
 /// Reads an index whose object names have `hash` bytes. The entries must end where an extension or the checksum starts.
-fn read(bytes: &[u8], hash: usize) -> Option<Vec<String>> {
+fn read(bytes: &[u8], hash: usize) -> Option<Vec<IndexEntry>> {
     let mut rest = bytes.strip_prefix(b"DIRC")?;
     let version = take_number(&mut rest)?;
     let count = take_number(&mut rest)?;
     if !(2..=4).contains(&version) {
         return None;
     }
-    let mut gitlinks = Vec::new();
+    let mut entries = Vec::new();
     let mut previous: Vec<u8> = Vec::new();
     for _ in 0..count {
         let before = rest.len();
@@ -53,13 +76,11 @@ fn read(bytes: &[u8], hash: usize) -> Option<Vec<String>> {
         if previous.is_empty() {
             return None;
         }
-        if mode == GITLINK {
-            gitlinks.push(inside(std::str::from_utf8(&previous).ok()?)?.to_owned());
-        }
+        entries.push(IndexEntry { mode, path: std::str::from_utf8(&previous).ok()?.to_owned() });
     }
     loop {
         if rest.len() == hash {
-            return Some(gitlinks);
+            return Some(entries);
         }
         let name = take(&mut rest, 4)?;
         // `link`: the other entries are in another file.

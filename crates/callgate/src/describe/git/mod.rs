@@ -5,7 +5,7 @@
 //! off, and [`examine`] searches the repository's configuration for what cannot be switched off from outside. A hardened
 //! command that only reads is allowed without a question only if `examine` finds nothing.
 
-mod index;
+pub(crate) mod index;
 mod settings;
 
 use std::path::{Path, PathBuf};

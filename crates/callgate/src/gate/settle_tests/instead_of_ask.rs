@@ -36,13 +36,38 @@ fn a_rule_in_front_of_a_deny_answers_questions_and_overturns_nothing() {
 }
 
 #[test]
-fn only_an_answer_can_stand_in_for_a_question() {
-    for action in ["ask", "deny"] {
-        let policy = with(&format!("{{name: x, commands: [make], action: {action}, instead_of: ask}}"));
-        assert!(Policy::from_yaml(&policy, "test.yaml").is_err(), "{action}");
+fn a_rule_changes_the_decision_that_it_stands_in_for() {
+    for (action, replaced) in [("ask", "ask"), ("allow", "allow"), ("contain", "allow"), ("allow", "deny")] {
+        let policy = with(&format!("{{name: x, commands: [make], action: {action}, instead_of: {replaced}}}"));
+        assert!(Policy::from_yaml(&policy, "test.yaml").is_err(), "{action} instead of {replaced}");
     }
-    let policy = with("{name: x, commands: [make], action: allow, instead_of: deny}");
-    assert!(Policy::from_yaml(&policy, "test.yaml").is_err());
+}
+
+#[test]
+fn a_rule_that_tightens_hides_no_deny_and_always_answers_its_questions() {
+    let with_allow = |policy: String| {
+        policy.replace("rules:\n", "rules:\n  - {name: quiet, commands: ['git status **'], action: allow}\n")
+    };
+    assert_eq!(decision(&with_allow(POLICY.to_owned()), "git status"), Decision::Allow);
+    let quiet = with_allow(with("{name: tight, commands: ['git **'], action: ask, instead_of: allow}"));
+    assert_eq!(decision(&quiet, "git status"), Decision::Ask);
+    assert_eq!(decision(&quiet, "git push --force"), Decision::Deny);
+    let always = quiet.replace(
+        "rules:\n",
+        "rules:\n  - {name: always, commands: ['git status **'], action: allow, instead_of: ask}\n",
+    );
+    assert_eq!(decision(&always, "git status"), Decision::Allow);
+}
+
+#[test]
+fn doubt_about_a_deny_is_answered_by_a_deny_only() {
+    let doubtful = "git push $x";
+    for (rule, expected) in [
+        ("{name: always, commands: ['git push **'], action: allow, instead_of: ask}", Decision::Ask),
+        ("{name: never, commands: ['git push **'], action: deny, instead_of: ask}", Decision::Deny),
+    ] {
+        assert_eq!(decision(&with(rule), doubtful), expected, "{rule}");
+    }
 }
 
 #[test]

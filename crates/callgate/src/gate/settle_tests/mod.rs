@@ -169,6 +169,25 @@ fn nothing_overturns_a_deny_or_the_boundary() {
 }
 
 #[test]
+fn only_a_person_answers_where_a_deny_may_apply() {
+    // what `$x` is decides whether this reads `.env`, which is denied
+    let doubtful = || call("Bash", json!({"command": "cat $x"}));
+    for mode in [Mode::Ask, Mode::Allow] {
+        let setting = setting_in(ApprovalDecision::ApprovedForSession, mode);
+        setting.approvals.set_auto_approve("s-1", true).unwrap();
+        setting.store.grant(&Terms::for_any("Bash").uses(9.try_into().unwrap()), Timestamp::now()).unwrap();
+        for asked in 1..4 {
+            assert!(setting.passes(doubtful()));
+            assert_eq!(setting.asked(), asked, "neither a mode nor a grant nor an earlier answer counts");
+        }
+        let question = setting.person.asked.lock().unwrap()[0].clone();
+        assert_eq!(question.answerable, crate::approvals::Answerable::ByAPerson);
+        assert!(question.proposals.is_empty() && question.no_proposal.is_some_and(|why| why.contains("person")));
+        assert_eq!(setting.store.grants().unwrap()[0].left.get(), 9);
+    }
+}
+
+#[test]
 fn a_grant_lets_one_call_pass_and_is_spent_before_it_runs() {
     let setting = setting(ApprovalDecision::Denied);
     let grant = |terms: Terms| setting.store.grant(&terms, Timestamp::now()).unwrap();

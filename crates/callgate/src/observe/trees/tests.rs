@@ -1,0 +1,320 @@
+//! What trees hold is judged name by name.
+
+use std::fs;
+use std::io::Write as _;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::policy::{Decision, Policy};
+use crate::{Call, Gate};
+
+use Decision::{Allow, Ask, Deny};
+
+/// A project with these files. `a -> b` is a symlink.
+fn project(files: &[&str]) -> TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    for file in files {
+        let (name, target) = file.split_once(" -> ").map_or((*file, None), |(name, target)| (name, Some(target)));
+        let path = root(&directory).join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        match target {
+            Some(target) => symlink(target, &path).unwrap(),
+            None => fs::write(&path, "x\n").unwrap(),
+        }
+    }
+    directory
+}
+
+/// Not right in the temporary directory, where names are everybody's.
+fn root(directory: &TempDir) -> PathBuf {
+    directory.path().join("project")
+}
+
+fn decide_call(directory: &Path, call: Call) -> Decision {
+    let gate = Gate::builder().policy(Policy::bundled("standard").unwrap()).build();
+    gate.assess(&call.directory(directory).workspace(directory)).unwrap().ruling().decision
+}
+
+fn decide(directory: &TempDir, command: &str) -> Decision {
+    decide_call(&root(directory), Call::new("Bash", json!({"command": command})))
+}
+
+fn check(files: &[&str], cases: &[(&str, Decision)]) {
+    let directory = project(files);
+    for (command, expected) in cases {
+        assert_eq!(decide(&directory, command), *expected, "{command}");
+    }
+}
+
+#[test]
+fn a_search_that_meets_a_secret_is_asked_about() {
+    let files = ["src/main.rs", "docs/a.md", "deploy/prod.pem", ".env"];
+    check(
+        &files,
+        &[
+            ("grep -rn x src docs", Allow),
+            ("grep -rn x .", Ask),
+            ("grep -rn x . --include='*.rs'", Allow),
+            ("grep -rn x . --include=*.rs", Allow),
+            ("grep -rn x . --include='*.p*'", Ask),
+            ("grep -rn x . --exclude=.env --exclude='*.pem'", Allow),
+            ("grep -rn x . --exclude=.env", Ask),
+            ("grep -rn x . --exclude-dir=deploy --exclude=.env", Allow),
+            ("grep -rn x . --exclude=.env --include=.env", Ask),
+            ("rg x src", Allow),
+            ("rg x", Ask),
+            ("rg x -g '!*.pem'", Allow),
+            ("rg x -g '*.{rs,md}'", Allow),
+            ("rg x -g '.e*'", Ask),
+            ("rg --hidden x -g '!*.pem'", Ask),
+            ("rg -uu x docs", Allow),
+            ("tar cf /dev/null .", Ask),
+            ("cp -r . /tmp/copy", Ask),
+            ("find . -name '*.rs' -exec head {} +", Allow),
+            ("find . -name '*.rs' | xargs wc -l", Allow),
+            ("find . -type f | xargs wc -l", Ask),
+            ("find . -name '*.rs' -o -name '*.pem' | xargs cat", Ask),
+            ("find . ! -name '*.pem' | xargs cat", Ask),
+            ("cat $(find . -name '*.md')", Allow),
+            ("cat $(find . -name '*.p?m')", Ask),
+            ("find . -type f", Allow),
+            ("ls -R", Allow),
+        ],
+    );
+}
+
+#[test]
+fn tools_that_search_meet_secrets_too() {
+    let directory = project(&["src/main.rs", ".env", "src/a.ts"]);
+    for (tool, input, expected) in [
+        ("Grep", json!({"pattern": "x", "path": "src"}), Allow),
+        ("Grep", json!({"pattern": "x"}), Ask),
+        ("Grep", json!({"pattern": "x", "glob": "*.{ts,rs}"}), Allow),
+        ("Grep", json!({"pattern": "x", "glob": "*env*"}), Ask),
+        ("Grep", json!({"pattern": "x", "glob": "*.ts .env"}), Ask),
+        ("Glob", json!({"pattern": "**/*"}), Allow),
+        ("read_many_files", json!({"paths": ["src/**"]}), Allow),
+        ("read_many_files", json!({"paths": ["**/*"]}), Ask),
+    ] {
+        let shown = format!("{tool} {input}");
+        let decision = decide_call(&root(&directory), Call::new(tool, input));
+        assert_eq!(decision == Allow, expected == Allow, "{shown}: {decision:?}");
+    }
+}
+
+#[test]
+fn links_in_a_tree_are_judged_by_where_they_lead() {
+    let directory = project(&["src/a.rs", "in -> src", "bin/tool -> ../src/a.rs"]);
+    // Below /tmp everything is a root, so the link leads out of all of them.
+    symlink("/srv", root(&directory).join("src/out")).unwrap();
+    for (command, expected) in [
+        ("grep -r x .", Allow),
+        ("grep -R x .", Ask),
+        ("grep -R x bin in", Ask),
+        ("grep -R x bin", Allow),
+        ("rg -L x", Ask),
+        ("rg x", Allow),
+        ("cp -r src /tmp/copy-of-it/y", Allow),
+        ("cp -rL src /tmp/copy-of-it/y", Ask),
+        ("find . -type l | xargs cat", Ask),
+        ("find . -name '*.rs' | xargs cat", Allow),
+        ("find -L . -name '*.rs' | xargs cat", Ask),
+        ("ls src | while read f; do cat src/$f/x; done", Ask),
+        ("zip -r /dev/null src", Ask),
+        ("zip -ry /dev/null src", Allow),
+        ("ln -s /etc k; grep -R x k", Ask),
+    ] {
+        let decision = decide(&directory, command);
+        assert_eq!(decision == Allow, expected == Allow, "{command}: {decision:?}");
+    }
+}
+
+#[test]
+fn copies_take_their_names_along() {
+    check(
+        &["y/settings.json", "y/hooks.md", "z/a", "n/Makefile", "settings", "src/lib.c"],
+        &[
+            ("cp -r y copy", Allow),
+            ("cp -r y/. z", Allow),
+            ("cp -r y .claude", Deny),
+            ("cp -rT y .claude", Deny),
+            ("cp y/* .claude/", Deny),
+            ("cp -r y/. .claude", Deny),
+            ("for f in y/*; do cp $f .claude/; done", Deny),
+            ("find y -type f -exec cp {} .claude/ \\;", Deny),
+            ("rsync -a y/ .claude/", Deny),
+            ("ln -s y .claude", Deny),
+            ("ln -s ../y z/.claude", Deny),
+            ("install y/* .claude/", Deny),
+            ("cp -r n .", Ask),
+            ("cp -r n/. z", Ask),
+            ("cp -S .json -b x .claude/settings", Deny),
+            ("cp src/lib.c z/", Allow),
+            ("rsync -a src/ z/", Allow),
+        ],
+    );
+}
+
+#[test]
+fn members_of_archives_and_patches_are_what_is_written() {
+    let directory = project(&["src/a.rs"]);
+    let write = |name: &str, bytes: &[u8]| fs::write(root(&directory).join(name), bytes).unwrap();
+    let harmless = tar(&[("pkg/src/a.rs", b'0'), ("pkg/docs/", b'5'), ("pkg/docs/b.md", b'0')]);
+    write("good.tar", &harmless);
+    write("good.tgz", &gzip(&harmless));
+    write("bad.tar", &tar(&[("a", b'0'), (".claude/settings.json", b'0')]));
+    write("deep.tar", &tar(&[("pkg/.claude/settings.json", b'0')]));
+    write("up.tar", &tar(&[("../x", b'0')]));
+    write("link.tar", &tar(&[("a", b'2')]));
+    write("cut.tar", &harmless[..700]);
+    write("text.tar", b"hello");
+    write("good.patch", b"--- a/src/a.rs\n+++ b/src/a.rs\n@@ -1 +1 @@\n-x\n+y\n");
+    write("bad.patch", b"--- a/Makefile\n+++ b/Makefile\n@@ -1 +1 @@\n-x\n+y\n");
+    write("context.patch", b"*** .claude/settings.json\t2020\n--- .claude/settings.json\t2020\n***************\n*** 1 ****\n! x\n--- 1 ----\n! y\n");
+    write("ed.patch", b"1c\ny\n.\n");
+    write("good.zip", &zip(&["pkg/a.txt"], 0o100_644));
+    write("bad.zip", &zip(&[".claude/settings.json"], 0o100_644));
+    write("link.zip", &zip(&["a"], 0o120_777));
+    for (command, silent) in [
+        ("tar xf good.tar", true),
+        ("tar xzf good.tgz -C out", true),
+        ("tar xf bad.tar", false),
+        ("tar xf bad.tar -C src", false),
+        ("tar xf deep.tar", false),
+        ("tar xf good.tar --strip-components=1", true),
+        ("tar xf good.tar --xform=s/a/b/", false),
+        ("tar xf up.tar", false),
+        ("tar xf link.tar", false),
+        ("tar xf cut.tar", false),
+        ("tar xf text.tar", false),
+        ("tar xf missing.tar", false),
+        ("cp bad.tar good.tar; tar xf good.tar", false),
+        ("cat good.tar | tar x", false),
+        ("tar -C src -xf good.tar", false),
+        ("unzip good.zip", true),
+        ("unzip -d out good.zip", true),
+        ("unzip bad.zip", false),
+        ("unzip link.zip", false),
+        ("7z x good.zip", false),
+        ("patch -p1 -i good.patch", true),
+        ("git apply --stat good.patch", true),
+        ("patch -p1 -i bad.patch", false),
+        ("patch -i bad.patch", false),
+        ("patch -p1 -i context.patch", true),
+        ("patch -p0 -i context.patch", false),
+        ("patch -i ed.patch", false),
+        ("patch -p1 <<'E'\n--- a/src/a.rs\n+++ b/src/a.rs\nE", true),
+        ("patch -p1 <<'E'\n--- a/.claude/settings.json\n+++ b/.claude/settings.json\nE", false),
+        ("git diff | git apply", false),
+        ("gunzip -N x.gz", false),
+        ("xz -d -S .y Makefile.y", false),
+        ("wget http://localhost/a", false),
+        ("curl -O http://localhost/a", false),
+    ] {
+        let decision = decide(&directory, command);
+        assert_eq!(decision == Allow, silent, "{command}: {decision:?}");
+    }
+}
+
+#[test]
+fn a_tree_with_more_names_than_are_looked_at_may_hold_anything() {
+    let directory = project(&["small/a", "large/a"]);
+    for number in 0..super::walk::MAXIMUM_ENTRIES {
+        fs::write(root(&directory).join(format!("large/{number}")), "").unwrap();
+    }
+    assert_eq!(decide(&directory, "grep -r x small"), Allow);
+    assert_eq!(decide(&directory, "grep -r x ."), Ask);
+    assert_eq!(decide(&directory, "grep -r x . --exclude-dir=large"), Allow);
+}
+
+#[test]
+fn a_name_in_another_case_is_not_passed_in_silence() {
+    check(
+        &["y/settings.json"],
+        &[("cp y/settings.json .CLAUDE/settings.json", Ask), ("mkdir build", Allow), ("touch BUILD", Ask)],
+    );
+}
+
+#[test]
+fn what_is_ignored_is_left_out_where_that_is_certain() {
+    let directory = project(&["src/a.rs", "out/x.pem", "sub/out/y.pem", ".git/HEAD"]);
+    let ignore = |text: &str| fs::write(root(&directory).join(".gitignore"), text).unwrap();
+    ignore("out/\n");
+    assert_eq!(decide(&directory, "rg x"), Allow);
+    assert_eq!(decide(&directory, "rg --no-ignore x"), Ask);
+    assert_eq!(decide(&directory, "rg -u x"), Ask);
+    assert_eq!(decide(&directory, "grep -r x ."), Ask);
+    ignore("/out/\n");
+    assert_eq!(decide(&directory, "rg x"), Ask, "only the one in the first directory is ignored");
+    ignore("out/\n!sub/out\n");
+    assert_eq!(decide(&directory, "rg x"), Ask);
+    ignore("out/\n");
+    fs::write(root(&directory).join("sub/.ignore"), "!out\n").unwrap();
+    assert_eq!(decide(&directory, "rg x"), Ask);
+}
+
+fn tar(members: &[(&str, u8)]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for (name, kind) in members {
+        let mut header = [0_u8; 512];
+        header[..name.len()].copy_from_slice(name.as_bytes());
+        header[100..107].copy_from_slice(b"0000644");
+        header[124..135].copy_from_slice(b"00000000001");
+        if *kind != b'0' {
+            header[124..135].copy_from_slice(b"00000000000");
+        }
+        header[156] = *kind;
+        header[257..265].copy_from_slice(b"ustar\x0000");
+        header[148..156].fill(b' ');
+        let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();
+        header[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
+        bytes.extend(header);
+        if *kind == b'0' {
+            bytes.extend([b'x'; 1]);
+            bytes.resize(bytes.len().next_multiple_of(512), 0);
+        }
+    }
+    bytes.resize(bytes.len() + 1024, 0);
+    bytes
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn zip(names: &[&str], mode: u32) -> Vec<u8> {
+    let (mut bytes, mut directory) = (Vec::new(), Vec::new());
+    for name in names {
+        let length = u16::try_from(name.len()).unwrap().to_le_bytes();
+        let local = u32::try_from(bytes.len()).unwrap().to_le_bytes();
+        bytes.extend(b"PK\x03\x04");
+        bytes.extend([0; 22]);
+        bytes.extend(length);
+        bytes.extend([0; 2]);
+        bytes.extend(name.as_bytes());
+        directory.extend(b"PK\x01\x02");
+        directory.extend([0; 24]);
+        directory.extend(length);
+        directory.extend([0; 8]);
+        directory.extend((mode << 16).to_le_bytes());
+        directory.extend(local);
+        directory.extend(name.as_bytes());
+    }
+    let start = u32::try_from(bytes.len()).unwrap().to_le_bytes();
+    let size = u32::try_from(directory.len()).unwrap().to_le_bytes();
+    let count = u16::try_from(names.len()).unwrap().to_le_bytes();
+    bytes.extend(directory);
+    bytes.extend(b"PK\x05\x06");
+    bytes.extend([0; 4]);
+    bytes.extend(count);
+    bytes.extend(count);
+    bytes.extend(size);
+    bytes.extend(start);
+    bytes.extend([0; 2]);
+    bytes
+}
