@@ -10,6 +10,7 @@ use callgate_shell::programs::matches_glob;
 use super::settings_keys;
 use crate::path::boundary::ResolvedBoundary;
 use crate::path::file_system::{FileSystem, PathEntry};
+use crate::path::resolve::resolve;
 
 /// A directory with more names is not searched, and a longer file is not read: both count as found.
 const MAXIMUM_NAMES: usize = 10_000;
@@ -67,8 +68,12 @@ impl Look<'_> {
             // Nothing runs there.
             return None;
         }
+        // Programs go up from where they really are; what the path names is looked at, too.
+        let real = resolve(self.file_system, &directory).ok().filter(|real| *real != directory);
+        let starts = [Some(directory), real].into_iter().flatten();
         if loads.matters == LoadMatters::Missing {
-            let found = directory.ancestors().any(|folder| self.found_in(folder, loads).is_some());
+            let mut starts = starts;
+            let found = starts.all(|start| start.ancestors().any(|folder| self.found_in(folder, loads).is_some()));
             let missing = || {
                 let files = loads.files.join(" or ");
                 doubt(format!(
@@ -77,17 +82,21 @@ impl Look<'_> {
             };
             return (!found).then(missing);
         }
-        for folder in directory.ancestors() {
-            if self.boundary.is_home(folder) && !self.boundary.is_root(folder) {
+        let name = starts.into_iter().find_map(|start| self.found_above(&start, loads))?;
+        let target = Target::Program(Program { name, origin: CodeOrigin::Project });
+        Some(Effect::new(Action::Run, target, format!("{program}: loads it")).marked(Mark::ProjectCode))
+    }
+
+    /// The first of the files that matters in this directory or above it, up to the root of the project.
+    fn found_above(&self, start: &Path, loads: &Loads) -> Option<String> {
+        for folder in start.ancestors() {
+            let is_root = self.boundary.is_root(folder);
+            if self.boundary.is_home(folder) && !is_root {
                 break;
             }
-            if let Some(name) = self.found_in(folder, loads) {
-                let target = Target::Program(Program { name, origin: CodeOrigin::Project });
-                let because = format!("{program}: loads it");
-                return Some(Effect::new(Action::Run, target, because).marked(Mark::ProjectCode));
-            }
-            if self.boundary.is_root(folder) {
-                break;
+            let found = self.found_in(folder, loads);
+            if found.is_some() || is_root {
+                return found;
             }
         }
         None
@@ -224,6 +233,16 @@ mod tests {
         // What stands in the home directory is the user's own.
         let home = rust().contents("/home/ada/.cargo/config.toml", "[build]\nrustc = \"x\"\n");
         assert_eq!(decide(home, "cargo tree"), Decision::Allow);
+    }
+
+    #[test]
+    fn a_link_leads_to_the_files_above_its_target() {
+        let files = || {
+            let files = rust().file("/home/ada/w/a/b/x").link("/home/ada/w/src/link", "/home/ada/w/a/b");
+            files.contents("/home/ada/w/a/rust-toolchain.toml", "[toolchain]\npath = \"/x\"\n")
+        };
+        assert_eq!(decide(files(), "cargo tree"), Decision::Allow);
+        assert_eq!(decide(files(), "cd link && cargo tree"), Decision::Ask);
     }
 
     #[test]

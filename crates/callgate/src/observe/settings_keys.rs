@@ -4,6 +4,10 @@ use std::path::Path;
 
 /// The keys that a file sets, written `section.key`; `None` if it is not understood.
 pub(super) fn keys(path: &Path, text: &str) -> Option<Vec<String>> {
+    // Some programs begin a new line there, others do not.
+    if text.replace("\r\n", "\n").contains('\r') {
+        return None;
+    }
     if path.extension().is_some_and(|extension| extension == "json") {
         return json_keys(text);
     }
@@ -133,6 +137,7 @@ mod tests {
             "a b",
             "x = [\n1",
             "x = 'a",
+            "x = 1\rpath = 2",
             "[\"a\"]\nb = 1",
         ] {
             assert_eq!(toml(text), None, "{text}");

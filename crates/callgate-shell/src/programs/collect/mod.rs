@@ -382,6 +382,9 @@ impl<'a> Collector<'a> {
         match host::hidden(word) {
             Some(Destination::Remote(host)) => self.other_host(host, because),
             Some(Destination::Local(path)) => self.path(Action::Read, &Word::Known(path), false, &[], because),
+            None if matches!(word, Word::Unknown { .. }) && !because.starts_with('-') => {
+                self.doubt(|program| format!("an unknown word of {program} may name another host"), because);
+            }
             None if names_a_host(because) => {
                 if let Some(host) = host::leading(word) {
                     self.other_host(host, because);
