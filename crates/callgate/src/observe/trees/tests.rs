@@ -40,7 +40,7 @@ fn decide_call(directory: &Path, call: Call) -> Decision {
 }
 
 fn decide(directory: &TempDir, command: &str) -> Decision {
-    decide_call(&root(directory), Call::new("Bash", json!({"command": command})))
+    decide_call(&root(directory), Call::new("Bash", json!({"command": command})).shell("bash"))
 }
 
 fn check(files: &[&str], cases: &[(&str, Decision)]) {
