@@ -312,7 +312,7 @@ impl Policy {
             place: Some(format!("{file}:{}", rule.line)),
             reason: match why {
                 DecisionCause::Doubt { .. } => {
-                    format!("the rule may apply ({reason}), but not all of the call is known")
+                    format!("callgate cannot rule out this: {reason}")
                 }
                 DecisionCause::Overrun => "a regular expression of the rule exceeded its limit".to_owned(),
                 _ => reason.to_owned(),

@@ -30,8 +30,7 @@ impl std::ops::Not for Truth {
     }
 }
 
-/// Whether `*` and `?` in the pattern match the text; upper and lower case are the same only
-/// where [`matches_loosely`] is used.
+/// Whether a pattern with `*`, `?` and `[…]` matches the text. Case counts.
 pub fn matches_glob(pattern: &str, text: &str) -> bool {
     if !pattern.contains(['*', '?', '[']) {
         return pattern == text;
