@@ -228,6 +228,8 @@ pub enum Mark {
     Shared,
     /// Was found below a directory that the call names as a whole.
     Inside,
+    /// Can be had again: git has the file as it is.
+    Recoverable,
 }
 
 /// One thing a call would do.

@@ -130,7 +130,7 @@ fn remark(mark: Mark) -> Option<&'static str> {
         Mark::Credentials => Some("shows secrets"),
         Mark::Environment => Some("environment variable changes what runs"),
         Mark::Shared => Some("directory is writable by everyone"),
-        Mark::Redirection | Mark::ProjectCode | Mark::OwnFiles | Mark::Inside => None,
+        Mark::Redirection | Mark::ProjectCode | Mark::OwnFiles | Mark::Inside | Mark::Recoverable => None,
     }
 }
 

@@ -55,6 +55,7 @@ pub(crate) const MARKS: &[&str] = &[
     "own_files",
     "shared",
     "inside",
+    "recoverable",
 ];
 pub(crate) const ZONES: &[&str] = &["root", "readable", "outside", "unresolved"];
 pub(crate) const CODE: &[&str] = &["known", "unknown", "file", "project", "inline", "fetched", "defined"];

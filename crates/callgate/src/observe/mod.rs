@@ -8,6 +8,7 @@ mod found_programs;
 mod git;
 mod loaded_files;
 mod python_modules;
+mod recoverable;
 mod settings_keys;
 mod trees;
 
@@ -55,6 +56,7 @@ pub(crate) fn observe(
         shell.settle_directory(|directory| can_enter(file_system, Path::new(directory)));
     }
     let mut unresolved = boundary.place_effects(&mut description, file_system);
+    recoverable::examine(&mut description, file_system);
     if let Some((policy, origin)) = policy.filter(|_| trees::has_trees(&description)) {
         let restricts = policy.restricts(origin);
         trees::examine(&mut description, &mut unresolved, &boundary, &restricts, file_system);

@@ -45,6 +45,19 @@ pub enum UnseenDirectory {
     Unreadable,
 }
 
+/// What tells whether a file was changed. Times are seconds and nanoseconds since 1970.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileStamp {
+    /// Its length.
+    pub size: u64,
+    /// The last change of the contents.
+    pub modified: (i64, i64),
+    /// The last change of the file.
+    pub changed: (i64, i64),
+    /// Its number in the file system.
+    pub inode: u64,
+}
+
 /// Access to the file system. Decisions use nothing else, so tests can replace it.
 pub trait FileSystem: Send + Sync {
     /// What exists at an absolute path whose parents are not symlinks.
@@ -73,6 +86,11 @@ pub trait FileSystem: Send + Sync {
     /// The contents of a regular file of at most `limit` bytes; `None` if it does not exist. Only used for files that decide
     /// what a call does: configuration, scripts that an approval covers, and archives and patches that name other files.
     fn read(&self, path: &Path, limit: usize) -> std::io::Result<Option<Vec<u8>>>;
+
+    /// The stamp of a regular file at a path whose parents are not symlinks; `None` if it is not one, or not known.
+    fn stamp(&self, _path: &Path) -> Option<FileStamp> {
+        None
+    }
 
     /// Whether another user may place a symlink or file at this path, so that a write goes elsewhere. By default, that is
     /// true for names in the well-known shared directories.
@@ -134,6 +152,10 @@ impl FileSystem for CachedFileSystem<'_> {
         self.file_system.read(path, limit)
     }
 
+    fn stamp(&self, path: &Path) -> Option<FileStamp> {
+        self.file_system.stamp(path)
+    }
+
     fn is_shared(&self, path: &Path) -> bool {
         self.file_system.is_shared(path)
     }
@@ -176,6 +198,16 @@ impl FileSystem for RealFileSystem {
         } else {
             PathEntry::Other
         }
+    }
+
+    fn stamp(&self, path: &Path) -> Option<FileStamp> {
+        let metadata = std::fs::symlink_metadata(path).ok().filter(std::fs::Metadata::is_file)?;
+        Some(FileStamp {
+            size: metadata.size(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
+            inode: metadata.ino(),
+        })
     }
 
     fn is_shared(&self, path: &Path) -> bool {

@@ -19,9 +19,23 @@ pub(super) fn gitlinks(bytes: &[u8]) -> Option<Vec<String>> {
 pub(crate) struct IndexEntry {
     mode: u32,
     pub path: String,
+    /// Seconds and nanoseconds of the last change of the file and of its contents, when git last saw it.
+    pub changed: (u32, u32),
+    pub modified: (u32, u32),
+    pub inode: u32,
+    pub size: u32,
+    /// The name of the object with its contents.
+    pub object: Vec<u8>,
+    /// git does not look at the file, or it is in conflict.
+    pub is_special: bool,
 }
 
 impl IndexEntry {
+    /// Whether it is a regular file.
+    pub(crate) fn is_file(&self) -> bool {
+        self.mode & 0o170_000 == 0o100_000
+    }
+
     /// Whether it is a symlink.
     pub(crate) fn is_link(&self) -> bool {
         self.mode == LINK
@@ -53,7 +67,9 @@ fn read(bytes: &[u8], hash: usize) -> Option<Vec<IndexEntry>> {
     for _ in 0..count {
         let before = rest.len();
         let entry = take(&mut rest, 40_usize.checked_add(hash)?)?;
-        let mode = u32::from_be_bytes(entry.get(24..28)?.try_into().ok()?);
+        let number = |at: usize| -> Option<u32> {
+            Some(u32::from_be_bytes(entry.get(at..at.checked_add(4)?)?.try_into().ok()?))
+        };
         let flags = u16::from_be_bytes(take(&mut rest, 2)?.try_into().ok()?);
         // A bit says that extended flags follow, since version 3.
         if flags & 0x4000 != 0 {
@@ -76,7 +92,17 @@ fn read(bytes: &[u8], hash: usize) -> Option<Vec<IndexEntry>> {
         if previous.is_empty() {
             return None;
         }
-        entries.push(IndexEntry { mode, path: std::str::from_utf8(&previous).ok()?.to_owned() });
+        entries.push(IndexEntry {
+            mode: number(24)?,
+            path: std::str::from_utf8(&previous).ok()?.to_owned(),
+            changed: (number(0)?, number(4)?),
+            modified: (number(8)?, number(12)?),
+            inode: number(20)?,
+            size: number(36)?,
+            object: entry.get(40..)?.to_vec(),
+            // assume-valid, extended flags such as skip-worktree, and the stage of a conflict
+            is_special: flags & 0xf000 != 0,
+        });
     }
     loop {
         if rest.len() == hash {

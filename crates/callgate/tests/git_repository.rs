@@ -1,4 +1,4 @@
-//! A commit or a new branch in a real repository: silent where nothing of the repository runs.
+//! Real repositories: a commit or a new branch is silent where nothing of the repository runs, and so is deleting what git has.
 
 #![allow(clippy::expect_used, reason = "a test says what is missing by failing")]
 
@@ -112,4 +112,54 @@ fn a_call_that_sets_up_a_hook_first_is_a_question() {
     }
     assert_eq!(decide(repository.path(), "git config user.email dev@example.com"), Decision::Allow);
     assert_eq!(decide(repository.path(), "git config core.editor ./x"), Decision::Ask);
+}
+
+/// Makes git look at the files once more, after its last look was too close to their last change.
+fn settle(repository: &Path) {
+    std::thread::sleep(std::time::Duration::from_millis(1_100));
+    git(repository, &["update-index", "-q", "--refresh"]);
+    git(repository, &["update-index", "--force-write-index"]);
+}
+
+#[test]
+fn deleting_what_git_has_is_silent() {
+    let repository = repository();
+    let file = |name: &str, text: &str| std::fs::write(repository.path().join(name), text).expect("a file");
+    for name in ["b.txt", "hidden.txt", "changed.txt", "filtered.bin", "Makefile"] {
+        file(name, name);
+    }
+    file(".gitattributes", "*.bin filter=x\n");
+    std::fs::create_dir(repository.path().join("docs")).expect("a directory");
+    file("docs/c.md", "c");
+    git(repository.path(), &["add", "-A"]);
+    git(repository.path(), &["commit", "-qm", "second"]);
+    git(repository.path(), &["update-index", "--assume-unchanged", "hidden.txt"]);
+    file("changed.txt", "otherwise");
+    file("new.txt", "new");
+    // a filter anywhere in a file of attributes leaves everything in its directory unproven
+    assert_eq!(decide(repository.path(), "rm a.txt"), Decision::Ask);
+    std::fs::remove_file(repository.path().join(".gitattributes")).expect("it was there");
+    settle(repository.path());
+    for command in ["rm a.txt", "mv b.txt d.txt", "rm -f docs/c.md a.txt", "rm filtered.bin && ls"] {
+        assert_eq!(decide(repository.path(), command), Decision::Allow, "{command}");
+    }
+    for command in [
+        "rm new.txt",
+        "rm changed.txt",
+        "rm hidden.txt",
+        "rm a.txt new.txt",
+        "rm -r docs",
+        "rm Makefile",
+        "rm *.txt",
+        "rm .git/index",
+        "echo x >> a.txt; rm a.txt",
+        "git rm -q --cached a.txt && rm a.txt",
+    ] {
+        assert_eq!(decide(repository.path(), command), Decision::Ask, "{command}");
+    }
+    // in a pack it is as safe; without its object it is gone
+    git(repository.path(), &["gc", "-q"]);
+    assert_eq!(decide(repository.path(), "rm a.txt"), Decision::Allow);
+    std::fs::remove_dir_all(repository.path().join(".git/objects/pack")).expect("packs");
+    assert_eq!(decide(repository.path(), "rm a.txt"), Decision::Ask);
 }
