@@ -34,7 +34,7 @@ impl World {
         for (name, to) in [
             ("audit-000001.jsonl", log.directory.join("audit-000001.jsonl")),
             ("head", log.directory.join("head")),
-            ("audit.key", log.key),
+            ("audit-key", log.key),
         ] {
             fs::copy(kept.join(name), &to).expect("a file");
             fs::set_permissions(&to, fs::Permissions::from_mode(0o600)).expect("a mode");
