@@ -167,8 +167,11 @@ impl Redactor {
                 for (name, value) in fields.iter_mut() {
                     self.field(name, value, deeper);
                 }
-                let renamed: Vec<(String, String)> =
-                    fields.keys().filter_map(|name| Some((name.clone(), self.changed(name)?))).collect();
+                let renamed: Vec<(String, String)> = fields
+                    .keys()
+                    .filter(|name| self.known.is_some() || !is_plain_name(name))
+                    .filter_map(|name| Some((name.clone(), self.changed(name)?)))
+                    .collect();
                 for (name, shown) in renamed {
                     if let Some(value) = fields.remove(&name) {
                         fields.insert(shown, value);
@@ -220,6 +223,11 @@ impl Redactor {
     }
 }
 
+/// Whether a name is too short and simple to be or to hold a secret, as those of callgate's own fields are.
+fn is_plain_name(name: &str) -> bool {
+    name.len() <= 16 && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
+}
+
 /// Whether the name of a field tells that its value is a secret.
 fn is_telling(name: &str) -> bool {
     const ANYWHERE: [&[u8]; 11] = [
@@ -245,8 +253,9 @@ fn is_telling(name: &str) -> bool {
     }
     let plain = letters.get(..length).unwrap_or_default();
     let starts_one = |(start, byte): (usize, &u8)| {
-        let mut words = ANYWHERE.iter().filter(|word| word.first() == Some(byte));
-        words.any(|word| plain.get(start..).is_some_and(|rest| rest.starts_with(word)))
+        // the first letters of these words
+        matches!(byte, b'a' | b'c' | b'p' | b's')
+            && plain.get(start..).is_some_and(|rest| ANYWHERE.iter().any(|word| rest.starts_with(word)))
     };
     AT_THE_END.iter().any(|word| plain.ends_with(word)) || plain.iter().enumerate().any(starts_one)
 }
