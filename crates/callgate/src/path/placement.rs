@@ -97,6 +97,8 @@ impl ResolvedBoundary {
                     placed.place = Some(unresolved(target, why).place);
                     continue;
                 }
+                // A tree is copied with its links.
+                let brings_links = matches!(&target.below, TreeNames::Copied(source) if source.tree);
                 let action = placed.effect.action;
                 let PlacedPath { mut place, mut failure } = self.place(target, action, file_system);
                 let mut earlier = disturbed.iter().take(disturbed_before);
@@ -116,7 +118,7 @@ impl ResolvedBoundary {
                     placed.effect.marks.sort();
                     placed.effect.marks.dedup();
                 }
-                if action == Action::Write && (place.tree || makes_links) {
+                if action == Action::Write && (place.tree || makes_links || brings_links) {
                     disturbed.push(place.resolved.clone());
                 }
                 unresolved_paths.extend(failure.map(|failure| ((part_index, effect_index), failure)));

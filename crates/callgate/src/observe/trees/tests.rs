@@ -134,6 +134,19 @@ fn links_in_a_tree_are_judged_by_where_they_lead() {
 }
 
 #[test]
+fn a_copied_tree_brings_its_links_along() {
+    check(
+        &["docs/a.md", "docs/out -> /etc/passwd", "b.md"],
+        &[
+            ("cp -r docs copy; cat copy/out", Ask),
+            ("cp -r docs copy; cp b.md copy/out", Ask),
+            ("cp b.md c.md; cat c.md", Allow),
+            ("cp -r docs copy; cat b.md", Allow),
+        ],
+    );
+}
+
+#[test]
 fn copies_take_their_names_along() {
     check(
         &["y/settings.json", "y/hooks.md", "z/a", "n/Makefile", "settings", "src/lib.c"],
