@@ -10,7 +10,7 @@ use super::index::Index;
 use super::matching::glob::{Segment, expand_braces};
 use super::matching::hosts::{self, HostPattern};
 use super::matching::pattern::{self, Patterns};
-use super::matching::place::PathLists;
+use super::matching::place::{EVERY_ACTION, MAXIMUM_GLOBS, PathLists};
 use super::matching::tools::{self, ToolPattern};
 use super::matching::{Polarity, Pool, Span, Text, name, words};
 use super::stored::{ImageReader, ImageWriter, Stored, StoredList, flat_enum, flat_struct, stored_struct};
@@ -20,9 +20,6 @@ use crate::file::mistake::{Mistake, Position};
 use crate::file::model::{PolicyFile, RuleText, Spanned, Texts};
 use crate::roots::RelativeTo;
 use callgate_model::glob::escape;
-
-/// The limit for all globs of a policy, after sets and braces are expanded.
-const MAXIMUM_GLOBS: usize = 500_000;
 
 /// One file of a chain: its contents, its name in messages, and what its relative globs are relative to.
 #[derive(Debug, Clone)]
@@ -180,11 +177,17 @@ pub(crate) fn compile(chain: &[Arc<PolicySource>]) -> Result<CompiledPolicy, Vec
             compiler.rule(number, rule);
         }
     }
-    let Compiler { mut compiled, mistakes, literals, .. } = compiler;
+    let Compiler { mut compiled, mistakes, literals, path_lists, .. } = compiler;
     if !mistakes.is_empty() {
         return Err(mistakes);
     }
-    compiled.paths.index(&mut compiled.pool);
+    let mut actions = vec![0; path_lists.len()];
+    for rule in compiled.rules.iter() {
+        if let Some(actions) = rule.paths.and_then(|list| actions.get_mut(list as usize)) {
+            *actions |= if rule.actions == 0 { EVERY_ACTION } else { rule.actions };
+        }
+    }
+    compiled.paths.index(&actions, &mut compiled.pool);
     compiled.index = Index::new(&compiled, &literals);
     Ok(compiled)
 }

@@ -63,7 +63,8 @@ impl<'a> RestrictedPaths<'a> {
                 globs.retain(|glob| self.compiled.paths.owner(*glob).is_some_and(|list| self.restricts(list)));
                 *last.borrow_mut() = LastDirectory { path: directory.to_owned(), globs };
             }
-            let hits = self.compiled.paths.hits_in(&last.borrow().globs, path, &self.around, &self.compiled.pool);
+            let hits =
+                self.compiled.paths.hits_in(&last.borrow().globs, path, action, &self.around, &self.compiled.pool);
             hits.is_some_and(|hits| {
                 hits.lists().any(|list| {
                     let from = self.lists.partition_point(|(other, _)| *other < list);

@@ -11,6 +11,8 @@ use super::command_text;
 use super::compile::{CompiledPolicy, Rule, action_bit, code_bit, mark_bit};
 use super::index::KINDS;
 use super::matching::hosts::HostTarget;
+#[cfg(test)]
+use super::matching::place::EVERY_ACTION;
 use super::matching::place::{GlobHits, NamedDirectories};
 use super::matching::tools::{self, ToolClaims};
 use super::matching::{Match, Polarity, name, pattern, words};
@@ -119,14 +121,26 @@ impl<'a> RuleEvaluator<'a> {
         })
     }
 
-    /// The rules that match but are not among the candidates: none, if the index is right.
+    /// The rules that match but are not among the candidates, or that match otherwise if the globs of all rules are compared:
+    /// none, if the index is right.
     #[cfg(test)]
     pub(crate) fn missed(&self, subject: &JudgedEffect<'_>) -> Vec<u32> {
         self.with_view(subject, |view| {
             let candidates = self.candidates(view);
+            let around = NamedDirectories::new(self.home, self.workspace);
+            let hits = if view.is_path {
+                let paths = &self.compiled.paths;
+                paths.hits_of(EVERY_ACTION, subject.place, subject.action, &around, &self.compiled.pool)
+            } else {
+                GlobHits::default()
+            };
+            let whole = EffectView { hits: &hits, ..*view };
             (0_u32..)
                 .zip(self.compiled.rules.iter())
-                .filter(|(number, rule)| !candidates.contains(number) && self.matches(rule, view) != Some(Match::No))
+                .filter(|(number, rule)| {
+                    let fit = self.matches(rule, &whole);
+                    !candidates.contains(number) && fit != Some(Match::No) || fit != self.matches(rule, view)
+                })
                 .map(|(number, _)| number)
                 .collect()
         })
@@ -134,12 +148,11 @@ impl<'a> RuleEvaluator<'a> {
 
     /// Looks up what several rules need to know about an effect.
     fn with_view<T>(&self, subject: &JudgedEffect<'_>, then: impl FnOnce(&EffectView<'_>) -> T) -> T {
-        let changes = matches!(subject.action, Some(Action::Write | Action::Delete));
         let is_path =
             subject.place.is_some() || matches!(subject.effect.map(|effect| &effect.target), Some(Target::Path(_)));
         let hits = if is_path {
             let around = self.around.get_or_init(|| NamedDirectories::new(self.home, self.workspace));
-            self.compiled.paths.hits(subject.place, changes, around, &self.compiled.pool)
+            self.compiled.paths.hits(subject.place, subject.action, around, &self.compiled.pool)
         } else {
             GlobHits::default()
         };

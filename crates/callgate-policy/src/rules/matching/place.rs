@@ -12,7 +12,9 @@ use super::glob::{self, Anchor, Glob, GlobError, Segment};
 use super::relate::{ComparedPath, Following, PathPattern, PathPrefix, ShellName};
 use super::table::Table;
 use super::{Match, Pool, Span, Text, hash, name};
+use crate::rules::compile::action_bit;
 use crate::rules::stored::{StoredList, flat_struct, stored_struct};
+use callgate_model::effect::Action;
 use callgate_model::glob::literal_prefix;
 use callgate_model::place::{Contents, Place, Rest, Zone};
 
@@ -23,6 +25,14 @@ const BACK: u8 = 3;
 const INNER: u8 = 4;
 /// The length of the pieces of names that globs are filed under.
 const PIECE: usize = 3;
+/// The bits of all actions.
+pub(crate) const EVERY_ACTION: u16 = (1 << 9) - 1;
+/// The limit for the globs of a policy, after sets and braces are expanded.
+pub(crate) const MAXIMUM_GLOBS: usize = 500_000;
+/// So many bits of a filed glob say its number.
+const NUMBER_BITS: u32 = 20;
+const _: () = assert!(MAXIMUM_GLOBS < 1 << NUMBER_BITS && EVERY_ACTION >> (32 - NUMBER_BITS) == 0);
+const _: () = assert!(EVERY_ACTION >> Action::Opaque as u16 == 1);
 
 stored_struct! {
     /// All path globs of a policy.
@@ -35,8 +45,8 @@ stored_struct! {
         named: Table,
         /// Anchored globs, sorted by their literal prefix.
         below: StoredList<AnchoredGlob>,
-        /// Numbers of globs, which the following are ranges of.
-        numbers: StoredList<u32>,
+        /// Filed globs, which the following are ranges of.
+        filed: StoredList<u32>,
         /// Globs without a literal to file them under.
         loose: Span,
         /// Anchored globs with a wildcard after the literal prefix.
@@ -51,8 +61,21 @@ flat_struct! {
     struct AnchoredGlob {
         anchor: Anchor,
         fixed: Text,
-        glob: u32,
+        /// As [`file`] gives it.
+        filed: u32,
     }
+}
+
+/// A glob as the index holds it: its number, and above it the bits of the actions that rules with its list are about. So the
+/// globs of all other rules are left out before anything else of them is read.
+fn file(number: u32, actions: u16) -> u32 {
+    number | u32::from(actions) << NUMBER_BITS
+}
+
+/// The numbers of the filed globs that belong to rules about one of these actions.
+fn unfile(filed: &[u32], actions: u16) -> impl Iterator<Item = u32> {
+    let wanted = filed.iter().filter(move |filed| **filed >> NUMBER_BITS & u32::from(actions) != 0);
+    wanted.map(|filed| filed & ((1 << NUMBER_BITS) - 1))
 }
 
 /// The directories that `~` and `./` mean.
@@ -101,7 +124,9 @@ impl PathLists {
     }
 
     /// Indexes all globs. Call it once, after the last glob was added.
-    pub(crate) fn index(&mut self, pool: &mut Pool) {
+    ///
+    /// `actions` holds, for each list, the bits of what the rules with it are about.
+    pub(crate) fn index(&mut self, actions: &[u16], pool: &mut Pool) {
         let keys: Vec<Vec<u64>> = self.globs.iter().map(|glob| keys(&glob.segments.of(&self.segments), pool)).collect();
         let mut counts: HashMap<u64, usize> = HashMap::new();
         for key in keys.iter().flatten() {
@@ -112,18 +137,19 @@ impl PathLists {
         let (mut loose, mut wild, mut floating) = (Vec::new(), Vec::new(), Vec::new());
         let mut below: Vec<(Anchor, String, u32)> = Vec::new();
         for (number, (glob, keys)) in self.globs.iter().zip(&keys).enumerate() {
-            let number = u32::try_from(number).unwrap_or(u32::MAX);
+            let list = self.owners.get(number).and_then(|list| actions.get(list as usize));
+            let filed = file(u32::try_from(number).unwrap_or(u32::MAX), list.copied().unwrap_or(EVERY_ACTION));
             let segments = glob.segments.of(&self.segments);
             match keys.iter().min_by_key(|key| counts.get(key)) {
-                Some(key) => entries.push((*key, number)),
-                None => loose.push(number),
+                Some(key) => entries.push((*key, filed)),
+                None => loose.push(filed),
             }
             let last = segments.len().saturating_sub(1);
             if segments.iter().take(last).any(|segment| *segment == Segment::Many) {
-                floating.push(number);
+                floating.push(filed);
                 for segment in segments.iter().take(last) {
                     if let Segment::Literal(text) = segment {
-                        entries.push((hash(INNER, &fold(pool.get(*text).as_bytes())), number));
+                        entries.push((hash(INNER, &fold(pool.get(*text).as_bytes())), filed));
                     }
                 }
                 continue;
@@ -136,27 +162,39 @@ impl PathLists {
                 })
                 .collect();
             if segments.get(fixed.len()).is_some_and(|segment| *segment != Segment::Many) {
-                wild.push(number);
+                wild.push(filed);
             }
-            below.push((glob.anchor, fixed.join("/"), number));
+            below.push((glob.anchor, fixed.join("/"), filed));
         }
         below.sort();
-        self.below.append(below.into_iter().map(|(anchor, fixed, glob)| AnchoredGlob {
+        self.below.append(below.into_iter().map(|(anchor, fixed, filed)| AnchoredGlob {
             anchor,
             fixed: pool.add(&fixed),
-            glob,
+            filed,
         }));
-        self.loose = self.numbers.append(loose);
-        self.wild = self.numbers.append(wild);
-        self.floating = self.numbers.append(floating);
+        self.loose = self.filed.append(loose);
+        self.wild = self.filed.append(wild);
+        self.floating = self.filed.append(floating);
         self.named = Table::new(entries);
     }
 
-    /// The globs that match a place.
+    /// The globs that match a place, of the lists of rules about the action.
     pub(crate) fn hits(
         &self,
         place: Option<&Place>,
-        changes: bool,
+        action: Option<Action>,
+        around: &NamedDirectories<'_>,
+        pool: &Pool,
+    ) -> GlobHits {
+        self.hits_of(action.map_or(EVERY_ACTION, action_bit), place, action, around, pool)
+    }
+
+    /// The globs that match a place, of the lists of rules about one of `actions`.
+    pub(crate) fn hits_of(
+        &self,
+        actions: u16,
+        place: Option<&Place>,
+        action: Option<Action>,
         around: &NamedDirectories<'_>,
         pool: &Pool,
     ) -> GlobHits {
@@ -180,12 +218,12 @@ impl PathLists {
         };
         let floating_counts = !matches!(place.zone, Zone::Root | Zone::Readable) || place.contents == Contents::Any;
         // Names that other files or directories give have effects of their own.
-        let changes = changes && place.contents != Contents::Given;
+        let changes = matches!(action, Some(Action::Write | Action::Delete)) && place.contents != Contents::Given;
         let look = |path: &Path| {
             let components = components(path);
             let tree = place.tree || place.contents == Contents::Any;
             let subject = ComparedPath { components: &components, following, tree, floating_counts, changes };
-            self.look_up(&subject, around, pool)
+            self.look_up(&subject, actions, around, pool)
         };
         let named = look(&place.named);
         let resolved = (place.named != place.resolved).then(|| look(&place.resolved));
@@ -208,22 +246,24 @@ impl PathLists {
             changes: false,
         };
         let below = ComparedPath { following: Following::Anything, ..exact };
-        let mut candidates = self.candidates(&exact, around, pool);
+        let mut candidates = self.candidates(&exact, EVERY_ACTION, around, pool);
         candidates.retain(|number| self.hit(*number, &below, around, pool).is_some());
         candidates
     }
 
-    /// The globs that match an exact path, if those that its directory brings along are known.
+    /// The globs that match an exact path, if those that its directory brings along are known. They are of the lists of rules
+    /// about the action; those that the directory brings along may be of others too.
     pub(crate) fn hits_in(
         &self,
         inherited: &[u32],
         path: &Path,
+        action: Action,
         around: &NamedDirectories<'_>,
         pool: &Pool,
     ) -> Option<GlobHits> {
         let mut candidates = Vec::new();
         if let Some(name) = path.file_name() {
-            self.named_like(&fold(name.as_encoded_bytes()), &mut candidates);
+            self.named_like(&fold(name.as_encoded_bytes()), action_bit(action), &mut candidates);
         }
         if candidates.is_empty() && inherited.is_empty() {
             return None;
@@ -244,29 +284,42 @@ impl PathLists {
     }
 
     /// Adds the globs that are filed under a folded name.
-    fn named_like(&self, name: &[u8], candidates: &mut Vec<u32>) {
-        candidates.extend_from_slice(&self.named.get(hash(LITERAL, name)));
+    fn named_like(&self, name: &[u8], actions: u16, candidates: &mut Vec<u32>) {
+        let mut add = |key| candidates.extend(unfile(&self.named.get(key), actions));
+        add(hash(LITERAL, name));
         if let (Some(front), Some(back)) = (name.get(..PIECE), back(name)) {
-            candidates.extend_from_slice(&self.named.get(hash(FRONT, front)));
-            candidates.extend_from_slice(&self.named.get(hash(BACK, back)));
+            add(hash(FRONT, front));
+            add(hash(BACK, back));
         }
     }
 
-    fn look_up(&self, subject: &ComparedPath<'_>, around: &NamedDirectories<'_>, pool: &Pool) -> Vec<GlobHit> {
-        let candidates = self.candidates(subject, around, pool);
+    fn look_up(
+        &self,
+        subject: &ComparedPath<'_>,
+        actions: u16,
+        around: &NamedDirectories<'_>,
+        pool: &Pool,
+    ) -> Vec<GlobHit> {
+        let candidates = self.candidates(subject, actions, around, pool);
         candidates.iter().filter_map(|number| self.hit(*number, subject, around, pool)).collect()
     }
 
-    /// The numbers of all globs that may match a path, in order.
-    fn candidates(&self, subject: &ComparedPath<'_>, around: &NamedDirectories<'_>, pool: &Pool) -> Vec<u32> {
-        let mut candidates = self.loose.of(&self.numbers).into_owned();
+    /// The numbers of all globs that may match a path and belong to rules about these actions, in order.
+    fn candidates(
+        &self,
+        subject: &ComparedPath<'_>,
+        actions: u16,
+        around: &NamedDirectories<'_>,
+        pool: &Pool,
+    ) -> Vec<u32> {
+        let mut candidates: Vec<u32> = unfile(&self.loose.of(&self.filed), actions).collect();
         if !self.named.is_empty() {
             for component in subject.components {
-                self.named_like(&fold(component), &mut candidates);
+                self.named_like(&fold(component), actions, &mut candidates);
             }
         }
         if subject.tree || !matches!(subject.following, Following::Nothing) {
-            self.search(subject, around, pool, &mut candidates);
+            self.search(subject, actions, around, pool, &mut candidates);
         }
         candidates.sort_unstable();
         candidates.dedup();
@@ -277,15 +330,16 @@ impl PathLists {
     fn search(
         &self,
         subject: &ComparedPath<'_>,
+        actions: u16,
         around: &NamedDirectories<'_>,
         pool: &Pool,
         candidates: &mut Vec<u32>,
     ) {
-        candidates.extend_from_slice(&self.wild.of(&self.numbers));
+        candidates.extend(unfile(&self.wild.of(&self.filed), actions));
         if subject.floating_counts || matches!(subject.following, Following::Shell(_)) {
-            candidates.extend_from_slice(&self.floating.of(&self.numbers));
+            candidates.extend(unfile(&self.floating.of(&self.filed), actions));
         } else if let (true, Some(last)) = (subject.changes, subject.components.last()) {
-            candidates.extend_from_slice(&self.named.get(hash(INNER, &fold(last))));
+            candidates.extend(unfile(&self.named.get(hash(INNER, &fold(last))), actions));
         }
         for anchor in [Anchor::Absolute, Anchor::Home, Anchor::Workspace] {
             for prefix in around.prefixes(anchor) {
@@ -296,14 +350,14 @@ impl PathLists {
                 });
                 if agrees {
                     let inside = subject.components.get(length..).unwrap_or_default();
-                    self.range(anchor, inside, pool, candidates);
+                    candidates.extend(unfile(&self.range(anchor, inside, pool), actions));
                 }
             }
         }
     }
 
-    /// Adds the anchored globs whose literal prefix is below `directory`.
-    fn range(&self, anchor: Anchor, directory: &[&[u8]], pool: &Pool, candidates: &mut Vec<u32>) {
+    /// The filed anchored globs whose literal prefix is below `directory`.
+    fn range(&self, anchor: Anchor, directory: &[&[u8]], pool: &Pool) -> Vec<u32> {
         let mut fixed = String::new();
         for component in directory {
             fixed.push_str(&String::from_utf8_lossy(component));
@@ -311,12 +365,11 @@ impl PathLists {
         }
         let key = |below: &AnchoredGlob| (below.anchor, pool.get(below.fixed));
         let start = self.below.partition_point(|below| key(below) < (anchor, fixed.as_str()));
-        candidates.extend(
-            (start..self.below.len())
-                .map_while(|number| self.below.get(number))
-                .take_while(|below| below.anchor == anchor && pool.get(below.fixed).starts_with(&fixed))
-                .map(|below| below.glob),
-        );
+        (start..self.below.len())
+            .map_while(|number| self.below.get(number))
+            .take_while(|below| below.anchor == anchor && pool.get(below.fixed).starts_with(&fixed))
+            .map(|below| below.filed)
+            .collect()
     }
 
     fn hit(
@@ -482,6 +535,32 @@ mod tests {
             .prop_map(|names| format!("/{}", names.join("/")))
     }
 
+    #[test]
+    fn globs_of_rules_about_other_actions_are_no_candidates() {
+        let (mut lists, mut pool) = (PathLists::default(), Pool::default());
+        // filed under a name, loose, with a wildcard after a literal prefix, and below a directory
+        for list in [0, 1] {
+            for glob in ["**/abc", "**/*[ab]", "/w/*/x", "/w/y/z", "**/a/**/b"] {
+                lists.add(list, glob, &mut pool).unwrap();
+            }
+        }
+        let (read, write) = (action_bit(Action::Read), action_bit(Action::Write));
+        lists.index(&[read, write | action_bit(Action::Delete)], &mut pool);
+        let around = NamedDirectories::new(None, None);
+        for path in ["/w/abc", "/w"] {
+            let components = components(Path::new(path));
+            let following = Following::Anything;
+            let subject =
+                ComparedPath { components: &components, following, tree: true, floating_counts: true, changes: true };
+            let of = |actions| lists.candidates(&subject, actions, &around, &pool);
+            let (of_read, of_write) = (of(read), of(write));
+            assert!(of_read.len() > 2 && of_read.iter().all(|number| lists.owner(*number) == Some(0)), "{of_read:?}");
+            assert!(of_write.iter().all(|number| lists.owner(*number) == Some(1)), "{of_write:?}");
+            assert!(of(action_bit(Action::Opaque)).is_empty());
+            assert_eq!(of(EVERY_ACTION), [of_read, of_write].concat());
+        }
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(2000))]
 
@@ -497,7 +576,7 @@ mod tests {
             for glob in &globs {
                 let _ = lists.add(0, glob, &mut pool);
             }
-            lists.index(&mut pool);
+            lists.index(&[EVERY_ACTION], &mut pool);
             let around = NamedDirectories::new(Some(Path::new("/home/me")), Some(Path::new("/w")));
             let components = components(Path::new(&path));
             let names = shell.as_deref().and_then(ShellName::parse);
@@ -507,7 +586,7 @@ mod tests {
                 None => Following::Nothing,
             };
             let subject = ComparedPath { components: &components, following, tree, floating_counts, changes };
-            let candidates = lists.candidates(&subject, &around, &pool);
+            let candidates = lists.candidates(&subject, EVERY_ACTION, &around, &pool);
             for number in 0..lists.len() as u32 {
                 if lists.hit(number, &subject, &around, &pool).is_some() {
                     prop_assert!(candidates.contains(&number), "{:?} {path} {shell:?}", globs);

@@ -56,9 +56,10 @@ impl Table {
     pub(crate) fn new(mut entries: Vec<(u64, u32)>) -> Self {
         entries.sort_unstable();
         entries.dedup();
-        let mut slots = vec![Slot::default(); entries.len().saturating_mul(2).next_power_of_two().max(2)];
+        let keys = entries.chunk_by(|left, right| left.0 == right.0).count();
+        let mut slots = vec![Slot::default(); keys.saturating_mul(2).next_power_of_two().max(2)];
         let mut values = StoredList::default();
-        let mut filter = vec![0_u64; entries.len().div_ceil(KEYS_PER_WORD).next_power_of_two()];
+        let mut filter = vec![0_u64; keys.div_ceil(KEYS_PER_WORD).next_power_of_two()];
         for group in entries.chunk_by(|left, right| left.0 == right.0) {
             let Some((hash, _)) = group.first() else { continue };
             let values = values.append(group.iter().map(|(_, value)| *value));
