@@ -114,6 +114,53 @@ fn a_call_that_sets_up_a_hook_first_is_a_question() {
     assert_eq!(decide(repository.path(), "git config core.editor ./x"), Decision::Ask);
 }
 
+#[test]
+fn a_call_that_adds_a_repository_to_the_index_is_a_question() {
+    let repository = repository();
+    let nested = repository.path().join("deep/nested");
+    std::fs::create_dir_all(&nested).expect("a directory");
+    std::fs::write(nested.join("b.txt"), "b\n").expect("a file");
+    let calls =
+        ["git add deep/nested && git status", "git add -A && git diff --cached", "git add . && git commit -m x"];
+    for command in calls {
+        assert_eq!(decide(repository.path(), command), Decision::Allow, "{command}");
+    }
+    git(&nested, &["init", "-q", "-b", "main"]);
+    git(&nested, &["add", "-A"]);
+    git(&nested, &["commit", "-qm", "first"]);
+    // an ordinary repository runs nothing, wherever it lies
+    for command in calls {
+        assert_eq!(decide(repository.path(), command), Decision::Allow, "{command}");
+    }
+    git(&nested, &["config", "core.fsmonitor", "./x"]);
+    for command in calls {
+        assert_eq!(decide(repository.path(), command), Decision::Ask, "{command}");
+    }
+    assert_eq!(decide(repository.path(), "git status && git log"), Decision::Allow);
+    std::fs::write(repository.path().join(".gitignore"), "deep/\n").expect("a file");
+    assert_eq!(decide(repository.path(), "git add . && git status"), Decision::Allow);
+    assert_eq!(decide(repository.path(), "git add -Af . && git status"), Decision::Ask);
+    assert_eq!(decide(repository.path(), "git add --force deep/nested && git status"), Decision::Ask);
+}
+
+#[test]
+fn a_false_repository_does_not_hide_the_one_above() {
+    let repository = repository();
+    git(repository.path(), &["config", "core.fsmonitor", "./x"]);
+    let folder = repository.path().join("sub/.git");
+    std::fs::create_dir_all(&folder).expect("a directory");
+    for file in ["HEAD", "config"] {
+        let text = if file == "HEAD" { "ref: refs/heads/main\n" } else { "" };
+        std::fs::write(folder.join(file), text).expect("a file");
+        assert_eq!(decide(repository.path(), "git -C sub status"), Decision::Ask, "{file}");
+    }
+    for name in ["objects", "refs"] {
+        assert_eq!(decide(repository.path(), "git -C sub status"), Decision::Ask, "{name}");
+        std::fs::create_dir(folder.join(name)).expect("a directory");
+    }
+    assert_eq!(decide(repository.path(), "git -C sub status"), Decision::Allow);
+}
+
 /// Makes git look at the files once more, after its last look was too close to their last change.
 fn settle(repository: &Path) {
     std::thread::sleep(std::time::Duration::from_millis(1_100));

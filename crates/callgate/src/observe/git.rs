@@ -1,39 +1,75 @@
 //! Examines the repositories that a call runs git in for programs that git would run.
 
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use callgate_model::description::{Description, Part, PlacedEffect};
-use callgate_model::effect::{Action, CodeOrigin, Coverage, Target};
+use callgate_model::effect::{Action, CodeOrigin, Coverage, Selection, Target};
 use callgate_model::word::Word;
 
-use crate::describe::git::{self, GitExamination, GitReach, GitRun};
-use crate::path::file_system::FileSystem;
+use super::trees::walk::TreeWalker;
+use crate::describe::git::{self, GitExamination, GitReach, GitRun, Invocation, Start};
+use crate::path::file_system::{EntryKind, FileSystem, PathEntry};
 use crate::path::resolve::resolve;
 
 /// Adds a doubt to every part that runs git in a repository whose configuration may run something.
 pub(super) fn examine(description: &mut Description, run: GitRun, file_system: &dyn FileSystem) {
     let mut doubted = false;
+    let mut changes = IndexChanges::None;
+    let mut walker = TreeWalker::new(file_system);
+    let read = |path: &Path, limit: usize| read(path, limit, file_system);
     for part in &mut description.parts {
         if part.elsewhere.is_some() || !git::looks(part) {
             continue;
         }
-        let findings = match directory(part) {
-            Some(directory) => {
-                let words: Vec<&str> = part.words.iter().map(|word| word.known().unwrap_or_default()).collect();
-                let subcommand = git::subcommand(&words).and_then(|place| words.get(place).copied());
-                let examination = GitExamination { reach: reach(part), run, subcommand };
-                let examine = |directory: &Path| {
-                    git::examine(directory, examination, &|path: &Path, limit| file_system.read(path, limit))
-                };
+        let reach = reach(part);
+        let words: Vec<Option<&str>> = part.words.iter().map(Word::known).collect();
+        let start = match git::invocation(&words) {
+            Invocation::Git(start) => Ok(start),
+            Invocation::Other => Ok(Start::default()),
+            Invocation::Unknown => Err("unknown repository".to_owned()),
+        };
+        let subcommand = start.as_ref().ok().and_then(|start| words.get(start.subcommand?).copied().flatten());
+        let directory = start.and_then(|start| {
+            let directory = part.directory.as_deref().ok_or_else(|| "unknown working directory".to_owned())?;
+            Ok(start
+                .directories
+                .iter()
+                .filter(|change| !change.is_empty())
+                .fold(PathBuf::from(directory), |all, change| all.join(change)))
+        });
+        let examination = GitExamination { reach, run, subcommand };
+        let findings = match directory {
+            Ok(directory) => {
                 // git goes up from where it really is.
-                let mut findings = examine(&directory);
-                if let Some(real) = resolve(file_system, &directory).ok().filter(|real| *real != directory) {
-                    findings.extend(examine(&real));
+                let real = resolve(file_system, &directory).ok().filter(|real| *real != directory);
+                let mut findings = Vec::new();
+                for directory in [Some(directory), real].iter().flatten() {
+                    findings.extend(git::examine(directory, examination, &read));
+                    if changes != IndexChanges::None {
+                        let skips_ignored = changes == IndexChanges::NotIgnored;
+                        for root in git::roots(directory, &read) {
+                            examine_below(root, skips_ignored, examination, &mut walker, &read, &mut findings);
+                        }
+                    }
                 }
                 findings
             }
-            None => vec!["unknown working directory".to_owned()],
+            Err(finding) => vec![finding],
         };
+        if reach == GitReach::More {
+            let forces = |word: &Option<&str>| {
+                word.is_none_or(|word| {
+                    word.starts_with("--f") || !word.starts_with("--") && word.starts_with('-') && word.contains('f')
+                })
+            };
+            let heeds_ignored = matches!(subcommand, Some("add" | "commit")) && !words.iter().any(forces);
+            changes = if heeds_ignored && changes != IndexChanges::Any {
+                IndexChanges::NotIgnored
+            } else {
+                IndexChanges::Any
+            };
+        }
         for finding in findings {
             doubted = true;
             let doubt = format!("git may run a program of the repository: {finding}");
@@ -42,6 +78,46 @@ pub(super) fn examine(description: &mut Description, run: GitRun, file_system: &
     }
     if doubted {
         description.coverage = Coverage::Partial;
+    }
+}
+
+/// What earlier commands of the call may have put into the index: git enters every repository that it names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum IndexChanges {
+    None,
+    /// Names that no `.gitignore` leaves out.
+    NotIgnored,
+    Any,
+}
+
+/// Examines every repository below a work tree.
+fn examine_below(
+    root: &Path,
+    skips_ignored: bool,
+    examination: GitExamination<'_>,
+    walker: &mut TreeWalker<'_>,
+    read: git::ReadFile<'_>,
+    findings: &mut Vec<String>,
+) {
+    let except_directories = vec![".git".to_owned()];
+    let selection = Selection { skips_ignored, except_directories, ..Selection::default() };
+    match walker.walk(root, &selection) {
+        Ok(entries) => {
+            for entry in entries.iter().filter(|entry| entry.kind == EntryKind::Directory) {
+                git::examine_nested(&root.join(&entry.path), examination, read, findings);
+            }
+        }
+        Err(_) => findings.push("the call may add a repository to the index, and git would enter it".to_owned()),
+    }
+}
+
+/// Reads a file; a directory and a link that leads nowhere are errors, since both are there.
+fn read(path: &Path, limit: usize, file_system: &dyn FileSystem) -> io::Result<Option<Vec<u8>>> {
+    match file_system.read(path, limit) {
+        Ok(Some(text)) => Ok(Some(text)),
+        _ if file_system.look(&path.join(".")) == PathEntry::Directory => Err(ErrorKind::IsADirectory.into()),
+        Ok(None) if matches!(file_system.look(path), PathEntry::Link(_)) => Err(io::Error::other("a link to nothing")),
+        other => other,
     }
 }
 
@@ -56,20 +132,6 @@ fn reach(part: &Part) -> GitReach {
         _ => false,
     };
     if part.effects.iter().all(looks) { GitReach::Looks } else { GitReach::More }
-}
-
-/// Where git starts searching for the repository: the working directory, changed by every `-C`.
-fn directory(part: &Part) -> Option<PathBuf> {
-    let mut directory = PathBuf::from(part.directory.as_deref()?);
-    let mut words = part.words.iter().skip(1);
-    while let Some(word) = words.next() {
-        match word.known() {
-            Some("-C") => directory.push(words.next().and_then(Word::known)?),
-            Some(option) if option.starts_with('-') => {}
-            _ => break,
-        }
-    }
-    Some(directory)
 }
 
 #[cfg(test)]
@@ -91,6 +153,31 @@ mod tests {
         };
         assert_eq!(decide("git status"), Decision::Allow);
         for command in ["git -C x status", "cd link && git status", "git -C link status"] {
+            assert_eq!(decide(command), Decision::Ask, "{command}");
+        }
+    }
+
+    #[test]
+    fn every_form_of_a_directory_is_heard() {
+        let hostile = "[filter \"a\"]\nclean = ./b\n";
+        let decide = |command: &str| {
+            let files = Fake::new().contents("/w/.git/HEAD", "").contents("/w/.git/config", "");
+            let files = files.contents("/w/x/.git/HEAD", "").contents("/w/x/.git/config", hostile);
+            let files = files.link("/w/bare/HEAD", "refs/heads/main").contents("/w/bare/commondir", "../c\n");
+            let gate = Gate::builder().policy(Policy::bundled("standard").unwrap()).file_system(files).build();
+            let call = Call::new("Bash", serde_json::json!({"command": command})).directory("/w").workspace("/w");
+            gate.assess(&call).unwrap().ruling().decision
+        };
+        for options in ["", "-c color.ui=never", "--namespace n", "--attr-source HEAD", "--no-pager -c color.ui=never"]
+        {
+            for wrapper in ["", "command", "command -p", "exec", "builtin command", "time", "timeout 5", "env"] {
+                let command = |directory: &str| format!("{wrapper} git {options} {directory} status");
+                assert_eq!(decide(&command("")), Decision::Allow, "{}", command(""));
+                assert_eq!(decide(&command("-C .")), Decision::Allow, "{}", command("-C ."));
+                assert_eq!(decide(&command("-C x")), Decision::Ask, "{}", command("-C x"));
+            }
+        }
+        for command in ["git -C bare log", "cd bare && git log", "git --unheard-of -C x log"] {
             assert_eq!(decide(command), Decision::Ask, "{command}");
         }
     }

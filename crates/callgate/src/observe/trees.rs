@@ -6,7 +6,7 @@ mod members;
 mod selection;
 #[cfg(test)]
 mod tests;
-mod walk;
+pub(super) mod walk;
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};

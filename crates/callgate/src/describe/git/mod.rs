@@ -14,7 +14,8 @@ use callgate_model::description::{Description, Part, PlacedEffect};
 use callgate_model::effect::Target;
 use callgate_model::quote::shell_words;
 
-/// Reads a file of the repository of at most so many bytes; `Ok(None)` if it does not exist.
+/// Reads a file of the repository of at most so many bytes; `Ok(None)` if it does not exist. A link that leads nowhere is an error,
+/// and so is a directory ([`std::io::ErrorKind::IsADirectory`]).
 pub type ReadFile<'a> = &'a dyn Fn(&Path, usize) -> std::io::Result<Option<Vec<u8>>>;
 
 /// Settings for the command line, which override the repository's own.
@@ -59,19 +60,87 @@ pub fn harden<S: AsRef<str>>(words: &[S], subcommand: usize) -> Vec<String> {
 
 /// The place of the subcommand among the words of a git command; `None` if these are not the words of one.
 pub fn subcommand<S: AsRef<str>>(words: &[S]) -> Option<usize> {
-    let mut place = 1_usize;
-    if words.first()?.as_ref().rsplit('/').next() != Some("git") {
-        return None;
+    let words: Vec<Option<&str>> = words.iter().map(|word| Some(word.as_ref())).collect();
+    match invocation(&words) {
+        Invocation::Git(start) => start.subcommand,
+        Invocation::Other | Invocation::Unknown => None,
     }
-    loop {
-        match words.get(place)?.as_ref() {
-            "-C" | "-c" | "--git-dir" | "--work-tree" | "--namespace" | "--exec-path" | "--config-env" => {
-                place = place.checked_add(2)?;
-            }
-            option if option.starts_with('-') => place = place.checked_add(1)?,
-            _ => return Some(place),
+}
+
+/// What the words of a command say about git.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Invocation<'a> {
+    /// They run git.
+    Git(Start<'a>),
+    /// They run another program.
+    Other,
+    /// They run git, but which repository it uses is not certain.
+    Unknown,
+}
+
+/// Where git starts.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Start<'a> {
+    /// The directories that it changes to, one after the other.
+    pub directories: Vec<&'a str>,
+    /// The place of the subcommand among the words, if there is one.
+    pub subcommand: Option<usize>,
+}
+
+/// Options of git itself that shape how it runs, but not where.
+const FLAGS: &str = "-p --paginate -P --no-pager --no-replace-objects --no-lazy-fetch --no-optional-locks --no-advice \
+    --literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs";
+
+/// Options of git itself with a value that says nothing about where it runs. All but the first take it behind `=` as well.
+const OPTIONS: &str = "-c --config-env --namespace --attr-source --super-prefix";
+
+/// Options of git itself that stand for a subcommand, or print something and end.
+const ENDS: &str = "-h --help -v --version --exec-path --html-path --man-path --info-path";
+
+/// Reads the words of a command up to git's subcommand. `None` stands for a word that is not certain.
+pub(crate) fn invocation<'a>(words: &[Option<&'a str>]) -> Invocation<'a> {
+    let is_git = |word: &Option<&str>| word.is_some_and(|word| word.rsplit('/').next() == Some("git"));
+    let Some(place) = words.iter().position(is_git) else { return Invocation::Other };
+    let (in_front, behind) = words.split_at(place);
+    match in_front.first() {
+        None => {}
+        Some(Some("command" | "builtin" | "exec")) if runs_the_rest(in_front) => {}
+        Some(Some("command" | "builtin" | "exec") | None) => return Invocation::Unknown,
+        Some(Some(_)) => return Invocation::Other,
+    }
+    let mut start = Start::default();
+    let mut behind = (place..).zip(behind.iter().copied()).skip(1);
+    while let Some((place, word)) = behind.next() {
+        let Some(word) = word else { return Invocation::Unknown };
+        let name = word.split_once('=').map_or(word, |(name, _)| name);
+        if word == "-C" {
+            let Some((_, Some(directory))) = behind.next() else { return Invocation::Unknown };
+            start.directories.push(directory);
+        } else if settings::lists(OPTIONS, word) {
+            let Some((_, Some(_))) = behind.next() else { return Invocation::Unknown };
+        } else if settings::lists(ENDS, word) || name == "--list-cmds" {
+            return Invocation::Git(start);
+        } else if !word.starts_with('-') {
+            start.subcommand = Some(place);
+            return Invocation::Git(start);
+        } else if !(settings::lists(FLAGS, word) || name.starts_with("--") && settings::lists(OPTIONS, name)) {
+            return Invocation::Unknown;
         }
     }
+    Invocation::Git(start)
+}
+
+/// Whether words of a shell that stand in front of a command do nothing but run it.
+fn runs_the_rest(words: &[Option<&str>]) -> bool {
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        match word {
+            Some("command" | "builtin" | "exec" | "-p" | "-c" | "-l" | "-cl" | "-lc" | "--") => {}
+            Some("-a") if matches!(words.next(), Some(Some(_))) => {}
+            _ => return false,
+        }
+    }
+    true
 }
 
 /// The hardened form of a shell call that is nothing but one git command, as text for a shell; `None` for every other call.
@@ -173,23 +242,62 @@ const DEEPEST: usize = 8;
 ///
 /// `directory` is where git starts searching for the repository. A configuration that cannot be read is a finding.
 pub fn examine(directory: &Path, examination: GitExamination<'_>, read: ReadFile<'_>) -> Vec<String> {
+    let mut findings = Vec::new();
     for root in directory.ancestors() {
         match git_directory(root, read) {
             // Hardened, git refuses to take the directory itself for a repository: nothing is gained by running it.
             Ok(None) if is_bare_repository(root, read) => {
-                return vec![format!("{} is itself a repository, without a `.git` directory", root.display())];
+                findings.push(format!("{} is itself a repository, without a `.git` directory", root.display()));
+                break;
             }
             Ok(None) => {}
             Ok(Some(folder)) => {
-                let mut findings = Vec::new();
                 let repository = Repository { root, folder: &folder };
                 examine_repository(&repository, examination, DEEPEST, read, &mut findings);
-                return findings;
+                // git passes by what is no repository for it, and goes up.
+                if is_repository(&folder, read) {
+                    break;
+                }
             }
-            Err(finding) => return vec![finding],
+            Err(finding) => {
+                findings.push(finding);
+                break;
+            }
         }
     }
-    Vec::new()
+    findings
+}
+
+/// The directories from this one upwards whose `.git` git may use, the lowest first. The last is the one that it uses for certain,
+/// if there is such a one.
+pub(crate) fn roots<'a>(directory: &'a Path, read: ReadFile<'_>) -> Vec<&'a Path> {
+    let mut roots = Vec::new();
+    for root in directory.ancestors() {
+        if let Ok(Some(folder)) = git_directory(root, read) {
+            roots.push(root);
+            if is_repository(&folder, read) {
+                break;
+            }
+        }
+    }
+    roots
+}
+
+/// Finds what the repository of a work tree could make git run, if git entered this directory as a submodule.
+pub(crate) fn examine_nested(
+    root: &Path,
+    examination: GitExamination<'_>,
+    read: ReadFile<'_>,
+    findings: &mut Vec<String>,
+) {
+    match git_directory(root, read) {
+        Ok(None) => {}
+        Ok(Some(folder)) => {
+            let repository = Repository { root, folder: &folder };
+            examine_repository(&repository, examination, DEEPEST, read, findings);
+        }
+        Err(finding) => findings.push(finding),
+    }
 }
 
 fn examine_repository(
@@ -200,10 +308,9 @@ fn examine_repository(
     findings: &mut Vec<String>,
 ) {
     let folder = repository.folder;
-    let common = match read(&folder.join("commondir"), LONGEST_CONFIGURATION) {
-        Ok(Some(text)) => folder.join(String::from_utf8_lossy(&text).trim()),
-        Ok(None) => folder.to_owned(),
-        Err(error) => return findings.push(format!("{}: {error}", folder.join("commondir").display())),
+    let common = match common_directory(folder, read) {
+        Ok(common) => common,
+        Err(finding) => return findings.push(finding),
     };
     for file in [common.join("config"), folder.join("config.worktree")] {
         examine_file(&file, repository, examination, read, findings);
@@ -246,27 +353,60 @@ fn examine_repository(
     }
 }
 
-/// Whether git takes the directory itself for a repository: it has `HEAD`, `objects` and `refs`.
+/// Whether git may take the directory itself for a repository: it has `HEAD`, and `objects` and `refs` here or elsewhere.
 fn is_bare_repository(directory: &Path, read: ReadFile<'_>) -> bool {
-    ["HEAD", "objects", "refs"]
-        .iter()
-        .all(|name| !matches!(read(&directory.join(name), LONGEST_CONFIGURATION), Ok(None)))
+    let exists = |name: &str| !matches!(read(&directory.join(name), LONGEST_CONFIGURATION), Ok(None));
+    exists("HEAD") && (exists("commondir") || exists("objects") && exists("refs"))
+}
+
+/// Whether git certainly takes a git directory for one: `HEAD` is valid, and there are `objects` and `refs`.
+fn is_repository(folder: &Path, read: ReadFile<'_>) -> bool {
+    let is_head = |text: &[u8]| match text.strip_prefix(b"ref:") {
+        Some(reference) => reference.trim_ascii_start().starts_with(b"refs/"),
+        None => text.get(..40).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit)),
+    };
+    // A directory that cannot be entered is none for git.
+    let is_directory = |path: PathBuf| {
+        let found = read(&path.join("."), LONGEST_CONFIGURATION);
+        found.is_err_and(|error| error.kind() == std::io::ErrorKind::IsADirectory)
+    };
+    matches!(read(&folder.join("HEAD"), LONGEST_CONFIGURATION), Ok(Some(text)) if is_head(&text))
+        && common_directory(folder, read)
+            .is_ok_and(|common| is_directory(common.join("objects")) && is_directory(common.join("refs")))
+}
+
+/// The directory that a git directory shares with others: where the file `commondir` points to, or itself.
+fn common_directory(folder: &Path, read: ReadFile<'_>) -> Result<PathBuf, String> {
+    let file = folder.join("commondir");
+    match read(&file, LONGEST_CONFIGURATION) {
+        Ok(Some(text)) => match pointed(&text) {
+            Some(target) => Ok(folder.join(target)),
+            None => Err(format!("{} is not a plain path", file.display())),
+        },
+        Ok(None) => Ok(folder.to_owned()),
+        Err(error) => Err(format!("{}: {error}", file.display())),
+    }
+}
+
+/// The path in a file that holds nothing else. git takes off line ends, and nothing but those: a path that looks different from
+/// what it is to git is refused.
+fn pointed(text: &[u8]) -> Option<&str> {
+    let path = std::str::from_utf8(text).ok()?.trim_end_matches(['\n', '\r']);
+    let is_plain = !path.is_empty() && path.trim() == path && !path.contains(char::is_control);
+    is_plain.then_some(path)
 }
 
 /// The git directory of a work tree: `.git`, or where the file `.git` points to.
 fn git_directory(worktree: &Path, read: ReadFile<'_>) -> Result<Option<PathBuf>, String> {
     let dot_git = worktree.join(".git");
-    if let Ok(Some(_)) = read(&dot_git.join("HEAD"), LONGEST_CONFIGURATION) {
+    if !matches!(read(&dot_git.join("HEAD"), LONGEST_CONFIGURATION), Ok(None)) {
         return Ok(Some(dot_git));
     }
     match read(&dot_git, LONGEST_CONFIGURATION) {
-        Ok(Some(text)) => {
-            let text = String::from_utf8_lossy(&text);
-            match text.trim().strip_prefix("gitdir:") {
-                Some(target) => Ok(Some(worktree.join(target.trim()))),
-                None => Err(format!("{} is not a valid `.git` file", dot_git.display())),
-            }
-        }
+        Ok(Some(text)) => match text.strip_prefix(b"gitdir: ").and_then(pointed) {
+            Some(target) => Ok(Some(worktree.join(target))),
+            None => Err(format!("{} is not a valid `.git` file", dot_git.display())),
+        },
         // A directory without HEAD is not a repository; git continues in the parent directory.
         Ok(None) => Ok(None),
         Err(error) if error.kind() == std::io::ErrorKind::IsADirectory => Ok(None),
@@ -357,18 +497,17 @@ mod tests {
 
     #[test]
     fn a_directory_can_be_a_repository_itself() {
-        let found = |missing: &str, run: GitRun| {
-            let files: Vec<PathBuf> = ["HEAD", "objects", "refs"]
-                .iter()
-                .filter(|name| **name != missing)
-                .map(|name| Path::new("/w/sub").join(name))
-                .collect();
+        let found = |names: &str, run: GitRun| {
+            let files: Vec<PathBuf> = names.split(' ').map(|name| Path::new("/w/sub").join(name)).collect();
             let read = |path: &Path, _| Ok(files.iter().any(|file| file == path).then(Vec::new));
             examine(Path::new("/w/sub"), GitExamination { run, ..LOOKS }, &read).len()
         };
-        assert_eq!(found("", GitRun::AsWritten), 1);
-        assert_eq!(found("", GitRun::Hardened), 1);
-        assert_eq!(found("refs", GitRun::AsWritten), 0);
+        for run in [GitRun::AsWritten, GitRun::Hardened] {
+            assert_eq!(found("HEAD objects refs", run), 1);
+            assert_eq!(found("HEAD commondir", run), 1);
+            assert_eq!(found("HEAD objects", run), 0);
+            assert_eq!(found("commondir objects refs", run), 0);
+        }
     }
 
     #[test]
@@ -487,8 +626,99 @@ mod tests {
         let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
         assert_eq!(subcommand(&words("git status")), Some(1));
         assert_eq!(subcommand(&words("/usr/bin/git -C x -c a=b --no-pager log -3")), Some(6));
+        assert_eq!(subcommand(&words("git --namespace x --attr-source=HEAD -P log")), Some(5));
+        assert_eq!(subcommand(&words("builtin command -p git -C x log")), Some(6));
         assert_eq!(subcommand(&words("git --version")), None);
         assert_eq!(subcommand(&words("env git status")), None);
+    }
+
+    #[test]
+    fn every_word_up_to_the_subcommand_is_understood() {
+        let read = |text: &'static str| invocation(&text.split(' ').map(Some).collect::<Vec<_>>());
+        for (text, directories) in [
+            ("git -c a=b -C x diff", vec!["x"]),
+            ("git --namespace n -C x --attr-source HEAD -C y diff -C z", vec!["x", "y"]),
+            ("exec -a n git --config-env=a=b -C x log", vec!["x"]),
+            ("git diff -C x", vec![]),
+            ("git -C x --version", vec!["x"]),
+        ] {
+            assert!(matches!(read(text), Invocation::Git(start) if start.directories == directories), "{text}");
+        }
+        for text in [
+            "git --git-dir=x log",
+            "git --work-tree x log",
+            "git --bare log",
+            "git --exec-path=x log",
+            "git --unheard-of x log",
+            "git -Cx log",
+            "git -C",
+            "command -x git log",
+            "exec x git log",
+        ] {
+            assert_eq!(read(text), Invocation::Unknown, "{text}");
+        }
+        assert_eq!(invocation(&[Some("git"), Some("-c"), None, Some("log")]), Invocation::Unknown);
+        assert_eq!(invocation(&[None, Some("git"), Some("log")]), Invocation::Unknown);
+        assert_eq!(read("gh repo clone x"), Invocation::Other);
+        assert_eq!(read("gh repo clone git"), Invocation::Other);
+    }
+
+    #[test]
+    fn what_is_no_repository_for_git_hides_none() {
+        let found = |files: &[(&str, &str)], folders: &[&str]| {
+            let mut known = BTreeMap::from([
+                (PathBuf::from("/w/.git/HEAD"), "ref: refs/heads/main\n"),
+                (PathBuf::from("/w/.git/config"), "[filter \"x\"]\nclean=y\n"),
+            ]);
+            known.extend(files.iter().map(|(name, text)| (Path::new("/w/sub").join(name), *text)));
+            let folders: Vec<PathBuf> = folders.iter().map(|name| Path::new("/w/sub").join(name)).collect();
+            let read = |path: &Path, _| match known.get(path) {
+                Some(text) => Ok(Some(text.as_bytes().to_vec())),
+                None if folders.iter().any(|folder| folder == path) => Err(std::io::ErrorKind::IsADirectory.into()),
+                None => Ok(None),
+            };
+            examine(Path::new("/w/sub"), LOOKS, &read).len()
+        };
+        let head = (".git/HEAD", "ref: refs/heads/main\n");
+        let both = [".git/objects", ".git/refs"];
+        assert_eq!(found(&[head], &both), 0);
+        assert_eq!(found(&[head, (".git/commondir", "../c\n")], &[".git/../c/objects", ".git/../c/refs"]), 0);
+        assert_eq!(found(&[head], &[]), 1);
+        assert_eq!(found(&[head], &[".git/objects"]), 1);
+        assert_eq!(found(&[head, (".git/refs", "")], &[".git/objects"]), 1);
+        assert_eq!(found(&[(".git/HEAD", "x")], &both), 1);
+        assert_eq!(found(&[head, (".git/commondir", "../c\n")], &both), 1);
+        assert_eq!(found(&[], &[".git"]), 1);
+    }
+
+    #[test]
+    fn a_path_is_what_git_takes_it_for() {
+        for (name, text, expected) in [
+            (".git", "gitdir: g\n", 0),
+            (".git", "gitdir: g\r\n", 0),
+            (".git", "gitdir: g \n", 1),
+            (".git", "gitdir:  g\n", 1),
+            (".git", "gitdir:g\n", 1),
+            (".git", " gitdir: g\n", 1),
+            (".git", "gitdir: g\nh\n", 1),
+            (".git", "gitdir: g\t\n", 1),
+            (".git", "gitdir: \n", 1),
+            (".git/commondir", "../c\n", 0),
+            (".git/commondir", "../c \n", 1),
+            (".git/commondir", " ../c", 1),
+            (".git/commondir", "\n", 1),
+        ] {
+            let read = |path: &Path, _| {
+                let head = name != ".git" && path == Path::new("/w/.git/HEAD");
+                let text = if head {
+                    Some("ref: refs/heads/main")
+                } else {
+                    Some(text).filter(|_| path == Path::new("/w").join(name))
+                };
+                Ok(text.map(|text| text.as_bytes().to_vec()))
+            };
+            assert_eq!(examine(Path::new("/w"), LOOKS, &read).len(), expected, "{name}: {text:?}");
+        }
     }
 
     #[test]
