@@ -27,6 +27,11 @@ const INNER: u8 = 4;
 const PIECE: usize = 3;
 /// The bits of all actions.
 pub(crate) const EVERY_ACTION: u16 = (1 << 9) - 1;
+/// The bits of the actions that change something. Globs of rules about nothing else are most of a policy; they have keys of their
+/// own, so that other actions do not even find them.
+const CHANGES: u16 = 1 << Action::Write as u16 | 1 << Action::Delete as u16;
+/// The difference between the two keys of a name.
+const KEY_OF_CHANGES: u64 = 0xd6e8_feb8_6659_fd93;
 /// The limit for the globs of a policy, after sets and braces are expanded.
 pub(crate) const MAXIMUM_GLOBS: usize = 500_000;
 /// So many bits of a filed glob say its number.
@@ -138,10 +143,12 @@ impl PathLists {
         let mut below: Vec<(Anchor, String, u32)> = Vec::new();
         for (number, (glob, keys)) in self.globs.iter().zip(&keys).enumerate() {
             let list = self.owners.get(number).and_then(|list| actions.get(list as usize));
-            let filed = file(u32::try_from(number).unwrap_or(u32::MAX), list.copied().unwrap_or(EVERY_ACTION));
+            let actions = list.copied().unwrap_or(EVERY_ACTION);
+            let filed = file(u32::try_from(number).unwrap_or(u32::MAX), actions);
+            let differs = if actions & !CHANGES == 0 { KEY_OF_CHANGES } else { 0 };
             let segments = glob.segments.of(&self.segments);
             match keys.iter().min_by_key(|key| counts.get(key)) {
-                Some(key) => entries.push((*key, filed)),
+                Some(key) => entries.push((*key ^ differs, filed)),
                 None => loose.push(filed),
             }
             let last = segments.len().saturating_sub(1);
@@ -149,7 +156,7 @@ impl PathLists {
                 floating.push(filed);
                 for segment in segments.iter().take(last) {
                     if let Segment::Literal(text) = segment {
-                        entries.push((hash(INNER, &fold(pool.get(*text).as_bytes())), filed));
+                        entries.push((hash(INNER, &fold(pool.get(*text).as_bytes())) ^ differs, filed));
                     }
                 }
                 continue;
@@ -285,11 +292,18 @@ impl PathLists {
 
     /// Adds the globs that are filed under a folded name.
     fn named_like(&self, name: &[u8], actions: u16, candidates: &mut Vec<u32>) {
-        let mut add = |key| candidates.extend(unfile(&self.named.get(key), actions));
-        add(hash(LITERAL, name));
+        self.keyed(hash(LITERAL, name), actions, candidates);
         if let (Some(front), Some(back)) = (name.get(..PIECE), back(name)) {
-            add(hash(FRONT, front));
-            add(hash(BACK, back));
+            self.keyed(hash(FRONT, front), actions, candidates);
+            self.keyed(hash(BACK, back), actions, candidates);
+        }
+    }
+
+    /// Adds the globs that are filed under a key.
+    fn keyed(&self, key: u64, actions: u16, candidates: &mut Vec<u32>) {
+        candidates.extend(unfile(&self.named.get(key), actions));
+        if actions & CHANGES != 0 {
+            candidates.extend(unfile(&self.named.get(key ^ KEY_OF_CHANGES), actions));
         }
     }
 
@@ -339,7 +353,7 @@ impl PathLists {
         if subject.floating_counts || matches!(subject.following, Following::Shell(_)) {
             candidates.extend(unfile(&self.floating.of(&self.filed), actions));
         } else if let (true, Some(last)) = (subject.changes, subject.components.last()) {
-            candidates.extend(unfile(&self.named.get(hash(INNER, &fold(last))), actions));
+            self.keyed(hash(INNER, &fold(last)), actions, candidates);
         }
         for anchor in [Anchor::Absolute, Anchor::Home, Anchor::Workspace] {
             for prefix in around.prefixes(anchor) {
@@ -570,13 +584,13 @@ mod tests {
             globs in prop::collection::vec(glob(), 1..8),
             path in path(),
             shell in prop::option::of("([ab*]{1,3}|abc[*]|[.]e[*])(/[ab*]{1,2})?"),
-            anything: bool, tree: bool, floating_counts: bool, changes: bool,
+            anything: bool, tree: bool, floating_counts: bool, changes: bool, only_changes: bool,
         ) {
             let (mut lists, mut pool) = (PathLists::default(), Pool::default());
             for glob in &globs {
                 let _ = lists.add(0, glob, &mut pool);
             }
-            lists.index(&[EVERY_ACTION], &mut pool);
+            lists.index(&[if only_changes { CHANGES } else { EVERY_ACTION }], &mut pool);
             let around = NamedDirectories::new(Some(Path::new("/home/me")), Some(Path::new("/w")));
             let components = components(Path::new(&path));
             let names = shell.as_deref().and_then(ShellName::parse);
@@ -586,7 +600,7 @@ mod tests {
                 None => Following::Nothing,
             };
             let subject = ComparedPath { components: &components, following, tree, floating_counts, changes };
-            let candidates = lists.candidates(&subject, EVERY_ACTION, &around, &pool);
+            let candidates = lists.candidates(&subject, action_bit(Action::Write), &around, &pool);
             for number in 0..lists.len() as u32 {
                 if lists.hit(number, &subject, &around, &pool).is_some() {
                     prop_assert!(candidates.contains(&number), "{:?} {path} {shell:?}", globs);
