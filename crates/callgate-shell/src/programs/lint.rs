@@ -40,12 +40,15 @@ fn inspect(level: &Level, outer: &[&Level], line: usize, found: &mut Vec<(usize,
             report(format!("the condition `{part}` can never hold here"));
         }
     }
+    let atoms = || level.conditions().flat_map(|condition| &condition.all).flat_map(|term| &term.any);
+    for glob in atoms().filter_map(values).flat_map(|values| &values.globs).filter(|glob| spans_values(glob)) {
+        report(format!("the `*` in front of `=` in `{glob}` also spans a `=`: write the names out"));
+    }
     unreachable("args", &level.args, &mut report);
     unreachable("none", &level.none, &mut report);
     unreachable("stdin", &level.stdin, &mut report);
     unreachable("stdout", &level.stdout, &mut report);
-    let atoms = level.conditions().flat_map(|condition| &condition.all).flat_map(|term| &term.any);
-    let named = atoms.filter_map(Atom::option).chain(level.values.iter().map(|(name, _)| name));
+    let named = atoms().filter_map(Atom::option).chain(level.values.iter().map(|(name, _)| name));
     for option in named.filter_map(|name| scope.find(name)).filter(|option| !option.together && has_strangers(option)) {
         let problem = format!(
             "a condition on one of `{}` holds for all of them: give each option a line of its own, or add `together`",
@@ -58,6 +61,19 @@ fn inspect(level: &Level, outer: &[&Level], line: usize, found: &mut Vec<(usize,
     for sub in &level.subs {
         inspect(&sub.level, &levels, sub.line, found);
     }
+}
+
+/// The values that an atom asks for.
+fn values(atom: &Atom) -> Option<&ValueSet> {
+    match atom {
+        Atom::Value(_, values) | Atom::Operand(_, values) | Atom::AnyOperand(values) => Some(values),
+        Atom::Option(_) | Atom::Count(_) => None,
+    }
+}
+
+/// Whether a glob means any name with a certain value, and also matches a value that only ends like it: `a.*=no` and `a.b=x=no`.
+fn spans_values(glob: &str) -> bool {
+    glob.split("*=").skip(1).any(|value| !value.starts_with('*'))
 }
 
 /// Reports a line that stands behind one that always counts, or behind one with the same condition.
@@ -208,6 +224,13 @@ mod tests {
         }
         assert!(found("x: x\n  -a -b\n").is_empty());
         assert_eq!(found("x: x\n  -a -n <text>\n  value -n: <read>\n").len(), 1);
+    }
+
+    #[test]
+    fn a_star_for_a_name_is_no_star_for_a_value() {
+        let lines = |glob: &str| found(&format!("x: x\n  -c <opaque \"y\">\n  value -c if -c={glob}: <text>\n")).len();
+        assert_eq!((lines("a.*=no"), lines("a.b=1|*=no"), lines("a.*=")), (1, 1, 1));
+        assert_eq!((lines("a.b=no"), lines("a.b=*"), lines("a.*"), lines("*=*")), (0, 0, 0, 0));
     }
 
     #[test]

@@ -4,16 +4,22 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use callgate_model::description::{Description, Part, PlacedEffect};
-use callgate_model::effect::{Action, CodeOrigin, Coverage, Selection, Target};
+use callgate_model::effect::{Action, CodeOrigin, Coverage, Effect, Names, PathTarget, Selection, Target};
 use callgate_model::word::Word;
 
 use super::trees::walk::TreeWalker;
 use crate::describe::git::{self, GitExamination, GitReach, GitRun, Invocation, Start};
+use crate::path::boundary::ResolvedBoundary;
 use crate::path::file_system::{EntryKind, FileSystem, PathEntry};
 use crate::path::resolve::resolve;
 
 /// Adds a doubt to every part that runs git in a repository whose configuration may run something.
-pub(super) fn examine(description: &mut Description, run: GitRun, file_system: &dyn FileSystem) {
+pub(super) fn examine(
+    description: &mut Description,
+    run: GitRun,
+    boundary: &ResolvedBoundary,
+    file_system: &dyn FileSystem,
+) {
     let mut doubted = false;
     let mut changes = IndexChanges::None;
     let mut walker = TreeWalker::new(file_system);
@@ -39,10 +45,15 @@ pub(super) fn examine(description: &mut Description, run: GitRun, file_system: &
                 .fold(PathBuf::from(directory), |all, change| all.join(change)))
         });
         let examination = GitExamination { reach, run, subcommand };
+        let mut outside = None;
         let findings = match directory {
             Ok(directory) => {
                 // git goes up from where it really is.
-                let real = resolve(file_system, &directory).ok().filter(|real| *real != directory);
+                let real = resolve(file_system, &directory).ok();
+                if !real.as_ref().is_some_and(|real| boundary.is_in_root(real, file_system)) {
+                    outside = directory.to_str().map(str::to_owned);
+                }
+                let real = real.filter(|real| *real != directory);
                 let mut findings = Vec::new();
                 for directory in [Some(directory), real].iter().flatten() {
                     findings.extend(git::examine(directory, examination, &read));
@@ -69,6 +80,11 @@ pub(super) fn examine(description: &mut Description, run: GitRun, file_system: &
             } else {
                 IndexChanges::Any
             };
+        }
+        // What a repository shows is read from there, whether files are named or not.
+        if let Some(directory) = outside.filter(|_| subcommand.is_some()) {
+            let target = Target::Path(PathTarget::new(Names::Exact(directory), false));
+            part.effects.push(Effect::new(Action::Read, target, "the repository is there").into());
         }
         for finding in findings {
             doubted = true;
@@ -155,6 +171,28 @@ mod tests {
         for command in ["git -C x status", "cd link && git status", "git -C link status"] {
             assert_eq!(decide(command), Decision::Ask, "{command}");
         }
+    }
+
+    #[test]
+    fn a_repository_outside_is_read_there() {
+        let decide = |command: &str| {
+            let files = Fake::new().contents("/w/.git/HEAD", "").contents("/w/sub/.git/HEAD", "");
+            let files = files.contents("/srv/other/.git/HEAD", "").link("/w/link", "/srv/other");
+            let gate = Gate::builder().policy(Policy::bundled("standard").unwrap()).file_system(files).build();
+            let call = Call::new("Bash", serde_json::json!({"command": command})).directory("/w").workspace("/w");
+            gate.assess(&call).unwrap().ruling().decision
+        };
+        for look in ["log -p", "diff", "show", "stash show -p", "fast-export --all"] {
+            for inside in [format!("git {look}"), format!("git -C sub {look}"), format!("cd sub && git {look}")] {
+                assert_eq!(decide(&inside), Decision::Allow, "{inside}");
+            }
+            for directory in ["/srv/other", "../srv/other", "link"] {
+                for outside in [format!("git -C {directory} {look}"), format!("cd {directory} && git {look}")] {
+                    assert_ne!(decide(&outside), Decision::Allow, "{outside}");
+                }
+            }
+        }
+        assert_eq!(decide("cd /srv/other && git --version"), Decision::Allow);
     }
 
     #[test]

@@ -48,7 +48,7 @@ pub(crate) fn observe(
     file_system: &dyn FileSystem,
 ) -> Observation {
     let Described { mut description, mut shell } = described;
-    git::examine(&mut description, run, file_system);
+    git::examine(&mut description, run, &boundary, file_system);
     python_modules::examine(&mut description, file_system);
     found_programs::examine(&mut description, &boundary, file_system);
     loaded_files::examine(&mut description, &boundary, file_system);
