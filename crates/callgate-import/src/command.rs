@@ -135,8 +135,12 @@ impl TextPattern {
         if self.starts_with_any(PEELED) {
             return Err(STARTS_OTHERS);
         }
+        let words = self.words();
+        if words.first().is_some_and(|word| word.first() == Some(&Token::Run)) {
+            return Err("it names no program; callgate allows programs by their names");
+        }
         let mut parts: Vec<String> = Vec::new();
-        for word in self.words() {
+        for word in words {
             parts.push(word_pattern(&word));
             parts.extend((word.last() == Some(&Token::Run)).then(|| "**".to_owned()));
         }
@@ -293,7 +297,7 @@ mod tests {
             (wild("git push*"), &["git push* **"], Some("git push* **")),
             (wild("git * main"), &["git ** main"], Some("git * ** main")),
             (wild("*"), &["**"], Some("**")),
-            (wild("* --help"), &["** --help"], Some("* ** --help")),
+            (wild("* --help"), &["** --help"], None),
             (wild("sudo *"), &["sudo **"], None),
             (wild("echo \"x\"*"), &[], None),
             (wild("A=1 rm *"), &[], None),
