@@ -72,7 +72,7 @@ impl Evaluator<'_> {
     }
 
     /// `declare name=value`
-    #[allow(clippy::too_many_arguments)]
+    #[allow(clippy::too_many_arguments, reason = "a struct for them would be made and taken apart in one place")]
     fn declare_value(
         &mut self,
         name: &str,

@@ -249,7 +249,7 @@ impl Evaluator<'_> {
         }
     }
 
-    #[allow(clippy::too_many_arguments)]
+    #[allow(clippy::too_many_arguments, reason = "a struct for them would be made and taken apart in one place")]
     fn test(
         &mut self,
         parameter: &Parameter,
