@@ -22,37 +22,35 @@ fn blocks() -> impl Iterator<Item = Block> {
     .filter(|block: &Block| !block.is_empty())
 }
 
-/// Words by the name of their group.
-type Groups = Vec<(&'static str, Vec<&'static str>)>;
-
-/// The groups stand together, each behind those that it uses.
-static GROUPS: LazyLock<Groups> = LazyLock::new(|| {
-    let lines = TABLE.lines().skip_while(|line| !line.starts_with('$')).take_while(|line| line.starts_with('$'));
-    lines.filter_map(|line| line.split_once(" = ")).fold(Groups::new(), |mut groups, (name, line)| {
-        groups.push((name, words(line, &groups)));
-        groups
-    })
-});
-
 /// The words of a line, with groups replaced by their words.
-fn words(line: &'static str, groups: &Groups) -> Vec<&'static str> {
+fn words(line: &'static str) -> Vec<&'static str> {
     let mut words = Vec::new();
     for word in line.split_ascii_whitespace() {
-        match groups.iter().find(|(name, _)| word == *name) {
-            Some((_, group)) => words.extend(group),
+        match group(word) {
+            Some(group) => words.extend(self::words(group)),
             None => words.push(word),
         }
     }
     words
 }
 
+/// What each `$group` stands for. They stand together in the table.
+static GROUPS: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
+    let lines = TABLE.lines().skip_while(|line| !line.starts_with('$')).take_while(|line| line.starts_with('$'));
+    lines.filter_map(|line| line.split_once(" = ")).collect()
+});
+
+fn group(word: &str) -> Option<&'static str> {
+    word.starts_with('$').then(|| GROUPS.iter().find(|(name, _)| *name == word))?.map(|(_, words)| *words)
+}
+
 fn is_about(block: &Block, name: &str) -> bool {
     let mut names = block.iter().take_while(|line| !line.starts_with('='));
-    names.any(|line| line.split_whitespace().any(|known| known == name))
+    names.any(|line| line.split_ascii_whitespace().any(|known| known == name))
 }
 
 fn read(block: &Block) -> Option<ToolEntry> {
-    tool(&block.iter().map(|line| words(line, &GROUPS)).collect::<Vec<_>>())
+    tool(&block.iter().map(|line| words(line)).collect::<Vec<_>>())
 }
 
 /// The tool of this name.

@@ -80,10 +80,15 @@ fn has_fronts(names: &[Text]) -> bool {
 
 /// The names of an option that is nothing but names. Most are, and a table is read whenever a hook needs it.
 fn flag<'a>(text: &'a str, keep: fn(&'a str) -> Text) -> Option<Vec<Text>> {
-    let plain = |byte: u8| !matches!(byte, b'<' | b'>' | b'[' | b'"');
-    let names = || text.split(' ').filter(|name| !name.is_empty());
-    let is_name = |name: &str| !matches!(name, "ends" | "tree" | "rest" | "everywhere" | "first" | "together");
-    (text.bytes().all(plain) && names().next().is_some() && names().all(is_name)).then(|| names().map(keep).collect())
+    let mut names = Vec::new();
+    for name in text.split_ascii_whitespace() {
+        let special = name.bytes().any(|byte| matches!(byte, b'<' | b'>' | b'[' | b'"'));
+        if special || (!name.starts_with('-') && mark(&mut OptionForm::NOTHING, name)) {
+            return None;
+        }
+        names.push(keep(name));
+    }
+    (!names.is_empty()).then_some(names)
 }
 
 /// `--[no-]color` stands for `--color` and `--no-color`.
