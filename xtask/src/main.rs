@@ -22,7 +22,7 @@ const HELP: &str = "cargo xtask TASK
   api        write the list of public items, docs/api.txt, anew
   nightly    what takes longer than CI may: packages built from their own contents, longer fuzzing, 100,000 scripts in bash, benchmarks
   dist       the static binary as it is shipped; prints where it lies
-  tables     list the program tables that do not say from which version they were made
+  tables [P] where the table of program P is; without P: the tables that do not say from which version they were made
   bench      all benchmarks; each prints its table and ratios
   fuzz [S]   fuzz every target for S seconds (default 30)";
 
@@ -36,7 +36,10 @@ fn main() -> ExitCode {
         "api" => document().and_then(|()| api::check(api::Stale::IsWritten)),
         "nightly" => nightly(),
         "dist" => dist::build(),
-        "tables" => tables::list(),
+        "tables" => match arguments.collect::<Vec<_>>().as_slice() {
+            [] => tables::list(),
+            programs => tables::find(programs),
+        },
         "bench" => run("benchmarks", &mut cargo(&["bench", "--workspace"])),
         "fuzz" => match arguments.next().unwrap_or_else(|| "30".to_owned()).parse() {
             Ok(seconds) => fuzz::run_all(seconds),

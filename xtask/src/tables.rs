@@ -1,8 +1,29 @@
-//! Which program tables say what they were made from.
+//! Where a program's table is, and which tables say what they were made from.
 
 use std::path::Path;
 
 use crate::step::Failure;
+
+/// Prints where the tables of these programs begin. Programs that share a table lie in the file of the first one.
+pub fn find(programs: &[String]) -> Result<(), Failure> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/callgate-shell/programs");
+    let mut missing = programs.to_vec();
+    for file in entries(&folder)?.iter().map(|area| entries(area)).collect::<Result<Vec<_>, _>>()?.concat() {
+        let text = std::fs::read_to_string(&file).map_err(|error| failed(&file, &error))?;
+        for (line, header) in (1..).zip(text.lines()).filter(|(_, line)| !line.starts_with([' ', '#'])) {
+            let names = header.split_once(": ").map_or("", |(names, _)| names);
+            for program in programs.iter().filter(|program| names.split_whitespace().any(|name| name == *program)) {
+                let shown = file.strip_prefix(&folder).unwrap_or(&file);
+                println!("{program}: programs/{}:{line}", shown.display());
+                missing.retain(|other| other != program);
+            }
+        }
+    }
+    match missing.first() {
+        None => Ok(()),
+        Some(program) => Err(Failure::new(format!("no table for `{program}`: CONTRIBUTING.md says how to add one"))),
+    }
+}
 
 /// Prints the tables without a `from` line, area by area, and how many there are of each kind.
 pub fn list() -> Result<(), Failure> {
