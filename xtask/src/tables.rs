@@ -10,11 +10,18 @@ pub fn find(programs: &[String]) -> Result<(), Failure> {
     let mut missing = programs.to_vec();
     for file in entries(&folder)?.iter().map(|area| entries(area)).collect::<Result<Vec<_>, _>>()?.concat() {
         let text = std::fs::read_to_string(&file).map_err(|error| failed(&file, &error))?;
-        for (line, header) in (1..).zip(text.lines()).filter(|(_, line)| !line.starts_with([' ', '#'])) {
-            let names = header.split_once(": ").map_or("", |(names, _)| names);
-            for program in programs.iter().filter(|program| names.split_whitespace().any(|name| name == *program)) {
+        let lines: Vec<_> = text.lines().collect();
+        for (number, _) in
+            lines.iter().enumerate().filter(|(_, line)| !line.is_empty() && !line.starts_with([' ', '#']))
+        {
+            // A header with many names goes on behind `\`.
+            let header: Vec<_> = lines.iter().skip(number).take_while(|line| !line.contains(": ")).collect();
+            let last = lines.get(number + header.len()).and_then(|line| line.split_once(": "));
+            let words = header.iter().flat_map(|line| line.split_whitespace());
+            let names: Vec<_> = words.chain(last.iter().flat_map(|(names, _)| names.split_whitespace())).collect();
+            for program in programs.iter().filter(|program| names.contains(&program.as_str())) {
                 let shown = file.strip_prefix(&folder).unwrap_or(&file);
-                println!("{program}: programs/{}:{line}", shown.display());
+                println!("{program}: programs/{}:{}", shown.display(), number + 1);
                 missing.retain(|other| other != program);
             }
         }
