@@ -128,7 +128,8 @@ fn gather(lines: &[SourceLine<'_>], origin: &str, packed: &mut Packed) -> std::f
             packed.names.entry(name.to_owned()).or_insert(packed.blocks.len());
         }
         let start = packed.text.len();
-        writeln!(packed.text, "{origin}:{}\n{}", header.number, header.text)?;
+        let compared = if body.iter().any(|line| line.text.starts_with("from ")) { " compared" } else { "" };
+        writeln!(packed.text, "{origin}:{}{compared}\n{}", header.number, header.text)?;
         pack(body, &mut packed.text)?;
         packed.blocks.push((start, packed.text.len()));
     }

@@ -61,6 +61,11 @@ pub enum LoadMatters {
     Contains(Vec<String>),
     /// If there is none: then it is not known what the program works on.
     Missing,
+    /// If it is a file: its name stands in the call, and nobody has compared the program with what its table says of that word.
+    Named {
+        /// It configures the program, and so may say what runs.
+        configures: bool,
+    },
 }
 
 impl Part {

@@ -1,6 +1,6 @@
 //! Reads one invocation with its table.
 
-use super::collect::{Collector, joined};
+use super::collect::{Collector, joined, names_configuration, names_host};
 use super::custom;
 use super::matching::{Truth, chosen, truth, truth_at};
 use super::operands::place;
@@ -72,6 +72,7 @@ impl Programs {
 
 fn read_with(table: &Table, name: &str, words: &[Word], invocation: &Invocation<'_>) -> ProgramAnalysis {
     let mut collector = Collector::new(name, invocation);
+    collector.compared = table.compared;
     collector.run(name, CodeOrigin::Known, "the program");
     if let Style::Custom(reader) = &table.level.style {
         let stdout = custom::read(reader, table, words, &mut collector);
@@ -142,10 +143,17 @@ pub(super) fn apply(scan: &Scan<'_>, collector: &mut Collector<'_>) -> Stream {
                         collector.role(word, role, &given.name);
                         collector.tree = before;
                     }
-                    if lists_host(
-                        scan,
-                        |place| matches!(place, HostPlace::Option(name) if *name == given.name || given.form.names.contains(name)),
-                    ) {
+                    if !collector.compared && given.form.names.iter().any(|name| names_configuration(name)) {
+                        collector.mention(word, true);
+                    }
+                    let is_given = |name: &Text| *name == given.name || given.form.names.contains(name);
+                    let says_host = || {
+                        let is_text = matches!(own.kind, RoleKind::Text | RoleKind::AnyValue);
+                        collector.connects && is_text && names_host(&given.name)
+                    };
+                    if says_host()
+                        || lists_host(scan, |place| matches!(place, HostPlace::Option(name) if is_given(name)))
+                    {
                         collector.listed_host(word, &given.name);
                     }
                 }
@@ -303,6 +311,8 @@ fn counts_first(scan: &Scan<'_>, collector: &mut Collector<'_>) {
             given.form.effects.iter().for_each(|form| collector.stated(form, &given.name));
         }
     }
+    // Some programs write their help to a file.
+    scan.operands.iter().for_each(|word| collector.mention(word, false));
     loads(scan, collector, |loaded| loaded.first);
 }
 

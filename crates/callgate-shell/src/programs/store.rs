@@ -95,7 +95,7 @@ impl Programs {
         let mut seen: BTreeMap<String, usize> = BTreeMap::new();
         let mut extended = self.clone();
         for table in tables {
-            let table = Arc::new(table);
+            let table = Arc::new(Table { compared: true, ..table });
             for name in &table.names {
                 if let Some(line) = seen.insert(name.clone(), table.line) {
                     return Err(twice(&table, name, &format!("line {line}")));

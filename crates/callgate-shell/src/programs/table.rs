@@ -22,6 +22,8 @@ pub struct Table {
     pub origin: String,
     /// The line of its header.
     pub line: usize,
+    /// It was compared with a version of the program, or somebody vouches for it in a policy.
+    pub compared: bool,
     /// Its options, operands and subcommands.
     pub level: Level,
     /// Commands and the effects they must have.

@@ -131,7 +131,7 @@ impl Look<'_> {
             Ok(None) | Err(_) => None,
         };
         match &loads.matters {
-            LoadMatters::Found | LoadMatters::Missing => true,
+            LoadMatters::Found | LoadMatters::Missing | LoadMatters::Named { .. } => true,
             LoadMatters::SetsOther(keys) => {
                 let known = |key: &String| keys.iter().any(|glob| matches_glob(glob, key));
                 text().and_then(|text| settings_keys::keys(path, &text)).is_none_or(|found| !found.iter().all(known))

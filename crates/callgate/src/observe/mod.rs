@@ -4,9 +4,11 @@
 //! programs load from the project and the directory of a persistent shell, finds the place of every path, and looks into the
 //! trees that the call touches as a whole.
 
+mod dashed_names;
 mod found_programs;
 mod git;
 mod loaded_files;
+mod mentioned_files;
 mod python_modules;
 mod recoverable;
 mod settings_keys;
@@ -51,6 +53,8 @@ pub(crate) fn observe(
     git::examine(&mut description, run, &boundary, file_system);
     python_modules::examine(&mut description, file_system);
     found_programs::examine(&mut description, &boundary, file_system);
+    dashed_names::examine(&mut description, file_system);
+    mentioned_files::examine(&mut description, policy, &boundary, file_system);
     loaded_files::examine(&mut description, &boundary, file_system);
     if let Some(shell) = &mut shell {
         shell.settle_directory(|directory| can_enter(file_system, Path::new(directory)));

@@ -295,6 +295,11 @@ impl ResolvedBoundary {
         self.zone(resolved, false, file_system) == Zone::Root
     }
 
+    /// Whether a resolved path may be read.
+    pub(crate) fn is_readable(&self, resolved: &Path, file_system: &dyn FileSystem) -> bool {
+        matches!(self.zone(resolved, false, file_system), Zone::Root | Zone::Readable)
+    }
+
     /// The root that contains a path, whether the path exists or not.
     pub fn root_around(&self, path: &Path, file_system: &dyn FileSystem) -> Option<PathBuf> {
         let resolved = resolve(file_system, path).unwrap_or_else(|_| fold(path));

@@ -17,11 +17,14 @@ use crate::programs::table::{EffectForm, EffectTarget, LoadPlace, LoadedFiles, R
 use crate::programs::{Invocation, Nested, NestedBody};
 use crate::stream::Stream;
 use crate::word::Word;
-use callgate_model::description::Loads;
+use callgate_model::description::{LoadMatters, Loads};
 use std::borrow::Cow;
 
 /// Says of an effect that it happens only if the destination is a directory.
 pub(in crate::programs) const IF_DIRECTORY: &str = "inside it if it is a directory";
+
+/// A longer word is not the name of a file.
+const LONGEST_NAME: usize = 4096;
 
 /// Something that is copied, moved or linked to.
 #[derive(Debug, Clone)]
@@ -50,6 +53,8 @@ pub(in crate::programs) struct Collector<'a> {
     pub(in crate::programs) tree: bool,
     /// The machine or container in which wrapped commands run.
     pub(in crate::programs) elsewhere: Option<String>,
+    /// The table was compared with the program.
+    pub(in crate::programs) compared: bool,
     /// The program may connect, so that a URL among its words is more than text.
     pub(in crate::programs) connects: bool,
     /// Hosts that are the service itself.
@@ -228,7 +233,12 @@ impl<'a> Collector<'a> {
             return self.derive(word, role, derived, because);
         }
         match &role.kind {
-            RoleKind::Text => self.hidden_host(word, because),
+            RoleKind::Text => {
+                self.hidden_host(word, because);
+                if !self.compared {
+                    self.mention(word, false);
+                }
+            }
             RoleKind::List => {
                 self.lists(word);
                 self.path(Action::List, word, tree, &role.marks, because);
@@ -236,7 +246,9 @@ impl<'a> Collector<'a> {
             RoleKind::Read if is_stream => {}
             RoleKind::Read => {
                 // Libraries that open files often take addresses, too.
-                if let Some(Destination::Remote(host)) = host::hidden(word).filter(|_| word.known().is_some_and(is_web))
+                let is_address = |text: &str| is_web(text) || !self.compared && text.contains("://");
+                if let Some(Destination::Remote(host)) =
+                    host::hidden(word).filter(|_| word.known().is_some_and(is_address))
                 {
                     self.reach(Action::Connect, host, &[], because);
                 }
@@ -275,6 +287,7 @@ impl<'a> Collector<'a> {
             RoleKind::AnyValue => {
                 self.any_value(word, because);
                 self.hidden_host(word, because);
+                self.mention(word, false);
             }
             RoleKind::Move => {
                 self.takes(word, true);
@@ -376,7 +389,8 @@ impl<'a> Collector<'a> {
 
     /// A host in a word that is only text to a program that connects.
     fn hidden_host(&mut self, word: &Word, because: &str) {
-        if !self.connects {
+        // A program that is not known to connect may do so if nobody has compared its table with it.
+        if !self.connects && (self.compared || !matches!(host::hidden(word), Some(Destination::Remote(_)))) {
             return;
         }
         match host::hidden(word) {
@@ -385,7 +399,7 @@ impl<'a> Collector<'a> {
             None if matches!(word, Word::Unknown { .. }) && !because.starts_with('-') => {
                 self.doubt(|program| format!("an unknown word of {program} may name another host"), because);
             }
-            None if names_a_host(because) => {
+            None if may_name_host(because) => {
                 if let Some(host) = host::leading(word) {
                     self.other_host(host, because);
                 }
@@ -416,6 +430,20 @@ impl<'a> Collector<'a> {
         }
     }
 
+    /// Notes a word that may be, or contain, the name of a file, although the table takes it for text.
+    pub(in crate::programs) fn mention(&mut self, word: &Word, configures: bool) {
+        // With a blank in it, it is a sentence.
+        if let Some(text) = word.known().filter(|text| text.len() < LONGEST_NAME && !text.contains(char::is_whitespace))
+        {
+            self.loads.push(Loads {
+                program: self.program.to_string(),
+                directory: self.directory.as_deref().map(str::to_owned),
+                files: vec![text.to_owned()],
+                matters: LoadMatters::Named { configures },
+            });
+        }
+    }
+
     /// Notes files of the project that the program loads.
     pub(in crate::programs) fn load(&mut self, loaded: &LoadedFiles) {
         if loaded.place == LoadPlace::Project {
@@ -443,13 +471,25 @@ fn is_web(text: &str) -> bool {
     ["http://", "https://", "ftp://", "ftps://"].iter().any(|scheme| text.starts_with(scheme))
 }
 
-/// Whether the name of an option says that its value is a host.
-fn names_a_host(option: &str) -> bool {
+/// Whether the name of an option says that its value is a host, whatever it looks like.
+pub(in crate::programs) fn names_host(option: &str) -> bool {
+    let last = option.trim_start_matches('-').rsplit(['-', '_', '.']).next().unwrap_or_default();
+    let list = "host hosts hostname endpoint endpoints broker brokers registry proxy url uri mirror address addr";
+    option.starts_with("--") && (listed(list, last) || option == "--bootstrap-server")
+}
+
+/// Whether the name of an option says that its value may be a host, if it looks like one.
+fn may_name_host(option: &str) -> bool {
     let mut words = option.trim_start_matches('-').split(['-', '_', '.']);
-    option.starts_with('-')
-        && words.any(|word| {
-            listed("server servers host hosts hostname endpoint endpoints broker brokers registry proxy url uri api mirror address addr remote", word)
-        })
+    option.starts_with('-') && words.any(|word| listed("server servers api remote host endpoint registry", word))
+}
+
+/// Whether the name of an option says that its value configures the program, or is code.
+pub(in crate::programs) fn names_configuration(option: &str) -> bool {
+    let mut words = option.trim_start_matches('-').split(['-', '_', '.']);
+    words.any(|word| {
+        listed("config conf cfg configuration rc rcfile settings kubeconfig plugin plugins load require include lib library libs module modules init template loader import extension extensions external reporter formatter driver provider playbook interpreter python classpath", word)
+    })
 }
 
 /// Words joined by spaces, as `ssh` and `watch` do it.

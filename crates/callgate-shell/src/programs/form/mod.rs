@@ -45,7 +45,15 @@ pub fn parse(text: &str, origin: &str, shares: &mut Shares) -> (Vec<Table>, Vec<
     let lines = shares.take(source_lines(text));
     let (lines, unknown) = shares.expand(lines);
     let keep = |text: &str| Text::Owned(text.to_owned());
-    let mut reader = Reader { origin, keep, lines: Vec::new(), position: 0, errors: Vec::new(), examples: Vec::new() };
+    let mut reader = Reader {
+        origin,
+        keep,
+        lines: Vec::new(),
+        position: 0,
+        errors: Vec::new(),
+        examples: Vec::new(),
+        compared: false,
+    };
     for line in &unknown {
         let name = used(line).unwrap_or_default();
         let problem = format!("unknown shared lines `{name}`: see programs/shared, or add a block `share {name}: …`");
@@ -75,6 +83,7 @@ pub fn parse(text: &str, origin: &str, shares: &mut Shares) -> (Vec<Table>, Vec<
             description: description.to_owned(),
             origin: origin.to_owned(),
             line: line.number,
+            compared: std::mem::take(&mut reader.compared),
             level,
             examples: std::mem::take(&mut reader.examples),
         });
@@ -94,6 +103,7 @@ struct Reader<'a> {
     position: usize,
     errors: Vec<TableError>,
     examples: Vec<Example>,
+    compared: bool,
 }
 
 impl<'a> Reader<'a> {
@@ -146,7 +156,7 @@ impl<'a> Reader<'a> {
                 let problem = format!("`{keyword}` describes the whole program: move it to the top level of the table");
                 return Err((line.indent, problem));
             }
-            "from" if line.indent == 2 && lines::is_source(rest) => {}
+            "from" if line.indent == 2 && lines::is_source(rest) => self.compared = true,
             "from" => {
                 let problem = "invalid `from` line: write `from PROGRAM VERSION: SOURCES` at the top level; \
                     the sources are manual, --help, completion and source";

@@ -83,7 +83,7 @@ fn flag<'a>(text: &'a str, keep: fn(&'a str) -> Text) -> Option<Vec<Text>> {
     let mut names = Vec::new();
     for name in text.split_ascii_whitespace() {
         let special = name.bytes().any(|byte| matches!(byte, b'<' | b'>' | b'[' | b'"'));
-        if special || (!name.starts_with('-') && mark(&mut OptionForm::NOTHING, name)) {
+        if special || matches!(name, "ends" | "tree" | "rest" | "everywhere" | "first" | "together") {
             return None;
         }
         names.push(keep(name));

@@ -8,6 +8,7 @@ use crate::programs::table::{Deferred, EffectForm, EffectTarget, Level, Style, T
 /// Reads a packed table; the lines of its subcommands wait. `None`: it lacks its place or its header.
 pub(in crate::programs) fn packed_table(text: &'static str) -> Option<Table> {
     let (place, table) = text.split_once('\n')?;
+    let (place, compared) = place.strip_suffix(" compared").map_or((place, false), |place| (place, true));
     let (origin, line) = place.split_once(':')?;
     let (header, body) = table.split_once('\n')?;
     let (names, description) = source::header(header)?;
@@ -16,6 +17,7 @@ pub(in crate::programs) fn packed_table(text: &'static str) -> Option<Table> {
         description: description.trim().to_owned(),
         origin: origin.to_owned(),
         line: line.parse().ok()?,
+        compared,
         level: packed_level(body, &Style::Gnu),
         examples: Vec::new(),
     })
