@@ -25,6 +25,8 @@ pub(crate) enum PatchError {
     NoEnd,
     #[error("a file name in the patch has unsupported quoting")]
     Quoting,
+    #[error("the patch has lines that programs read differently")]
+    Unusual,
 }
 
 const MAXIMUM_FILES: usize = 2_000;
@@ -45,47 +47,96 @@ pub(super) fn read(text: &str) -> Result<Vec<(PatchAction, String)>, PatchError>
     Ok(changes)
 }
 
-/// All names that `patch` and `git apply` may take from the headers of a diff of any kind, with their prefixes.
+/// All names in the headers of a unified diff, with their prefixes, as `patch` and `git apply` read it.
 ///
-/// Both accept indented and encapsulated diffs and context diffs, and end a name at a blank unless a tab follows later; a line
-/// that only looks like a header names a file too many.
+/// Both are lenient: they accept indented and encapsulated diffs, context diffs, scripts for ed. Only what has a single meaning
+/// counts here: headers at the start of their lines, hunks of as many lines as they say, and text between files that is like
+/// none of them. Links and deletions are errors too, because a name alone does not tell what they do.
 pub(crate) fn header_names(text: &str) -> Result<Vec<String>, PatchError> {
-    const FRONTS: [&str; 4] = ["--- ", "+++ ", "*** ", "Index:"];
-    const MOVES: [&str; 4] = ["rename from ", "rename to ", "copy from ", "copy to "];
+    if text.contains(['\r', '\0']) {
+        return Err(PatchError::Unusual);
+    }
     let mut names = Vec::new();
-    for line in text.lines() {
-        let mut line = line.trim_start();
-        while let Some(inner) = line.strip_prefix("- ") {
-            line = inner.trim_start();
-        }
-        if let Some(rest) = line.strip_prefix("diff --git ") {
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        if let Some(ranges) = line.strip_prefix("@@ ") {
+            skip_hunk(ranges, &mut lines)?;
+        } else if let Some(rest) = line.strip_prefix("diff --git ") {
             let half = rest.len().checked_div(2).unwrap_or_default();
             let halves = rest.split_at_checked(half).map(|(left, right)| [left.trim(), right.trim()]);
             let words = rest.split(' ').chain(halves.into_iter().flatten());
             for word in words.filter(|word| !word.is_empty()) {
                 names.push(plain_name(word)?);
             }
-        } else if let Some(rest) = FRONTS.iter().find_map(|front| line.strip_prefix(front)) {
-            let whole = rest.split('\t').next().unwrap_or_default().trim();
-            let first = whole.split_whitespace().next().unwrap_or_default();
-            for name in [whole, first].iter().filter(|name| !name.is_empty() && **name != "/dev/null") {
+        } else if let Some(rest) = ["--- ", "+++ ", "Index:"].iter().find_map(|front| line.strip_prefix(front)) {
+            // A name ends at a tab, and for some at a blank.
+            let whole = rest.trim_start().split('\t').next().unwrap_or_default().trim();
+            let first = whole.split_whitespace().next().ok_or(PatchError::EmptyName)?;
+            if line.starts_with('+') && first == "/dev/null" {
+                return Err(PatchError::Unusual);
+            }
+            for name in [whole, first].iter().filter(|name| **name != "/dev/null") {
                 names.push(plain_name(name)?);
             }
         } else if let Some(name) = MOVES.iter().find_map(|front| line.strip_prefix(front)) {
             // These names have no prefix, and one component less is taken off.
             names.push(format!("a/{}", plain_name(name)?));
+        } else if !is_plain(line) {
+            return Err(PatchError::Unusual);
         }
         if names.len() > MAXIMUM_NAMES {
             return Err(PatchError::TooMany);
         }
     }
-    // Ranges of context diffs: `*** 1,5 ****`.
-    let is_range =
-        |name: &String| name.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b',' | b' ' | b'*' | b'-'));
-    names.retain(|name| !is_range(name));
     names.sort();
     names.dedup();
     if names.is_empty() { Err(PatchError::NoFiles) } else { Ok(names) }
+}
+
+const MOVES: [&str; 4] = ["rename from ", "rename to ", "copy from ", "copy to "];
+
+/// Whether a line between hunks says nothing that changes which files are patched, however it is read.
+fn is_plain(line: &str) -> bool {
+    let modes = ["old mode 100", "new mode 100", "new file mode 100"];
+    let known = ["index ", "similarity index ", "dissimilarity index ", "\\ "];
+    if modes.iter().chain(&known).any(|front| line.starts_with(front)) || matches!(line, "---" | "-- ") {
+        return true;
+    }
+    // Readers skip indentation, for which they also take `X`, and `- ` in front of a diff inside of a message.
+    let indentation = |letter: char| letter.is_whitespace() || letter == 'X';
+    let mut line = line.trim_start_matches(indentation);
+    while let Some(inner) = line.strip_prefix("- ") {
+        line = inner.trim_start_matches(indentation);
+    }
+    let special =
+        ["---", "+++", "***", "@@", "Index", "Prereq", "diff ", "rename ", "copy ", "old mode", "new mode", "new file"];
+    let numbers = line.trim_start_matches(|letter: char| letter.is_ascii_digit() || letter == ',');
+    let is_script = numbers.len() < line.len() && numbers.starts_with(['a', 'c', 'd', 'i', 's']);
+    !special.iter().chain(&["deleted", "GIT binary"]).any(|front| line.starts_with(front)) && !is_script
+}
+
+/// Steps over the lines of a hunk.
+fn skip_hunk(ranges: &str, lines: &mut std::str::Lines<'_>) -> Result<(), PatchError> {
+    let count = |range: Option<&str>, sign: char| -> Option<usize> {
+        let (_, count) = range?.strip_prefix(sign)?.split_once(',').unwrap_or(("", "1"));
+        count.parse().ok().filter(|_| count.bytes().all(|digit| digit.is_ascii_digit()))
+    };
+    let mut words = ranges.split(' ');
+    let (old, new) = (count(words.next(), '-'), count(words.next(), '+'));
+    let (Some(mut old), Some(mut new), Some("@@")) = (old, new, words.next()) else { return Err(PatchError::Unusual) };
+    while old > 0 || new > 0 {
+        let line = lines.next().ok_or(PatchError::Unusual)?;
+        let (takes_old, takes_new) = match line.bytes().next() {
+            Some(b'-') => (1, 0),
+            Some(b'+') => (0, 1),
+            Some(b' ') | None => (1, 1),
+            Some(b'\\') => (0, 0),
+            Some(_) => return Err(PatchError::Unusual),
+        };
+        old = old.checked_sub(takes_old).ok_or(PatchError::Unusual)?;
+        new = new.checked_sub(takes_new).ok_or(PatchError::Unusual)?;
+    }
+    Ok(())
 }
 
 fn named(name: &str) -> Result<String, PatchError> {

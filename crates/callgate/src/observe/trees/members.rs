@@ -1,14 +1,14 @@
 //! The names that stand in archives and patches: tar, with or without gzip, zip, and diffs.
 //!
-//! Whatever could make a program see other names than this reader is an error: links, names that climb, unusual headers,
-//! compression that is not read here. An error means that any name may be written.
+//! Whatever could make a program see other names than this reader is an error: links, names that climb, unusual headers, bytes that
+//! programs read differently, compression that is not read here. An error means that any name may be written.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use flate2::read::MultiGzDecoder;
 
-use crate::describe::patch;
+use crate::describe::patch::{self, PatchError};
 use crate::path::file_system::FileSystem;
 
 /// The largest file that is read.
@@ -45,6 +45,13 @@ pub(super) fn of_archive(file_system: &dyn FileSystem, path: &Path, strip: Optio
 
 /// The names in the bytes of an archive.
 pub(super) fn names_in(bytes: &[u8], strip: Option<usize>) -> Result<Vec<PathBuf>, Why> {
+    let is_zip = bytes.starts_with(b"PK\x03\x04");
+    // A program goes by the format that it knows, and not by the first bytes.
+    let ends_as_zip = || bytes.windows(4).any(|four| four == END_OF_ZIP);
+    let begins_as_tar = || bytes.get(..BLOCK).is_some_and(has_checksum);
+    if if is_zip { begins_as_tar() } else { ends_as_zip() } {
+        return Err("it can be read in two ways");
+    }
     if bytes.starts_with(&[0x1f, 0x8b]) {
         let mut unpacked = Vec::new();
         MultiGzDecoder::new(bytes)
@@ -56,7 +63,7 @@ pub(super) fn names_in(bytes: &[u8], strip: Option<usize>) -> Result<Vec<PathBuf
         }
         return stripped(tar(&unpacked)?, strip);
     }
-    if bytes.starts_with(b"PK") {
+    if is_zip {
         return stripped(zip(bytes)?, strip);
     }
     if bytes.get(257..262) == Some(b"ustar") {
@@ -67,7 +74,10 @@ pub(super) fn names_in(bytes: &[u8], strip: Option<usize>) -> Result<Vec<PathBuf
 
 /// The names that a patch touches.
 pub(super) fn of_patch(text: &str, strip: Option<usize>) -> Result<Vec<PathBuf>, Why> {
-    let names = patch::header_names(text).map_err(|_| "no file names were found in it")?;
+    let names = patch::header_names(text).map_err(|error| match error {
+        PatchError::NoFiles => "no file names were found in it",
+        _ => "programs may read it differently",
+    })?;
     stripped(names, strip)
 }
 
@@ -104,15 +114,10 @@ fn tar(bytes: &[u8]) -> Result<Vec<String>, Why> {
     loop {
         let Some((header, behind)) = rest.split_at_checked(BLOCK) else { return Err("it is incomplete") };
         if header.iter().all(|byte| *byte == 0) {
-            let second = behind.get(..BLOCK).unwrap_or_default();
-            return if second.iter().all(|byte| *byte == 0) && long.is_none() { Ok(names) } else { Err(DAMAGED) };
+            // With an option, programs go on behind the end.
+            return if behind.iter().all(|byte| *byte == 0) && long.is_none() { Ok(names) } else { Err(DAMAGED) };
         }
-        let sum: u32 = header
-            .iter()
-            .enumerate()
-            .map(|(at, byte)| u32::from(if (148..156).contains(&at) { b' ' } else { *byte }))
-            .sum();
-        if octal(header.get(148..156).unwrap_or_default()) != Some(u64::from(sum)) {
+        if !has_checksum(header) {
             return Err(DAMAGED);
         }
         let size = octal(header.get(124..136).unwrap_or_default())
@@ -134,6 +139,8 @@ fn tar(bytes: &[u8]) -> Result<Vec<String>, Why> {
                     }
                 }
             }
+            // Some programs skip what a directory contains, and others take it for the next member.
+            b'5' if size != 0 => return Err(DAMAGED),
             b'0' | 0 | b'5' => {
                 let plain = || -> Result<String, Why> {
                     let name = text(header.get(..100).unwrap_or_default())?;
@@ -163,10 +170,17 @@ fn text(field: &[u8]) -> Result<String, Why> {
     String::from_utf8(name.to_vec()).map_err(|_| "a name in it is not valid UTF-8")
 }
 
+/// Whether a header of a tar file has the checksum of its bytes.
+fn has_checksum(header: &[u8]) -> bool {
+    let is_sum = |at: &usize| (148..156).contains(at);
+    let sum: u64 = header.iter().enumerate().map(|(at, byte)| u64::from(if is_sum(&at) { b' ' } else { *byte })).sum();
+    octal(header.get(148..156).unwrap_or_default()) == Some(sum)
+}
+
 /// A number in octal digits, between blanks and zero bytes.
 fn octal(field: &[u8]) -> Option<u64> {
     let digits = std::str::from_utf8(field).ok()?.trim_matches([' ', '\0']);
-    if digits.is_empty() { Some(0) } else { u64::from_str_radix(digits, 8).ok() }
+    digits.bytes().all(|digit| matches!(digit, b'0'..=b'7')).then(|| u64::from_str_radix(digits, 8).ok())?
 }
 
 /// The records of an extended header: `length key=value`.
@@ -176,7 +190,8 @@ fn pax(mut data: &[u8]) -> Result<Vec<(&str, &str)>, Why> {
     while !data.is_empty() {
         let space = data.iter().position(|byte| *byte == b' ').ok_or(DAMAGED)?;
         let digits = data.get(..space).and_then(|digits| std::str::from_utf8(digits).ok()).ok_or(DAMAGED)?;
-        let length: usize = digits.parse().map_err(|_| DAMAGED)?;
+        let is_number = digits.bytes().all(|digit| digit.is_ascii_digit()) && !digits.starts_with('0');
+        let length: usize = digits.parse().ok().filter(|_| is_number).ok_or(DAMAGED)?;
         let (record, rest) = data.split_at_checked(length).ok_or(DAMAGED)?;
         let record =
             record.get(space.saturating_add(1)..).and_then(|record| record.strip_suffix(b"\n")).ok_or(DAMAGED)?;
@@ -186,6 +201,9 @@ fn pax(mut data: &[u8]) -> Result<Vec<(&str, &str)>, Why> {
     Ok(records)
 }
 
+/// What the record at the end of a zip file starts with.
+const END_OF_ZIP: &[u8] = b"PK\x05\x06";
+
 fn zip(bytes: &[u8]) -> Result<Vec<String>, Why> {
     const DAMAGED: Why = "its format is not one that callgate reads";
     let number = |at: usize, length: usize| -> Option<usize> {
@@ -194,12 +212,13 @@ fn zip(bytes: &[u8]) -> Result<Vec<String>, Why> {
     };
     // The end of the directory is the only one of its kind, and nothing follows it but its comment.
     let ends: Vec<usize> =
-        bytes.windows(4).enumerate().filter(|(_, four)| four == b"PK\x05\x06").map(|(at, _)| at).collect();
+        bytes.windows(4).enumerate().filter(|(_, four)| *four == END_OF_ZIP).map(|(at, _)| at).collect();
     let [end] = ends.as_slice() else { return Err(DAMAGED) };
     let field = |offset: usize, length: usize| end.checked_add(offset).and_then(|at| number(at, length)).ok_or(DAMAGED);
     let (count, start, comment) = (field(10, 2)?, field(16, 4)?, field(20, 2)?);
     if count == 0xffff
         || field(8, 2)? != count
+        || start.checked_add(field(12, 4)?) != Some(*end)
         || end.checked_add(22).and_then(|at| at.checked_add(comment)) != Some(bytes.len())
     {
         return Err(DAMAGED);

@@ -217,7 +217,7 @@ fn members_of_archives_and_patches_are_what_is_written() {
         ("git apply --stat good.patch", true),
         ("patch -p1 -i bad.patch", false),
         ("patch -i bad.patch", false),
-        ("patch -p1 -i context.patch", true),
+        ("patch -p1 -i context.patch", false),
         ("patch -p0 -i context.patch", false),
         ("patch -i ed.patch", false),
         ("patch -p1 <<'E'\n--- a/src/a.rs\n+++ b/src/a.rs\nE", true),
@@ -348,4 +348,69 @@ fn zip(names: &[&str], mode: u32) -> Vec<u8> {
     bytes.extend(start);
     bytes.extend([0; 2]);
     bytes
+}
+
+#[test]
+fn an_archive_that_programs_read_differently_has_no_names() {
+    let names = |bytes: &[u8]| members::names_in(bytes, Some(0));
+    let resized = |at: usize, size: &[u8; 12]| {
+        let mut bytes = tar(&[("a", b'0'), ("d/", b'5'), (".claude/settings.json", b'0')]);
+        bytes[at + 124..at + 136].copy_from_slice(size);
+        bytes[at + 148..at + 156].fill(b' ');
+        let sum: u32 = bytes[at..at + 512].iter().map(|byte| u32::from(*byte)).sum();
+        bytes[at + 148..at + 156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+        bytes
+    };
+    assert!(names(&resized(0, b"00000000001\0")).is_ok());
+    // a directory with contents, which some skip
+    let directory = tar(&[("a", b'0')]).len() - 1024;
+    assert!(names(&resized(directory, b"00000001000\0")).is_err());
+    // a number in another notation
+    assert!(names(&resized(0, b"+1\0\0\0\0\0\0\0\0\0\0")).is_err());
+    // two archives in one file
+    let (first, second) = (tar(&[("a", b'0')]), zip(&["b"], 0o100_644));
+    assert!(names(&[first.clone(), second.clone()].concat()).is_err());
+    assert!(names(&tar(&[("PK\x03\x04", b'0')])).is_err());
+    assert!(names(&[first.clone(), first].concat()).is_err());
+    // a second directory in front of the one that counts
+    let mut moved = second.clone();
+    let end = moved.len() - 22;
+    moved.splice(end..end, *b"more");
+    assert!(names(&moved).is_err());
+    assert!(names(&second).is_ok());
+}
+
+#[test]
+fn a_patch_that_programs_read_differently_has_no_names() {
+    let hunk = "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-x\n+y\n";
+    let names = |more: &str| members::of_patch(&format!("{hunk}{more}"), Some(1));
+    for more in [
+        "",
+        "\\ No newline at end of file\n",
+        "@@ -9,2 +9,3 @@ fn x\n a\n\n+--- b/Makefile\n",
+        "diff --git a/b b/b\nnew file mode 100644\nindex 0..1\n--- /dev/null\n+++ b/b\n@@ -0,0 +1 @@\n+x\n",
+        "-- \n2.39.2\n",
+        "From: Ada\nSubject: more\n\n---\n a.txt | 2 +-\n",
+    ] {
+        assert!(names(more).is_ok(), "{more}");
+    }
+    for more in [
+        "X--- /dev/null\nX+++ .claude/settings.json\nX@@ -0,0 +1 @@\nX+x\n",
+        "  +++ b/Makefile\n",
+        "- --- b/Makefile\n",
+        "--- \n",
+        "*** b/Makefile\n--- b/Makefile\n",
+        "@@ -1,9 +1 @@\n-x\n+y\n",
+        "@@ -1 +1 @@\nx\n",
+        "1c\ny\n.\n",
+        "--- a/b\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n",
+        "diff --git a/l b/l\nnew file mode 120000\n--- /dev/null\n+++ b/l\n@@ -0,0 +1 @@\n+.claude\n",
+        "diff --git a/l b/l\ndeleted file mode 100644\n",
+        "GIT binary patch\n",
+        "+++ b/a\r\n",
+    ] {
+        assert!(names(more).is_err(), "{more}");
+    }
+    let tab = members::of_patch("--- \t/dev/null\n+++ \t.claude/settings.json\n@@ -0,0 +1 @@\n+x\n", Some(0)).unwrap();
+    assert_eq!(tab, [PathBuf::from(".claude/settings.json")]);
 }
