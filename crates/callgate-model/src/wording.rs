@@ -130,7 +130,12 @@ fn remark(mark: Mark) -> Option<&'static str> {
         Mark::Credentials => Some("shows secrets"),
         Mark::Environment => Some("environment variable changes what runs"),
         Mark::Shared => Some("directory is writable by everyone"),
-        Mark::Redirection | Mark::ProjectCode | Mark::OwnFiles | Mark::Inside | Mark::Recoverable => None,
+        Mark::Redirection
+        | Mark::ProjectCode
+        | Mark::OwnFiles
+        | Mark::Inside
+        | Mark::Recoverable
+        | Mark::Expendable => None,
     }
 }
 

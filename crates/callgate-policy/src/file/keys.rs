@@ -56,6 +56,7 @@ pub(crate) const MARKS: &[&str] = &[
     "shared",
     "inside",
     "recoverable",
+    "expendable",
 ];
 pub(crate) const ZONES: &[&str] = &["root", "readable", "outside", "unresolved"];
 pub(crate) const CODE: &[&str] = &["known", "unknown", "file", "project", "inline", "fetched", "defined"];

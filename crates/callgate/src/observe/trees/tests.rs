@@ -204,7 +204,6 @@ fn members_of_archives_and_patches_are_what_is_written() {
         ("tar xf link.tar", false),
         ("tar xf cut.tar", false),
         ("tar xf text.tar", false),
-        ("tar xf missing.tar", false),
         ("cp bad.tar good.tar; tar xf good.tar", false),
         ("cat good.tar | tar x", false),
         ("tar -C src -xf good.tar", false),
@@ -222,11 +221,57 @@ fn members_of_archives_and_patches_are_what_is_written() {
         ("patch -i ed.patch", false),
         ("patch -p1 <<'E'\n--- a/src/a.rs\n+++ b/src/a.rs\nE", true),
         ("patch -p1 <<'E'\n--- a/.claude/settings.json\n+++ b/.claude/settings.json\nE", false),
+        ("patch -p1 < good.patch", true),
+        ("tar x < good.tar", true),
+        ("patch -p1 < bad.patch", false),
+        ("tar x < bad.tar", false),
+        ("patch -p1 < good.patch < bad.patch", false),
+        ("cp bad.patch good.patch; patch -p1 < good.patch", false),
+        // Of what several commands read, nobody knows which part the last one sees.
+        ("{ head -1; patch -p1; } < good.patch", false),
+        ("eval 'head -1; patch -p1' < good.patch", false),
+        ("bash -c 'head -1; patch -p1' < good.patch", false),
+        ("f() { head -1; patch -p1; }; f < good.patch", false),
+        ("eval 'head -1; patch -p1' <<'E'\n--- a/src/a.rs\n+++ b/src/a.rs\nE", false),
+        ("grep -v x < good.patch | patch -p1", false),
+        ("while sleep 1; do unzip good.zip; cp bad.zip good.zip; done", false),
+        ("(sleep 1; unzip good.zip) & cp bad.zip good.zip", false),
+        ("unzip good.zip && rm -f none && make -n", false),
         ("git diff | git apply", false),
         ("gunzip -N x.gz", false),
         ("xz -d -S .y Makefile.y", false),
         ("wget http://localhost/a", false),
         ("curl -O http://localhost/a", false),
+    ] {
+        let decision = decide(&directory, command);
+        assert_eq!(decision == Allow, silent, "{command}: {decision:?}");
+    }
+}
+
+#[test]
+fn what_has_no_input_writes_nothing() {
+    let directory = project(&["src/a.rs", "deep/a.rs"]);
+    fs::write(root(&directory).join("bad.zip"), zip(&[".claude/settings.json"], 0o100_644)).unwrap();
+    for (command, silent) in [
+        ("git apply none.patch", true),
+        ("patch -p1 < none.patch", true),
+        ("patch -p1 -i none.patch", true),
+        ("unzip -o none.zip -d public/", true),
+        ("tar xf none.tgz", true),
+        ("tar xf none/none.tgz", true),
+        // unzip adds the suffix, or reads a pattern
+        ("unzip bad", false),
+        ("unzip BAD", false),
+        ("unzip '[b]ad.zip'", false),
+        ("unzip 'none*'", false),
+        ("cp bad.zip none.zip; unzip none.zip", false),
+        ("cp bad.zip none.zip; unzip none", false),
+        ("unzip none & cp bad.zip none.zip", false),
+        ("while sleep 1; do unzip none.zip; cp bad.zip none.zip; done", false),
+        ("ln -s deep d; unzip d/none.zip", false),
+        ("unzip none.zip && unzip bad.zip", false),
+        ("tar xf none.tar -f bad.zip", false),
+        ("unzip -d .claude none.zip", false),
     ] {
         let decision = decide(&directory, command);
         assert_eq!(decision == Allow, silent, "{command}: {decision:?}");
