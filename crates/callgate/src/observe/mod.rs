@@ -7,6 +7,7 @@
 mod found_programs;
 mod git;
 mod loaded_files;
+mod package_programs;
 mod python_modules;
 mod recoverable;
 mod settings_keys;
@@ -52,6 +53,7 @@ pub(crate) fn observe(
     python_modules::examine(&mut description, file_system);
     found_programs::examine(&mut description, &boundary, file_system);
     loaded_files::examine(&mut description, &boundary, file_system);
+    package_programs::examine(&mut description, file_system);
     if let Some(shell) = &mut shell {
         shell.settle_directory(|directory| can_enter(file_system, Path::new(directory)));
     }

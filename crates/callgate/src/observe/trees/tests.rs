@@ -147,6 +147,20 @@ fn a_copied_tree_brings_its_links_along() {
 }
 
 #[test]
+fn what_is_updated_in_place_gets_no_new_names() {
+    check(
+        &["src/a.py", "src/b.ts", "lib/a.py"],
+        &[
+            ("ruff check --fix src && ruff format src", Allow),
+            ("black src; isort src; grep -rn x src", Allow),
+            ("cp -r lib src && ruff format src", Ask),
+            ("ln -s /etc src/a && cat src/a/x", Ask),
+            ("git stash push src; cat src/a.py", Ask),
+        ],
+    );
+}
+
+#[test]
 fn copies_take_their_names_along() {
     check(
         &["y/settings.json", "y/hooks.md", "z/a", "n/Makefile", "settings", "src/lib.c"],
