@@ -161,6 +161,32 @@ fn what_is_updated_in_place_gets_no_new_names() {
 }
 
 #[test]
+fn python_meets_the_names_that_its_patterns_match() {
+    let python = |code: &str| format!("python3 - <<'E'\nfrom pathlib import Path\n{code}\nE");
+    let directory =
+        project(&["src/a.ts", "src/Makefile", "src/.env", "docs/a.md", "out/a.md", "out/b.md -> /etc/shadow"]);
+    for (code, expected) in [
+        ("for p in Path('src').rglob('*.ts'): print(p.read_text())", Allow),
+        ("for p in Path('src').rglob('*.ts'): p.write_text('x')", Allow),
+        ("for p in Path('docs').iterdir(): p.write_text('x')", Allow),
+        ("for p in Path('src').rglob('*'): print(p)", Allow),
+        ("for p in Path('src').rglob('*'): print(p.read_text())", Ask),
+        ("for p in Path('src').rglob('M*'): p.write_text('x')", Ask),
+        ("for p in Path('.').rglob('.e*'): print(p.read_text())", Ask),
+        ("for p in Path('out').rglob('*.md'): print(p.read_text())", Ask),
+        ("for p in Path('/root').rglob('*.md'): print(p.read_text())", Ask),
+        ("Path('docs/b.md').write_text('x')", Allow),
+        ("Path('src/Makefile').write_text('x')", Ask),
+        ("Path('json.py').write_text('x')", Ask),
+        ("p = Path('src') / '../.claude/settings.json'\np.write_text('{}')", Deny),
+        ("print(Path('src/.env').read_text())", Deny),
+    ] {
+        let decision = decide(&directory, &python(code));
+        assert!(decision == expected || expected == Ask && decision == Deny, "{code}: {decision:?}");
+    }
+}
+
+#[test]
 fn copies_take_their_names_along() {
     check(
         &["y/settings.json", "y/hooks.md", "z/a", "n/Makefile", "settings", "src/lib.c"],
