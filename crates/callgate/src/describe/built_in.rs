@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use callgate_model::effect::{Action, CodeOrigin, Names};
 use callgate_shell::environment::{influence, is_harmless};
+use callgate_shell::patch;
 use serde_json::{Map, Value};
 
 use super::collect::Collector;
 use super::parameters::{self, Caution, WrongType, texts};
-use super::patch;
 use super::role::{Access, Parameter, Role, ToolEntry, ToolKind};
 use super::tools;
 use super::{CallContext, DescribeError, Described, Description, Descriptor, Part, TypedInput, shell, uri};

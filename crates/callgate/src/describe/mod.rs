@@ -14,7 +14,6 @@ mod collect;
 pub mod git;
 mod input;
 mod parameters;
-pub(crate) mod patch;
 mod registry;
 mod role;
 mod shell;

@@ -290,7 +290,12 @@ impl ResolvedBoundary {
         self.roots.iter().any(|root| !root.excluded && (root.named == directory || root.resolved == directory))
     }
 
-    /// Where programs are found, if calls may write to one of these directories.
+    /// Where programs are found, in order.
+    pub(crate) fn program_directories(&self) -> &[ProgramDirectory] {
+        &self.programs
+    }
+
+    /// The same, if calls may write to one of them.
     pub(crate) fn doubtful_programs(&self) -> Option<&[ProgramDirectory]> {
         self.programs.iter().any(|directory| directory.writable).then_some(self.programs.as_slice())
     }

@@ -27,6 +27,7 @@ use self::sql::SqlDialect;
 use super::collect::Collector;
 use super::table::{Role, RoleKind};
 use crate::effect::{Action, CodeOrigin, Host, Mark, Selection, Target, TreeNames};
+use crate::patch::{self, PatchAction};
 use crate::stream::Stream;
 use crate::word::{Word, with_some_numbers};
 use std::borrow::Cow;
@@ -41,6 +42,7 @@ const SHELL: Role = Role::plain(RoleKind::Shell);
 struct CodeEffects {
     reads: Vec<String>,
     writes: Vec<String>,
+    deletes: Vec<String>,
     /// What is done to the names that exist below a directory and match a glob.
     trees: Vec<(Action, String, String)>,
     /// Shell source that it runs.
@@ -93,7 +95,8 @@ pub(super) fn read(collector: &mut Collector<'_>, language: &str, code: &Word, b
         found.doubt("`~` means the home directory to some programs and a file name to others");
     }
     collector.code_changes |= found.sends || found.destroys || !found.doubts.is_empty();
-    for (action, paths) in [(Action::Read, found.reads), (Action::Write, found.writes)] {
+    for (action, paths) in [(Action::Read, found.reads), (Action::Write, found.writes), (Action::Delete, found.deletes)]
+    {
         for path in paths {
             collector.path(action, &Word::Known(path), false, &[], because);
         }
@@ -122,6 +125,23 @@ pub(super) fn read(collector: &mut Collector<'_>, language: &str, code: &Word, b
     }
 }
 
+/// The files that a patch for an agent's own patch tool names.
+fn patch(text: &str) -> CodeEffects {
+    let mut found = CodeEffects::default();
+    match patch::read(text) {
+        Ok(changes) => {
+            for (action, path) in changes {
+                match action {
+                    PatchAction::Write => found.writes.push(path),
+                    PatchAction::Delete => found.deletes.push(path),
+                }
+            }
+        }
+        Err(error) => found.doubt(error.to_string()),
+    }
+    found
+}
+
 fn read_text(language: &str, text: &str) -> CodeEffects {
     match language {
         "sed" => sed::read(text),
@@ -141,6 +161,7 @@ fn read_text(language: &str, text: &str) -> CodeEffects {
         "php" => script::read(text, &script::PHP),
         "vim" => vim::read(text),
         "fzf" => fzf::read(text),
+        "patch" => patch(text),
         _ => CodeEffects::unknown(format!("cannot read {language} code")),
     }
 }

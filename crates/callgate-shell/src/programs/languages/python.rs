@@ -131,9 +131,10 @@ impl PythonReader {
                     _ => return None,
                 },
                 Word(name) if name == "glob" && self.bound.contains(name) => match rest {
-                    [Other('.'), Word(function), Other('('), Text(_), Other(')' | ','), ..]
+                    [Other('.'), Word(function), Other('('), Text(pattern), Other(')' | ','), ..]
                         if matches!(function.as_str(), "glob" | "iglob") =>
                     {
+                        self.touch(Action::List, &BTreeSet::from([python_paths::of_pattern(pattern)?]));
                         at += 2;
                     }
                     _ => return None,
@@ -285,9 +286,12 @@ impl PythonReader {
     fn touch(&mut self, action: Action, origins: &BTreeSet<PathOrigin>) {
         for PathOrigin { path, names } in origins {
             match (names, action) {
-                (Some(names), _) => self.found.trees.push((action, path.clone(), names.clone())),
+                (Some(names), Action::Read | Action::Write) => {
+                    self.found.trees.push((action, path.clone(), names.clone()));
+                }
                 (None, Action::Write) => self.found.writes.push(path.clone()),
-                (None, _) => self.found.reads.push(path.clone()),
+                // A directory that is listed counts as one that is read, as for `os.listdir`.
+                _ => self.found.reads.push(path.clone()),
             }
         }
     }
@@ -315,7 +319,15 @@ impl PythonReader {
                 }
                 self.touch(Action::Read, origins);
             }
-            name if listed(PATH_PARTS, name) || listed(PATH_LISTS, name) => {}
+            name if listed(PATH_PARTS, name) => {}
+            name if listed(PATH_LISTS, name) => {
+                let pattern = match behind {
+                    [Other('('), Text(pattern), Other(')'), ..] => pattern,
+                    [Other('('), Other(')'), ..] if name == "iterdir" => "*",
+                    _ => return None,
+                };
+                self.touch(Action::List, &python_paths::below(origins, pattern)?);
+            }
             _ => return None,
         }
         Some(2)

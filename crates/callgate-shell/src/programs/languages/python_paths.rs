@@ -173,7 +173,7 @@ pub(super) fn literal(tokens: &[Token]) -> Option<(BTreeSet<PathOrigin>, &[Token
 }
 
 /// The names below paths that match a pattern.
-fn below(origins: &BTreeSet<PathOrigin>, pattern: &str) -> Option<BTreeSet<PathOrigin>> {
+pub(super) fn below(origins: &BTreeSet<PathOrigin>, pattern: &str) -> Option<BTreeSet<PathOrigin>> {
     let goes_up = pattern.starts_with('/') || pattern.split('/').any(|part| part == "..") || pattern.contains('\0');
     (!goes_up).then(|| {
         let names = Some(pattern.to_owned());
@@ -182,7 +182,7 @@ fn below(origins: &BTreeSet<PathOrigin>, pattern: &str) -> Option<BTreeSet<PathO
 }
 
 /// The names that match a pattern which begins with a directory.
-fn of_pattern(pattern: &str) -> Option<PathOrigin> {
+pub(super) fn of_pattern(pattern: &str) -> Option<PathOrigin> {
     let parts: Vec<&str> = pattern.split('/').collect();
     let fixed = parts.iter().position(|part| part.contains(['*', '?', '['])).unwrap_or(parts.len().saturating_sub(1));
     let (front, back) = parts.split_at_checked(fixed)?;

@@ -374,12 +374,12 @@ fn python_one_liners() {
             ("import os; print(os.path.exists('a'), os.path.getsize('b'))", "reads a, reads b"),
             ("import os; print(os.path.exists(x))", "doubt"),
             ("import os; print(sorted(os.listdir('src')), os.listdir())", "reads src, reads ."),
-            ("import glob; print(glob.glob('*.py'))", ""),
+            ("import glob; print(glob.glob('*.py'))", "reads ."),
             ("import glob; glob.os.remove('x')", "doubt"),
-            ("import glob; [open(x) for x in glob.glob('*')]", "reads . with *"),
+            ("import glob; [open(x) for x in glob.glob('*')]", "reads ., reads . with *"),
             (
                 "import glob\nfor x in glob.glob('src/**/*.py', recursive=True):\n  print(open(x).read())",
-                "reads src with **/*.py",
+                "reads src, reads src with **/*.py",
             ),
             ("import sqlite3; print(sqlite3.sqlite_version)", ""),
             ("import sqlite3; sqlite3.connect('x')", "doubt"),
@@ -420,23 +420,23 @@ fn paths_in_python() {
     let known = [
         (
             "for p in Path('src').rglob('*.ts'):\n    t = p.read_text()\n    if t != 'x':\n        p.write_text(t.replace('a', 'b'))\n        print('did', p)",
-            "reads src with *.ts, writes src with *.ts",
+            "reads src, reads src with *.ts, writes src with *.ts",
         ),
         (
             "import ast, pathlib\nfor p in sorted(pathlib.Path('app').rglob('*.py')):\n    tree = ast.parse(p.read_text())\n    print(p, [n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)])",
-            "reads app with *.py",
+            "reads app, reads app with *.py",
         ),
-        ("root = Path('src')\nfor p in root.iterdir():\n    print(p.name, p.stat().st_size)", ""),
+        ("root = Path('src')\nfor p in root.iterdir():\n    print(p.name, p.stat().st_size)", "reads src"),
         (
             "root = Path('a')\nfiles = list(root.glob('*.md'))\nfor f in files:\n    with open(f) as h: print(h.read())",
-            "reads a with *.md",
+            "reads a, reads a with *.md",
         ),
         (
             "print(sum(len(p.read_text().splitlines()) for p in Path('src').rglob('*.py') if p.is_file()))",
-            "reads src with *.py",
+            "reads src, reads src with *.py",
         ),
-        ("print([p.name for p in Path('docs').glob('*.md')])", ""),
-        ("for i, p in enumerate(sorted(Path('a').glob('*'))):\n  print(i, p.stem)", ""),
+        ("print([p.name for p in Path('docs').glob('*.md')])", "reads docs"),
+        ("for i, p in enumerate(sorted(Path('a').glob('*'))):\n  print(i, p.stem)", "reads a"),
         ("p = Path('a') / 'b.txt'\np.write_text(p.read_text().upper())", "reads a/b.txt, writes a/b.txt"),
         (
             "p = Path('a.json')\nimport json\nd = json.loads(p.read_text())\nd['version'] = '2'\np.write_text(json.dumps(d, indent=2))",
@@ -444,7 +444,7 @@ fn paths_in_python() {
         ),
         (
             "n = {}\nfor p in Path('src').rglob('*.rs'):\n    n[p] = len(p.read_text())\nfor k, v in n.items(): print(k, v)",
-            "reads src with *.rs",
+            "reads src, reads src with *.rs",
         ),
         ("with Path('a').open('w') as f:\n    f.write('x')", "reads a, writes a"),
         ("x = 'abc'\nprint(f'{len(x)} {x.upper()}')", ""),

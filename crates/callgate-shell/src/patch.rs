@@ -7,22 +7,30 @@ use thiserror::Error;
 
 /// What a patch does to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum PatchAction {
+pub enum PatchAction {
+    /// Creates or changes it.
     Write,
+    /// Deletes it, or moves it away.
     Delete,
 }
 
 /// Why a patch cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub(crate) enum PatchError {
+#[non_exhaustive]
+pub enum PatchError {
+    /// No header names a file.
     #[error("the patch names no file")]
     NoFiles,
+    /// A header without a name.
     #[error("a header of the patch has no file name")]
     EmptyName,
+    /// More files than are looked at.
     #[error("the patch touches too many files")]
     TooMany,
+    /// It begins and does not end.
     #[error("the patch has no `*** End Patch`")]
     NoEnd,
+    /// A name that is quoted in an unusual way.
     #[error("a file name in the patch has unsupported quoting")]
     Quoting,
 }
@@ -31,7 +39,7 @@ const MAXIMUM_FILES: usize = 2_000;
 const MAXIMUM_NAMES: usize = 20_000;
 
 /// All files that a patch changes.
-pub(super) fn read(text: &str) -> Result<Vec<(PatchAction, String)>, PatchError> {
+pub fn read(text: &str) -> Result<Vec<(PatchAction, String)>, PatchError> {
     let mut changes = if text.contains("*** Begin Patch") { sections(text)? } else { unified(text)? };
     if changes.is_empty() {
         return Err(PatchError::NoFiles);
@@ -49,7 +57,7 @@ pub(super) fn read(text: &str) -> Result<Vec<(PatchAction, String)>, PatchError>
 ///
 /// Both accept indented and encapsulated diffs and context diffs, and end a name at a blank unless a tab follows later; a line
 /// that only looks like a header names a file too many.
-pub(crate) fn header_names(text: &str) -> Result<Vec<String>, PatchError> {
+pub fn header_names(text: &str) -> Result<Vec<String>, PatchError> {
     const FRONTS: [&str; 4] = ["--- ", "+++ ", "*** ", "Index:"];
     const MOVES: [&str; 4] = ["rename from ", "rename to ", "copy from ", "copy to "];
     let mut names = Vec::new();
