@@ -232,6 +232,8 @@ pub enum Mark {
     Recoverable,
     /// Is a tree in a repository that the committed rules ignore and that contains no tracked file and no other repository.
     Expendable,
+    /// Changes only keys of a manifest that describe it, such as its version.
+    Metadata,
 }
 
 /// One thing a call would do.

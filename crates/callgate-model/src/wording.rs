@@ -23,7 +23,10 @@ pub fn clause(effect: &Effect) -> String {
     match (effect.action, &effect.target) {
         (Action::List, _) => format!("lists {target}"),
         (Action::Read, _) => format!("reads {target}"),
-        (Action::Write, _) => format!("writes {target}"),
+        (Action::Write, _) => match effect.because.strip_prefix("changes ") {
+            Some(keys) => format!("changes {keys} in {target}"),
+            None => format!("writes {target}"),
+        },
         (Action::Delete, _) => match program(effect).filter(|_| effect.marks.contains(&Mark::Destructive)) {
             // The table says where, not what: `git branch -D` deletes no file.
             Some(program) => format!("{program} may discard changes or history in {target}"),
@@ -151,7 +154,8 @@ fn remark(mark: Mark) -> Option<&'static str> {
         | Mark::OwnFiles
         | Mark::Inside
         | Mark::Recoverable
-        | Mark::Expendable => None,
+        | Mark::Expendable
+        | Mark::Metadata => None,
     }
 }
 

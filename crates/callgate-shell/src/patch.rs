@@ -53,6 +53,50 @@ pub fn read(text: &str) -> Result<Vec<(PatchAction, String)>, PatchError> {
     Ok(changes)
 }
 
+/// The files that a patch in sections updates in place, each with the blocks of lines that others are put in place of, as `(old,
+/// new)`. Empty if it contains anything unusual.
+pub fn updates(text: &str) -> Vec<(String, Vec<(String, String)>)> {
+    let mut updates: Vec<(String, Vec<(String, String)>)> = Vec::new();
+    let mut is_update = false;
+    for line in text.trim().lines() {
+        match line.strip_prefix("*** ") {
+            Some("Begin Patch" | "End Patch") => is_update = false,
+            Some(header) => match header.split_once(": ") {
+                Some(("Update File", name)) if !updates.iter().any(|(other, _)| other == name) => {
+                    updates.push((name.to_owned(), Vec::new()));
+                    is_update = true;
+                }
+                Some(("Add File" | "Delete File", _)) => is_update = false,
+                _ => return Vec::new(),
+            },
+            None if !is_update => {}
+            None if line.trim_start().starts_with("***") => return Vec::new(),
+            None => {
+                let Some((_, blocks)) = updates.last_mut() else { return Vec::new() };
+                if line.starts_with("@@") {
+                    blocks.push((String::new(), String::new()));
+                    continue;
+                }
+                if blocks.is_empty() {
+                    blocks.push((String::new(), String::new()));
+                }
+                let Some((old, new)) = blocks.last_mut() else { return Vec::new() };
+                let sides: &mut [&mut String] = match line.chars().next() {
+                    Some('-') => &mut [old],
+                    Some('+') => &mut [new],
+                    Some(' ') | None => &mut [old, new],
+                    Some(_) => return Vec::new(),
+                };
+                for side in sides {
+                    side.push_str(line.get(1..).unwrap_or_default());
+                    side.push('\n');
+                }
+            }
+        }
+    }
+    updates
+}
+
 /// All names that `patch` and `git apply` may take from the headers of a diff of any kind, with their prefixes.
 ///
 /// Both accept indented and encapsulated diffs and context diffs, and end a name at a blank unless a tab follows later; a line
@@ -254,6 +298,22 @@ mod tests {
         assert_eq!(changes(plain), owned(&[(PatchAction::Write, "/etc/hosts")]));
         let new = "--- /dev/null\n+++ b/fresh file\n@@ -0,0 +1 @@\n+a\n";
         assert_eq!(changes(new), owned(&[(PatchAction::Write, "fresh file")]));
+    }
+
+    #[test]
+    fn blocks_of_lines_take_the_place_of_others() {
+        let patch = "*** Begin Patch\n*** Add File: n\n+x\n*** Update File: a\n@@ in f\n b\n-c\n+d\n\n@@\n-e\n+f\n*** End Patch\n";
+        let blocks = vec![("b\nc\n\n".to_owned(), "b\nd\n\n".to_owned()), ("e\n".to_owned(), "f\n".to_owned())];
+        assert_eq!(updates(patch), vec![("a".to_owned(), blocks)]);
+        for unusual in [
+            "*** Begin Patch\n*** Update File: a\n*** Move to: b\n@@\n-c\n+d\n*** End Patch",
+            "*** Begin Patch\n*** Update File: a\n@@\n-c\n+d\n *** Update File: b\n*** End Patch",
+            "*** Begin Patch\n*** Update File: a\n@@\n-c\n+d\n*** Update File: a\n@@\n-d\n+e\n*** End Patch",
+            "*** Begin Patch\n*** Update File: a\nc\n*** End Patch",
+            "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n",
+        ] {
+            assert_eq!(updates(unusual), Vec::new(), "{unusual}");
+        }
     }
 
     #[test]

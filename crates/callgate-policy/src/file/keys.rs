@@ -57,6 +57,7 @@ pub(crate) const MARKS: &[&str] = &[
     "inside",
     "recoverable",
     "expendable",
+    "metadata",
 ];
 pub(crate) const ZONES: &[&str] = &["root", "readable", "outside", "unresolved"];
 pub(crate) const CODE: &[&str] = &["known", "unknown", "file", "project", "inline", "fetched", "defined"];

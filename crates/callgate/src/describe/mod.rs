@@ -11,6 +11,7 @@
 
 mod built_in;
 mod collect;
+mod edits;
 pub mod git;
 mod input;
 mod parameters;

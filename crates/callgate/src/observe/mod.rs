@@ -7,6 +7,7 @@
 mod found_programs;
 mod git;
 mod loaded_files;
+mod manifests;
 mod package_programs;
 mod python_modules;
 mod recoverable;
@@ -59,6 +60,7 @@ pub(crate) fn observe(
     }
     let mut unresolved = boundary.place_effects(&mut description, file_system);
     recoverable::examine(&mut description, file_system);
+    manifests::examine(&mut description, file_system);
     if let Some((policy, origin)) = policy.filter(|_| trees::has_trees(&description)) {
         let restricts = policy.restricts(origin);
         trees::examine(&mut description, &mut unresolved, &boundary, &restricts, file_system);

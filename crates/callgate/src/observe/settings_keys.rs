@@ -60,6 +60,14 @@ fn of_value(value: &toml_edit::Value) -> Value {
     }
 }
 
+/// A key as it stands between dots, quoted if it is not a plain one; `None` if it could be taken for several.
+pub(super) fn part_of_key(key: &str) -> Option<String> {
+    match is_key(key) && !key.contains('.') {
+        true => Some(key.to_owned()),
+        false => (!key.contains('"')).then(|| format!("\"{key}\"")),
+    }
+}
+
 /// The keys of a document, those of nested objects with dots; `None` if a name could be taken for several.
 fn value_keys(document: &Value) -> Option<Vec<String>> {
     let mut found = Vec::new();
@@ -68,11 +76,7 @@ fn value_keys(document: &Value) -> Option<Vec<String>> {
         match value {
             Value::Object(members) => {
                 for (key, value) in members {
-                    let key = match is_key(key) && !key.contains('.') {
-                        true => key.clone(),
-                        false if key.contains('"') => return None,
-                        false => format!("\"{key}\""),
-                    };
+                    let key = part_of_key(key)?;
                     open.push((if front.is_empty() { key } else { format!("{front}.{key}") }, value));
                 }
             }
