@@ -34,6 +34,57 @@ pub struct Part {
     /// The files that its program would load, until somebody has looked for them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub loads: Vec<Loads>,
+    /// The new contents of files that it writes, until somebody has compared them with the old ones. Never stored.
+    #[serde(skip)]
+    pub edits: Vec<FileEdit>,
+}
+
+/// The new contents of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileEdit {
+    /// The file, as in the effect that writes it.
+    pub path: String,
+    /// How they come about.
+    pub change: FileChange,
+}
+
+/// How the contents of a file change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FileChange {
+    /// This is all that the file contains then.
+    Whole(String),
+    /// One text is put in place of another, several times in order.
+    Replaced(Vec<Replacement>),
+}
+
+/// A text that is put in place of another one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Replacement {
+    /// The text that is there.
+    pub old: String,
+    /// What comes in its place.
+    pub new: String,
+    /// Wherever it is; otherwise it must be there once.
+    pub all: bool,
+}
+
+impl FileChange {
+    /// The contents after the change; `None` if a text is missing, or is there several times.
+    pub fn apply(&self, contents: &str) -> Option<String> {
+        let replacements = match self {
+            FileChange::Whole(text) => return Some(text.clone()),
+            FileChange::Replaced(replacements) => replacements,
+        };
+        let mut text = contents.to_owned();
+        for Replacement { old, new, all } in replacements {
+            let count = if old.is_empty() { 0 } else { text.matches(old.as_str()).take(2).count() };
+            if count == 0 || count > 1 && !all {
+                return None;
+            }
+            text = text.replace(old.as_str(), new);
+        }
+        Some(text)
+    }
 }
 
 /// Files of the project that a program loads: code, or configuration that can change what it does.

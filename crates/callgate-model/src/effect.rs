@@ -228,8 +228,12 @@ pub enum Mark {
     Shared,
     /// Was found below a directory that the call names as a whole.
     Inside,
-    /// Can be had again: git has the file as it is.
+    /// Loses nothing: git has the file as it is, or there is none.
     Recoverable,
+    /// Is a tree in a repository that the committed rules ignore and that contains no tracked file and no other repository.
+    Expendable,
+    /// Changes only keys of a manifest that describe it, such as its version.
+    Metadata,
 }
 
 /// One thing a call would do.

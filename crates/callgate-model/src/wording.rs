@@ -23,8 +23,15 @@ pub fn clause(effect: &Effect) -> String {
     match (effect.action, &effect.target) {
         (Action::List, _) => format!("lists {target}"),
         (Action::Read, _) => format!("reads {target}"),
-        (Action::Write, _) => format!("writes {target}"),
-        (Action::Delete, _) => format!("deletes {target}"),
+        (Action::Write, _) => match effect.because.strip_prefix("changes ") {
+            Some(keys) => format!("changes {keys} in {target}"),
+            None => format!("writes {target}"),
+        },
+        (Action::Delete, _) => match program(effect).filter(|_| effect.marks.contains(&Mark::Destructive)) {
+            // The table says where, not what: `git branch -D` deletes no file.
+            Some(program) => format!("{program} may discard changes or history in {target}"),
+            None => format!("deletes {target}"),
+        },
         (Action::Run, Target::Program(Program { name, origin })) => match origin {
             CodeOrigin::Known | CodeOrigin::Defined => format!("runs {name}"),
             CodeOrigin::Unknown => format!("runs {name}, a program that callgate does not know"),
@@ -40,12 +47,24 @@ pub fn clause(effect: &Effect) -> String {
         (Action::Connect, _) => {
             service(effect).map_or_else(|| format!("connects to {target}"), |service| format!("queries {service}"))
         }
-        (Action::Send, Target::Host(_)) => {
-            service(effect).map_or_else(|| format!("sends data to {target}"), |service| format!("acts on {service}"))
-        }
+        (Action::Send, Target::Host(_)) => match (service(effect), effect.because.strip_suffix(": running it")) {
+            (None, _) => format!("sends data to {target}"),
+            (Some("processes"), _) => "sends a signal to processes".to_owned(),
+            (Some(service), Some(command)) => format!("{command} acts on {service}"),
+            (Some(service), None) => format!("acts on {service}"),
+        },
         (Action::Send, _) => format!("sends {target}"),
         (Action::Privilege, _) => format!("uses or changes privileges: {target}"),
         (Action::Opaque, _) => format!("cannot be analyzed: {target}"),
+    }
+}
+
+/// The program that has an effect, with the option that it is about, if none of its operands says more.
+fn program(effect: &Effect) -> Option<String> {
+    match effect.because.split_once(": ")? {
+        (command, "running it" | "--") => Some(command.to_owned()),
+        (command, option) if option.starts_with('-') => Some(format!("{command} {option}")),
+        _ => None,
     }
 }
 
@@ -130,7 +149,13 @@ fn remark(mark: Mark) -> Option<&'static str> {
         Mark::Credentials => Some("shows secrets"),
         Mark::Environment => Some("environment variable changes what runs"),
         Mark::Shared => Some("directory is writable by everyone"),
-        Mark::Redirection | Mark::ProjectCode | Mark::OwnFiles | Mark::Inside | Mark::Recoverable => None,
+        Mark::Redirection
+        | Mark::ProjectCode
+        | Mark::OwnFiles
+        | Mark::Inside
+        | Mark::Recoverable
+        | Mark::Expendable
+        | Mark::Metadata => None,
     }
 }
 

@@ -78,6 +78,7 @@ mod distinct;
 pub mod environment;
 mod evaluate;
 mod lists;
+pub mod patch;
 pub mod programs;
 mod secret_names;
 pub mod stream;

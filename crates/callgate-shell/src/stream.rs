@@ -23,6 +23,8 @@ pub enum Stream {
     Integer,
     /// Any number of whole numbers in digits, separated by blanks or newlines (`seq 5`, `pgrep sshd`).
     Numbers,
+    /// The whole contents of the file at this absolute path (`< file`).
+    File(String),
     /// The contents of these files or other local data; harmless as data, not as code.
     Data,
     /// The environment, with any secrets in it.
@@ -53,6 +55,17 @@ impl Listing {
     /// The words that they become.
     pub(crate) fn word(&self, many: bool) -> Word {
         Word::Below { directory: self.directory.clone(), many, names: self.names.clone() }
+    }
+}
+
+impl Stream {
+    /// What one of several commands finds in it, or a part of it: what was known of the whole is lost.
+    pub(crate) fn in_part(self) -> Self {
+        match self {
+            Stream::Text(text) if !text.is_empty() => Stream::Data,
+            Stream::File(_) => Stream::Data,
+            other => other,
+        }
     }
 }
 

@@ -187,7 +187,17 @@ fn deleting_what_git_has_is_silent() {
     assert_eq!(decide(repository.path(), "rm a.txt"), Decision::Ask);
     std::fs::remove_file(repository.path().join(".gitattributes")).expect("it was there");
     settle(repository.path());
-    for command in ["rm a.txt", "mv b.txt d.txt", "rm -f docs/c.md a.txt", "rm filtered.bin && ls"] {
+    for command in [
+        "rm a.txt",
+        "mv b.txt d.txt",
+        "rm -f docs/c.md a.txt",
+        "rm filtered.bin && ls",
+        "mkdir -p old && mv a.txt old/a.txt && rm docs/c.md",
+        // nothing is there
+        "rm none.txt",
+        "mv none.txt docs/none.txt",
+        "rm docs/none.txt && rm none.txt",
+    ] {
         assert_eq!(decide(repository.path(), command), Decision::Allow, "{command}");
     }
     for command in [
@@ -201,12 +211,123 @@ fn deleting_what_git_has_is_silent() {
         "rm .git/index",
         "echo x >> a.txt; rm a.txt",
         "git rm -q --cached a.txt && rm a.txt",
+        "rm docs/c.md && echo '* filter=x' > .gitattributes && rm a.txt",
+        "mv new.txt none.txt; rm none.txt",
+        "mv docs lost; rm lost/none.txt",
+        "cp -r docs lost; rm lost/c.md",
+        "rm none.txt new.txt",
+        "rm -r none",
+        "rm ~none",
+        "rm '~/none'",
+        "rm /var/none.txt",
+        "rm .envrc",
+        "mv none.txt Makefile",
+        "mv none.txt .git/hooks/pre-commit",
+        "shred none.txt",
+        "find . -exec rm none.txt ';'",
+        "make; rm none.txt",
     ] {
-        assert_eq!(decide(repository.path(), command), Decision::Ask, "{command}");
+        assert_ne!(decide(repository.path(), command), Decision::Allow, "{command}");
     }
     // in a pack it is as safe; without its object it is gone
     git(repository.path(), &["gc", "-q"]);
     assert_eq!(decide(repository.path(), "rm a.txt"), Decision::Allow);
     std::fs::remove_dir_all(repository.path().join(".git/objects/pack")).expect("packs");
     assert_eq!(decide(repository.path(), "rm a.txt"), Decision::Ask);
+}
+
+#[test]
+fn removing_what_tools_make_again_is_silent() {
+    let repository = repository();
+    let root = repository.path();
+    let put = |name: &str, text: &str| {
+        let path = root.join(name);
+        std::fs::create_dir_all(path.parent().expect("a parent")).expect("a directory");
+        std::fs::write(path, text).expect("a file");
+    };
+    put(".gitignore", "# made\n/dist/\nnode_modules\ncoverage\n*.egg-info\ntarget\n!keep\nnotes\n!sub/target\nbuild\n");
+    put("docs/.gitignore", "!dist\n!build\n");
+    for made in [
+        "dist/a.js",
+        "dist/bin/run",
+        "node_modules/.cache/x/package.json",
+        "node_modules/a/index.js",
+        "build/x",
+        "notes/a",
+    ] {
+        put(made, "x");
+    }
+    for made in [
+        "out/a",
+        "docs/build/x",
+        "docs/coverage/x",
+        "target/a",
+        "x.egg-info/PKG-INFO",
+        "build-notes/a",
+        "tracked/build/x",
+    ] {
+        put(made, "x");
+    }
+    git(root, &["add", "-A"]);
+    git(root, &["add", "-f", "tracked/build/x"]);
+    git(root, &["commit", "-qm", "rules"]);
+    settle(root);
+    for command in [
+        "rm -rf dist",
+        "rm -rf dist build",
+        "rm -rf ./dist/ node_modules/.cache",
+        "rm -r docs/coverage",
+        "rm -rf x.egg-info",
+        "cd docs && rm -rf coverage && ls",
+        "rm -rf none/coverage",
+        "rm -rf coverage && ls",
+    ] {
+        assert_eq!(decide(root, command), Decision::Allow, "{command}");
+    }
+    for command in [
+        "rm -rf node_modules",
+        "rm -rf notes",
+        "rm -rf out",
+        "rm -rf htmlcov",
+        "rm -rf docs/dist",
+        "rm -rf docs/build",
+        // a path takes something back in
+        "rm -rf target",
+        "rm -rf tracked/build",
+        "rm -rf build-notes",
+        "rm -rf *dist",
+        "rm -rf dist/..",
+        "mv docs dist; rm -rf dist",
+        "rm -rf dist; mv docs dist; rm -rf dist",
+        "while sleep 1; do rm -rf dist; cp -r docs dist; done",
+        "echo out > .gitignore; rm -rf dist",
+        "git add -A; rm -rf dist",
+        "make; rm -rf dist",
+        "mv dist elsewhere",
+    ] {
+        assert_ne!(decide(root, command), Decision::Allow, "{command}");
+    }
+    let asks = |why: &str| assert_ne!(decide(root, "rm -rf dist"), Decision::Allow, "{why}");
+    put("dist/.env", "KEY=1");
+    asks("it holds a secret");
+    std::fs::remove_file(root.join("dist/.env")).expect("it was there");
+    git(root, &["init", "-q", "dist/inner"]);
+    asks("it holds a repository");
+    std::fs::remove_dir_all(root.join("dist/inner")).expect("it was there");
+    // rm takes a link away, not what it leads to
+    std::os::unix::fs::symlink("/", root.join("dist/link")).expect("a link");
+    assert_eq!(decide(root, "rm -rf dist"), Decision::Allow);
+    assert_ne!(decide(root, "rm -rf dist/link/"), Decision::Allow);
+    git(root, &["add", "-f", "dist/a.js"]);
+    asks("it holds a tracked file");
+    git(root, &["rm", "-q", "--cached", "dist/a.js"]);
+    settle(root);
+    assert_eq!(decide(root, "rm -rf dist"), Decision::Allow);
+    std::fs::rename(root.join("dist"), root.join("real")).expect("a directory");
+    std::os::unix::fs::symlink("docs", root.join("dist")).expect("a link");
+    asks("it is a link");
+    std::fs::remove_file(root.join("dist")).expect("it was there");
+    assert_eq!(decide(root, "rm -rf dist"), Decision::Allow, "it is missing");
+    put(".gitignore", "dist\n");
+    asks("the rules are not those that git has");
 }

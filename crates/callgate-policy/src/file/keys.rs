@@ -56,6 +56,8 @@ pub(crate) const MARKS: &[&str] = &[
     "shared",
     "inside",
     "recoverable",
+    "expendable",
+    "metadata",
 ];
 pub(crate) const ZONES: &[&str] = &["root", "readable", "outside", "unresolved"];
 pub(crate) const CODE: &[&str] = &["known", "unknown", "file", "project", "inline", "fetched", "defined"];

@@ -34,10 +34,7 @@ fn together(first: Stream, second: Stream, certain: bool) -> Stream {
 
 /// A stream that may be incomplete.
 pub(super) fn uncertain(stream: Stream) -> Stream {
-    match stream {
-        Stream::Text(text) if !text.is_empty() => Stream::Data,
-        other => other,
-    }
+    stream.in_part()
 }
 
 /// Whether a command starts a shell by its plain name.
@@ -74,7 +71,12 @@ impl Evaluator<'_> {
             return (Ends::Either(state), Stream::Unknown);
         }
         self.depth = self.depth.saturating_add(1);
-        let result = self.items(script, state, stdin);
+        let is_one =
+            matches!(script.items.as_slice(), [] | [_]) && script.items.iter().all(|item| item.rest.is_empty());
+        let result = match is_one {
+            true => self.items(script, state, stdin),
+            false => self.items(script, state, &stdin.clone().in_part()),
+        };
         self.depth = self.depth.saturating_sub(1);
         result
     }
@@ -233,10 +235,7 @@ impl Evaluator<'_> {
             input = redirected.stdin.unwrap_or(input);
         }
         // Several commands share it, so none is certain to read all of it.
-        let shared = match input {
-            Stream::Text(text) if !text.is_empty() => Stream::Data,
-            other => other,
-        };
+        let shared = input.in_part();
         let (ends, stdout) = self.compound(command, state, &shared);
         let ends = match before {
             Some(before) => ends.or_failed(before),

@@ -194,7 +194,7 @@ impl Evaluator<'_> {
             };
         }
         let stdout = match stdout {
-            Stream::Text(text) if early && !text.is_empty() => Stream::Data,
+            stdout if early => stdout.in_part(),
             other => other,
         };
         (Ends::Either(after), stdout)

@@ -26,7 +26,7 @@ impl StandardOutput {
     pub fn apply(self, stream: Stream) -> Stream {
         match (self, stream) {
             (StandardOutput::Kept, stream) => stream,
-            (StandardOutput::Mixed, Stream::Text(_) | Stream::Names(_)) => Stream::Data,
+            (StandardOutput::Mixed, Stream::Text(_) | Stream::Names(_) | Stream::File(_)) => Stream::Data,
             (StandardOutput::Mixed, stream) => stream,
             (StandardOutput::Away, _) => Stream::Text(String::new()),
         }
@@ -136,6 +136,13 @@ impl Evaluator<'_> {
                 self.path_effects(Action::Read, &target, state, slot);
                 match &target {
                     Word::Known(path) if network(path).is_some() => Stream::Fetched,
+                    Word::Known(path) => match state.directories.as_ref() {
+                        [directory] => {
+                            let path = absolute(directory.as_deref(), path);
+                            if path.starts_with('/') { Stream::File(path) } else { Stream::Data }
+                        }
+                        _ => Stream::Data,
+                    },
                     _ => Stream::Data,
                 }
             }

@@ -386,10 +386,15 @@ fn stdout(output: Option<Output>, collector: &Collector<'_>) -> Stream {
             Stream::Names(names) => resolved(collector.directory.as_deref(), &names),
             other => other,
         },
+        Some(Output::Input) => match collector.stdin {
+            // What a person may type.
+            Stream::Unconnected => Stream::Data,
+            other => other.clone(),
+        },
         Some(Output::Same) if !collector.has_listed => match collector.stdin {
             Stream::Text(_) => Stream::Unknown,
             // The input that a person may type, or a part of endless input.
-            Stream::Unconnected | Stream::Endless => Stream::Data,
+            Stream::Unconnected | Stream::Endless | Stream::File(_) => Stream::Data,
             other => other.clone(),
         },
         Some(Output::Same | Output::Data) => Stream::Data,

@@ -550,6 +550,8 @@ pub enum Output {
     Entries,
     /// A selection of the lines that came in, if there is no file operand.
     Same,
+    /// Exactly what came in.
+    Input,
     /// The whole paths of the listed operands, with links followed.
     Resolved,
     /// The working directory.

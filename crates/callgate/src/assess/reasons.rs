@@ -2,7 +2,7 @@
 
 use callgate_model::decision::{Decision, Ruling};
 use callgate_model::description::{Description, Part};
-use callgate_model::effect::Effect;
+use callgate_model::effect::{Effect, Mark};
 use callgate_model::redact::Redactor;
 use callgate_model::show::brief;
 use callgate_model::wording;
@@ -19,6 +19,9 @@ const PLACEHOLDERS: [(&str, Wording); 3] = [
     ("{command}", |part, _| wording::command(part)),
 ];
 
+/// What a rule says about files of this machine is not true of those in a container.
+const ELSEWHERE: &str = "runs in a container or on another machine, where callgate cannot look: {command}";
+
 /// Fills the placeholders in the reasons of every ruling that asks or denies.
 pub(super) fn fill(judgement: &mut Judgement, description: &Description, redactor: &Redactor) {
     if !is_template(&judgement.ruling) && !judgement.effects.iter().any(|of| is_template(&of.ruling)) {
@@ -30,6 +33,9 @@ pub(super) fn fill(judgement: &mut Judgement, description: &Description, redacto
         let part = description.parts.get(of.part);
         let Some((part, placed)) = part.and_then(|part| Some((part, part.effects.get(of.effect)?))) else { continue };
         let is_strictest = of.ruling == judgement.ruling;
+        if of.ruling.doubt && placed.effect.marks.contains(&Mark::Elsewhere) {
+            of.ruling.reason = ELSEWHERE.to_owned();
+        }
         for (name, text) in PLACEHOLDERS {
             if of.ruling.reason.contains(name) {
                 let shown = redactor.text(&text(part, &placed.effect));

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use callgate_model::effect::{Action, CodeOrigin, Names};
 use callgate_shell::environment::{influence, is_harmless};
+use callgate_shell::patch;
 use serde_json::{Map, Value};
 
 use super::collect::Collector;
+use super::edits;
 use super::parameters::{self, Caution, WrongType, texts};
-use super::patch;
 use super::role::{Access, Parameter, Role, ToolEntry, ToolKind};
 use super::tools;
 use super::{CallContext, DescribeError, Described, Description, Descriptor, Part, TypedInput, shell, uri};
@@ -46,7 +47,18 @@ impl Descriptor for ToolEntry {
         let left = collector.left_shell();
         let mut all = parts;
         if all.is_empty() || !collector.is_empty() {
-            all.push(collector.into_part());
+            let edits = match &call.input {
+                Value::Object(fields) if self.category == "file_write" => edits::of_patch(self, fields, &collector),
+                _ => Vec::new(),
+            };
+            let mut part = collector.into_part();
+            part.edits = edits;
+            if let Value::Object(fields) = &call.input
+                && self.category == "file_write"
+            {
+                part.edits.extend(edits::read(self, fields, &part));
+            }
+            all.push(part);
         }
         Ok(Described { description: Description::of_parts(self.category, all), shell: left })
     }

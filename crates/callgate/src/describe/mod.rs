@@ -11,10 +11,10 @@
 
 mod built_in;
 mod collect;
+mod edits;
 pub mod git;
 mod input;
 mod parameters;
-pub(crate) mod patch;
 mod registry;
 mod role;
 mod shell;

@@ -236,6 +236,41 @@ mod tests {
     }
 
     #[test]
+    fn mypy_loads_code_only_where_its_configuration_says_so() {
+        for (file, text) in [
+            ("mypy.ini", "[mypy]\nstrict = True\n[mypy-a.*]\nignore_errors = True\n"),
+            ("setup.cfg", "[metadata]\nname = x\n[mypy]\npretty = true\n"),
+            (
+                "pyproject.toml",
+                "[project]\nauthors = [{ name = \"x\" }]\n[tool.ruff]\nplugins = 1\n[tool.mypy]\nstrict = true\n",
+            ),
+            ("pyproject.toml", "[[tool.mypy.overrides]]\nmodule = \"a.*\"\nignore_missing_imports = true\n"),
+        ] {
+            let files = Fake::new().directory("/home/ada/w/src").contents(&format!("/home/ada/w/{file}"), text);
+            assert_eq!(decide(files, "mypy --strict ."), Decision::Allow, "{text}");
+        }
+        for (file, text) in [
+            ("mypy.ini", "[mypy]\nplugins = x\n"),
+            (".mypy.ini", "[mypy]\npython_executable = ./x\n"),
+            ("mypy.ini", "[mypy]\nplugins =\n  x\n"),
+            ("mypy.ini", "[mypy]\nPlugins: x\n"),
+            ("mypy.ini", "[DEFAULT]\nplugins = x\n[mypy]\nstrict = true\n"),
+            ("setup.cfg", "[mypy]\ncache_dir = /x\n"),
+            ("src/mypy.ini", "[mypy]\nfiles = /home/ada/.aws/credentials\n"),
+            ("pyproject.toml", "[tool.mypy]\nplugins = [\"x\"]\n"),
+            ("pyproject.toml", "[tool]\nmypy = { plugins = [\"x\"] }\n"),
+            ("pyproject.toml", "tool.\"my\\u0070y\".install_types = true\n"),
+            ("pyproject.toml", "[tool.mypy]\nhtml_report = \"x\"\n"),
+        ] {
+            let files = Fake::new().directory("/home/ada/w/src").contents(&format!("/home/ada/w/{file}"), text);
+            assert_eq!(decide(files, "mypy --strict ."), Decision::Ask, "{text}");
+        }
+        for command in ["python3 -m mypy .", "dmypy run ."] {
+            assert_eq!(decide(Fake::new().directory("/home/ada/w/src"), command), Decision::Ask, "{command}");
+        }
+    }
+
+    #[test]
     fn a_link_leads_to_the_files_above_its_target() {
         let files = || {
             let files = rust().file("/home/ada/w/a/b/x").link("/home/ada/w/src/link", "/home/ada/w/a/b");

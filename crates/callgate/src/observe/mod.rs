@@ -8,7 +8,9 @@ mod dashed_names;
 mod found_programs;
 mod git;
 mod loaded_files;
+mod manifests;
 mod mentioned_files;
+mod package_programs;
 mod python_modules;
 mod recoverable;
 mod settings_keys;
@@ -56,11 +58,13 @@ pub(crate) fn observe(
     dashed_names::examine(&mut description, file_system);
     mentioned_files::examine(&mut description, policy, &boundary, file_system);
     loaded_files::examine(&mut description, &boundary, file_system);
+    package_programs::examine(&mut description, file_system);
     if let Some(shell) = &mut shell {
         shell.settle_directory(|directory| can_enter(file_system, Path::new(directory)));
     }
     let mut unresolved = boundary.place_effects(&mut description, file_system);
     recoverable::examine(&mut description, file_system);
+    manifests::examine(&mut description, file_system);
     if let Some((policy, origin)) = policy.filter(|_| trees::has_trees(&description)) {
         let restricts = policy.restricts(origin);
         trees::examine(&mut description, &mut unresolved, &boundary, &restricts, file_system);

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use callgate_model::description::{Description, Part, PlacedEffect};
-use callgate_model::effect::{Action, Coverage, Effect, Names, Target};
+use callgate_model::effect::{Action, Coverage, Effect, Names, Target, TreeNames};
 use callgate_shell::programs::python_may_import;
 
 use crate::path::file_system::{FileSystem, PathEntry};
@@ -18,8 +18,11 @@ pub(super) fn examine(description: &mut Description, file_system: &dyn FileSyste
     if !description.parts.iter().any(searches) {
         return;
     }
-    let written =
-        description.parts.iter().flat_map(|part| &part.effects).find_map(|placed| may_write_module(&placed.effect));
+    let written = description.parts.iter().find_map(|part| {
+        // What Python code does to files that exist adds no name to those that are looked at here.
+        let updates = |effect: &Effect| searches(part) && matches!(&effect.target, Target::Path(target) if target.tree && matches!(target.below, TreeNames::Existing(_)));
+        part.effects.iter().filter(|placed| !updates(&placed.effect)).find_map(|placed| may_write_module(&placed.effect))
+    });
     let mut doubted = false;
     for part in description.parts.iter_mut().filter(|part| searches(part)) {
         let finding = match &part.directory {

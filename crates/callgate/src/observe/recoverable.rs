@@ -1,10 +1,12 @@
-//! Finds deletions that lose nothing: of files that git tracks, that are unchanged, and whose contents are in the repository.
+//! Finds deletions that lose nothing: of files that git tracks, that are unchanged, and whose contents are in the repository, and
+//! of files that are not there.
 
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
 use callgate_model::description::{Description, Part};
 use callgate_model::effect::{Action, CodeOrigin, Mark, Target};
 use callgate_model::place::{Place, Rest, Zone};
+use callgate_model::word::Word;
 
 use crate::describe::git::index::{self, IndexEntry};
 use crate::path::file_system::{FileSystem, PathEntry};
@@ -15,41 +17,72 @@ const LARGEST_PACK_INDEX: usize = 64 << 20;
 const LARGEST_ATTRIBUTES: usize = 64 << 10;
 const MOST_PACKS: usize = 256;
 
-/// Marks every deletion that git can undo. Nothing is proven once a command of the call may have changed something.
+/// Marks every deletion that git can undo. Nothing is proven about what an earlier command of the call may have changed.
 pub(super) fn examine(description: &mut Description, file_system: &dyn FileSystem) {
+    let mut changed: Vec<PathBuf> = Vec::new();
     for part in &mut description.parts {
         if part.elsewhere.is_none() && runs_known_programs(part) {
+            // A program that runs them may add names of its own.
+            let may_find_nothing =
+                part.wrappers.is_empty() && matches!(part.words.first().and_then(Word::known), Some("rm" | "mv"));
             for placed in part.effects.iter_mut().filter(|placed| placed.effect.action == Action::Delete) {
-                if placed.place.as_ref().is_some_and(|place| is_recoverable(place, file_system)) {
+                let lost = |place: &Place| {
+                    let missing = || may_find_nothing && is_missing(place, file_system);
+                    !is_plain(place)
+                        || is_changed(&place.resolved, &changed)
+                        || proof(&place.resolved, file_system).is_none() && !missing()
+                };
+                if placed.place.as_ref().is_some_and(|place| !lost(place)) {
                     placed.effect.marks.push(Mark::Recoverable);
                     placed.effect.marks.sort();
                 }
             }
         }
-        if part.effects.iter().any(|placed| placed.effect.may_change_names()) {
-            return;
+        for placed in part.effects.iter().filter(|placed| placed.effect.may_change_names()) {
+            match &placed.place {
+                Some(place) if place.rest == Rest::Nothing && place.zone == Zone::Root => {
+                    changed.push(place.resolved.clone());
+                }
+                _ => return,
+            }
         }
     }
 }
 
+/// Whether one of these changes may be about a path, or about what git knows of it.
+fn is_changed(path: &Path, changed: &[PathBuf]) -> bool {
+    let is_git = |name: Component<'_>| matches!(name.as_os_str().to_str(), None | Some(".git" | ".gitattributes"));
+    let above = |change: &Path| path.ancestors().any(|folder| folder.join(".git").starts_with(change));
+    changed.iter().any(|change| change.starts_with(path) || above(change) || change.components().any(is_git))
+}
+
 /// Whether nothing but programs of the system runs: git itself would change what it knows.
-fn runs_known_programs(part: &Part) -> bool {
+pub(super) fn runs_known_programs(part: &Part) -> bool {
     part.effects.iter().all(|placed| match &placed.effect.target {
         Target::Program(program) => program.origin == CodeOrigin::Known,
         _ => true,
     })
 }
 
-fn is_recoverable(place: &Place, file_system: &dyn FileSystem) -> bool {
-    place.zone == Zone::Root
-        && place.rest == Rest::Nothing
-        && !place.traversal
-        && place.named == place.resolved
-        && proof(&place.resolved, file_system).is_some()
+/// Whether a place is exactly the path that was written, without links on the way to it.
+pub(super) fn is_plain(place: &Place) -> bool {
+    place.zone == Zone::Root && place.rest == Rest::Nothing && !place.traversal && place.named == place.resolved
+}
+
+/// Whether one name in a repository is of nothing. Elsewhere, people keep what no other place has, and a mistake costs more; a name
+/// that begins with `~` was meant to lie elsewhere.
+fn is_missing(place: &Place, file_system: &dyn FileSystem) -> bool {
+    let path = &place.resolved;
+    let in_repository = |folder: &Path| file_system.look(&folder.join(".git")) == PathEntry::Directory;
+    let is_home = |name: Component<'_>| name.as_os_str().to_string_lossy().starts_with('~');
+    !place.tree
+        && file_system.look(path) == PathEntry::Missing
+        && path.ancestors().skip(1).any(in_repository)
+        && !path.components().any(is_home)
 }
 
 /// `Some` if git has the file as it is.
-fn proof(path: &Path, file_system: &dyn FileSystem) -> Option<()> {
+pub(super) fn proof(path: &Path, file_system: &dyn FileSystem) -> Option<()> {
     let stamp = file_system.stamp(path)?;
     let root = path.ancestors().skip(1).find(|root| file_system.look(&root.join(".git")) != PathEntry::Missing)?;
     let repository = root.join(".git");

@@ -1,6 +1,11 @@
-//! Reads which keys a configuration file sets, in the plain form in which people write them. Anything else is not understood.
+//! Reads which keys a configuration file sets: TOML, JSON, and INI in the plain form in which people write it. Anything else is not
+//! understood.
 
+use std::ffi::OsStr;
 use std::path::Path;
+
+use serde_json::{Map, Value};
+use toml_edit::{Document, Item, TableLike};
 
 /// The keys that a file sets, written `section.key`; `None` if it is not understood.
 pub(super) fn keys(path: &Path, text: &str) -> Option<Vec<String>> {
@@ -8,8 +13,8 @@ pub(super) fn keys(path: &Path, text: &str) -> Option<Vec<String>> {
     if text.replace("\r\n", "\n").contains('\r') {
         return None;
     }
-    if path.extension().is_some_and(|extension| extension == "json") {
-        return json_keys(text);
+    if matches!(path.extension().and_then(OsStr::to_str), Some("json" | "toml")) {
+        return value_keys(&document(path, text)?);
     }
     // The older form of a toolchain file: one word.
     let mut words = text.split_whitespace();
@@ -22,7 +27,69 @@ pub(super) fn keys(path: &Path, text: &str) -> Option<Vec<String>> {
     sections(text)
 }
 
-/// The keys of a file of sections: TOML or INI, without inline tables, escapes and text over several lines.
+/// A JSON or TOML document as one value; `None` if it is neither, is invalid or names a key twice.
+pub(super) fn document(path: &Path, text: &str) -> Option<Value> {
+    match path.extension().and_then(OsStr::to_str) {
+        Some("json") => callgate_model::json::read(text.as_bytes()).ok(),
+        Some("toml") => Document::parse(text).ok().map(|document| of_table(document.as_table())),
+        _ => None,
+    }
+}
+
+// INVARIANT: the parser limits how deep tables and arrays are nested, so that these two come to an end.
+fn of_table(table: &dyn TableLike) -> Value {
+    table.iter().map(|(key, item)| (key.to_owned(), of_item(item))).collect::<Map<String, Value>>().into()
+}
+
+fn of_item(item: &Item) -> Value {
+    match item {
+        Item::None => Value::Null,
+        Item::Table(table) => of_table(table),
+        Item::ArrayOfTables(tables) => tables.iter().map(|table| of_table(table)).collect(),
+        Item::Value(value) => of_value(value),
+    }
+}
+
+fn of_value(value: &toml_edit::Value) -> Value {
+    match value {
+        toml_edit::Value::String(text) => text.value().as_str().into(),
+        toml_edit::Value::Array(items) => items.iter().map(of_value).collect(),
+        toml_edit::Value::InlineTable(table) => of_table(table),
+        // Numbers, dates and truth values, as they are written.
+        other => other.to_string().trim().into(),
+    }
+}
+
+/// A key as it stands between dots, quoted if it is not a plain one; `None` if it could be taken for several.
+pub(super) fn part_of_key(key: &str) -> Option<String> {
+    match is_key(key) && !key.contains('.') {
+        true => Some(key.to_owned()),
+        false => (!key.contains('"')).then(|| format!("\"{key}\"")),
+    }
+}
+
+/// The keys of a document, those of nested objects with dots; `None` if a name could be taken for several.
+fn value_keys(document: &Value) -> Option<Vec<String>> {
+    let mut found = Vec::new();
+    let mut open = vec![(String::new(), document)];
+    while let Some((front, value)) = open.pop() {
+        match value {
+            Value::Object(members) => {
+                for (key, value) in members {
+                    let key = part_of_key(key)?;
+                    open.push((if front.is_empty() { key } else { format!("{front}.{key}") }, value));
+                }
+            }
+            Value::Array(items) if items.iter().any(|item| item.is_object() || item.is_array()) => {
+                open.extend(items.iter().map(|item| (front.clone(), item)));
+            }
+            _ => found.push(front),
+        }
+    }
+    Some(found)
+}
+
+/// The keys of a file of sections, without inline tables, escapes and text over several lines.
 fn sections(text: &str) -> Option<Vec<String>> {
     let mut found = Vec::new();
     let mut section = String::new();
@@ -41,7 +108,8 @@ fn sections(text: &str) -> Option<Vec<String>> {
         }
         if let Some(header) = line.strip_prefix('[') {
             let (name, rest) = header.split_once(']')?;
-            (is_key(name) && is_end(rest)).then_some(())?;
+            // mypy's sections are named after modules: `[mypy-a.*,b]`.
+            (is_key(&name.replace(['*', ','], "")) && is_end(rest)).then_some(())?;
             section = format!("{name}.");
             continue;
         }
@@ -83,23 +151,6 @@ fn is_end(rest: &str) -> bool {
     rest.is_empty() || rest.starts_with('#')
 }
 
-/// The keys of a JSON document, those of nested objects with dots.
-fn json_keys(text: &str) -> Option<Vec<String>> {
-    let document: serde_json::Value = serde_json::from_str(text).ok()?;
-    let mut found = Vec::new();
-    let mut open = vec![(String::new(), &document)];
-    while let Some((front, value)) = open.pop() {
-        match value {
-            serde_json::Value::Object(members) => open.extend(members.iter().map(|(key, value)| {
-                let name = if front.is_empty() { key.clone() } else { format!("{front}.{key}") };
-                (name, value)
-            })),
-            _ => found.push(front),
-        }
-    }
-    Some(found)
-}
-
 /// Whether a text contains one of these words, or may hide one behind an escape.
 pub(super) fn contains_word(text: &str, words: &[String]) -> bool {
     let is_part = |character: char| character.is_ascii_alphanumeric() || matches!(character, '_' | '-');
@@ -123,25 +174,38 @@ mod tests {
         assert_eq!(toml("# x\n[net]\nretry = 2 # y\n\n[a.b]\nc.d = \"e\"\n"), found(&["net.retry", "a.b.c.d"]));
         assert_eq!(toml("[toolchain]\ncomponents = [\n  \"clippy\",\n]\n"), found(&["toolchain.components"]));
         assert_eq!(keys(Path::new("rust-toolchain"), "1.81.0\n"), found(&["toolchain.channel"]));
+        assert_eq!(
+            toml("[a]\nx = [{ \"p\\u0061th\" = 1 }, { y = 2 }]\n[[b]]\nc = 1\n"),
+            found(&["b.c", "a.x.y", "a.x.path"])
+        );
+        assert_eq!(toml("[a.\"b.c/*\"]\nd = 1\n"), found(&["a.\"b.c/*\".d"]));
+        assert_eq!(
+            keys(Path::new("mypy.ini"), "[mypy]\nstrict = True\n[mypy-a.*]\nx=1\n"),
+            found(&["mypy.strict", "mypy-a.*.x"])
+        );
         assert_eq!(keys(Path::new("x.json"), r#"{"a":{"b":1},"c":[]}"#), found(&["c", "a.b"]));
     }
 
     #[test]
     fn what_may_hide_a_key_is_not_understood() {
+        for text in ["x", "a b", "x = [\n1", "x = 'a", "x = 1\rpath = 2", "x = 1\nx = 2", "'a\"b' = 1"] {
+            assert_eq!(toml(text), None, "{text}");
+        }
         for text in [
             "[net]\nx = { path = 1 }",
             "\"pa\\u0074h\" = 1",
             "x = \"\"\"\n[a]\n\"\"\"",
             "[[a]]\nx = 1",
             "x",
-            "a b",
-            "x = [\n1",
-            "x = 'a",
-            "x = 1\rpath = 2",
+            "plugins: a",
+            "plugins =\n  a",
             "[\"a\"]\nb = 1",
         ] {
-            assert_eq!(toml(text), None, "{text}");
+            assert_eq!(keys(Path::new("x.ini"), text), None, "{text}");
         }
+        // Nesting is limited.
+        assert_eq!(toml(&format!("x = {}{}", "[".repeat(100_000), "]".repeat(100_000))), None);
+        assert_eq!(toml(&format!("a{} = 1", ".a".repeat(100_000))), None);
         assert_eq!(keys(Path::new("x.json"), "{"), None);
     }
 

@@ -1,6 +1,7 @@
 //! Looks into the trees that a call touches as a whole: every name there that a rule protects, and every symlink that leads
 //! elsewhere, becomes an effect of its own.
 
+mod expendable;
 mod ignored;
 mod members;
 mod selection;
@@ -9,15 +10,17 @@ mod tests;
 pub(super) mod walk;
 
 use std::collections::{HashMap, HashSet};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use callgate_model::description::{Description, PlacedEffect};
+use callgate_model::description::{Description, Part, PlacedEffect};
 use callgate_model::effect::{
     Action, Effect, Mark, MemberSource, Members, Names, PathTarget, Selection, Target, TreeNames,
 };
 use callgate_model::place::{Contents, Place, Rest, Zone};
 
+use super::recoverable;
 use crate::path::boundary::{ResolvedBoundary, UnresolvedPaths};
 use crate::path::file_system::{CachedFileSystem, EntryKind, FileSystem, PathEntry, UnseenDirectory};
 use crate::path::pattern::DeepPattern;
@@ -26,6 +29,8 @@ use walk::{TreeEntry, TreeWalker};
 
 /// The maximum number of effects that are added to a call. A tree with more may contain anything.
 const MAXIMUM_FOUND: usize = 1_000;
+/// Of a directory with more names, nothing is known to be missing.
+const MAXIMUM_NEIGHBOURS: usize = 10_000;
 
 /// Whether a rule that asks or denies is about an action on a path, as named and as resolved.
 pub(crate) type Restricts<'a> = &'a dyn Fn(Action, &Path, &Path) -> bool;
@@ -52,9 +57,14 @@ pub(super) fn examine(
         protected: HashMap::new(),
         left: MAXIMUM_FOUND,
         earlier: Changes::default(),
+        written: description.parts.iter().enumerate().flat_map(|(index, part)| writes(index, part)).collect(),
+        part: 0,
+        runs_known_programs: false,
     };
     for (part_index, part) in description.parts.iter_mut().enumerate() {
         let mut found = FoundEffects::default();
+        trees.part = part_index;
+        trees.runs_known_programs = recoverable::runs_known_programs(part);
         if part.elsewhere.is_none() {
             for placed in &mut part.effects {
                 trees.meet(placed, &mut found);
@@ -128,6 +138,19 @@ struct Trees<'a> {
     /// How many more effects are added.
     left: usize,
     earlier: Changes,
+    /// What each command of the call writes: one that stands behind another may run before it, in a loop or in the background.
+    written: Vec<(usize, PathBuf)>,
+    /// The command that is looked at, and whether nothing but programs of the system runs in it.
+    part: usize,
+    runs_known_programs: bool,
+}
+
+/// The places that a command writes. One that runs code of the project needs no detour to write anything.
+fn writes(index: usize, part: &Part) -> impl Iterator<Item = (usize, PathBuf)> {
+    let runs_code =
+        part.effects.iter().any(|placed| placed.effect.action == Action::Run && placed.effect.may_change_names());
+    let written = part.effects.iter().filter(move |placed| placed.effect.action == Action::Write && !runs_code);
+    written.filter_map(|placed| placed.place.as_ref()).map(move |place| (index, place.resolved.clone()))
 }
 
 /// Why the names in a tree are not known.
@@ -138,6 +161,15 @@ impl Trees<'_> {
     fn meet(&mut self, placed: &mut PlacedEffect, found: &mut FoundEffects) {
         let Some((target, place)) = tree_of(placed) else { return };
         let (target, place) = (target.clone(), place.clone());
+        if placed.effect.action == Action::Delete
+            && target.tree
+            && self.runs_known_programs
+            && recoverable::is_plain(&place)
+            && self.is_expendable(&place.resolved)
+        {
+            placed.effect.marks.push(Mark::Expendable);
+            placed.effect.marks.sort();
+        }
         let met = match &target.below {
             TreeNames::Existing(selection) => {
                 self.existing(&placed.effect, &target, &place, selection, found).map(|()| Contents::Existing)
@@ -253,8 +285,12 @@ impl Trees<'_> {
                     let path = Path::new(path);
                     let file =
                         resolve(self.file_system, path).map_err(|error| format!("{}: {error}", path.display()))?;
-                    if self.earlier.may_touch(&file) {
+                    if self.earlier.may_touch(&file) || self.is_written_by_others(|path| file.starts_with(path)) {
                         return Err(format!("this call may change {} before it is unpacked", path.display()));
+                    }
+                    // A program that finds no input writes nothing.
+                    if members.sources.len() == 1 && self.is_missing(&file) {
+                        return Ok(());
                     }
                     let names = match source {
                         MemberSource::Archive(_) => members::of_archive(self.file_system, &file, members.strip),
@@ -268,6 +304,31 @@ impl Trees<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether another command of the call, wherever it stands, writes a path that this is about.
+    fn is_written_by_others(&self, is_about: impl Fn(&Path) -> bool) -> bool {
+        self.written.iter().any(|(part, path)| *part != self.part && is_about(path))
+    }
+
+    /// Whether a program that is given this name certainly finds no file: programs add suffixes (`unzip a` opens `a.zip`), and some
+    /// read a name as a pattern.
+    fn is_missing(&self, file: &Path) -> bool {
+        let (Some(folder), Some(name)) = (file.parent(), file.file_name().and_then(OsStr::to_str)) else {
+            return false;
+        };
+        let name = name.to_lowercase();
+        let begins = |other: &OsStr| other.to_string_lossy().to_lowercase().starts_with(&name);
+        let begins_here = |path: &Path| path.parent() == Some(folder) && path.file_name().is_some_and(begins);
+        let names_nothing = match self.file_system.look(folder) {
+            PathEntry::Missing => true,
+            PathEntry::Directory => {
+                let names = self.file_system.names(folder, MAXIMUM_NEIGHBOURS);
+                names.is_some_and(|names| !names.iter().any(|other| begins(other)))
+            }
+            PathEntry::Link(_) | PathEntry::Other | PathEntry::Unreadable(_) => false,
+        };
+        names_nothing && !name.contains(['*', '?', '[', '\\', ':']) && !self.is_written_by_others(begins_here)
     }
 
     /// The names that a source has, put below a directory.

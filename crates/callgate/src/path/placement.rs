@@ -5,8 +5,8 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::OnceLock;
 
 use callgate_model::decision::{Decision, EffectRuling, Ruling};
-use callgate_model::description::Description;
-use callgate_model::effect::{Action, Mark, Names, PathTarget, Target, TreeNames};
+use callgate_model::description::{Description, Part};
+use callgate_model::effect::{Action, CodeOrigin, Effect, Mark, Names, PathTarget, Target, TreeNames};
 use callgate_model::lexical::fold;
 use callgate_model::show::brief;
 use callgate_shell::programs::Programs;
@@ -74,6 +74,25 @@ struct PlacedPath {
     failure: Option<ResolveError>,
 }
 
+/// The trees whose files a program reads and writes in place, so that it makes no new names there. Programs of the project and
+/// those that connect may do more.
+fn updated_trees(part: &Part) -> Vec<PathTarget> {
+    let plain = |effect: &Effect| match (effect.action, &effect.target) {
+        (Action::List | Action::Read | Action::Write, _) => true,
+        (Action::Run, Target::Program(program)) => program.origin == CodeOrigin::Known,
+        _ => false,
+    };
+    if !part.effects.iter().all(|placed| plain(&placed.effect)) {
+        return Vec::new();
+    }
+    let read = part.effects.iter().filter(|placed| placed.effect.action == Action::Read);
+    let trees = read.filter_map(|placed| match &placed.effect.target {
+        Target::Path(target) if target.tree => Some(target.clone()),
+        _ => None,
+    });
+    trees.filter(|target| matches!(target.below, TreeNames::Existing(_))).collect()
+}
+
 /// The path effects that could not be resolved, by `(part, effect)`.
 pub type UnresolvedPaths = BTreeMap<(usize, usize), ResolveError>;
 
@@ -87,6 +106,7 @@ impl ResolvedBoundary {
             let disturbed_before = disturbed.len();
             let makes_links = Programs::bundled().has_trait(&part.words, ProgramTrait::Links);
             let elsewhere = part.elsewhere.is_some();
+            let updated = updated_trees(part);
             for (effect_index, placed) in part.effects.iter_mut().enumerate() {
                 let Target::Path(target) = &placed.effect.target else {
                     continue;
@@ -118,7 +138,8 @@ impl ResolvedBoundary {
                     placed.effect.marks.sort();
                     placed.effect.marks.dedup();
                 }
-                if action == Action::Write && (place.tree || makes_links || brings_links) {
+                let makes_names = place.tree && !updated.contains(target);
+                if action == Action::Write && (makes_names || makes_links || brings_links) {
                     disturbed.push(place.resolved.clone());
                 }
                 unresolved_paths.extend(failure.map(|failure| ((part_index, effect_index), failure)));
@@ -269,7 +290,12 @@ impl ResolvedBoundary {
         self.roots.iter().any(|root| !root.excluded && (root.named == directory || root.resolved == directory))
     }
 
-    /// Where programs are found, if calls may write to one of these directories.
+    /// Where programs are found, in order.
+    pub(crate) fn program_directories(&self) -> &[ProgramDirectory] {
+        &self.programs
+    }
+
+    /// The same, if calls may write to one of them.
     pub(crate) fn doubtful_programs(&self) -> Option<&[ProgramDirectory]> {
         self.programs.iter().any(|directory| directory.writable).then_some(self.programs.as_slice())
     }

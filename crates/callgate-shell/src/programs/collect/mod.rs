@@ -158,7 +158,15 @@ impl<'a> Collector<'a> {
     }
 
     /// An effect on the path that a word names, and on these names below it.
-    fn path_with(&mut self, action: Action, word: &Word, tree: bool, below: TreeNames, marks: &[Mark], because: &str) {
+    pub(in crate::programs) fn path_with(
+        &mut self,
+        action: Action,
+        word: &Word,
+        tree: bool,
+        below: TreeNames,
+        marks: &[Mark],
+        because: &str,
+    ) {
         let Some(names) = paths::names(self.directory.as_deref(), word) else {
             return;
         };

@@ -64,6 +64,8 @@ impl Collector<'_> {
     pub(super) fn stdin_members(&mut self, role: MemberRole) {
         self.members.push(match (self.stdin, role) {
             (Stream::Text(text), MemberRole::Patch(_)) => Some(MemberSource::Text(text.clone())),
+            (Stream::File(path), MemberRole::Patch(_)) => Some(MemberSource::Patch(path.clone())),
+            (Stream::File(path), MemberRole::Archive) => Some(MemberSource::Archive(path.clone())),
             _ => None,
         });
         self.strips(role);

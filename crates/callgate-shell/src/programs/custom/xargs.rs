@@ -138,6 +138,7 @@ fn items(stream: &Stream, separator: Separator) -> Vec<Word> {
         Stream::Number | Stream::Numbers => vec![Word::Glob(DIGITS.to_owned())],
         Stream::Word
         | Stream::Integer
+        | Stream::File(_)
         | Stream::Data
         | Stream::Endless
         | Stream::Environment

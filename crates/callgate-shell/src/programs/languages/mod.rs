@@ -8,6 +8,7 @@ mod jq;
 mod mongo;
 mod perl;
 mod python;
+mod python_paths;
 mod redis;
 mod script;
 mod sed;
@@ -25,7 +26,8 @@ mod tests;
 use self::sql::SqlDialect;
 use super::collect::Collector;
 use super::table::{Role, RoleKind};
-use crate::effect::{Action, CodeOrigin, Host, Mark, Target};
+use crate::effect::{Action, CodeOrigin, Host, Mark, Selection, Target, TreeNames};
+use crate::patch::{self, PatchAction};
 use crate::stream::Stream;
 use crate::word::{Word, with_some_numbers};
 use std::borrow::Cow;
@@ -40,6 +42,9 @@ const SHELL: Role = Role::plain(RoleKind::Shell);
 struct CodeEffects {
     reads: Vec<String>,
     writes: Vec<String>,
+    deletes: Vec<String>,
+    /// What is done to the names that exist below a directory and match a glob.
+    trees: Vec<(Action, String, String)>,
     /// Shell source that it runs.
     shell: Vec<String>,
     /// Sends data or changes to its server.
@@ -85,14 +90,20 @@ pub(super) fn read(collector: &mut Collector<'_>, language: &str, code: &Word, b
         _ => None,
     };
     collector.code_destroys |= found.destroys;
-    if found.reads.iter().chain(&found.writes).any(|path| path.starts_with('~')) {
+    let trees = found.trees.iter().map(|(_, directory, _)| directory);
+    if found.reads.iter().chain(&found.writes).chain(trees).any(|path| path.starts_with('~')) {
         found.doubt("`~` means the home directory to some programs and a file name to others");
     }
     collector.code_changes |= found.sends || found.destroys || !found.doubts.is_empty();
-    for (action, paths) in [(Action::Read, found.reads), (Action::Write, found.writes)] {
+    for (action, paths) in [(Action::Read, found.reads), (Action::Write, found.writes), (Action::Delete, found.deletes)]
+    {
         for path in paths {
             collector.path(action, &Word::Known(path), false, &[], because);
         }
+    }
+    for (action, directory, glob) in found.trees {
+        let below = TreeNames::Existing(Selection { follows: true, only: vec![glob], ..Selection::default() });
+        collector.path_with(action, &Word::Known(directory), true, below, &[], because);
     }
     for source in found.shell {
         collector.shell(Word::Known(source), Vec::new(), &SHELL, Some(Stream::Unknown));
@@ -114,6 +125,23 @@ pub(super) fn read(collector: &mut Collector<'_>, language: &str, code: &Word, b
     }
 }
 
+/// The files that a patch for an agent's own patch tool names.
+fn patch(text: &str) -> CodeEffects {
+    let mut found = CodeEffects::default();
+    match patch::read(text) {
+        Ok(changes) => {
+            for (action, path) in changes {
+                match action {
+                    PatchAction::Write => found.writes.push(path),
+                    PatchAction::Delete => found.deletes.push(path),
+                }
+            }
+        }
+        Err(error) => found.doubt(error.to_string()),
+    }
+    found
+}
+
 fn read_text(language: &str, text: &str) -> CodeEffects {
     match language {
         "sed" => sed::read(text),
@@ -133,6 +161,7 @@ fn read_text(language: &str, text: &str) -> CodeEffects {
         "php" => script::read(text, &script::PHP),
         "vim" => vim::read(text),
         "fzf" => fzf::read(text),
+        "patch" => patch(text),
         _ => CodeEffects::unknown(format!("cannot read {language} code")),
     }
 }

@@ -3,8 +3,10 @@
 use std::collections::BTreeSet;
 
 use super::CodeEffects;
+use super::python_paths::{self, PathOrigin, PathVariables};
 use super::token::Token::{self, Newline, Number, Other, Text, Word};
 use crate::cursor::{Cursor, is_name_character};
+use crate::effect::Action;
 use crate::lists::listed;
 
 /// Modules that do not reach files, programs or the network through the attributes below.
@@ -38,24 +40,36 @@ const ATTRIBUTES: &str = include_str!("words/python-attributes.txt");
 const SYSTEM: &str = include_str!("words/python-system.txt");
 /// Functions of `os.path` that look at a file.
 const SYSTEM_LOOKS: &str = "exists isfile isdir islink getsize getmtime";
-/// Methods of a `Path` that only read.
-const PATH_LOOKS: &str = "read_text read_bytes exists is_file is_dir is_symlink stat";
+/// Methods of a `Path` that read or write its contents, look at it, or only compute. The values of the last are opened nowhere.
+const PATH_READS: &str = "read_text read_bytes";
+const PATH_WRITES: &str = "write_text write_bytes";
+const PATH_LOOKS: &str = "exists is_file is_dir is_symlink stat lstat";
+const PATH_PARTS: &str =
+    "name stem suffix suffixes parts parent as_posix relative_to with_suffix with_name is_absolute match";
+const PATH_LISTS: &str = "rglob glob iterdir";
 const SYSTEM_PATHS: &str = "join basename dirname splitext split normpath isabs commonprefix commonpath";
 
 pub(super) fn read(code: &str) -> CodeEffects {
-    let mut reader = PythonReader { found: CodeEffects::default(), bound: BTreeSet::new(), packages: BTreeSet::new() };
+    let mut reader = PythonReader::default();
     match reader.code(code, 0) {
         Some(()) => reader.found,
         None => CodeEffects::unknown("cannot tell what the python code does"),
     }
 }
 
+#[derive(Default)]
 struct PythonReader {
     found: CodeEffects,
     /// Names that the code binds.
     bound: BTreeSet<String>,
     /// Names of packages that may only be used in part.
     packages: BTreeSet<String>,
+    /// Variables that stand for files which literal text names.
+    paths: PathVariables,
+    /// The code makes values that are paths.
+    uses_paths: bool,
+    /// The insides of texts with places for code.
+    places: Vec<String>,
 }
 
 impl PythonReader {
@@ -64,9 +78,19 @@ impl PythonReader {
         if depth > 3 {
             return None;
         }
-        let tokens = self.tokens(code, depth)?;
+        let tokens = self.tokens(code)?;
         self.bind(&tokens);
         self.note_packages(&tokens);
+        self.uses_paths |= tokens.iter().any(|token| matches!(token, Word(name) if name == "Path" || name == "glob"));
+        if self.uses_paths && depth == 0 {
+            self.paths = python_paths::variables(&tokens)?;
+        }
+        // A loop in such a place binds names of its own.
+        let paths = std::mem::take(&mut self.paths);
+        for text in std::mem::take(&mut self.places) {
+            self.interpolations(&text, depth)?;
+        }
+        self.paths = paths;
         let mut at = 0;
         let mut statement_start = true;
         while let Some(token) = tokens.get(at) {
@@ -89,10 +113,36 @@ impl PythonReader {
                 }
                 Word(name) if before == Some(&Other('.')) => {
                     listed(ATTRIBUTES, name).then_some(())?;
+                    // `Path.replace` moves a file, and `Path.copy` copies one.
+                    let is_text = match name.as_str() {
+                        "replace" => takes_two(rest),
+                        "copy" => matches!(rest, [Other('('), Other(')'), ..]),
+                        _ => true,
+                    };
+                    (is_text || !self.uses_paths).then_some(())?;
                 }
                 Word(name) if name == "open" => at += self.open(rest)?,
                 Word(name) if name == "os" => at += self.system(rest)?,
                 Word(name) if name == "Path" && self.bound.contains(name) => at += self.path(rest)?,
+                Word(name) if name == "pathlib" && self.bound.contains(name) => match rest {
+                    [Other('.'), Word(class), behind @ ..] if class == "Path" => {
+                        at += self.path(behind)?.saturating_add(2);
+                    }
+                    _ => return None,
+                },
+                Word(name) if name == "glob" && self.bound.contains(name) => match rest {
+                    [Other('.'), Word(function), Other('('), Text(pattern), Other(')' | ','), ..]
+                        if matches!(function.as_str(), "glob" | "iglob") =>
+                    {
+                        self.touch(Action::List, &BTreeSet::from([python_paths::of_pattern(pattern)?]));
+                        at += 2;
+                    }
+                    _ => return None,
+                },
+                Word(name) if self.paths.contains_key(name) => {
+                    let origins = self.paths.get(name).cloned().unwrap_or_default();
+                    at += self.method(&origins, rest)?;
+                }
                 Word(name) if self.packages.contains(name) => at += package(rest)?,
                 Word(name) if name == "sys" && rest.get(1) == Some(&Word("path".into())) => {
                     at += search_path(tokens.get(..at.saturating_sub(1)).unwrap_or_default(), rest)?;
@@ -187,6 +237,8 @@ impl PythonReader {
                         self.bound.insert((*word).to_owned());
                     } else if listed(PACKAGES, word) {
                         self.packages.insert((*word).to_owned());
+                    } else if matches!(*word, "pathlib" | "glob") {
+                        self.bound.insert((*word).to_owned());
                     // Uses of `os` are checked where they occur.
                     } else if !matches!(*word, "," | "os") {
                         return None;
@@ -200,9 +252,19 @@ impl PythonReader {
     /// `open('file')`, `open('file', 'w')`; returns how many tokens that takes.
     fn open(&mut self, rest: &[Token]) -> Option<usize> {
         let end = rest.iter().position(|token| *token == Other(')'))?;
-        let [Other('('), Text(path), options @ ..] = rest.get(..end)? else {
-            return None;
+        let (origins, options) = match rest.get(..end)? {
+            [Other('('), Text(path), options @ ..] => {
+                (BTreeSet::from([PathOrigin { path: path.clone(), names: None }]), options)
+            }
+            [Other('('), Word(name), options @ ..] => (self.paths.get(name)?.clone(), options),
+            _ => return None,
         };
+        self.opened(&origins, options)?;
+        Some(end.saturating_add(1))
+    }
+
+    /// Options of `open`: a mode and an encoding.
+    fn opened(&mut self, origins: &BTreeSet<PathOrigin>, options: &[Token]) -> Option<()> {
         let mode = match options {
             [] => "r",
             [Other(','), Text(mode)] => mode,
@@ -212,12 +274,63 @@ impl PythonReader {
             _ => return None,
         };
         if mode.contains(['r', '+']) || mode.is_empty() {
-            self.found.reads.push(path.clone());
+            self.touch(Action::Read, origins);
         }
         if mode.contains(['w', 'a', 'x', '+']) {
-            self.found.writes.push(path.clone());
+            self.touch(Action::Write, origins);
         }
-        Some(end.saturating_add(1))
+        Some(())
+    }
+
+    /// Notes an effect on what a value stands for.
+    fn touch(&mut self, action: Action, origins: &BTreeSet<PathOrigin>) {
+        for PathOrigin { path, names } in origins {
+            match (names, action) {
+                (Some(names), Action::Read | Action::Write) => {
+                    self.found.trees.push((action, path.clone(), names.clone()));
+                }
+                (None, Action::Write) => self.found.writes.push(path.clone()),
+                // A directory that is listed counts as one that is read, as for `os.listdir`.
+                _ => self.found.reads.push(path.clone()),
+            }
+        }
+    }
+
+    /// What follows a path: `.read_text()`, `.write_text(…)`, `.name`; returns how many tokens that takes.
+    fn method(&mut self, origins: &BTreeSet<PathOrigin>, rest: &[Token]) -> Option<usize> {
+        let [Other('.'), Word(name), behind @ ..] = rest else { return Some(0) };
+        match name.as_str() {
+            name if listed(PATH_READS, name) => self.touch(Action::Read, origins),
+            name if listed(PATH_WRITES, name) => self.touch(Action::Write, origins),
+            // What is there can be seen, as in a listing; a single name is looked at.
+            name if listed(PATH_LOOKS, name) => {
+                let one: BTreeSet<PathOrigin> =
+                    origins.iter().filter(|origin| origin.names.is_none()).cloned().collect();
+                self.touch(Action::Read, &one);
+            }
+            "open" => {
+                let end = behind.iter().position(|token| *token == Other(')'))?;
+                let [Other('('), options @ ..] = behind.get(..end)? else { return None };
+                match options {
+                    [] => self.touch(Action::Read, origins),
+                    [Text(mode)] if mode.contains(['w', 'a', 'x', '+']) => self.touch(Action::Write, origins),
+                    [Text(_)] => {}
+                    _ => return None,
+                }
+                self.touch(Action::Read, origins);
+            }
+            name if listed(PATH_PARTS, name) => {}
+            name if listed(PATH_LISTS, name) => {
+                let pattern = match behind {
+                    [Other('('), Text(pattern), Other(')'), ..] => pattern,
+                    [Other('('), Other(')'), ..] if name == "iterdir" => "*",
+                    _ => return None,
+                };
+                self.touch(Action::List, &python_paths::below(origins, pattern)?);
+            }
+            _ => return None,
+        }
+        Some(2)
     }
 
     /// `.getcwd`, `.path.join`, `.path.exists('file')` after `os`; returns how many tokens that takes.
@@ -242,14 +355,12 @@ impl PythonReader {
 
     /// `('file').read_text()` after `Path`; returns how many tokens that takes.
     fn path(&mut self, rest: &[Token]) -> Option<usize> {
-        let [Other('('), Text(file), Other(')'), Other('.'), Word(function), Other('('), Other(')'), ..] = rest else {
-            return None;
-        };
-        listed(PATH_LOOKS, function).then(|| self.found.reads.push(file.clone()))?;
-        Some(7)
+        let (origins, behind) = python_paths::literal(rest)?;
+        let taken = rest.len().checked_sub(behind.len())?;
+        Some(taken.saturating_add(self.method(&origins, behind)?))
     }
 
-    fn tokens(&mut self, code: &str, depth: usize) -> Option<Vec<Token>> {
+    fn tokens(&mut self, code: &str) -> Option<Vec<Token>> {
         let mut cursor = Cursor::new(code);
         let mut found = Vec::new();
         while let Some(character) = cursor.peek() {
@@ -278,7 +389,7 @@ impl PythonReader {
                         {
                             let text = string(&mut cursor)?;
                             if name.contains(['f', 'F']) {
-                                self.interpolations(&text, depth)?;
+                                self.places.push(text.clone());
                             }
                             // With a prefix, the text is not a plain string and must not name a file.
                             found.push(Text(text));
@@ -314,7 +425,8 @@ impl PythonReader {
             }
             let end = body.find('}')?;
             let code = body.get(..end)?;
-            if code.contains(['{', '\\']) {
+            // `:=` binds a name for everything that follows.
+            if code.contains(['{', '\\']) || code.contains(":=") && code.contains('(') {
                 return None;
             }
             // The surrounding code binds the names and is read later, so they are checked there.
@@ -335,6 +447,24 @@ impl PythonReader {
         }
         Some(())
     }
+}
+
+/// Whether a call has two arguments or more, and none that stands for several.
+fn takes_two(rest: &[Token]) -> bool {
+    let [Other('('), arguments @ ..] = rest else { return false };
+    let mut depth = 0_usize;
+    let mut commas = 0_usize;
+    for (at, token) in arguments.iter().enumerate() {
+        match token {
+            Other('(' | '[' | '{') => depth = depth.saturating_add(1),
+            Other(')' | ']' | '}') if depth > 0 => depth = depth.saturating_sub(1),
+            Other(')') => return commas > 0 && at.checked_sub(1).and_then(|at| arguments.get(at)) != Some(&Other(',')),
+            Other(',') if depth == 0 => commas = commas.saturating_add(1),
+            Other('*' | '=') if depth == 0 => return false,
+            _ => {}
+        }
+    }
+    false
 }
 
 /// Whether the places of a format string are plain: `{}`, `{0}`, `{name:>8}`. `{0.x}` and `{0[x]}` reach into values.

@@ -2,11 +2,12 @@
 
 use super::{CodeEffects, read_text};
 
-/// `reads a`, `writes b`, `shell c`, `sends`, `destroys`, `rights`, `doubt`, in this order.
+/// `reads a`, `writes b`, `reads c with *.d`, `shell e`, `sends`, `destroys`, `rights`, `doubt`, in this order.
 fn shown(found: &CodeEffects) -> String {
     let mut parts: Vec<String> = Vec::new();
     parts.extend(found.reads.iter().map(|path| format!("reads {path}")));
     parts.extend(found.writes.iter().map(|path| format!("writes {path}")));
+    parts.extend(found.trees.iter().map(|(action, path, glob)| format!("{}s {path} with {glob}", action.as_str())));
     parts.extend(found.shell.iter().map(|source| format!("shell {source}")));
     for (flag, name) in [(found.sends, "sends"), (found.destroys, "destroys"), (found.rights, "rights")] {
         parts.extend(flag.then(|| name.to_owned()));
@@ -373,15 +374,18 @@ fn python_one_liners() {
             ("import os; print(os.path.exists('a'), os.path.getsize('b'))", "reads a, reads b"),
             ("import os; print(os.path.exists(x))", "doubt"),
             ("import os; print(sorted(os.listdir('src')), os.listdir())", "reads src, reads ."),
-            // it lists directories that nothing here names
-            ("import glob; print(glob.glob('*.py'))", "doubt"),
+            ("import glob; print(glob.glob('*.py'))", "reads ."),
             ("import glob; glob.os.remove('x')", "doubt"),
-            ("import glob; [open(x) for x in glob.glob('*')]", "doubt"),
+            ("import glob; [open(x) for x in glob.glob('*')]", "reads ., reads . with *"),
+            (
+                "import glob\nfor x in glob.glob('src/**/*.py', recursive=True):\n  print(open(x).read())",
+                "reads src, reads src with **/*.py",
+            ),
             ("import sqlite3; print(sqlite3.sqlite_version)", ""),
             ("import sqlite3; sqlite3.connect('x')", "doubt"),
             ("from pathlib import Path; print(Path('a').read_text()[:9])", "reads a"),
             ("from pathlib import Path; print((Path('a') / 'b').read_text())", "doubt"),
-            ("from pathlib import Path; Path('a').write_text('x')", "doubt"),
+            ("from pathlib import Path; Path('a').write_text('x')", "writes a"),
             ("from pathlib import Path; p = Path('a'); p.unlink()", "doubt"),
             ("from pathlib import Path; p = Path; p('a').read_text()", "doubt"),
             ("import os; os.replace('a', 'b')", "doubt"),
@@ -408,6 +412,92 @@ fn python_one_liners() {
             ("open('\\x2fetc/passwd')", "reads \u{0}2fetc/passwd"),
         ],
     );
+}
+
+#[test]
+fn paths_in_python() {
+    let from = "from pathlib import Path\n";
+    let known = [
+        (
+            "for p in Path('src').rglob('*.ts'):\n    t = p.read_text()\n    if t != 'x':\n        p.write_text(t.replace('a', 'b'))\n        print('did', p)",
+            "reads src, reads src with *.ts, writes src with *.ts",
+        ),
+        (
+            "import ast, pathlib\nfor p in sorted(pathlib.Path('app').rglob('*.py')):\n    tree = ast.parse(p.read_text())\n    print(p, [n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)])",
+            "reads app, reads app with *.py",
+        ),
+        ("root = Path('src')\nfor p in root.iterdir():\n    print(p.name, p.stat().st_size)", "reads src"),
+        (
+            "root = Path('a')\nfiles = list(root.glob('*.md'))\nfor f in files:\n    with open(f) as h: print(h.read())",
+            "reads a, reads a with *.md",
+        ),
+        (
+            "print(sum(len(p.read_text().splitlines()) for p in Path('src').rglob('*.py') if p.is_file()))",
+            "reads src, reads src with *.py",
+        ),
+        ("print([p.name for p in Path('docs').glob('*.md')])", "reads docs"),
+        ("for i, p in enumerate(sorted(Path('a').glob('*'))):\n  print(i, p.stem)", "reads a"),
+        ("p = Path('a') / 'b.txt'\np.write_text(p.read_text().upper())", "reads a/b.txt, writes a/b.txt"),
+        (
+            "p = Path('a.json')\nimport json\nd = json.loads(p.read_text())\nd['version'] = '2'\np.write_text(json.dumps(d, indent=2))",
+            "reads a.json, writes a.json",
+        ),
+        (
+            "n = {}\nfor p in Path('src').rglob('*.rs'):\n    n[p] = len(p.read_text())\nfor k, v in n.items(): print(k, v)",
+            "reads src, reads src with *.rs",
+        ),
+        ("with Path('a').open('w') as f:\n    f.write('x')", "reads a, writes a"),
+        ("x = 'abc'\nprint(f'{len(x)} {x.upper()}')", ""),
+    ];
+    let doubtful = [
+        "for p in list(Path('a').glob('*')) + ['/etc/passwd']:\n  print(open(p).read())",
+        "for p in Path('a').glob('*') if 0 else ['/etc/passwd']: print(open(p).read())",
+        "for p in Path('a').glob('*'), ['/etc/passwd']: print(open(p).read())",
+        "for p in Path('a').glob('../*'): print(p.read_text())",
+        "for p in Path('a').glob('*'): pass\np = '/etc/passwd'\nprint(open(p).read())",
+        "for p in Path('a').glob('*'): pass\nq = p = '/etc/passwd'\nprint(open(p).read())",
+        "for p in Path('a').glob('*'): pass\np: str = '/etc/passwd'\nprint(open(p).read())",
+        "for p in Path('a').glob('*'): pass\na, p, b = 1, '/etc/passwd', 2\nprint(open(p).read())",
+        "for p in Path('a').glob('*'): pass\n[p, b] = ['/etc/passwd', 2]\nprint(open(p).read())",
+        "for p in Path('a').glob('*'): pass\n(p) = '/etc/passwd'\nprint(open(p).read())",
+        "for p in Path('a').glob('*'): pass\nprint(p := '/etc/passwd', open(p).read())",
+        "for p in Path('a').glob('*'): pass\nprint(f\"{(p := '/etc/passwd')}\", open(p).read())",
+        "for p in Path('a').glob('*'): pass\nprint(f\"{[open(p) for p in ['/etc/passwd']]}\")",
+        "for p in Path('a').glob('*'): pass\nprint([open(p) for p in ['/etc/passwd']])",
+        "for p in Path('a').glob('*'): pass\np /= '/etc/passwd'\nprint(open(p).read())",
+        "for p in Path('a').glob('*'): pass\nif 1: p = '/etc/passwd'\nprint(open(p).read())",
+        "for p in Path('a').glob('*'): pass\nfor (i, p) in [(1, '/etc/passwd')]: print(open(p).read())",
+        "for p in Path('a').glob('*'): pass\nmatch = case = 1\nmatch '/etc/passwd':\n  case p: print(open(p).read())",
+        "for p in Path('a').glob('*'): pass\nprint((lambda p: open(p).read())('/etc/passwd'))",
+        "list = lambda x: ['/etc/passwd']\nfor p in list(Path('a').glob('*')): print(open(p).read())",
+        "Path = lambda x: x\nPath('a').read_text()",
+        "p = Path('a')\np.replace('b')",
+        "q = Path('a').parent\nq.replace('b')",
+        "q = [Path('a')]\nq[0].replace(*['b'])",
+        "q = Path('a').parent\nf = q.replace\nf('b')",
+        "q = Path('a').parent\nq.copy('b')",
+        "p = Path('a')\np.unlink()",
+        "p = Path('a')\np.parent.write_text('x')",
+        "p = Path('a').parent\np.write_text('x')",
+        "p = Path('a')\np.chmod(511)",
+        "p = Path('a')\nprint(p.__class__)",
+        "p = Path(x)\nprint(p.read_text())",
+        "p = Path('a', 'b')\nprint(p.read_text())",
+        "for p in Path.home().glob('*'): print(p.read_text())",
+        "for p in Path('~').expanduser().glob('*'): print(p.read_text())",
+        "for p in map(Path, ['/etc/passwd']): print(p.read_text())",
+        "p = type(Path('a'))('/etc/passwd')\nprint(p.read_text())",
+        "p = Path('a')\np = p.parent\nprint(p.read_text())",
+        "a = Path('a')\nb = a\nb = '/etc/passwd'\nc = b\nprint(open(c).read())",
+        "import glob\nfor p in glob.glob('a/*/../../x'): print(open(p).read())",
+        "import pathlib as q\nprint(q.Path('a').read_text())",
+        "import pathlib; pathlib.os.system('id')",
+    ];
+    let known: Vec<(String, &str)> = known.iter().map(|(code, effects)| (format!("{from}{code}"), *effects)).collect();
+    let doubtful = doubtful.iter().map(|code| (format!("{from}{code}"), "doubt"));
+    let cases: Vec<(String, &str)> = known.into_iter().chain(doubtful).collect();
+    let cases: Vec<(&str, &str)> = cases.iter().map(|(code, effects)| (code.as_str(), *effects)).collect();
+    check("python", &cases);
 }
 
 #[test]

@@ -6,9 +6,9 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use callgate_shell::patch::{self, PatchError};
 use flate2::read::MultiGzDecoder;
 
-use crate::describe::patch::{self, PatchError};
 use crate::path::file_system::FileSystem;
 
 /// The largest file that is read.

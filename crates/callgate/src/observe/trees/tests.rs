@@ -147,6 +147,46 @@ fn a_copied_tree_brings_its_links_along() {
 }
 
 #[test]
+fn what_is_updated_in_place_gets_no_new_names() {
+    check(
+        &["src/a.py", "src/b.ts", "lib/a.py"],
+        &[
+            ("ruff check --fix src && ruff format src", Allow),
+            ("black src; isort src; grep -rn x src", Allow),
+            ("cp -r lib src && ruff format src", Ask),
+            ("ln -s /etc src/a && cat src/a/x", Ask),
+            ("git stash push src; cat src/a.py", Ask),
+        ],
+    );
+}
+
+#[test]
+fn python_meets_the_names_that_its_patterns_match() {
+    let python = |code: &str| format!("python3 - <<'E'\nfrom pathlib import Path\n{code}\nE");
+    let directory =
+        project(&["src/a.ts", "src/Makefile", "src/.env", "docs/a.md", "out/a.md", "out/b.md -> /etc/shadow"]);
+    for (code, expected) in [
+        ("for p in Path('src').rglob('*.ts'): print(p.read_text())", Allow),
+        ("for p in Path('src').rglob('*.ts'): p.write_text('x')", Allow),
+        ("for p in Path('docs').iterdir(): p.write_text('x')", Allow),
+        ("for p in Path('src').rglob('*'): print(p)", Allow),
+        ("for p in Path('src').rglob('*'): print(p.read_text())", Ask),
+        ("for p in Path('src').rglob('M*'): p.write_text('x')", Ask),
+        ("for p in Path('.').rglob('.e*'): print(p.read_text())", Ask),
+        ("for p in Path('out').rglob('*.md'): print(p.read_text())", Ask),
+        ("for p in Path('/root').rglob('*.md'): print(p.read_text())", Ask),
+        ("Path('docs/b.md').write_text('x')", Allow),
+        ("Path('src/Makefile').write_text('x')", Ask),
+        ("Path('json.py').write_text('x')", Ask),
+        ("p = Path('src') / '../.claude/settings.json'\np.write_text('{}')", Deny),
+        ("print(Path('src/.env').read_text())", Deny),
+    ] {
+        let decision = decide(&directory, &python(code));
+        assert!(decision == expected || expected == Ask && decision == Deny, "{code}: {decision:?}");
+    }
+}
+
+#[test]
 fn copies_take_their_names_along() {
     check(
         &["y/settings.json", "y/hooks.md", "z/a", "n/Makefile", "settings", "src/lib.c"],
@@ -204,7 +244,6 @@ fn members_of_archives_and_patches_are_what_is_written() {
         ("tar xf link.tar", false),
         ("tar xf cut.tar", false),
         ("tar xf text.tar", false),
-        ("tar xf missing.tar", false),
         ("cp bad.tar good.tar; tar xf good.tar", false),
         ("cat good.tar | tar x", false),
         ("tar -C src -xf good.tar", false),
@@ -222,11 +261,57 @@ fn members_of_archives_and_patches_are_what_is_written() {
         ("patch -i ed.patch", false),
         ("patch -p1 <<'E'\n--- a/src/a.rs\n+++ b/src/a.rs\nE", true),
         ("patch -p1 <<'E'\n--- a/.claude/settings.json\n+++ b/.claude/settings.json\nE", false),
+        ("patch -p1 < good.patch", true),
+        ("tar x < good.tar", true),
+        ("patch -p1 < bad.patch", false),
+        ("tar x < bad.tar", false),
+        ("patch -p1 < good.patch < bad.patch", false),
+        ("cp bad.patch good.patch; patch -p1 < good.patch", false),
+        // Of what several commands read, nobody knows which part the last one sees.
+        ("{ head -1; patch -p1; } < good.patch", false),
+        ("eval 'head -1; patch -p1' < good.patch", false),
+        ("bash -c 'head -1; patch -p1' < good.patch", false),
+        ("f() { head -1; patch -p1; }; f < good.patch", false),
+        ("eval 'head -1; patch -p1' <<'E'\n--- a/src/a.rs\n+++ b/src/a.rs\nE", false),
+        ("grep -v x < good.patch | patch -p1", false),
+        ("while sleep 1; do unzip good.zip; cp bad.zip good.zip; done", false),
+        ("(sleep 1; unzip good.zip) & cp bad.zip good.zip", false),
+        ("unzip good.zip && rm -f none && make -n", false),
         ("git diff | git apply", false),
         ("gunzip -N x.gz", false),
         ("xz -d -S .y Makefile.y", false),
         ("wget http://localhost/a", false),
         ("curl -O http://localhost/a", false),
+    ] {
+        let decision = decide(&directory, command);
+        assert_eq!(decision == Allow, silent, "{command}: {decision:?}");
+    }
+}
+
+#[test]
+fn what_has_no_input_writes_nothing() {
+    let directory = project(&["src/a.rs", "deep/a.rs"]);
+    fs::write(root(&directory).join("bad.zip"), zip(&[".claude/settings.json"], 0o100_644)).unwrap();
+    for (command, silent) in [
+        ("git apply none.patch", true),
+        ("patch -p1 < none.patch", true),
+        ("patch -p1 -i none.patch", true),
+        ("unzip -o none.zip -d public/", true),
+        ("tar xf none.tgz", true),
+        ("tar xf none/none.tgz", true),
+        // unzip adds the suffix, or reads a pattern
+        ("unzip bad", false),
+        ("unzip BAD", false),
+        ("unzip '[b]ad.zip'", false),
+        ("unzip 'none*'", false),
+        ("cp bad.zip none.zip; unzip none.zip", false),
+        ("cp bad.zip none.zip; unzip none", false),
+        ("unzip none & cp bad.zip none.zip", false),
+        ("while sleep 1; do unzip none.zip; cp bad.zip none.zip; done", false),
+        ("ln -s deep d; unzip d/none.zip", false),
+        ("unzip none.zip && unzip bad.zip", false),
+        ("tar xf none.tar -f bad.zip", false),
+        ("unzip -d .claude none.zip", false),
     ] {
         let decision = decide(&directory, command);
         assert_eq!(decision == Allow, silent, "{command}: {decision:?}");

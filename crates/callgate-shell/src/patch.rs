@@ -7,24 +7,33 @@ use thiserror::Error;
 
 /// What a patch does to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum PatchAction {
+pub enum PatchAction {
+    /// Creates or changes it.
     Write,
+    /// Deletes it, or moves it away.
     Delete,
 }
 
 /// Why a patch cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub(crate) enum PatchError {
+#[non_exhaustive]
+pub enum PatchError {
+    /// No header names a file.
     #[error("the patch names no file")]
     NoFiles,
+    /// A header without a name.
     #[error("a header of the patch has no file name")]
     EmptyName,
+    /// More files than are looked at.
     #[error("the patch touches too many files")]
     TooMany,
+    /// It begins and does not end.
     #[error("the patch has no `*** End Patch`")]
     NoEnd,
+    /// A name that is quoted in an unusual way.
     #[error("a file name in the patch has unsupported quoting")]
     Quoting,
+    /// Lines that are read differently by different programs.
     #[error("the patch has lines that programs read differently")]
     Unusual,
 }
@@ -33,7 +42,7 @@ const MAXIMUM_FILES: usize = 2_000;
 const MAXIMUM_NAMES: usize = 20_000;
 
 /// All files that a patch changes.
-pub(super) fn read(text: &str) -> Result<Vec<(PatchAction, String)>, PatchError> {
+pub fn read(text: &str) -> Result<Vec<(PatchAction, String)>, PatchError> {
     let mut changes = if text.contains("*** Begin Patch") { sections(text)? } else { unified(text)? };
     if changes.is_empty() {
         return Err(PatchError::NoFiles);
@@ -47,12 +56,56 @@ pub(super) fn read(text: &str) -> Result<Vec<(PatchAction, String)>, PatchError>
     Ok(changes)
 }
 
+/// The files that a patch in sections updates in place, each with the blocks of lines that others are put in place of, as `(old,
+/// new)`. Empty if it contains anything unusual.
+pub fn updates(text: &str) -> Vec<(String, Vec<(String, String)>)> {
+    let mut updates: Vec<(String, Vec<(String, String)>)> = Vec::new();
+    let mut is_update = false;
+    for line in text.trim().lines() {
+        match line.strip_prefix("*** ") {
+            Some("Begin Patch" | "End Patch") => is_update = false,
+            Some(header) => match header.split_once(": ") {
+                Some(("Update File", name)) if !updates.iter().any(|(other, _)| other == name) => {
+                    updates.push((name.to_owned(), Vec::new()));
+                    is_update = true;
+                }
+                Some(("Add File" | "Delete File", _)) => is_update = false,
+                _ => return Vec::new(),
+            },
+            None if !is_update => {}
+            None if line.trim_start().starts_with("***") => return Vec::new(),
+            None => {
+                let Some((_, blocks)) = updates.last_mut() else { return Vec::new() };
+                if line.starts_with("@@") {
+                    blocks.push((String::new(), String::new()));
+                    continue;
+                }
+                if blocks.is_empty() {
+                    blocks.push((String::new(), String::new()));
+                }
+                let Some((old, new)) = blocks.last_mut() else { return Vec::new() };
+                let sides: &mut [&mut String] = match line.chars().next() {
+                    Some('-') => &mut [old],
+                    Some('+') => &mut [new],
+                    Some(' ') | None => &mut [old, new],
+                    Some(_) => return Vec::new(),
+                };
+                for side in sides {
+                    side.push_str(line.get(1..).unwrap_or_default());
+                    side.push('\n');
+                }
+            }
+        }
+    }
+    updates
+}
+
 /// All names in the headers of a unified diff, with their prefixes, as `patch` and `git apply` read it.
 ///
 /// Both are lenient: they accept indented and encapsulated diffs, context diffs, scripts for ed. Only what has a single meaning
 /// counts here: headers at the start of their lines, hunks of as many lines as they say, and text between files that is like
 /// none of them. Links and deletions are errors too, because a name alone does not tell what they do.
-pub(crate) fn header_names(text: &str) -> Result<Vec<String>, PatchError> {
+pub fn header_names(text: &str) -> Result<Vec<String>, PatchError> {
     if text.contains(['\r', '\0']) {
         return Err(PatchError::Unusual);
     }
@@ -297,6 +350,22 @@ mod tests {
         assert_eq!(changes(plain), owned(&[(PatchAction::Write, "/etc/hosts")]));
         let new = "--- /dev/null\n+++ b/fresh file\n@@ -0,0 +1 @@\n+a\n";
         assert_eq!(changes(new), owned(&[(PatchAction::Write, "fresh file")]));
+    }
+
+    #[test]
+    fn blocks_of_lines_take_the_place_of_others() {
+        let patch = "*** Begin Patch\n*** Add File: n\n+x\n*** Update File: a\n@@ in f\n b\n-c\n+d\n\n@@\n-e\n+f\n*** End Patch\n";
+        let blocks = vec![("b\nc\n\n".to_owned(), "b\nd\n\n".to_owned()), ("e\n".to_owned(), "f\n".to_owned())];
+        assert_eq!(updates(patch), vec![("a".to_owned(), blocks)]);
+        for unusual in [
+            "*** Begin Patch\n*** Update File: a\n*** Move to: b\n@@\n-c\n+d\n*** End Patch",
+            "*** Begin Patch\n*** Update File: a\n@@\n-c\n+d\n *** Update File: b\n*** End Patch",
+            "*** Begin Patch\n*** Update File: a\n@@\n-c\n+d\n*** Update File: a\n@@\n-d\n+e\n*** End Patch",
+            "*** Begin Patch\n*** Update File: a\nc\n*** End Patch",
+            "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n",
+        ] {
+            assert_eq!(updates(unusual), Vec::new(), "{unusual}");
+        }
     }
 
     #[test]
