@@ -1,9 +1,9 @@
 //! The calls that are tried: made from the tables' own options, operands and examples, and from the options of manual pages.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::path::Path;
 
-use callgate_shell::programs::table::{Level, Repeat, Role, RoleKind, Slot, Table, Values};
+use callgate_shell::programs::table::{Level, Repeat, Role, RoleKind, Slot, Table, Text, Values};
 
 /// Values for a place that a table says has no effect. Each would be noticed if the program wrote, read, started or reached it.
 const TEXTS: &[&str] = &[
@@ -54,30 +54,45 @@ fn source(text: &str) -> Option<Source> {
     (!shared).then(|| Source { examples: lines.map(command).collect(), names })
 }
 
-/// The calls of one program, without repetitions; `manual` gives the options on the page of these words.
-pub fn of_program(name: &str, source: &Source, table: &Table, manual: &dyn Fn(&str) -> Vec<String>) -> Vec<String> {
+/// How much of each table is tried.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// Some subcommands of each level, always the same.
+    Sample,
+    /// All of it.
+    Whole,
+}
+
+/// The calls of one program in an order that is always the same, without repetitions; `manual` gives the options on the page of these words.
+pub fn of_program(
+    name: &str,
+    source: &Source,
+    table: &Table,
+    manual: &dyn Fn(&str) -> Vec<String>,
+    extent: Extent,
+) -> VecDeque<String> {
     let renamed = |command: &String| {
         let (first, rest) = command.split_once(' ').unwrap_or((command, ""));
         source.names.iter().any(|name| name == first).then(|| format!("{name} {rest}").trim_end().to_owned())
     };
     let examples = source.examples.iter().filter_map(renamed).collect();
-    let mut calls = Calls { examples, manual, calls: Vec::new(), seen: BTreeSet::new() };
+    let mut calls = Calls { examples, manual, extent, calls: BTreeSet::new() };
     calls.level(name, &table.level, &[]);
-    calls.calls
+    let mut calls: Vec<(usize, String)> = calls.calls.into_iter().map(|call| (mixed(&call, 0), call)).collect();
+    calls.sort_unstable();
+    calls.into_iter().map(|(_, call)| call).collect()
 }
 
 struct Calls<'m> {
     examples: Vec<String>,
     manual: &'m dyn Fn(&str) -> Vec<String>,
-    calls: Vec<String>,
-    seen: BTreeSet<String>,
+    extent: Extent,
+    calls: BTreeSet<String>,
 }
 
 impl Calls<'_> {
     fn add(&mut self, call: String) {
-        if self.seen.insert(call.clone()) {
-            self.calls.push(call);
-        }
+        self.calls.insert(call);
     }
 
     /// All calls of a level: the words in front of it alone, with operands, and each of these with each option.
@@ -89,7 +104,8 @@ impl Calls<'_> {
         bases.extend(self.examples.iter().filter_map(|command| behind(command, front)).map(str::to_owned));
         let mut options: Vec<String> = level.options.iter().flat_map(written).collect();
         options.extend(outer.iter().cloned());
-        let manual = (self.manual)(front);
+        let mut manual = (self.manual)(front);
+        manual.retain(|option| !level.options.iter().any(|form| form.names.iter().any(|name| name == option)));
         options.extend(manual.iter().flat_map(|option| {
             let glue = if option.starts_with("--") { "=" } else { " " };
             std::iter::once(option.clone()).chain(TEXTS.iter().map(move |text| format!("{option}{glue}{text}")))
@@ -106,24 +122,29 @@ impl Calls<'_> {
             }
         }
         for (number, option) in options.iter().enumerate() {
-            for base in &bases {
-                self.add(joined(&[front, option, base]));
-            }
-            let other = mixed(front, number) % options.len();
-            let base = bases.get(mixed(option, 1) % bases.len()).map_or("", String::as_str);
-            self.add(joined(&[front, option, options.get(other).map_or("", String::as_str), base]));
+            let chosen = |turn: usize| bases.get(mixed(option, turn) % bases.len()).map_or("", String::as_str);
+            let other = options.get(mixed(front, number) % options.len()).map_or("", String::as_str);
+            self.add(joined(&[front, option]));
+            self.add(joined(&[front, option, chosen(1)]));
+            self.add(joined(&[front, option, chosen(2)]));
+            self.add(joined(&[front, option, other, chosen(3)]));
             // Many programs take options behind operands, too.
-            self.add(joined(&[front, base, option]));
+            self.add(joined(&[front, chosen(4), option]));
         }
         let handed: Vec<String> = if level.everywhere {
             options.clone()
         } else {
             level.options.iter().filter(|form| form.everywhere).flat_map(written).collect()
         };
-        for sub in &level.subs {
-            for name in sub.names.iter().filter(|name| !name.contains(['*', '?', '['])) {
-                self.level(&format!("{front} {name}"), &sub.level, &handed);
-            }
+        let literal = |name: &&Text| !name.contains(['*', '?', '[']);
+        let mut subs: Vec<_> =
+            level.subs.iter().flat_map(|sub| sub.names.iter().filter(literal).map(move |name| (name, sub))).collect();
+        if self.extent == Extent::Sample {
+            subs.sort_by_key(|(name, _)| mixed(name, 1));
+            subs.truncate(5);
+        }
+        for (name, sub) in subs {
+            self.level(&format!("{front} {name}"), &sub.level, &handed);
         }
     }
 }
@@ -141,7 +162,10 @@ fn joined(parts: &[&str]) -> String {
 /// The ways in which an option can be written, under each of its names.
 fn written(form: &callgate_shell::programs::table::OptionForm) -> Vec<String> {
     let mut ways = Vec::new();
-    for name in &form.names {
+    for (number, name) in form.names.iter().enumerate() {
+        // What a value does is the same under every name.
+        let words =
+            |role: &Role| words(role).into_iter().take(if number == 0 { TEXTS.len() } else { 2 }).collect::<Vec<_>>();
         let name = match name.as_ref() {
             "-NUMBER" => "-2".to_owned(),
             "+NUMBER" => "+2".to_owned(),
@@ -151,7 +175,7 @@ fn written(form: &callgate_shell::programs::table::OptionForm) -> Vec<String> {
             Values::None => ways.push(name),
             Values::Optional(role) => {
                 let glue = if name.starts_with("--") { "=" } else { "" };
-                ways.extend(words(role).into_iter().map(|word| format!("{name}{glue}{word}")));
+                ways.extend(words(role).iter().map(|word| format!("{name}{glue}{word}")));
                 ways.push(name);
             }
             Values::Words(roles) => {
@@ -166,7 +190,7 @@ fn written(form: &callgate_shell::programs::table::OptionForm) -> Vec<String> {
                 } else {
                     " "
                 };
-                ways.extend(words(first).into_iter().map(|word| format!("{name}{glue}{word}{rest}")));
+                ways.extend(words(first).iter().map(|word| format!("{name}{glue}{word}{rest}")));
             }
         }
     }

@@ -5,7 +5,13 @@
 //! - *devices*: writing to `/dev/null`, a terminal or another device that everybody may write to, and to files of the own process in `/proc`.
 //! - *temporary files*: a name that was not there before, that the call does not spell out, and that the program removes again, in a
 //!   directory for temporary files or beside a file that it was predicted to write.
-//! - *caches*: what a program keeps below `~/.cache`, which it can make again, and its own history of what was done with it.
+//! - *own files*: what a program keeps for itself and the call does not spell out: anything below `~/.cache`, a file or directory of the home that is
+//!   named after the program (`~/.config/NAME`, `~/.NAME_history`; so in `/tmp`), the system's state below `/run`, `/var/cache` and `/var/lib`, and the
+//!   compiled form of installed Python modules.
+//! - *directories*: a name that was not there before and that the call does not spell out, in a directory that the call was predicted to write.
+//! - *unchanged*: a file that was opened for writing and has the same contents and time as before.
+//! - *own credentials*: a program that is predicted to talk to its service, or that shows its own configuration, reads the file with its credentials.
+//! - *attributes*: `lsattr` and `filefrag` open a file to ask for its attributes; they see nothing of its contents.
 //! - *helpers*: a program of the system that another one starts. One that is named by the call's words, or lies where the call's author can
 //!   write, is not a helper.
 //! - *name services*: the sockets by which the C library asks for users, hosts and the time zone, and the system's log.
@@ -15,7 +21,7 @@ use std::path::{Path, PathBuf};
 
 use callgate::assess::Assessment;
 use callgate_model::description::PlacedEffect;
-use callgate_model::effect::Action;
+use callgate_model::effect::{Action, Target, TreeNames};
 use callgate_model::place::{Place, Rest};
 use callgate_shell::programs::matches_glob;
 
@@ -39,8 +45,43 @@ const SECRETS: &[&str] = &[
 ];
 
 /// Sockets by which the C library and the system are asked, and not another machine or a service that acts.
-const SERVICES: &[&str] =
-    &["/run/nscd/", "/var/run/nscd/", "/run/systemd/userdb/", "/dev/log", "/run/systemd/journal/"];
+const SERVICES: &[&str] = &[
+    "/run/nscd/",
+    "/var/run/nscd/",
+    "/run/systemd/userdb/",
+    "/dev/log",
+    "/run/systemd/journal/",
+    "/var/run/log",
+    "/var/run/syslog",
+    "/run/uuidd/",
+];
+
+/// Fronts of the names of programs that use the credentials in these files for the service they talk to.
+const CREDENTIALS: &[(&str, &str)] = &[
+    ("docker", "home/.docker/config.json"),
+    ("docker", "home/.kube/config"),
+    ("docker-compose", "home/.netrc"),
+    ("kube", "home/.kube/config"),
+    ("gh", "home/.config/gh/hosts.yml"),
+    ("", "home/.netrc"),
+];
+
+/// Fronts of names of files that programs keep under another name than their own.
+const OWN: &[(&str, &str)] = &[
+    ("gpg", "gnupg"),
+    ("gpg-connect-agent", "gnupg"),
+    ("top", "procps"),
+    ("byobu", "tmux"),
+    ("buildah", "containers"),
+    ("neofetch", "rpmdb"),
+    ("svn", "subversion"),
+    ("pacmd", "pulse"),
+    ("pactl", "pulse"),
+    ("dlv", "config"),
+];
+
+/// Programs that open files only to ask for their attributes.
+const ATTRIBUTES: &[&str] = &["lsattr", "filefrag"];
 
 /// What was seen and not predicted.
 pub fn misses(call: &str, observed: &Observed, assessment: &Assessment, world: &World) -> Vec<String> {
@@ -60,31 +101,35 @@ struct Run<'r> {
 impl Run<'_> {
     fn explains(&self, seen: &Seen) -> bool {
         match seen {
-            Seen::Read(path) => !self.is_secret(path) || self.predicted(&[Action::Read, Action::Run], path),
+            Seen::Read(path) => {
+                !self.is_secret(path)
+                    || ATTRIBUTES.contains(&self.program())
+                    || self.is_credential(path)
+                    || self.predicted(&[Action::Read, Action::Run], path)
+            }
             Seen::Write(path) => {
                 is_device(path)
-                    || self.is_cache(path)
+                    || self.is_unchanged(path)
+                    || self.is_own(path)
                     || self.predicted(&[Action::Write, Action::Delete], path)
                     || self.is_temporary(path)
             }
             Seen::Delete(path) => {
-                self.is_cache(path) || self.predicted(&[Action::Delete, Action::Write], path) || self.is_temporary(path)
+                self.is_own(path) || self.predicted(&[Action::Delete, Action::Write], path) || self.is_temporary(path)
             }
             Seen::Run(path) => {
-                let ours = path.starts_with(&self.world.place) || path.starts_with("/tmp") || path.starts_with(SYSTEM);
-                !ours || self.named_program(path) || self.predicted(&[Action::Run], path)
+                let ours = path.starts_with(&self.world.place)
+                    || path.starts_with("/tmp")
+                    || path == &Path::new(SYSTEM).join("canary-program");
+                !ours || self.predicted(&[Action::Run], path)
             }
             Seen::Connect(address) => {
                 SERVICES.iter().any(|service| address.starts_with(service))
+                    || !address.contains(':') && self.is_own(&Path::new("/tmp").join(address))
                     || self.effects.iter().any(|placed| matches!(placed.effect.action, Action::Connect | Action::Send))
             }
             Seen::Privilege(_) => self.effects.iter().any(|placed| placed.effect.action == Action::Privilege),
         }
-    }
-
-    /// The control's programs are what the call begins with.
-    fn named_program(&self, path: &Path) -> bool {
-        path.starts_with(SYSTEM) && path.file_name().is_some_and(|name| self.call.split(' ').next() == name.to_str())
     }
 
     fn is_secret(&self, path: &Path) -> bool {
@@ -92,18 +137,82 @@ impl Run<'_> {
     }
 
     fn predicted(&self, actions: &[Action], path: &Path) -> bool {
+        let new = actions.contains(&Action::Write) && !self.is_spelled(path) && path.symlink_metadata().is_err();
+        let inside = |place: &Place| {
+            new && path.parent().is_some_and(|parent| parent == place.named || parent == place.resolved)
+        };
         let places = self.effects.iter().filter(|placed| actions.contains(&placed.effect.action));
-        places.filter_map(|placed| placed.place.as_ref()).any(|place| covers(place, path))
+        places.filter_map(|placed| Some((placed, placed.place.as_ref()?))).any(|(placed, place)| {
+            // The names come from elsewhere: sources, members, the program itself.
+            let given = matches!(&placed.effect.target, Target::Path(target) if !matches!(target.below, TreeNames::Existing(_)));
+            covers(place, path) || inside(place) || given && path.starts_with(&place.resolved)
+        })
     }
 
-    fn is_cache(&self, path: &Path) -> bool {
-        path.starts_with(self.world.home().join(".cache"))
+    /// The program that the call begins with.
+    fn program(&self) -> &str {
+        self.call.split(' ').next().unwrap_or_default()
+    }
+
+    fn is_credential(&self, path: &Path) -> bool {
+        let connects =
+            || self.effects.iter().any(|placed| matches!(placed.effect.action, Action::Connect | Action::Send));
+        CREDENTIALS.iter().any(|(program, file)| {
+            self.program().starts_with(program)
+                && path == self.world.place.join(file)
+                && (!program.is_empty() || connects())
+        })
+    }
+
+    fn is_own(&self, path: &Path) -> bool {
+        if self.is_spelled(path) {
+            return false;
+        }
+        let program = self.program().to_lowercase();
+        let named = |name: &str| {
+            let name = name.trim_start_matches('.').to_lowercase();
+            let front = name.split(['-', '_', '.']).next().unwrap_or(&name);
+            let listed = OWN.iter().any(|(owner, own)| *owner == program && name.starts_with(own));
+            name.starts_with(&program) || program.starts_with(front) || listed
+        };
+        let shared = ["/tmp", "/dev/shm"].into_iter().find_map(|folder| path.strip_prefix(folder).ok());
+        if let Some(first) = shared.and_then(|inner| inner.components().next()) {
+            return named(&first.as_os_str().to_string_lossy());
+        }
+        // Some programs ask the list of users where the home is.
+        let home =
+            [self.world.home(), PathBuf::from("/home/ada")].into_iter().find_map(|home| path.strip_prefix(home).ok());
+        if let Some(inner) = home {
+            let front = [".config", ".local/share", ".local/state", ".local", ""]
+                .into_iter()
+                .find(|front| inner.starts_with(front))
+                .unwrap_or_default();
+            let first = inner.strip_prefix(front).ok().and_then(|rest| rest.components().next());
+            let Some(first) = first else { return true };
+            return inner.starts_with(".cache") || named(&first.as_os_str().to_string_lossy());
+        }
+        let state =
+            ["/run", "/var/run", "/var/cache", "/var/lib", "/var/lock"].iter().any(|folder| path.starts_with(folder));
+        state || path.starts_with("/usr") && path.components().any(|part| part.as_os_str() == "__pycache__")
+    }
+
+    /// Whether a file was opened for writing and not written: it has the same contents, and the same time of the last change.
+    fn is_unchanged(&self, path: &Path) -> bool {
+        let Ok(inner) = path.strip_prefix(&self.world.place) else { return false };
+        let state = |path: &Path| Some((std::fs::read(path).ok()?, path.metadata().ok()?.modified().ok()?));
+        let before = state(path);
+        before.is_some() && before == state(&self.observed.copy.join(inner))
+    }
+
+    /// Whether the call has the name among its words.
+    fn is_spelled(&self, path: &Path) -> bool {
+        path.file_name()
+            .is_some_and(|name| self.call.split(' ').skip(1).any(|word| word.contains(&*name.to_string_lossy())))
     }
 
     /// A name that was not there before and is not there afterwards.
     fn is_temporary(&self, path: &Path) -> bool {
-        let spelled = path.file_name().is_some_and(|name| self.call.contains(&*name.to_string_lossy()));
-        if spelled || path.symlink_metadata().is_ok() {
+        if self.is_spelled(path) || path.symlink_metadata().is_ok() {
             return false;
         }
         if let Ok(inner) = path.strip_prefix(&self.world.place) {
@@ -124,7 +233,7 @@ impl Run<'_> {
             .filter_map(|seen| if let Seen::Delete(path) = seen { Some(path) } else { None })
             .collect();
         ["/tmp", "/var/tmp", "/dev/shm", "/run"].iter().any(|folder| path.starts_with(folder))
-            && (removed.contains(&path.to_owned()) || path.to_string_lossy().contains("(deleted)"))
+            && removed.contains(&path.to_owned())
     }
 }
 
@@ -147,6 +256,8 @@ fn is_device(path: &Path) -> bool {
         "/dev/stdout",
         "/dev/stderr",
         "/dev/console",
+        "/dev/mapper",
+        "/dev/mapper/control",
     ];
     own || process
         || path.starts_with("/dev/pts")
@@ -156,7 +267,7 @@ fn is_device(path: &Path) -> bool {
 
 fn covers(place: &Place, path: &Path) -> bool {
     [&place.named, &place.resolved].into_iter().any(|fixed| match &place.rest {
-        Rest::Nothing => path == fixed || place.tree && path.starts_with(fixed),
+        Rest::Nothing => path == fixed || place.tree && path.starts_with(fixed) || is_made_from(fixed, path),
         Rest::Anything => path.starts_with(fixed),
         Rest::Glob(glob) => path.strip_prefix(fixed).is_ok_and(|rest| {
             let parts = glob.split('/').count();
@@ -164,4 +275,13 @@ fn covers(place: &Place, path: &Path) -> bool {
             matches_glob(glob, &front.to_string_lossy()) && (place.tree || rest == front)
         }),
     })
+}
+
+/// Whether a name was made from a template: `tmp.Zx81` from `tmp.XXXX`.
+fn is_made_from(template: &Path, path: &Path) -> bool {
+    let (template, path) = (template.to_string_lossy(), path.to_string_lossy());
+    let end = template.rfind('X').map_or(0, |last| last + 1);
+    let start = template.get(..end).map_or(0, |front| front.trim_end_matches('X').len());
+    let [front, rest] = [template.get(..start), template.get(end..)].map(Option::unwrap_or_default);
+    end >= start + 3 && template.len() == path.len() && path.starts_with(front) && path.ends_with(rest)
 }

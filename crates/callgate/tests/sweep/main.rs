@@ -38,6 +38,7 @@ use callgate::path::boundary::HostDirectories;
 use callgate::policy::{Decision, Policy};
 use callgate::{Call, Gate};
 use callgate_shell::programs::Programs;
+use calls::Extent;
 use sandbox::{Sandbox, World};
 use serde_json::json;
 
@@ -136,6 +137,9 @@ impl Sweep {
                         }
                         let observed = sandboxes[number].run(&call);
                         let found = judge::misses(&call, &observed, &assessment, &self.worlds[number].0);
+                        for miss in &found {
+                            println!("miss: {call}\n      {miss}");
+                        }
                         let mut report = report.lock().expect("no panic");
                         report.runs += 1;
                         report.programs.insert(program.name.clone());
@@ -151,7 +155,7 @@ impl Sweep {
 }
 
 /// The programs whose tables can be tried with what is below `root`, and why the others cannot.
-fn programs(root: &Path, only: Option<&str>) -> (Vec<Program>, BTreeMap<String, &'static str>) {
+fn programs(root: &Path, only: Option<&str>, extent: Extent) -> (Vec<Program>, BTreeMap<String, &'static str>) {
     let builtins = Command::new("bash").args(["-c", "compgen -b"]).output().expect("bash").stdout;
     let builtins = String::from_utf8_lossy(&builtins).into_owned();
     let folders = ["usr/bin", "usr/sbin", "bin", "sbin", "usr/games", "usr/local/bin"];
@@ -168,9 +172,8 @@ fn programs(root: &Path, only: Option<&str>) -> (Vec<Program>, BTreeMap<String, 
                 never.insert(name.clone(), "its package is not unpacked, or Debian has none");
                 continue;
             }
-            let mut calls = calls::of_program(name, &source, table, &|front| manuals.options(front));
-            calls.sort_by_key(|call| calls::mixed(call, 0));
-            found.push(Program { name: name.clone(), calls: calls.into() });
+            let calls = calls::of_program(name, &source, table, &|front| manuals.options(front), extent);
+            found.push(Program { name: name.clone(), calls });
         }
     }
     (found, never)
@@ -182,7 +185,8 @@ fn everything_that_silent_calls_do_was_predicted() {
     let only = std::env::var("CALLGATE_SWEEP_ONLY").ok();
     let most = std::env::var("CALLGATE_SWEEP_RUNS").map_or(SAMPLE, |runs| runs.parse().expect("a number of runs"));
     let sweep = Sweep::new("version: 1\nextends: standard\n", root.clone());
-    let (programs, mut never) = programs(&root, only.as_deref());
+    let extent = if most > SAMPLE || only.is_some() { Extent::Whole } else { Extent::Sample };
+    let (programs, mut never) = programs(&root, only.as_deref(), extent);
     let tried: Vec<String> = programs.iter().map(|program| program.name.clone()).collect();
     let report = sweep.run(programs, if only.is_some() { usize::MAX } else { most });
     for name in tried.into_iter().filter(|name| !report.programs.contains(name)) {

@@ -105,6 +105,8 @@ impl<'w> Sandbox<'w> {
             "--die-with-parent",
             "--new-session",
             "--clearenv",
+            "--hostname",
+            "localhost",
             "--uid",
             "1000",
             "--gid",
@@ -118,7 +120,20 @@ impl<'w> Sandbox<'w> {
                 Err(_) => continue,
             };
         }
-        command.args(["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--tmpfs", "/var/tmp", "--tmpfs", "/run"]);
+        command.args([
+            "--proc",
+            "/proc",
+            "--dev",
+            "/dev",
+            "--tmpfs",
+            "/tmp",
+            "--tmpfs",
+            "/var/tmp",
+            "--tmpfs",
+            "/run",
+            "--dir",
+            "/home/ada",
+        ]);
         command.arg("--ro-bind").arg(self.system).arg(SYSTEM);
         command.arg("--bind").arg(&self.copy).arg(&self.world.place).arg("--bind").arg(&self.traces).arg("/trace");
         let path = format!("/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/usr/games:{SYSTEM}");
@@ -132,7 +147,7 @@ impl<'w> Sandbox<'w> {
             "-f",
             "--seccomp-bpf",
             "-qq",
-            "-y",
+            "-yy",
             "-s",
             "1000",
             "-e",
