@@ -121,5 +121,5 @@ fn sweep_all() -> Result<(), Failure> {
     packages::install()?;
     let root = sweep::unpack()?;
     let mut sweep = cargo(&["test", "-p", "callgate", "--release", "--test", "sweep", "--", "--nocapture"]);
-    run("sweep", sweep.env("CALLGATE_SWEEP_ROOT", root).env("CALLGATE_SWEEP_RUNS", "12000"))
+    run("sweep", sweep.env("CALLGATE_SWEEP_ROOT", root).env("CALLGATE_SWEEP_RUNS", "6000"))
 }

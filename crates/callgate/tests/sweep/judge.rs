@@ -74,6 +74,7 @@ const OWN: &[(&str, &str)] = &[
     ("byobu", "tmux"),
     ("buildah", "containers"),
     ("neofetch", "rpmdb"),
+    ("inxi", "rpmdb"),
     ("svn", "subversion"),
     ("pacmd", "pulse"),
     ("pactl", "pulse"),

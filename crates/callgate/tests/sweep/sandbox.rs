@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use super::trace::{self, Seen};
 
 /// How many seconds a call may take; what it has done by then is judged. Everything in the namespace dies with bubblewrap.
-const LIMIT: &str = "4";
+const LIMIT: &str = "2";
 
 /// The most of a trace that is read.
 const MOST_TRACE: u64 = 16_000_000;

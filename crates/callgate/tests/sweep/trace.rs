@@ -85,7 +85,7 @@ fn understood(call: &str, arguments: &str, result: &str, paths: &[PathBuf]) -> O
     let address = arguments.contains("sa_family=AF_INET") || arguments.contains("sa_family=AF_UNIX");
     // Connecting a datagram socket sends nothing: the C library does it to sort addresses. What is sent is seen here, where only this machine can be reached.
     let datagram = arguments.split_once('>').is_some_and(|(front, _)| front.contains("<UDP"));
-    let local = ["127.", "::1"].iter().any(|front| destination(arguments).starts_with(front));
+    let local = ["127.", "::1", "[::1"].iter().any(|front| destination(arguments).starts_with(front));
     match call {
         "connect" if datagram && local => return None,
         "connect" | "sendto" | "sendmsg" | "sendmmsg" if address || datagram => {
@@ -150,7 +150,7 @@ fn destination(arguments: &str) -> String {
     };
     let host = between("inet_addr(\"", '"').or_else(|| between("inet_pton(AF_INET6, \"", '"'));
     let port = between("htons(", ')').unwrap_or("?");
-    let connected = between("->", ']');
+    let connected = arguments.split_once("->").and_then(|(_, rest)| rest.split_once("]>")).map(|(address, _)| address);
     match (host, between("sun_path=", '}').or(connected)) {
         (Some(host), _) => format!("{host}:{port}"),
         (None, Some(path)) => path.trim_matches(['"', '@']).to_owned(),
