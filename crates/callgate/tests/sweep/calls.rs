@@ -7,20 +7,23 @@ use callgate_shell::programs::table::{Level, Repeat, Role, RoleKind, Slot, Table
 
 /// Values for a place that a table says has no effect. Each would be noticed if the program wrote, read, started or reached it.
 const TEXTS: &[&str] = &[
-    "1",
     "new.out",
-    "a.txt",
     ".env",
     "./planted",
     "'touch pwned'",
-    "'|./planted'",
     "canary-program",
     "http://127.0.0.1:9/x",
+    "1",
+    "a.txt",
+    "'|./planted'",
     "x=./planted",
     "src",
     "all",
     "json",
 ];
+
+/// How many of them are tried as the value of an option: the first ones tell most.
+const TELLING: usize = 7;
 
 /// Files of every kind, for programs that look into them.
 const FILES: &[&str] = &[
@@ -108,7 +111,8 @@ impl Calls<'_> {
         manual.retain(|option| !level.options.iter().any(|form| form.names.iter().any(|name| name == option)));
         options.extend(manual.iter().flat_map(|option| {
             let glue = if option.starts_with("--") { "=" } else { " " };
-            std::iter::once(option.clone()).chain(TEXTS.iter().map(move |text| format!("{option}{glue}{text}")))
+            std::iter::once(option.clone())
+                .chain(TEXTS.iter().take(TELLING).map(move |text| format!("{option}{glue}{text}")))
         }));
         for base in &bases {
             self.add(joined(&[front, base]));
@@ -165,7 +169,7 @@ fn written(form: &callgate_shell::programs::table::OptionForm) -> Vec<String> {
     for (number, name) in form.names.iter().enumerate() {
         // What a value does is the same under every name.
         let words =
-            |role: &Role| words(role).into_iter().take(if number == 0 { TEXTS.len() } else { 2 }).collect::<Vec<_>>();
+            |role: &Role| words(role).into_iter().take(if number == 0 { TELLING } else { 1 }).collect::<Vec<_>>();
         let name = match name.as_ref() {
             "-NUMBER" => "-2".to_owned(),
             "+NUMBER" => "+2".to_owned(),

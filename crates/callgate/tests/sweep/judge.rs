@@ -3,12 +3,12 @@
 //! The rules by which something that no effect names is still no miss:
 //!
 //! - *devices*: writing to `/dev/null`, a terminal or another device that everybody may write to, and to files of the own process in `/proc`.
-//! - *temporary files*: a name that was not there before, that the call does not spell out, and that the program removes again, in a
+//! - *temporary files*: a name that was not there before, that the call does not spell out, and that the program removes again unless its time is up, in a
 //!   directory for temporary files or beside a file that it was predicted to write.
 //! - *own files*: what a program keeps for itself and the call does not spell out: anything below `~/.cache`, a file or directory of the home that is
 //!   named after the program (`~/.config/NAME`, `~/.NAME_history`; so in `/tmp`), the system's state below `/run`, `/var/cache` and `/var/lib`, and the
 //!   compiled form of installed Python modules.
-//! - *directories*: a name that was not there before and that the call does not spell out, in a directory that the call was predicted to write.
+//! - *directories*: a name that was not there before and is not made from a word of the call, in a directory that the call was predicted to write.
 //! - *unchanged*: a file that was opened for writing and has the same contents and time as before.
 //! - *own credentials*: a program that is predicted to talk to its service, or that shows its own configuration, reads the file with its credentials.
 //! - *attributes*: `lsattr` and `filefrag` open a file to ask for its attributes; they see nothing of its contents.
@@ -138,7 +138,7 @@ impl Run<'_> {
     }
 
     fn predicted(&self, actions: &[Action], path: &Path) -> bool {
-        let new = actions.contains(&Action::Write) && !self.is_spelled(path) && path.symlink_metadata().is_err();
+        let new = actions.contains(&Action::Write) && !self.is_derived(path) && path.symlink_metadata().is_err();
         let inside = |place: &Place| {
             new && path.parent().is_some_and(|parent| parent == place.named || parent == place.resolved)
         };
@@ -207,8 +207,22 @@ impl Run<'_> {
 
     /// Whether the call has the name among its words.
     fn is_spelled(&self, path: &Path) -> bool {
-        path.file_name()
-            .is_some_and(|name| self.call.split(' ').skip(1).any(|word| word.contains(&*name.to_string_lossy())))
+        self.pieces().any(|piece| path.file_name().is_some_and(|name| name == piece))
+    }
+
+    /// Whether the name is one of the call's words, or seems to be made from one.
+    fn is_derived(&self, path: &Path) -> bool {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        self.is_spelled(path) || self.pieces().any(|piece| piece.len() > 2 && name.contains(piece))
+    }
+
+    /// The parts of the call's words that may be names.
+    fn pieces(&self) -> impl Iterator<Item = &str> {
+        self.call
+            .split(' ')
+            .skip(1)
+            .flat_map(|word| word.split(['=', '/', ':', ',', '\'']))
+            .filter(|piece| !piece.is_empty())
     }
 
     /// A name that was not there before and is not there afterwards.
@@ -234,7 +248,7 @@ impl Run<'_> {
             .filter_map(|seen| if let Seen::Delete(path) = seen { Some(path) } else { None })
             .collect();
         ["/tmp", "/var/tmp", "/dev/shm", "/run"].iter().any(|folder| path.starts_with(folder))
-            && removed.contains(&path.to_owned())
+            && (self.observed.killed || removed.contains(&path.to_owned()))
     }
 }
 

@@ -38,12 +38,18 @@ use callgate::path::boundary::HostDirectories;
 use callgate::policy::{Decision, Policy};
 use callgate::{Call, Gate};
 use callgate_shell::programs::Programs;
-use calls::Extent;
+use calls::{Extent, Source};
+use manuals::Manuals;
 use sandbox::{Sandbox, World};
 use serde_json::json;
 
 /// The runs of the sample.
 const SAMPLE: usize = 600;
+
+/// The packages of the sample: a Debian machine has them, or `cargo xtask setup` installs them.
+const SAMPLED: &str = "bash bsdextrautils bsdutils busybox coreutils curl dash debianutils diffutils dpkg e2fsprogs file findutils gawk git grep gzip \
+    hostname jq libc-bin login man-db mawk mount ncurses-bin openssl passwd perl-base procps psmisc python3-minimal ripgrep rsync sed sqlite3 strace \
+    tar tree unzip util-linux wget xz-utils zip zstd";
 
 /// Everything that a sweep needs.
 struct Sweep {
@@ -54,9 +60,10 @@ struct Sweep {
     worlds: Vec<(World, Gate)>,
 }
 
-/// The calls of one program that are still to be tried.
-struct Program {
-    name: String,
+/// A program, and the calls that are still to be tried; they are made when it is its turn.
+struct Program<'s> {
+    name: &'s str,
+    make: Option<Box<dyn FnOnce() -> VecDeque<String> + Send + 's>>,
     calls: VecDeque<String>,
 }
 
@@ -97,7 +104,7 @@ impl Sweep {
     }
 
     /// Tries the calls of all programs in turns until there were so many runs.
-    fn run(&self, programs: Vec<Program>, most: usize) -> Report {
+    fn run(&self, programs: Vec<Program<'_>>, most: usize) -> Report {
         let queue = Mutex::new(VecDeque::from(programs));
         let report = Mutex::new(Report::default());
         let runs = AtomicUsize::new(0);
@@ -122,6 +129,9 @@ impl Sweep {
                         .collect();
                     loop {
                         let Some(mut program) = queue.lock().expect("no panic").pop_front() else { return };
+                        if let Some(make) = program.make.take() {
+                            program.calls = make();
+                        }
                         let (mut asked, mut tried) = (0, None);
                         while tried.is_none()
                             && let Some(call) = program.calls.pop_front()
@@ -146,7 +156,7 @@ impl Sweep {
                         if report.runs.is_multiple_of(1000) {
                             println!("{} runs", report.runs);
                         }
-                        report.programs.insert(program.name.clone());
+                        report.programs.insert(program.name.to_owned());
                         report.misses.extend(found.into_iter().map(|miss| (call.clone(), miss)));
                         drop(report);
                         queue.lock().expect("no panic").push_back(program);
@@ -159,28 +169,46 @@ impl Sweep {
 }
 
 /// The programs whose tables can be tried with what is below `root`, and why the others cannot.
-fn programs(root: &Path, only: Option<&str>, extent: Extent) -> (Vec<Program>, BTreeMap<String, &'static str>) {
+fn programs<'s>(
+    root: &Path,
+    only: Option<&str>,
+    extent: Extent,
+    sources: &'s [Source],
+    manuals: &'s Manuals,
+) -> (Vec<Program<'s>>, BTreeMap<String, &'static str>) {
     let builtins = Command::new("bash").args(["-c", "compgen -b"]).output().expect("bash").stdout;
     let builtins = String::from_utf8_lossy(&builtins).into_owned();
     let folders = ["usr/bin", "usr/sbin", "bin", "sbin", "usr/games", "usr/local/bin"];
-    let manuals = manuals::Manuals::below(root);
     let (mut found, mut never) = (Vec::new(), BTreeMap::new());
-    for source in calls::sources() {
+    let sampled = if extent == Extent::Sample { installed(SAMPLED) } else { String::new() };
+    let in_sample =
+        |name: &str| extent == Extent::Whole || sampled.lines().any(|path| path.ends_with(&format!("bin/{name}")));
+    for source in sources {
         for name in &source.names {
             let there = folders.iter().any(|folder| root.join(folder).join(name).exists());
             if name.contains('*') || only.is_some_and(|only| !only.split(' ').any(|other| other == name)) {
                 continue;
             }
             let Some(table) = Programs::bundled().get(name) else { continue };
+            if there && !in_sample(name) {
+                never.insert(name.clone(), "it is not in the sample");
+                continue;
+            }
             if !there && !builtins.lines().any(|builtin| builtin == name) {
                 never.insert(name.clone(), left_out(name));
                 continue;
             }
-            let calls = calls::of_program(name, &source, table, &|front| manuals.options(front), extent);
-            found.push(Program { name: name.clone(), calls });
+            let make = move || calls::of_program(name, source, table, &|front| manuals.options(front), extent);
+            found.push(Program { name, make: Some(Box::new(make)), calls: VecDeque::new() });
         }
     }
     (found, never)
+}
+
+/// The files of packages.
+fn installed(packages: &str) -> String {
+    let output = Command::new("dpkg-query").arg("-L").args(packages.split_whitespace()).output().expect("dpkg-query");
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 /// Why a program that is not there is not there: `left-out.txt` has a heading for each reason.
@@ -206,8 +234,9 @@ fn everything_that_silent_calls_do_was_predicted() {
     let most = std::env::var("CALLGATE_SWEEP_RUNS").map_or(SAMPLE, |runs| runs.parse().expect("a number of runs"));
     let sweep = Sweep::new("version: 1\nextends: standard\n", root.clone());
     let extent = if most > SAMPLE || only.is_some() { Extent::Whole } else { Extent::Sample };
-    let (programs, mut never) = programs(&root, only.as_deref(), extent);
-    let tried: Vec<String> = programs.iter().map(|program| program.name.clone()).collect();
+    let (sources, manuals) = (calls::sources(), Manuals::below(&root));
+    let (programs, mut never) = programs(&root, only.as_deref(), extent, &sources, &manuals);
+    let tried: Vec<String> = programs.iter().map(|program| program.name.to_owned()).collect();
     let report = sweep.run(programs, if only.is_some() { usize::MAX } else { most });
     for name in tried.into_iter().filter(|name| !report.programs.contains(name)) {
         never.insert(name, "no call of it is silent");
@@ -246,7 +275,7 @@ fn a_wrong_table_is_found_out() {
         sandbox::add_program(&sweep.scratch.path().join("system"), name, script);
     }
     let calls = flags.iter().map(|flag| format!("sneaky {flag}")).chain(["honest -w".to_owned()]).collect();
-    let report = sweep.run(vec![Program { name: "sneaky".to_owned(), calls }], usize::MAX);
+    let report = sweep.run(vec![Program { name: "sneaky", make: None, calls }], usize::MAX);
     assert_eq!(report.runs, flags.len() + 1, "all of them are silent");
     let found: BTreeSet<&str> = report.misses.iter().map(|(call, _)| call.as_str()).collect();
     let expected: BTreeSet<String> =

@@ -43,6 +43,8 @@ pub struct Observed {
     pub seen: Vec<Seen>,
     /// Where the world of the run is, for a look at what is left of it.
     pub copy: PathBuf,
+    /// Its time was up, so it had no chance to clean up.
+    pub killed: bool,
 }
 
 impl World {
@@ -85,7 +87,7 @@ impl<'w> Sandbox<'w> {
         let trace = self.traces.join("trace");
         let _ = std::fs::remove_file(&trace);
         // Whether it succeeds does not matter; what it did is in the trace.
-        self.command(call).status().expect("bubblewrap starts");
+        let status = self.command(call).status().expect("bubblewrap starts");
         let mut text = Vec::new();
         let file = std::fs::File::open(&trace).expect("strace writes a trace: are user namespaces allowed here?");
         file.take(MOST_TRACE).read_to_end(&mut text).expect("a trace");
@@ -94,7 +96,7 @@ impl<'w> Sandbox<'w> {
         let changed =
             |seen: &Seen| matches!(seen, Seen::Write(path) | Seen::Delete(path) if path.starts_with(&self.world.place));
         self.used = seen.iter().any(changed);
-        Observed { seen, copy: self.copy.clone() }
+        Observed { seen, copy: self.copy.clone(), killed: status.code().is_none_or(|code| code == 137) }
     }
 
     fn command(&self, call: &str) -> Command {
