@@ -8,6 +8,7 @@ mod manuals;
 mod order;
 mod packages;
 mod step;
+mod sweep;
 mod tables;
 
 use std::process::ExitCode;
@@ -23,6 +24,7 @@ const HELP: &str = "cargo xtask TASK
   nightly    what takes longer than CI may: packages built from their own contents, longer fuzzing, 100,000 scripts in bash, benchmarks
   dist       the static binary as it is shipped; prints where it lies
   tables [P] where the table of program P is; without P: the tables that do not say from which version they were made
+  sweep      run the options of the programs of 500 Debian packages in a sandbox and compare what they do with the tables
   bench      all benchmarks; each prints its table and ratios
   fuzz [S]   fuzz every target for S seconds (default 30)";
 
@@ -40,6 +42,7 @@ fn main() -> ExitCode {
             [] => tables::list(),
             programs => tables::find(programs),
         },
+        "sweep" => sweep_all(),
         "bench" => run("benchmarks", &mut cargo(&["bench", "--workspace"])),
         "fuzz" => match arguments.next().unwrap_or_else(|| "30".to_owned()).parse() {
             Ok(seconds) => fuzz::run_all(seconds),
@@ -112,5 +115,14 @@ fn nightly() -> Result<(), Failure> {
     let mut oracle =
         cargo(&["test", "-p", "callgate-shell", "--release", "--test", "bash_oracle", "--", "--nocapture", "hostile"]);
     run("100,000 hostile scripts in bash", oracle.env("CALLGATE_ORACLE_SCRIPTS", "100000"))?;
+    sweep_all()?;
     run("benchmarks", &mut cargo(&["bench", "--workspace"]))
+}
+
+/// The whole sweep; CI runs a sample of it with the programs that are installed.
+fn sweep_all() -> Result<(), Failure> {
+    packages::install()?;
+    let root = sweep::unpack()?;
+    let mut sweep = cargo(&["test", "-p", "callgate", "--release", "--test", "sweep", "--", "--nocapture"]);
+    run("sweep", sweep.env("CALLGATE_SWEEP_ROOT", root).env("CALLGATE_SWEEP_RUNS", "6000"))
 }

@@ -1,11 +1,11 @@
 //! Manual pages and completions of Debian's packages, unpacked where an installation has none: slim images drop them, and
 //! not every program whose table is compared needs to be installed.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::packages::refresh_lists;
-use crate::step::Failure;
+use crate::step::{Failure, target};
 
 /// The packages, shared with the test that reads them.
 const PACKAGES: &str = include_str!("../../crates/callgate-shell/tests/reality/packages.txt");
@@ -88,10 +88,4 @@ fn unpack_one(package: &str, folder: &Path) -> Result<(), Failure> {
     }
     std::fs::remove_file(&archive).map_err(|error| failed(&error.to_string()))?;
     std::fs::write(place.join("version"), version).map_err(|error| failed(&error.to_string()))
-}
-
-/// cargo's target directory: this very program lies in `target/PROFILE`.
-fn target() -> Result<PathBuf, Failure> {
-    let program = std::env::current_exe().map_err(|error| Failure::new(error.to_string()))?;
-    program.ancestors().nth(2).map(Path::to_owned).ok_or_else(|| Failure::new("xtask lies outside a target directory"))
 }

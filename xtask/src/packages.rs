@@ -8,6 +8,7 @@ use crate::step::{Failure, run, succeeds};
 const PACKAGES: &[&str] = &[
     "bash",
     "bsdextrautils",
+    "bubblewrap",
     "busybox",
     "curl",
     "dash",

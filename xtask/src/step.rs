@@ -1,6 +1,7 @@
 //! Running one step of a task and saying what went wrong.
 
 use std::fmt;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
@@ -51,4 +52,10 @@ pub fn succeeds(program: &str, arguments: &[&str]) -> bool {
         .stderr(Stdio::null())
         .status()
         .is_ok_and(|status| status.success())
+}
+
+/// cargo's target directory: this very program lies in `target/PROFILE`.
+pub fn target() -> Result<PathBuf, Failure> {
+    let program = std::env::current_exe().map_err(|error| Failure::new(error.to_string()))?;
+    program.ancestors().nth(2).map(Path::to_owned).ok_or_else(|| Failure::new("xtask lies outside a target directory"))
 }
