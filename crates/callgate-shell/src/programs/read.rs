@@ -143,13 +143,19 @@ pub(super) fn apply(scan: &Scan<'_>, collector: &mut Collector<'_>) -> Stream {
                         collector.role(word, role, &given.name);
                         collector.tree = before;
                     }
-                    if !collector.compared && given.form.names.iter().any(|name| names_configuration(name)) {
+                    if !collector.compared
+                        && (names_configuration(&given.name)
+                            || given.form.names.iter().any(|name| names_configuration(name)))
+                    {
                         collector.mention(word, true);
                     }
                     let is_given = |name: &Text| *name == given.name || given.form.names.contains(name);
                     let says_host = || {
                         let is_text = matches!(own.kind, RoleKind::Text | RoleKind::AnyValue);
-                        collector.connects && is_text && names_host(&given.name)
+                        // Beside a long name, a short one is another name for the same.
+                        let pair = given.form.names.iter().filter(|_| given.form.names.len() <= 2);
+                        let mut names = pair.map(|name| name.as_ref()).chain([given.name.as_ref()]);
+                        collector.connects && is_text && names.any(|name| names_host(name, word))
                     };
                     if says_host()
                         || lists_host(scan, |place| matches!(place, HostPlace::Option(name) if is_given(name)))

@@ -75,7 +75,8 @@ impl Look<'_> {
                 }
                 (None, false) => continue,
             };
-            if let Some(verb) = self.verb(name, &path, configures) {
+            let is_whole = mentioned.files.iter().any(|text| text == name);
+            if let Some(verb) = self.verb(name, &path, configures, is_whole) {
                 return Some(format!("`{name}` may be a file that {program} {verb}"));
             }
         }
@@ -83,7 +84,7 @@ impl Look<'_> {
     }
 
     /// What the program may do with a file of this name that it must not do unasked.
-    fn verb(&self, name: &str, path: &Path, configures: bool) -> Option<&'static str> {
+    fn verb(&self, name: &str, path: &Path, configures: bool, is_whole: bool) -> Option<&'static str> {
         let is_there = self.file_system.look(path) != PathEntry::Missing;
         // A plain word may be anything; of names that do not exist yet, those of recipes are told by their capital.
         let is_name = name.contains(['/', '.']) || name.starts_with(|first: char| first.is_ascii_uppercase());
@@ -92,8 +93,10 @@ impl Look<'_> {
         }
         let resolved = resolve(self.file_system, path).unwrap_or_else(|_| path.to_owned());
         let is_ours = self.boundary.is_in_root(&resolved, self.file_system);
-        if configures && is_there && is_ours {
-            return Some("loads");
+        let is_file = is_there && self.file_system.look(&resolved) == PathEntry::Other;
+        // A word that is the name of a file is hardly there for its own sake.
+        if is_ours && (configures && is_there || is_whole && is_file && is_name) {
+            return Some("uses");
         }
         // Without the directory nothing can be written; right below the root many words look like paths.
         let parent = path.parent().filter(|parent| parent.parent().is_some());
@@ -102,7 +105,6 @@ impl Look<'_> {
         if can_appear && (is_outside() || is_ours && (self.restricts)(Action::Write, path, &resolved)) {
             return Some("writes");
         }
-        let is_file = is_there && self.file_system.look(&resolved) == PathEntry::Other;
         (is_file && (self.restricts)(Action::Read, path, &resolved)).then_some("reads")
     }
 }
@@ -132,6 +134,7 @@ mod tests {
             "scc --format-multi json:../x src",
             "az vm list --query @.env",
             "az vm list --query ../notes",
+            "az vm list --query data.json",
             "cmake --help-commands .claude/settings.json",
             "scc --version Makefile",
         ] {
@@ -140,7 +143,7 @@ mod tests {
         for command in [
             "scc --format-multi json:data.json src",
             "scc --format-multi json:out.json src",
-            "az vm list --query data.json",
+            "az vm list --query json",
             "az vm list --query '[].{name: name}'",
             "az vm list --query /subscriptions/x",
             "echo .env Makefile json:.claude/settings.json",

@@ -407,11 +407,6 @@ impl<'a> Collector<'a> {
             None if matches!(word, Word::Unknown { .. }) && !because.starts_with('-') => {
                 self.doubt(|program| format!("an unknown word of {program} may name another host"), because);
             }
-            None if may_name_host(because) => {
-                if let Some(host) = host::leading(word) {
-                    self.other_host(host, because);
-                }
-            }
             None => {}
         }
     }
@@ -479,23 +474,22 @@ fn is_web(text: &str) -> bool {
     ["http://", "https://", "ftp://", "ftps://"].iter().any(|scheme| text.starts_with(scheme))
 }
 
-/// Whether the name of an option says that its value is a host, whatever it looks like.
-pub(in crate::programs) fn names_host(option: &str) -> bool {
-    let last = option.trim_start_matches('-').rsplit(['-', '_', '.']).next().unwrap_or_default();
-    let list = "host hosts hostname endpoint endpoints broker brokers registry proxy url uri mirror address addr";
-    option.starts_with("--") && (listed(list, last) || option == "--bootstrap-server")
-}
-
-/// Whether the name of an option says that its value may be a host, if it looks like one.
-fn may_name_host(option: &str) -> bool {
-    let mut words = option.trim_start_matches('-').split(['-', '_', '.']);
-    option.starts_with('-') && words.any(|word| listed("server servers api remote host endpoint registry", word))
+/// Whether the name of an option says that its value is a host, or may be one and it looks like it.
+pub(in crate::programs) fn names_host(option: &str, value: &Word) -> bool {
+    let mut words = option.trim_start_matches('-').rsplit(['-', '_', '.']);
+    let last = words.clone().next().unwrap_or_default();
+    let surely = "host hosts hostname endpoint endpoints broker brokers registry proxy url uri mirror address addr";
+    let perhaps = |word| listed("server servers api remote host endpoint registry", word);
+    option.starts_with("--")
+        && (listed(surely, last)
+            || option == "--bootstrap-server"
+            || words.any(perhaps) && host::leading(value).is_some())
 }
 
 /// Whether the name of an option says that its value configures the program, or is code.
 pub(in crate::programs) fn names_configuration(option: &str) -> bool {
     let mut words = option.trim_start_matches('-').split(['-', '_', '.']);
-    words.any(|word| {
+    matches!(option, "-L" | "-I" | "-lib") || words.any(|word| {
         listed("config conf cfg configuration rc rcfile settings kubeconfig plugin plugins load require include lib library libs module modules init template loader import extension extensions external reporter formatter driver provider playbook interpreter python classpath", word)
     })
 }
