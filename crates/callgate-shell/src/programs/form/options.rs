@@ -67,7 +67,6 @@ fn mark(form: &mut OptionForm, word: &str) -> bool {
         "tree" => form.tree = true,
         "rest" => form.rest = true,
         "everywhere" => form.everywhere = true,
-        "first" => form.first = true,
         "together" => form.together = true,
         _ => return false,
     }
@@ -82,7 +81,7 @@ fn has_fronts(names: &[Text]) -> bool {
 fn flag<'a>(text: &'a str, keep: fn(&'a str) -> Text) -> Option<Vec<Text>> {
     let plain = |byte: u8| !matches!(byte, b'<' | b'>' | b'[' | b'"');
     let names = || text.split(' ').filter(|name| !name.is_empty());
-    let is_name = |name: &str| !matches!(name, "ends" | "tree" | "rest" | "everywhere" | "first" | "together");
+    let is_name = |name: &str| !matches!(name, "ends" | "tree" | "rest" | "everywhere" | "together");
     (text.bytes().all(plain) && names().next().is_some() && names().all(is_name)).then(|| names().map(keep).collect())
 }
 
