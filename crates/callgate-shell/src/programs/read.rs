@@ -93,7 +93,7 @@ pub(super) fn apply(scan: &Scan<'_>, collector: &mut Collector<'_>) -> Stream {
         collector.opaque(doubt, "its words");
     }
     let Some(level) = scan.level().filter(|_| !scan.ended) else {
-        counts_first(scan, collector);
+        counts_anyway(scan, collector);
         return Stream::Data;
     };
     collector.elsewhere = scan.levels.iter().rev().find_map(|level| level.elsewhere.clone());
@@ -303,11 +303,12 @@ fn connects(level: &Level) -> bool {
         || level.options.iter().any(|form| form.values.roles().iter().any(role) || form.effects.iter().any(effect))
 }
 
-/// What counts although an option ends the program: it comes before the options are read.
-fn counts_first(scan: &Scan<'_>, collector: &mut Collector<'_>) {
+/// What counts although an option ends the program: the other options, of which many act while they are read (`vim -Vlog --version`
+/// writes `log`), and what is loaded before any of them is.
+fn counts_anyway(scan: &Scan<'_>, collector: &mut Collector<'_>) {
     for event in &scan.events {
         if let ScannedWord::Given(given) = event
-            && given.form.first
+            && !given.negated
         {
             for (word, own) in &given.values {
                 for role in value_roles(scan, given, own) {
@@ -315,6 +316,9 @@ fn counts_first(scan: &Scan<'_>, collector: &mut Collector<'_>) {
                 }
             }
             given.form.effects.iter().for_each(|form| collector.stated(form, &given.name));
+            if let Some((words, role)) = given.rest.as_ref().filter(|(words, _)| !words.is_empty()) {
+                collector.rest(words.clone(), role);
+            }
         }
     }
     // Some programs write their help to a file.

@@ -349,8 +349,6 @@ pub struct OptionForm {
     pub rest: bool,
     /// It is accepted behind subcommands, too, where they have none of that name.
     pub everywhere: bool,
-    /// It counts even if another option ends the program.
-    pub first: bool,
     /// Its names are different options, and a condition on one of them holds for all.
     pub together: bool,
     /// Effects of its own.
@@ -369,7 +367,6 @@ impl OptionForm {
         tree: false,
         rest: false,
         everywhere: false,
-        first: false,
         together: false,
         effects: Vec::new(),
         line: 0,

@@ -125,6 +125,7 @@ impl Calls<'_> {
                 self.add(joined(&[front, &operands_of(slots, text)]));
             }
         }
+        let end = level.options.iter().find(|form| form.ends).and_then(|form| written(form).into_iter().next());
         for (number, option) in options.iter().enumerate() {
             let chosen = |turn: usize| bases.get(mixed(option, turn) % bases.len()).map_or("", String::as_str);
             let other = options.get(mixed(front, number) % options.len()).map_or("", String::as_str);
@@ -132,6 +133,10 @@ impl Calls<'_> {
             self.add(joined(&[front, option, chosen(1)]));
             self.add(joined(&[front, option, chosen(2)]));
             self.add(joined(&[front, option, other, chosen(3)]));
+            // An option that ends the program does not undo what others do while they are read.
+            if let Some(end) = &end {
+                self.add(joined(&[front, option, end]));
+            }
             // Many programs take options behind operands, too.
             self.add(joined(&[front, chosen(4), option]));
         }

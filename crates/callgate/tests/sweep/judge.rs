@@ -72,7 +72,6 @@ const OWN: &[(&str, &str)] = &[
     ("gpg-connect-agent", "gnupg"),
     ("top", "procps"),
     ("byobu", "tmux"),
-    ("buildah", "containers"),
     ("neofetch", "rpmdb"),
     ("inxi", "rpmdb"),
     ("svn", "subversion"),
@@ -192,8 +191,9 @@ impl Run<'_> {
             let Some(first) = first else { return true };
             return inner.starts_with(".cache") || named(&first.as_os_str().to_string_lossy());
         }
-        let state =
-            ["/run", "/var/run", "/var/cache", "/var/lib", "/var/lock"].iter().any(|folder| path.starts_with(folder));
+        let state = ["/run", "/var/run", "/var/cache", "/var/lib", "/var/lock", "/etc/.pwd.lock"]
+            .iter()
+            .any(|folder| path.starts_with(folder));
         state || path.starts_with("/usr") && path.components().any(|part| part.as_os_str() == "__pycache__")
     }
 

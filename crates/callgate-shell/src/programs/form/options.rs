@@ -67,7 +67,6 @@ fn mark(form: &mut OptionForm, word: &str) -> bool {
         "tree" => form.tree = true,
         "rest" => form.rest = true,
         "everywhere" => form.everywhere = true,
-        "first" => form.first = true,
         "together" => form.together = true,
         _ => return false,
     }
@@ -83,7 +82,7 @@ fn flag<'a>(text: &'a str, keep: fn(&'a str) -> Text) -> Option<Vec<Text>> {
     let mut names = Vec::new();
     for name in text.split_ascii_whitespace() {
         let special = name.bytes().any(|byte| matches!(byte, b'<' | b'>' | b'[' | b'"'));
-        if special || matches!(name, "ends" | "tree" | "rest" | "everywhere" | "first" | "together") {
+        if special || matches!(name, "ends" | "tree" | "rest" | "everywhere" | "together") {
             return None;
         }
         names.push(keep(name));

@@ -173,11 +173,15 @@ fn unknown_options_are_opaque_and_hide_nothing_else() {
 }
 
 #[test]
-fn an_option_that_ends_the_program_hides_everything_but_doubt() {
+fn an_option_that_ends_the_program_hides_everything_but_doubt_and_other_options() {
     check(&[
         // After an operand it may be one more operand on other systems.
         ("frob a -o out --help", "read a, write out"),
-        ("frob -o out --help a", ""),
+        // Many programs act on an option while they read it.
+        ("frob -o out --help a", "write out"),
+        ("frob --help -o out a", "write out"),
+        ("frob -x -h", "delete gone"),
+        ("tool rm --help x", ""),
         ("frob --help=false a", "opaque, read a"),
         ("frob -h a", ""),
         ("frob -ah a", ""),
