@@ -197,6 +197,9 @@ fn deleting_what_git_has_is_silent() {
         "rm none.txt",
         "mv none.txt docs/none.txt",
         "rm docs/none.txt && rm none.txt",
+        // made by the call itself
+        "sort a.txt > none.txt && mv none.txt b.txt",
+        "jq .a b.txt > none.json; mv none.json docs/c.md",
     ] {
         assert_eq!(decide(repository.path(), command), Decision::Allow, "{command}");
     }
@@ -213,6 +216,13 @@ fn deleting_what_git_has_is_silent() {
         "git rm -q --cached a.txt && rm a.txt",
         "rm docs/c.md && echo '* filter=x' > .gitattributes && rm a.txt",
         "mv new.txt none.txt; rm none.txt",
+        "sort a.txt > new.txt && mv new.txt b.txt",
+        "sort b.txt > a.txt && rm a.txt",
+        "sort a.txt > none.txt && mv none.txt Makefile",
+        "sort a.txt > none.txt && mv none.txt .git/hooks/pre-commit",
+        "sort a.txt > none.txt; ln -sf / none.txt; mv none.txt b.txt",
+        "while sleep 1; do sort a.txt > none.txt; mv none.txt b.txt; ln -s docs none.txt; done",
+        "sort a.txt > none.txt; mv docs none.txt; mv none.txt b.txt",
         "mv docs lost; rm lost/none.txt",
         "cp -r docs lost; rm lost/c.md",
         "rm none.txt new.txt",

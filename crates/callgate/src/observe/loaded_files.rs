@@ -265,7 +265,17 @@ mod tests {
             let files = Fake::new().directory("/home/ada/w/src").contents(&format!("/home/ada/w/{file}"), text);
             assert_eq!(decide(files, "mypy --strict ."), Decision::Ask, "{text}");
         }
-        for command in ["python3 -m mypy .", "dmypy run ."] {
+        for (text, expected) in [
+            ("[flake8]\nmax-line-length = 100\n[tool:pytest]\n", Decision::Ask),
+            ("[flake8]\nmax-line-length = 100\n[metadata]\nname = x\n", Decision::Allow),
+            ("[flake8:local-plugins]\nextension = X = x:y\n", Decision::Ask),
+            ("[flake8]\noutput-file = x\n", Decision::Ask),
+            ("[DEFAULT]\noutput-file = x\n[flake8]\ncount = 1\n", Decision::Ask),
+        ] {
+            let files = Fake::new().directory("/home/ada/w/src").contents("/home/ada/w/setup.cfg", text);
+            assert_eq!(decide(files, "flake8 ."), expected, "{text}");
+        }
+        for command in ["python3 -m mypy .", "dmypy run .", "python3 -m flake8 ."] {
             assert_eq!(decide(Fake::new().directory("/home/ada/w/src"), command), Decision::Ask, "{command}");
         }
     }

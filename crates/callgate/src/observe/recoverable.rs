@@ -3,7 +3,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use callgate_model::description::{Description, Part};
+use callgate_model::description::{Description, Part, PlacedEffect};
 use callgate_model::effect::{Action, CodeOrigin, Mark, Target};
 use callgate_model::place::{Place, Rest, Zone};
 use callgate_model::word::Word;
@@ -19,7 +19,8 @@ const MOST_PACKS: usize = 256;
 
 /// Marks every deletion that git can undo. Nothing is proven about what an earlier command of the call may have changed.
 pub(super) fn examine(description: &mut Description, file_system: &dyn FileSystem) {
-    let mut changed: Vec<PathBuf> = Vec::new();
+    // What was changed, and whether a redirection wrote it.
+    let mut changed: Vec<(PathBuf, bool)> = Vec::new();
     for part in &mut description.parts {
         if part.elsewhere.is_none() && runs_known_programs(part) {
             // A program that runs them may add names of its own.
@@ -27,10 +28,14 @@ pub(super) fn examine(description: &mut Description, file_system: &dyn FileSyste
                 part.wrappers.is_empty() && matches!(part.words.first().and_then(Word::known), Some("rm" | "mv"));
             for placed in part.effects.iter_mut().filter(|placed| placed.effect.action == Action::Delete) {
                 let lost = |place: &Place| {
+                    let path = &place.resolved;
                     let missing = || may_find_nothing && is_missing(place, file_system);
-                    !is_plain(place)
-                        || is_changed(&place.resolved, &changed)
-                        || proof(&place.resolved, file_system).is_none() && !missing()
+                    // A file that the call itself makes is not lost: `jq … > tmp && mv tmp data.json`.
+                    let is_made = |change: &(PathBuf, bool)| change.1 && change.0 == *path;
+                    let others: Vec<&Path> =
+                        changed.iter().filter(|change| !is_made(change)).map(|(change, _)| change.as_path()).collect();
+                    let kept = || !changed.iter().any(is_made) && proof(path, file_system).is_some();
+                    !is_plain(place) || is_changed(path, &others) || !missing() && !kept()
                 };
                 if placed.place.as_ref().is_some_and(|place| !lost(place)) {
                     placed.effect.marks.push(Mark::Recoverable);
@@ -41,7 +46,7 @@ pub(super) fn examine(description: &mut Description, file_system: &dyn FileSyste
         for placed in part.effects.iter().filter(|placed| placed.effect.may_change_names()) {
             match &placed.place {
                 Some(place) if place.rest == Rest::Nothing && place.zone == Zone::Root => {
-                    changed.push(place.resolved.clone());
+                    changed.push((place.resolved.clone(), is_redirection(placed)));
                 }
                 _ => return,
             }
@@ -50,10 +55,16 @@ pub(super) fn examine(description: &mut Description, file_system: &dyn FileSyste
 }
 
 /// Whether one of these changes may be about a path, or about what git knows of it.
-fn is_changed(path: &Path, changed: &[PathBuf]) -> bool {
+fn is_changed(path: &Path, changed: &[&Path]) -> bool {
     let is_git = |name: Component<'_>| matches!(name.as_os_str().to_str(), None | Some(".git" | ".gitattributes"));
     let above = |change: &Path| path.ancestors().any(|folder| folder.join(".git").starts_with(change));
     changed.iter().any(|change| change.starts_with(path) || above(change) || change.components().any(is_git))
+}
+
+/// Whether a redirection writes one file.
+pub(super) fn is_redirection(placed: &PlacedEffect) -> bool {
+    let is_one = placed.place.as_ref().is_some_and(|place| place.rest == Rest::Nothing && !place.tree);
+    is_one && placed.effect.action == Action::Write && placed.effect.marks.contains(&Mark::Redirection)
 }
 
 /// Whether nothing but programs of the system runs: git itself would change what it knows.

@@ -104,6 +104,8 @@ struct FoundEffects {
 #[derive(Default)]
 struct Changes {
     paths: Vec<(PathBuf, bool)>,
+    /// The paths that redirections wrote.
+    files: Vec<PathBuf>,
     anything: bool,
 }
 
@@ -113,6 +115,9 @@ impl Changes {
             return;
         }
         match &placed.place {
+            Some(place) if recoverable::is_redirection(placed) && recoverable::is_plain(place) => {
+                self.files.push(place.resolved.clone());
+            }
             Some(place) if !matches!(place.zone, Zone::Unresolved(_)) => {
                 self.paths.push((place.resolved.clone(), place.tree || place.rest != Rest::Nothing));
             }
@@ -124,7 +129,13 @@ impl Changes {
     fn may_touch(&self, path: &Path) -> bool {
         let touches =
             |(changed, tree): &(PathBuf, bool)| changed.starts_with(path) || *tree && path.starts_with(changed);
-        self.anything || self.paths.iter().any(touches)
+        self.anything || self.paths.iter().any(touches) || self.files.iter().any(|file| file.starts_with(path))
+    }
+
+    /// Whether nothing but redirections made what is at a path, so that it is a plain file.
+    fn only_files(&self, path: &Path) -> bool {
+        let touches = |(changed, _): &(PathBuf, bool)| changed.starts_with(path) || path.starts_with(changed);
+        !self.anything && !self.paths.iter().any(touches) && self.files.iter().any(|file| file == path)
     }
 }
 
@@ -139,18 +150,29 @@ struct Trees<'a> {
     left: usize,
     earlier: Changes,
     /// What each command of the call writes: one that stands behind another may run before it, in a loop or in the background.
-    written: Vec<(usize, PathBuf)>,
+    written: Vec<WrittenPath>,
     /// The command that is looked at, and whether nothing but programs of the system runs in it.
     part: usize,
     runs_known_programs: bool,
 }
 
-/// The places that a command writes. One that runs code of the project needs no detour to write anything.
-fn writes(index: usize, part: &Part) -> impl Iterator<Item = (usize, PathBuf)> {
+/// A path that a command writes.
+struct WrittenPath {
+    /// The number of the command.
+    part: usize,
+    path: PathBuf,
+    is_redirection: bool,
+}
+
+/// The paths that a command writes. One that runs code of the project needs no detour to write anything.
+fn writes(part: usize, command: &Part) -> impl Iterator<Item = WrittenPath> {
     let runs_code =
-        part.effects.iter().any(|placed| placed.effect.action == Action::Run && placed.effect.may_change_names());
-    let written = part.effects.iter().filter(move |placed| placed.effect.action == Action::Write && !runs_code);
-    written.filter_map(|placed| placed.place.as_ref()).map(move |place| (index, place.resolved.clone()))
+        command.effects.iter().any(|placed| placed.effect.action == Action::Run && placed.effect.may_change_names());
+    let written = command.effects.iter().filter(move |placed| placed.effect.action == Action::Write && !runs_code);
+    written.filter_map(move |placed| {
+        let path = placed.place.as_ref()?.resolved.clone();
+        Some(WrittenPath { part, path, is_redirection: recoverable::is_redirection(placed) })
+    })
 }
 
 /// Why the names in a tree are not known.
@@ -308,7 +330,7 @@ impl Trees<'_> {
 
     /// Whether another command of the call, wherever it stands, writes a path that this is about.
     fn is_written_by_others(&self, is_about: impl Fn(&Path) -> bool) -> bool {
-        self.written.iter().any(|(part, path)| *part != self.part && is_about(path))
+        self.written.iter().any(|write| write.part != self.part && is_about(&write.path))
     }
 
     /// Whether a program that is given this name certainly finds no file: programs add suffixes (`unzip a` opens `a.zip`), and some
@@ -340,6 +362,10 @@ impl Trees<'_> {
         found: &mut FoundEffects,
     ) -> Result<(), Unseen> {
         let PlacedSource { directory, rest } = self.source(source)?;
+        if rest == Rest::Nothing && self.is_made_here(&directory) {
+            let name = directory.file_name().map(PathBuf::from).unwrap_or_default();
+            return self.given(effect, place, &name, found);
+        }
         if self.earlier.may_touch(&directory) {
             return Err(format!("this call may change {} before it is copied", directory.display()));
         }
@@ -387,6 +413,16 @@ impl Trees<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether a path is a plain file that redirections of the call make.
+    fn is_made_here(&self, path: &Path) -> bool {
+        self.file_system.look(path) == PathEntry::Missing
+            && self.earlier.only_files(path)
+            && !self
+                .written
+                .iter()
+                .any(|write| !write.is_redirection && path.starts_with(&write.path) && write.part != self.part)
     }
 
     /// The directory that a source is or lies in.
