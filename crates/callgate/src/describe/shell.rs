@@ -125,6 +125,7 @@ fn part_of(command: SimpleCommand) -> Part {
         directory: command.directory,
         effects: command.effects.into_iter().map(PlacedEffect::from).collect(),
         loads: command.loads,
+        git: command.git,
     }
 }
 
