@@ -270,8 +270,59 @@ fn a_secret_that_is_only_in_history_is_found_there() {
         ]);
         project.asked(&[&format!("git cat-file -p {blob}"), &format!("git show {}", &blob[..9])]);
         project.asked(&["cd conf 2>/dev/null; git show HEAD~2:conf/.env", "git show 'HEAD~2:./conf/.env'"]);
+        project.asked(&[
+            "git diff HEAD~2: HEAD:",
+            "git diff HEAD~2:conf HEAD:src",
+            "git grep x HEAD~2:",
+            "git archive HEAD~2:conf",
+        ]);
+        project.silent(&["git diff HEAD -- *.txt", "git log -p -- src/*", "git grep x -- *.txt"]);
+        project.asked(&[
+            "git show $(git rev-parse HEAD~2)",
+            "git diff $(git merge-base HEAD~2 HEAD)",
+            "git log -p -1 $(git rev-parse HEAD~1)",
+        ]);
+        project.asked(&[
+            "git diff --merge-base HEAD~2",
+            "git show -3",
+            "git show HEAD~3...HEAD",
+            "git log -p --grep -1",
+            "git log -p -1 --skip=1",
+        ]);
+        project.asked(&["git log -p HEAD --not HEAD~3", "git show HEAD~3..", "git log -p -1 -- ':(attr:x)a' conf"]);
+        project.silent(&[
+            "git show HEAD~2:src",
+            "git diff HEAD~1: HEAD:",
+            "git log -p HEAD^!",
+            "git -c color.ui=never log -p -1",
+        ]);
         project.pack();
     }
+}
+
+/// The commands of a call may run in another order than they are written in.
+#[test]
+fn what_another_command_changes_is_not_shown_in_silence() {
+    let project = branches();
+    project.silent(&["git status && git checkout feature", "git diff > a.patch && git diff --cached > b.patch"]);
+    project.silent(&["git checkout -b new && git diff", "git add -A && git commit -qm x && git log -p -1"]);
+    project.asked(&[
+        "git checkout feature && git diff",
+        "for step in 1 2; do git log -p -1; git checkout -q feature; done",
+        "f() { git show; }; f; git checkout -q feature; f",
+        "git reset -q HEAD~1 && git diff --cached",
+        "git fetch && git diff HEAD origin/main",
+        "cp x .git/index && git diff",
+    ]);
+    // a repository that comes with a branch is used by the next command
+    project.git(&["checkout", "-q", "-b", "bare"]);
+    project.write("bare/HEAD", "ref: refs/heads/main\n");
+    project.write("bare/config", "[core]\n\tfsmonitor = ./x\n");
+    project.write("bare/objects/keep", "");
+    project.write("bare/refs/keep", "");
+    project.commit("bare");
+    project.git(&["checkout", "-q", "main"]);
+    project.asked(&["git checkout bare && git -C bare status", "git checkout bare; cd bare && git log"]);
 }
 
 #[test]

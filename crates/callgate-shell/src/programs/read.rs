@@ -350,7 +350,12 @@ fn git_uses(scan: &Scan<'_>, level: &Level, collector: &mut Collector<'_>) {
             directory: collector.directory.as_deref().map(str::to_owned),
             operands: scan.operands.iter().map(|word| word.as_ref().clone()).collect(),
             before_dashes: scan.before_dashes,
-            options: scan.given().map(|given| given.name.to_string()).collect(),
+            // Short options of the program itself have other meanings than those of its subcommands.
+            options: scan
+                .given()
+                .filter(|given| given.level > 0 || given.name.starts_with("--"))
+                .map(|given| given.name.to_string())
+                .collect(),
             limit: limits.and_then(|limits| limits.into_iter().max()),
         });
     }

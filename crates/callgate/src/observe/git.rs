@@ -16,7 +16,7 @@ use callgate_model::description::{Description, Part, PlacedEffect};
 use callgate_model::effect::{Action, CodeOrigin, Coverage, Effect, Names, PathTarget, Selection, Target};
 use callgate_model::word::Word;
 
-use self::files::{Earlier, Files};
+use self::files::Files;
 use super::repository::read;
 use super::trees::Restricts;
 use super::trees::walk::TreeWalker;
@@ -35,8 +35,7 @@ pub(super) fn examine(
     file_system: &dyn FileSystem,
 ) {
     let mut doubted = false;
-    let mut files = Files::new(file_system, restricts);
-    let last = description.parts.len().saturating_sub(1);
+    let mut files = Files::new(file_system, restricts, &description.parts);
     let mut changes = IndexChanges::None;
     let mut walker = TreeWalker::new(file_system);
     let read = |path: &Path, limit: usize| read(path, limit, file_system);
@@ -46,7 +45,6 @@ pub(super) fn examine(
             continue;
         }
         if !git::looks(part) {
-            files.note(part);
             continue;
         }
         let reach = reach(part);
@@ -103,20 +101,15 @@ pub(super) fn examine(
                 IndexChanges::Any
             };
         }
-        let mut keeps_files =
-            matches!(subcommand, Some("add" | "stage" | "commit" | "tag" | "branch" | "config" | "mv" | "rm"));
         let is_certain = !part.effects.iter().any(|placed| placed.effect.action == Action::Opaque);
         for git in &uses {
             let Some(stands) = &stands else { continue };
             if git.task.looks() {
-                files.shows(git, stands, &mut walker, &mut part.effects);
+                files.shows(place, git, stands, &mut walker, &mut part.effects);
             } else if findings.is_empty() && is_certain {
-                keeps_files |= files.changes(git, stands, place == last, &mut part.effects);
+                files.changes(place, git, stands, &mut part.effects);
                 doubted |= part.effects.iter().any(|placed| placed.effect.action == Action::Opaque);
             }
-        }
-        if reach == GitReach::More {
-            files.raise(if keeps_files { Earlier::Known } else { Earlier::Anything });
         }
         // What a repository shows is read from there, whether files are named or not.
         if let Some(directory) = outside.filter(|_| subcommand.is_some()) {

@@ -10,8 +10,8 @@ use std::path::Path;
 use callgate_model::description::{GitTask, GitUse};
 use callgate_model::word::Word;
 
-use super::commits::{Change, Mode, Version};
-use super::objects::{ObjectId, ObjectKind, Unread};
+use super::commits::Change;
+use super::objects::{Mode, ObjectId, ObjectKind, Unread, Version};
 use super::revisions::Repository;
 use super::shown::stash;
 use crate::describe::git::index::IndexEntry;

@@ -1,32 +1,15 @@
 //! Commits and trees: which names a version has, and which differ between two versions.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
+use std::sync::Arc;
 
-use super::objects::{ObjectId, ObjectKind, Objects, Unread, parse_id};
+use super::objects::{Mode, ObjectId, ObjectKind, Objects, Tree, Unread, Version, parse_id};
 
 const ODD_TREE: Unread = "a directory of the repository has entries that callgate does not understand";
 const ODD_COMMIT: Unread = "a commit of the repository is in a form that callgate does not read";
 /// The most names that are told apart, and how deeply they may be nested.
 const MAXIMUM_NAMES: usize = 100_000;
 const DEEPEST_TREE: usize = 128;
-
-/// What a name in a tree is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mode {
-    Directory,
-    File,
-    Executable,
-    Link,
-    /// A commit of another repository.
-    Submodule,
-}
-
-/// A version of one path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Version {
-    pub mode: Mode,
-    pub id: ObjectId,
-}
 
 /// A path that differs between two trees. One of the versions is missing if it was added or removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,8 +39,8 @@ pub(crate) fn parse_commit(bytes: &[u8]) -> Result<Commit, Unread> {
 }
 
 /// Reads a tree. Names that git would not check out, or that are not text, are errors.
-pub(crate) fn parse_tree(bytes: &[u8]) -> Result<BTreeMap<String, Version>, Unread> {
-    let mut entries = BTreeMap::new();
+pub(crate) fn parse_tree(bytes: &[u8]) -> Result<Vec<(String, Version)>, Unread> {
+    let mut entries = Vec::new();
     let mut rest = bytes;
     while !rest.is_empty() {
         let end = rest.iter().position(|byte| *byte == 0).ok_or(ODD_TREE)?;
@@ -74,11 +57,29 @@ pub(crate) fn parse_tree(bytes: &[u8]) -> Result<BTreeMap<String, Version>, Unre
             _ => return Err(ODD_TREE),
         };
         let is_odd = name.contains('/') || matches!(name, "" | "." | "..") || name.eq_ignore_ascii_case(".git");
-        if is_odd || entries.insert(name.to_owned(), Version { mode, id: *id }).is_some() {
+        if is_odd {
             return Err(ODD_TREE);
         }
+        entries.push((name.to_owned(), Version { mode, id: *id }));
     }
-    Ok(entries)
+    // git sorts directories as if a slash stood behind their names.
+    entries.sort_by(|(one, _), (other, _)| one.cmp(other));
+    let is_twice = entries.iter().zip(entries.iter().skip(1)).any(|((one, _), (other, _))| one == other);
+    if is_twice { Err(ODD_TREE) } else { Ok(entries) }
+}
+
+/// The names in either of two trees, with what they are in each.
+fn pairs<'t>(old: &'t Tree, new: &'t Tree) -> impl Iterator<Item = (&'t str, Option<Version>, Option<Version>)> {
+    let (mut old, mut new) = (old.iter().peekable(), new.iter().peekable());
+    std::iter::from_fn(move || {
+        let name = match (old.peek(), new.peek()) {
+            (Some((one, _)), Some((other, _))) => one.min(other),
+            (Some((name, _)), None) | (None, Some((name, _))) => name,
+            (None, None) => return None,
+        };
+        let one = old.next_if(|(other, _)| other == name).map(|(_, version)| *version);
+        Some((name.as_str(), one, new.next_if(|(other, _)| other == name).map(|(_, version)| *version)))
+    })
 }
 
 /// Whether anything at or below a path can matter.
@@ -89,11 +90,14 @@ impl Objects<'_> {
         parse_commit(&self.read(id, ObjectKind::Commit)?)
     }
 
-    fn entries(&mut self, tree: Option<ObjectId>) -> Result<BTreeMap<String, Version>, Unread> {
-        match tree {
-            Some(tree) => parse_tree(&self.read(&tree, ObjectKind::Tree)?),
-            None => Ok(BTreeMap::new()),
+    fn entries(&mut self, tree: Option<ObjectId>) -> Result<Arc<Tree>, Unread> {
+        let Some(tree) = tree else { return Ok(Vec::new().into()) };
+        if let Some(known) = self.trees.get(&tree) {
+            return Ok(Arc::clone(known));
         }
+        let entries: Arc<Tree> = parse_tree(&self.read(&tree, ObjectKind::Tree)?)?.into();
+        self.trees.insert(tree, Arc::clone(&entries));
+        Ok(entries)
     }
 
     /// The paths that differ between two trees; `None` is an empty one. Directories that are not wanted are left out.
@@ -110,11 +114,9 @@ impl Objects<'_> {
                 continue;
             }
             let left = deepest.checked_sub(1).ok_or(ODD_TREE)?;
-            let (old, mut new) = (self.entries(old)?, self.entries(new)?);
-            let pairs: Vec<_> = old.into_iter().map(|(name, old)| (new.remove(&name), name, Some(old))).collect();
-            let added = new.into_iter().map(|(name, new)| (Some(new), name, None));
-            for (new, name, old) in pairs.into_iter().chain(added).filter(|(new, _, old)| new != old) {
-                let path = if path.is_empty() { name } else { format!("{path}/{name}") };
+            let (old, new) = (self.entries(old)?, self.entries(new)?);
+            for (name, old, new) in pairs(&old, &new).filter(|(_, old, new)| old != new) {
+                let path = if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") };
                 let tree = |version: Option<Version>| {
                     version.filter(|version| version.mode == Mode::Directory).map(|version| version.id)
                 };
@@ -140,8 +142,10 @@ impl Objects<'_> {
             if found.mode != Mode::Directory {
                 return Ok(None);
             }
-            match self.entries(Some(found.id))?.get(name) {
-                Some(entry) => found = *entry,
+            let entries = self.entries(Some(found.id))?;
+            let place = entries.binary_search_by(|(other, _)| other.as_str().cmp(name));
+            match place.ok().and_then(|place| entries.get(place)) {
+                Some((_, version)) => found = *version,
                 None => return Ok(None),
             }
         }

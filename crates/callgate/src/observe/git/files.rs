@@ -1,5 +1,6 @@
 //! Looks into repositories for the files that git commands show, take and change.
 
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use callgate_model::description::{GitTask, GitUse, Part, PlacedEffect};
@@ -34,9 +35,9 @@ const OTHER_FILES: &[&str] = &[
     "submodule.recurse",
 ];
 
-/// What earlier commands of a call may have changed.
+/// What the other commands of a call may change, before or after: a loop or a function runs a command again.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Earlier {
+enum Others {
     #[default]
     Nothing,
     /// Files, and what is in the index and in HEAD: names that are there now, or that were taken from the work tree and judged.
@@ -49,46 +50,93 @@ pub(super) enum Earlier {
 pub(super) struct Files<'a> {
     file_system: &'a dyn FileSystem,
     restricts: Restricts<'a>,
-    earlier: Earlier,
-    /// What other programs write, and whether with everything below.
-    written: Vec<(PathBuf, bool)>,
+    /// What each command of the call may change.
+    levels: Vec<Others>,
+    /// The highest of them, and its place; and the highest of the others.
+    highest: (usize, Others),
+    second: Others,
+    /// What commands write: the place of the command, the path, and whether with everything below.
+    written: Vec<(usize, PathBuf, bool)>,
+    /// The first and the last command that write into a git directory.
+    touching: HashMap<PathBuf, Option<(usize, usize)>>,
 }
 
+/// Subcommands after which the index, HEAD and the objects have no names that they did not have, or that were not judged.
+const KEEP_NAMES: &[&str] = &["add", "stage", "commit", "tag", "branch", "config", "mv", "rm"];
+
 impl<'a> Files<'a> {
-    pub(super) fn new(file_system: &'a dyn FileSystem, restricts: Restricts<'a>) -> Self {
-        Files { file_system, restricts, earlier: Earlier::Nothing, written: Vec::new() }
-    }
-
-    /// Notes that a git command may have changed something.
-    pub(super) fn raise(&mut self, earlier: Earlier) {
-        self.earlier = self.earlier.max(earlier);
-    }
-
-    /// Notes what another program changes.
-    pub(super) fn note(&mut self, part: &Part) {
-        for placed in part.effects.iter().filter(|placed| placed.effect.may_change_names()) {
-            match &placed.effect.target {
-                Target::Path(PathTarget { names: Names::Exact(path), tree, .. }) => {
-                    self.raise(Earlier::Known);
-                    self.written.push((PathBuf::from(path), *tree));
-                }
-                _ => self.raise(Earlier::Anything),
+    pub(super) fn new(file_system: &'a dyn FileSystem, restricts: Restricts<'a>, parts: &[Part]) -> Self {
+        let touching = HashMap::new();
+        let (levels, highest) = (Vec::new(), (0, Others::Nothing));
+        let mut files =
+            Files { file_system, restricts, levels, highest, second: Others::Nothing, written: Vec::new(), touching };
+        for (place, part) in parts.iter().enumerate().filter(|(_, part)| part.elsewhere.is_none()) {
+            let level = files.level(place, part);
+            if level > files.highest.1 {
+                files.second = files.highest.1;
+                files.highest = (place, level);
+            } else {
+                files.second = files.second.max(level);
             }
+            files.levels.push(level);
         }
+        files
     }
 
-    /// What earlier commands may have changed of a repository.
-    fn earlier(&self, tree: &WorkTree) -> Earlier {
-        let touches = |(path, tree_below): &(PathBuf, bool)| {
-            let folders = [&tree.folder, &tree.common];
-            folders.iter().any(|folder| path.starts_with(folder) || *tree_below && folder.starts_with(path))
+    /// What a command may change.
+    fn level(&mut self, place: usize, part: &Part) -> Others {
+        let mut level = Others::Nothing;
+        let words: Vec<Option<&str>> = part.words.iter().map(|word| word.known()).collect();
+        let subcommand = match git::invocation(&words) {
+            git::Invocation::Git(start) => start.subcommand.and_then(|place| words.get(place).copied().flatten()),
+            git::Invocation::Other | git::Invocation::Unknown => None,
         };
-        if self.written.iter().any(touches) { Earlier::Anything } else { self.earlier }
+        let only_names = |git: &GitUse| git.task == GitTask::Switches && git.operands.is_empty();
+        let keeps = subcommand.is_some_and(|name| KEEP_NAMES.contains(&name)) || part.git.iter().any(only_names);
+        let is_git = git::looks(part);
+        let connects = |placed: &PlacedEffect| matches!(placed.effect.action, Action::Connect | Action::Send);
+        if is_git && part.effects.iter().any(connects) {
+            level = Others::Anything;
+        }
+        for placed in part.effects.iter().filter(|placed| placed.effect.may_change_names()) {
+            let effect = &placed.effect;
+            let is_own = is_git && !effect.marks.contains(&Mark::Redirection);
+            level = level.max(match &effect.target {
+                Target::Program(program) if is_own && program.name == git::CONFIGURATION => Others::Nothing,
+                _ if is_own && keeps => Others::Known,
+                Target::Path(PathTarget { names: Names::Exact(path), tree, .. }) if !is_own => {
+                    self.written.push((place, PathBuf::from(path), *tree));
+                    Others::Known
+                }
+                _ => Others::Anything,
+            });
+        }
+        level
+    }
+
+    /// What the other commands of the call may change of a repository.
+    fn others(&mut self, place: usize, tree: &WorkTree) -> Others {
+        let folders = [&tree.folder, &tree.common];
+        let touches = |(_, path, below): &&(usize, PathBuf, bool)| {
+            folders.iter().any(|folder| path.starts_with(folder) || *below && folder.starts_with(path))
+        };
+        let written = &self.written;
+        let touching = self.touching.entry(tree.folder.clone()).or_insert_with(|| {
+            let mut places = written.iter().filter(touches).map(|(place, _, _)| *place);
+            let first = places.next()?;
+            Some((first, places.next_back().unwrap_or(first)))
+        });
+        match touching {
+            Some((first, last)) if *first != place || *last != place => Others::Anything,
+            _ if self.highest.0 == place => self.second,
+            _ => self.highest.1,
+        }
     }
 
     /// Adds an effect for each file that matters among those that a command shows or takes.
     pub(super) fn shows(
         &mut self,
+        place: usize,
         git: &GitUse,
         directory: &Path,
         walker: &mut TreeWalker<'_>,
@@ -110,9 +158,9 @@ impl<'a> Files<'a> {
                 self.takes(git, &tree, directory, walker, found);
             }
             FoundRepository::Certain(tree) => {
-                let names = match self.earlier(&tree) {
-                    Earlier::Anything => Err("an earlier command of this call may change what is shown"),
-                    earlier => self.shown(git, &tree, directory, earlier),
+                let names = match self.others(place, &tree) {
+                    Others::Anything => Err("another command of this call may change what is shown"),
+                    others => self.shown(git, &tree, directory, others),
                 };
                 match names {
                     Ok(names) if names.len() <= MAXIMUM_FOUND => {
@@ -129,7 +177,7 @@ impl<'a> Files<'a> {
         }
     }
 
-    fn shown(&self, git: &GitUse, tree: &WorkTree, directory: &Path, earlier: Earlier) -> Result<Vec<String>, Unread> {
+    fn shown(&self, git: &GitUse, tree: &WorkTree, directory: &Path, others: Others) -> Result<Vec<String>, Unread> {
         let (index, written) = self.index(tree)?;
         let mut repository = self.open(tree)?;
         let matters = |name: &str| {
@@ -144,7 +192,7 @@ impl<'a> Files<'a> {
             written,
             matters: &matters,
             directory: &directory,
-            changed: earlier != Earlier::Nothing,
+            changed: others != Others::Nothing,
         };
         look.names(git)
     }
@@ -179,7 +227,7 @@ impl<'a> Files<'a> {
                 None => tree.root.clone(),
             };
             let entries = walker.walk(&start, &selection).map_err(|_| "the work tree is too large to look at")?;
-            let tracked: std::collections::HashSet<&str> = index.iter().map(|entry| entry.path.as_str()).collect();
+            let tracked: HashSet<&str> = index.iter().map(|entry| entry.path.as_str()).collect();
             let mut names = Vec::new();
             for entry in entries.iter() {
                 let path = start.join(&entry.path);
@@ -200,27 +248,23 @@ impl<'a> Files<'a> {
                 }
             }
             // What is taken is judged when it is shown, which must not be in this call.
-            _ => self.raise(Earlier::Anything),
+            Ok(_) | Err(_) if self.levels.len() < 2 => {}
+            Ok(_) => found.push(anything(&tree.root, git, "too many of them matter to the policy").into()),
+            Err(why) => found.push(anything(&tree.root, git, why).into()),
         }
     }
 
     /// Replaces what a table says about a command that changes files by the files that it changes. No hook and no setting of the
-    /// repository may run anything. Returns whether all files stay as they are.
-    pub(super) fn changes(
-        &mut self,
-        git: &GitUse,
-        directory: &Path,
-        is_last: bool,
-        found: &mut Vec<PlacedEffect>,
-    ) -> bool {
+    /// repository may run anything.
+    pub(super) fn changes(&mut self, place: usize, git: &GitUse, directory: &Path, found: &mut Vec<PlacedEffect>) {
         let is_hooks = |effect: &Effect| match &effect.target {
             Target::Program(program) => program.name == HOOKS && program.origin == CodeOrigin::Project,
             _ => false,
         };
-        let FoundRepository::Certain(tree) = repository::find(directory, self.file_system) else { return false };
-        let effects = match self.earlier(&tree) {
-            Earlier::Nothing => self.changed(git, &tree, is_last),
-            _ => Err("an earlier command of this call changes files"),
+        let FoundRepository::Certain(tree) = repository::find(directory, self.file_system) else { return };
+        let effects = match self.others(place, &tree) {
+            Others::Nothing => self.changed(git, &tree),
+            _ => Err("another command of this call changes files"),
         };
         match effects {
             Ok(effects) => {
@@ -234,21 +278,18 @@ impl<'a> Files<'a> {
                 found.retain(|placed| !stated(&placed.effect));
                 let index = Target::Path(PathTarget::new(exact(&tree.root), false));
                 found.push(Effect::new(Action::Write, index, because(git)).into());
-                let stays = effects.is_empty();
                 found.extend(effects.into_iter().map(Into::into));
-                stays
             }
             Err(why) => {
                 if let Some(placed) = found.iter_mut().find(|placed| is_hooks(&placed.effect)) {
                     let command = &git.command;
                     placed.effect = Effect::opaque(format!("it is not known which files {command} changes: {why}"));
                 }
-                false
             }
         }
     }
 
-    fn changed(&self, git: &GitUse, tree: &WorkTree, is_last: bool) -> Result<Vec<Effect>, Unread> {
+    fn changed(&self, git: &GitUse, tree: &WorkTree) -> Result<Vec<Effect>, Unread> {
         let (index, _) = self.index(tree)?;
         let mut repository = self.open(tree)?;
         let settings = self.settings(tree)?;
@@ -264,22 +305,30 @@ impl<'a> Files<'a> {
         let outcomes = changer.outcomes(git)?;
         let mut effects = Vec::new();
         let mut removes = false;
+        let is_alone = self.levels.len() < 2;
+        let is_repository = |name: &String| {
+            let last = name.rsplit('/').next().unwrap_or_default();
+            ["HEAD", "commondir"].iter().any(|file| last.eq_ignore_ascii_case(file))
+        };
+        if !is_alone && outcomes.keys().any(is_repository) {
+            return Err("a repository may come with it, which other commands of this call use");
+        }
         for (name, outcome) in &outcomes {
             let path = tree.root.join(name);
             let action = match outcome {
                 Outcome::Written => Action::Write,
                 Outcome::Removed => Action::Delete,
             };
-            // Later commands of the call find what is written; one removal stands for all that no rule is about.
+            // Other commands of the call find what is written; one removal stands for all that no rule is about.
             let first_removal = *outcome == Outcome::Removed && !removes;
             removes |= first_removal;
-            if !is_last || first_removal || (self.restricts)(action, &path, &path) {
+            if !is_alone || first_removal || (self.restricts)(action, &path, &path) {
                 let effect = Effect::new(action, Target::Path(PathTarget::new(exact(&path), false)), because(git));
                 let effect = effect.marked(Mark::Inside);
                 effects.push(if action == Action::Delete { effect.marked(Mark::Recoverable) } else { effect });
             }
             if effects.len() > MAXIMUM_FOUND {
-                return Err("too many of them matter to the policy, or to later commands of this call");
+                return Err("too many of them matter to the policy, or to other commands of this call");
             }
         }
         Ok(effects)

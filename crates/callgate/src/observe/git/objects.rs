@@ -4,6 +4,7 @@
 //! that its name promises is not checked.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -49,12 +50,39 @@ pub(crate) struct Object {
     pub bytes: Arc<[u8]>,
 }
 
+/// What a name in a tree is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode {
+    Directory,
+    File,
+    Executable,
+    Link,
+    /// A commit of another repository.
+    Submodule,
+}
+
+/// A version of one path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Version {
+    pub mode: Mode,
+    pub id: ObjectId,
+}
+
+/// The names in a directory, sorted, each once.
+pub(crate) type Tree = [(String, Version)];
+
 /// The objects of one repository, each read once.
 pub(crate) struct Objects<'a> {
     file_system: &'a dyn FileSystem,
     folder: PathBuf,
     packs: Option<Vec<Pack>>,
     known: HashMap<ObjectId, Option<Object>>,
+    /// What was found at places in packs, as bases of further deltas.
+    bases: HashMap<(PathBuf, u64), Object>,
+    /// The names in the indexes of packs that begin with a byte.
+    names: HashMap<(usize, u8), Arc<[u8]>>,
+    /// Trees that were read.
+    pub(super) trees: HashMap<ObjectId, Arc<Tree>>,
     objects_left: usize,
     bytes_left: usize,
 }
@@ -87,7 +115,17 @@ impl<'a> Objects<'a> {
     /// The objects below this directory (`.git/objects`).
     pub(crate) fn new(file_system: &'a dyn FileSystem, folder: PathBuf) -> Self {
         let (objects_left, bytes_left) = (MAXIMUM_OBJECTS, MAXIMUM_BYTES);
-        Objects { file_system, folder, packs: None, known: HashMap::new(), objects_left, bytes_left }
+        Objects {
+            file_system,
+            folder,
+            packs: None,
+            known: HashMap::new(),
+            bases: HashMap::new(),
+            names: HashMap::new(),
+            trees: HashMap::new(),
+            objects_left,
+            bytes_left,
+        }
     }
 
     /// Reads an object; `None` if there is none of this name.
@@ -178,20 +216,28 @@ impl<'a> Objects<'a> {
 
     fn packed(&mut self, id: &ObjectId) -> Result<Option<Object>, Unread> {
         let Some((pack, offset)) = self.locate(id)? else { return Ok(None) };
-        let mut deltas: Vec<Vec<u8>> = Vec::new();
+        let mut deltas: Vec<((PathBuf, u64), Vec<u8>)> = Vec::new();
         let (mut pack, mut offset) = (pack, offset);
         let mut object = loop {
+            let place = (pack.clone(), offset);
+            if let Some(base) = self.bases.get(&place) {
+                break base.clone();
+            }
             let entry = self.entry(&pack, offset)?;
             self.spend(entry.bytes.len())?;
             match entry.kind {
-                EntryForm::Whole(kind) => break Object { kind, bytes: entry.bytes.into() },
+                EntryForm::Whole(kind) => {
+                    let object = Object { kind, bytes: entry.bytes.into() };
+                    self.bases.insert(place, object.clone());
+                    break object;
+                }
                 _ if deltas.len() >= DEEPEST_DELTA => return Err(DAMAGED),
                 EntryForm::Offset(back) => {
-                    deltas.push(entry.bytes);
+                    deltas.push((place, entry.bytes));
                     offset = offset.checked_sub(back).ok_or(DAMAGED)?;
                 }
                 EntryForm::Reference(base) => {
-                    deltas.push(entry.bytes);
+                    deltas.push((place, entry.bytes));
                     if let Some(Some(known)) = self.known.get(&base) {
                         break known.clone();
                     }
@@ -202,10 +248,11 @@ impl<'a> Objects<'a> {
                 }
             }
         };
-        for delta in deltas.iter().rev() {
-            let bytes = apply_delta(&object.bytes, delta)?;
+        for (place, delta) in deltas.into_iter().rev() {
+            let bytes = apply_delta(&object.bytes, &delta)?;
             self.spend(bytes.len())?;
             object.bytes = bytes.into();
+            self.bases.insert(place, object.clone());
         }
         Ok(Some(object))
     }
@@ -213,9 +260,12 @@ impl<'a> Objects<'a> {
     /// The pack that has an object, and where in it.
     fn locate(&mut self, id: &ObjectId) -> Result<Option<(PathBuf, u64)>, Unread> {
         self.load_packs()?;
-        for pack in self.packs.iter().flatten() {
-            let first = id.first().copied().unwrap_or_default();
-            let names = names_with(pack, first, self.file_system)?;
+        let first = id.first().copied().unwrap_or_default();
+        for (place, pack) in self.packs.iter().flatten().enumerate() {
+            let names = match self.names.entry((place, first)) {
+                Entry::Occupied(known) => Arc::clone(known.get()),
+                Entry::Vacant(missing) => Arc::clone(missing.insert(names_with(pack, first, self.file_system)?.into())),
+            };
             let (chunks, _) = names.as_chunks::<20>();
             let Ok(at) = chunks.binary_search(id) else { continue };
             let at = pack.range(first).0.checked_add(at as u64).ok_or(DAMAGED)?;
@@ -239,7 +289,7 @@ impl<'a> Objects<'a> {
         Ok(None)
     }
 
-    fn entry(&self, pack: &Path, offset: u64) -> Result<Entry, Unread> {
+    fn entry(&self, pack: &Path, offset: u64) -> Result<PackEntry, Unread> {
         let read = |length: usize| match self.file_system.read_part(pack, offset, length) {
             Ok(Some(bytes)) => Ok(bytes),
             _ => Err("a pack of the repository cannot be read"),
@@ -250,7 +300,7 @@ impl<'a> Objects<'a> {
         let longest = start.saturating_add(size).saturating_add(size / 1_000).saturating_add(64);
         let bytes = if longest > bytes.len() && bytes.len() == CHUNK { read(longest)? } else { bytes };
         let bytes = inflate(bytes.get(start..).ok_or(DAMAGED)?, size)?;
-        Ok(Entry { kind, bytes })
+        Ok(PackEntry { kind, bytes })
     }
 }
 
@@ -283,7 +333,7 @@ fn number(bytes: &[u8]) -> Result<u32, Unread> {
 }
 
 /// An entry of a pack.
-struct Entry {
+struct PackEntry {
     kind: EntryForm,
     bytes: Vec<u8>,
 }

@@ -1,12 +1,12 @@
 //! Finds the names of the files whose contents a git command shows.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use callgate_model::description::{GitTask, GitUse};
 use callgate_model::word::Word;
 
 use super::commits::Change;
-use super::objects::{ObjectId, ObjectKind, Unread};
+use super::objects::{Mode, ObjectId, ObjectKind, Unread};
 use super::pathspec::Pathspecs;
 use super::revisions::Repository;
 use crate::describe::git::index::IndexEntry;
@@ -37,6 +37,8 @@ struct Operands {
     paths: Pathspecs,
     /// Files that a revision names itself: `HEAD:a`.
     files: Vec<String>,
+    /// Directories of revisions, and where they are: `HEAD:src`.
+    directories: Vec<(ObjectId, String)>,
 }
 
 enum Revision {
@@ -49,12 +51,31 @@ enum Revision {
     Without(ObjectId),
 }
 
+/// What a revision with a path names.
+enum NamedFile {
+    /// It is no such revision.
+    OtherForm,
+    /// There is no such revision.
+    Missing,
+    File(String),
+    /// A directory and its path.
+    Directory(ObjectId, String),
+}
+
 const UNKNOWN: Unread = "a word of the command is not known";
 
 impl Look<'_, '_> {
     /// The names that matter among those whose contents the command shows.
     pub(super) fn names(&mut self, git: &GitUse) -> Result<Vec<String>, Unread> {
         let operands = self.operands(git)?;
+        let mut operands = operands;
+        let has = |name: &str| git.options.iter().any(|option| option == name);
+        if has("--merge-base") {
+            operands.revisions = self.with_merge_bases(operands.revisions)?;
+        }
+        if has("--recurse-submodules") && !operands.revisions.is_empty() {
+            return Err("what submodules had is not read");
+        }
         let mut names = operands.files.clone();
         names.retain(|name| (self.matters)(name));
         match git.task {
@@ -72,6 +93,16 @@ impl Look<'_, '_> {
             }
             _ => self.changes(git, &operands, &mut names)?,
         }
+        if matches!(git.task, GitTask::ShowsChanges | GitTask::ShowsStaged | GitTask::ShowsFiles) {
+            for (tree, path) in &operands.directories {
+                let files = self.repository.objects.differences(None, Some(*tree), &|_| true)?;
+                let below = |file: Change| match path.as_str() {
+                    "" => file.path,
+                    path => format!("{path}/{}", file.path),
+                };
+                names.extend(files.into_iter().map(below).filter(|name| (self.matters)(name)));
+            }
+        }
         if self.changed {
             let head = self.head_tree()?;
             self.tree(head, &operands.paths, &mut names)?;
@@ -80,6 +111,21 @@ impl Look<'_, '_> {
         names.sort_unstable();
         names.dedup();
         Ok(names)
+    }
+
+    /// `--merge-base`: what is compared is where a revision and HEAD, or the other revision, began.
+    fn with_merge_bases(&mut self, revisions: Vec<Revision>) -> Result<Vec<Revision>, Unread> {
+        let head = self.repository.head()?.ok_or(UNKNOWN)?;
+        let (one, other) = match revisions.as_slice() {
+            [Revision::One(one)] => (*one, head),
+            [Revision::One(one), Revision::One(other)] => (*one, *other),
+            _ => return Err("callgate does not read comparisons of this form"),
+        };
+        let [base] = self.repository.merge_bases(one, other)?[..] else {
+            return Err("the two histories have no common ancestor, or more than one");
+        };
+        let second = (revisions.len() > 1).then_some(Revision::One(other));
+        Ok([Revision::One(base)].into_iter().chain(second).collect())
     }
 
     fn head_tree(&mut self) -> Result<Option<ObjectId>, Unread> {
@@ -94,11 +140,16 @@ impl Look<'_, '_> {
         let mut words = git.operands.iter().enumerate().skip(usize::from(takes_pattern(git)));
         let takes_revisions = !["status", "commit", "add", "stage"].iter().any(|name| git.command.ends_with(name));
         let dashes = if takes_revisions { git.before_dashes.unwrap_or(usize::MAX) } else { 0 };
-        let mut operands = Operands { revisions: Vec::new(), paths: Pathspecs::default(), files: Vec::new() };
+        let paths = Pathspecs::default();
+        let mut operands = Operands { revisions: Vec::new(), paths, files: Vec::new(), directories: Vec::new() };
         let mut paths: Vec<&Word> = Vec::new();
         for (place, word) in words.by_ref() {
             let text = match word {
                 Word::Known(text) if place < dashes => text.as_str(),
+                // The output of a command, of which only its form is known, looks the same as names of files.
+                Word::Glob(_) if place < dashes => {
+                    return Err("a word that is not certain may be a revision; write -- in front of files");
+                }
                 Word::Known(_) | Word::Glob(_) | Word::Below { .. } => {
                     paths.push(word);
                     break;
@@ -129,9 +180,17 @@ impl Look<'_, '_> {
             return Ok(false);
         }
         let head = |side: &str| if side.is_empty() { "HEAD".to_owned() } else { side.to_owned() };
-        if let Some((file, found)) = self.file_of(text)? {
-            operands.files.extend(file);
-            return Ok(found);
+        match self.named_in(text)? {
+            NamedFile::OtherForm => {}
+            NamedFile::Missing => return Ok(false),
+            NamedFile::File(file) => {
+                operands.files.push(file);
+                return Ok(true);
+            }
+            NamedFile::Directory(tree, path) => {
+                operands.directories.push((tree, path));
+                return Ok(true);
+            }
         }
         for (dots, symmetric) in [("...", true), ("..", false)] {
             // `..` alone, or in front of a slash, is a directory.
@@ -167,20 +226,22 @@ impl Look<'_, '_> {
         Ok(true)
     }
 
-    /// The file in `HEAD:a`, `:a` and `:0:a`, relative to the root of the work tree, and whether there is such a revision; `None` if the
-    /// word has another form.
-    fn file_of(&mut self, text: &str) -> Result<Option<(Option<String>, bool)>, Unread> {
+    /// What `HEAD:a`, `:a` and `:0:a` name, relative to the root of the work tree.
+    fn named_in(&mut self, text: &str) -> Result<NamedFile, Unread> {
         let Some((revision, file)) = text.split_once(':').filter(|(front, _)| !front.contains("^{/")) else {
-            return Ok(None);
+            return Ok(NamedFile::OtherForm);
         };
         if revision.is_empty() && file.starts_with('/') {
             return Err("callgate does not search for commits by their messages");
         }
         let is_stage = |text: &str| matches!(text, "0" | "1" | "2" | "3");
-        let (found, file) = match file.split_once(':') {
-            Some((stage, file)) if revision.is_empty() && is_stage(stage) => (true, file),
-            _ if revision.is_empty() => (true, file),
-            _ => (self.repository.resolve(revision)?.is_some(), file),
+        let (tree, file) = match file.split_once(':') {
+            Some((stage, file)) if revision.is_empty() && is_stage(stage) => (None, file),
+            _ if revision.is_empty() => (None, file),
+            _ => match self.repository.resolve(revision)? {
+                Some(id) => (Some(self.repository.tree(id)?), file),
+                None => return Ok(NamedFile::Missing),
+            },
         };
         let relative = file.starts_with("./") || file.starts_with("../");
         let mut parts: Vec<&str> = if relative { self.directory.split('/').collect() } else { Vec::new() };
@@ -194,8 +255,15 @@ impl Look<'_, '_> {
             }
         }
         parts.retain(|part| !part.is_empty());
-        let file = (found && !parts.is_empty()).then(|| parts.join("/"));
-        Ok(Some((file, found)))
+        let path = parts.join("/");
+        let Some(tree) = tree else { return Ok(NamedFile::File(path)) };
+        if path.is_empty() {
+            return Ok(NamedFile::Directory(tree, path));
+        }
+        Ok(match self.repository.objects.at_path(tree, &path)? {
+            Some(version) if version.mode == Mode::Directory => NamedFile::Directory(version.id, path),
+            _ => NamedFile::File(path),
+        })
     }
 
     /// Tracked names that matter.
@@ -214,20 +282,24 @@ impl Look<'_, '_> {
 
     /// How the index differs from a tree.
     fn staged(&mut self, tree: Option<ObjectId>, paths: &Pathspecs, names: &mut Vec<String>) -> Result<(), Unread> {
-        let mut in_tree = Vec::new();
-        self.tree(tree, paths, &mut in_tree)?;
-        let entries: Vec<_> = self.tracked(paths).cloned().collect();
-        for entry in &entries {
-            let version = match tree {
-                Some(tree) => self.repository.objects.at_path(tree, &entry.path)?,
-                None => None,
-            };
-            if entry.is_special || version.is_none_or(|version| version.id[..] != entry.object[..]) {
-                names.push(entry.path.clone());
+        let mut index: HashMap<&str, &IndexEntry> = HashMap::new();
+        let mut differ: Vec<&str> = Vec::new();
+        for entry in self.index.iter().filter(|entry| paths.mean(&entry.path)) {
+            // In a conflict, there are several entries.
+            if entry.is_special || index.insert(&entry.path, entry).is_some() {
+                differ.push(&entry.path);
             }
         }
-        in_tree.retain(|name| !entries.iter().any(|entry| entry.path == *name));
-        names.append(&mut in_tree);
+        let in_tree = self.repository.objects.differences(None, tree, &|directory| paths.reach(directory))?;
+        for file in in_tree.iter().filter(|file| paths.mean(&file.path)) {
+            let entry = index.remove(file.path.as_str());
+            let is_same = |entry: &IndexEntry| file.new.is_some_and(|version| version.id[..] == entry.object[..]);
+            if !entry.is_some_and(is_same) {
+                differ.push(&file.path);
+            }
+        }
+        differ.extend(index.into_keys());
+        names.extend(differ.into_iter().filter(|name| (self.matters)(name)).map(str::to_owned));
         Ok(())
     }
 
