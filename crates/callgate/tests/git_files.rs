@@ -420,6 +420,7 @@ fn options_that_lose_changes_are_questions() {
         "git merge -s ours feature",
         "git merge -X subtree=deep feature",
         "git merge feature main~1",
+        "git merge FETCH_HEAD",
         "git rebase -i feature",
         "git rebase --onto feature main~1",
         "git rebase -x ./run feature",

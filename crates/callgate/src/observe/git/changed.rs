@@ -127,6 +127,10 @@ impl Changer<'_, '_> {
 
     fn merge(&mut self, git: &GitUse) -> Result<Vec<Change>, Unread> {
         let word = self.operand(git)?.ok_or(UNUSUAL)?;
+        // It may list more than one commit.
+        if word == "FETCH_HEAD" {
+            return Err(UNUSUAL);
+        }
         let Some(theirs) = self.commit(word)? else { return Ok(Vec::new()) };
         let ours = self.repository.head()?.ok_or(UNUSUAL)?;
         if self.repository.is_ancestor(theirs, ours)? {

@@ -1,5 +1,6 @@
 //! Looks into repositories for the files that git commands show, take and change.
 
+use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
@@ -180,9 +181,16 @@ impl<'a> Files<'a> {
     fn shown(&self, git: &GitUse, tree: &WorkTree, directory: &Path, others: Others) -> Result<Vec<String>, Unread> {
         let (index, written) = self.index(tree)?;
         let mut repository = self.open(tree)?;
+        // Commits touch the same files again and again.
+        let known: RefCell<HashMap<String, bool>> = RefCell::default();
         let matters = |name: &str| {
+            if let Some(known) = known.borrow().get(name) {
+                return *known;
+            }
             let path = tree.root.join(name);
-            (self.restricts)(Action::Read, &path, &path)
+            let matters = (self.restricts)(Action::Read, &path, &path);
+            known.borrow_mut().insert(name.to_owned(), matters);
+            matters
         };
         let directory = inside(directory, &tree.root)?;
         let look = &mut Look {
@@ -213,7 +221,7 @@ impl<'a> Files<'a> {
         let taken = self.index(tree).and_then(|(index, _)| {
             let from_file = has("--pathspec-from-file");
             let specs = match inside(directory, &tree.root) {
-                Ok(directory) if !from_file => Pathspecs::new(&git.operands, &directory),
+                Ok(directory) if !from_file => Pathspecs::new(&git.operands, &directory, &tree.root),
                 _ => Pathspecs::all(),
             };
             // A file that is named itself is an effect already.

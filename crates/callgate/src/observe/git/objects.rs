@@ -32,7 +32,7 @@ const CHUNK: usize = 4 << 10;
 
 const DAMAGED: Unread = "an object of the repository is damaged, or in a form that callgate does not read";
 const TOO_LARGE: Unread = "an object of the repository is too large";
-const TOO_MANY: Unread = "there is more history than callgate looks at";
+const TOO_MANY: Unread = "there is more history than callgate looks at; say how many commits with -n, or name files";
 
 /// The kind of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

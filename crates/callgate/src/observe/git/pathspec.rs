@@ -2,6 +2,8 @@
 //!
 //! Whatever is unusual means more names: a pathspec narrows only where it certainly does.
 
+use std::path::Path;
+
 use callgate_model::word::Word;
 
 /// The pathspecs of a command.
@@ -24,10 +26,10 @@ struct Pattern {
 
 impl Pathspecs {
     /// Reads the words of a command that stands in a directory of the work tree, given relative to its root.
-    pub(crate) fn new<'w>(words: impl IntoIterator<Item = &'w Word>, directory: &str) -> Self {
+    pub(crate) fn new<'w>(words: impl IntoIterator<Item = &'w Word>, directory: &str, root: &Path) -> Self {
         let mut specs = Pathspecs::default();
         for word in words {
-            specs.add(word, directory);
+            specs.add(word, directory, root);
         }
         specs
     }
@@ -37,7 +39,7 @@ impl Pathspecs {
         Pathspecs { all: true, given: true, ..Pathspecs::default() }
     }
 
-    fn add(&mut self, word: &Word, directory: &str) {
+    fn add(&mut self, word: &Word, directory: &str, root: &Path) {
         self.given = true;
         let (text, shell) = match word {
             Word::Known(text) => (text.as_str(), false),
@@ -48,7 +50,9 @@ impl Pathspecs {
         let mut spec = Magic::default();
         let Some(path) = spec.read(text).filter(|_| !shell || !text.starts_with(':')) else { return self.all = true };
         let wild = !spec.literal && path.contains(['*', '?', '[', '\\']);
-        let Some(text) = from_root(path, if spec.top { "" } else { directory }) else { return self.all = true };
+        let inside = if path.starts_with('/') { inside(path, root) } else { Some(path) };
+        let directory = if spec.top || path.starts_with('/') { "" } else { directory };
+        let Some(text) = inside.and_then(|path| from_root(path, directory)) else { return self.all = true };
         // With `glob`, `**/` also stands for no directory at all.
         let text = if wild { text.replace("**/", "*") } else { text };
         let pattern = Pattern { text, wild, folds_case: spec.folds_case };
@@ -167,11 +171,14 @@ impl Magic {
     }
 }
 
-/// A path relative to the root of the work tree; `None` if it leads out, or is absolute.
+/// What follows the root of the work tree in an absolute path; `None` if the path is written in another way.
+fn inside<'p>(path: &'p str, root: &Path) -> Option<&'p str> {
+    let rest = path.strip_prefix(root.to_str()?)?;
+    (rest.is_empty() || rest.starts_with('/')).then(|| rest.trim_start_matches('/'))
+}
+
+/// A path relative to the root of the work tree; `None` if it leads out.
 fn from_root(path: &str, directory: &str) -> Option<String> {
-    if path.starts_with('/') {
-        return None;
-    }
     let mut parts: Vec<&str> = directory.split('/').filter(|part| !part.is_empty()).collect();
     for part in path.split('/') {
         match part {
@@ -231,7 +238,7 @@ mod tests {
 
     fn specs(words: &[&str], directory: &str) -> Pathspecs {
         let words: Vec<Word> = words.iter().map(|word| Word::Known((*word).to_owned())).collect();
-        Pathspecs::new(&words, directory)
+        Pathspecs::new(&words, directory, Path::new("/work/tree"))
     }
 
     #[track_caller]
@@ -275,6 +282,8 @@ mod tests {
         check(&[":(attr:x)a"], "", &["a", "b"], &[]);
         check(&[":(new)a"], "", &["a", "b"], &[]);
         check(&["/abs"], "", &["a", "b"], &[]);
+        check(&["/work/tree/src"], "sub", &["src/a"], &["sub/src", "b"]);
+        check(&["/work/trees"], "", &["a"], &[]);
         check(&[":![a]"], "", &["a", "b"], &[]);
         check(&[":!a/*.b"], "", &["a/c.b"], &[]);
         check(&[":(exclude,glob)*.b"], "", &["c.b"], &[]);

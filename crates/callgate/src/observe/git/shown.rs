@@ -170,7 +170,8 @@ impl Look<'_, '_> {
         // Options of git itself that change what a pathspec means, and names in a file.
         let unusual = has(&["--literal-pathspecs", "--glob-pathspecs", "--noglob-pathspecs", "--icase-pathspecs"])
             || has(&["--pathspec-from-file"]);
-        operands.paths = if unusual { Pathspecs::all() } else { Pathspecs::new(paths, self.directory) };
+        operands.paths =
+            if unusual { Pathspecs::all() } else { Pathspecs::new(paths, self.directory, &self.repository.root) };
         Ok(operands)
     }
 
