@@ -300,6 +300,31 @@ fn a_secret_that_is_only_in_history_is_found_there() {
     }
 }
 
+#[test]
+fn options_that_show_more_than_the_operands_say_are_heard() {
+    let project = Project::new();
+    project.write("conf/.env", "TOKEN=x\n");
+    project.write("src/a.rs", "b\n");
+    project.commit("both");
+    project.write("src/a.rs", "c\n");
+    project.commit("code");
+    project.silent(&["git log -p -- src/a.rs", "git log -p HEAD~1..", "git log -p HEAD ^HEAD~1"]);
+    project.asked(&["git log -p --full-diff -- src/a.rs", "git log -p --boundary HEAD~1..", "git log -p --not ^HEAD"]);
+    project.asked(&["git fast-export HEAD~1..HEAD", "git fast-export --full-tree HEAD~1..HEAD"]);
+    // what only another work tree has
+    project.git(&["worktree", "add", "-q", "--detach", "other", "HEAD~2"]);
+    std::fs::write(project.root.join("other/.npmrc"), "token=x\n").expect("a file");
+    project.git(&["-C", "other", "add", "-f", ".npmrc"]);
+    project.git(&["-C", "other", "commit", "-qm", "elsewhere"]);
+    project.git(&["checkout", "-q", "--orphan", "fresh"]);
+    project.git(&["rm", "-rqf", "--cached", "."]);
+    project.git(&["add", "notes.txt"]);
+    project.git(&["commit", "-qm", "fresh"]);
+    project.git(&["branch", "-q", "-D", "main"]);
+    project.silent(&["git log -p"]);
+    project.asked(&["git log -p --all"]);
+}
+
 /// The commands of a call may run in another order than they are written in.
 #[test]
 fn what_another_command_changes_is_not_shown_in_silence() {

@@ -298,6 +298,19 @@ impl<'a> Repository<'a> {
                 }
             }
         }
+        // Other work trees have a HEAD as well.
+        let folder = self.common.join("worktrees");
+        let others = match self.file_system.names(&folder, MOST_REFERENCES) {
+            Some(names) => names,
+            None if self.file_system.look(&folder) == PathEntry::Missing => Vec::new(),
+            None => return Err(TOO_MANY),
+        };
+        let others = others.into_iter().map(|name| folder.join(name)).chain([self.common.clone()]);
+        for other in others {
+            // A branch is among the references already.
+            let head = self.text(&other.join("HEAD"), LONGEST_REFERENCE)?.unwrap_or_default();
+            found.extend(parse_id(head.trim().as_bytes()));
+        }
         found.sort_unstable();
         found.dedup();
         found.into_iter().map(|id| self.peel(id)).collect()

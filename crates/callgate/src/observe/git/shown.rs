@@ -169,7 +169,9 @@ impl Look<'_, '_> {
         let has = |names: &[&str]| git.options.iter().any(|option| names.contains(&option.as_str()));
         // Options of git itself that change what a pathspec means, and names in a file.
         let unusual = has(&["--literal-pathspecs", "--glob-pathspecs", "--noglob-pathspecs", "--icase-pathspecs"])
-            || has(&["--pathspec-from-file"]);
+            || has(&["--pathspec-from-file"])
+            // Then they only say which commits are shown, and not which files of these.
+            || has(&["--full-diff"]);
         operands.paths =
             if unusual { Pathspecs::all() } else { Pathspecs::new(paths, self.directory, &self.repository.root) };
         Ok(operands)
@@ -441,6 +443,10 @@ impl Look<'_, '_> {
                 }
                 Revision::Symmetric(from, to) => tips.extend([*from, *to]),
             }
+        }
+        // What is left out with one of these is shown after all, and a stream of history begins with whole trees.
+        if has("--not --boundary") || git.command.ends_with("fast-export") {
+            tips.append(&mut without);
         }
         let head = self.repository.head()?;
         if git.command.ends_with("format-patch") && without.is_empty() && git.limit.is_none() && !has("--root") {
