@@ -34,6 +34,9 @@ pub struct Part {
     /// The files that its program would load, until somebody has looked for them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub loads: Vec<Loads>,
+    /// What it does with the files of a git repository, until somebody has looked there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub git: Vec<GitUse>,
     /// The new contents of files that it writes, until somebody has compared them with the old ones. Never stored.
     #[serde(skip)]
     pub edits: Vec<FileEdit>,
@@ -84,6 +87,64 @@ impl FileChange {
             text = text.replace(old.as_str(), new);
         }
         Some(text)
+    }
+}
+
+/// What a command does with the files of a git repository. Which files these are, only the repository says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GitUse {
+    /// What it does.
+    pub task: GitTask,
+    /// The command, for reasons: `git log`.
+    pub command: String,
+    /// The directory in which it runs; `None` if unknown.
+    pub directory: Option<String>,
+    /// Its operands: revisions and pathspecs.
+    pub operands: Vec<Word>,
+    /// How many of them stand in front of `--`; `None` if there is none.
+    pub before_dashes: Option<usize>,
+    /// The names of the options that are given.
+    pub options: Vec<String>,
+    /// The most commits that it shows, if an option says so.
+    pub limit: Option<usize>,
+}
+
+/// A kind of work with the files of a git repository.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum GitTask {
+    /// Shows how the work tree or a revision differs from another version.
+    ShowsChanges,
+    /// Shows how the index differs from HEAD or a revision.
+    ShowsStaged,
+    /// Shows the changes that commits made.
+    ShowsCommits,
+    /// Shows files of revisions, or of the index if none is named.
+    ShowsFiles,
+    /// Shows objects: what is named may be a file.
+    ShowsObjects,
+    /// Shows what is put aside.
+    ShowsStash,
+    /// Takes files from the work tree that may be new to git.
+    TakesFiles,
+    /// Switches to another revision.
+    Switches,
+    /// Brings in another branch.
+    Merges,
+    /// Repeats commits.
+    Picks,
+    /// Undoes commits.
+    Reverts,
+    /// Rewrites commits on another base.
+    Rebases,
+    /// Takes back what is put aside.
+    Unstashes,
+}
+
+impl GitTask {
+    /// Whether it only shows or takes files; every other task changes the work tree.
+    pub fn looks(self) -> bool {
+        !matches!(self, Self::Switches | Self::Merges | Self::Picks | Self::Reverts | Self::Rebases | Self::Unstashes)
     }
 }
 

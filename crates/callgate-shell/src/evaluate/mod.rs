@@ -31,7 +31,7 @@ use crate::stream::Stream;
 use crate::syntax::ast::{Command, Span};
 use crate::syntax::{Dialect, Limits, parse};
 use crate::word::Word;
-use callgate_model::description::Loads;
+use callgate_model::description::{GitUse, Loads};
 use serde::Serialize;
 pub use shell_state::ShellState;
 use state::State;
@@ -108,6 +108,9 @@ pub struct SimpleCommand {
     /// The files of the project that its program would load.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub loads: Vec<Loads>,
+    /// What it does with the files of a git repository.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub git: Vec<GitUse>,
 }
 
 /// Something that could not be understood.
@@ -365,6 +368,7 @@ impl<'c> Evaluator<'c> {
             span: span.clone(),
             table: None,
             loads: Vec::new(),
+            git: Vec::new(),
         });
         self.commands.len().saturating_sub(1)
     }

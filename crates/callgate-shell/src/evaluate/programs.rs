@@ -135,7 +135,11 @@ impl Evaluator<'_> {
                     first_effects.clone_from(&effects);
                 }
                 call.slot
-            } else if effects == first_effects && reading.nested.is_empty() && reading.loads.is_empty() {
+            } else if effects == first_effects
+                && reading.nested.is_empty()
+                && reading.loads.is_empty()
+                && reading.git.is_empty()
+            {
                 continue;
             } else {
                 let slot = self.reserve(directory.as_deref(), call.span);
@@ -148,6 +152,7 @@ impl Evaluator<'_> {
             if let Some(entry) = self.commands.get_mut(slot) {
                 entry.table = reading.table;
                 entry.loads = reading.loads;
+                entry.git = reading.git;
                 if entry.directory.as_deref() != directory.as_deref() {
                     entry.directory = directory.as_deref().map(str::to_owned);
                 }

@@ -32,7 +32,7 @@ pub use store::Programs;
 use crate::effect::Effect;
 use crate::stream::Stream;
 use crate::word::Word;
-use callgate_model::description::Loads;
+use callgate_model::description::{GitUse, Loads};
 
 /// One program about to run: its words after expansion, and where it runs.
 #[derive(Debug, Clone)]
@@ -60,6 +60,8 @@ pub struct ProgramAnalysis {
     pub table: Option<String>,
     /// The files of the project that it would load.
     pub loads: Vec<Loads>,
+    /// What it does with the files of a git repository.
+    pub git: Vec<GitUse>,
 }
 
 /// Something that a program runs: the words of a wrapper, or shell source.

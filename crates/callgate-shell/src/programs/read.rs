@@ -14,6 +14,7 @@ use super::{Invocation, ProgramAnalysis, Programs};
 use crate::effect::{Action, CodeOrigin};
 use crate::stream::{Listing, Stream};
 use crate::word::{ListedNames, Word};
+use callgate_model::description::GitUse;
 use std::borrow::Cow;
 
 impl Programs {
@@ -207,6 +208,7 @@ pub(super) fn apply(scan: &Scan<'_>, collector: &mut Collector<'_>) -> Stream {
     collector.finish_destinations();
     collector.finish_backups();
     loads(scan, collector, |_| true);
+    git_uses(scan, level, collector);
     for level in scan.levels.iter() {
         for line in level.does.iter().filter(|line| truth(&line.condition, scan) != Truth::No) {
             line.then.iter().for_each(|form| collector.stated(form, "running it"));
@@ -335,6 +337,50 @@ fn loads(scan: &Scan<'_>, collector: &mut Collector<'_>, counts: impl Fn(&Loaded
     }
 }
 
+/// Notes what is done with the files of a git repository.
+fn git_uses(scan: &Scan<'_>, level: &Level, collector: &mut Collector<'_>) {
+    for line in &level.git {
+        let counts = match truth(&line.condition, scan) {
+            Truth::Yes => true,
+            Truth::No => false,
+            Truth::Maybe => line.then.looks(),
+        };
+        if !counts {
+            continue;
+        }
+        if collector.git.iter().any(|other| other.task == line.then) {
+            continue;
+        }
+        // `-3`, `-n 3` and `--max-count=3`
+        let limit = |given: &Given<'_>| -> Option<Option<usize>> {
+            let digits =
+                given.name.strip_prefix('-').filter(|digits| digits.bytes().all(|digit| digit.is_ascii_digit()));
+            match (digits, given.values.first()) {
+                (Some(digits), _) => Some(digits.parse().ok()),
+                (None, Some((word, _))) if matches!(&*given.name, "-n" | "--max-count") => {
+                    Some(word.known().and_then(|word| word.parse().ok()))
+                }
+                _ => None,
+            }
+        };
+        let limits: Option<Vec<usize>> = scan.given().filter_map(limit).collect();
+        collector.git.push(GitUse {
+            task: line.then,
+            command: collector.program.to_string(),
+            directory: collector.directory.as_deref().map(str::to_owned),
+            operands: scan.operands.iter().map(|word| word.as_ref().clone()).collect(),
+            before_dashes: scan.before_dashes,
+            // Short options of the program itself have other meanings than those of its subcommands.
+            options: scan
+                .given()
+                .filter(|given| given.level > 0 || given.name.starts_with("--"))
+                .map(|given| given.name.to_string())
+                .collect(),
+            limit: limits.and_then(|limits| limits.into_iter().max()),
+        });
+    }
+}
+
 /// How an operand is named in reasons.
 fn nth_operand(index: usize) -> Cow<'static, str> {
     const FIRST: [&str; 6] = ["operand 1", "operand 2", "operand 3", "operand 4", "operand 5", "operand 6"];
@@ -455,7 +501,8 @@ pub(super) fn names_below(listed: &[Word], entries: bool) -> Stream {
 }
 
 fn finish(collector: Collector<'_>, stdout: Stream, table: Option<String>) -> ProgramAnalysis {
-    ProgramAnalysis { effects: collector.effects, nested: collector.nested, stdout, table, loads: collector.loads }
+    let Collector { effects, nested, loads, git, .. } = collector;
+    ProgramAnalysis { effects, nested, stdout, table, loads, git }
 }
 
 /// Reads an unknown program.

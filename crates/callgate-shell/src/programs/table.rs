@@ -2,7 +2,7 @@
 
 use super::index::OptionIndex;
 use crate::effect::{Action, CodeOrigin, Mark};
-use callgate_model::description::LoadMatters;
+use callgate_model::description::{GitTask, LoadMatters};
 use serde::Deserialize;
 use std::borrow::Cow;
 use std::ops::Deref;
@@ -82,6 +82,8 @@ pub struct Level {
     pub elsewhere: Option<String>,
     /// Files that it loads as code, or as configuration that can change what it does.
     pub loads: Vec<When<LoadedFiles>>,
+    /// What it does with the files of a git repository, and when. What only looks counts in doubt, everything else for certain.
+    pub git: Vec<When<GitTask>>,
     /// Variables of the environment that change what it does, possibly globs.
     pub heeds: Vec<Text>,
     /// Beside these it heeds only what the C library does.
@@ -138,7 +140,7 @@ impl Level {
             [&self.none, &self.does, &self.warns, &self.no_input].into_iter().flat_map(|lines| conditions(lines));
         let streams = conditions(&self.stdin).chain(conditions(&self.stdout));
         let values = self.values.iter().map(|(_, line)| &line.condition);
-        let traits = conditions(&self.traits).chain(conditions(&self.loads));
+        let traits = conditions(&self.traits).chain(conditions(&self.loads)).chain(conditions(&self.git));
         conditions(&self.args).chain(effects).chain(streams).chain(values).chain(traits).chain(&self.tree)
     }
 }
@@ -513,6 +515,8 @@ pub enum RoleKind {
     AtRead,
     /// A version, of which `version:file` shows a file.
     Revision,
+    /// A path that is read, unless it has wildcards or magic of git: then it only says which names a `git` line means.
+    Pathspec,
     /// The value of an option that is not named: text, but `file://…` and `@…` read a file.
     AnyValue,
     /// A suffix under which the old contents of updated files are kept.

@@ -126,6 +126,7 @@ fn part_of(command: SimpleCommand) -> Part {
         effects: command.effects.into_iter().map(PlacedEffect::from).collect(),
         loads: command.loads,
         edits: Vec::new(),
+        git: command.git,
     }
 }
 

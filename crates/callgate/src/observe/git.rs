@@ -1,31 +1,50 @@
-//! Examines the repositories that a call runs git in for programs that git would run.
+//! Examines the repositories that a call runs git in: for programs that git would run, and for the files that it shows and changes.
 
-use std::io::{self, ErrorKind};
+mod changed;
+mod commits;
+mod files;
+#[cfg(test)]
+mod object_tests;
+mod objects;
+mod pathspec;
+mod revisions;
+mod shown;
+
 use std::path::{Path, PathBuf};
 
 use callgate_model::description::{Description, Part, PlacedEffect};
 use callgate_model::effect::{Action, CodeOrigin, Coverage, Effect, Names, PathTarget, Selection, Target};
 use callgate_model::word::Word;
 
+use self::files::Files;
+use super::repository::read;
+use super::trees::Restricts;
 use super::trees::walk::TreeWalker;
 use crate::describe::git::{self, GitExamination, GitReach, GitRun, Invocation, Start};
 use crate::path::boundary::ResolvedBoundary;
-use crate::path::file_system::{EntryKind, FileSystem, PathEntry};
+use crate::path::file_system::{EntryKind, FileSystem};
 use crate::path::resolve::resolve;
 
-/// Adds a doubt to every part that runs git in a repository whose configuration may run something.
+/// Adds a doubt to every part that runs git in a repository whose configuration may run something, and an effect for every file that
+/// matters among those that git shows or changes.
 pub(super) fn examine(
     description: &mut Description,
     run: GitRun,
     boundary: &ResolvedBoundary,
+    restricts: Restricts<'_>,
     file_system: &dyn FileSystem,
 ) {
     let mut doubted = false;
+    let mut files = Files::new(file_system, restricts, &description.parts);
     let mut changes = IndexChanges::None;
     let mut walker = TreeWalker::new(file_system);
     let read = |path: &Path, limit: usize| read(path, limit, file_system);
-    for part in &mut description.parts {
-        if part.elsewhere.is_some() || !git::looks(part) {
+    for (place, part) in description.parts.iter_mut().enumerate() {
+        let uses = std::mem::take(&mut part.git);
+        if part.elsewhere.is_some() {
+            continue;
+        }
+        if !git::looks(part) {
             continue;
         }
         let reach = reach(part);
@@ -45,11 +64,12 @@ pub(super) fn examine(
                 .fold(PathBuf::from(directory), |all, change| all.join(change)))
         });
         let examination = GitExamination { reach, run, subcommand };
-        let mut outside = None;
+        let (mut outside, mut stands) = (None, None);
         let findings = match directory {
             Ok(directory) => {
                 // git goes up from where it really is.
                 let real = resolve(file_system, &directory).ok();
+                stands.clone_from(&real);
                 if !real.as_ref().is_some_and(|real| boundary.is_in_root(real, file_system)) {
                     outside = directory.to_str().map(str::to_owned);
                 }
@@ -80,6 +100,16 @@ pub(super) fn examine(
             } else {
                 IndexChanges::Any
             };
+        }
+        let is_certain = !part.effects.iter().any(|placed| placed.effect.action == Action::Opaque);
+        for git in &uses {
+            let Some(stands) = &stands else { continue };
+            if git.task.looks() {
+                files.shows(place, git, stands, &mut walker, &mut part.effects);
+            } else if findings.is_empty() && is_certain {
+                files.changes(place, git, stands, &mut part.effects);
+                doubted |= part.effects.iter().any(|placed| placed.effect.action == Action::Opaque);
+            }
         }
         // What a repository shows is read from there, whether files are named or not.
         if let Some(directory) = outside.filter(|_| subcommand.is_some()) {
@@ -127,16 +157,6 @@ fn examine_below(
     }
 }
 
-/// Reads a file; a directory and a link that leads nowhere are errors, since both are there.
-fn read(path: &Path, limit: usize, file_system: &dyn FileSystem) -> io::Result<Option<Vec<u8>>> {
-    match file_system.read(path, limit) {
-        Ok(Some(text)) => Ok(Some(text)),
-        _ if file_system.look(&path.join(".")) == PathEntry::Directory => Err(ErrorKind::IsADirectory.into()),
-        Ok(None) if matches!(file_system.look(path), PathEntry::Link(_)) => Err(io::Error::other("a link to nothing")),
-        other => other,
-    }
-}
-
 /// Whether git only reads, by the program tables.
 fn reach(part: &Part) -> GitReach {
     let looks = |placed: &PlacedEffect| match placed.effect.action {
@@ -176,8 +196,11 @@ mod tests {
     #[test]
     fn a_repository_outside_is_read_there() {
         let decide = |command: &str| {
-            let files = Fake::new().contents("/w/.git/HEAD", "").contents("/w/sub/.git/HEAD", "");
-            let files = files.contents("/srv/other/.git/HEAD", "").link("/w/link", "/srv/other");
+            let mut files = Fake::new().link("/w/link", "/srv/other");
+            for root in ["/w", "/w/sub", "/srv/other"] {
+                files = files.contents(&format!("{root}/.git/HEAD"), "ref: refs/heads/main\n");
+                files = files.directory(&format!("{root}/.git/objects")).directory(&format!("{root}/.git/refs"));
+            }
             let gate = Gate::builder().policy(Policy::bundled("standard").unwrap()).file_system(files).build();
             let call = Call::new("Bash", serde_json::json!({"command": command})).directory("/w").workspace("/w");
             gate.assess(&call).unwrap().ruling().decision

@@ -5,15 +5,14 @@
 
 use std::path::Path;
 
-use callgate_model::call::Origin;
 use callgate_model::description::{Description, LoadMatters, Loads};
 use callgate_model::effect::{Action, Coverage, Effect};
 use callgate_model::lexical::fold;
 
+use super::trees::Restricts;
 use crate::path::boundary::ResolvedBoundary;
 use crate::path::file_system::{FileSystem, PathEntry};
 use crate::path::resolve::resolve;
-use crate::policy::Policy;
 
 /// So many names are looked for in one word.
 const MOST_NAMES: usize = 32;
@@ -24,19 +23,15 @@ const SEPARATORS: &[char] = &['=', ':', ',', '@', ';', '\'', '"', '`', '(', ')',
 /// Turns names of files in words that are only text into doubts.
 pub(super) fn examine(
     description: &mut Description,
-    policy: Option<(&Policy, &Origin)>,
     boundary: &ResolvedBoundary,
+    restricts: Restricts<'_>,
     file_system: &dyn FileSystem,
 ) {
     let is_named = |loads: &Loads| matches!(loads.matters, LoadMatters::Named { .. });
     if !description.parts.iter().any(|part| part.loads.iter().any(is_named)) {
         return;
     }
-    let restricts = policy.map(|(policy, origin)| policy.restricts(origin));
-    let is_restricted = |action, named: &Path, resolved: &Path| {
-        restricts.as_ref().is_none_or(|restricts| restricts(action, named, resolved))
-    };
-    let look = Look { boundary, file_system, restricts: &is_restricted };
+    let look = Look { boundary, file_system, restricts };
     for part in &mut description.parts {
         let (named, loads) = std::mem::take(&mut part.loads).into_iter().partition::<Vec<_>, _>(is_named);
         part.loads = loads;
@@ -52,7 +47,7 @@ pub(super) fn examine(
 struct Look<'a> {
     boundary: &'a ResolvedBoundary,
     file_system: &'a dyn FileSystem,
-    restricts: &'a dyn Fn(Action, &Path, &Path) -> bool,
+    restricts: Restricts<'a>,
 }
 
 impl Look<'_> {

@@ -13,6 +13,7 @@ mod mentioned_files;
 mod package_programs;
 mod python_modules;
 mod recoverable;
+mod repository;
 mod settings_keys;
 mod trees;
 
@@ -52,11 +53,15 @@ pub(crate) fn observe(
     file_system: &dyn FileSystem,
 ) -> Observation {
     let Described { mut description, mut shell } = described;
-    git::examine(&mut description, run, &boundary, file_system);
+    let restricts = policy.map(|(policy, origin)| policy.restricts(origin));
+    let restricts = |action, named: &Path, resolved: &Path| {
+        restricts.as_ref().is_some_and(|restricts| restricts(action, named, resolved))
+    };
+    git::examine(&mut description, run, &boundary, &restricts, file_system);
     python_modules::examine(&mut description, file_system);
     found_programs::examine(&mut description, &boundary, file_system);
     dashed_names::examine(&mut description, file_system);
-    mentioned_files::examine(&mut description, policy, &boundary, file_system);
+    mentioned_files::examine(&mut description, &boundary, &restricts, file_system);
     loaded_files::examine(&mut description, &boundary, file_system);
     package_programs::examine(&mut description, file_system);
     if let Some(shell) = &mut shell {
@@ -65,8 +70,7 @@ pub(crate) fn observe(
     let mut unresolved = boundary.place_effects(&mut description, file_system);
     recoverable::examine(&mut description, file_system);
     manifests::examine(&mut description, file_system);
-    if let Some((policy, origin)) = policy.filter(|_| trees::has_trees(&description)) {
-        let restricts = policy.restricts(origin);
+    if policy.is_some() && trees::has_trees(&description) {
         trees::examine(&mut description, &mut unresolved, &boundary, &restricts, file_system);
     }
     Observation { description, shell, boundary, unresolved }

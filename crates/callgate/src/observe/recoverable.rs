@@ -8,7 +8,9 @@ use callgate_model::effect::{Action, CodeOrigin, Mark, Target};
 use callgate_model::place::{Place, Rest, Zone};
 use callgate_model::word::Word;
 
+use super::repository;
 use crate::describe::git::index::{self, IndexEntry};
+use crate::describe::git::{FoundRepository, WorkTree};
 use crate::path::file_system::{FileSystem, PathEntry};
 
 /// Larger files are not read, and nothing is proven.
@@ -84,43 +86,35 @@ pub(super) fn is_plain(place: &Place) -> bool {
 /// that begins with `~` was meant to lie elsewhere.
 fn is_missing(place: &Place, file_system: &dyn FileSystem) -> bool {
     let path = &place.resolved;
-    let in_repository = |folder: &Path| file_system.look(&folder.join(".git")) == PathEntry::Directory;
+    let in_repository = |folder| matches!(repository::find(folder, file_system), FoundRepository::Certain(_));
     let is_home = |name: Component<'_>| name.as_os_str().to_string_lossy().starts_with('~');
     !place.tree
         && file_system.look(path) == PathEntry::Missing
-        && path.ancestors().skip(1).any(in_repository)
+        && path.parent().is_some_and(in_repository)
         && !path.components().any(is_home)
 }
 
 /// `Some` if git has the file as it is.
 pub(super) fn proof(path: &Path, file_system: &dyn FileSystem) -> Option<()> {
     let stamp = file_system.stamp(path)?;
-    let root = path.ancestors().skip(1).find(|root| file_system.look(&root.join(".git")) != PathEntry::Missing)?;
-    let repository = root.join(".git");
-    // A file in its place leads to a repository elsewhere.
-    (file_system.look(&repository) == PathEntry::Directory).then_some(())?;
-    let index_path = repository.join("index");
+    let FoundRepository::Certain(tree) = repository::find(path.parent()?, file_system) else { return None };
+    let WorkTree { root, folder, common } = &tree;
+    let index_path = folder.join("index");
     let written = file_system.stamp(&index_path)?.modified;
     let entries = index::entries(&file_system.read(&index_path, LARGEST_INDEX).ok()??)?;
     let name = path.strip_prefix(root).ok()?.to_str()?;
     let mut found = entries.into_iter().filter(|entry| entry.path == name);
     let (entry, None) = (found.next()?, found.next()) else { return None };
-    let same = |time: (i64, i64), known: (u32, u32)| time == (i64::from(known.0), i64::from(known.1));
-    let unchanged = entry.is_file()
-        && !entry.is_special
-        && same(stamp.modified, entry.modified)
-        && same(stamp.changed, entry.changed)
-        && u64::from(entry.size) == stamp.size
-        && stamp.inode & u64::from(u32::MAX) == u64::from(entry.inode)
-        // What was written with the index, or later, may have changed since without another time.
-        && stamp.modified < written;
-    (unchanged && !is_filtered(path, root, file_system) && has_object(&repository, &entry, file_system)).then_some(())
+    let unchanged = repository::is_unchanged(&entry, &stamp, written);
+    let attributes = common.join("info/attributes");
+    (unchanged && !is_filtered(path, root, &attributes, file_system) && has_object(common, &entry, file_system))
+        .then_some(())
 }
 
 /// Whether a filter may stand between the file and the object, so that the object alone does not bring it back.
-fn is_filtered(path: &Path, root: &Path, file_system: &dyn FileSystem) -> bool {
+fn is_filtered(path: &Path, root: &Path, common: &Path, file_system: &dyn FileSystem) -> bool {
     let folders = path.ancestors().skip(1).take_while(|folder| folder.starts_with(root));
-    let files = folders.map(|folder| folder.join(".gitattributes")).chain([root.join(".git/info/attributes")]);
+    let files = folders.map(|folder| folder.join(".gitattributes")).chain([common.to_owned()]);
     files.into_iter().any(|file| match file_system.read(&file, LARGEST_ATTRIBUTES) {
         Ok(None) => false,
         Ok(Some(text)) => String::from_utf8_lossy(&text).contains("filter"),

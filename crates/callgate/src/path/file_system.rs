@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 use std::ffi::OsString;
-use std::fs::OpenOptions;
-use std::io::{ErrorKind, Read};
+use std::fs::{File, OpenOptions};
+use std::io::{ErrorKind, Read, Seek as _, SeekFrom};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -58,6 +58,9 @@ pub struct FileStamp {
     pub inode: u64,
 }
 
+/// The largest file of which a file system that cannot read parts reads one.
+const LARGEST_WHOLE: usize = 16 << 20;
+
 /// Access to the file system. Decisions use nothing else, so tests can replace it.
 pub trait FileSystem: Send + Sync {
     /// What exists at an absolute path whose parents are not symlinks.
@@ -86,6 +89,17 @@ pub trait FileSystem: Send + Sync {
     /// The contents of a regular file of at most `limit` bytes; `None` if it does not exist. Only used for files that decide
     /// what a call does: configuration, scripts that an approval covers, and archives and patches that name other files.
     fn read(&self, path: &Path, limit: usize) -> std::io::Result<Option<Vec<u8>>>;
+
+    /// At most `length` bytes of a regular file, from `offset` on; `None` if it does not exist. Less comes only at its end.
+    fn read_part(&self, path: &Path, offset: u64, length: usize) -> std::io::Result<Option<Vec<u8>>> {
+        let contents = self.read(path, LARGEST_WHOLE)?;
+        let part = |all: Vec<u8>| usize::try_from(offset).ok().and_then(|start| all.get(start..).map(<[u8]>::to_vec));
+        Ok(contents.map(|all| {
+            let mut part = part(all).unwrap_or_default();
+            part.truncate(length);
+            part
+        }))
+    }
 
     /// The stamp of a regular file at a path whose parents are not symlinks; `None` if it is not one, or not known.
     fn stamp(&self, _path: &Path) -> Option<FileStamp> {
@@ -152,6 +166,10 @@ impl FileSystem for CachedFileSystem<'_> {
         self.file_system.read(path, limit)
     }
 
+    fn read_part(&self, path: &Path, offset: u64, length: usize) -> std::io::Result<Option<Vec<u8>>> {
+        self.file_system.read_part(path, offset, length)
+    }
+
     fn stamp(&self, path: &Path) -> Option<FileStamp> {
         self.file_system.stamp(path)
     }
@@ -171,6 +189,21 @@ fn in_well_known_directory(path: &Path) -> bool {
 /// Whether a kernel setting is a number above zero.
 fn is_switched_on(setting: &str) -> bool {
     std::fs::read_to_string(setting).is_ok_and(|text| text.trim().parse::<u32>().is_ok_and(|value| value > 0))
+}
+
+/// Opens a regular file; `None` if there is none.
+fn open_regular(path: &Path) -> std::io::Result<Option<File>> {
+    // A pipe or a device must not block the gate.
+    let nonblocking = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or(0);
+    let file = match OpenOptions::new().read(true).custom_flags(nonblocking).open(path) {
+        Ok(file) => file,
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    if !file.metadata()?.is_file() {
+        return Err(std::io::Error::new(ErrorKind::InvalidInput, "not a regular file"));
+    }
+    Ok(Some(file))
 }
 
 /// The machine's own file system.
@@ -271,17 +304,16 @@ impl FileSystem for RealFileSystem {
         Ok(entries)
     }
 
+    fn read_part(&self, path: &Path, offset: u64, length: usize) -> std::io::Result<Option<Vec<u8>>> {
+        let Some(mut file) = open_regular(path)? else { return Ok(None) };
+        file.seek(SeekFrom::Start(offset))?;
+        let mut part = Vec::new();
+        file.take(u64::try_from(length).unwrap_or(u64::MAX)).read_to_end(&mut part)?;
+        Ok(Some(part))
+    }
+
     fn read(&self, path: &Path, limit: usize) -> std::io::Result<Option<Vec<u8>>> {
-        // A pipe or a device must not block the gate.
-        let nonblocking = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or(0);
-        let file = match OpenOptions::new().read(true).custom_flags(nonblocking).open(path) {
-            Ok(file) => file,
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        if !file.metadata()?.is_file() {
-            return Err(std::io::Error::new(ErrorKind::InvalidInput, "not a regular file"));
-        }
+        let Some(file) = open_regular(path)? else { return Ok(None) };
         let mut contents = Vec::new();
         let most = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
         file.take(most).read_to_end(&mut contents)?;

@@ -17,7 +17,7 @@ use crate::programs::table::{EffectForm, EffectTarget, LoadPlace, LoadedFiles, R
 use crate::programs::{Invocation, Nested, NestedBody};
 use crate::stream::Stream;
 use crate::word::Word;
-use callgate_model::description::{LoadMatters, Loads};
+use callgate_model::description::{GitUse, LoadMatters, Loads};
 use std::borrow::Cow;
 
 /// Says of an effect that it happens only if the destination is a directory.
@@ -43,6 +43,7 @@ pub(in crate::programs) struct Collector<'a> {
     distinct: Distinct,
     pub(in crate::programs) nested: Vec<Nested>,
     pub(in crate::programs) loads: Vec<Loads>,
+    pub(in crate::programs) git: Vec<GitUse>,
     /// The working directory, which `<dir>` changes.
     pub(in crate::programs) directory: Option<Cow<'a, str>>,
     pub(in crate::programs) directory_changed: bool,
@@ -348,6 +349,8 @@ impl<'a> Collector<'a> {
                 self.strip = Some(word.known().and_then(|text| text.trim_start_matches('=').parse().ok()))
             }
             RoleKind::AtRead => self.at_read(word, role, because),
+            // Magic of a pathspec: what it means is found in the repository.
+            RoleKind::Revision if word.known().is_some_and(is_magic) => {}
             RoleKind::Revision => {
                 // A plain word may be a path as well as a revision.
                 if let Some(text) = word.known().filter(|text| !text.contains(':') && self.directory.is_some()) {
@@ -357,6 +360,13 @@ impl<'a> Collector<'a> {
                     self.opaque("it is not known which file of which version is shown", because);
                 }
                 self.revision(word, because);
+            }
+            RoleKind::Pathspec => {
+                let is_plain = |text: &str| !text.starts_with(':') && !text.contains(['*', '?', '[', '\\']);
+                self.lists(word);
+                if word.known().is_none_or(is_plain) {
+                    self.path(Action::Read, word, tree, &role.marks, because);
+                }
             }
             RoleKind::Opaque(why) => self.opaque(why, because),
         }
@@ -467,6 +477,11 @@ impl<'a> Collector<'a> {
         self.host = host.name.clone();
         self.push(action, Target::Host(host), marks, because);
     }
+}
+
+/// Whether a word begins with magic of git's pathspecs that no revision begins with.
+fn is_magic(text: &str) -> bool {
+    [":(", ":!", ":^"].iter().any(|magic| text.starts_with(magic))
 }
 
 /// Whether a word is the address of a page, rather than of a file.

@@ -119,6 +119,13 @@ pub(super) fn entry<'a>(line: &Line<'a>, level: &mut Level, keep: fn(&'a str) ->
                 "invalid `hosts` line: write `hosts: none`, or list `args`, `arg1`, options and hosts of the service";
             level.hosts = Some(places.ok_or_else(|| (column, wrong.to_owned()))?);
         }
+        "git" => {
+            let (task, condition) = rest.split_once(' ').unwrap_or((rest, ""));
+            let unknown = || format!("unknown task `{task}`: the tasks are listed in docs/program-tables.md");
+            let then = named(task).ok_or_else(|| (rest_column, unknown()))?;
+            let condition = bare_condition(condition, keep).map_err(|problem| (rest_column, problem))?;
+            level.git.push(When { condition, then });
+        }
         "elsewhere" => level.elsewhere = Some(rest.trim().trim_matches('"').to_owned()),
         _ => match named(keyword) {
             Some(then) => {

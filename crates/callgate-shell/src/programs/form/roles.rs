@@ -44,6 +44,7 @@ pub(super) fn role(text: &str) -> Result<Role, String> {
         [Kind::Word("strip"), rest @ ..] => (RoleKind::Strip, rest),
         [Kind::Word("suffix"), rest @ ..] => (RoleKind::BackupSuffix, rest),
         [Kind::Word("revision"), rest @ ..] => (RoleKind::Revision, rest),
+        [Kind::Word("pathspec"), rest @ ..] => (RoleKind::Pathspec, rest),
         [Kind::Word("at"), Kind::Word("read"), rest @ ..] => (RoleKind::AtRead, rest),
         [Kind::Word("opaque"), Kind::Quoted(why), rest @ ..] => (RoleKind::Opaque((*why).to_owned()), rest),
         [Kind::Word("opaque")] => (RoleKind::Opaque("its meaning is not known".to_owned()), [].as_slice()),

@@ -37,6 +37,8 @@ pub(in crate::programs) struct Scan<'t> {
     forms: Vec<(usize, &'t OptionForm, bool)>,
     /// The operands of the innermost level.
     pub(in crate::programs) operands: Vec<Cow<'t, Word>>,
+    /// How many of them stand in front of `--`.
+    pub(in crate::programs) before_dashes: Option<usize>,
     /// What could not be understood.
     pub(in crate::programs) doubts: Vec<String>,
     /// Options may have been given that are not seen; none of them does any harm, but what comes out may differ.
@@ -127,6 +129,7 @@ pub(in crate::programs) fn scan_as<'t>(
             events: Vec::new(),
             forms: Vec::new(),
             operands: Vec::new(),
+            before_dashes: None,
             doubts: Vec::new(),
             unseen_options: false,
             ended: false,

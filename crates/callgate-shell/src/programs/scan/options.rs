@@ -57,6 +57,9 @@ impl<'t> Scanner<'t> {
     }
 
     pub(super) fn known(&mut self, word: &'t Word, text: &'t str) {
+        if text == "--" {
+            self.found.before_dashes.get_or_insert(self.found.operands.len());
+        }
         if let Some((level, form, name)) = self.exact(text) {
             return self.give(level, form, name, None);
         }

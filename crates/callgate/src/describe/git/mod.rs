@@ -224,6 +224,10 @@ const HOOKS_OF_CHANGES: &[&str] = &[
     "post-checkout",
     "post-merge",
     "pre-auto-gc",
+    "pre-rebase",
+    "applypatch-msg",
+    "pre-applypatch",
+    "post-applypatch",
     "post-rewrite",
 ];
 
@@ -281,6 +285,54 @@ pub(crate) fn roots<'a>(directory: &'a Path, read: ReadFile<'_>) -> Vec<&'a Path
         }
     }
     roots
+}
+
+/// The repository of a work tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct WorkTree {
+    pub root: PathBuf,
+    /// Its own git directory, and the one that it shares with other work trees.
+    pub folder: PathBuf,
+    pub common: PathBuf,
+}
+
+/// Which repository git uses in a directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum FoundRepository {
+    /// None.
+    Missing,
+    /// This one, for certain.
+    Certain(WorkTree),
+    /// It is not certain which one.
+    Unclear,
+}
+
+/// Finds the repository that git uses in a resolved directory.
+pub(crate) fn find(directory: &Path, read: ReadFile<'_>) -> FoundRepository {
+    for root in directory.ancestors() {
+        match git_directory(root, read) {
+            Ok(None) if is_bare_repository(root, read) => return FoundRepository::Unclear,
+            Ok(None) => {}
+            Ok(Some(folder)) if is_repository(&folder, read) => match common_directory(&folder, read) {
+                Ok(common) => return FoundRepository::Certain(WorkTree { root: root.to_owned(), folder, common }),
+                Err(_) => return FoundRepository::Unclear,
+            },
+            Ok(Some(_)) | Err(_) => return FoundRepository::Unclear,
+        }
+    }
+    FoundRepository::Missing
+}
+
+/// The settings in a repository's own configuration, in lower case (`core.bare`, `branch.*.merge`), with their values; `None` if it
+/// cannot be read.
+pub(crate) fn settings_of(tree: &WorkTree, read: ReadFile<'_>) -> Option<Vec<(String, String)>> {
+    let mut found = Vec::new();
+    for file in [tree.common.join("config"), tree.folder.join("config.worktree")] {
+        if let Some(text) = read(&file, LONGEST_CONFIGURATION).ok()? {
+            found.extend(settings::named(std::str::from_utf8(&text).ok()?)?);
+        }
+    }
+    Some(found)
 }
 
 /// Finds what the repository of a work tree could make git run, if git entered this directory as a submodule.

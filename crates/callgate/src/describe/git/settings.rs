@@ -14,6 +14,12 @@ pub(super) fn findings(
     Ok(settings.filter(|key| !harmless(key, repository, examination)).map(|key| key.name()).collect())
 }
 
+/// All settings, by their names, with their values; `None` if a line is invalid.
+pub(super) fn named(text: &str) -> Option<Vec<(String, String)>> {
+    let settings = settings(text).ok()?.into_iter();
+    Some(settings.map(|setting| (setting.name(), setting.value.trim_matches('"').to_owned())).collect())
+}
+
 /// One setting: section and key in lower case. The name of a subsection does not matter.
 #[derive(Debug, PartialEq, Eq)]
 struct Setting {

@@ -4,9 +4,9 @@ use std::path::{Component, Path, PathBuf};
 
 use callgate_model::effect::Selection;
 
-use super::super::recoverable;
+use super::super::{recoverable, repository};
 use super::Trees;
-use crate::describe::git::index;
+use crate::describe::git::{FoundRepository, index};
 use crate::path::file_system::PathEntry;
 use crate::path::pattern::may_match;
 
@@ -24,15 +24,14 @@ impl Trees<'_> {
 
     fn proof(&mut self, tree: &Path) -> Option<()> {
         let file_system = self.file_system;
-        let root = tree.ancestors().skip(1).find(|root| file_system.look(&root.join(".git")) != PathEntry::Missing)?;
-        // A file in its place leads to a repository elsewhere.
-        (file_system.look(&root.join(".git")) == PathEntry::Directory).then_some(())?;
+        let FoundRepository::Certain(found) = repository::find(tree.parent()?, file_system) else { return None };
+        let root = &found.root;
         let changes = |path: &Path| path.starts_with(tree) || tree.starts_with(path);
         let is_changed = self.earlier.may_touch(tree) || self.is_written_by_others(changes);
         (!is_changed).then_some(())?;
         self.is_ignored(tree, root).then_some(())?;
         let name = tree.strip_prefix(root).ok()?;
-        let entries = index::entries(&file_system.read(&root.join(".git/index"), LARGEST_INDEX).ok()??)?;
+        let entries = index::entries(&file_system.read(&found.folder.join("index"), LARGEST_INDEX).ok()??)?;
         let tracked = entries.iter().any(|entry| Path::new(&entry.path).starts_with(name));
         let is_repository = |path: &Path| path.file_name().is_some_and(|name| name == ".git" || name == "HEAD");
         let repository = self.walk(tree, &Selection::default()).ok()?.iter().any(|entry| is_repository(&entry.path));

@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use callgate_model::effect::Selection;
 
-use crate::describe::git::index;
+use crate::describe::git::{FoundRepository, index};
+use crate::observe::repository;
 
 use super::ignored::IgnoredNames;
 use super::selection::NameFilter;
-use crate::path::file_system::{EntryKind, FileSystem, PathEntry, UnseenDirectory};
+use crate::path::file_system::{EntryKind, FileSystem, UnseenDirectory};
 
 /// The maximum number of names that are looked at for one call. A tree with more may contain anything, on every machine.
 pub(crate) const MAXIMUM_ENTRIES: usize = 20_000;
@@ -91,14 +92,9 @@ impl<'a> TreeWalker<'a> {
 
     /// The names that git tracks below a directory; `None` if they are not known.
     fn tracked(&mut self, directory: &Path, filter: &NameFilter) -> Option<Walked> {
-        let holds = |above: &&Path| self.file_system.look(&above.join(".git")) != PathEntry::Missing;
-        let root = directory.ancestors().find(holds)?;
-        // A file in its place leads to a repository elsewhere.
-        if self.file_system.look(&root.join(".git")) != PathEntry::Directory {
-            return None;
-        }
-        let inside = directory.strip_prefix(root).ok()?;
-        let bytes = self.file_system.read(&root.join(".git/index"), MAXIMUM_INDEX).ok()?;
+        let FoundRepository::Certain(tree) = repository::find(directory, self.file_system) else { return None };
+        let inside = directory.strip_prefix(&tree.root).ok()?;
+        let bytes = self.file_system.read(&tree.folder.join("index"), MAXIMUM_INDEX).ok()?;
         let Some(bytes) = bytes else { return Some(Ok(Vec::new().into())) };
         let mut found = Vec::new();
         for entry in index::entries(&bytes)? {
