@@ -17,10 +17,10 @@ use callgate_model::effect::{Action, CodeOrigin, Coverage, Effect, Names, PathTa
 use callgate_model::word::Word;
 
 use self::files::Files;
-use super::repository::read;
+use super::repository::{self, read};
 use super::trees::Restricts;
 use super::trees::walk::TreeWalker;
-use crate::describe::git::{self, GitExamination, GitReach, GitRun, Invocation, Start};
+use crate::describe::git::{self, FoundRepository, GitExamination, GitReach, GitRun, Invocation, Start};
 use crate::path::boundary::ResolvedBoundary;
 use crate::path::file_system::{EntryKind, FileSystem};
 use crate::path::resolve::resolve;
@@ -65,7 +65,7 @@ pub(super) fn examine(
         });
         let examination = GitExamination { reach, run, subcommand };
         let (mut outside, mut stands) = (None, None);
-        let findings = match directory {
+        let mut findings = match directory {
             Ok(directory) => {
                 // git goes up from where it really is.
                 let real = resolve(file_system, &directory).ok();
@@ -88,6 +88,11 @@ pub(super) fn examine(
             }
             Err(finding) => vec![finding],
         };
+        // That no hook runs is proven only by a repository without one.
+        let is_nowhere = |stands: &PathBuf| matches!(repository::find(stands, file_system), FoundRepository::Missing);
+        if subcommand == Some("commit") && findings.is_empty() && stands.as_ref().is_none_or(is_nowhere) {
+            findings.push("there is no repository here yet".to_owned());
+        }
         if reach == GitReach::More {
             let forces = |word: &Option<&str>| {
                 word.is_none_or(|word| {
