@@ -72,6 +72,9 @@ const OWN: &[(&str, &str)] = &[
     ("gpg-connect-agent", "gnupg"),
     ("top", "procps"),
     ("byobu", "tmux"),
+    ("buildah", "containers"),
+    ("iverilog", "ivrl"),
+    ("pipx", "bin"),
     ("neofetch", "rpmdb"),
     ("inxi", "rpmdb"),
     ("svn", "subversion"),
@@ -137,7 +140,9 @@ impl Run<'_> {
     }
 
     fn predicted(&self, actions: &[Action], path: &Path) -> bool {
-        let new = actions.contains(&Action::Write) && !self.is_derived(path) && path.symlink_metadata().is_err();
+        let new = actions.contains(&Action::Write)
+            && !(self.is_spelled(path) || self.is_derived(path) && !path.starts_with("/tmp"))
+            && path.symlink_metadata().is_err();
         let inside = |place: &Place| {
             new && path.parent().is_some_and(|parent| parent == place.named || parent == place.resolved)
         };
