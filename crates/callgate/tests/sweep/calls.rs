@@ -260,6 +260,7 @@ fn words(role: &Role) -> Vec<String> {
         RoleKind::Url | RoleKind::UrlSend => &["http://127.0.0.1:9/x"],
         RoleKind::AtRead => &["x", "@a.txt"],
         RoleKind::Revision => &["HEAD", "main"],
+        RoleKind::Pathspec => &["a.txt", "'*.txt'", ".env"],
         RoleKind::BackupSuffix => &[".bak"],
         RoleKind::Only | RoleKind::Except | RoleKind::ExceptDirectory => &["'*.txt'", ".env"],
         RoleKind::Strip => &["1"],
