@@ -192,7 +192,7 @@ impl Evaluator<'_> {
                         state = state.join(ends.merged());
                     }
                     stream = match output {
-                        Stream::Text(_) | Stream::Names(_) if command.pipes_errors => Stream::Data,
+                        Stream::Text(_) | Stream::Names(_) | Stream::File(_) if command.pipes_errors => Stream::Data,
                         other => other,
                     };
                 }

@@ -22,7 +22,11 @@ pub(super) fn examine(description: &mut Description, file_system: &dyn FileSyste
             && let Some((runner, program)) = wanted(part)
             && part.directory.as_ref().is_some_and(|directory| is_installed(directory, &program, file_system))
         {
-            part.effects.retain(|placed| placed.effect.action != Action::Connect);
+            // Hosts that the program's own words name stay.
+            let is_registry =
+                |target: &Target| matches!(target, Target::Host(host) if host.name.as_deref() == Some("<npm>"));
+            part.effects
+                .retain(|placed| placed.effect.action != Action::Connect || !is_registry(&placed.effect.target));
             for placed in &mut part.effects {
                 if let Target::Program(Program { name, origin }) = &mut placed.effect.target
                     && matches!(origin, CodeOrigin::Fetched | CodeOrigin::Project)
