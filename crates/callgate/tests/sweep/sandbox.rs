@@ -23,6 +23,8 @@ pub const SYSTEM: &str = "/opt/system";
 pub struct World {
     /// Holds `home`, `project` and `outside`.
     pub place: PathBuf,
+    /// Nothing in it is there to be run.
+    is_plain: bool,
 }
 
 /// One worker's copy of a world.
@@ -56,7 +58,7 @@ impl World {
         make.arg(script).arg(kind).current_dir(&place).env_clear().env("PATH", "/usr/bin:/bin").env("HOME", &place);
         let output = make.output().expect("sh starts");
         assert!(output.status.success(), "world.sh: {}", String::from_utf8_lossy(&output.stderr));
-        World { place }
+        World { place, is_plain: kind == "plain" }
     }
 
     /// The project of the world.
@@ -83,6 +85,12 @@ impl<'w> Sandbox<'w> {
         if self.used {
             let _ = std::fs::remove_dir_all(&self.copy);
             copy(&self.world.place, &self.copy);
+            // git reads a file again if it is another one than the index says, as every file of a copy is.
+            if self.world.is_plain {
+                let mut refresh = unprivileged("git");
+                refresh.arg("-C").arg(self.copy.join("project")).args(["update-index", "-q", "--refresh"]);
+                refresh.stdout(Stdio::null()).stderr(Stdio::null()).status().expect("git starts");
+            }
         }
         let trace = self.traces.join("trace");
         let _ = std::fs::remove_file(&trace);

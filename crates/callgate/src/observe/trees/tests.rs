@@ -191,8 +191,9 @@ fn copies_take_their_names_along() {
     check(
         &["y/settings.json", "y/hooks.md", "z/a", "n/Makefile", "settings", "src/lib.c"],
         &[
-            ("cp -r y copy", Allow),
-            ("cp -r y/. z", Allow),
+            ("cp -r z copy", Allow),
+            ("cp -r z/. y", Allow),
+            ("cp -r y copy", Ask),
             ("cp -r y .claude", Deny),
             ("cp -rT y .claude", Deny),
             ("cp y/* .claude/", Deny),
