@@ -171,8 +171,11 @@ fn is_plain(line: &str) -> bool {
 /// Steps over the lines of a hunk.
 fn skip_hunk(ranges: &str, lines: &mut std::str::Lines<'_>) -> Result<(), PatchError> {
     let count = |range: Option<&str>, sign: char| -> Option<usize> {
-        let (_, count) = range?.strip_prefix(sign)?.split_once(',').unwrap_or(("", "1"));
-        count.parse().ok().filter(|_| count.bytes().all(|digit| digit.is_ascii_digit()))
+        let range = range?.strip_prefix(sign)?;
+        let (start, count) = range.split_once(',').unwrap_or((range, "1"));
+        let number = |text: &str| text.parse::<u32>().ok().filter(|_| text.bytes().all(|digit| digit.is_ascii_digit()));
+        number(start)?;
+        usize::try_from(number(count)?).ok()
     };
     let mut words = ranges.split(' ');
     let (old, new) = (count(words.next(), '-'), count(words.next(), '+'));

@@ -1,13 +1,8 @@
 //! Examines the repositories that a call runs git in: for programs that git would run, and for the files that it shows and changes.
 
 mod changed;
-mod commits;
 mod files;
-#[cfg(test)]
-mod object_tests;
-mod objects;
 mod pathspec;
-mod revisions;
 mod shown;
 
 use std::path::{Path, PathBuf};

@@ -94,8 +94,8 @@ fn is_missing(place: &Place, file_system: &dyn FileSystem) -> bool {
         && !path.components().any(is_home)
 }
 
-/// `Some` if git has the file as it is.
-pub(super) fn proof(path: &Path, file_system: &dyn FileSystem) -> Option<()> {
+/// What the index says of a file, if git has the file as it is.
+pub(super) fn proof(path: &Path, file_system: &dyn FileSystem) -> Option<IndexEntry> {
     let stamp = file_system.stamp(path)?;
     let FoundRepository::Certain(tree) = repository::find(path.parent()?, file_system) else { return None };
     let WorkTree { root, folder, common } = &tree;
@@ -108,7 +108,7 @@ pub(super) fn proof(path: &Path, file_system: &dyn FileSystem) -> Option<()> {
     let unchanged = repository::is_unchanged(&entry, &stamp, written);
     let attributes = common.join("info/attributes");
     (unchanged && !is_filtered(path, root, &attributes, file_system) && has_object(common, &entry, file_system))
-        .then_some(())
+        .then_some(entry)
 }
 
 /// Whether a filter may stand between the file and the object, so that the object alone does not bring it back.

@@ -1,4 +1,10 @@
-//! Finds the repository that git uses in a directory, and what its index says about files.
+//! Finds the repository that git uses in a directory, what its index says about files, and what its objects are.
+
+pub(super) mod commits;
+#[cfg(test)]
+mod object_tests;
+pub(super) mod objects;
+pub(super) mod revisions;
 
 use std::io::{self, ErrorKind};
 use std::path::Path;

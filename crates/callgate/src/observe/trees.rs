@@ -185,6 +185,7 @@ impl Trees<'_> {
         let (target, place) = (target.clone(), place.clone());
         if placed.effect.action == Action::Delete
             && target.tree
+            && matches!(&target.below, TreeNames::Existing(selection) if !selection.follows)
             && self.runs_known_programs
             && recoverable::is_plain(&place)
             && self.is_expendable(&place.resolved)

@@ -85,12 +85,6 @@ impl<'w> Sandbox<'w> {
         if self.used {
             let _ = std::fs::remove_dir_all(&self.copy);
             copy(&self.world.place, &self.copy);
-            // git reads a file again if it is another one than the index says, as every file of a copy is.
-            if self.world.is_plain {
-                let mut refresh = unprivileged("git");
-                refresh.arg("-C").arg(self.copy.join("project")).args(["update-index", "-q", "--refresh"]);
-                refresh.stdout(Stdio::null()).stderr(Stdio::null()).status().expect("git starts");
-            }
         }
         let trace = self.traces.join("trace");
         let _ = std::fs::remove_file(&trace);
@@ -151,6 +145,10 @@ impl<'w> Sandbox<'w> {
             command.args(["--setenv", name, value]);
         }
         command.arg("--setenv").arg("HOME").arg(self.world.home()).arg("--chdir").arg(self.world.project());
+        // git reads a file again if it is another one than the index says, as every file of a copy is.
+        if self.world.is_plain {
+            command.args(["sh", "-c", "git update-index -q --refresh; exec \"$@\"", "sh"]);
+        }
         command.args(["prlimit", "--fsize=20000000", "--core=0"]);
         command.args([
             "strace",

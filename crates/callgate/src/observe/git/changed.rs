@@ -10,11 +10,11 @@ use std::path::Path;
 use callgate_model::description::{GitTask, GitUse};
 use callgate_model::word::Word;
 
-use super::commits::Change;
-use super::objects::{Mode, ObjectId, ObjectKind, Unread, Version};
-use super::revisions::Repository;
 use super::shown::stash;
 use crate::describe::git::index::IndexEntry;
+use crate::observe::repository::commits::Change;
+use crate::observe::repository::objects::{Mode, ObjectId, ObjectKind, Unread, Version};
+use crate::observe::repository::revisions::Repository;
 use crate::path::file_system::{FileSystem, PathEntry};
 
 /// A longer file of attributes is not read, and so not trusted.

@@ -8,13 +8,13 @@ use callgate_model::description::{GitTask, GitUse, Part, PlacedEffect};
 use callgate_model::effect::{Action, CodeOrigin, Effect, Mark, Names, PathTarget, Selection, Target, TreeNames};
 
 use super::changed::{Changer, Outcome};
-use super::objects::Unread;
 use super::pathspec::Pathspecs;
-use super::revisions::Repository;
 use super::shown::Look;
 use crate::describe::git::index::{self, IndexEntry};
 use crate::describe::git::{self, FoundRepository, WorkTree};
 use crate::observe::repository;
+use crate::observe::repository::objects::Unread;
+use crate::observe::repository::revisions::Repository;
 use crate::observe::trees::Restricts;
 use crate::observe::trees::walk::TreeWalker;
 use crate::path::file_system::{FileSystem, PathEntry};

@@ -58,7 +58,11 @@ impl Pathspecs {
         let pattern = Pattern { text, wild, folds_case: spec.folds_case };
         if !spec.exclude {
             self.includes.push(pattern);
-        } else if !wild || !spec.glob && pattern.is_plain_wildcard() {
+        } else if !wild
+            && !spec.folds_case
+            && path == pattern.text.strip_prefix(directory).unwrap_or_default().trim_start_matches('/')
+        {
+            // Only a plain path leaves out for certain: one with a slash at its end means a directory and no file.
             self.excludes.push(pattern);
         }
     }
@@ -92,11 +96,6 @@ impl Pathspecs {
 }
 
 impl Pattern {
-    /// A wildcard that means the same to every reader: `*` and plain characters, without `/`.
-    fn is_plain_wildcard(&self) -> bool {
-        !self.text.contains(['[', '\\', '?', '/'])
-    }
-
     fn matches(&self, name: &str) -> bool {
         let folded;
         let name = if self.folds_case {
@@ -274,7 +273,12 @@ mod tests {
         check(&[":(icase).ENV"], "", &[".env"], &["a"]);
         check(&[":(glob)**/.env"], "", &["a/.env", ".env"], &["a/b"]);
         check(&[":(glob)a/**/.env"], "", &["a/.env", "a/b/c/.env"], &["b/.env"]);
-        check(&[":!*.lock"], "", &["a", "b.rs"], &["x.lock", "a/x.lock"]);
+        // only a plain path leaves out for certain
+        check(&[":!*.lock"], "", &["a", "b.rs", "x.lock"], &[]);
+        check(&[":!docs/"], "", &["docs"], &[]);
+        check(&[":!docs/."], "", &["docs"], &[]);
+        check(&[":(exclude,icase)Docs"], "", &["docs"], &[]);
+        check(&[":!docs"], "sub", &["docs", "sub/a"], &["sub/docs/a"]);
         check(&[":^docs", "."], "", &["a"], &["docs/a"]);
         check(&[":(exclude)docs"], "", &["a"], &["docs/a"]);
         check(&[":(literal)a*"], "", &["a*"], &["ab"]);

@@ -5,12 +5,12 @@ use std::collections::{HashMap, HashSet};
 use callgate_model::description::{GitTask, GitUse};
 use callgate_model::word::Word;
 
-use super::commits::Change;
-use super::objects::{Mode, ObjectId, ObjectKind, Unread};
 use super::pathspec::Pathspecs;
-use super::revisions::Repository;
 use crate::describe::git::index::IndexEntry;
 use crate::observe::repository;
+use crate::observe::repository::commits::Change;
+use crate::observe::repository::objects::{Mode, ObjectId, ObjectKind, Unread};
+use crate::observe::repository::revisions::Repository;
 use crate::path::file_system::FileSystem;
 
 /// Whether a name in the work tree matters to the policy.
@@ -221,7 +221,7 @@ impl Look<'_, '_> {
             operands.revisions.extend(parents.into_iter().map(if itself { Revision::Without } else { Revision::One }));
             return Ok(true);
         }
-        if text.chars().any(|letter| "*?[\\ ".contains(letter)) {
+        if text.chars().any(|letter| "*?[\\ ".contains(letter)) && !text.contains("@{") {
             return Ok(false);
         }
         let Some(id) = self.repository.resolve(text)? else { return Ok(false) };
@@ -416,14 +416,6 @@ impl Look<'_, '_> {
 
     fn commits(&mut self, git: &GitUse, operands: &Operands, names: &mut Vec<String>) -> Result<(), Unread> {
         let paths = &operands.paths;
-        // One file, which is one now: whatever commits touch it, no other is shown.
-        if let Some(path) = paths.single()
-            && operands.revisions.iter().all(|revision| !matches!(revision, Revision::Without(_)))
-            && self.index.iter().any(|entry| entry.path == path && entry.is_file())
-        {
-            names.extend((self.matters)(path).then(|| path.to_owned()));
-            return Ok(());
-        }
         let has = |names: &str| git.options.iter().any(|option| names.split(' ').any(|name| name == option));
         // Both go through a log of references.
         let logs = git.command.contains(" stash ") || git.command.contains(" reflog");
@@ -449,7 +441,9 @@ impl Look<'_, '_> {
             tips.append(&mut without);
         }
         let head = self.repository.head()?;
-        if git.command.ends_with("format-patch") && without.is_empty() && git.limit.is_none() && !has("--root") {
+        // A single revision is where its patches begin.
+        let is_one = matches!(operands.revisions.as_slice(), [Revision::One(_)]);
+        if git.command.ends_with("format-patch") && is_one && git.limit.is_none() && !has("--root") {
             without = std::mem::take(&mut tips);
         }
         if has("--all --branches --tags --remotes") {

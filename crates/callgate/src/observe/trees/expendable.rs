@@ -6,7 +6,8 @@ use callgate_model::effect::Selection;
 
 use super::super::{recoverable, repository};
 use super::Trees;
-use crate::describe::git::{FoundRepository, index};
+use crate::describe::git::{FoundRepository, WorkTree, index};
+use crate::observe::repository::revisions::Repository;
 use crate::path::file_system::PathEntry;
 use crate::path::pattern::may_match;
 
@@ -29,7 +30,7 @@ impl Trees<'_> {
         let changes = |path: &Path| path.starts_with(tree) || tree.starts_with(path);
         let is_changed = self.earlier.may_touch(tree) || self.is_written_by_others(changes);
         (!is_changed).then_some(())?;
-        self.is_ignored(tree, root).then_some(())?;
+        self.is_ignored(tree, &found).then_some(())?;
         let name = tree.strip_prefix(root).ok()?;
         let entries = index::entries(&file_system.read(&found.folder.join("index"), LARGEST_INDEX).ok()??)?;
         let tracked = entries.iter().any(|entry| Path::new(&entry.path).starts_with(name));
@@ -39,15 +40,19 @@ impl Trees<'_> {
     }
 
     /// Whether the `.gitignore` files of a repository, as it has them, leave out a tree or a directory that it lies in.
-    fn is_ignored(&self, tree: &Path, root: &Path) -> bool {
+    fn is_ignored(&self, tree: &Path, found: &WorkTree) -> bool {
+        let WorkTree { root, folder, common } = found;
+        let Ok(mut repository) = Repository::open(self.file_system, root, folder.clone(), common.clone()) else {
+            return false;
+        };
         let Ok(inside) = tree.strip_prefix(root) else { return false };
-        let mut folder = root.to_path_buf();
+        let mut folder = root.clone();
         // Names that apply in every directory below.
         let mut rules = Vec::new();
         for component in inside.components() {
             let Component::Normal(name) = component else { return false };
             let Some(name) = name.to_str() else { return false };
-            let Some(found) = self.rules_in(&folder) else { return false };
+            let Some(found) = self.rules_in(&folder, &mut repository) else { return false };
             rules.retain(|rule: &Rule| !rule.only_here);
             rules.extend(found);
             folder.push(name);
@@ -65,7 +70,7 @@ impl Trees<'_> {
     }
 
     /// The rules in the `.gitignore` file of a directory; `None` if git does not have the file as it is.
-    fn rules_in(&self, folder: &Path) -> Option<Vec<Rule>> {
+    fn rules_in(&self, folder: &Path, repository: &mut Repository<'_>) -> Option<Vec<Rule>> {
         let path: PathBuf = folder.join(".gitignore");
         if self.earlier.may_touch(&path) || self.is_written_by_others(|written| path.starts_with(written)) {
             return None;
@@ -73,11 +78,16 @@ impl Trees<'_> {
         if self.file_system.look(&path) == PathEntry::Missing {
             return Some(Vec::new());
         }
-        recoverable::proof(&path, self.file_system)?;
+        let staged = recoverable::proof(&path, self.file_system)?;
+        let name = path.strip_prefix(&repository.root).ok()?.to_str()?.to_owned();
+        let head = repository.head().ok()??;
+        let tree = repository.tree(head).ok()?;
+        let committed = repository.objects.at_path(tree, &name).ok()??;
+        (committed.id[..] == staged.object[..]).then_some(())?;
         let text = String::from_utf8(self.file_system.read(&path, LARGEST_RULES).ok()??).ok()?;
         Some(
             text.lines()
-                .map(str::trim_end)
+                .map(|line| line.trim_end_matches(' '))
                 .filter(|line| !line.is_empty() && !line.starts_with('#'))
                 .map(rule)
                 .collect(),

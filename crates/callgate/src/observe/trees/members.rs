@@ -88,13 +88,18 @@ fn stripped(names: Vec<String>, strip: Option<usize>) -> Result<Vec<PathBuf>, Wh
         if name.starts_with('/') || name.contains(['\0', '\\']) || name.split('/').any(|part| part == "..") {
             return Err("a name in it leads elsewhere");
         }
-        let parts: Vec<&str> = name.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
-        let levels = match strip {
-            Some(strip) => strip..strip.saturating_add(1),
-            None => 0..parts.len(),
-        };
-        let tails = levels.filter_map(|level| parts.get(level..)).filter(|tail| !tail.is_empty());
-        paths.extend(tails.map(|tail| tail.iter().collect::<PathBuf>()));
+        // Whether `.` counts as a component that is taken off depends on the program.
+        let real: Vec<&str> = name.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
+        let all: Vec<&str> = name.split('/').filter(|part| !part.is_empty()).collect();
+        for parts in [&real, &all] {
+            let levels = match strip {
+                Some(strip) => strip..strip.saturating_add(1),
+                None => 0..parts.len(),
+            };
+            let tails = levels.filter_map(|level| parts.get(level..));
+            let paths_of = tails.map(|tail| tail.iter().filter(|part| **part != ".").collect::<PathBuf>());
+            paths.extend(paths_of.filter(|path| !path.as_os_str().is_empty()));
+        }
         if paths.len() > MAXIMUM_MEMBERS {
             return Err("it has too many names");
         }
@@ -111,6 +116,7 @@ fn tar(bytes: &[u8]) -> Result<Vec<String>, Why> {
     let mut names = Vec::new();
     let mut rest = bytes;
     let mut long: Option<String> = None;
+    let mut extended = false;
     loop {
         let Some((header, behind)) = rest.split_at_checked(BLOCK) else { return Err("it is incomplete") };
         if header.iter().all(|byte| *byte == 0) {
@@ -129,8 +135,11 @@ fn tar(bytes: &[u8]) -> Result<Vec<String>, Why> {
         let kind = header.get(156).copied().unwrap_or_default();
         match kind {
             // A long name of GNU tar, for the next member.
-            b'L' if long.is_none() => long = Some(text(data)?),
+            b'L' if long.is_none() && !extended => long = Some(text(data)?),
+            // A header for the next member is forgotten if another one follows it.
+            b'x' | b'g' if long.is_some() || extended => return Err("a header in it is unusual"),
             b'x' | b'g' => {
+                extended = kind == b'x';
                 for (key, value) in pax(data)? {
                     match key {
                         "path" if kind == b'x' && long.is_none() => long = Some(text(value.as_bytes())?),
@@ -153,6 +162,7 @@ fn tar(bytes: &[u8]) -> Result<Vec<String>, Why> {
                     None => plain()?,
                 };
                 names.push(name);
+                extended = false;
             }
             b'1' | b'2' => return Err("it contains links"),
             _ => return Err("a header in it is unusual"),

@@ -232,13 +232,17 @@ impl<'a> Repository<'a> {
         if let Some(id) = parse_id(name.as_bytes()) {
             return Ok(self.objects.find(&id)?.map(|_| id));
         }
+        // The references of other work trees.
+        if name.starts_with("main-worktree/") || name.starts_with("worktrees/") {
+            return Err("callgate does not read revisions of this form");
+        }
         let name = if name == "@" { "HEAD" } else { name };
         if let Some((_, id)) = self.short_reference(name)? {
             return Ok(Some(id));
         }
         // `git describe` writes v1.0-3-g3f2a9c1.
         let digits = name.rsplit_once("-g").map_or(name, |(_, digits)| digits);
-        if !(4..40).contains(&digits.len()) || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+        if !(4..=40).contains(&digits.len()) || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
             return Ok(None);
         }
         match self.objects.starting_with(digits)?.as_slice() {
