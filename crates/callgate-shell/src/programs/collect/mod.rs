@@ -509,6 +509,22 @@ pub(in crate::programs) fn names_configuration(option: &str) -> bool {
     })
 }
 
+/// Whether the value of an option that no line names may be a file or directory that is written or loaded.
+pub(in crate::programs) fn names_file(option: &str, value: &Word) -> bool {
+    let last = option.trim_start_matches('-').rsplit(['-', '_', '.']).next().unwrap_or_default();
+    let surely = "file files dir dirs directory folder outfile logfile rcfile workdir cwd kubeconfig";
+    let perhaps =
+        "o c d C L output out log logs config path paths plugin plugins dest destination target save dump export";
+    // `-o json` names a format.
+    let plain = |text: &str| {
+        text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_,".contains(&byte))
+    };
+    // What such an address reads is known.
+    let address = |text: &str| text.starts_with("file://") || text.starts_with("fileb://");
+    let known = value.known();
+    (listed(surely, last) || listed(perhaps, last) && !known.is_some_and(plain)) && !known.is_some_and(address)
+}
+
 /// Words joined by spaces, as `ssh` and `watch` do it.
 pub(in crate::programs) fn joined(words: &[Word]) -> Word {
     let mut text = String::new();
