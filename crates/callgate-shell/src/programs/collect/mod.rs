@@ -495,7 +495,8 @@ pub(in crate::programs) fn names_host(option: &str, value: &Word) -> bool {
     let last = words.clone().next().unwrap_or_default();
     let surely = "host hosts hostname endpoint endpoints broker brokers registry proxy url uri mirror address addr";
     let perhaps = |word| listed("server servers api remote host endpoint registry", word);
-    option.starts_with("--")
+    // `-addr`, in a program that writes long names with one dash.
+    (option.starts_with("--") || option.len() > 4)
         && (listed(surely, last)
             || option == "--bootstrap-server"
             || words.any(perhaps) && host::leading(value).is_some())
@@ -505,7 +506,7 @@ pub(in crate::programs) fn names_host(option: &str, value: &Word) -> bool {
 pub(in crate::programs) fn names_configuration(option: &str) -> bool {
     let mut words = option.trim_start_matches('-').split(['-', '_', '.']);
     matches!(option, "-L" | "-I" | "-lib") || words.any(|word| {
-        listed("config conf cfg configuration rc rcfile settings kubeconfig plugin plugins load require include lib library libs module modules init template loader import extension extensions external reporter formatter driver provider playbook interpreter python classpath", word)
+        word.len() > 3 && word.ends_with("rc") || listed("config conf cfg configuration rc rcfile settings kubeconfig plugin plugins load require include lib library libs module modules init template loader import extension extensions external reporter formatter driver provider playbook interpreter python classpath", word)
     })
 }
 

@@ -23,6 +23,17 @@ pub(super) fn judge(statement: &[Token], found: &mut CodeEffects) {
     if matches!(statement, [Word(update), Word(extensions), ..] if update == "UPDATE" && extensions == "EXTENSIONS") {
         found.doubt("DuckDB fetches code");
     }
+    explained(statement, found);
+}
+
+/// `EXPLAIN ANALYZE` runs the statement behind it, which may be any.
+fn explained(statement: &[Token], found: &mut CodeEffects) {
+    const QUERIES: &str = "SELECT WITH FROM VALUES TABLE DESCRIBE SUMMARIZE SHOW INSERT UPDATE DELETE";
+    let [Word(explain), rest @ ..] = statement else { return };
+    let query = rest.iter().find(|token| !matches!(token, Other('(')) && **token != Word("ANALYZE".to_owned()));
+    if explain == "EXPLAIN" && !matches!(query, Some(Word(word)) if listed(QUERIES, word)) {
+        found.doubt("explains an unknown statement");
+    }
 }
 
 fn settings(statement: &[Token], found: &mut CodeEffects) {
