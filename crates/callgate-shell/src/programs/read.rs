@@ -1,6 +1,6 @@
 //! Reads one invocation with its table.
 
-use super::collect::{Collector, joined, names_configuration, names_host};
+use super::collect::{Collector, joined, names_configuration, names_file, names_host};
 use super::custom;
 use super::matching::{Truth, chosen, truth, truth_at};
 use super::operands::place;
@@ -149,6 +149,10 @@ pub(super) fn apply(scan: &Scan<'_>, collector: &mut Collector<'_>) -> Stream {
                             || given.form.names.iter().any(|name| names_configuration(name)))
                     {
                         collector.mention(word, true);
+                    }
+                    if place == 0 && own.kind == RoleKind::AnyValue && names_file(&given.name, word) {
+                        let name = &given.name;
+                        collector.doubt(|program| format!("unknown option {name} of {program} may name a file"), name);
                     }
                     let is_given = |name: &Text| *name == given.name || given.form.names.contains(name);
                     let says_host = || {

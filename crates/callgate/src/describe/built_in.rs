@@ -275,7 +275,7 @@ impl<'a> CallReader<'a> {
             // contents may be a list of edits that name files
             Role::Content if value.is_array() || value.is_object() => {
                 let mut found = Vec::new();
-                parameters::unknown(collector, "", value, Caution::KnownTool, &mut found);
+                parameters::unknown(collector, "", value, Caution::Content, &mut found);
             }
             Role::Directory | Role::Content | Role::NoEffect | Role::Process => {}
         }

@@ -241,20 +241,30 @@ fn resources_are_paths_or_hosts() {
 
 #[test]
 fn agents_plans_and_questions_do_nothing_themselves() {
-    for tool in [
-        "Task",
-        "spawn_agent",
-        "TodoWrite",
-        "update_plan",
-        "AskUserQuestion",
-        "ask_human",
-        "ExitPlanMode",
-        "wait",
-        "BashOutput",
+    for (tool, parameter) in [
+        ("Task", "prompt"),
+        ("spawn_agent", "message"),
+        ("TodoWrite", "todos"),
+        ("update_plan", "plan"),
+        ("AskUserQuestion", "questions"),
+        ("ask_human", "prompt"),
+        ("ExitPlanMode", "plan"),
+        ("StructuredOutput", "anything"),
+        ("wait", "ids"),
+        ("BashOutput", "bash_id"),
     ] {
-        check(tool, json!({"prompt": "rm -rf /", "plan": "/etc/passwd"}), &[]);
+        check(tool, json!({parameter: "rm -rf /"}), &[]);
         assert_eq!(describe(tool, json!({})).coverage, Coverage::Complete, "{tool}");
     }
+}
+
+#[test]
+fn what_no_line_names_is_not_understood() {
+    check("Task", json!({"prompt": "x", "permissions": "all"}), &["opaque"]);
+    check("ExitPlanMode", json!({"plan": "x", "grants": [{"tool": "Bash"}]}), &["opaque"]);
+    check("Read", json!({"file_path": "a", "unguarded": true}), &["opaque", "read /ws/a"]);
+    check("Read", json!({"file_path": "a", "limit": 5, "unguarded": false, "other": null}), &["read /ws/a"]);
+    check("Skill", json!({"skill": "s"}), &["opaque"]);
 }
 
 #[test]

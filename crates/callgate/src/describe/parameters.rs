@@ -58,8 +58,11 @@ pub(super) fn likeness(name: &str) -> Likeness {
 /// How parameters that are not in the table are treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Caution {
-    /// The tool is known: a parameter counts if its name suggests a path, URL or command.
+    /// The tool is known: a parameter whose name suggests a path or URL counts as such; any other text or switch may
+    /// mean anything.
     KnownTool,
+    /// Contents of a known tool: only what names suggest counts.
+    Content,
     /// The tool is unknown: values that look like a path or URL count as well.
     UnknownTool,
 }
@@ -84,9 +87,15 @@ pub(super) fn unknown<'v>(
         let deeper = depth.saturating_add(1);
         let like = likeness(name);
         match value {
-            Value::Null | Value::Bool(_) => {}
+            Value::Null | Value::Bool(false) => {}
+            // A switch or a mode that nobody described may change what is permitted.
+            Value::Bool(true) => {
+                if caution == Caution::KnownTool {
+                    collector.opaque(format!("unknown parameter `{}`", brief(name)));
+                }
+            }
             Value::Number(_) => {
-                if matches!(like, Likeness::Path | Likeness::Command) && caution == Caution::KnownTool {
+                if matches!(like, Likeness::Path | Likeness::Command) && caution != Caution::UnknownTool {
                     collector.opaque(format!("`{}` is a number", brief(name)));
                 }
             }
@@ -105,12 +114,15 @@ pub(super) fn unknown<'v>(
                     Likeness::Command => commands.push(value),
                     Likeness::Path | Likeness::Url if url => collector.resource(text, &because),
                     Likeness::Path => collector.path(Access::Update, text, &because),
-                    Likeness::Url if caution == Caution::KnownTool => {
+                    Likeness::Url if caution != Caution::UnknownTool => {
                         collector.opaque(format!("`{because}` is not a URL"));
                     }
                     Likeness::Url => {}
                     Likeness::Nothing if guess && url => collector.resource(text, &because),
                     Likeness::Nothing if guess && rooted => collector.path(Access::Update, text, &because),
+                    Likeness::Nothing if caution == Caution::KnownTool => {
+                        collector.opaque(format!("unknown parameter `{because}`"));
+                    }
                     Likeness::Nothing => {}
                 }
             }

@@ -124,6 +124,7 @@ pub(super) struct ToolEntry {
 impl ToolEntry {
     /// The role of a parameter of that name.
     pub(super) fn role(&self, name: &str) -> Option<Role> {
-        self.parameters.iter().find(|parameter| parameter.names.contains(&name)).map(|parameter| parameter.role)
+        let named = |name| self.parameters.iter().find(|parameter| parameter.names.contains(&name));
+        named(name).or_else(|| named("*")).map(|parameter| parameter.role)
     }
 }

@@ -495,7 +495,8 @@ pub(in crate::programs) fn names_host(option: &str, value: &Word) -> bool {
     let last = words.clone().next().unwrap_or_default();
     let surely = "host hosts hostname endpoint endpoints broker brokers registry proxy url uri mirror address addr";
     let perhaps = |word| listed("server servers api remote host endpoint registry", word);
-    option.starts_with("--")
+    // `-addr`, in a program that writes long names with one dash.
+    (option.starts_with("--") || option.len() > 4)
         && (listed(surely, last)
             || option == "--bootstrap-server"
             || words.any(perhaps) && host::leading(value).is_some())
@@ -505,8 +506,24 @@ pub(in crate::programs) fn names_host(option: &str, value: &Word) -> bool {
 pub(in crate::programs) fn names_configuration(option: &str) -> bool {
     let mut words = option.trim_start_matches('-').split(['-', '_', '.']);
     matches!(option, "-L" | "-I" | "-lib") || words.any(|word| {
-        listed("config conf cfg configuration rc rcfile settings kubeconfig plugin plugins load require include lib library libs module modules init template loader import extension extensions external reporter formatter driver provider playbook interpreter python classpath", word)
+        word.len() > 3 && word.ends_with("rc") || listed("config conf cfg configuration rc rcfile settings kubeconfig plugin plugins load require include lib library libs module modules init template loader import extension extensions external reporter formatter driver provider playbook interpreter python classpath", word)
     })
+}
+
+/// Whether the value of an option that no line names may be a file or directory that is written or loaded.
+pub(in crate::programs) fn names_file(option: &str, value: &Word) -> bool {
+    let last = option.trim_start_matches('-').rsplit(['-', '_', '.']).next().unwrap_or_default();
+    let surely = "file files dir dirs directory folder outfile logfile rcfile workdir cwd kubeconfig";
+    let perhaps =
+        "o c d C L output out log logs config path paths plugin plugins dest destination target save dump export";
+    // `-o json` names a format.
+    let plain = |text: &str| {
+        text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_,".contains(&byte))
+    };
+    // What such an address reads is known.
+    let address = |text: &str| text.starts_with("file://") || text.starts_with("fileb://");
+    let known = value.known();
+    (listed(surely, last) || listed(perhaps, last) && !known.is_some_and(plain)) && !known.is_some_and(address)
 }
 
 /// Words joined by spaces, as `ssh` and `watch` do it.

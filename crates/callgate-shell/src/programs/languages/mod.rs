@@ -3,6 +3,7 @@
 //! Each reader either accounts for everything the code may do, or reports that it cannot.
 
 mod awk;
+mod duckdb;
 mod fzf;
 mod jq;
 mod mongo;

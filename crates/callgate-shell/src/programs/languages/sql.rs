@@ -1,6 +1,7 @@
 //! SQL statements: what they read, change and destroy.
 
 use super::CodeEffects;
+use super::duckdb;
 use super::sql_functions::{Calling, calling};
 use super::token::Token::{self, Meta, Name, Number, Other, Text, Word};
 use crate::cursor::Cursor;
@@ -179,10 +180,8 @@ pub(super) fn judge(statement: &[Token], dialect: SqlDialect, found: &mut CodeEf
     if shows_passwords(statement) {
         found.doubt("reads password hashes");
     }
-    if dialect == SqlDialect::Duckdb
-        && after_word(statement, &["FROM", "JOIN"]).any(|token| matches!(token, Text(_) | Name(_)))
-    {
-        duckdb_files(statement, found);
+    if dialect == SqlDialect::Duckdb {
+        duckdb::judge(statement, found);
     }
     match first.as_str() {
         "SELECT" | "WITH" | "VALUES" | "TABLE" | "EXPLAIN" | "DESCRIBE" | "DESC" | "FROM" => {
@@ -211,8 +210,13 @@ pub(super) fn judge(statement: &[Token], dialect: SqlDialect, found: &mut CodeEf
             let calls = statement.contains(&Other('('));
             const LOOKS: &str =
                 "TABLE_INFO TABLE_XINFO INDEX_LIST INDEX_INFO FOREIGN_KEY_LIST INTEGRITY_CHECK QUICK_CHECK";
-            if sets || (calls && !has_any(LOOKS)) {
+            // These change the database without a value.
+            const CHANGES: &str = "OPTIMIZE INCREMENTAL_VACUUM WAL_CHECKPOINT";
+            if sets || (calls && !has_any(LOOKS)) || has_any(CHANGES) {
                 found.sends = true;
+            }
+            if has_any("TEMP_STORE_DIRECTORY DATA_STORE_DIRECTORY") {
+                found.doubt("a pragma names a directory");
             }
         }
         "INSERT" | "REPLACE" | "MERGE" | "UPSERT" | "COMMENT" | "ANALYZE" | "REINDEX" | "REFRESH" | "LOCK"
@@ -229,8 +233,8 @@ pub(super) fn judge(statement: &[Token], dialect: SqlDialect, found: &mut CodeEf
         "VACUUM" => {
             found.sends = true;
             if has("INTO") {
-                match texts.first() {
-                    Some(path) if local => found.writes.push((*path).clone()),
+                match statement {
+                    [.., Word(into), Text(path)] if local && into == "INTO" => found.writes.push(path.clone()),
                     _ => found.doubt("VACUUM writes to an unknown file"),
                 }
             }
@@ -265,10 +269,10 @@ pub(super) fn judge(statement: &[Token], dialect: SqlDialect, found: &mut CodeEf
             found.rights = true;
         }
         "COPY" => copy(statement, local, found),
-        "ATTACH" => match texts.first() {
-            Some(path) if local && !path.contains(':') => {
-                found.reads.push((*path).clone());
-                found.writes.push((*path).clone());
+        "ATTACH" => match attached(statement) {
+            Some(path) if local && !path.contains([':', '=']) => {
+                found.reads.push(path.clone());
+                found.writes.push(path.clone());
             }
             _ => found.doubt("ATTACH opens an unknown database"),
         },
@@ -283,27 +287,16 @@ pub(super) fn judge(statement: &[Token], dialect: SqlDialect, found: &mut CodeEf
     }
 }
 
-/// The tokens right after these words.
-fn after_word<'s>(statement: &'s [Token], words: &'s [&str]) -> impl Iterator<Item = &'s Token> {
-    statement.windows(2).filter_map(move |pair| match pair {
-        [Word(word), next] if words.contains(&word.as_str()) => Some(next),
-        _ => None,
-    })
-}
-
-/// DuckDB reads files that are named in place of a table.
-fn duckdb_files(statement: &[Token], found: &mut CodeEffects) {
-    for token in after_word(statement, &["FROM", "JOIN"]) {
-        if let Text(path) | Name(path) = token
-            && path.contains(['.', '/', '*'])
-        {
-            if path.contains("://") || path.contains('*') {
-                found.doubt("DuckDB reads unknown files");
-            } else {
-                found.reads.push(path.clone());
-            }
-        }
-    }
+/// The file of `ATTACH [DATABASE] [IF NOT EXISTS] 'file' [AS name] [(READ_ONLY)]`, if nothing is computed or converted.
+fn attached(statement: &[Token]) -> Option<&String> {
+    let at = statement.iter().position(|token| !matches!(token, Word(_)))?;
+    let Some(Text(path)) = statement.get(at) else { return None };
+    let known = |token: &Token| match token {
+        Word(word) => !listed("TYPE SECRET", word),
+        Name(_) | Other('(' | ')') => true,
+        _ => false,
+    };
+    statement.get(at.saturating_add(1)..)?.iter().all(known).then_some(path)
 }
 
 /// `WITH x AS (DELETE …)`, `SELECT … FOR UPDATE`.
@@ -342,7 +335,7 @@ fn functions(statement: &[Token], found: &mut CodeEffects) {
         // `INSERT INTO t (a)`, `CREATE TABLE t (a INT)`, `WITH t (a) AS`
         let before = at.checked_sub(1).and_then(|before| statement.get(before));
         let behind_table = matches!(before, Some(Word(word)) if matches!(word.as_str(), "INTO" | "TABLE" | "EXISTS" | "WITH" | "REFERENCES" | "ON" | "INDEX"));
-        let defines = matches!(first, Some(Word(word)) if matches!(word.as_str(), "CREATE" | "ALTER" | "PRAGMA" | "GRANT" | "COPY"));
+        let defines = matches!(first, Some(Word(word)) if matches!(word.as_str(), "CREATE" | "ALTER" | "PRAGMA" | "GRANT" | "COPY" | "ATTACH"));
         match calling(&name) {
             Some(Calling::Reaches) => found.doubt(format!("the SQL function {name} reaches outside the database")),
             Some(Calling::Unknown) if !behind_table && !defines => found.sends = true,
@@ -351,16 +344,32 @@ fn functions(statement: &[Token], found: &mut CodeEffects) {
     }
 }
 
+/// Words behind the file of a COPY that only say how its lines look.
+const COPY_OPTIONS: &str = "WITH FORMAT CSV PARQUET JSON HEADER TRUE FALSE DELIMITER DELIM SEP QUOTE ESCAPE NULL NULLSTR \
+                            COMPRESSION CODEC UNCOMPRESSED ZSTD GZIP SNAPPY ARRAY ENCODING DATEFORMAT TIMESTAMPFORMAT";
+
 fn copy(statement: &[Token], local: bool, found: &mut CodeEffects) {
     let mut direction = "";
-    for pair in statement.windows(2) {
-        let [Word(word), next] = pair else {
-            continue;
-        };
-        if !matches!(word.as_str(), "TO" | "FROM") {
+    let mut depth = 0_usize;
+    for (at, pair) in statement.windows(2).enumerate() {
+        let [token, next] = pair else { continue };
+        match token {
+            Other('(') => depth = depth.saturating_add(1),
+            Other(')') => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        let Word(word) = token else { continue };
+        if depth > 0 || !matches!(word.as_str(), "TO" | "FROM") {
             continue;
         }
+        let behind = statement.get(at.saturating_add(2)..).unwrap_or_default();
         match next {
+            Text(_)
+                if behind.iter().any(|token| matches!(token, Word(word) if !listed(COPY_OPTIONS, word)))
+                    || behind.contains(&Other('|')) =>
+            {
+                found.doubt("cannot parse a COPY statement");
+            }
             Text(path) if local && word == "TO" => found.writes.push(path.clone()),
             Text(path) if local => {
                 found.reads.push(path.clone());

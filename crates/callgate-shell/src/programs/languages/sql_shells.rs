@@ -115,7 +115,12 @@ fn mysql_statement(statement: &[Token], found: &mut CodeEffects) {
             "SYSTEM" | "SOURCE" | "TEE" | "PAGER" | "EDIT" | "DELIMITER" | "NOPAGER" | "NOTEE" => {
                 found.doubt(format!("cannot tell what the mysql command {} does", word.to_lowercase()));
             }
-            "EXIT" | "QUIT" | "STATUS" | "CLEAR" | "EGO" | "WARNINGS" => {}
+            // Commands of the client end with their line: what follows is another one.
+            "EXIT" | "QUIT" | "STATUS" | "CLEAR" | "EGO" | "GO" | "WARNINGS" if statement.len() == 1 => {}
+            "USE" | "HELP" if statement.len() <= 2 => {}
+            "EXIT" | "QUIT" | "STATUS" | "CLEAR" | "EGO" | "GO" | "WARNINGS" | "USE" | "HELP" => {
+                found.doubt(format!("cannot read what follows the mysql command {}", word.to_lowercase()));
+            }
             _ => judge(statement, SqlDialect::Mysql, found),
         },
         _ => judge(statement, SqlDialect::Mysql, found),
@@ -155,6 +160,14 @@ fn dot_command(meta: &str, found: &mut CodeEffects) {
     {
         return found.doubt(format!("cannot parse the command {name}"));
     }
+    let opens = matches!(*name, ".output" | ".once" | ".log" | ".open");
+    let strange = |argument: &&str| {
+        argument.starts_with('-') && !listed("--readonly --new -readonly -new", argument)
+            || argument.contains([':', '=']) && *argument != ":memory:"
+    };
+    if opens && arguments.iter().any(strange) {
+        return found.doubt(format!("an option or an address of the command {name}"));
+    }
     let path = arguments.iter().rev().find(|argument| !argument.starts_with('-')).map(|path| (*path).to_owned());
     match (*name, path) {
         (name, _) if listed(SQLITE_LOOKS, name) => {}
@@ -162,12 +175,19 @@ fn dot_command(meta: &str, found: &mut CodeEffects) {
         (".output" | ".once" | ".log" | ".save" | ".backup" | ".clone" | ".trace" | ".iotrace", Some(path)) => {
             found.writes.push(path)
         }
-        (".import", _) => match arguments.iter().find(|argument| !argument.starts_with('-')) {
-            Some(path) => {
+        (".import", _) => match arguments {
+            [options @ .., path, table]
+                if !path.starts_with('-')
+                    && !table.starts_with('-')
+                    && options.iter().all(|option| {
+                        listed("--csv -csv --ascii -ascii -v --skip -skip", option)
+                            || option.bytes().all(|byte| byte.is_ascii_digit())
+                    }) =>
+            {
                 found.reads.push((*path).to_owned());
                 found.sends = true;
             }
-            None => found.doubt(".import reads an unknown file"),
+            _ => found.doubt(".import reads an unknown file"),
         },
         (".restore", Some(path)) => {
             found.reads.push(path);
