@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use callgate::describe::git::GitHardening;
+use callgate::git::GitHardening;
 use callgate::load::{LoadedPolicy, PolicyChoice, load_policy};
 use callgate::policy::Locations;
 use callgate::{Assessment, Call, Gate, Refusal, SandboxSupport};

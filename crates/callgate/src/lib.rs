@@ -57,6 +57,8 @@ pub mod describe;
 pub mod event;
 #[doc(hidden)]
 pub mod gate;
+#[doc(hidden)]
+pub mod git;
 pub mod grant;
 #[doc(hidden)]
 pub mod key;

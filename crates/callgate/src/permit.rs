@@ -16,8 +16,8 @@ use serde_json::Value;
 use thiserror::Error;
 
 use crate::assess::Assessment;
-use crate::describe::git;
 use crate::event::{EventKind, Recorder, RunReport};
+use crate::git;
 
 /// The call as it was judged, and so as it must run.
 pub struct Plan {
@@ -92,7 +92,7 @@ impl Plan {
     }
 
     /// The words to run for each simple command whose words are all certain. git is hardened, so that the repository's own
-    /// settings run nothing. See [`crate::describe::git`].
+    /// settings run nothing. See [`crate::git`].
     pub fn hardened_commands(&self) -> impl Iterator<Item = Vec<String>> {
         self.description().parts.iter().filter_map(|part| {
             let words = part.known_words()?;

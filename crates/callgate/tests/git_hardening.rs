@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use callgate::describe::git::{GitExamination, GitReach, GitRun, examine, harden, subcommand};
+use callgate::git::{GitExamination, GitReach, GitRun, examine, harden, subcommand};
 
 /// Settings that name a program. `diff=d merge=d filter=f` stands in the repository's attributes.
 const SETTINGS: &[&str] = &[

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use callgate::approvals::{Approvals, Approver, Patience};
-use callgate::describe::git::GitHardening;
 use callgate::event::RunReport;
 use callgate::gate::{CheckOptions, CheckedCall};
+use callgate::git::GitHardening;
 use callgate::load::{PolicyChoice, load_policy};
 use callgate::permit::Permit;
 use callgate::policy::{Locations, Policy, PolicyCache};

@@ -30,8 +30,8 @@ pub use assessment::{Assessment, RuledEffect};
 pub use steps::StepTime;
 use steps::Stopwatch;
 
-use crate::describe::git::{self, GitHardening};
 use crate::describe::{CallContext, DescribeError, Described, Registry};
+use crate::git::{self, GitHardening};
 use crate::observe::{GitRun, Observation, observe};
 use crate::path::boundary::{Boundary, HostDirectories, ResolvedBoundary, host_directories};
 use crate::path::file_system::{FileSystem, RealFileSystem};

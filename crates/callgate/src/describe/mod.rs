@@ -6,13 +6,11 @@
 //! `callgate-shell` (`shell.rs`), patches to `patch.rs`. A tool without descriptor (`unknown.rs`) is
 //! [opaque](callgate_model::effect::Action::Opaque), and what its parameters suggest counts as well.
 //!
-//! Beside the road: [`git`] knows how to run git without a repository's own programs, [`typed_into`] and [`TypedInput`]
-//! deal with text typed into running programs.
+//! Beside the road: [`typed_into`] and [`TypedInput`] deal with text typed into running programs.
 
 mod built_in;
 mod collect;
 mod edits;
-pub mod git;
 mod input;
 mod parameters;
 mod registry;

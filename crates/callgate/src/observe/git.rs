@@ -15,7 +15,7 @@ use self::files::Files;
 use super::repository::{self, read};
 use super::trees::Restricts;
 use super::trees::walk::TreeWalker;
-use crate::describe::git::{self, FoundRepository, GitExamination, GitReach, GitRun, Invocation, Start};
+use crate::git::{self, FoundRepository, GitExamination, GitReach, GitRun, Invocation, Start};
 use crate::path::boundary::ResolvedBoundary;
 use crate::path::file_system::{EntryKind, FileSystem};
 use crate::path::resolve::resolve;

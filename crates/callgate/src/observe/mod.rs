@@ -25,7 +25,7 @@ use callgate_model::description::Description;
 use callgate_shell::ShellState;
 
 use crate::describe::Described;
-pub use crate::describe::git::GitRun;
+pub use crate::git::GitRun;
 use crate::path::boundary::{ResolvedBoundary, UnresolvedPaths};
 use crate::path::file_system::{FileSystem, PathEntry};
 use crate::path::resolve::resolve;

@@ -9,8 +9,8 @@ use callgate_model::place::{Place, Rest, Zone};
 use callgate_model::word::Word;
 
 use super::repository;
-use crate::describe::git::index::{self, IndexEntry};
-use crate::describe::git::{FoundRepository, WorkTree};
+use crate::git::index::{self, IndexEntry};
+use crate::git::{FoundRepository, WorkTree};
 use crate::path::file_system::{FileSystem, PathEntry};
 
 /// Larger files are not read, and nothing is proven.

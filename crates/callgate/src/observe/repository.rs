@@ -9,8 +9,8 @@ pub(super) mod revisions;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
-use crate::describe::git::index::IndexEntry;
-use crate::describe::git::{self, FoundRepository};
+use crate::git::index::IndexEntry;
+use crate::git::{self, FoundRepository};
 use crate::path::file_system::{FileStamp, FileSystem, PathEntry};
 
 /// Finds the repository that git uses in a resolved directory.

@@ -11,7 +11,7 @@ use callgate_model::description::{GitTask, GitUse};
 use callgate_model::word::Word;
 
 use super::shown::stash;
-use crate::describe::git::index::IndexEntry;
+use crate::git::index::IndexEntry;
 use crate::observe::repository::commits::Change;
 use crate::observe::repository::objects::{Mode, ObjectId, ObjectKind, Unread, Version};
 use crate::observe::repository::revisions::Repository;

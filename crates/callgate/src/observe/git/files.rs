@@ -10,8 +10,8 @@ use callgate_model::effect::{Action, CodeOrigin, Effect, Mark, Names, PathTarget
 use super::changed::{Changer, Outcome};
 use super::pathspec::Pathspecs;
 use super::shown::Look;
-use crate::describe::git::index::{self, IndexEntry};
-use crate::describe::git::{self, FoundRepository, WorkTree};
+use crate::git::index::{self, IndexEntry};
+use crate::git::{self, FoundRepository, WorkTree};
 use crate::observe::repository;
 use crate::observe::repository::objects::Unread;
 use crate::observe::repository::revisions::Repository;

@@ -6,7 +6,7 @@ use callgate_model::description::{GitTask, GitUse};
 use callgate_model::word::Word;
 
 use super::pathspec::Pathspecs;
-use crate::describe::git::index::IndexEntry;
+use crate::git::index::IndexEntry;
 use crate::observe::repository;
 use crate::observe::repository::commits::Change;
 use crate::observe::repository::objects::{Mode, ObjectId, ObjectKind, Unread};

@@ -6,7 +6,7 @@ use callgate_model::effect::Selection;
 
 use super::super::{recoverable, repository};
 use super::Trees;
-use crate::describe::git::{FoundRepository, WorkTree, index};
+use crate::git::{FoundRepository, WorkTree, index};
 use crate::observe::repository::revisions::Repository;
 use crate::path::file_system::PathEntry;
 use crate::path::pattern::may_match;

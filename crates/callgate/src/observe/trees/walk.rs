@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use callgate_model::effect::Selection;
 
-use crate::describe::git::{FoundRepository, index};
+use crate::git::{FoundRepository, index};
 use crate::observe::repository;
 
 use super::ignored::IgnoredNames;
