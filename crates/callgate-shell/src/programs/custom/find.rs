@@ -19,6 +19,7 @@ const MAX_PAIRS: usize = 5_000;
 pub(super) fn read(table: &Table, words: &[Word], collector: &mut Collector<'_>) -> Stream {
     let mut at = 0;
     let follows = words.iter().any(|word| matches!(word.known(), Some("-L" | "-follow")));
+    collector.selection.follows |= follows;
     let mut starts: Vec<Word> = Vec::new();
     // Options that must stand in front; `-f` of BSD names a starting point.
     while let Some(Word::Known(text)) = words.get(at) {

@@ -230,7 +230,7 @@ impl<'a> Repository<'a> {
     /// The object that a plain name or the number of an object stands for.
     fn named(&mut self, name: &str) -> Result<Option<ObjectId>, Unread> {
         if let Some(id) = parse_id(name.as_bytes()) {
-            return Ok(self.objects.find(&id)?.map(|_| id));
+            return self.objects.find(&id)?.map(|_| Some(id)).ok_or("an object of the repository is missing");
         }
         // The references of other work trees.
         if name.starts_with("main-worktree/") || name.starts_with("worktrees/") {
