@@ -186,7 +186,10 @@ fn paths_outside_are_opened_as_whole_directories_or_not_at_all() {
     let imported = claude_import(&json!({
         "allow": ["Read(//srv/data/**)", "Edit(//srv/shared/**)", "Read(//mnt/x/*.md)"],
     }));
-    let file = |tool: &str, path: &str| judged(&imported.policy, tool, json!({ "file_path": path, "content": "x" }));
+    let file = |tool: &str, path: &str| match tool {
+        "Write" => judged(&imported.policy, tool, json!({ "file_path": path, "content": "x" })),
+        _ => judged(&imported.policy, tool, json!({ "file_path": path })),
+    };
     for (tool, path, expected) in [
         ("Read", "/srv/data/a", Decision::Allow),
         ("Write", "/srv/data/a", Decision::Ask),
