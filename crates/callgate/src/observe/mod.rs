@@ -17,6 +17,7 @@ mod repository;
 mod settings_keys;
 mod trees;
 
+use std::cell::LazyCell;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -53,7 +54,8 @@ pub(crate) fn observe(
     file_system: &dyn FileSystem,
 ) -> Observation {
     let Described { mut description, mut shell } = described;
-    let restricts = policy.map(|(policy, origin)| policy.restricts(origin));
+    // Made only when a name is compared: it goes through all rules.
+    let restricts = LazyCell::new(|| policy.map(|(policy, origin)| policy.restricts(origin)));
     let restricts = |action, named: &Path, resolved: &Path| {
         restricts.as_ref().is_some_and(|restricts| restricts(action, named, resolved))
     };
