@@ -643,3 +643,43 @@ fn a_false_repository_does_not_hide_tracked_files() {
     project.write("sub/keep.txt", "k\n");
     project.asked(&["rm sub/keep.txt", "cd sub && git checkout main"]);
 }
+
+#[test]
+fn words_that_only_git_takes_for_revisions_hide_nothing() {
+    let project = Project::new();
+    project.write("conf/.env", "KEY=1\n");
+    project.commit("with a secret");
+    let second = project.output(&["rev-parse", "HEAD"]);
+    project.git(&["branch", "old"]);
+    project.remove("conf/.env");
+    std::fs::remove_dir(project.root.join("conf")).expect("it is empty");
+    project.write("conf", "a file now\n");
+    project.commit("without");
+    project.asked(&[
+        // the tree without names is not stored, and still a revision
+        "git diff 4b825dc642cb6eb9a060e54bf8d69288fbee4904 old",
+        "git diff-tree -p 4b825dc642cb6eb9a060e54bf8d69288fbee4904 old",
+        &format!("git show x-1-g{second}"),
+        "git show 'old@{1 second ago}'",
+        "git grep KEY main-worktree/HEAD~1",
+        "git format-patch --stdout main old",
+        "git format-patch --stdout main...old",
+        // what is a file now was a directory
+        "git log -p -- conf",
+        "git grep KEY old -- ':!conf/.env/'",
+        "git grep KEY old -- ':(exclude,icase)conf/.ENV'",
+        "git diff main old -- ':!*env/'",
+    ]);
+    project.silent(&["git log -p -- notes.txt", "git grep KEY old -- ':!conf'", "git show HEAD -- notes.txt"]);
+}
+
+#[test]
+fn several_replaced_objects_are_noticed_like_one() {
+    let project = Project::new();
+    project.write("notes.txt", "more\n");
+    project.commit("second");
+    project.silent(&["git show HEAD"]);
+    project.git(&["replace", "HEAD", "HEAD~1"]);
+    project.git(&["replace", "HEAD:notes.txt", "HEAD:src/a.rs"]);
+    project.asked(&["git show HEAD"]);
+}

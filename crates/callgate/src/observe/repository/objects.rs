@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use flate2::read::ZlibDecoder;
 
-use crate::path::file_system::FileSystem;
+use crate::path::file_system::{FileSystem, PathEntry};
 
 /// The name of an object.
 pub(crate) type ObjectId = [u8; 20];
@@ -166,7 +166,12 @@ impl<'a> Objects<'a> {
         let mut found = Vec::new();
         let front = digits.get(..2).and_then(|byte| u8::from_str_radix(byte, 16).ok()).ok_or(DAMAGED)?;
         let folder = self.folder.join(digits.get(..2).ok_or(DAMAGED)?.to_ascii_lowercase());
-        for name in self.file_system.names(&folder, MAXIMUM_OBJECTS).unwrap_or_default() {
+        let names = match self.file_system.names(&folder, MAXIMUM_OBJECTS) {
+            Some(names) => names,
+            None if self.file_system.look(&folder) == PathEntry::Missing => Vec::new(),
+            None => return Err(TOO_MANY),
+        };
+        for name in names {
             let whole = name.to_str().map(|rest| format!("{front:02x}{rest}"));
             found.extend(whole.and_then(|whole| parse_id(whole.as_bytes())));
         }
@@ -204,7 +209,7 @@ impl<'a> Objects<'a> {
         let folder = self.folder.join("pack");
         let names = match self.file_system.names(&folder, MOST_PACKS.saturating_mul(8)) {
             Some(names) => names,
-            None if self.file_system.look(&folder) == crate::path::file_system::PathEntry::Missing => Vec::new(),
+            None if self.file_system.look(&folder) == PathEntry::Missing => Vec::new(),
             None => return Err("the packs of the repository cannot be listed"),
         };
         let indexes = names.iter().map(Path::new).filter(|name| name.extension().is_some_and(|end| end == "idx"));

@@ -39,7 +39,9 @@ impl<'a> Repository<'a> {
         if exists("info/grafts") || exists("reftable") {
             return Err("the repository has a format that callgate does not read");
         }
-        if !file_system.names(&common.join("refs/replace"), 1).unwrap_or_default().is_empty() {
+        // More names than were asked for are not listed at all.
+        let replaced = file_system.names(&common.join("refs/replace"), 1);
+        if exists("refs/replace") && replaced.is_none_or(|names| !names.is_empty()) {
             return Err("objects of the repository are replaced by others");
         }
         let shallow = match file_system.read(&common.join("shallow"), LONGEST_LIST) {
@@ -271,7 +273,12 @@ impl<'a> Repository<'a> {
     /// The branches of remotes that `git checkout NAME` would make a branch from.
     pub(crate) fn remote_branches(&self, name: &str) -> Result<Vec<ObjectId>, Unread> {
         let mut found = Vec::new();
-        let remotes = self.file_system.names(&self.common.join("refs/remotes"), 1_000).unwrap_or_default();
+        let folder = self.common.join("refs/remotes");
+        let remotes = match self.file_system.names(&folder, 1_000) {
+            Some(remotes) => remotes,
+            None if self.file_system.look(&folder) == PathEntry::Missing => Vec::new(),
+            None => return Err("the remotes of the repository cannot be listed"),
+        };
         let mut names: Vec<String> = remotes.iter().filter_map(|remote| remote.to_str().map(str::to_owned)).collect();
         let packed = self.packed_references()?;
         let packed = packed.lines().filter_map(|line| line.split_once(" refs/remotes/")?.1.split('/').next());
