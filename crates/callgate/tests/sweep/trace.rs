@@ -1,7 +1,9 @@
 //! What a trace of `strace -f -y` shows: programs started, names written and removed, files read, addresses connected to.
 
 use std::collections::HashMap;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
+
+use callgate_model::lexical::fold;
 
 /// One thing a process was seen doing, or trying: the namespace refuses much that a real machine would not.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -211,19 +213,4 @@ fn quoted(text: &str) -> Option<(String, &str)> {
         }
     }
     None
-}
-
-/// Folds `.` and `..` as text.
-pub fn fold(path: &Path) -> PathBuf {
-    let mut folded = PathBuf::new();
-    for component in path.components() {
-        match component {
-            Component::CurDir => {}
-            Component::ParentDir => {
-                folded.pop();
-            }
-            other => folded.push(other),
-        }
-    }
-    folded
 }
