@@ -70,7 +70,8 @@ fn test() -> Result<(), Failure> {
     // The command's tests drive the release binary's twin; building it first keeps the runner's time limits honest.
     run("build", &mut cargo(&["build", "--workspace", "--all-targets"]))?;
     if step::succeeds("cargo", &["nextest", "--version"]) {
-        run("tests", &mut cargo(&["nextest", "run", "--workspace", "--no-fail-fast"]))?;
+        // What failed is said before a backtrace, which would push it out of short logs.
+        run("tests", cargo(&["nextest", "run", "--workspace", "--no-fail-fast"]).env("RUST_BACKTRACE", "0"))?;
     } else {
         run("tests", &mut cargo(&["test", "--workspace", "--all-targets", "--no-fail-fast"]))?;
     }

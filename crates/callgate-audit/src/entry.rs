@@ -2,6 +2,7 @@
 
 use callgate::call::Origin;
 pub use callgate::event::ResultDigest;
+use callgate::fence::HeldBack;
 use callgate::policy::Decision;
 use callgate::redact::Redactor;
 use callgate_model::clock::Timestamp;
@@ -138,6 +139,8 @@ entry_body! {
     "security_violation" SecurityViolation(SecurityViolation),
     /// A call was refused in the end.
     "refused" Refused(Refused),
+    /// A one-time permit was issued, with which the call runs contained.
+    "permit_issued" PermitIssued(PermitIssued),
     /// The tool was started.
     "started" Started(Started),
     /// The tool has ended.
@@ -171,6 +174,7 @@ impl EntryBody {
             | EntryBody::Approval(Approval { tool, .. })
             | EntryBody::SecurityViolation(SecurityViolation { tool, .. })
             | EntryBody::Refused(Refused { tool, .. })
+            | EntryBody::PermitIssued(PermitIssued { tool, .. })
             | EntryBody::Started(Started { tool, .. })
             | EntryBody::Finished(Finished { tool, .. })
             | EntryBody::RanWithoutVerdict(RanWithoutVerdict { tool, .. }) => Some(tool),
@@ -321,6 +325,15 @@ pub struct Refused {
     pub reason: String,
 }
 
+/// A one-time permit was issued for a call, which runs contained in another process.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PermitIssued {
+    /// The tool.
+    pub tool: String,
+    /// How long the permit is good for.
+    pub expires_in_ms: u64,
+}
+
 /// The tool was started.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Started {
@@ -351,6 +364,9 @@ pub struct Finished {
     /// The stable kind of the error, if it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// What a contained call wanted and did not get.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub held_back: Vec<HeldBack>,
 }
 
 /// A tool that ran without a verdict: a hook was lost, or an agent ignored it.

@@ -56,7 +56,7 @@ pub use callgate::policy::{ParseSyncModeError, SyncMode};
 pub use error::AuditError;
 pub use hash::Hash;
 pub use log::{Log, Receipt};
-pub use observed::ObservedEnd;
+pub use observed::{ObservedAnswer, ObservedEnd};
 pub use settings::LogSettings;
 pub use sink::AuditSink;
 

@@ -3,9 +3,14 @@
 use callgate::call::{Call, Origin, Tool};
 use callgate::describe::Registry;
 use callgate::event::RunReport;
+use callgate::fence::HeldBack;
+use callgate_model::decision::OutcomeKind;
+use callgate_model::refusal::RefusalKind;
 use serde_json::Value;
 
-use crate::entry::{EntryBody, Finished, RanWithoutVerdict, Record, SessionEnded, SessionStarted};
+use crate::entry::{
+    Approval, EntryBody, Finished, RanWithoutVerdict, Record, Refused, SecurityViolation, SessionEnded, SessionStarted,
+};
 use crate::error::AuditError;
 use crate::log::Receipt;
 use crate::sink::AuditSink;
@@ -19,6 +24,19 @@ pub struct ObservedEnd {
     pub milliseconds: Option<u64>,
     /// Exit code, digest of the result, kind of the error.
     pub report: RunReport,
+}
+
+/// What a hook knows of the answer to a question that was left to the agent's own prompt.
+#[derive(Debug, Clone)]
+pub struct ObservedAnswer<'a> {
+    /// The id of the question.
+    pub approval: &'a str,
+    /// Yes, no, or that nobody was asked.
+    pub outcome: OutcomeKind,
+    /// Who answered.
+    pub by: &'a str,
+    /// How the answer is known.
+    pub reason: &'a str,
 }
 
 /// What hooks record. Everything is redacted.
@@ -75,6 +93,35 @@ impl AuditSink {
         self.append(EntryBody::Finished(body), origin, Some(call))
     }
 
+    /// Records the answer to a question that was left to the agent's own prompt, about the call with this id. When it was given
+    /// is not known. A no is also the end of the call.
+    pub fn answered(
+        &self,
+        call: &str,
+        tool: &str,
+        origin: &Origin,
+        answer: &ObservedAnswer<'_>,
+    ) -> Result<Receipt, AuditError> {
+        let tool = self.redactor.text(tool);
+        let body = Approval {
+            tool: tool.clone(),
+            approved: answer.outcome.is_yes(),
+            outcome: answer.outcome,
+            cached: false,
+            approval: Some(answer.approval.to_owned()),
+            by: self.redacted(Some(answer.by)),
+            took_ms: None,
+            reason: self.redacted(Some(answer.reason)),
+        };
+        let receipt = self.append(EntryBody::Approval(body), origin, Some(call))?;
+        if answer.outcome != OutcomeKind::Denied {
+            return Ok(receipt);
+        }
+        let refusal = RefusalKind::Permission.as_str().to_owned();
+        let body = Refused { tool, refusal, reason: self.redactor.text(answer.reason) };
+        self.append(EntryBody::Refused(body), origin, Some(call))
+    }
+
     /// Records a tool that ran without a verdict: a hook was lost, or the agent did not wait. `id` is the agent's own name for
     /// the call, if it has one.
     pub fn ran_without_verdict(&self, call: &Call, id: Option<&str>, reason: &str) -> Result<Receipt, AuditError> {
@@ -91,6 +138,33 @@ impl AuditSink {
         self.append(EntryBody::RanWithoutVerdict(body), &call.origin, id)
     }
 
+    /// Records an attempt to run a call other than as it was permitted, and that it was refused.
+    pub fn refused_permit(
+        &self,
+        id: Option<&str>,
+        tool: &Tool,
+        origin: &Origin,
+        reason: &str,
+    ) -> Result<(), AuditError> {
+        let (tool, reason) = (self.redactor.text(&tool.to_string()), self.redactor.text(reason));
+        self.violation(id, tool.clone(), origin, reason.clone())?;
+        let refusal = RefusalKind::Permission.as_str().to_owned();
+        self.append(EntryBody::Refused(Refused { tool, refusal, reason }), origin, id).map(drop)
+    }
+
+    /// Records that a tool has ended whose permit nobody presented: it ran as something else than what was permitted.
+    pub fn unspent_permit(&self, id: Option<&str>, call: &Call) -> Result<Receipt, AuditError> {
+        let reason =
+            "the tool ended, and nobody used its permit: another command ran, or callgate was kept from running it";
+        self.violation(id, self.redactor.text(&call.tool.to_string()), &call.origin, reason.to_owned())?;
+        self.ran_without_verdict(call, id, reason)
+    }
+
+    fn violation(&self, id: Option<&str>, tool: String, origin: &Origin, reason: String) -> Result<(), AuditError> {
+        let violation = SecurityViolation { tool, reason, risk_level: "high".to_owned(), rule: None };
+        self.append(EntryBody::SecurityViolation(violation), origin, id).map(drop)
+    }
+
     pub(crate) fn end_of(
         &self,
         tool: String,
@@ -99,7 +173,10 @@ impl AuditSink {
         report: &RunReport,
     ) -> Finished {
         let error = self.redacted(report.error.as_deref());
-        Finished { tool, success, exit: report.exit, duration_ms, result: report.result.clone(), error }
+        let held_back =
+            report.held_back.iter().map(|held| HeldBack { target: self.redactor.text(&held.target), ..held.clone() });
+        let (held_back, result) = (held_back.collect(), report.result.clone());
+        Finished { tool, success, exit: report.exit, duration_ms, result, error, held_back }
     }
 
     fn append(&self, body: EntryBody, origin: &Origin, call: Option<&str>) -> Result<Receipt, AuditError> {

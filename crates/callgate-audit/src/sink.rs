@@ -10,7 +10,9 @@ use callgate::redact::Redactor;
 use callgate_model::clock::Timestamp;
 use serde_json::Value;
 
-use crate::entry::{Approval, ApprovalRequested, EntryBody, Record, Refused, SecurityViolation, Started, ToolAttempt};
+use crate::entry::{
+    Approval, ApprovalRequested, EntryBody, PermitIssued, Record, Refused, SecurityViolation, Started, ToolAttempt,
+};
 use crate::log::Log;
 
 /// How many calls may be under way before the oldest is forgotten (its entries so far are written).
@@ -134,6 +136,9 @@ impl AuditSink {
             EventKind::Allowed { .. } => {
                 calls.remove(&event.call);
                 Vec::new()
+            }
+            EventKind::PermitIssued { expires_in } => {
+                vec![EntryBody::PermitIssued(PermitIssued { tool, expires_in_ms: *expires_in })]
             }
             EventKind::Denied { refusal } => {
                 let unjudged = calls.remove(&event.call).and_then(|call| call.input);

@@ -13,9 +13,11 @@ use callgate::store::{Store, Unreadable};
 use callgate_store::SqliteStore;
 use clap::{Args, Subcommand};
 
+use crate::always::{self, Wish};
 use crate::grant::user;
+use crate::notify::Notifier;
 use crate::outcome::{Outcome, Trouble};
-use crate::watching;
+use crate::{choice, watching};
 
 /// How often the store is checked for new questions.
 const LOOK: Duration = Duration::from_millis(300);
@@ -49,6 +51,9 @@ pub enum ApprovalsTask {
         /// What to tell the agent
         #[arg(long)]
         reason: Option<String>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
     },
     /// Wait for questions and answer them one after the other at this terminal
     Watch,
@@ -71,16 +76,22 @@ pub struct ApproveArguments {
     /// What to tell the agent
     #[arg(long)]
     pub reason: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Lists, shows and answers questions.
 pub fn run(task: ApprovalsTask) -> Result<Outcome, Trouble> {
     let store: Arc<dyn Store> = Arc::new(SqliteStore::of_user()?);
     let coordinator = Coordinator::new(Arc::clone(&store));
-    let answer = |id: &ApprovalId, decision, reason, proposal| {
+    let answer = |id: &ApprovalId, decision, reason, proposal, json| {
         let given = Answer { reason, by: Some(user()), proposal, ..Answer::new(decision) };
         coordinator.resolve(id, given).map_err(|error| Trouble::new(error.to_string()))?;
-        anstream::println!("{id}: {decision}");
+        match json {
+            true => anstream::println!("{}", serde_json::json!({ "id": id, "decision": decision })),
+            false => anstream::println!("{id}: {decision}"),
+        }
         Ok(Outcome::Done)
     };
     match task {
@@ -95,14 +106,17 @@ pub fn run(task: ApprovalsTask) -> Result<Outcome, Trouble> {
             } else {
                 ApprovalDecision::Approved
             };
-            let outcome = answer(&question.id, decision, arguments.reason, proposal)?;
+            let outcome = answer(&question.id, decision, arguments.reason, proposal, arguments.json)?;
             // only after the yes has counted
-            forever.map(|index| always(&question, index)).transpose()?;
+            let place = forever.map(|index| always(&question, index)).transpose()?;
+            if let Some(place) = place.filter(|_| !arguments.json) {
+                anstream::println!("wrote a rule to {}", visible(&place));
+            }
             Ok(outcome)
         }
-        ApprovalsTask::Deny { id, abort, reason } => {
+        ApprovalsTask::Deny { id, abort, reason, json } => {
             let decision = if abort { ApprovalDecision::Abort } else { ApprovalDecision::Denied };
-            answer(&find(&coordinator, &id)?.id, decision, reason, None)
+            answer(&find(&coordinator, &id)?.id, decision, reason, None, json)
         }
         ApprovalsTask::Watch => watch(store.as_ref(), &coordinator),
     }
@@ -127,7 +141,8 @@ fn list(coordinator: &Coordinator, json: bool) -> Result<Outcome, Trouble> {
     for question in pending {
         let left = humantime::format_duration(Duration::from_secs(now.until(question.deadline).as_secs()));
         let request = brief(&question.request.to_string());
-        anstream::println!("{}  {} {request}  ({left} left)", question.id, visible(&question.tool));
+        let kept = if question.kept { "refused; a yes lets one retry pass; " } else { "" };
+        anstream::println!("{}  {} {request}  ({kept}{left} left)", question.id, visible(&question.tool));
     }
     Ok(outcome)
 }
@@ -146,13 +161,11 @@ fn chosen(question: &Question, number: usize) -> Result<usize, Trouble> {
 }
 
 /// Writes the rule of a proposal. The process that asked has already checked that it allows the call.
-fn always(question: &Question, index: usize) -> Result<(), Trouble> {
+fn always(question: &Question, index: usize) -> Result<String, Trouble> {
     let locations = Locations::of(question.directory.clone().unwrap_or_default());
-    let Some(proposal) = question.proposals.get(index) else { return Ok(()) };
-    let place = crate::always::write(&locations, proposal, None)
-        .map_err(|why| Trouble::new(format!("no rule was written: {}", visible(&why))))?;
-    anstream::println!("wrote a rule to {}", visible(&place));
-    Ok(())
+    let proposal = question.proposals.get(index).ok_or_else(|| Trouble::new("the question has no such proposal"))?;
+    crate::always::write(&locations, proposal, Wish::Always, None)
+        .map_err(|why| Trouble::new(format!("no rule was written: {}", visible(&why))))
 }
 
 /// The one pending question whose id begins with `id`.
@@ -200,8 +213,9 @@ fn watch(store: &dyn Store, coordinator: &Coordinator) -> Result<Outcome, Troubl
     let _watching =
         watching::begin().map_err(|error| Trouble::new(format!("cannot register as a watcher: {error}")))?;
     anstream::eprintln!("waiting for questions; stop with Ctrl-C");
-    let terminal = TerminalApprover::new();
     let mut skipped: HashSet<ApprovalId> = HashSet::new();
+    let here = std::env::current_dir().unwrap_or_default();
+    let notifier = choice::policy(None, &here).map(|loaded| Notifier::of(&loaded.policy)).unwrap_or_default();
     loop {
         let pending = coordinator.pending()?;
         skipped.retain(|id| pending.iter().any(|question| question.id == *id));
@@ -210,11 +224,21 @@ fn watch(store: &dyn Store, coordinator: &Coordinator) -> Result<Outcome, Troubl
             continue;
         };
         let open = || matches!(store.question(&question.id), Ok(Some(entry)) if entry.outcome.is_none());
+        let locations = Locations::of(question.directory.clone().unwrap_or_default());
+        let terminal =
+            TerminalApprover::new().always(move |proposal| always::try_out(&locations, proposal, Wish::Always, None));
+        notifier.ring();
         match terminal.ask(&question, &open) {
             Ok(given) => {
-                let given = Answer { by: Some(user()), ..given };
-                if let Err(error) = coordinator.resolve(&question.id, given) {
-                    anstream::eprintln!("{error}");
+                let forever = given.always;
+                // only this process writes the rule, once the yes has counted
+                let given = Answer { by: Some(user()), always: None, ..given };
+                let answered =
+                    coordinator.resolve(&question.id, given).map_err(|error| Trouble::new(error.to_string()));
+                match answered.and_then(|()| forever.map(|index| always(&question, index)).transpose()) {
+                    Ok(Some(place)) => anstream::println!("wrote a rule to {}", visible(&place)),
+                    Ok(None) => {}
+                    Err(trouble) => anstream::eprintln!("{trouble}"),
                 }
             }
             Err(error @ AskError::Unavailable(_)) => return Err(Trouble::new(error.to_string())),

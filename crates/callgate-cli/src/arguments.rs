@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
 use crate::check::CheckArguments;
@@ -26,9 +26,29 @@ pub enum Task {
     Check(CheckArguments),
     /// Show every step from the call to the verdict: words, effects, rules, times
     Explain(CallArguments),
+    /// Write the narrowest rule that lets a call pass from now on, and say what else it covers
+    #[command(after_help = REMEDY_EXAMPLES)]
+    Allow(crate::remedy::RemedyArguments),
+    /// Write the narrowest rule that denies a call from now on, and say what else it covers
+    #[command(after_help = REMEDY_EXAMPLES)]
+    Deny(crate::remedy::RemedyArguments),
+    /// Propose the few rules that would save the most questions, from the audit log, and accept them by number
+    Suggest(crate::suggest::SuggestionArguments),
     /// Show, check and compare policies
     #[command(subcommand)]
     Policy(PolicyTask),
+    /// Judge a command, ask if needed, and run it: free, or held by the kernel to what the policy allows
+    #[command(after_help = crate::run::EXAMPLES)]
+    Run(crate::run::RunArguments),
+    /// List contained calls that run now, their ports and how those in the background ended
+    #[command(after_help = crate::ps::PS_EXAMPLES)]
+    Ps(crate::ps::PsArguments),
+    /// End contained calls that run in the background
+    Stop(crate::ps::StopArguments),
+    /// Show what this machine can hold of contained calls, tried out as this user, and what helps where it cannot
+    Doctor(crate::doctor::DoctorArguments),
+    /// Show in half a minute, in a scratch directory, what callgate does: allow, contain, ask, refuse
+    Demo,
     /// Answer one hook call of an agent: payload on standard input, answer on standard output
     #[command(after_help = HOOK_NOTES)]
     Hook {
@@ -47,8 +67,8 @@ pub enum Task {
         #[arg(long, value_name = "POLICY")]
         policy: Option<String>,
     },
-    /// Write a commented policy file into the current directory
-    Init(InitArguments),
+    /// Look at the project and write a policy file that fits it, explained line by line
+    Init(crate::init::InitArguments),
     /// Convert an agent's own permission rules into a policy, and check on example calls that nothing becomes looser
     #[command(after_help = crate::import::EXAMPLES)]
     Import(crate::import::ImportArguments),
@@ -59,7 +79,7 @@ pub enum Task {
     Install(crate::install::InstallArguments),
     /// Remove exactly what `install` added
     Uninstall(crate::install::UninstallArguments),
-    /// Show for each agent whether callgate is installed and really called
+    /// Show what is in front of which agent, who answers questions, and what is wrong with the command that mends it
     Status(crate::status::StatusArguments),
     /// Add, list and revoke grants: permission given in advance
     #[command(subcommand)]
@@ -96,6 +116,13 @@ const CHECK_EXAMPLES: &str = "Examples:
   callgate check --jsonl < requests.jsonl
 
 A request line is {\"id\", \"command\"} or {\"id\", \"tool\", \"input\"}, with an optional \"cwd\" and \"context\": {\"cwd\", \"workspace\"}.";
+
+const REMEDY_EXAMPLES: &str = "Examples:
+  callgate allow 'npm test'
+  callgate allow --last --dry-run
+  callgate allow --tool mcp__mail__send
+  callgate deny git push --rule 2
+  callgate policy undo";
 
 const INSTALL_EXAMPLES: &str = "Examples:
   callgate install
@@ -137,42 +164,12 @@ pub enum PolicyTask {
     Diff(crate::audit::DiffArguments),
     /// Print the JSON Schema of policy files, for editors
     Schema,
-}
-
-/// The arguments of `init`.
-#[derive(Debug, Args)]
-pub struct InitArguments {
-    /// The bundled policy to extend
-    #[arg(long, value_enum, default_value = "standard")]
-    pub from: Bundled,
-    /// Where to write it
-    #[arg(default_value = "callgate.yaml")]
-    pub path: PathBuf,
-}
-
-/// The bundled policies.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum Bundled {
-    /// Unfamiliar code, or an agent you do not trust yet
-    Strict,
-    /// A developer at work
-    Standard,
-    /// A throw-away machine
-    Permissive,
-    /// Runs without a person
-    Unattended,
-}
-
-impl Bundled {
-    /// The name in `extends:`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Bundled::Strict => "strict",
-            Bundled::Standard => "standard",
-            Bundled::Permissive => "permissive",
-            Bundled::Unattended => "unattended",
-        }
-    }
+    /// Remove the rule that `allow`, `deny` or "always" wrote last
+    Undo {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 /// The arguments of `trust`.
@@ -186,4 +183,10 @@ pub struct TrustArguments {
     /// Only show whether it is trusted
     #[arg(long, conflicts_with = "remove")]
     pub status: bool,
+    /// Trust it without asking
+    #[arg(long, conflicts_with_all = ["remove", "status"])]
+    pub yes: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }

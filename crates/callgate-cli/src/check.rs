@@ -6,8 +6,11 @@ use anstyle::{AnsiColor, Style};
 use callgate::approvals::Patience;
 use callgate::assess::Assessment;
 use callgate::gate::CheckOptions;
+use callgate::load::{PolicyChoice, load_policy};
+use callgate::policy::Locations;
 use callgate::{Decision, Gate, Refusal};
 use callgate_model::description::PlacedEffect;
+use callgate_model::quote::shell_word;
 use callgate_model::show::visible;
 use callgate_model::wording;
 use clap::Args;
@@ -16,7 +19,7 @@ use serde_json::{Value, json};
 use crate::choice::CallArguments;
 use crate::outcome::{Outcome, Trouble};
 use crate::terminal::Who;
-use crate::{choice, shown};
+use crate::{choice, shown, untrusted};
 
 /// The arguments of `check`.
 #[derive(Debug, Args)]
@@ -47,12 +50,58 @@ pub struct CheckArguments {
 /// Judges one call and prints the answer.
 pub fn run(arguments: &CallArguments) -> Result<Outcome, Trouble> {
     let (gate, assessed) = choice::assessed(arguments)?;
+    let remedy = remedy(arguments, &gate, &assessed);
+    let untrusted = would_be(arguments, &assessed);
     if arguments.json {
-        anstream::println!("{}", shown::one_line(&answer(&gate, &assessed)));
+        let mut answer = answer(&gate, &assessed);
+        if let (Value::Object(fields), Some(remedy)) = (&mut answer, remedy) {
+            fields.insert("remedy".to_owned(), remedy.ok().into());
+        }
+        if let (Value::Object(fields), Some(untrusted)) = (&mut answer, untrusted) {
+            fields.insert("untrusted".to_owned(), untrusted.into());
+        }
+        anstream::println!("{}", shown::one_line(&answer));
     } else {
-        print(&gate, &assessed);
+        print(&gate, &assessed, remedy, untrusted);
     }
     Ok(Outcome::Judged(decision(&assessed)))
+}
+
+/// The one command that would change an ask or a deny, or why none can; `None` for everything else.
+fn remedy(
+    arguments: &CallArguments,
+    gate: &Gate,
+    assessed: &Result<Assessment, Refusal>,
+) -> Option<Result<String, String>> {
+    let assessment = assessed.as_ref().ok()?;
+    match assessment.ruling().decision {
+        Decision::Allow | Decision::Contain => None,
+        Decision::Deny => Some(Err("a deny changes only with its rule or the boundary".to_owned())),
+        Decision::Ask if arguments.policy.policy.is_some() => {
+            Some(Err("with --policy, only that file counts".to_owned()))
+        }
+        Decision::Ask => {
+            let call = choice::call(arguments).ok()?;
+            let written = |tool: &String| {
+                let input = arguments.input.as_deref().map(|input| format!(" --input {}", shell_word(input)));
+                format!("callgate allow --tool {}{}", shell_word(tool), input.unwrap_or_default())
+            };
+            let command = || arguments.tool.as_ref().map_or_else(|| callgate::approvals::remedy(&call.input), written);
+            Some(gate.proposals(&call, assessment).map(|_| command()).map_err(|why| why.to_string()))
+        }
+    }
+}
+
+/// That a rule of a file which nobody trusts would decide more leniently, if one would.
+fn would_be(arguments: &CallArguments, assessed: &Result<Assessment, Refusal>) -> Option<String> {
+    let decided = decision(assessed);
+    if decided < Decision::Ask || arguments.policy.policy.is_some() {
+        return None;
+    }
+    let call = choice::call(arguments).ok()?;
+    let locations = Locations::of(call.origin.directory.clone()?);
+    let files = load_policy(PolicyChoice::Layers(&locations), None).ok()?.files;
+    untrusted::missing(&locations, &files, &call, decided)
 }
 
 /// Judges one call as a gate in front of a tool would: whoever can answer is asked, grants are spent.
@@ -162,8 +211,21 @@ pub fn print_verdict(gate: &Gate, assessed: &Result<Assessment, Refusal>) {
     }
 }
 
-fn print(gate: &Gate, assessed: &Result<Assessment, Refusal>) {
+fn print(
+    gate: &Gate,
+    assessed: &Result<Assessment, Refusal>,
+    remedy: Option<Result<String, String>>,
+    untrusted: Option<String>,
+) {
     print_verdict(gate, assessed);
+    match remedy {
+        Some(Ok(command)) => anstream::println!("        allow it: {}", visible(&command)),
+        Some(Err(why)) => anstream::println!("        no rule can allow it: {}", visible(&why)),
+        None => {}
+    }
+    if let Some(untrusted) = untrusted {
+        anstream::println!("        {untrusted}: callgate trust");
+    }
     let Ok(assessment) = assessed else { return };
     anstream::println!();
     for effect in assessment.description().effects() {

@@ -7,7 +7,9 @@ use callgate::git::GitHardening;
 use callgate::load::{LoadedPolicy, PolicyChoice, load_policy};
 use callgate::policy::Locations;
 use callgate::{Assessment, Call, Gate, Refusal, SandboxSupport};
+use callgate_hooks::ContainedCalls;
 use callgate_model::json;
+use callgate_model::quote::shell_words;
 use clap::{Args, ValueEnum};
 
 use crate::agents;
@@ -18,9 +20,9 @@ use crate::terminal::Who;
 /// The call to be judged, and under which policy.
 #[derive(Debug, Args)]
 pub struct CallArguments {
-    /// The shell command to judge
+    /// The shell command to judge: one text, or its words (behind -- if one of them is also an option of callgate)
     #[arg(conflicts_with = "tool")]
-    pub command: Option<String>,
+    pub command: Vec<String>,
     /// The tool to be called, instead of a shell command; mcp__SERVER__TOOL for a server's tool
     #[arg(long, value_name = "NAME")]
     pub tool: Option<String>,
@@ -68,30 +70,38 @@ pub struct DoorArguments {
     /// The agent that makes the call: claude, codex, gemini … [default: one that takes a rewritten command]
     #[arg(long, value_name = "AGENT")]
     pub door: Option<String>,
-    /// Whether the agent's calls can be contained in a sandbox
-    #[arg(long, value_name = "found|none", default_value = "none", hide_possible_values = true)]
+    /// Whether calls can be contained: found, none, or auto, which tries it out and is none for an agent whose calls cannot be
+    #[arg(long, value_name = "auto|found|none", default_value = "auto", hide_possible_values = true)]
     pub sandbox: SandboxArgument,
 }
 
 /// Whether there is a sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum SandboxArgument {
+    /// As this machine and the agent can
+    Auto,
     /// The agent's calls can be contained
     Found,
     /// They cannot: a call that must be contained is refused
     None,
 }
 
-impl From<SandboxArgument> for SandboxSupport {
-    fn from(argument: SandboxArgument) -> Self {
-        match argument {
+impl DoorArguments {
+    /// Whether calls through this door can be contained.
+    pub fn sandbox(&self) -> SandboxSupport {
+        match self.sandbox {
             SandboxArgument::Found => SandboxSupport::Available,
-            SandboxArgument::None => SandboxSupport::Missing,
+            SandboxArgument::Auto if self.contains() => callgate_sandbox::support(None),
+            SandboxArgument::Auto | SandboxArgument::None => SandboxSupport::Missing,
         }
     }
-}
 
-impl DoorArguments {
+    /// Whether there is no agent, or one whose calls callgate runs contained.
+    fn contains(&self) -> bool {
+        let agent = self.door.as_deref().map(agents::find);
+        agent.is_none_or(|agent| agent.is_ok_and(|agent| agent.contained() != ContainedCalls::Asked))
+    }
+
     /// Whether the agent behind this door runs git hardened where callgate rewrites the command.
     pub fn git_hardening(&self) -> Result<GitHardening, Trouble> {
         let Some(name) = &self.door else { return Ok(GitHardening::WhenNeeded) };
@@ -104,7 +114,7 @@ impl DoorArguments {
 /// Which policy to use.
 #[derive(Debug, Args, Clone)]
 pub struct PolicyArguments {
-    /// A policy file, or strict, standard, permissive, unattended [default: callgate.yaml upwards from here, then the user's, then standard]
+    /// A policy file, or strict, standard, relaxed, permissive, unattended [default: callgate.yaml upwards from here, then the user's, then standard]
     #[arg(long, value_name = "POLICY")]
     pub policy: Option<String>,
 }
@@ -120,7 +130,7 @@ pub fn policy(named: Option<&str>, directory: &Path) -> Result<LoadedPolicy, Tro
 /// A gate for calls from a directory that come through a door.
 pub fn gate(named: Option<&str>, directory: &Path, door: &DoorArguments) -> Result<Gate, Trouble> {
     let policy = policy(named, directory)?.policy;
-    Ok(Gate::builder().policy(policy).git_hardening(door.git_hardening()?).sandbox(door.sandbox.into()).build())
+    Ok(Gate::builder().policy(policy).git_hardening(door.git_hardening()?).sandbox(door.sandbox()).build())
 }
 
 /// The call, judged, and the gate that judged it.
@@ -139,7 +149,7 @@ pub fn asking_gate(arguments: &CallArguments, call: &Call, who: Who) -> Result<G
     let policy = policy(named, &directory)?.policy;
     // A policy that was named stands alone: a rule in the user's file would not help.
     let always = named.is_none().then(|| (Locations::of(&directory), call.clone()));
-    let approvals = crate::terminal::approvals(who, always)?;
+    let approvals = crate::terminal::approvals(&policy, who, always)?;
     // What cannot be logged does not run.
     let settings = audit_log::settings(&policy)?;
     let log = callgate_audit::Log::open(settings)
@@ -149,7 +159,7 @@ pub fn asking_gate(arguments: &CallArguments, call: &Call, who: Who) -> Result<G
         .approvals(approvals)
         .events(callgate_audit::AuditSink::new(log))
         .git_hardening(arguments.door.git_hardening()?)
-        .sandbox(arguments.door.sandbox.into())
+        .sandbox(arguments.door.sandbox())
         .build())
 }
 
@@ -162,10 +172,19 @@ pub fn place(place: &PlaceArguments) -> Result<(PathBuf, PathBuf), Trouble> {
     Ok((directory, workspace))
 }
 
+/// One argument is a text for the shell; several are the words of one command.
+pub fn command_text(words: &[String]) -> Option<String> {
+    match words {
+        [] => None,
+        [text] => Some(text.clone()),
+        words => Some(shell_words(words)),
+    }
+}
+
 /// The call that the arguments describe.
 pub fn call(arguments: &CallArguments) -> Result<Call, Trouble> {
     let (directory, workspace) = place(&arguments.place)?;
-    let call = match (&arguments.command, &arguments.tool) {
+    let call = match (command_text(&arguments.command), &arguments.tool) {
         (Some(command), _) => Call::new("Bash", serde_json::json!({ "command": command })),
         (None, Some(tool)) => {
             let text = input(arguments.input.as_deref().unwrap_or("{}"))?;

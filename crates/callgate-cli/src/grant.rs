@@ -29,6 +29,9 @@ pub enum GrantTask {
     Revoke {
         /// The number that `callgate grant list` shows
         id: u64,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
     },
 }
 
@@ -82,7 +85,8 @@ pub fn run(task: GrantTask) -> Result<Outcome, Trouble> {
     match task {
         GrantTask::Add(arguments) => add(&store, &arguments),
         GrantTask::List { json } => list(&store, json),
-        GrantTask::Revoke { id } => match store.revoke(GrantId(id))? {
+        GrantTask::Revoke { id, json } => match store.revoke(GrantId(id))? {
+            Some(grant) if json => show(&[grant], true, Timestamp::now()),
             Some(grant) => {
                 anstream::println!("revoked: {}", described(&grant, Timestamp::now()));
                 Ok(Outcome::Done)

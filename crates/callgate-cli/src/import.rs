@@ -136,7 +136,7 @@ fn layer(path: &Path, environment: &HostEnvironment) -> SettingsLayer {
 }
 
 /// Reads the files that exist. A file that was named must exist.
-fn sources(
+pub fn sources(
     places: &[SettingsLocation],
     environment: &HostEnvironment,
     required: bool,

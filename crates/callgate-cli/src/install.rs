@@ -1,12 +1,12 @@
 //! `callgate install` and `callgate uninstall`.
 
-use std::io::{BufRead as _, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use anstyle::{AnsiColor, Style};
 use callgate::policy::Decision;
 use callgate::show::visible;
 use callgate::{Call, Gate};
+use callgate_hooks::HookEventKind;
 use callgate_install::{
     CanaryExpectation, HARD_DENIES, HARMFUL, HARMLESS, HardDeny, HostEnvironment, InstallError, InstallReceipt,
     InstallReport, InstallScope, Installer, Recipe, all, detect, find,
@@ -14,8 +14,8 @@ use callgate_install::{
 use clap::Args;
 use serde_json::json;
 
-use crate::choice;
 use crate::outcome::{Outcome, Trouble};
+use crate::{choice, terminal};
 
 /// The scope of an installation.
 #[derive(Debug, Args, Clone, Copy)]
@@ -59,6 +59,10 @@ pub struct InstallArguments {
     /// Mark the hook as trusted for Codex, which skips untrusted hooks
     #[arg(long)]
     pub trust: bool,
+    /// Who answers questions: the agent's own prompt, `callgate approvals` while the call waits, or nobody [default: the agent's
+    /// prompt if it has one, else a running `callgate approvals watch`, else the question is refused and kept]
+    #[arg(long, value_name = "WHOM", value_parser = ["auto", "agent", "approvers", "nobody"])]
+    pub ask: Option<String>,
     /// Do not add denies to the agents' own permission rules
     #[arg(long)]
     pub no_rules: bool,
@@ -110,6 +114,7 @@ pub fn install(arguments: &InstallArguments) -> Result<Outcome, Trouble> {
         scope,
         denies: &mirror,
         trust: arguments.trust,
+        ask: arguments.ask.as_deref(),
         expected: expected(&gate, &directory),
     };
     if arguments.agents.is_empty() && !arguments.all {
@@ -136,8 +141,18 @@ pub fn install(arguments: &InstallArguments) -> Result<Outcome, Trouble> {
         if let Ok(steps) = &mut done {
             let open = within_reach(steps, &gate, &environment.project);
             steps.advice.extend(open);
+            steps.advice.extend(questions(recipe, arguments.ask.as_deref()));
         }
-        let words = if arguments.dry_run { "would be installed" } else { "installed" };
+        let enforced = installer.trust || scope == InstallScope::Managed || recipe.name() != "codex" || trusted();
+        let words = match (arguments.dry_run, enforced) {
+            (true, _) => "would be installed",
+            (false, true) => "installed",
+            (false, false) => "written, and not active: Codex skips hooks that you have not trusted",
+        };
+        if let (false, Ok(steps)) = (enforced, &mut done) {
+            steps.advice.push("to trust it, run: callgate install codex --trust, or /hooks in Codex".to_owned());
+            outcome = if arguments.dry_run { outcome } else { Outcome::Found };
+        }
         outcome = told(recipe, scope, done, words, arguments.dry_run, arguments.json).unwrap_or(outcome);
     }
     Ok(outcome)
@@ -154,16 +169,23 @@ pub fn uninstall(arguments: &UninstallArguments) -> Result<Outcome, Trouble> {
         scope,
         denies: HARD_DENIES,
         trust: true,
+        ask: None,
         expected: CanaryExpectation::default(),
     };
     let mut outcome = Outcome::Done;
     for recipe in recipes(&arguments.agents, |_| true)? {
         let done = if arguments.dry_run { installer.preview_removal(recipe) } else { installer.uninstall(recipe) };
         // With --all, mention only the agents for which something was removed.
-        if arguments.all && done.as_ref().is_ok_and(|steps| !steps.changes()) {
+        if arguments.all && done.as_ref().is_ok_and(|steps| !steps.changes() && steps.left.is_empty()) {
             continue;
         }
-        let words = if arguments.dry_run { "would be removed" } else { "removed" };
+        let is_left = done.as_ref().is_ok_and(|steps| !steps.left.is_empty());
+        outcome = if is_left { Outcome::Found } else { outcome };
+        let words = match (arguments.dry_run, is_left) {
+            (true, _) => "would be removed",
+            (false, true) => "removed in part",
+            (false, false) => "removed",
+        };
         outcome = told(recipe, scope, done, words, arguments.dry_run, arguments.json).unwrap_or(outcome);
     }
     Ok(outcome)
@@ -234,13 +256,33 @@ fn decision(gate: &Gate, call: Call, directory: &Path) -> Decision {
     crate::check::decision(&gate.assess(&call.directory(directory).workspace(directory)))
 }
 
+/// How questions about the calls of an agent will be answered.
+fn questions(recipe: &Recipe, ask: Option<&str>) -> Option<String> {
+    let agent = callgate_hooks::find(recipe.name())?;
+    let prompts = agent.events().any(|event| event.kind == HookEventKind::Before && event.can_ask());
+    let title = recipe.title();
+    Some(match (ask.unwrap_or("auto"), prompts) {
+        ("approvers", _) => {
+            "questions wait for your answer in `callgate approvals watch`, or with `callgate approvals list`".to_owned()
+        }
+        ("nobody", _) => "questions are refused and kept; `callgate approvals list` shows them".to_owned(),
+        (_, true) => format!("{title} shows questions in its own prompt"),
+        _ => format!(
+            "{title} has no prompt for questions: keep `callgate approvals watch` open in another terminal and calls wait for you; otherwise they are refused and kept, and after `callgate approvals approve ID` one retry passes"
+        ),
+    })
+}
+
 /// The files with hooks that this user's policy lets agents write.
 fn within_reach(steps: &InstallReport, gate: &Gate, project: &Path) -> Vec<String> {
     let writes = |path: &Path| Call::new("Write", json!({ "file_path": path, "content": "" }));
     steps
         .files
         .iter()
-        .filter(|step| decision(gate, writes(&step.path), project) == Decision::Allow)
+        .filter(|step| {
+            let real = step.path.canonicalize().unwrap_or_else(|_| step.path.clone());
+            [&step.path, &real].iter().any(|path| decision(gate, writes(path), project) == Decision::Allow)
+        })
         .map(|step| {
             format!(
                 "your policy lets agents write {}, so they can switch callgate off; add a rule that denies it",
@@ -251,13 +293,8 @@ fn within_reach(steps: &InstallReport, gate: &Gate, project: &Path) -> Vec<Strin
 }
 
 fn ask_for_trust(program: &Path) -> bool {
-    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
-        return false;
-    }
-    anstream::eprint!("Codex runs only hooks that you trust. Trust `{} hook codex`? [y/N] ", program.display());
-    drop(std::io::stderr().flush());
-    let mut answer = String::new();
-    std::io::stdin().lock().read_line(&mut answer).is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")
+    let question = format!("Codex runs only hooks that you trust. Trust `{} hook codex`?", program.display());
+    terminal::agrees(&question).unwrap_or(false)
 }
 
 /// Lists the agents on this machine and the changes that installing would make.
@@ -326,6 +363,7 @@ fn told(
                 })).collect::<Vec<_>>(),
                 "shown": steps.shown,
                 "advice": steps.advice,
+                "left": steps.left,
             }),
             Err(error) => json!({ "agent": recipe.name(), "scope": scope.name(), "error": error.to_string() }),
         };

@@ -1,5 +1,6 @@
 //! The `callgate` command: connects the crates and turns their results into text and exit codes.
 
+mod again;
 mod agents;
 mod always;
 mod approvals;
@@ -8,20 +9,34 @@ mod audit;
 mod audit_log;
 mod check;
 mod choice;
+mod demo;
+mod doctor;
 mod explain;
 mod grant;
+mod handover;
+mod health;
 mod hook;
 mod import;
 mod init;
 mod install;
 mod jsonl;
+mod left;
+mod notify;
+mod opened;
 mod outcome;
 mod policy;
+mod processes;
+mod ps;
+mod redeem;
+mod remedy;
+mod run;
 mod session;
 mod shown;
 mod status;
+mod suggest;
 mod terminal;
 mod trust;
+mod untrusted;
 mod watching;
 
 use std::io::Write;
@@ -45,15 +60,32 @@ fn main() -> ExitCode {
     {
         return hook::run(rest);
     }
-    let arguments = Arguments::parse();
+    // The inner half of `run`: a process with one thread and nothing of its caller.
+    if words.len() == 1 && words.first().is_some_and(|word| word == callgate_sandbox::stage::STAGE) {
+        return callgate_sandbox::stage::run();
+    }
+    std::panic::set_hook(Box::new(unprinted(std::panic::take_hook())));
+    let arguments = parse(&words);
     let outcome = match arguments.task {
         Task::Check(arguments) if arguments.jsonl => jsonl::run(&arguments.call),
         Task::Check(arguments) if arguments.ask => check::ask(&arguments),
         Task::Check(arguments) => check::run(&arguments.call),
         Task::Explain(arguments) => explain::run(&arguments),
+        Task::Allow(arguments) => remedy::allow(&arguments),
+        Task::Deny(arguments) => remedy::deny(&arguments),
+        Task::Suggest(arguments) => suggest::run(&arguments),
         Task::Policy(task) => policy::run(task),
         // Reached only for help and unknown arguments: hooks are handled before clap.
         Task::Hook { .. } => return hook::run(words.get(1..).unwrap_or_default()),
+        Task::Doctor(arguments) => doctor::run(&arguments),
+        Task::Demo => demo::run(),
+        Task::Run(arguments) => match (&arguments.permit, &arguments.again) {
+            (Some(token), _) => redeem::run(&arguments, token),
+            (None, Some(id)) => again::run(&arguments, id),
+            (None, None) => run::run(&arguments),
+        },
+        Task::Ps(arguments) => ps::ps(&arguments),
+        Task::Stop(arguments) => ps::stop(&arguments),
         Task::Init(arguments) => init::run(&arguments),
         Task::Import(arguments) => import::run(&arguments),
         Task::Trust(arguments) => trust::run(&arguments),
@@ -84,6 +116,63 @@ fn main() -> ExitCode {
             ExitCode::from(outcome::TROUBLE)
         }
     }
+}
+
+/// A handler of panics for what cannot be printed: a reader that has seen enough, or a device that is full, is no fault of callgate.
+/// Nobody may take an answer that was not printed for a yes, so it ends as trouble.
+fn unprinted(otherwise: PanicHandler) -> impl Fn(&std::panic::PanicHookInfo<'_>) + Send + Sync {
+    move |panic| {
+        let message = panic.payload().downcast_ref::<String>().map_or("", String::as_str);
+        let Some(why) = message.strip_prefix("failed printing to ") else { return otherwise(panic) };
+        if !why.contains("Broken pipe") {
+            let _ = writeln!(std::io::stderr(), "callgate: cannot print to {why}");
+        }
+        std::process::exit(outcome::TROUBLE.into());
+    }
+}
+
+type PanicHandler = Box<dyn Fn(&std::panic::PanicHookInfo<'_>) + Send + Sync>;
+
+/// The tasks that take the words of a command.
+const TAKE_WORDS: [&str; 4] = ["check", "explain", "allow", "deny"];
+
+/// Parses the command line. `callgate check ls -la` means `callgate check -- ls -la`: an option that callgate does not have, behind
+/// the first word of a command, belongs to that command.
+fn parse(words: &[std::ffi::OsString]) -> Arguments {
+    let program = std::ffi::OsString::from("callgate");
+    let error = match Arguments::try_parse_from([&program].into_iter().chain(words)) {
+        Ok(arguments) => return arguments,
+        Err(error) => error,
+    };
+    if error.kind() == clap::error::ErrorKind::UnknownArgument
+        && let Some(begin) = first_word(words)
+    {
+        let (front, command) = words.split_at(begin);
+        let split = std::ffi::OsString::from("--");
+        let all = [&program].into_iter().chain(front).chain([&split]).chain(command);
+        if let Ok(arguments) = Arguments::try_parse_from(all) {
+            return arguments;
+        }
+    }
+    error.exit()
+}
+
+/// Where the command begins that a task is about: the first word that is neither an option nor the value of one.
+fn first_word(words: &[std::ffi::OsString]) -> Option<usize> {
+    let task = words.first()?.to_str().filter(|task| TAKE_WORDS.contains(task))?;
+    let tasks = Arguments::command();
+    let task = tasks.find_subcommand(task)?;
+    let takes_value = |word: &str| {
+        let named = task.get_arguments().find(|known| known.get_long().is_some_and(|long| word == format!("--{long}")));
+        named.is_some_and(|known| known.get_action().takes_values())
+    };
+    let mut value = false;
+    words.iter().enumerate().skip(1).find_map(|(index, word)| {
+        let word = word.to_str()?;
+        let (is_value, is_option) = (std::mem::take(&mut value), word.starts_with('-'));
+        value = !is_value && takes_value(word);
+        (!is_value && !is_option).then_some(index)
+    })
 }
 
 /// Prints a long text. A reader that has seen enough, such as `head`, may close the pipe.

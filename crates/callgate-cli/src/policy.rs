@@ -20,6 +20,7 @@ pub fn run(task: PolicyTask) -> Result<Outcome, Trouble> {
         PolicyTask::Test { policies, json } => test(chosen(&policies)?, json),
         PolicyTask::Suggest(arguments) => outcome::coded(audit::suggest(&arguments)),
         PolicyTask::Diff(arguments) => outcome::coded(audit::diff(&arguments)),
+        PolicyTask::Undo { json } => crate::remedy::undo(json),
         PolicyTask::Schema => {
             anstream::println!("{:#}", schema());
             Ok(Outcome::Done)

@@ -25,6 +25,9 @@ pub enum SessionTask {
     Reset {
         /// The session, as the agent names it
         session: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
     },
 }
 
@@ -42,6 +45,9 @@ pub struct AutoArguments {
     /// Ask again about everything
     #[arg(long)]
     pub off: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Shows, changes and forgets the decisions of sessions.
@@ -59,11 +65,18 @@ pub fn run(task: SessionTask) -> Result<Outcome, Trouble> {
                 automatic.tools.extend(arguments.tool.iter().cloned());
                 store.set_automatic(session, &automatic)?;
             }
-            anstream::println!("{}: {}", visible(session), describe(&store.automatic(session)?));
+            let automatic = store.automatic(session)?;
+            match arguments.json {
+                true => anstream::println!("{}", serde_json::json!({ "session": session, "automatic": automatic })),
+                false => anstream::println!("{}: {}", visible(session), describe(&automatic)),
+            }
         }
-        SessionTask::Reset { session } => {
+        SessionTask::Reset { session, json } => {
             store.reset_session(&session)?;
-            anstream::println!("{}: all decisions forgotten", visible(&session));
+            match json {
+                true => anstream::println!("{}", serde_json::json!({ "session": session, "reset": true })),
+                false => anstream::println!("{}: all decisions forgotten", visible(&session)),
+            }
         }
     }
     Ok(Outcome::Done)

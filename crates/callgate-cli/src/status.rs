@@ -9,8 +9,9 @@ use callgate_audit::read::Entries;
 use callgate_install::{HookState, InstallScope, StatusReport, report};
 use callgate_model::clock::Timestamp;
 use clap::Args;
-use serde_json::json;
+use serde_json::{Value, json};
 
+use crate::health::{self, Health};
 use crate::install::environment;
 use crate::outcome::{Outcome, Trouble};
 
@@ -31,13 +32,17 @@ const LATELY: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// Reports on every agent. A problem has its own exit code.
 pub fn run(arguments: &StatusArguments) -> Result<Outcome, Trouble> {
-    let environment = environment()?;
-    let recipes = crate::install::recipes(&arguments.agents, |_| true)?;
-    let reports: Vec<StatusReport> = recipes.into_iter().flat_map(|recipe| report(recipe, &environment)).collect();
+    let reports = reports(&arguments.agents)?;
     let without_verdict = without_verdict();
-    let wrong = reports.iter().any(|report| report.state.is_wrong()) || !without_verdict.is_empty();
+    let health = Health::look();
+    let problems = health.problems(&reports, without_verdict.values().fold(0, |sum, count| sum.saturating_add(*count)));
     if arguments.json {
-        anstream::println!("{}", json!({ "agents": reports, "ran_without_verdict": without_verdict }));
+        let agents: Vec<Value> = reports.iter().map(as_json).collect();
+        let mut answer = json!({ "agents": agents, "ran_without_verdict": without_verdict, "problems": problems });
+        if let (Value::Object(answer), Value::Object(health)) = (&mut answer, health.as_json()) {
+            answer.extend(health);
+        }
+        anstream::println!("{answer}");
     } else {
         for report in reports.iter().filter(|report| report.state != HookState::NotFound) {
             print(report);
@@ -48,14 +53,33 @@ pub fn run(arguments: &StatusArguments) -> Result<Outcome, Trouble> {
             let dim = Style::new().dimmed();
             anstream::println!("{dim}not found: {}{dim:#}", missing.join(", "));
         }
-        for (agent, count) in &without_verdict {
-            anstream::println!(
-                "{count} tools of {} ran without a verdict; see `callgate audit query --kind {WITHOUT_VERDICT}`",
-                visible(agent)
-            );
-        }
+        health.print(&reports);
+        health::print_problems(&problems);
     }
-    Ok(if wrong { Outcome::Found } else { Outcome::Done })
+    Ok(if problems.iter().any(|problem| problem.serious) { Outcome::Found } else { Outcome::Done })
+}
+
+/// The state of the hook in these agents, or in all.
+pub fn reports(agents: &[String]) -> Result<Vec<StatusReport>, Trouble> {
+    let environment = environment()?;
+    let recipes = crate::install::recipes(agents, |_| true)?;
+    Ok(recipes.into_iter().flat_map(|recipe| report(recipe, &environment)).collect())
+}
+
+/// A report for programs.
+fn as_json(report: &StatusReport) -> Value {
+    let mut shown = json!(report);
+    if let Value::Object(fields) = &mut shown {
+        fields.insert("called_today".to_owned(), json!(called_today(report)));
+        fields.insert("prompts".to_owned(), json!(health::prompts(report.agent)));
+    }
+    shown
+}
+
+/// Whether the agent called the hook in the last 24 hours.
+fn called_today(report: &StatusReport) -> bool {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    report.seen.as_ref().is_some_and(|seen| now.saturating_sub(seen.time) < 24 * 60 * 60)
 }
 
 fn print(report: &StatusReport) {
@@ -71,7 +95,8 @@ fn print(report: &StatusReport) {
         remarks.push(format!("for {}", for_whom(scope)));
     }
     if let Some(seen) = &report.seen {
-        remarks.push(format!("last called {}", when(seen.time)));
+        let today = if called_today(report) { "" } else { ", not today" };
+        remarks.push(format!("last called {}{today}", when(seen.time)));
     } else if let Some(proven) = report.proven {
         remarks.push(format!("tested {}", when(proven)));
     }

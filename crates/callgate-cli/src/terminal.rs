@@ -1,17 +1,32 @@
 //! Asks on behalf of the command: at this terminal or another one, with the user's store.
 
+use std::io::{BufRead as _, IsTerminal as _, Write as _};
 use std::sync::Arc;
 
 use callgate::Call;
-use callgate::approvals::channel::{FirstAnswer, TerminalApprover};
+use callgate::approvals::channel::{Asking, FirstAnswer, TerminalApprover, configured};
 use callgate::approvals::{Answer, Approvals, Approver, AskError, Question};
-use callgate::policy::Locations;
+use callgate::policy::{Locations, Policy};
 use callgate::show::visible;
 use callgate::store::Store;
 use callgate_store::SqliteStore;
 
-use crate::always;
+use crate::always::{self, Wish};
+use crate::notify::{Notifier, Notifying};
 use crate::outcome::Trouble;
+use crate::watching::Watched;
+
+/// Whether the person at this terminal says yes; `None` without a terminal.
+pub fn agrees(question: &str) -> Option<bool> {
+    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+        return None;
+    }
+    anstream::eprint!("{question} [y/N] ");
+    drop(std::io::stderr().flush());
+    let mut answer = String::new();
+    let read = std::io::stdin().lock().read_line(&mut answer);
+    Some(read.is_ok() && matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+}
 
 /// Who answers a question of `callgate check --ask`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,19 +38,32 @@ pub enum Who {
 }
 
 /// Approvals that ask here and keep decisions in the user's store. Offers "always" if the user policy file applies.
-pub fn approvals(who: Who, always: Option<(Locations, Call)>) -> Result<Approvals, Trouble> {
+pub fn approvals(policy: &Policy, who: Who, always: Option<(Locations, Call)>) -> Result<Approvals, Trouble> {
     let store: Arc<dyn Store> = Arc::new(SqliteStore::of_user()?);
     let mut terminal = TerminalApprover::new();
     if let Some((locations, call)) = always.clone() {
-        terminal = terminal.always(move |proposal| always::try_out(&locations, proposal, Some(&call)));
+        terminal = terminal.always(move |proposal| always::try_out(&locations, proposal, Wish::Always, Some(&call)));
     }
+    let notifier = Notifier::of(policy);
+    let terminal = Notifying { who: Arc::new(terminal), notifier: notifier.clone() };
+    let asking = Asking { terminal: Arc::new(terminal), watch: Arc::new(Watched(notifier.clone())) };
+    let approver: Arc<dyn Approver> = match configured(policy, &asking) {
+        Some(in_order) => Arc::new(in_order),
+        None => asking.terminal,
+    };
     let approver: Arc<dyn Approver> = match who {
-        Who::Terminal => Arc::new(terminal),
-        Who::TerminalOrElsewhere => Arc::new(FirstAnswer::new(vec![Arc::new(terminal), Arc::new(elsewhere)])),
+        Who::Terminal => approver,
+        Who::TerminalOrElsewhere => {
+            let elsewhere = move |question: &Question| {
+                notifier.notify(question);
+                elsewhere(question)
+            };
+            Arc::new(FirstAnswer::new(vec![approver, Arc::new(elsewhere)]))
+        }
     };
     let approvals = Approvals::new(store, approver);
     let Some((locations, call)) = always else { return Ok(approvals) };
-    Ok(approvals.always(move |proposal| match always::write(&locations, proposal, Some(&call)) {
+    Ok(approvals.always(move |proposal| match always::write(&locations, proposal, Wish::Always, Some(&call)) {
         Ok(place) => anstream::eprintln!("wrote a rule to {}", visible(&place)),
         Err(why) => anstream::eprintln!("no rule was written: {}", visible(&why)),
     }))

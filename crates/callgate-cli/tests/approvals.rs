@@ -333,6 +333,24 @@ fn watch_prompts_in_one_terminal_for_what_another_process_asks() {
 }
 
 #[test]
+fn watch_offers_always_and_writes_the_rule_after_the_yes_has_counted() {
+    let world = World::new();
+    let mut watch = OnTerminal::new(&world, "approvals watch");
+    watch.shown_until("waiting for questions");
+    let asking = Asking::new(&world, &["git push origin main"]);
+    let shown = watch.shown_until("\n> ");
+    assert!(shown.contains("a1  yes, always (writes a rule): `git push origin main`"), "{shown}");
+    // capital letters are answers, too
+    watch.types("A1\n");
+    assert_eq!(asking.ended().0, 0);
+    watch.shown_until("wrote a rule to");
+    watch.types("\u{3}");
+    watch.ends();
+    assert_eq!(world.run(&["check", "git push origin main"]).0, 0);
+    assert_eq!(world.run(&["check", "git push origin next"]).0, 10);
+}
+
+#[test]
 fn always_writes_a_dated_rule_that_lets_the_call_pass_and_nothing_that_was_denied() {
     let world = World::new();
     let policies = world.home().join(".config/callgate");
@@ -342,7 +360,8 @@ fn always_writes_a_dated_rule_that_lets_the_call_pass_and_nothing_that_was_denie
     std::fs::write(&file, before).expect("a file");
     let mut terminal = OnTerminal::new(&world, "check --ask 'git push origin main'");
     let shown = terminal.shown_until("\n> ");
-    insta::assert_snapshot!("prompt", steady(&world, &shown));
+    let shown = shown.trim_start().strip_prefix('\u{7}').expect("the bell rings");
+    insta::assert_snapshot!("prompt", steady(&world, shown));
     terminal.types("a2\n");
     assert_eq!(terminal.ends(), 0);
     insta::assert_snapshot!("always", undated(&std::fs::read_to_string(&file).expect("the file")));
@@ -393,7 +412,7 @@ fn always_from_a_second_terminal_writes_the_rule_after_the_yes_has_counted() {
 #[test]
 fn always_is_refused_with_the_reason_where_no_rule_can_help() {
     let world = World::new();
-    let mut terminal = OnTerminal::new(&world, "check --ask 'git push origin main; make'");
+    let mut terminal = OnTerminal::new(&world, "check --sandbox none --ask 'git push origin main; make'");
     let shown = terminal.shown_until("\n> ");
     assert!(shown.contains("(no broader choice: several commands"), "{shown}");
     terminal.types("a1\n");

@@ -309,6 +309,33 @@ fn suggest_proposes_what_would_have_saved_prompts_and_diff_shows_what_becomes_po
 }
 
 #[test]
+fn suggestions_are_accepted_by_number() {
+    let world = World::new();
+    let proposed = |world: &World| -> Vec<serde_json::Value> {
+        let (code, text) = world.run(&["suggest", "--json"]);
+        assert_eq!(code, 0, "{text}");
+        let answer: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        answer["suggestions"].as_array().expect("a list").clone()
+    };
+    let before = proposed(&world);
+    assert!(!before.is_empty() && before.len() <= 5);
+    let example = before[0]["examples"][0].as_str().expect("an example").to_owned();
+    let example = example.split_once(": ").map_or(example.as_str(), |(_, command)| command).to_owned();
+    let file = world.path("home/.config/callgate/callgate.yaml");
+    let (code, text) = world.run(&["suggest", "--accept", "1,9"]);
+    assert!(code != 0 && text.contains("there is no proposal 9") && !file.exists(), "{text}");
+    let (_, shown) = world.run(&["suggest"]);
+    assert!(shown.contains("1. ") && shown.contains("callgate suggest --accept NUMBER"), "{shown}");
+    assert_ne!(world.run(&["check", "--sandbox", "none", &example]).0, 0);
+    let (code, text) = world.run(&["suggest", "--accept", "1"]);
+    assert!(code == 0 && file.exists(), "{text}");
+    assert_eq!(world.run(&["check", "--sandbox", "none", &example]).0, 0, "{example}");
+    assert_eq!(proposed(&world).len(), before.len() - 1);
+    assert_eq!(world.run(&["policy", "undo"]).0, 0);
+    assert_eq!(proposed(&world).len(), before.len());
+}
+
+#[test]
 fn the_users_policy_says_where_the_log_lies_and_a_projects_does_not() {
     let world = World::new();
     fs::write(world.path("project/callgate.yaml"), "audit: {directory: /nowhere/at/all}\n").expect("a file");
@@ -317,12 +344,21 @@ fn the_users_policy_says_where_the_log_lies_and_a_projects_does_not() {
     let user = "extends: standard\naudit: {directory: ~/elsewhere/log}\n";
     fs::write(world.path("home/.config/callgate/callgate.yaml"), user).expect("a file");
     let (code, text) = world.run(&["audit", "verify"]);
-    assert!(code != 0 && text.contains("there is no audit log in [world]/home/elsewhere/log"), "{text}");
+    assert!(code == 0 && text.contains("no call was recorded yet in [world]/home/elsewhere/log"), "{text}");
     fs::write(world.path("home/.config/callgate/callgate.yaml"), "audit: {directory: here}\n").expect("a file");
     let (code, text) = world.run(&["audit", "verify"]);
     assert!(code != 0 && text.contains("--log DIRECTORY"), "{text}");
     let usual = world.log().directory.display().to_string();
     world.shown(&["audit", "verify", "--log", &usual]);
+}
+
+#[test]
+fn a_log_that_was_removed_is_not_an_empty_one() {
+    let world = World::new();
+    world.run(&["check", "--ask", "git push"]);
+    fs::remove_dir_all(world.log().directory).expect("a log");
+    let (code, text) = world.run(&["audit", "verify"]);
+    assert!(code != 0 && text.contains("there is no audit log"), "{text}");
 }
 
 #[test]

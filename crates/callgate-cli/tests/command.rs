@@ -123,14 +123,14 @@ fn huge_commands_are_answered() {
 fn a_project_file_may_tighten_and_loosens_only_when_trusted() {
     let world = World::new();
     world.write("callgate.yaml", "version: 1\nextends: standard\nrules:\n  - {name: ours, commands: ['make **'], action: allow, reason: ours}\n  - {name: no-ls, commands: ['ls **'], action: deny, reason: no}\n");
-    assert_eq!(world.run(&["check", "make"]).0, 10);
+    assert_eq!(world.run(&["check", "--sandbox", "none", "make"]).0, 10);
     assert_eq!(world.run(&["check", "ls"]).0, 11);
     assert_eq!(world.run(&["trust", "--status"]).0, 1);
-    assert_eq!(world.run(&["trust"]).0, 0);
-    assert_eq!(world.run(&["check", "make"]).0, 0);
+    assert_eq!(world.run(&["trust", "--yes"]).0, 0);
+    assert_eq!(world.run(&["check", "--sandbox", "none", "make"]).0, 0);
     let text = std::fs::read_to_string(world.project().join("callgate.yaml")).expect("the file");
     world.write("callgate.yaml", &(text + "# changed\n"));
-    assert_eq!(world.run(&["check", "make"]).0, 10, "a changed file is untrusted again");
+    assert_eq!(world.run(&["check", "--sandbox", "none", "make"]).0, 10, "a changed file is untrusted again");
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn an_example_that_does_not_hold_makes_the_file_unusable() {
 #[test]
 fn the_bundled_policies_are_clean_and_their_examples_hold() {
     let world = World::new();
-    let all = ["strict", "standard", "permissive", "unattended"];
+    let all = ["strict", "standard", "relaxed", "permissive", "unattended"];
     let lint = world.run(&[&["policy", "lint"], &all[..]].concat());
     assert_eq!(lint.0, 0, "{}", lint.1);
     let test = world.run(&[&["policy", "test"], &all[..]].concat());
@@ -233,9 +233,9 @@ fn rules_of_an_agent_become_a_policy_that_is_used() {
     assert!(!world.project().join("callgate.yaml").exists(), "a dry run writes nothing");
     assert_eq!(world.run(&["import", "claude"]).0, 0);
     assert_eq!(world.run(&["check", "ls -la"]).0, 11);
-    assert_eq!(world.run(&["check", "make"]).0, 10, "an allow needs trust");
-    assert_eq!(world.run(&["trust"]).0, 0);
-    assert_eq!(world.run(&["check", "make"]).0, 0);
+    assert_eq!(world.run(&["check", "--sandbox", "none", "make"]).0, 10, "an allow needs trust");
+    assert_eq!(world.run(&["trust", "--yes"]).0, 0);
+    assert_eq!(world.run(&["check", "--sandbox", "none", "make"]).0, 0);
     assert_eq!(world.run(&["import", "claude"]).0, 2, "a file that is there stays");
     let (code, output, _) = world.run(&["import", "claude", "--dry-run", "--json"]);
     let answer: serde_json::Value = serde_json::from_str(&output).expect("JSON");
@@ -287,4 +287,88 @@ fn blocks(text: &str) -> Vec<(&str, &str)> {
         rest = after;
     }
     found
+}
+
+#[test]
+fn what_cannot_be_printed_is_no_panic_and_no_yes() {
+    let world = World::new();
+    for arguments in [&["explain", "ls"][..], &["check", "ls"], &["policy", "show"], &["status"]] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("a device");
+        let output = world.command(arguments).stdout(full).output().expect("it starts");
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {error}");
+        assert!(error.starts_with("callgate: cannot print to stdout") && error.lines().count() == 1, "{error}");
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let output = world.command(arguments).stdout(writer).output().expect("it starts");
+        // a reader that has seen enough: nothing is said, and the code is the answer's or trouble
+        assert!(output.stderr.is_empty() && matches!(output.status.code(), Some(0 | 2)), "{arguments:?}: {output:?}");
+    }
+}
+
+#[test]
+fn a_payload_that_trickles_in_is_refused_in_bounded_time() {
+    let world = World::new();
+    let mut hook = world.command(&["hook", "claude"]);
+    hook.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    let mut hook = hook.spawn().expect("it starts");
+    let mut input = hook.stdin.take().expect("a pipe");
+    let began = std::time::Instant::now();
+    std::thread::spawn(move || {
+        use std::io::Write as _;
+        while input.write_all(b" ").is_ok() {
+            std::thread::sleep(std::time::Duration::from_millis(200));
+        }
+    });
+    let output = hook.wait_with_output().expect("it ends");
+    assert!(began.elapsed() < std::time::Duration::from_secs(30));
+    let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(said.contains("did not arrive in time"), "{said}");
+    assert!(said.contains("\"deny\"") || output.status.code() == Some(2), "{said}");
+}
+
+#[test]
+fn an_empty_log_is_no_error() {
+    let world = World::new();
+    for arguments in [
+        &["audit", "tail"][..],
+        &["audit", "stats"],
+        &["audit", "query"],
+        &["audit", "verify"],
+        &["audit", "replay", "--policy", "strict"],
+        &["policy", "suggest"],
+    ] {
+        let (code, output, error) = world.run(arguments);
+        assert_eq!(code, 0, "{arguments:?}: {output}{error}");
+        assert!(error.contains("the audit log is empty"), "{arguments:?}: {error}");
+    }
+    assert_eq!(world.run(&["audit", "--log", "missing", "tail"]).0, 2, "a log that was named has to exist");
+}
+
+#[test]
+fn commands_that_change_something_answer_programs_too() {
+    let world = World::new();
+    let json = |arguments: &[&str]| -> serde_json::Value {
+        let (code, output, error) = world.run(arguments);
+        assert_eq!(code, 0, "{arguments:?}: {output}{error}");
+        serde_json::from_str(&output).unwrap_or_else(|_| panic!("{arguments:?}: {output}"))
+    };
+    let granted = json(&["grant", "add", "Bash", "--any", "--json"]);
+    let id = granted[0]["id"].to_string();
+    assert_eq!(json(&["grant", "revoke", &id, "--json"])[0]["id"].to_string(), id);
+    assert_eq!(json(&["session", "auto", "s", "--all", "--json"])["session"], "s");
+    assert_eq!(json(&["session", "reset", "s", "--json"])["reset"], true);
+    let payload = serde_json::json!({"session_id": "s", "cwd": world.project(), "hook_event_name": "BeforeTool",
+        "tool_name": "run_shell_command", "tool_input": {"command": "git push origin main"}});
+    for (answer, decision) in [("approve", "approved"), ("deny", "denied")] {
+        world.with_input(&["hook", "gemini"], payload.to_string().as_bytes());
+        let waiting = json(&["approvals", "list", "--json"]);
+        let id = waiting[0]["id"].as_str().expect("a question is kept").to_owned();
+        let told = json(&["approvals", answer, &id, "--json"]);
+        assert_eq!((told["id"].as_str(), told["decision"].as_str()), (Some(id.as_str()), Some(decision)));
+        // the yes is spent
+        world.with_input(&["hook", "gemini"], payload.to_string().as_bytes());
+    }
+    assert_eq!(json(&["audit", "redact", "2", "--reason", "x", "--json"])["redacted"], true);
+    assert!(json(&["audit", "checkpoint", "--json"]).is_object());
 }

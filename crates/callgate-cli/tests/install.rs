@@ -162,3 +162,116 @@ fn a_kill_at_any_moment_leaves_the_old_file_or_the_new_one() {
     assert_eq!(world.run(&["uninstall", "claude"]).0, 0);
     assert_eq!(fs::read_to_string(&settings).expect("there"), SETTINGS);
 }
+
+#[test]
+fn install_says_how_questions_are_answered_and_sets_it_up() {
+    let world = World::new();
+    let (code, output, error) = world.run(&["install", "claude", "gemini"]);
+    assert_eq!(code, 0, "{output}{error}");
+    assert!(output.contains("Claude Code shows questions in its own prompt"), "{output}");
+    assert!(
+        output.contains("Gemini CLI has no prompt for questions: keep `callgate approvals watch` open"),
+        "{output}"
+    );
+    let (code, output, error) = world.run(&["install", "claude", "--ask", "approvers"]);
+    assert_eq!(code, 0, "{output}{error}");
+    assert!(output.contains("questions wait for your answer"), "{output}");
+    let settings = fs::read_to_string(world.home(".claude/settings.json")).expect("there");
+    assert!(settings.contains(r#""--ask", "approvers""#), "{settings}");
+    assert!(world.states().contains(&("claude".to_owned(), "proven".to_owned())));
+    assert_eq!(world.run(&["uninstall", "claude"]).0, 0);
+    assert!(!world.home(".claude/settings.json").exists());
+}
+
+#[test]
+fn a_hook_that_codex_would_skip_is_not_called_installed() {
+    let world = World::new();
+    let (code, output, error) = world.run(&["install", "codex"]);
+    assert_eq!(code, 1, "{output}{error}");
+    assert!(output.contains("Codex CLI: written, and not active"), "{output}");
+    assert!(output.contains("callgate install codex --trust"), "{output}");
+    let (code, output, error) = world.run(&["install", "codex", "--trust"]);
+    assert!(code == 0 && output.contains("Codex CLI: installed"), "{output}{error}");
+}
+
+#[test]
+fn entries_that_a_person_changed_are_removed_and_what_cannot_be_is_said() {
+    let world = World::new();
+    let settings = world.home(".claude/settings.json");
+    fs::write(&settings, SETTINGS).expect("written");
+    assert_eq!(world.run(&["install", "claude"]).0, 0);
+    let text = fs::read_to_string(&settings).expect("there");
+    let program = env!("CARGO_BIN_EXE_callgate");
+    let shorter = text.replace("\"--timeout\", \"600\"", "\"--ask\", \"nobody\"");
+    let moved = text.replace(program, "/opt/my tools/callgate");
+    let one_line = text
+        .replace(&format!("\"command\": \"{program}\""), "\"command\": \"nice '/opt/my tools/callgate' hook claude\"")
+        .replace("\"args\": [\"hook\", \"claude\", \"--timeout\", \"600\"],", "");
+    for edited in [shorter, moved, one_line] {
+        assert!(edited != text, "{text}");
+        for receipt in [true, false] {
+            assert_eq!(world.run(&["install", "claude"]).0, 0);
+            fs::write(&settings, &edited).expect("written");
+            if !receipt {
+                fs::remove_dir_all(world.home(".local/share/callgate/installed")).expect("removed");
+                assert_eq!(world.states(), [("claude".to_owned(), "altered".to_owned())]);
+            }
+            let (code, output, error) = world.run(&["uninstall", "claude"]);
+            assert!(code == 0 && output.contains("removed"), "{output}{error}");
+            let after = fs::read_to_string(&settings).unwrap_or_default();
+            assert!(!after.contains("\"hook\"") && !after.contains("callgate hook"), "{after}");
+            assert_eq!(world.states(), [("claude".to_owned(), "not_installed".to_owned())]);
+        }
+    }
+    // a form that nobody could know
+    assert_eq!(world.run(&["install", "claude"]).0, 0);
+    let text = fs::read_to_string(&settings).expect("there");
+    fs::write(&settings, text.replacen('{', &format!("{{ \"statusLine\": \"{program} hook claude\","), 1))
+        .expect("written");
+    let (code, output, error) = world.run(&["uninstall", "claude"]);
+    assert_eq!(code, 1, "{output}{error}");
+    assert!(output.contains("removed in part") && output.contains("still starts callgate"), "{output}");
+    assert_eq!(world.states(), [("claude".to_owned(), "altered".to_owned())]);
+}
+
+#[test]
+fn settings_behind_a_link_are_edited_where_they_are() {
+    let world = World::new();
+    let real = world.home("dotfiles/claude.json");
+    fs::create_dir_all(world.home("dotfiles")).expect("a directory");
+    fs::write(&real, SETTINGS).expect("written");
+    let link = world.home(".claude/settings.json");
+    std::os::unix::fs::symlink("../dotfiles/claude.json", &link).expect("a link");
+    let (code, output, error) = world.run(&["install", "claude"]);
+    assert_eq!(code, 0, "{output}{error}");
+    assert!(
+        output.contains("is a link: ") && output.contains("dotfiles/claude.json is the file that is edited"),
+        "{output}"
+    );
+    let is_link = || fs::symlink_metadata(&link).expect("there").is_symlink();
+    assert!(is_link() && fs::read_to_string(&real).expect("there").contains("\"hook\""));
+    assert_eq!(world.states(), [("claude".to_owned(), "proven".to_owned())]);
+    let (code, output, error) = world.run(&["uninstall", "claude"]);
+    assert_eq!(code, 0, "{output}{error}");
+    assert!(is_link());
+    assert_eq!(fs::read_to_string(&real).expect("there"), SETTINGS);
+    // a link that leads out of the home is not followed
+    fs::remove_file(&link).expect("removed");
+    let outside = world.directory.path().join("project/settings.json");
+    fs::write(&outside, SETTINGS).expect("written");
+    std::os::unix::fs::symlink(&outside, &link).expect("a link");
+    let (code, output, error) = world.run(&["install", "claude"]);
+    assert!(code == 1 && error.contains("which is not below"), "{output}{error}");
+    assert_eq!(fs::read_to_string(&outside).expect("there"), SETTINGS);
+}
+
+#[test]
+fn the_test_of_a_hook_is_no_violation_in_the_log() {
+    let world = World::new();
+    let (code, output, error) = world.run(&["install", "claude", "gemini", "amp"]);
+    assert!(code == 0 && output.matches("`cat ~/.ssh/id_rsa` is denied").count() == 3, "{output}{error}");
+    let (code, output, error) = world.run(&["audit", "tail"]);
+    assert!(code == 0 && output.contains("ls"), "{output}{error}");
+    assert!(!output.contains("id_rsa") && !output.contains("violation"), "{output}");
+    assert!(!world.home(".local/state/callgate/canary-state").exists());
+}

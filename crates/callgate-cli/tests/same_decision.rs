@@ -11,9 +11,10 @@ mod support;
 
 use std::path::Path;
 
+use callgate::fence::Protection;
 use callgate::policy::{Decision, Policy};
-use callgate::{Call, Gate};
-use callgate_hooks::{Agent, HookDetails, HookInput};
+use callgate::{Call, Gate, SandboxSupport};
+use callgate_hooks::{Agent, ContainedCalls, HookDetails, HookInput};
 use serde_json::{Value, json};
 use support::{Answered, World};
 
@@ -39,8 +40,12 @@ fn commands() -> Vec<String> {
 }
 
 fn gate(world: &World) -> Gate {
+    gate_with(world, SandboxSupport::Missing)
+}
+
+fn gate_with(world: &World, sandbox: SandboxSupport) -> Gate {
     let policy = Policy::bundled("standard").expect("a policy").with_home(world.home());
-    Gate::builder().policy(policy).host(world.host()).build()
+    Gate::builder().policy(policy).host(world.host()).sandbox(sandbox).build()
 }
 
 fn decision(gate: &Gate, call: &Call) -> Decision {
@@ -78,11 +83,17 @@ fn a_thousand_calls_are_decided_alike_wherever_they_come_from() {
 
     // `check`
     let requests: String = commands.iter().map(|command| format!("{}\n", json!({ "command": command }))).collect();
-    let output = support::feed(world.command(&["check", "--jsonl"]), requests.as_bytes());
-    let checked: Vec<Value> = output.stdout.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
-    assert_eq!(checked.len(), commands.len());
-    for ((command, expected), answer) in commands.iter().zip(&expected).zip(&checked) {
-        assert_eq!(answer["decision"], json!(expected), "check: {command}");
+    let held = gate_with(&world, SandboxSupport::Available);
+    let contained: Vec<Decision> = commands.iter().map(|command| decision(&held, &call(&world, command))).collect();
+    assert!(contained.iter().filter(|decision| **decision == Decision::Contain).count() > 20);
+    for (sandbox, expected) in [("none", &expected), ("found", &contained)] {
+        let words = ["check", "--jsonl", "--sandbox", sandbox];
+        let output = support::feed(world.command(&words), requests.as_bytes());
+        let checked: Vec<Value> = output.stdout.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        assert_eq!(checked.len(), commands.len());
+        for ((command, expected), answer) in commands.iter().zip(expected).zip(&checked) {
+            assert_eq!(answer["decision"], json!(expected), "check --sandbox {sandbox}: {command}");
+        }
     }
 
     // every dialect
@@ -101,12 +112,13 @@ fn a_thousand_calls_are_decided_alike_wherever_they_come_from() {
 #[test]
 fn the_hooks_themselves_say_what_the_library_says() {
     let world = World::new();
-    let gate = gate(&world);
+    let (gate, held) = (gate(&world), gate_with(&world, SandboxSupport::Available));
+    let works = callgate_sandbox::choose(&Protection::ALL, None).is_ok();
     let commands = commands();
     let agents = callgate_hooks::all();
     std::thread::scope(|scope| {
         for part in 0..4 {
-            let (world, gate, commands) = (&world, &gate, &commands);
+            let (world, gate, held, commands) = (&world, &gate, &held, &commands);
             scope.spawn(move || {
                 for (number, command) in commands.iter().enumerate().filter(|(number, _)| number % 4 == part) {
                     let agent = agents[number % agents.len()];
@@ -114,7 +126,14 @@ fn the_hooks_themselves_say_what_the_library_says() {
                     let bytes = support::payload(agent.name(), command, &format!("call-{number}"), &world.project());
                     let output = support::feed(world.hook(agent.name(), &[]), &bytes);
                     let answered = support::answered(agent.name(), &bytes, &output);
-                    let fits = match decision(gate, &call) {
+                    // what is contained runs contained where the agent takes that, and what must be split is refused
+                    let contains = works && agent.contained() != ContainedCalls::Asked;
+                    let decided = match decision(held, &call) {
+                        Decision::Contain if contains => Decision::Allow,
+                        Decision::Deny if contains => Decision::Deny,
+                        _ => decision(gate, &call),
+                    };
+                    let fits = match decided {
                         _ if unseen => answered == Answered::Refused,
                         Decision::Allow => answered == Answered::Allowed,
                         Decision::Ask => matches!(answered, Answered::Asked | Answered::Refused),
@@ -146,11 +165,18 @@ fn the_hooks_themselves_say_what_the_library_says() {
 fn a_door_that_cannot_rewrite_is_told_what_the_library_says_by_default() {
     let world = World::new();
     let gate = gate(&world);
+    let works = callgate_sandbox::choose(&Protection::ALL, None).is_ok();
+    let held = gate_with(&world, if works { SandboxSupport::Available } else { SandboxSupport::Missing });
     let rewriting = ["claude", "codex"];
     for (number, command) in commands().iter().enumerate().filter(|(number, _)| number % 80 == 0) {
-        let expected = json!(decision(&gate, &call(&world, command)));
-        let doors = [&["--door", "amp"][..], &["--door", rewriting[number % 2]], &[]];
-        for door in doors {
+        let (free, contained) = (decision(&gate, &call(&world, command)), decision(&held, &call(&world, command)));
+        let doors = [
+            (&["--door", "amp"][..], free),
+            (&["--door", rewriting[number % 2]], contained),
+            (&["--sandbox", "none"], free),
+        ];
+        for (door, expected) in doors {
+            let expected = json!(expected);
             for task in ["check", "explain"] {
                 let output = support::feed(world.command(&[&[task, "--json"], door, &["--", command]].concat()), b"");
                 let answer: Value = serde_json::from_str(&output.stdout).expect("JSON");

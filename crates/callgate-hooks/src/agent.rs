@@ -7,6 +7,18 @@ use crate::answer::plain;
 use crate::event::HookEventKind::Notice;
 use crate::{HookAnswer, HookEvent, HookInput, HookOutput, HookRequest, PayloadError};
 
+/// What becomes of a call that may only run contained.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ContainedCalls {
+    /// It is asked about: the agent takes no changed input, or it is not known that the process that calls the hook also starts the
+    /// tool.
+    Asked,
+    /// Its command is replaced by one that runs it contained. The process that calls the hook starts the tool, too.
+    Rewritten,
+    /// The same, and the next call starts in the directory in which this one ends.
+    RewrittenKeepingDirectory,
+}
+
 /// The hook dialect of one coding agent.
 pub struct Agent {
     pub(crate) name: &'static str,
@@ -17,8 +29,11 @@ pub struct Agent {
     /// The names of all other known events, separated by spaces.
     pub(crate) notices: &'static str,
     pub(crate) default_timeout: Duration,
+    /// The permission modes in which the agent shows its user what callgate asks, and runs the call only after a yes.
+    pub(crate) asking_modes: &'static [&'static str],
     /// The shell that runs the agent's commands, if it is always the same; `None`: what `SHELL` says.
     pub(crate) shell: Option<&'static str>,
+    pub(crate) contained: ContainedCalls,
     pub(crate) read: fn(&Agent, &HookInput<'_>) -> Result<HookRequest, PayloadError>,
     /// Writes an answer to an event that decides. The answer is settled: the agent can express it.
     pub(crate) decide: fn(HookEvent, HookAnswer) -> HookOutput,
@@ -37,7 +52,9 @@ impl Agent {
         events: &[],
         notices: "",
         default_timeout: Duration::ZERO,
+        asking_modes: &[],
         shell: None,
+        contained: ContainedCalls::Asked,
         read: |_, _| Err(PayloadError::NotAnObject),
         decide: |_, _| HookOutput::refusal(""),
         complain: |_, reason| HookOutput::refusal(reason),
@@ -68,6 +85,17 @@ impl Agent {
     /// The shell that runs the agent's commands, if it is always the same. Otherwise it is the one that `SHELL` names.
     pub fn shell(&self) -> Option<&'static str> {
         self.shell
+    }
+
+    /// What becomes of this agent's calls that may only run contained.
+    pub fn contained(&self) -> ContainedCalls {
+        self.contained
+    }
+
+    /// Whether the agent's user answers what callgate leaves to its prompt. In every other mode, and in one that the agent does
+    /// not name, a call may run without anybody having been asked.
+    pub fn asks_its_user(&self, mode: Option<&str>) -> bool {
+        mode.is_some_and(|mode| self.asking_modes.contains(&mode))
     }
 
     /// How long the agent waits for a hook whose configuration sets no timeout. Most agents then run the tool.

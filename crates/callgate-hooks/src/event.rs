@@ -19,6 +19,8 @@ pub enum HookEventKind {
     After,
     /// A session starts.
     SessionStart,
+    /// The agent has finished what it was told, or is told something new: no question of its own prompt is open any more.
+    TurnEnd,
     /// A session ends.
     SessionEnd,
     /// Any other event. It needs no answer.
@@ -47,6 +49,11 @@ impl HookEvent {
 
     pub(crate) const fn rewrites(self) -> Self {
         HookEvent { rewrites: true, ..self }
+    }
+
+    /// The same event of an agent that would ignore a rewritten input.
+    pub(crate) const fn as_it_is(self) -> Self {
+        HookEvent { rewrites: false, ..self }
     }
 
     /// Whether the answer decides if a tool runs.
@@ -157,7 +164,7 @@ impl HookRequest {
         match &self.details {
             HookDetails::Before(call) | HookDetails::Permission(call) => Some(call),
             HookDetails::After(completed) => Some(&completed.call),
-            HookDetails::SessionStart | HookDetails::SessionEnd | HookDetails::Notice => None,
+            HookDetails::SessionStart | HookDetails::TurnEnd | HookDetails::SessionEnd | HookDetails::Notice => None,
         }
     }
 
@@ -165,7 +172,7 @@ impl HookRequest {
         match &mut self.details {
             HookDetails::Before(call) | HookDetails::Permission(call) => Some(call),
             HookDetails::After(completed) => Some(&mut completed.call),
-            HookDetails::SessionStart | HookDetails::SessionEnd | HookDetails::Notice => None,
+            HookDetails::SessionStart | HookDetails::TurnEnd | HookDetails::SessionEnd | HookDetails::Notice => None,
         }
     }
 
@@ -203,6 +210,8 @@ pub enum HookDetails {
     After(CompletedCall),
     /// A session starts.
     SessionStart,
+    /// No question of the agent's own prompt is open any more.
+    TurnEnd,
     /// A session ends.
     SessionEnd,
     /// Nothing that needs an answer.

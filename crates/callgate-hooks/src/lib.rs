@@ -38,7 +38,7 @@ mod fields;
 pub mod permission_prompt;
 mod reading;
 
-pub use agent::Agent;
+pub use agent::{Agent, ContainedCalls};
 pub use agents::{all, find};
 pub use answer::{HookAnswer, HookOutput};
 pub use error::PayloadError;

@@ -50,6 +50,7 @@ pub(crate) fn request(
             HookDetails::After(CompletedCall { call: read_call(fields)?, outcome, result })
         }
         HookEventKind::SessionStart => HookDetails::SessionStart,
+        HookEventKind::TurnEnd => HookDetails::TurnEnd,
         HookEventKind::SessionEnd => HookDetails::SessionEnd,
         HookEventKind::Notice => HookDetails::Notice,
     };

@@ -39,6 +39,7 @@ fn understood(incoming: &HookRequest) -> Value {
             ("after", Some(outcome), after.result.clone())
         }
         HookDetails::SessionStart => ("session_start", None, None),
+        HookDetails::TurnEnd => ("turn_end", None, None),
         HookDetails::SessionEnd => ("session_end", None, None),
         HookDetails::Notice => ("notice", None, None),
     };

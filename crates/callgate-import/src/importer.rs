@@ -20,6 +20,13 @@ pub enum Importer {
 }
 
 impl Importer {
+    /// The agent of this name.
+    pub fn find(name: &str) -> Option<Self> {
+        [Importer::Claude, Importer::Codex, Importer::Gemini, Importer::OpenCode]
+            .into_iter()
+            .find(|importer| importer.name() == name)
+    }
+
     /// The name on the command line and in the names of rules.
     pub fn name(self) -> &'static str {
         match self {

@@ -83,6 +83,20 @@ pub fn import(
     Ok(ImportedPolicy { policy: text, rules: reading.rules, notes: reading.draft.into_notes(), proof })
 }
 
+/// The rules of an agent as a policy, without comparing both; `None` if there are none.
+pub fn rules(
+    importer: Importer,
+    files: &[SettingsFile],
+    environment: &HostEnvironment,
+) -> Result<Option<Policy>, ImportError> {
+    let reading = read(importer, files, environment)?;
+    if reading.rules == 0 {
+        return Ok(None);
+    }
+    let text = reading.draft.render(importer, files);
+    Ok(Some(Policy::from_yaml(&text, "the agent's own rules")?.with_home(&environment.home)))
+}
+
 fn read(
     importer: Importer,
     files: &[SettingsFile],

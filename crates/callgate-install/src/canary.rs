@@ -142,20 +142,33 @@ impl Canary {
         let mut shown = Vec::new();
         let payload = |command| self.payload_for(command, directory).to_string();
         if expected.harmless_allowed {
-            self.expect(directory, &payload(HARMLESS), "a harmless call (ls)", &Reading::Allowed)?;
+            self.expect(directory, &payload(HARMLESS), "a harmless call (ls)", &Reading::Allowed, None)?;
             shown.push("`ls` is allowed");
         }
         if expected.harmful_denied {
-            self.expect(directory, &payload(HARMFUL), "a harmful call (cat ~/.ssh/id_rsa)", &Reading::Denied)?;
+            // Nobody attempted this: it goes into a log of its own, which is thrown away. That the user's log works, the call that
+            // was allowed has shown.
+            let state = directory.with_file_name("canary-state");
+            let what = "a harmful call (cat ~/.ssh/id_rsa)";
+            let denied = self.expect(directory, &payload(HARMFUL), what, &Reading::Denied, Some(&state));
+            drop(std::fs::remove_dir_all(&state));
+            denied?;
             shown.push("`cat ~/.ssh/id_rsa` is denied");
         }
-        self.expect(directory, DAMAGED, "a damaged call", &Reading::Denied)?;
+        self.expect(directory, DAMAGED, "a damaged call", &Reading::Denied, None)?;
         shown.push("a damaged call is denied");
         Ok(shown)
     }
 
-    fn expect(&self, directory: &Path, payload: &str, what: &'static str, wanted: &Reading) -> Result<(), CanaryError> {
-        let result = self.run(directory, payload)?;
+    fn expect(
+        &self,
+        directory: &Path,
+        payload: &str,
+        what: &'static str,
+        wanted: &Reading,
+        state: Option<&Path>,
+    ) -> Result<(), CanaryError> {
+        let result = self.run(directory, payload, state)?;
         if self.answers.read(&result) == *wanted {
             return Ok(());
         }
@@ -169,7 +182,7 @@ impl Canary {
         Err(CanaryError::Answer { what, expected, answer: callgate_model::show::visible(&answer) })
     }
 
-    fn run(&self, directory: &Path, payload: &str) -> Result<HookResult, CanaryError> {
+    fn run(&self, directory: &Path, payload: &str, state: Option<&Path>) -> Result<HookResult, CanaryError> {
         let failed = |error: std::io::Error| CanaryError::Start(error.to_string());
         let mut command = match (&self.shell, self.words.split_first()) {
             (Some(shell), _) => {
@@ -186,6 +199,7 @@ impl Canary {
         };
         command.current_dir(directory).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command.envs(self.environment.iter().cloned());
+        command.envs(state.map(|state| ("XDG_STATE_HOME", state)));
         let mut child = command.spawn().map_err(failed)?;
         let input = child.stdin.take();
         let text = payload.to_owned();

@@ -127,6 +127,7 @@ impl FileContent {
                 for edit in edits.iter().rev() {
                     text = json::remove(&text, edit, created)?.unwrap_or(text);
                 }
+                text = json::sweep(&text, created)?.unwrap_or(text);
             }
             FileContent::Toml(edits) => {
                 for edit in edits.iter().rev() {
@@ -136,6 +137,15 @@ impl FileContent {
         }
         let emptied = text.is_empty();
         Ok((text != body).then(|| if emptied { String::new() } else { format!("{mark}{text}") }))
+    }
+
+    /// Whether a text still starts callgate's hook.
+    pub(crate) fn is_left_in(&self, text: &str) -> bool {
+        let (_, text) = split_mark(text);
+        match self {
+            FileContent::Json(_) => json::left(text).unwrap_or_else(|_| json::says_hook(text)),
+            FileContent::Toml(_) | FileContent::Whole { .. } => json::says_hook(text),
+        }
     }
 
     /// Describes what a text lacks of the content.

@@ -84,6 +84,8 @@ fn refused(path: &Path, why: impl Into<String>) -> FileError {
 
 /// Reads a file after checking who could have created it. Only directories below `below` are checked.
 pub(crate) fn read(path: &Path, owner: FileOwner, below: &Path) -> Result<FileSnapshot, FileError> {
+    let real = followed(path, owner, below)?;
+    let path = real.as_path();
     look_at_directories(path, owner, below)?;
     let missing = FileSnapshot { text: None, stamp: None, mode: if owner == FileOwner::User { 0o600 } else { 0o644 } };
     let metadata = match fs::symlink_metadata(path) {
@@ -117,6 +119,28 @@ pub(crate) fn read(path: &Path, owner: FileOwner, below: &Path) -> Result<FileSn
     let mut text = String::new();
     file.read_to_string(&mut text).map_err(system(path))?;
     Ok(FileSnapshot { text: Some(text), stamp: Some(stamp(&metadata)), mode: metadata.mode() & 0o7777 })
+}
+
+/// The file that a link of the user leads to, as people who keep their settings in a repository have it; otherwise the path itself.
+/// The file has to be below `below`, such as the home. Links in other places are refused: agents can create them there.
+pub(crate) fn followed(path: &Path, owner: FileOwner, below: &Path) -> Result<PathBuf, FileError> {
+    if owner != FileOwner::User || !fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink()) {
+        return Ok(path.to_owned());
+    }
+    let real = path.canonicalize().map_err(system(path))?;
+    let ground = below.canonicalize().map_err(system(below))?;
+    match real.strip_prefix(&ground) {
+        // In the words of `below`, so that every directory on the way is looked at.
+        Ok(inside) => Ok(below.join(inside)),
+        Err(_) => {
+            let why = format!(
+                "is a symlink to {}, which is not below {}; callgate does not follow it. Replace it by a regular file",
+                real.display(),
+                below.display()
+            );
+            Err(refused(path, why))
+        }
+    }
 }
 
 fn stamp(metadata: &fs::Metadata) -> (u64, u64, i64, i64, u64) {
@@ -200,6 +224,8 @@ fn replace(
     executable: bool,
     lasting: Durability,
 ) -> Result<(), FileError> {
+    let real = resolved(path, owner)?;
+    let path = real.as_path();
     let directory = path.parent().ok_or_else(|| refused(path, "has no directory"))?;
     make_directory(directory, owner)?;
     let execute = if executable { (found.mode & 0o444) >> 2 } else { 0 };
@@ -227,6 +253,14 @@ fn replace(
     match lasting {
         Durability::Synced => sync_directory(directory),
         Durability::Unsynced => Ok(()),
+    }
+}
+
+/// The file behind a link of the user. That it may be written was decided when it was read, and it must still be the same file.
+fn resolved(path: &Path, owner: FileOwner) -> Result<PathBuf, FileError> {
+    match fs::symlink_metadata(path) {
+        Ok(metadata) if metadata.is_symlink() && owner == FileOwner::User => path.canonicalize().map_err(system(path)),
+        _ => Ok(path.to_owned()),
     }
 }
 
@@ -330,7 +364,10 @@ mod tests {
         fs::create_dir(root.join("everybody")).expect("made");
         fs::set_permissions(root.join("everybody"), fs::Permissions::from_mode(0o777)).expect("mode");
         let told = |name: &str, owner| read(&root.join(name), owner, &root).expect_err(name).to_string();
-        assert!(told("link", FileOwner::User).contains("is a symlink to"));
+        assert!(told("link", FileOwner::Project).contains("is a symlink to"));
+        assert_eq!(read(&root.join("link"), FileOwner::User, &root).expect("followed").text.as_deref(), Some("{}"));
+        let away = read(&root.join("link"), FileOwner::User, &root.join("directory")).expect_err("outside").to_string();
+        assert!(away.contains("is a symlink to") && away.contains("which is not below"), "{away}");
         assert!(told("open", FileOwner::User).contains("is writable by other users (mode 666)"));
         assert!(told("everybody/settings.json", FileOwner::User).contains("is writable by other users"));
         assert!(told("directory", FileOwner::User).contains("is not a regular file"));

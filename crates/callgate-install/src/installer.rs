@@ -60,6 +60,8 @@ pub struct Installer<'a> {
     pub denies: &'a [HardDeny],
     /// Whether to mark the hook as trusted where an agent requires it.
     pub trust: bool,
+    /// Who answers questions: the value of `callgate hook --ask` that hooks are started with, if any.
+    pub ask: Option<&'a str>,
     /// What the policy decides about the calls that test a hook.
     pub expected: CanaryExpectation,
 }
@@ -112,6 +114,8 @@ pub struct InstallReport {
     pub advice: Vec<String>,
     /// What the test of the hook showed.
     pub shown: Vec<&'static str>,
+    /// After a removal: the files that still start callgate.
+    pub left: Vec<PathBuf>,
 }
 
 impl InstallReport {
@@ -128,6 +132,7 @@ impl Installer<'_> {
             program: self.program,
             environment: self.environment,
             denies: self.denies,
+            ask: self.ask,
             // Trust that was given once is kept.
             trust: self.trust || receipt.is_some_and(InstallReceipt::is_trusted),
         }
@@ -174,7 +179,7 @@ impl Installer<'_> {
                 files.push(self.step_back(written)?);
             }
         }
-        Ok(InstallReport { files, advice, shown: Vec::new() })
+        Ok(InstallReport { files, advice, ..InstallReport::default() })
     }
 
     fn step(
@@ -184,6 +189,10 @@ impl Installer<'_> {
         advice: &mut Vec<String>,
     ) -> Result<FileStep, InstallError> {
         let SettingsChange { path, content } = change;
+        let real = file::followed(&path, self.scope.owner(), &self.ground(&path))?;
+        if real != path {
+            advice.push(format!("{} is a link: {} is the file that is edited", path.display(), real.display()));
+        }
         let failed = |source| InstallError::Edit { path: path.clone(), source };
         let found = self.read(&path)?;
         let before = found.text.clone();
@@ -307,7 +316,10 @@ impl Installer<'_> {
                 files.push(self.step_back(&WrittenFile { path, before, after: String::new(), put, created })?);
             }
         }
-        Ok(InstallReport { files, ..InstallReport::default() })
+        let still = |step: &&FileStep| step.after.as_deref().is_some_and(|text| step.put.is_left_in(text));
+        let left: Vec<PathBuf> = files.iter().filter(still).map(|step| step.path.clone()).collect();
+        let advice = left.iter().map(|path| format!("{} still starts callgate: remove that by hand", path.display()));
+        Ok(InstallReport { advice: advice.collect(), files, left, ..InstallReport::default() })
     }
 
     /// Removes exactly what was added.
@@ -330,7 +342,10 @@ impl Installer<'_> {
                 report.advice.push(format!("the content from before the installation is still in {}", path.display()));
             }
         }
-        InstallReceipt::forget(self.environment, recipe.name(), self.scope)?;
+        // What is left stays known.
+        if report.left.is_empty() {
+            InstallReceipt::forget(self.environment, recipe.name(), self.scope)?;
+        }
         Ok(report)
     }
 

@@ -13,6 +13,7 @@
 //!     scope: InstallScope::User,
 //!     denies: HARD_DENIES,
 //!     trust: false,
+//!     ask: None,
 //!     expected: CanaryExpectation::default(),
 //! };
 //! let report = installer.preview(find("claude").expect("known"))?;

@@ -98,19 +98,46 @@ pub fn report(recipe: &Recipe, environment: &HostEnvironment) -> Vec<StatusRepor
     if !installed.is_empty() {
         return installed;
     }
+    let left = left(recipe, environment);
+    let state = match (&left, &found) {
+        (Some(_), _) => HookState::Altered,
+        (None, Some(_)) => HookState::NotInstalled,
+        (None, None) => HookState::NotFound,
+    };
+    let problem = |(_, path): &(InstallScope, PathBuf)| {
+        format!(
+            "{} starts callgate, and no installation is known; to remove it, run: callgate uninstall {}",
+            path.display(),
+            recipe.name()
+        )
+    };
     vec![StatusReport {
         agent: recipe.name(),
         title: recipe.title(),
-        state: if found.is_some() { HookState::NotInstalled } else { HookState::NotFound },
-        scope: None,
+        state,
+        scope: left.as_ref().map(|(scope, _)| *scope),
         found,
-        problems: Vec::new(),
+        problems: left.iter().map(problem).collect(),
         version: None,
         installed: None,
         proven: None,
         seen: None,
         used: None,
     }]
+}
+
+/// A file with a hook of callgate that no receipt is about.
+fn left(recipe: &Recipe, environment: &HostEnvironment) -> Option<(InstallScope, PathBuf)> {
+    [InstallScope::User, InstallScope::Project].into_iter().find_map(|scope| {
+        let program = Path::new("callgate");
+        let request = InstallRequest { scope, program, environment, denies: &[], trust: false, ask: None };
+        let changes = recipe.plan(&request)?.changes.into_iter();
+        let mut left = changes.filter(|change| {
+            let found = file::read(&change.path, scope.owner(), &environment.ground(scope, &change.path));
+            found.ok().and_then(|found| found.text).is_some_and(|text| change.content.is_left_in(&text))
+        });
+        left.next().map(|change| (scope, change.path))
+    })
 }
 
 fn of_receipt(
@@ -172,7 +199,7 @@ fn problems(recipe: &Recipe, environment: &HostEnvironment, receipt: &InstallRec
             },
         }
     }
-    let request = InstallRequest { scope, program: &receipt.program, environment, denies: &[], trust: true };
+    let request = InstallRequest { scope, program: &receipt.program, environment, denies: &[], trust: true, ask: None };
     problems.extend(recipe.switched_off(&request, &|path| std::fs::read_to_string(path).ok()));
     problems
 }

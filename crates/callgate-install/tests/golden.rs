@@ -46,6 +46,7 @@ fn settings_look_as_a_person_would_have_written_them() {
             scope: InstallScope::User,
             denies: &denies,
             trust: false,
+            ask: None,
             expected: CanaryExpectation::default(),
         };
         let steps = installer.preview(find(agent).expect("known")).expect(name);

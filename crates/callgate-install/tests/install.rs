@@ -69,6 +69,7 @@ impl World {
             scope,
             denies: HARD_DENIES,
             trust: true,
+            ask: None,
             expected: CanaryExpectation::default(),
         }
     }
@@ -429,7 +430,9 @@ fn files_that_are_somebody_elses_are_not_touched() {
     let world = World::new();
     world.write(".config/opencode/plugin/callgate.js", "// my own plugin\n");
     assert!(world.install("opencode").expect_err("foreign").to_string().contains("not written by callgate"));
-    let real = world.write("dotfiles/settings.json", "{}");
+    let outside = tempfile::tempdir().expect("a directory");
+    let real = outside.path().join("settings.json");
+    fs::write(&real, "{}").expect("written");
     fs::create_dir_all(world.environment.home.join(".claude")).expect("made");
     std::os::unix::fs::symlink(&real, world.environment.home.join(".claude/settings.json")).expect("a link");
     assert!(world.install("claude").expect_err("a link").to_string().contains("is a symlink to"));

@@ -13,10 +13,12 @@ use callgate_install::{CanaryExpectation, HostEnvironment, InstallScope, Install
 const DRIVER: &str = r#"
 import { Callgate } from "./callgate.mjs"
 const plugin = await Callgate({ directory: process.cwd() })
-const output = { args: { command: "ls" } }
+// as OpenCode does: it passes its own object in, and runs that object
+const args = { command: "ls" }
+const output = { args }
 try {
   await plugin["tool.execute.before"]({ tool: "bash", sessionID: "s", callID: "c" }, output)
-  console.log("ran " + output.args.command)
+  console.log("ran " + args.command)
 } catch (error) {
   console.log("stopped " + error.message)
 }
@@ -40,6 +42,7 @@ fn with_program(directory: &Path, script: Option<&str>) -> String {
         scope: InstallScope::User,
         denies: &[],
         trust: false,
+        ask: None,
         expected: CanaryExpectation::default(),
     };
     let steps = installer.preview(find("opencode").expect("known")).expect("a plan");

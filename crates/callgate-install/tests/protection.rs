@@ -34,7 +34,7 @@ fn written(environment: &HostEnvironment) -> Vec<PathBuf> {
 fn no_agent_writes_or_removes_what_was_installed() {
     let mut environment = HostEnvironment::of_home(Path::new("/home/me"));
     environment.project = "/home/me/project".into();
-    for name in ["strict", "standard", "permissive", "unattended"] {
+    for name in ["strict", "standard", "relaxed", "permissive", "unattended"] {
         let gate = Gate::builder().policy(Policy::bundled(name).expect("bundled")).build();
         let decision = |call: Call| {
             let call = call.directory(&environment.project).workspace(&environment.project);

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// A tool's identity: the server that offers it, if any, and its name there.
@@ -16,7 +16,7 @@ use serde_json::Value;
 /// assert_eq!(Tool::parse("mcp__files__Read"), Tool::of_server("files", "Read"));
 /// assert_ne!(Tool::parse("mcp__files__Read"), Tool::parse("Read"));
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Tool {
     /// The MCP server, `None` for the agent's own tools.
     pub server: Option<String>,
@@ -95,7 +95,7 @@ impl fmt::Display for Tool {
 }
 
 /// Who makes a call, and from where.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
     /// The agent program: `claude`, `codex` …
     pub agent: Option<String>,
@@ -111,7 +111,7 @@ pub struct Origin {
     pub workspace: Option<PathBuf>,
     /// The shell that runs the agent's commands, by name or path: `bash`, `/bin/zsh`. If `None`, a command must mean the same
     /// in bash and in zsh.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shell: Option<String>,
 }
 
@@ -139,7 +139,7 @@ impl Origin {
 ///     .directory("/home/ada/project");
 /// assert_eq!(call.tool.name, "Read");
 /// ```
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Call {
     /// The tool.
     pub tool: Tool,

@@ -25,6 +25,7 @@ pub mod decision;
 pub mod description;
 pub mod digest;
 pub mod effect;
+pub mod fence;
 pub mod glob;
 pub mod json;
 pub mod lexical;

@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use super::{Claims, JudgeRequest};
+use super::{Claims, JudgeRequest, SandboxSupport};
 use crate::file::mistake::{Mistake, Mistakes};
-use crate::file::model::{RuleExample, Spanned};
+use crate::file::model::{RuleExample, Spanned, ToolText};
 use crate::layers::{Policy, subjects};
 use crate::rules::judge::{DecisionCause, JudgedEffect, REPLACED, RuleEvaluator};
 use crate::source::PolicyChain;
@@ -64,6 +64,27 @@ impl Policy {
         rules.flat_map(|rule| rule.matches.iter().chain(&rule.misses)).map(|example| example.value.call()).collect()
     }
 
+    /// For every command pattern and tool that a rule of the first files names, the plainest call it is about.
+    pub fn plainest_calls(&self) -> Vec<Call> {
+        let files = self.layers.iter().filter_map(|layer| layer.body.chain()?.files.first());
+        let mut calls = Vec::new();
+        for rule in files.flat_map(|file| &file.source.file.rules) {
+            calls.extend(rule.commands.iter().map(|pattern| {
+                let words = pattern.value.split_whitespace().filter(|word| *word != "**");
+                let command = words.collect::<Vec<_>>().join(" ").replace('*', "x");
+                Call::new("Bash", serde_json::json!({ "command": command }))
+            }));
+            calls.extend(rule.tools.iter().filter_map(|tool| match &tool.value {
+                ToolText::Name(name) => Some(Call::new(name.replace('*', "x").as_str(), serde_json::json!({}))),
+                ToolText::Server(server) => {
+                    Some(Call::new(format!("mcp__{server}__x").as_str(), serde_json::json!({})))
+                }
+                ToolText::Tag(_) | ToolText::NotTag(_) => None,
+            }));
+        }
+        calls
+    }
+
     /// Checks the examples of every file the policy was loaded from. A rule `matches` an example if it decides at least one
     /// of its effects, and `misses` it if it decides none. Examples of extended files are checked where those are loaded.
     pub fn check_examples(&self, describe: &dyn Fn(&RuleExample) -> ExampleCall) -> Vec<CheckedExamples> {
@@ -92,7 +113,8 @@ impl Policy {
             for (example, should_match) in examples {
                 result.checked = result.checked.saturating_add(1);
                 let described = describe(&example.value);
-                let decided = self.decided_by(chain, &described);
+                let sandbox = if rule.needs_sandbox { SandboxSupport::Available } else { SandboxSupport::Missing };
+                let decided = self.decided_by(chain, &described, sandbox);
                 if decided.contains(&Some(number)) != should_match {
                     let name = rule.name.as_ref().map_or_else(String::new, |name| name.value.clone());
                     result.failed.push(failure(chain, &name, example, should_match, &decided));
@@ -103,15 +125,15 @@ impl Policy {
     }
 
     /// The rules that decide the effects of a call, without repeats.
-    fn decided_by(&self, chain: &PolicyChain, described: &ExampleCall) -> Vec<Option<u32>> {
-        let request =
-            JudgeRequest { call: &described.call, description: &described.description, claims: &described.claims };
+    fn decided_by(&self, chain: &PolicyChain, described: &ExampleCall, sandbox: SandboxSupport) -> Vec<Option<u32>> {
+        let ExampleCall { call, description, claims } = described;
+        let request = JudgeRequest { call, description, claims, sandbox };
         let judge = RuleEvaluator::new(&chain.compiled, request, self.home.as_deref());
         let mut decided: Vec<Option<u32>> = subjects(&request)
             .map(|(subject, _): (JudgedEffect<'_>, _)| {
                 REPLACED.iter().fold(judge.judge(&subject), |outcome, replaced| {
                     let instead =
-                        (outcome.decision == *replaced).then(|| judge.instead_of(&outcome, &subject)).flatten();
+                        (outcome.decision == *replaced).then(|| judge.instead_of(&outcome, &subject, true)).flatten();
                     instead.unwrap_or(outcome)
                 })
             })

@@ -4,26 +4,29 @@
 //! not trusted can only tighten.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use callgate_model::call::Origin;
 use callgate_model::digest::sha256_hex_of;
-use callgate_model::effect::{Action, Coverage, Effect};
+use callgate_model::effect::{Action, CodeOrigin, Coverage, Effect, Target};
+use callgate_model::fence::{Globs, Network, Protections};
+use callgate_model::place::Zone;
 use callgate_model::word::Word;
 
-use super::{Classification, Decision, EffectRuling, JudgeRequest, Judgement, Ruling};
+use super::{Classification, Decision, EffectRuling, FenceTerms, JudgeRequest, Judgement, Ruling};
 use crate::boundary::BoundarySettings;
 use crate::builder::{PermissionHandler, PermissionPolicy};
 use crate::directories;
 use crate::file::approval_rules::ApprovalRules;
 use crate::file::audit::AuditSettings;
 use crate::file::keys::RISKS;
-use crate::file::model::{ExecInput, Timeouts};
-use crate::rules::compile::{CompiledPolicy, Rule};
+use crate::file::model::{AgentAnswers, ExecInput, SandboxSettings, Timeouts};
+use crate::rules::compile::{CompiledPolicy, Rule, limits_of};
 use crate::rules::guard::RestrictedPaths;
 use crate::rules::judge::{DecisionCause, EffectDecision, JudgedEffect, REPLACED, RuleEvaluator};
 use crate::rules::matching::Text;
+use crate::rules::path_list::GlobBases;
 use crate::source::PolicyChain;
 
 /// A loaded policy, which judges calls.
@@ -34,6 +37,21 @@ pub struct Policy {
     boundary: BoundarySettings,
     audit: AuditSettings,
     version: String,
+}
+
+/// The sets of a policy that a fence is made of, with absolute globs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FenceGlobs {
+    /// `@secrets`.
+    pub secrets: Globs,
+    /// `@runs-outside`.
+    pub runs_outside: Globs,
+    /// `@toolchains`.
+    pub toolchains: Globs,
+    /// `@caches`.
+    pub caches: Globs,
+    /// `@callgate`.
+    pub own: Globs,
 }
 
 /// One layer.
@@ -191,6 +209,11 @@ impl Policy {
         of(LayerTrust::MayOnlyTighten).max().map_or(trusted, |tightened| tightened.max(trusted))
     }
 
+    /// How long a yes at the agent's own prompt counts; the strictest of all layers.
+    pub fn agent_answers(&self) -> AgentAnswers {
+        self.chains().filter_map(|(_, chain)| chain.settings.agent_answers).max().unwrap_or_default()
+    }
+
     /// The approval rules of the first trusted file that has any. Files that can only tighten are ignored.
     pub fn approval_rules(&self) -> Option<ApprovalRules> {
         let section = self.trusted_chains().find_map(|chain| chain.settings.approvals.as_ref())?;
@@ -198,9 +221,74 @@ impl Policy {
         ApprovalRules::read(section).ok()
     }
 
-    /// Whether a layer requires the sandbox for every call.
+    /// Whether a layer requires the sandbox for every command.
     pub fn wants_sandbox(&self) -> bool {
-        self.chains().any(|(_, chain)| chain.settings.sandbox)
+        self.sandbox_settings().restricted == Some(true)
+    }
+
+    /// The `sandbox:` settings; of all layers, the strictest.
+    pub fn sandbox_settings(&self) -> SandboxSettings {
+        self.chains().fold(SandboxSettings::default(), |all, (trust, chain)| {
+            let own = chain.settings.sandbox;
+            let or =
+                |one: Option<bool>, other: Option<bool>| one.into_iter().chain(other).reduce(|one, other| one || other);
+            let and =
+                |one: Option<bool>, other: Option<bool>| one.into_iter().chain(other).reduce(|one, other| one && other);
+            let is_trusted = trust == LayerTrust::Trusted;
+            SandboxSettings {
+                restricted: or(all.restricted, own.restricted),
+                mode: all.mode.or(own.mode.filter(|_| is_trusted)),
+                network: and(all.network, own.network.filter(|open| is_trusted || !open)),
+                limits: all.limits.lowest(own.limits),
+                // less is enough only if a trusted file says so, and all that say something together
+                requires: match own.requires {
+                    none if none.is_empty() && own.restricted == Some(true) && is_trusted => Protections::all(),
+                    _ if all.requires.is_empty() && !is_trusted => all.requires,
+                    stated => all.requires.and(stated),
+                },
+            }
+        })
+    }
+
+    /// The globs that a fence is made of, for calls from one workspace: without `~`, `./` and braces.
+    ///
+    /// They are those of the first trusted layer that defines sets, or the bundled ones. Other layers can add secrets and protected
+    /// names, and take nothing out.
+    pub fn fence_globs(&self, home: Option<&Path>, workspace: Option<&Path>) -> FenceGlobs {
+        static BUNDLED: OnceLock<Option<Policy>> = OnceLock::new();
+        let bases = GlobBases::new(home, workspace);
+        let globs = |chain: &PolicyChain, number: usize| -> Globs {
+            let (compiled, mut all) = (&chain.compiled, Globs::default());
+            let span = compiled.fence.get(number).map(|span| span.of(&compiled.fence_globs));
+            for glob in span.iter().flat_map(|span| span.iter()) {
+                if let Some(parts) = bases.absolute(compiled.pool.get(*glob)) {
+                    all.push(&parts);
+                }
+            }
+            all
+        };
+        let defining = || self.chains().filter(|(_, chain)| chain.compiled.fence.iter().any(|span| !span.is_empty()));
+        let own = defining().find(|(trust, _)| *trust == LayerTrust::Trusted).map(|(_, chain)| chain);
+        let Some(base) = own.or_else(|| {
+            let bundled = BUNDLED.get_or_init(|| Policy::bundled("standard").ok());
+            bundled.as_ref()?.chains().next().map(|(_, chain)| chain)
+        }) else {
+            return FenceGlobs::default();
+        };
+        let all = |number: usize| {
+            let mut all = globs(base, number);
+            for (_, chain) in defining().filter(|(_, chain)| !std::ptr::eq(*chain, base)) {
+                all.extend(globs(chain, number).iter().filter(|glob| !glob.starts_with('!')));
+            }
+            all
+        };
+        FenceGlobs {
+            secrets: all(0),
+            runs_outside: all(1),
+            toolchains: globs(base, 2),
+            caches: globs(base, 3),
+            own: all(4),
+        }
     }
 
     /// The program tables of trusted files, each with its file. A table can declare a program harmless, so files that can only
@@ -260,6 +348,7 @@ impl Policy {
             layers.iter().map(|layer| LayerEvaluator::new(layer, *request, self.home.as_deref())).collect();
         let mut strictest: Option<LayerDecision> = None;
         let mut effects = Vec::new();
+        let mut terms = FenceTerms::default();
         for (subject, place) in subjects(request) {
             let mut ruled = combine(&judges, &subject);
             for replaced in REPLACED {
@@ -267,11 +356,18 @@ impl Policy {
                     ruled = instead_of(&judges, &subject, &ruled).unwrap_or(ruled);
                 }
             }
+            if request.is_containable() {
+                self.hold(&mut ruled, &subject, place, &mut terms);
+            }
             if let Some((part, effect)) = place {
                 effects.push(EffectRuling { part, effect, ruling: self.ruling(&judges, &ruled) });
             }
-            // Among equal decisions, the one with the highest risk represents the call, then the first.
-            let weight = |ruled: &LayerDecision| (ruled.outcome.decision, self.risk(ruled));
+            // Among equal decisions, one that answers a question represents the call, then the one with the highest risk, then
+            // the first.
+            let answers = |ruled: &LayerDecision| {
+                self.rule(ruled).is_some_and(|(_, rule)| rule.instead_of == Some(Decision::Ask))
+            };
+            let weight = |ruled: &LayerDecision| (ruled.outcome.decision, answers(ruled), self.risk(ruled));
             if strictest.is_none_or(|strictest| weight(&ruled) > weight(&strictest)) {
                 strictest = Some(ruled);
             }
@@ -285,13 +381,71 @@ impl Policy {
             self.ruling(&judges, &strictest)
         };
         let classification = self.classify(request, &strictest, &ruling);
-        Judgement { ruling, effects, classification }
+        Judgement { ruling, effects, classification, terms }
+    }
+
+    /// Contains code that calls may write, though a rule allows it, and notes what the rule says about the fence.
+    fn hold(
+        &self,
+        ruled: &mut LayerDecision,
+        subject: &JudgedEffect<'_>,
+        place: Option<(usize, usize)>,
+        terms: &mut FenceTerms,
+    ) {
+        let rule = self.rule(ruled);
+        let may_open = self.layers.get(ruled.layer).is_some_and(|layer| layer.trust == LayerTrust::Trusted);
+        let is_free = may_open && rule.as_ref().is_some_and(|(_, rule)| rule.free);
+        if runs_writable_code(subject) && !is_free {
+            // a yes to code that comes from elsewhere lets it run as without a sandbox
+            if ruled.outcome.decision < Decision::Ask || !is_fetched(subject) {
+                terms.code.extend(place);
+            }
+            if ruled.outcome.decision == Decision::Allow {
+                ruled.outcome.decision = Decision::Contain;
+            }
+        }
+        let stated = rule.as_ref().map(|(_, rule)| Protections::from_bits(rule.requires));
+        match ruled.outcome.decision {
+            Decision::Allow => {}
+            Decision::Contain => {
+                let less = stated.filter(|stated| may_open && !stated.is_empty());
+                terms.required = terms.required.and(less.unwrap_or_else(Protections::all));
+            }
+            Decision::Ask | Decision::Deny => {
+                terms.required = Protections::all();
+                return;
+            }
+        }
+        let Some((compiled, rule)) = rule else { return };
+        if !rule.limits.is_empty() {
+            terms.limits = terms.limits.lowest(limits_of(&rule.limits.of(&compiled.limits)));
+        }
+        if !may_open {
+            return;
+        }
+        let texts = rule.network.of(&compiled.network);
+        let hosts = || texts.iter().map(|text| compiled.pool.get(*text).to_owned());
+        match (&mut terms.network, hosts().next().as_deref()) {
+            (_, None | Some("none")) | (Network::All, _) => {}
+            (network, Some("all")) => *network = Network::All,
+            (Network::Hosts(all), _) => {
+                for host in hosts() {
+                    if !all.contains(&host) {
+                        all.push(host);
+                    }
+                }
+            }
+            (network, _) => *network = Network::Hosts(hosts().collect()),
+        }
+        if subject.action == Some(Action::Connect) && hosts().next().is_some_and(|first| first != "none") {
+            terms.opened.extend(place);
+        }
     }
 
     fn ruling(&self, judges: &[LayerEvaluator<'_>], ruled: &LayerDecision) -> Ruling {
         let EffectDecision { decision, why, .. } = ruled.outcome;
         if let Some(LayerEvaluator { body: EvaluatorBody::Built(outcome), .. }) = judges.get(ruled.layer) {
-            return outcome.ruling.clone();
+            return Ruling { decision, ..outcome.ruling.clone() };
         }
         let Some((compiled, rule)) = self.rule(ruled) else {
             let reason = match why {
@@ -350,6 +504,31 @@ impl Policy {
     }
 }
 
+/// Whether an effect runs code that lies where calls may write, or that the call brings along. git's hooks and settings are
+/// protected from contained calls.
+fn runs_writable_code(subject: &JudgedEffect<'_>) -> bool {
+    if subject.action != Some(Action::Run) {
+        return false;
+    }
+    match subject.effect.map(|effect| &effect.target) {
+        Some(Target::Program(program)) => match program.origin {
+            CodeOrigin::Project | CodeOrigin::File => !program.name.starts_with("git-"),
+            CodeOrigin::Inline | CodeOrigin::Fetched => true,
+            CodeOrigin::Known | CodeOrigin::Unknown | CodeOrigin::Defined => false,
+        },
+        Some(Target::Path(_)) => {
+            subject.place.is_none_or(|place| !matches!(place.zone, Zone::Readable | Zone::Outside))
+        }
+        _ => false,
+    }
+}
+
+/// Whether an effect runs code that comes from elsewhere.
+fn is_fetched(subject: &JudgedEffect<'_>) -> bool {
+    let target = subject.effect.map(|effect| &effect.target);
+    matches!(target, Some(Target::Program(program)) if program.origin == CodeOrigin::Fetched)
+}
+
 /// A decision and the layer that made it.
 #[derive(Debug, Clone, Copy)]
 struct LayerDecision {
@@ -360,7 +539,13 @@ struct LayerDecision {
 impl LayerDecision {
     const NOBODY: Self = Self {
         layer: usize::MAX,
-        outcome: EffectDecision { decision: Decision::Deny, rule: None, why: DecisionCause::Default },
+        outcome: EffectDecision {
+            decision: Decision::Deny,
+            rule: None,
+            why: DecisionCause::Default,
+            settled: false,
+            file: u32::MAX,
+        },
     };
 }
 
@@ -402,8 +587,7 @@ impl<'a> LayerEvaluator<'a> {
             }
             EvaluatorBody::Built(evaluated) => {
                 let firmness = if evaluated.by_rule { Firmness::Rule } else { Firmness::Default };
-                let outcome =
-                    EffectDecision { decision: evaluated.ruling.decision, rule: None, why: DecisionCause::Rule };
+                let outcome = EffectDecision::new(evaluated.ruling.decision, None, DecisionCause::Rule);
                 (outcome, firmness)
             }
         }
@@ -453,7 +637,7 @@ fn instead_of(
 ) -> Option<LayerDecision> {
     judges.iter().enumerate().find_map(|(layer, judge)| {
         let EvaluatorBody::File { judge: rules, .. } = &judge.body else { return None };
-        let outcome = rules.instead_of(&ruled.outcome, subject)?;
+        let outcome = rules.instead_of(&ruled.outcome, subject, layer == ruled.layer)?;
         (judge.trust == LayerTrust::Trusted || outcome.decision > ruled.outcome.decision)
             .then_some(LayerDecision { layer, outcome })
     })

@@ -14,7 +14,7 @@
 //! use callgate_model::description::{Description, Part};
 //! use callgate_model::effect::Coverage;
 //! use callgate_model::word::Word;
-//! use callgate_policy::{Claims, Decision, JudgeRequest, Policy};
+//! use callgate_policy::{Claims, Decision, JudgeRequest, Policy, SandboxSupport};
 //!
 //! let policy = Policy::from_yaml(
 //!     "rules:\n  - {name: tests, commands: [cargo test **], action: allow, reason: tests are fine}",
@@ -27,7 +27,7 @@
 //!     parts: vec![Part { words, ..Part::default() }],
 //!     coverage: Coverage::Complete,
 //! };
-//! let request = JudgeRequest { call: &call, description: &description, claims: &Claims::default() };
+//! let request = JudgeRequest { call: &call, description: &description, claims: &Claims::default(), sandbox: SandboxSupport::Missing };
 //! assert_eq!(policy.judge(&request).ruling.decision, Decision::Allow);
 //! # Ok::<(), callgate_policy::PolicyError>(())
 //! ```
@@ -95,17 +95,20 @@ pub use builder::{
 };
 pub use cache::PolicyCache;
 pub use examples::{CheckedExamples, ExampleCall, FailedExample};
-pub use file::approval_rules::{ApprovalRuleText, ApprovalRules, ApprovalRulesError, CommandPattern};
+pub use file::approval_rules::{
+    ApprovalRuleText, ApprovalRules, ApprovalRulesError, ApproverKind, ApproverText, CommandPattern, NotifyText,
+};
 pub use file::audit::{AuditSettings, ParseSyncModeError, SyncMode, expand_home};
 pub use file::mistake::{
     Mistake, Mistakes, PolicyError, Position, Severity, UnknownPolicy, UnreadableFile, UnwritableFile,
 };
-pub use file::model::{ExecInput, RuleExample, Timeouts};
+pub use file::model::{AgentAnswers, ExecInput, RuleExample, SandboxMode, SandboxSettings, Timeouts};
 pub use file::schema::schema;
-pub use layers::{LayerKind, Policy};
+pub use layers::{FenceGlobs, LayerKind, Policy};
 pub use lint::{FindRoot, LintFinding};
 pub use load::{CompiledLayers, FILE_NAME, FoundFile, Locations, MANAGED_FILE};
 pub use roots::{HostDirectories, PLANS, RelativeTo, Root, Roots, TEMPORARY};
+pub use rules::path_list::PathList;
 pub use trust::TrustStore;
 
 pub use callgate_model::claims::{Annotations, Claims};
@@ -114,6 +117,7 @@ use serde::Serialize;
 
 use callgate_model::call::Call;
 use callgate_model::description::Description;
+use callgate_model::fence::{Limits, Network, Protections};
 
 /// A call to judge, with what it would do.
 #[derive(Debug, Clone, Copy)]
@@ -124,6 +128,27 @@ pub struct JudgeRequest<'a> {
     pub description: &'a Description,
     /// Claims about the tool (tags and annotations).
     pub claims: &'a Claims,
+    /// Whether the call can run inside a sandbox.
+    pub sandbox: SandboxSupport,
+}
+
+impl JudgeRequest<'_> {
+    /// Whether the call can be contained: only commands can.
+    pub fn is_containable(&self) -> bool {
+        self.sandbox == SandboxSupport::Available && self.description.category == "shell"
+    }
+}
+
+/// Whether the caller that runs permits has a sandbox.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum SandboxSupport {
+    /// There is no sandbox: calls that need one are refused.
+    #[default]
+    Missing,
+    /// There is one that holds everything.
+    Available,
+    /// There is one that holds only this: it is enough for calls of which the policy says so.
+    Partial(Protections),
 }
 
 /// The judgement of a call: the strictest ruling, and the ruling of every effect.
@@ -135,6 +160,24 @@ pub struct Judgement {
     pub effects: Vec<EffectRuling>,
     /// The category and the risk of the call.
     pub classification: Classification,
+    /// What the rules say about the fence, if the call is contained.
+    #[serde(skip)]
+    pub terms: FenceTerms,
+}
+
+/// What rules say about the fence of a call.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FenceTerms {
+    /// The network: what all rules that decided open together.
+    pub network: Network,
+    /// The limits: the lowest of all rules that decided.
+    pub limits: Limits,
+    /// What must be held: what the rules that contain anything require together, or everything. Empty if no rule does.
+    pub required: Protections,
+    /// The effects, by part and effect, that a rule allows and opens the network for.
+    pub opened: Vec<(usize, usize)>,
+    /// The effects that run code which calls may write.
+    pub code: Vec<(usize, usize)>,
 }
 
 /// The category and the risk of a call.

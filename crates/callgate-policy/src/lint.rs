@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use callgate_model::effect::Action;
+use callgate_model::fence::{Protection, Protections};
 use serde::Serialize;
 
 use super::Decision;
@@ -63,6 +64,9 @@ fn lint_chain(chain: &PolicyChain, findings: &mut Vec<LintFinding>) {
     lint.rules(file, &chain.compiled);
     lint.shadows(file, &chain.compiled);
     lint.sets(file, chain);
+    for (name, profile) in &file.profiles {
+        lint.less(name.position, profile.requires);
+    }
     for unused in &file.unused {
         lint.note("unused-key", unused.position, format!("`{}` is ignored", unused.value), "");
     }
@@ -175,9 +179,32 @@ impl Linter<'_> {
                     "add `effects`, `paths`, `commands` or `tools`",
                 );
             }
+            if let Some(position) = rule.free.filter(|_| !self.loaded.source.shown.ends_with(" (bundled)")) {
+                let message = "code that this rule allows runs outside the sandbox, even if contained code wrote it";
+                self.warn(
+                    "runs-free",
+                    position,
+                    message,
+                    "remove `where: free`, unless nothing else can change that code",
+                );
+            }
             self.impossible(rule);
             self.narrow_paths(&rule.paths);
         }
+    }
+
+    /// Warns where less than everything must be held.
+    fn less(&mut self, position: Position, requires: Protections) {
+        if requires.is_empty() || requires == Protections::all() {
+            return;
+        }
+        let missing: Vec<&str> = Protection::ALL
+            .into_iter()
+            .filter(|protection| !requires.includes([*protection].into_iter().collect()))
+            .map(Protection::as_str)
+            .collect();
+        let message = format!("calls of this profile run even where nothing holds {}", missing.join(", "));
+        self.warn("less-is-held", position, &message, "remove `requires` from the profile to require everything");
     }
 
     /// Finds conditions that no effect can meet together.
@@ -308,6 +335,9 @@ impl ComparableRule<'_> {
             || !flag(mine.recursive, theirs.recursive)
             || mine.complex_only && !theirs.complex_only
             || mine.custom_only && !theirs.custom_only
+            || mine.needs_sandbox && !theirs.needs_sandbox
+            || mine.doubt && !theirs.doubt
+            || mine.last && !theirs.last
         {
             return false;
         }

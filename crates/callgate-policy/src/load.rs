@@ -22,6 +22,9 @@ const MAXIMUM_LEVELS: usize = 64;
 pub struct Locations {
     /// Files are looked for from here upwards.
     pub directory: Option<PathBuf>,
+    /// The call's working directory, if it is below `directory`: files on the way down to it can only tighten, trusted or not. An
+    /// agent chooses where it works, so what it finds there must not take the place of the project's own file.
+    pub working: Option<PathBuf>,
     /// The project; a trust store inside it is ignored.
     pub workspace: Option<PathBuf>,
     /// The managed file.
@@ -50,10 +53,31 @@ impl Locations {
         Self {
             workspace: Some(directory.clone()),
             directory: Some(directory),
+            working: None,
             managed: Some(PathBuf::from(MANAGED_FILE)),
             user: directories::configuration().map(|directory| directory.join(FILE_NAME)),
             trusted: TrustStore::of_user(),
         }
+    }
+
+    /// The same places for a call that works in this directory.
+    #[must_use]
+    pub fn working_in(self, directory: Option<PathBuf>) -> Self {
+        Self { working: directory, ..self }
+    }
+
+    /// The files between the project and the working directory, from the project downwards.
+    fn nested_files(&self) -> Vec<PathBuf> {
+        let real = |path: &PathBuf| path.canonicalize().ok();
+        let (Some(top), Some(working)) = (self.directory.as_ref().and_then(real), self.working.as_ref().and_then(real))
+        else {
+            return Vec::new();
+        };
+        let below = working.ancestors().take_while(|directory| *directory != top && directory.starts_with(&top));
+        let files = below.map(|directory| directory.join(FILE_NAME)).filter(|file| exists(file));
+        let mut files: Vec<PathBuf> = files.filter(|file| Some(file) != self.user.as_ref()).collect();
+        files.reverse();
+        files
     }
 
     /// The project's file: the first one from the directory upwards that is not the user's own.
@@ -83,7 +107,7 @@ impl Policy {
         BUNDLED.iter().find(|(bundled, _)| *bundled == name).map(|(_, text)| *text)
     }
 
-    /// Loads a bundled policy: `strict`, `standard`, `permissive` or `unattended`.
+    /// Loads a bundled policy: `strict`, `standard`, `relaxed`, `permissive` or `unattended`.
     pub fn bundled(name: &str) -> Result<Self, PolicyError> {
         Self::single(&ChainStart::Bundled(name))
     }
@@ -164,6 +188,10 @@ impl Policy {
         }
         if let Some((path, chain, trust)) = project {
             add(LayerKind::Project, Some(path), trust, chain);
+        }
+        for path in locations.nested_files() {
+            let chain = load(&ChainStart::File { path: &path, relative: RelativeGlobs::ToFile })?;
+            add(LayerKind::Project, Some(path), LayerTrust::MayOnlyTighten, chain);
         }
         Ok((Self::of_layers(layers), files))
     }

@@ -13,7 +13,7 @@ use crate::file::audit::AuditSettings;
 use crate::file::decode;
 use crate::file::keys::nearest;
 use crate::file::mistake::{Mistake, Mistakes, PolicyError, UnknownPolicy};
-use crate::file::model::{ExecInput, Spanned, Timeouts};
+use crate::file::model::{AgentAnswers, ExecInput, SandboxSettings, Spanned, Timeouts};
 use crate::file::yaml::{self, Limits};
 use crate::roots::RelativeTo;
 use crate::rules::compile::{CompiledPolicy, PolicySource, compile};
@@ -23,6 +23,7 @@ use crate::rules::stored::Image;
 pub(crate) const BUNDLED: &[(&str, &str)] = &[
     ("strict", include_str!("../policies/strict.yaml")),
     ("standard", include_str!("../policies/standard.yaml")),
+    ("relaxed", include_str!("../policies/relaxed.yaml")),
     ("permissive", include_str!("../policies/permissive.yaml")),
     ("unattended", include_str!("../policies/unattended.yaml")),
 ];
@@ -60,10 +61,14 @@ pub(crate) struct ChainSettings {
     pub approvals: Option<serde_json::Value>,
     /// How input to a running program is treated, if a file sets it.
     pub exec_input: Option<ExecInput>,
+    /// How long a yes at the agent's own prompt counts, if a file sets it.
+    #[serde(default)]
+    pub agent_answers: Option<AgentAnswers>,
     /// The audit settings, the extending file first.
     #[serde(default)]
     pub audit: AuditSettings,
-    pub sandbox: bool,
+    #[serde(default)]
+    pub sandbox: SandboxSettings,
     /// Program tables, each with the file it comes from.
     pub programs: Vec<(String, String)>,
     /// A hash of everything that was read.
@@ -81,8 +86,9 @@ impl ChainSettings {
             timeouts: Timeouts::shortest(each().map(|file| file.timeouts)),
             approvals: each().find_map(|file| file.approvals.clone()),
             exec_input: each().find_map(|file| file.exec_input),
+            agent_answers: each().find_map(|file| file.agent_answers),
             audit: each().fold(AuditSettings::default(), |audit, file| audit.or(&file.audit.settings)),
-            sandbox: each().any(|file| file.sandbox == Some(true)),
+            sandbox: each().fold(SandboxSettings::default(), |settings, file| settings.or(file.sandbox)),
             programs: sources
                 .iter()
                 .filter_map(|source| Some((source.shown.clone(), source.file.programs.as_ref()?.value.clone())))

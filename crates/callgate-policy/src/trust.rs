@@ -11,6 +11,8 @@ use crate::source::{ChainStart, PolicyChain, RelativeGlobs, read_text};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TrustStore {
     path: PathBuf,
+    /// An entry that is not written.
+    also: Option<String>,
 }
 
 /// The limit for the entries of a store.
@@ -19,7 +21,7 @@ const MAXIMUM_ENTRIES: usize = 10_000;
 impl TrustStore {
     /// A store in this file, which need not exist.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into() }
+        Self { path: path.into(), also: None }
     }
 
     /// The user's store: `$XDG_DATA_HOME/callgate/trusted`, or below `~/.local/share`.
@@ -34,10 +36,21 @@ impl TrustStore {
 
     /// Trusts a policy file and the files it extends with their current contents. Any change ends the trust.
     pub fn trust(&self, file: &Path) -> Result<(), PolicyError> {
-        let entry = entry(file)?;
-        let mut entries = self.entries();
-        entries.retain(|other| key(other) != key(&entry));
-        entries.push(entry);
+        self.as_if(file)?.keep()
+    }
+
+    /// This store as if it trusted a file with its current contents. Nothing is written before [`TrustStore::keep`], which then
+    /// trusts exactly these contents, whatever happened to the file meanwhile.
+    pub fn as_if(&self, file: &Path) -> Result<Self, PolicyError> {
+        Ok(Self { path: self.path.clone(), also: Some(entry(file)?) })
+    }
+
+    /// Writes what [`TrustStore::as_if`] has added.
+    pub fn keep(&self) -> Result<(), PolicyError> {
+        let Some(entry) = &self.also else { return Ok(()) };
+        let mut entries = self.written();
+        entries.retain(|other| key(other) != key(entry));
+        entries.push(entry.clone());
         self.write(&entries)
     }
 
@@ -45,7 +58,7 @@ impl TrustStore {
     pub fn untrust(&self, file: &Path) -> Result<(), PolicyError> {
         let real = file.canonicalize().unwrap_or_else(|_| file.to_owned());
         let shown = shown(&real);
-        let mut entries = self.entries();
+        let mut entries = self.written();
         entries.retain(|other| key(other) != Some(shown.as_str()));
         self.write(&entries)
     }
@@ -72,6 +85,10 @@ impl TrustStore {
     }
 
     fn entries(&self) -> Vec<String> {
+        self.written().into_iter().chain(self.also.clone()).collect()
+    }
+
+    fn written(&self) -> Vec<String> {
         if !is_private(&self.path) {
             return Vec::new();
         }

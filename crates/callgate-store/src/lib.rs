@@ -25,8 +25,10 @@
 
 mod group;
 mod open;
+mod permits;
 mod sqlite;
 mod statements;
 
 pub use open::default_path;
+pub use permits::{PermitError, PermitState, PermitStore, PermitToken};
 pub use sqlite::SqliteStore;

@@ -1,12 +1,12 @@
 //! Locates, protects, opens and migrates the database.
 
-use std::env;
 use std::fs::{self, DirBuilder, OpenOptions, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use callgate::policy::directories;
 use callgate::store::StoreError;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
@@ -58,7 +58,7 @@ CREATE TABLE automatic (
 
 /// The user's own database: below `$XDG_DATA_HOME`, or `~/.local/share`; `None` if neither is known.
 pub fn default_path() -> Option<PathBuf> {
-    let absolute = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let absolute = |name: &str| directories::variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let data = absolute("XDG_DATA_HOME").or_else(|| absolute("HOME").map(|home| home.join(".local/share")))?;
     Some(data.join("callgate/store.sqlite"))
 }

@@ -139,7 +139,12 @@ fn main() {
         let times: Vec<Duration> = scenes
             .iter()
             .map(|scene| {
-                let request = JudgeRequest { call: &scene.call, description: &scene.description, claims: &claims };
+                let request = JudgeRequest {
+                    call: &scene.call,
+                    description: &scene.description,
+                    claims: &claims,
+                    sandbox: callgate::policy::SandboxSupport::Missing,
+                };
                 fastest(50, 500, || drop(black_box(policy.judge(black_box(&request)))))
             })
             .collect();
@@ -154,7 +159,12 @@ fn main() {
     let standard = Policy::bundled("standard").expect("the bundled policy loads").with_home("/home/me");
     print!("{:>8} {:>12}", "standard", "");
     for scene in &scenes {
-        let request = JudgeRequest { call: &scene.call, description: &scene.description, claims: &claims };
+        let request = JudgeRequest {
+            call: &scene.call,
+            description: &scene.description,
+            claims: &claims,
+            sandbox: callgate::policy::SandboxSupport::Missing,
+        };
         let time = fastest(50, 500, || drop(black_box(standard.judge(black_box(&request)))));
         print!(" {:>14.0} ns        ", time.as_secs_f64() * 1e9);
     }

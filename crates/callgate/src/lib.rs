@@ -62,6 +62,9 @@ pub mod git;
 pub mod grant;
 #[doc(hidden)]
 pub mod key;
+#[allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "looks for contained calls that run")]
+#[doc(hidden)]
+pub mod live;
 #[allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "finds policy files")]
 #[doc(hidden)]
 pub mod load;
@@ -97,7 +100,7 @@ pub use policy::{Policy, PolicyError};
 #[doc(hidden)]
 pub use approvals::store;
 #[doc(hidden)]
-pub use callgate_model::{call, clock, json, redact, refusal, risk, show};
+pub use callgate_model::{call, clock, fence, json, redact, refusal, risk, show};
 
 /// The README's examples are compiled with the crate's own.
 #[cfg(doctest)]

@@ -8,6 +8,7 @@ use std::time::Instant;
 use callgate_model::call::Call;
 use callgate_model::description::Description;
 use callgate_model::effect::Action;
+use callgate_model::fence::Fence;
 use callgate_model::place::{Place, Rest};
 use callgate_model::refusal::{Refusal, RefusalKind};
 use callgate_model::word::Word;
@@ -24,6 +25,7 @@ pub struct Plan {
     call: Call,
     assessment: Assessment,
     containment: Containment,
+    fence: Option<Fence>,
 }
 
 /// Where a call may run.
@@ -37,8 +39,9 @@ pub enum Containment {
 }
 
 impl Plan {
-    pub(crate) fn new(call: Call, assessment: Assessment, containment: Containment) -> Self {
-        Plan { call, assessment, containment }
+    pub(crate) fn new(call: Call, assessment: Assessment, fence: Option<Fence>) -> Self {
+        let containment = if fence.is_some() { Containment::Required } else { Containment::Free };
+        Plan { call, assessment, containment, fence }
     }
 
     /// The call as it was judged.
@@ -59,6 +62,11 @@ impl Plan {
     /// Where it may run.
     pub fn containment(&self) -> Containment {
         self.containment
+    }
+
+    /// What the call may reach, if it may only run inside a sandbox.
+    pub fn fence(&self) -> Option<&Fence> {
+        self.fence.as_ref()
     }
 
     /// The working directory.
@@ -195,6 +203,14 @@ impl Permit {
     /// The call's id, the same as in its events.
     pub fn id(&self) -> &str {
         self.recorder.id()
+    }
+
+    /// Records that the call will run in another process, which must present what was issued for it. That process judges the
+    /// call again with [`Gate::redeem`](crate::Gate::redeem); this permit is spent.
+    pub fn issued(self, expires_in: std::time::Duration) -> Result<(), Refusal> {
+        let expires_in = u64::try_from(expires_in.as_millis()).unwrap_or(u64::MAX);
+        let recorded = self.recorder.emit(EventKind::PermitIssued { expires_in });
+        recorded.map_err(|error| Refusal::new(RefusalKind::Unknown, error.to_string()))
     }
 
     /// Runs the call without a sandbox. Refuses a call that needs one.

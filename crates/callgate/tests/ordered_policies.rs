@@ -1,11 +1,12 @@
-//! The bundled policies are ordered: what `strict` allows, `standard` allows; what `standard` allows, `permissive` allows;
+//! The bundled policies are ordered: what `strict` allows, `standard` allows; what `standard` allows, `relaxed` allows; what `relaxed` allows,
+//! `permissive` allows;
 //! `unattended` allows nothing that `standard` does not, and denies whatever `standard` denies.
 
 #![allow(clippy::expect_used, reason = "a test says what is missing by failing")]
 
 use std::path::Path;
 
-use callgate::policy::{Decision, Policy};
+use callgate::policy::{Decision, Policy, SandboxSupport};
 use callgate::{Call, Gate};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -13,14 +14,18 @@ use serde_json::{Value, json};
 struct Gates {
     strict: Gate,
     standard: Gate,
+    relaxed: Gate,
     permissive: Gate,
     unattended: Gate,
     project: tempfile::TempDir,
+    /// Whether there is a sandbox.
+    contains: bool,
 }
 
 impl Gates {
-    fn new() -> Self {
-        let gate = |name| Gate::builder().policy(Policy::bundled(name).expect("a bundled policy")).build();
+    fn new(sandbox: SandboxSupport) -> Self {
+        let bundled = |name| Policy::bundled(name).expect("a bundled policy");
+        let gate = |name| Gate::builder().policy(bundled(name)).sandbox(sandbox).build();
         let project = tempfile::tempdir().expect("a directory");
         for name in ["src/main.rs", "README.md", ".env", "Makefile", "package.json", "node_modules/x/index.js"] {
             let path = project.path().join(name);
@@ -30,9 +35,11 @@ impl Gates {
         Gates {
             strict: gate("strict"),
             standard: gate("standard"),
+            relaxed: gate("relaxed"),
             permissive: gate("permissive"),
             unattended: gate("unattended"),
             project,
+            contains: sandbox == SandboxSupport::Available,
         }
     }
 
@@ -40,18 +47,23 @@ impl Gates {
         let call = Call::new(tool, input).directory(self.project.path()).workspace(self.project.path());
         let decision =
             |gate: &Gate| gate.assess(&call).map_or(Decision::Deny, |assessment| assessment.ruling().decision);
-        let [strict, standard, permissive, unattended] =
-            [&self.strict, &self.standard, &self.permissive, &self.unattended].map(decision);
+        let [strict, standard, relaxed, permissive, unattended] =
+            [&self.strict, &self.standard, &self.relaxed, &self.permissive, &self.unattended].map(decision);
         let shown = format!(
-            "{tool} {}: strict {strict}, standard {standard}, permissive {permissive}, unattended {unattended}",
+            "{tool} {}: strict {strict}, standard {standard}, relaxed {relaxed}, permissive {permissive}, unattended {unattended}",
             call.input
         );
         let implies = |loose: Decision, strict: Decision| strict != Decision::Allow || loose == Decision::Allow;
         assert!(implies(standard, strict), "{shown}");
-        assert!(implies(permissive, standard), "{shown}");
+        assert!(implies(relaxed, standard), "{shown}");
+        assert!(implies(permissive, relaxed), "{shown}");
         assert!(implies(standard, unattended), "{shown}");
         assert!(standard != Decision::Deny || unattended == Decision::Deny && strict == Decision::Deny, "{shown}");
         assert_ne!(unattended, Decision::Ask, "{shown}");
+        if self.contains {
+            let silent = |loose: Decision, strict: Decision| strict > Decision::Contain || loose <= Decision::Contain;
+            assert!(silent(standard, strict) && silent(relaxed, standard), "{shown}");
+        }
     }
 
     fn command(&self, command: &str) {
@@ -78,7 +90,11 @@ fn files(directory: &str) -> Vec<String> {
 
 #[test]
 fn for_the_examples_of_all_tables_and_policies() {
-    let gates = Gates::new();
+    for_all_examples(&Gates::new(SandboxSupport::Missing));
+    for_all_examples(&Gates::new(SandboxSupport::Available));
+}
+
+fn for_all_examples(gates: &Gates) {
     let examples = |text: &str, front: &str| -> Vec<String> {
         let lines = text.lines().filter_map(|line| line.trim_start().strip_prefix(front));
         lines.map(|line| line.split(" => ").next().unwrap_or(line).trim_end_matches(" \\").to_owned()).collect()
@@ -179,17 +195,18 @@ proptest! {
 
     #[test]
     fn for_generated_commands(parts in prop::collection::vec((simple(), proptest::sample::select(vec![" && ", " | ", "; ", " > ", " || "])), 1..4)) {
-        thread_local!(static GATES: Gates = Gates::new());
+        thread_local!(static GATES: [Gates; 2] = [SandboxSupport::Missing, SandboxSupport::Available].map(Gates::new));
         let text: String = parts.iter().flat_map(|(part, joint)| [part.as_str(), joint]).collect();
         let text = text.trim_end_matches([' ', '&', '|', ';', '>']).to_owned();
-        GATES.with(|gates| gates.command(&text));
+        GATES.with(|all| all.iter().for_each(|gates| gates.command(&text)));
     }
 
     #[test]
     fn for_generated_tool_calls(tool in proptest::sample::select(vec!["Read", "Write", "Edit", "Grep", "Glob", "WebFetch", "mcp__x__y", "frobnicate"]), path in word()) {
-        thread_local!(static GATES: Gates = Gates::new());
-        GATES.with(|gates| gates.check(tool, json!({
+        thread_local!(static GATES: [Gates; 2] = [SandboxSupport::Missing, SandboxSupport::Available].map(Gates::new));
+        let input = json!({
             "file_path": path, "path": path, "pattern": path, "content": "x", "old_string": "x", "new_string": "y", "url": path, "prompt": "x",
-        })));
+        });
+        GATES.with(|all| all.iter().for_each(|gates| gates.check(tool, input.clone())));
     }
 }

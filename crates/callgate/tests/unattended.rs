@@ -201,11 +201,20 @@ fn the_request_that_rules_see_and_events_hold_has_no_secrets() {
     assert!(seen.contains("KEY") && !seen.contains("sesame-open"), "{seen}");
 }
 
+/// Recipe B wants every command in a sandbox, the approved ones too.
+struct Cage;
+
+impl callgate::permit::Sandbox for Cage {
+    fn enforces(&self) -> String {
+        "everything".to_owned()
+    }
+}
+
 #[test]
 fn the_events_of_a_call_come_in_a_stable_order_and_it_starts_only_if_it_was_approved() {
     let run = run(RECIPE_B, rules());
     let permit = run.gate.check(run.call("shell_exec", json!({"argv": ["pytest"]}))).unwrap();
-    permit.run(|_| Ok::<(), ()>(())).unwrap();
+    permit.run_with(Some(&Cage), |_, _| Ok::<(), ()>(())).unwrap();
     assert_eq!(
         run.log.names(),
         ["requested", "gated", "approval_requested", "approval_decided", "allowed", "started", "finished"]
@@ -275,7 +284,8 @@ fn recipe_a_bounds_every_wait() {
     // nobody ever answers: still an end, and not that of a denial
     let patient = RECIPE_A.replace("approval_timeout_ms: 5000", "approval_timeout_ms: 50");
     let silent = Approvals::in_memory(callgate::approvals::channel::Elsewhere);
-    let gate = Gate::builder().policy(Policy::from_yaml(&patient, "recipe.yaml").unwrap()).approvals(silent).build();
+    let gate = Gate::builder().policy(Policy::from_yaml(&patient, "recipe.yaml").unwrap()).approvals(silent);
+    let gate = gate.sandbox(SandboxSupport::Available).build();
     let call = Call::new("shell_exec", json!({"argv": ["make"]})).directory("/");
     assert_eq!(gate.check(call).unwrap_err().kind, RefusalKind::Timeout);
 }

@@ -96,6 +96,7 @@ pub fn summary(entry: &crate::entry::LogEntry) -> String {
         }
         EntryBody::SecurityViolation(violation) => format!("{}: {}", violation.risk_level, violation.reason),
         EntryBody::Refused(refused) => format!("{}: {}", refused.refusal, refused.reason),
+        EntryBody::PermitIssued(permit) => format!("good for {} s", permit.expires_in_ms / 1000),
         EntryBody::Started(started) => started.sandbox.clone().unwrap_or_default(),
         EntryBody::Finished(finished) => {
             let exit = finished.exit.map(|exit| format!("exit {exit}"));

@@ -19,7 +19,7 @@ const PROBES: &str = include_str!("probes.txt");
 pub struct DifferingCall {
     /// The call in one line.
     pub call: String,
-    /// Where it comes from: `example`, `probe`, or the number of an entry of the log.
+    /// Where it comes from: `example`, `rule`, `probe`, or the number of an entry of the log.
     pub from: String,
     /// How the old policy judges it.
     pub old: Decision,
@@ -40,7 +40,7 @@ pub struct Difference {
     pub tighter: Vec<DifferingCall>,
 }
 
-/// Compares two policies on the examples of both, on a set of calls of many kinds, and on recorded calls.
+/// Compares two policies on the examples of both, on the plainest calls that their rules are about, on a set of calls of many kinds, and on recorded calls.
 ///
 /// An empty result does not prove that the policies are equal.
 pub fn compare(old: &Assessor, new: &Assessor, directory: &Path, recorded: &[RecordedCall]) -> Difference {
@@ -49,6 +49,7 @@ pub fn compare(old: &Assessor, new: &Assessor, directory: &Path, recorded: &[Rec
         .into_iter()
         .chain(examples(new))
         .map(|call| (call, "example"))
+        .chain([old, new].into_iter().flat_map(plainest).map(|call| (call, "rule")))
         .chain(PROBES.lines().filter_map(probe).map(|call| (call, "probe")));
     for (call, from) in calls {
         let call = call.directory(directory).workspace(directory);
@@ -81,6 +82,11 @@ impl Difference {
 /// The examples that stand with the rules of a policy.
 fn examples(assessor: &Assessor) -> Vec<Call> {
     assessor.policy().map(Policy::examples).unwrap_or_default()
+}
+
+/// The plainest calls that the rules of a policy are about.
+fn plainest(assessor: &Assessor) -> Vec<Call> {
+    assessor.policy().map(Policy::plainest_calls).unwrap_or_default()
 }
 
 fn probe(line: &str) -> Option<Call> {

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use callgate::assess::{Assessment, Assessor};
+use callgate::SandboxSupport;
+use callgate::assess::{Assessment, Assessor, MIXED_RULE};
 use callgate_model::call::{Call, Origin, Tool};
 use callgate_model::claims::Claims;
 use callgate_model::decision::Decision;
@@ -62,9 +63,12 @@ impl RecordedCall {
         })
     }
 
-    /// Assesses the call again: its effects as they were recorded, files, boundary and policy as they are now.
+    /// Assesses the call again: its effects as they were recorded, files, boundary and policy as they are now. A decision that only a
+    /// sandbox makes possible says that there was one.
     pub fn assess(&self, assessor: &Assessor) -> Result<Assessment, Refusal> {
-        assessor.reassess(&self.call, self.description.clone().into(), &self.claims)
+        let contained = self.decision == Decision::Contain || self.rule.as_deref() == Some(MIXED_RULE);
+        let sandbox = if contained { SandboxSupport::Available } else { SandboxSupport::Missing };
+        assessor.reassess(&self.call, self.description.clone().into(), &self.claims, sandbox)
     }
 
     /// Whether a rule may be proposed for it: everything is known of it, and nothing of it is secret or privileged.

@@ -32,6 +32,9 @@ pub struct Suggestion {
     pub also: String,
     /// Recorded calls that it would also allow although nobody approved them.
     pub also_recorded: Vec<String>,
+    /// What the rule is made of.
+    #[serde(skip)]
+    pub proposal: Proposal,
 }
 
 /// The rules that would have covered what held up a call.
@@ -119,6 +122,7 @@ pub fn suggest(asked: &[(RecordedCall, bool)], today: &Assessor, longest: usize)
             examples: shown(&saved),
             also: candidate.extent.also_covers(),
             also_recorded: shown(&also),
+            proposal: candidate,
         };
         suggestions.push((suggestion, numbers));
         if suggestions.len() >= longest {

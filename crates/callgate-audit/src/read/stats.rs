@@ -42,6 +42,8 @@ pub struct LogStats {
     pub days: BTreeMap<String, Day>,
     /// Questions that were answered, or not in time.
     pub answered: u64,
+    /// Questions that nobody could answer.
+    pub unanswered: u64,
     /// Answers that approved.
     pub approved: u64,
     /// Questions that timed out.
@@ -81,6 +83,11 @@ impl LogStats {
             EntryBody::Approval(approval) => {
                 if approval.cached {
                     self.cached = self.cached.saturating_add(1);
+                    return;
+                }
+                // a question that nobody could answer, or that was taken back, has no answer to count
+                if matches!(approval.outcome, OutcomeKind::Unanswerable | OutcomeKind::Cancelled) {
+                    self.unanswered = self.unanswered.saturating_add(1);
                     return;
                 }
                 self.answered = self.answered.saturating_add(1);

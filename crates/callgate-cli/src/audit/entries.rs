@@ -284,6 +284,9 @@ pub fn stats(log: &LogArguments, arguments: &StatsArguments) -> Result<u8, Strin
             stats.answered, stats.timed_out, stats.cached
         );
     }
+    if stats.unanswered > 0 {
+        let _ = writeln!(out, "{} questions could not be put to anybody", stats.unanswered);
+    }
     if let (Some(median), Some(slow)) = (stats.median_answer_ms, stats.slow_answer_ms) {
         let _ = writeln!(out, "time to answer: half within {median} ms, nine in ten within {slow} ms");
     }

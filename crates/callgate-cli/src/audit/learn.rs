@@ -2,12 +2,14 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use callgate::assess::Assessor;
 use callgate::load::{PolicyChoice, load_policy};
-use callgate::policy::Decision;
+use callgate::policy::{Decision, Policy};
+use callgate::show::visible;
 use callgate_audit::entry::EntryBody;
-use callgate_audit::learn::{RecordedCall, Replay, ReplayChanges, compare, suggest as propose};
+use callgate_audit::learn::{DifferingCall, RecordedCall, Replay, ReplayChanges, compare, suggest as propose};
 use callgate_audit::read::{self, Entries};
 use clap::{Args, ValueEnum};
 
@@ -142,7 +144,7 @@ fn changes(title: &str, changes: &ReplayChanges) -> Result<(), String> {
 }
 
 /// The recorded calls that were asked about, each with whether somebody said yes.
-fn asked(directory: &Path) -> Result<Vec<(RecordedCall, bool)>, String> {
+pub fn asked(directory: &Path) -> Result<Vec<(RecordedCall, bool)>, String> {
     let mut calls: Vec<(RecordedCall, bool)> = Vec::new();
     let mut waiting: HashMap<String, usize> = HashMap::new();
     for found in Entries::open(directory).map_err(text)? {
@@ -168,6 +170,9 @@ fn asked(directory: &Path) -> Result<Vec<(RecordedCall, bool)>, String> {
 
 /// `callgate policy suggest`
 pub fn suggest(arguments: &SuggestArguments) -> Result<u8, String> {
+    if arguments.log.is_empty()? {
+        return Ok(0);
+    }
     let directory = arguments.log.directory()?;
     let calls = asked(&directory)?;
     let suggestions = propose(&calls, &load(&arguments.policy)?, arguments.count);
@@ -189,11 +194,34 @@ pub fn suggest(arguments: &SuggestArguments) -> Result<u8, String> {
     Ok(0)
 }
 
+/// A call that shows a difference, in one line.
+fn shown(witness: &DifferingCall) -> String {
+    let rule = witness.rule.as_deref().unwrap_or("default");
+    let (old, new) = (witness.old.as_str(), witness.new.as_str());
+    format!("{old} → {new} ({})  {}", visible(rule), cut(&witness.call, 120))
+}
+
+/// What would become possible in a directory if one policy took the place of another: how many of the calls that were tried, and
+/// some of them, the strictest of the old answers first and every rule once before any rule twice.
+pub fn becomes_possible(old: Arc<Policy>, new: Arc<Policy>, directory: &Path) -> (usize, Vec<String>) {
+    const EXAMPLES: usize = 10;
+    let mut looser = compare(&Assessor::new(old), &Assessor::new(new), directory, &[]).looser;
+    let mut seen: HashMap<Option<String>, usize> = HashMap::new();
+    let count = looser.len();
+    looser.sort_by_key(|witness| std::cmp::Reverse(witness.old));
+    looser.sort_by_cached_key(|witness| {
+        let times = seen.entry(witness.rule.clone()).or_default();
+        *times = times.saturating_add(1);
+        *times
+    });
+    (count, looser.iter().take(EXAMPLES).map(shown).collect())
+}
+
 /// `callgate policy diff`
 pub fn diff(arguments: &DiffArguments) -> Result<u8, String> {
     let [old, new] = [&arguments.old, &arguments.new].map(|policy| load(policy));
     let (old, new) = (old?, new?);
-    let recorded: Vec<RecordedCall> = if arguments.recorded {
+    let recorded: Vec<RecordedCall> = if arguments.recorded && !arguments.log.is_empty()? {
         let entries = Entries::open(&arguments.log.directory()?).map_err(text)?;
         entries.filter_map(|found| RecordedCall::of(&found.ok()?.entry)).take(100_000).collect()
     } else {
@@ -208,9 +236,7 @@ pub fn diff(arguments: &DiffArguments) -> Result<u8, String> {
         for (title, list) in [("becomes possible", &difference.looser), ("becomes stricter", &difference.tighter)] {
             line(&format!("{title}: {}", list.len()))?;
             for witness in list.iter().take(40) {
-                let rule = witness.rule.as_deref().unwrap_or("default");
-                let (old, new) = (witness.old.as_str(), witness.new.as_str());
-                line(&format!("  {old} → {new} ({rule})  {}  [{}]", cut(&witness.call, 120), witness.from))?;
+                line(&format!("  {}  [{}]", shown(witness), witness.from))?;
             }
         }
         line("These are examples; other calls may differ too.")?;

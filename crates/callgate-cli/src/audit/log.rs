@@ -38,6 +38,9 @@ pub struct RedactArguments {
     /// Who redacts it [default: $USER]
     #[arg(long)]
     pub by: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `callgate audit verify`
@@ -105,6 +108,9 @@ pub fn redact(log: &LogArguments, arguments: &RedactArguments) -> Result<u8, Str
     let by = arguments.by.clone().or_else(|| std::env::var("USER").ok()).unwrap_or_else(|| "unknown".to_owned());
     let log = Log::open(log.existing()?).map_err(text)?;
     log.redact(arguments.entry, &by, &arguments.reason).map_err(text)?;
+    if arguments.json {
+        return json(&serde_json::json!({ "entry": arguments.entry, "redacted": true, "by": by }));
+    }
     line(&format!("entry {} is redacted; a signed tombstone replaces it", arguments.entry))?;
     Ok(0)
 }

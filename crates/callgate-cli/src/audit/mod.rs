@@ -10,7 +10,8 @@ use std::path::PathBuf;
 use callgate_audit::LogSettings;
 use clap::{Args, Subcommand};
 
-pub use learn::{DiffArguments, SuggestArguments, diff, suggest};
+pub use learn::{DiffArguments, SuggestArguments, asked, becomes_possible, diff, suggest};
+pub use shown::cut;
 
 /// Exit code of `verify` for a log that a crash left traces in.
 pub const CRASH_TRACES: u8 = 20;
@@ -44,8 +45,12 @@ pub enum AuditTask {
     Replay(learn::ReplayArguments),
     /// Redact an entry; a signed tombstone replaces it
     Redact(log::RedactArguments),
-    /// Write a signed checkpoint now and print it
-    Checkpoint,
+    /// Write a signed checkpoint now and print it, as JSON
+    Checkpoint {
+        /// Print JSON; it is always JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Move a damaged log aside and begin a new one that names it
     SetAside,
 }
@@ -77,7 +82,20 @@ impl LogArguments {
         if settings.directory.is_dir() { Ok(settings) } else { Err(missing()) }
     }
 
-    fn directory(&self) -> Result<PathBuf, String> {
+    /// Whether nothing was recorded yet in the usual place; says so. A log that was named has to exist, and so has one whose key is
+    /// there: somebody has removed it.
+    fn is_empty(&self) -> Result<bool, String> {
+        let settings = self.settings()?;
+        let empty = self.log.is_none() && !settings.directory.is_dir() && !settings.key.exists();
+        if empty {
+            let place = settings.directory.display();
+            anstream::eprintln!("the audit log is empty: no call was recorded yet in {place}");
+        }
+        Ok(empty)
+    }
+
+    /// The directory of a log that exists.
+    pub fn directory(&self) -> Result<PathBuf, String> {
         Ok(self.existing()?.directory)
     }
 }
@@ -99,6 +117,11 @@ pub struct AuditArguments {
 
 /// Runs a task and returns the exit code.
 pub fn run(AuditArguments { task, log }: &AuditArguments) -> Result<u8, String> {
+    let reads =
+        !matches!(task, AuditTask::Show(_) | AuditTask::Redact(_) | AuditTask::Checkpoint { .. } | AuditTask::SetAside);
+    if reads && log.is_empty()? {
+        return Ok(0);
+    }
     match task {
         AuditTask::Tail(arguments) => entries::tail(log, arguments),
         AuditTask::Query(arguments) => entries::query(log, arguments),
@@ -108,7 +131,7 @@ pub fn run(AuditArguments { task, log }: &AuditArguments) -> Result<u8, String> 
         AuditTask::Verify(arguments) => log::verify(log, arguments),
         AuditTask::Replay(arguments) => learn::replay(log, arguments),
         AuditTask::Redact(arguments) => log::redact(log, arguments),
-        AuditTask::Checkpoint => log::checkpoint(log),
+        AuditTask::Checkpoint { .. } => log::checkpoint(log),
         AuditTask::SetAside => log::set_aside(log),
     }
 }

@@ -1,41 +1,57 @@
 //! Who answers when the policy says ask.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use callgate::approvals::channel::{Elsewhere, Nobody};
+use callgate::approvals::channel::{Asking, Elsewhere, InOrder, Nobody, configured};
 use callgate::approvals::{Answer, Approver, AskError, Question};
+use callgate::policy::{ApproverKind, Policy};
 use callgate_hooks::HookRequest;
 
 use super::arguments::{AskWhom, HookArguments};
 use super::session::Session;
-use crate::watching;
+use crate::notify::{Notifier, Notifying};
+use crate::watching::{self, Watched};
 
 /// Routes the question of a hook, and keeps it for the answer.
 pub struct Asked {
     whom: Whom,
+    notifier: Notifier,
     question: Mutex<Option<Question>>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Whom {
     /// The agent's own prompt.
     Agent,
     /// A person who answers with `callgate approvals`.
     Approvers,
+    /// Those whom the policy names.
+    Configured(InOrder),
     Nobody,
 }
 
 impl Asked {
     /// Chooses who answers questions about this event.
-    pub fn of(arguments: &HookArguments, incoming: &HookRequest) -> Self {
+    pub fn of(arguments: &HookArguments, incoming: &HookRequest, policy: &Policy) -> Self {
         let prompts = incoming.event.can_ask();
+        let notifier = Notifier::of(policy);
+        let asking = || {
+            let Asking { terminal, .. } = Asking::default();
+            let terminal = Notifying { who: terminal, notifier: notifier.clone() };
+            Asking { terminal: Arc::new(terminal), watch: Arc::new(Watched(notifier.clone())) }
+        };
+        let named = || policy.approval_rules().map(|section| section.ask).unwrap_or_default();
+        let auto = arguments.ask == AskWhom::Auto;
         let whom = match arguments.ask {
+            // what the policy says, unless the hook's own arguments say otherwise
+            _ if auto && named().first().is_some_and(|first| first.who != ApproverKind::Agent || !prompts) => {
+                configured(policy, &asking()).map_or(Whom::Nobody, Whom::Configured)
+            }
             AskWhom::Approvers => Whom::Approvers,
             AskWhom::Agent | AskWhom::Auto if prompts => Whom::Agent,
             AskWhom::Auto if watching::somebody_watches() => Whom::Approvers,
             AskWhom::Agent | AskWhom::Auto | AskWhom::Nobody => Whom::Nobody,
         };
-        Self { whom, question: Mutex::new(None) }
+        Self { whom, notifier, question: Mutex::new(None) }
     }
 
     /// The question, if there was one.
@@ -45,16 +61,20 @@ impl Asked {
 
     /// Whether the agent's own prompt decides.
     pub fn left_to_agent(&self) -> bool {
-        self.whom == Whom::Agent
+        matches!(self.whom, Whom::Agent)
     }
 }
 
 impl Approver for Asked {
     fn ask(&self, question: &Question, open: &dyn Fn() -> bool) -> Result<Answer, AskError> {
         *self.question.lock().unwrap_or_else(PoisonError::into_inner) = Some(question.clone());
-        match self.whom {
+        match &self.whom {
+            Whom::Configured(in_order) => in_order.ask(question, open),
             Whom::Agent => Err(AskError::Unavailable("left to the agent's own prompt".into())),
-            Whom::Approvers => Elsewhere.ask(question, open),
+            Whom::Approvers => {
+                self.notifier.notify(question);
+                Elsewhere.ask(question, open)
+            }
             Whom::Nobody => Nobody.ask(question, open),
         }
     }
@@ -77,6 +97,10 @@ pub fn words(question: &Question, session: &Session) -> String {
     }
     if !written.is_empty() {
         words.push_str(&format!("; written in this session: {}", written.join(", ")));
+    }
+    match question.remedy() {
+        Ok(command) => words.push_str(&format!("; to always allow it: {command}")),
+        Err(why) => words.push_str(&format!("; no rule can allow it: {why}")),
     }
     words
 }

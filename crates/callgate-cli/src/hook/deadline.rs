@@ -16,19 +16,31 @@ struct Shared {
     /// Set by the first of the two to answer: the hook itself, or the refusal at the deadline.
     spoken: AtomicBool,
     event: Mutex<Option<HookEvent>>,
+    /// Whether the payload is there.
+    received: AtomicBool,
 }
+
+/// How long the payload may take to arrive. Agents write it at once; one that trickles in would keep the agent waiting.
+const ARRIVAL: Duration = Duration::from_secs(10);
 
 impl Deadline {
     /// Starts the timer.
     pub fn start(agent: &'static Agent, time: Duration) -> Self {
-        let shared = Arc::new(Shared { spoken: AtomicBool::new(false), event: Mutex::new(None) });
+        let (spoken, received) = (AtomicBool::new(false), AtomicBool::new(false));
+        let shared = Arc::new(Shared { spoken, event: Mutex::new(None), received });
         let until = Instant::now().checked_add(time).unwrap_or_else(Instant::now);
         let watching = Arc::clone(&shared);
         let watch = move || {
-            std::thread::sleep(time);
+            let arrival = ARRIVAL.min(time);
+            std::thread::sleep(arrival);
+            let mut why = "the payload of this hook did not arrive in time";
+            if watching.received.load(Ordering::SeqCst) {
+                std::thread::sleep(time.saturating_sub(arrival));
+                why = "callgate did not finish before the timeout of this hook";
+            }
             if !watching.spoken.swap(true, Ordering::SeqCst) {
                 let event = *watching.event.lock().unwrap_or_else(PoisonError::into_inner);
-                let _ = super::say(&agent.refuse(event, "callgate did not finish before the timeout of this hook"));
+                let _ = super::say(&agent.refuse(event, why));
                 // A refusal of any dialect: those that print also end with 0, and others take 2.
                 std::process::exit(agent.refuse(event, "-").code.into());
             }
@@ -39,6 +51,11 @@ impl Deadline {
             std::process::exit(2);
         }
         Self { shared, until }
+    }
+
+    /// The payload is there.
+    pub fn received(&self) {
+        self.shared.received.store(true, Ordering::SeqCst);
     }
 
     /// Sets the event that the refusal is written for.

@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use callgate::approvals::{Approvals, Approver, Patience};
 use callgate::event::RunReport;
-use callgate::gate::{CheckOptions, CheckedCall};
+use callgate::gate::{CheckOptions, CheckedCall, LeftQuestion};
 use callgate::git::GitHardening;
-use callgate::load::{PolicyChoice, load_policy};
+use callgate::load::{LoadedPolicy, PolicyChoice, load_policy};
 use callgate::permit::Permit;
-use callgate::policy::{Locations, Policy, PolicyCache};
+use callgate::policy::{Decision, FoundFile, Locations, Policy, PolicyCache};
 use callgate::{Call, Gate};
 use callgate_audit::{AuditSink, Log, ObservedEnd, SyncMode};
-use callgate_hooks::{CallOutcome, CompletedCall, HookAnswer, HookDetails, HookRequest};
+use callgate_hooks::{CallOutcome, CompletedCall, ContainedCalls, HookAnswer, HookDetails, HookRequest};
 use callgate_model::refusal::{Refusal, RefusalKind};
 use callgate_shell::ShellState;
 use callgate_store::SqliteStore;
@@ -22,12 +22,19 @@ use serde_json::Value;
 
 use super::arguments::HookArguments;
 use super::asked::{self, Asked};
+use super::contained;
 use super::deadline::Deadline;
-use super::session::Session;
+use super::left::{self, Learner};
+use super::session::{PassedCall, Session};
 use super::shells::{self, KeptShell};
+use crate::handover::{self, COMMAND, Handing};
+use crate::untrusted;
 
 /// Time reserved for closing the question, logging it and printing the answer after nobody has answered.
 const MARGIN: Duration = Duration::from_millis(500);
+
+/// How long a question that nobody answered can be answered afterwards.
+const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Judges a call. Every failure is a deny.
 pub fn judge(
@@ -37,6 +44,9 @@ pub fn judge(
     session: &Session,
     call: &Call,
 ) -> HookAnswer {
+    if contained::is_announced_again(incoming, session, call) {
+        return HookAnswer::allow();
+    }
     let prepared = Prepared::new(arguments, incoming, session, call);
     match prepared.and_then(|prepared| prepared.decide(deadline)) {
         Ok(answer) => answer,
@@ -44,8 +54,26 @@ pub fn judge(
     }
 }
 
+/// Records that a call is refused because its policy cannot be loaded, and returns the reason. Project files say nothing about the
+/// log; if another file is broken, the log is in its usual place.
+fn refused_without_policy(locations: &Locations, call: &Call, why: String) -> String {
+    let others = Locations { directory: None, working: None, ..locations.clone() };
+    let policy = load_policy(PolicyChoice::Layers(&others), None).map(|loaded| loaded.policy);
+    let policy = policy.or_else(|_| load_policy(PolicyChoice::Named("standard"), None).map(|loaded| loaded.policy));
+    let log = policy.map_err(|error| error.to_string()).and_then(|policy| open_log(&policy));
+    match log {
+        Ok(log) => {
+            let gate = ManuallyDrop::new(Gate::builder().events(AuditSink::new(log)).build());
+            let refused = gate.refuse(call, Refusal::new(RefusalKind::Unknown, why.clone()));
+            refused.err().map_or(why, |refusal| refusal.reason)
+        }
+        Err(unlogged) => format!("{why}\n{unlogged}"),
+    }
+}
+
 /// Everything that is needed to decide about one call.
 struct Prepared<'a> {
+    arguments: &'a HookArguments,
     incoming: &'a HookRequest,
     session: &'a Session,
     /// The call as the agent made it.
@@ -54,34 +82,57 @@ struct Prepared<'a> {
     call: Call,
     shell: Option<KeptShell>,
     asked: Arc<Asked>,
+    /// Where the files of the policy are, and which were found; `None` for a policy that was named.
+    layers: Option<(Locations, Vec<FoundFile>)>,
     /// Never dropped: the process ends right after its answer.
     gate: ManuallyDrop<Gate>,
 }
 
 impl<'a> Prepared<'a> {
     fn new(
-        arguments: &HookArguments,
+        arguments: &'a HookArguments,
         incoming: &'a HookRequest,
         session: &'a Session,
         called: &'a Call,
     ) -> Result<Self, String> {
         let workspace = session.workspace.clone().ok_or("cannot determine the project directory")?;
-        let policy = policy(arguments.policy.as_deref(), &workspace)?;
         let mut call = called.clone();
         call.origin.directory.get_or_insert_with(|| workspace.clone());
-        call.origin.workspace = Some(workspace);
-        let asked = Arc::new(Asked::of(arguments, incoming));
-        let approvals =
+        call.origin.workspace = Some(workspace.clone());
+        let shell = KeptShell::of(incoming, session, &call);
+        let working = contained::directory(&call, shell.as_ref()).or_else(|| call.origin.directory.clone());
+        let locations = Locations::of(workspace).working_in(working);
+        let LoadedPolicy { policy, files } = policy(arguments.policy.as_deref(), &locations)
+            .map_err(|why| refused_without_policy(&locations, &call, why))?;
+        let layers = arguments.policy.is_none().then_some((locations, files));
+        let asked = Arc::new(Asked::of(arguments, incoming, &policy));
+        let mut approvals =
             Approvals::new(Arc::new(SqliteStore::of_user_when_needed()), Arc::clone(&asked) as Arc<dyn Approver>);
+        if asked.left_to_agent() {
+            approvals = approvals.left_to_agent();
+        } else {
+            approvals = approvals.keeping(KEPT);
+        }
         let rewritable = incoming.event.can_rewrite() && command(&call.input).is_some();
-        let gate = Gate::builder()
+        let mut gate = Gate::builder()
             .events(AuditSink::new(open_log(&policy)?))
             .policy(policy)
             .approvals(approvals)
-            .git_hardening(if rewritable { GitHardening::WhenNeeded } else { GitHardening::Never })
-            .build();
-        let shell = KeptShell::of(incoming, session, &call);
-        Ok(Prepared { incoming, session, called, call, shell, asked, gate: ManuallyDrop::new(gate) })
+            .git_hardening(if rewritable { GitHardening::WhenNeeded } else { GitHardening::Never });
+        if let Some(text) = command(&call.input).filter(|_| rewritable)
+            && arguments.agent.contained() != ContainedCalls::Asked
+            && contained::fits(text)
+        {
+            let agent = arguments.agent.name();
+            let placed = contained::Placed {
+                directory: contained::directory(&call, shell.as_ref()),
+                shell: shell.as_ref().map(|shell| shell.state.clone()),
+                call: call.clone(),
+            };
+            gate = gate.sandbox_if(move |assessment| placed.can_be_handed_over(agent, assessment));
+        }
+        let gate = ManuallyDrop::new(gate.build());
+        Ok(Prepared { arguments, incoming, session, called, call, shell, asked, layers, gate })
     }
 
     fn decide(self, deadline: &Deadline) -> Result<HookAnswer, String> {
@@ -94,11 +145,15 @@ impl<'a> Prepared<'a> {
                 Err(refusal) => HookAnswer::deny(words(&refusal)),
             });
         }
+        if let Some(asked) = self.asked_before() {
+            return Ok(asked);
+        }
         let options = CheckOptions::default()
             .patience(Patience::at_most(deadline.left().saturating_sub(MARGIN)))
             .shell(self.shell.as_ref().map(|shell| shell.state.clone()));
-        let CheckedCall { verdict, shell } = self.gate.check_with(self.call.clone(), options);
+        let CheckedCall { verdict, shell, left } = self.gate.check_with(self.call.clone(), options);
         match verdict {
+            Ok(permit) if permit.plan().fence().is_some() => self.hand_over(permit, shell.as_deref()),
             Ok(permit) => {
                 let answer = match permit.plan().rewritten() {
                     Some(rewritten) => {
@@ -112,8 +167,51 @@ impl<'a> Prepared<'a> {
                 self.remember_permitted(&permit, shell.as_deref())?;
                 Ok(answer)
             }
-            Err(refusal) => self.refused(&refusal, shell.as_deref()),
+            Err(refusal) => match left {
+                Some(left) => self.leave(&left, shell.as_deref()),
+                None => Ok(self.refused(&refusal)),
+            },
         }
+    }
+
+    /// Lets the agent run `callgate run` with a permit in place of its own command.
+    fn hand_over(self, permit: Permit, after: Option<&ShellState>) -> Result<HookAnswer, String> {
+        let text = command(&self.call.input).ok_or("the command to contain is missing")?;
+        let directory = contained::directory(&self.call, self.shell.as_ref());
+        let directory = directory.ok_or("the directory of the command is not known")?;
+        let keeps = self.arguments.agent.contained() == ContainedCalls::RewrittenKeepingDirectory;
+        let handing = Handing {
+            id: permit.id(),
+            call: &self.call,
+            directory: &directory,
+            policy: self.arguments.policy.as_deref(),
+            version: self.gate.assessor().policy().map(Policy::version).unwrap_or_default(),
+            keeps_directory: keeps || self.shell.is_some(),
+        };
+        let handed = handover::hand_over(&handing, text)?;
+        let mut rewritten = self.called.clone();
+        *rewritten.input.get_mut(COMMAND).ok_or("the command to rewrite is missing")? = handed.command.into();
+        self.session
+            .handed_over(self.incoming, [self.called, &rewritten], permit.id(), &handed.permit)
+            .map_err(not_remembered)?;
+        permit.issued(handover::EXPIRES_IN).map_err(|refusal| refusal.reason)?;
+        // A permit may turn out to be worth nothing, and then the call leaves nothing.
+        if let Some(shell) = self.shell {
+            shell.perhaps_after(self.session, after, self.gate.redactor()).map_err(not_remembered)?;
+        }
+        Ok(HookAnswer::rewrite(rewritten.input))
+    }
+
+    /// The answer to an agent that is about to show its user what callgate has just left to it. The call is judged again, and
+    /// recorded again only if another answer is due.
+    fn asked_before(&self) -> Option<HookAnswer> {
+        let again = matches!(self.incoming.details, HookDetails::Permission(_)) && self.asked.left_to_agent();
+        if !again || self.shell.is_some() || !left::is_open(self.session, self.called) {
+            return None;
+        }
+        let assessment = self.gate.assess(&self.call).ok()?;
+        let ruling = assessment.ruling();
+        (ruling.decision == Decision::Ask).then(|| HookAnswer::ask(self.gate.redactor().text(&ruling.reason)))
     }
 
     fn remember_permitted(self, permit: &Permit, after: Option<&ShellState>) -> Result<(), String> {
@@ -125,23 +223,35 @@ impl<'a> Prepared<'a> {
         }
     }
 
-    fn refused(self, refusal: &Refusal, after: Option<&ShellState>) -> Result<HookAnswer, String> {
-        let Some(question) = self.asked.question() else { return Ok(HookAnswer::deny(words(refusal))) };
-        let asked = asked::words(&question, self.session);
-        if !self.asked.left_to_agent() {
-            return Ok(HookAnswer::deny(format!("{}: {asked}", words(refusal))));
+    fn refused(&self, refusal: &Refusal) -> HookAnswer {
+        let (words, decided) = match self.asked.question() {
+            Some(question) => (format!("{}: {}", words(refusal), asked::words(&question, self.session)), Decision::Ask),
+            None => (words(refusal), Decision::Deny),
+        };
+        HookAnswer::deny(self.with_untrusted(words, decided))
+    }
+
+    /// Adds that a rule of a file which nobody trusts would decide more leniently, if one would.
+    fn with_untrusted(&self, words: String, decided: Decision) -> String {
+        let layers = self.layers.as_ref();
+        match layers.and_then(|(locations, files)| untrusted::missing(locations, files, &self.call, decided)) {
+            Some(untrusted) => format!("{words}; {untrusted} (your user can run: callgate trust)"),
+            None => words,
         }
-        // The agent's user may say yes, and then the call runs.
-        let _ = self.session.passed(self.incoming, self.called, None, &[]);
+    }
+
+    /// The agent's user may say yes, and then the call runs.
+    fn leave(self, left: &LeftQuestion, after: Option<&ShellState>) -> Result<HookAnswer, String> {
+        // a call that is not remembered is noted as one without a verdict, and nothing is learned from it
+        let _ = self.session.passed(self.incoming, self.called, Some(&left.call), &[]);
+        let _ = left::leave(self.arguments, self.incoming, self.session, self.called, left);
+        let words = self.with_untrusted(asked::words(&left.question, self.session), Decision::Ask);
         if let Some(shell) = self.shell {
             shell.perhaps_after(self.session, after, self.gate.redactor()).map_err(not_remembered)?;
         }
-        Ok(HookAnswer::ask(asked))
+        Ok(HookAnswer::ask(words))
     }
 }
-
-/// The parameter in which agents pass a shell command.
-const COMMAND: &str = "command";
 
 fn command(input: &Value) -> Option<&str> {
     input.get(COMMAND)?.as_str()
@@ -161,13 +271,13 @@ fn words(refusal: &Refusal) -> String {
 }
 
 /// The policy that was named, or all layers that apply to the project; compiled only if it has changed.
-fn policy(named: Option<&str>, workspace: &Path) -> Result<Arc<Policy>, String> {
+fn policy(named: Option<&str>, locations: &Locations) -> Result<LoadedPolicy, String> {
     let loaded = match named {
         Some(name) => load_policy(PolicyChoice::Named(name), None),
-        None => load_policy(PolicyChoice::Layers(&Locations::of(workspace)), PolicyCache::of_user().as_ref()),
+        None => load_policy(PolicyChoice::Layers(locations), PolicyCache::of_user().as_ref()),
     };
     // The reason goes to the agent, so it has no colours.
-    loaded.map(|loaded| loaded.policy).map_err(|error| error.to_string())
+    loaded.map_err(|error| error.to_string())
 }
 
 /// Opens the log. Unless the policy sets `sync`, entries are left to the operating system instead of being flushed to disk: they
@@ -188,9 +298,14 @@ pub fn after(
     after: &CompletedCall,
 ) -> Result<(), String> {
     shells::ran(incoming, session, &after.call).map_err(|error| error.to_string())?;
-    let witness = witness(arguments, session)?;
+    let (policy, witness) = witness(arguments, session)?;
+    let learner = Learner { arguments, incoming, session, policy: &policy, log: &witness };
+    let learned = learner.ran(&after.call);
     let noted = match session.verdict(incoming, &after.call) {
-        Some(id) => {
+        Some(passed) if !passed.permits.is_empty() => {
+            return contained::finished(&passed, &witness, after, &incoming.origin).and(learned);
+        }
+        Some(PassedCall { id, .. }) => {
             let mut report = RunReport::default();
             if let Some(result) = &after.result {
                 report.result(result.to_string().as_bytes());
@@ -213,21 +328,27 @@ pub fn after(
             witness.ran_without_verdict(&after.call, incoming.call_id.as_deref(), reason)
         }
     };
-    noted.map(|_| ()).map_err(|error| error.to_string())
+    noted.map_err(|error| error.to_string()).and(learned)
 }
 
-/// Records that a session began or ended.
+/// Records that a session began or ended, and what the end of a turn says about its questions.
 pub fn notice(arguments: &HookArguments, incoming: &HookRequest, session: &Session) -> Result<(), String> {
+    let turn = incoming.details == HookDetails::TurnEnd && left::anything_open(session);
+    if !turn && !matches!(incoming.details, HookDetails::SessionStart | HookDetails::SessionEnd) {
+        return Ok(());
+    }
+    let (policy, log) = witness(arguments, session)?;
     let noted = match incoming.details {
-        HookDetails::SessionStart => witness(arguments, session)?.session_started(&incoming.origin, None, None),
-        HookDetails::SessionEnd => witness(arguments, session)?.session_ended(&incoming.origin, None),
-        _ => return Ok(()),
+        HookDetails::SessionStart => log.session_started(&incoming.origin, None, None),
+        HookDetails::SessionEnd => log.session_ended(&incoming.origin, None),
+        _ => return Learner { arguments, incoming, session, policy: &policy, log: &log }.turn_ended(),
     };
     noted.map(|_| ()).map_err(|error| error.to_string())
 }
 
-fn witness(arguments: &HookArguments, session: &Session) -> Result<AuditSink, String> {
+fn witness(arguments: &HookArguments, session: &Session) -> Result<(Arc<Policy>, AuditSink), String> {
     let workspace = session.workspace.as_deref().ok_or("cannot determine the project directory")?;
-    let policy = policy(arguments.policy.as_deref(), workspace)?;
-    Ok(AuditSink::new(open_log(&policy)?))
+    let policy = policy(arguments.policy.as_deref(), &Locations::of(workspace))?.policy;
+    let log = AuditSink::new(open_log(&policy)?);
+    Ok((policy, log))
 }

@@ -5,8 +5,10 @@
 
 mod arguments;
 mod asked;
+mod contained;
 mod deadline;
 mod judge;
+mod left;
 mod servers;
 mod session;
 mod shells;
@@ -73,6 +75,7 @@ fn answer(arguments: &HookArguments, deadline: &Deadline) -> HookOutput {
         Ok(payload) => payload,
         Err(why) => return agent.refuse(None, &why),
     };
+    deadline.received();
     let directory = std::env::current_dir().ok();
     let servers = servers::of(agent.name());
     let received = HookInput {
@@ -123,7 +126,7 @@ fn react(
             return Some(judge::judge(arguments, deadline, incoming, &session, call));
         }
         HookDetails::After(after) => judge::after(arguments, incoming, &session, after),
-        HookDetails::SessionStart | HookDetails::SessionEnd | HookDetails::Notice => {
+        HookDetails::SessionStart | HookDetails::TurnEnd | HookDetails::SessionEnd | HookDetails::Notice => {
             judge::notice(arguments, incoming, &session)
         }
     };

@@ -14,11 +14,13 @@ use sha2::{Digest, Sha256};
 
 /// Where the session began.
 const BEGAN: &str = "began";
-/// The calls that were let pass: what each is recognised by, and its id in the log.
+/// The calls that were let pass: what each is recognised by, its id in the log, and the digest of its permit if it has one.
 const PASSED: &str = "passed";
 /// The files that calls which were let pass may have written, as JSON strings.
 const WRITTEN: &str = "written";
 
+/// The questions that were left to the agent's own prompt: see `left.rs`.
+pub(super) const LEFT: &str = "left";
 /// In which states calls left the shells that the agent keeps: see `shells.rs`.
 pub(super) const SHELLS: &str = "shells";
 
@@ -26,6 +28,14 @@ pub(super) const SHELLS: &str = "shells";
 const LONGEST: u64 = 16 << 20;
 /// Of one call, so many files are remembered.
 const MOST_WRITTEN: usize = 100;
+
+/// A call that was let pass.
+pub struct PassedCall {
+    /// Its id in the log, if it has one.
+    pub id: Option<String>,
+    /// The digests of the permits that were issued for it, the latest first.
+    pub permits: Vec<String>,
+}
 
 /// A session.
 pub struct Session {
@@ -63,6 +73,23 @@ impl Session {
         Ok(Self { directory: Some(directory), workspace, is_new })
     }
 
+    /// This call was handed over: it runs in place of the agent's, which may tell of either afterwards.
+    pub fn handed_over(
+        &self,
+        incoming: &HookRequest,
+        calls: [&Call; 2],
+        id: &str,
+        permit: &str,
+    ) -> std::io::Result<()> {
+        let Some(directory) = &self.directory else { return Ok(()) };
+        let [first, second] = calls.map(|call| identity(incoming, call));
+        let mut lines = format!("{first} {id} {permit}\n");
+        if first != second {
+            lines.push_str(&format!("{second} {id} {permit}\n"));
+        }
+        append(&directory.join(PASSED), &lines)
+    }
+
     /// This call was let pass with what it writes, or left to the agent's user.
     pub fn passed(
         &self,
@@ -91,13 +118,20 @@ impl Session {
         self.directory.as_ref().map_or(Ok(()), |directory| append(&directory.join(name), text))
     }
 
-    /// The verdict that let this call pass: its id in the log, as far as it has one.
-    pub fn verdict(&self, incoming: &HookRequest, call: &Call) -> Option<Option<String>> {
+    /// The verdict that let this call pass.
+    pub fn verdict(&self, incoming: &HookRequest, call: &Call) -> Option<PassedCall> {
         let identity = identity(incoming, call);
         let passed = self.remembered(PASSED);
-        let mut entries = passed.lines().rev().filter_map(|line| line.split_once(' '));
-        let (_, id) = entries.find(|(passed, _)| *passed == identity)?;
-        Some(Some(id.to_owned()).filter(|id| !id.is_empty()))
+        let entries = passed.lines().rev().filter_map(|line| line.split_once(' '));
+        let mut verdict: Option<PassedCall> = None;
+        // several hooks may have been told of one call
+        for (_, rest) in entries.filter(|(passed, _)| *passed == identity) {
+            let (id, permit) = rest.split_once(' ').map_or((rest, None), |(id, permit)| (id, Some(permit)));
+            let id = Some(id.to_owned()).filter(|id| !id.is_empty());
+            let found = verdict.get_or_insert(PassedCall { id, permits: Vec::new() });
+            found.permits.extend(permit.map(str::to_owned));
+        }
+        verdict
     }
 
     /// Which of these files calls of this session may have written.
@@ -124,8 +158,13 @@ fn line(text: &str) -> String {
 pub(super) fn identity(incoming: &HookRequest, call: &Call) -> String {
     match &incoming.call_id {
         Some(id) => digest(&[id.as_bytes()]),
-        None => digest(&[call.tool.to_string().as_bytes(), call.input.to_string().as_bytes()]),
+        None => contents(call),
     }
+}
+
+/// What a call is: its tool and its input.
+pub(super) fn contents(call: &Call) -> String {
+    digest(&[call.tool.to_string().as_bytes(), call.input.to_string().as_bytes()])
 }
 
 fn digest(parts: &[&[u8]]) -> String {

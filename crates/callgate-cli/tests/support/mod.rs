@@ -164,7 +164,7 @@ pub fn payload(agent: &str, command: &str, id: &str, directory: &Path) -> Vec<u8
             "workspace_roots": [directory], "command": command, "cwd": directory}),
         "opencode" => {
             json!({"hook_event_name": "PreToolUse", "client": "opencode", "session_id": session, "cwd": directory,
-            "tool_name": "bash", "tool_input": input, "tool_use_id": id})
+            "tool_name": "bash", "tool_input": input, "tool_use_id": id, "changes_input": true})
         }
         "windsurf" => json!({"agent_action_name": "pre_run_command", "trajectory_id": session, "execution_id": id,
             "timestamp": "2026-11-15T10:00:00Z", "tool_info": {"command_line": command, "cwd": directory}}),

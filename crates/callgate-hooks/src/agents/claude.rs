@@ -8,9 +8,9 @@ use callgate::call::Tool;
 use serde_json::{Value, json};
 
 use crate::answer::object;
-use crate::event::HookEventKind::{After, Before, Permission, SessionEnd, SessionStart};
+use crate::event::HookEventKind::{After, Before, Permission, SessionEnd, SessionStart, TurnEnd};
 use crate::reading::{self, FAILURE};
-use crate::{Agent, HookAnswer, HookEvent, HookInput, HookOutput, HookRequest, PayloadError};
+use crate::{Agent, ContainedCalls, HookAnswer, HookEvent, HookInput, HookOutput, HookRequest, PayloadError};
 
 pub(super) static CLAUDE: Agent = Agent {
     name: "claude",
@@ -22,12 +22,17 @@ pub(super) static CLAUDE: Agent = Agent {
         HookEvent::new("PostToolUse", After),
         HookEvent::new(FAILURE, After),
         HookEvent::new("SessionStart", SessionStart),
+        // A call that its user refuses is reported by nothing else.
+        HookEvent::new("Stop", TurnEnd),
+        HookEvent::new("UserPromptSubmit", TurnEnd),
         HookEvent::new("SessionEnd", SessionEnd),
     ],
     notices: "ConfigChange CwdChanged Elicitation ElicitationResult FileChanged InstructionsLoaded Notification \
-              PermissionDenied PostCompact PostToolBatch PreCompact Setup Stop StopFailure SubagentStart SubagentStop \
-              TaskCompleted TaskCreated TeammateIdle UserPromptExpansion UserPromptSubmit",
+              PermissionDenied PostCompact PostToolBatch PreCompact Setup StopFailure SubagentStart SubagentStop \
+              TaskCompleted TaskCreated TeammateIdle UserPromptExpansion",
     default_timeout: Duration::from_secs(600),
+    contained: ContainedCalls::RewrittenKeepingDirectory,
+    asking_modes: &["default"],
     read,
     decide,
     complain,

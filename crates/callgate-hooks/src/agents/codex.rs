@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::claude;
 use crate::event::HookEventKind::{After, Before, Permission, SessionEnd, SessionStart};
-use crate::{Agent, HookAnswer, HookEvent, HookInput, HookOutput, HookRequest, PayloadError, reading};
+use crate::{Agent, ContainedCalls, HookAnswer, HookEvent, HookInput, HookOutput, HookRequest, PayloadError, reading};
 
 pub(super) static CODEX: Agent = Agent {
     name: "codex",
@@ -25,6 +25,7 @@ pub(super) static CODEX: Agent = Agent {
     ],
     notices: "PostCompact PreCompact Stop SubagentStart SubagentStop UserPromptSubmit",
     default_timeout: Duration::from_secs(600),
+    contained: ContainedCalls::Rewritten,
     read,
     decide,
     complain: claude::complain,

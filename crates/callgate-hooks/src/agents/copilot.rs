@@ -13,7 +13,9 @@ use crate::answer::object;
 use crate::event::HookEventKind::{After, Before, Notice, Permission, SessionEnd, SessionStart};
 use crate::fields::Fields;
 use crate::reading;
-use crate::{Agent, CallOutcome, HookAnswer, HookEvent, HookInput, HookOutput, HookRequest, PayloadError};
+use crate::{
+    Agent, CallOutcome, ContainedCalls, HookAnswer, HookEvent, HookInput, HookOutput, HookRequest, PayloadError,
+};
 
 const BEFORE: HookEvent = HookEvent::new("preToolUse", Before).asks().rewrites();
 const PERMISSION: HookEvent = HookEvent::new("permissionRequest", Permission).asks();
@@ -45,6 +47,7 @@ pub(super) static COPILOT: Agent = Agent {
     notices: "agentStop errorOccurred notification preCompact subagentStart subagentStop userPromptTransformed \
               ErrorOccurred Notification PreCompact Stop SubagentStop UserPromptSubmit",
     default_timeout: Duration::from_secs(30),
+    contained: ContainedCalls::RewrittenKeepingDirectory,
     read,
     decide,
     complain: |event, reason| match event.kind {

@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 use crate::answer::object;
 use crate::event::HookEventKind::{After, Before, SessionEnd, SessionStart};
 use crate::{
-    Agent, CallOutcome, HookAnswer, HookDetails, HookEvent, HookInput, HookOutput, HookRequest, PayloadError, reading,
+    Agent, CallOutcome, ContainedCalls, HookAnswer, HookDetails, HookEvent, HookInput, HookOutput, HookRequest,
+    PayloadError, reading,
 };
 
 pub(super) static GEMINI: Agent = Agent {
@@ -26,6 +27,7 @@ pub(super) static GEMINI: Agent = Agent {
     ],
     notices: "AfterAgent AfterModel BeforeAgent BeforeModel BeforeToolSelection Notification PreCompress",
     default_timeout: Duration::from_secs(60),
+    contained: ContainedCalls::Rewritten,
     shell: Some("bash"),
     read,
     decide,

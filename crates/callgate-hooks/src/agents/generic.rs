@@ -6,10 +6,12 @@ use callgate::call::{Origin, Tool};
 use serde_json::{Value, json};
 
 use crate::answer::object;
-use crate::event::HookEventKind::{After, Before, Permission, SessionEnd, SessionStart};
+use crate::event::HookEventKind::{After, Before, Permission, SessionEnd, SessionStart, TurnEnd};
 use crate::fields::Fields;
 use crate::reading;
-use crate::{Agent, CallOutcome, HookAnswer, HookEvent, HookInput, HookOutput, HookRequest, PayloadError};
+use crate::{
+    Agent, CallOutcome, ContainedCalls, HookAnswer, HookEvent, HookInput, HookOutput, HookRequest, PayloadError,
+};
 
 /// The version of the dialect.
 const VERSION: u64 = 1;
@@ -27,9 +29,12 @@ pub(super) static GENERIC: Agent = Agent {
         HookEvent::new("permission", Permission).asks().rewrites(),
         HookEvent::new("after", After),
         HookEvent::new("session_start", SessionStart),
+        HookEvent::new("turn_end", TurnEnd),
         HookEvent::new("session_end", SessionEnd),
     ],
     default_timeout: Duration::from_secs(60),
+    contained: ContainedCalls::Rewritten,
+    asking_modes: &["default"],
     read,
     decide,
     ..Agent::BASE

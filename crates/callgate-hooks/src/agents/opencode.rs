@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::claude;
 use crate::event::HookEventKind::{After, Before, SessionEnd, SessionStart};
-use crate::{Agent, HookEvent, reading};
+use crate::{Agent, ContainedCalls, HookEvent, reading};
 
 /// OpenCode's own tools, separated by spaces.
 const OWN_TOOLS: &str = "apply_patch bash batch codesearch edit glob grep invalid list lsp multiedit patch plan_enter plan_exit \
@@ -23,8 +23,13 @@ pub(super) static OPENCODE: Agent = Agent {
         HookEvent::new("SessionEnd", SessionEnd),
     ],
     default_timeout: Duration::from_secs(60),
+    contained: ContainedCalls::Rewritten,
     read: |agent, input| {
-        let (mut request, _) = reading::common(agent, input)?;
+        let (mut request, mut fields) = reading::common(agent, input)?;
+        // A plugin that replaces the arguments, instead of changing them, is ignored; one that changes them says so.
+        if fields.take("changes_input") != Some(true.into()) {
+            request.event = request.event.as_it_is();
+        }
         request.set_workspace(request.origin.directory.clone());
         request.correct_tool(|tool| {
             let own = OWN_TOOLS.split(' ').any(|name| name == tool.name);

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use super::claude;
-use crate::event::HookEventKind::{After, Before, Permission, SessionEnd, SessionStart};
+use crate::event::HookEventKind::{After, Before, Permission, SessionEnd, SessionStart, TurnEnd};
 use crate::reading::{self, FAILURE};
 use crate::{Agent, HookEvent};
 
@@ -19,10 +19,13 @@ pub(super) static QWEN: Agent = Agent {
         HookEvent::new("PostToolUse", After),
         HookEvent::new(FAILURE, After),
         HookEvent::new("SessionStart", SessionStart),
+        HookEvent::new("Stop", TurnEnd),
+        HookEvent::new("UserPromptSubmit", TurnEnd),
         HookEvent::new("SessionEnd", SessionEnd),
     ],
-    notices: "Notification PreCompact Stop SubagentStart SubagentStop UserPromptSubmit",
+    notices: "Notification PreCompact SubagentStart SubagentStop",
     default_timeout: Duration::from_secs(60),
+    asking_modes: &["default"],
     shell: Some("bash"),
     read: |agent, input| {
         let (mut request, _) = reading::common(agent, input)?;

@@ -7,7 +7,7 @@ mod insert;
 mod remove;
 
 pub(crate) use insert::insert;
-pub(crate) use remove::{contains, remove};
+pub(crate) use remove::{contains, left, remove, says_hook, sweep};
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::expect_used, reason = "a test says what is missing by failing")]

@@ -31,6 +31,97 @@ pub(crate) fn remove(text: &str, edit: &JsonEdit, created: &[Vec<String>]) -> Re
     Ok(Some(text))
 }
 
+/// Removes every hook in a list that starts callgate, however somebody edited it, and the members that were `created` if they are
+/// empty then. Returns `None` if there is none.
+pub(crate) fn sweep(given: &str, created: &[Vec<String>]) -> Result<Option<String>, EditError> {
+    let mut text = given.to_owned();
+    loop {
+        let document = JsonDocument::parse(&text)?;
+        let Some((container, index)) = document.root.as_ref().and_then(find_started) else { break };
+        text = take(document.text, &container, index).ok_or(EditError::Unfaithful)?;
+    }
+    if text == given {
+        return Ok(None);
+    }
+    let mut created: Vec<&Vec<String>> = created.iter().collect();
+    created.sort_by_key(|path| std::cmp::Reverse(path.len()));
+    for path in created {
+        text = without_empty(&text, path)?.unwrap_or(text);
+    }
+    JsonDocument::parse(&text)?;
+    Ok(Some(text))
+}
+
+/// The list with a hook that starts callgate, and the index of that hook, or of its group if there is no other hook in it.
+fn find_started(value: &ast::Value<'_>) -> Option<(Container, usize)> {
+    match value {
+        ast::Value::Array(array) => array.elements.iter().enumerate().find_map(|(index, element)| {
+            let ast::Value::Object(group) = element else { return find_started(element) };
+            if starts_callgate(&value_of(element)) {
+                return Some((Container::of(value)?, index));
+            }
+            let lonely = |member: &ast::ObjectProp<'_>| match &member.value {
+                ast::Value::Array(hooks) => {
+                    hooks.elements.len() == 1
+                        && hooks.elements.first().is_some_and(|hook| starts_callgate(&value_of(hook)))
+                }
+                _ => false,
+            };
+            if group.properties.iter().any(lonely) {
+                return Some((Container::of(value)?, index));
+            }
+            find_started(element)
+        }),
+        ast::Value::Object(object) => object.properties.iter().find_map(|member| find_started(&member.value)),
+        _ => None,
+    }
+}
+
+/// Whether an object is a hook that starts `callgate hook`.
+fn starts_callgate(value: &Value) -> bool {
+    let Some(members) = value.as_object() else { return false };
+    let mut line = String::new();
+    for name in WHAT_RUNS {
+        let member = members.get(*name);
+        let texts = member.into_iter().flat_map(|member| match member {
+            Value::Array(words) => words.iter().collect(),
+            other => vec![other],
+        });
+        texts.filter_map(Value::as_str).for_each(|text| line.extend([text, " "]));
+    }
+    says_hook(&line)
+}
+
+/// Whether a text contains the words `callgate hook`, with any path in front.
+pub(crate) fn says_hook(text: &str) -> bool {
+    let bare = |word: &str| {
+        let word =
+            word.trim_matches(|letter: char| matches!(letter, '\'' | '"' | '`' | ';' | '&' | '|' | '(' | ')' | ','));
+        word.rsplit(['/', '\\']).next().unwrap_or_default().to_owned()
+    };
+    let mut program = false;
+    text.split(|letter: char| letter.is_whitespace() || letter == ',').filter(|word| !word.is_empty()).any(|word| {
+        let word = bare(word);
+        let found = program && word == "hook";
+        program = matches!(word.as_str(), "callgate" | "callgate.exe");
+        found
+    })
+}
+
+/// What is left that starts callgate, as far as can be seen: what each hook runs.
+pub(crate) fn left(text: &str) -> Result<bool, EditError> {
+    fn any(value: &Value) -> bool {
+        starts_callgate(value)
+            || match value {
+                Value::String(text) => says_hook(text),
+                Value::Array(elements) => elements.iter().any(any),
+                Value::Object(members) => members.values().any(any),
+                _ => false,
+            }
+    }
+    Ok(JsonDocument::parse(text)?.value().is_some_and(|value| any(&value)))
+}
+
 /// Whether the item is there.
 pub(crate) fn contains(text: &str, edit: &JsonEdit) -> Result<bool, EditError> {
     let document = JsonDocument::parse(text)?;

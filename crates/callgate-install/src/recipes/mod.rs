@@ -40,6 +40,8 @@ pub(crate) struct InstallRequest<'a> {
     pub denies: &'a [HardDeny],
     /// Whether to mark the hook as trusted where the agent requires it.
     pub trust: bool,
+    /// The value of `callgate hook --ask`.
+    pub ask: Option<&'a str>,
 }
 
 /// The changes for one agent.
@@ -128,7 +130,7 @@ impl Recipe {
     /// The files that an installation writes in a scope.
     pub fn files(&self, scope: InstallScope, environment: &HostEnvironment) -> Vec<PathBuf> {
         let program = Path::new("callgate");
-        let request = InstallRequest { scope, program, environment, denies: HARD_DENIES, trust: true };
+        let request = InstallRequest { scope, program, environment, denies: HARD_DENIES, trust: true, ask: None };
         let Some(plan) = self.plan(&request) else { return Vec::new() };
         let afterwards = self.afterwards(&request, &|_| Some(String::new()));
         plan.changes.into_iter().chain(afterwards).map(|change| change.path).collect()
@@ -244,6 +246,7 @@ impl Recipe {
             "$seconds" => TIME_LIMIT.as_secs().to_string(),
             option => option.to_owned(),
         }));
+        words.extend(request.ask.into_iter().flat_map(|ask| ["--ask".to_owned(), ask.to_owned()]));
         words
     }
 
@@ -304,7 +307,8 @@ mod tests {
         for recipe in all() {
             for scope in InstallScope::ALL {
                 let program = Path::new("/usr/bin/callgate");
-                let request = InstallRequest { scope, program, environment: &environment, denies: &[], trust: false };
+                let request =
+                    InstallRequest { scope, program, environment: &environment, denies: &[], trust: false, ask: None };
                 plans.extend(recipe.plan(&request).map(|plan| (recipe.name(), scope, plan)));
             }
         }

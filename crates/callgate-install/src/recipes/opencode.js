@@ -47,9 +47,12 @@ export const Callgate = async ({ directory }) => {
   })
   return {
     "tool.execute.before": async (input, output) => {
-      const answer = await tell(event("PreToolUse", input, { tool_input: output.args }))
+      const answer = await tell(event("PreToolUse", input, { tool_input: output.args, changes_input: true }))
       if (answer.deny !== undefined) throw new Error(answer.deny)
-      if (answer.input !== undefined) output.args = answer.input
+      if (answer.input === undefined) return
+      // OpenCode runs the object that it passed in, so another one in its place would be ignored.
+      for (const name of Object.keys(output.args)) delete output.args[name]
+      Object.assign(output.args, answer.input)
     },
     "tool.execute.after": async (input, output) => {
       await tell(event("PostToolUse", input, { tool_input: input.args ?? {}, tool_response: output.output ?? "" }))

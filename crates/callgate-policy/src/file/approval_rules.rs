@@ -1,24 +1,122 @@
-//! The rules of the `approvals:` section, which answer questions in place of a person.
+//! Who answers questions, as the `approvals:` section says: rules in place of a person, then those who are asked.
 
 use callgate_model::decision::ApprovalDecision;
 use serde::Deserialize;
 use serde_json::Value;
 use thiserror::Error;
 
-/// Rules that answer questions in place of a person.
+/// Rules that answer questions in place of a person, and who is asked where none does.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ApprovalRules {
     /// The rules in their order; the first that matches answers.
     #[serde(default)]
     pub rules: Vec<ApprovalRuleText>,
-    /// The answer where no rule matches.
-    #[serde(default = "denied")]
-    pub default: ApprovalDecision,
+    /// The answer where no rule matches, instead of asking anybody.
+    pub default: Option<ApprovalDecision>,
+    /// Who is asked, in this order.
+    #[serde(default)]
+    pub ask: Vec<ApproverText>,
+    /// How the user learns that a question waits.
+    pub notify: Option<NotifyText>,
 }
 
-fn denied() -> ApprovalDecision {
-    ApprovalDecision::Denied
+/// How the user learns that a question waits.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "Value")]
+pub enum NotifyText {
+    /// Not at all.
+    Off,
+    /// By the bell of the terminal.
+    Bell,
+    /// By a notification of the desktop, and the bell.
+    Desktop,
+    /// By a program that gets a title and a short text without secrets as its last arguments, and the bell.
+    Command(Vec<String>),
+}
+
+impl TryFrom<Value> for NotifyText {
+    type Error = String;
+
+    fn try_from(value: Value) -> Result<Self, String> {
+        let words = |value: &Value| -> Option<Vec<String>> {
+            let words = value.as_array()?.iter().map(|word| word.as_str().map(str::to_owned));
+            words.collect::<Option<Vec<_>>>().filter(|words| !words.is_empty())
+        };
+        let command =
+            value.as_object().filter(|fields| fields.len() == 1).and_then(|fields| words(fields.get("command")?));
+        match (value.as_str(), command) {
+            (Some("off"), _) => Ok(NotifyText::Off),
+            (Some("bell"), _) => Ok(NotifyText::Bell),
+            (Some("desktop"), _) => Ok(NotifyText::Desktop),
+            (_, Some(words)) => Ok(NotifyText::Command(words)),
+            // YAML 1.1 reads `off` as false
+            _ if value == Value::Bool(false) => Ok(NotifyText::Off),
+            _ => Err("expected off, bell, desktop or {command: [PROGRAM, …]} for `notify`".to_owned()),
+        }
+    }
+}
+
+/// One who is asked.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "Value")]
+pub struct ApproverText {
+    /// Who.
+    pub who: ApproverKind,
+    /// After how many seconds the next one is asked; `None`: when this one is unavailable, or the question's time is over.
+    pub seconds: Option<u64>,
+}
+
+/// Who can be asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ApproverKind {
+    /// The agent's own prompt.
+    Agent,
+    /// The terminal of the process that asks.
+    Terminal,
+    /// A running `callgate approvals watch`.
+    Watch,
+    /// A program that reads the question and prints the answer.
+    Command(Vec<String>),
+    /// A web service.
+    Webhook {
+        /// Its address.
+        address: String,
+        /// The file with the secret that both sides know.
+        secret_file: String,
+    },
+}
+
+impl TryFrom<Value> for ApproverText {
+    type Error = String;
+
+    fn try_from(value: Value) -> Result<Self, String> {
+        const HELP: &str = "expected agent, terminal, watch, {command: [PROGRAM, …]} or {webhook: URL, secret_file: PATH}, \
+                            the last four with an optional `seconds`";
+        #[derive(Default, Deserialize)]
+        #[serde(deny_unknown_fields, default)]
+        struct Fields {
+            who: Option<String>,
+            command: Option<Vec<String>>,
+            webhook: Option<String>,
+            secret_file: Option<String>,
+            seconds: Option<u64>,
+        }
+        let fields = match value {
+            Value::String(who) => Fields { who: Some(who), ..Fields::default() },
+            Value::Object(_) => Fields::deserialize(value).map_err(|error| format!("{error}; {HELP}"))?,
+            _ => return Err(HELP.to_owned()),
+        };
+        let who = match (fields.who.as_deref(), fields.command, fields.webhook, fields.secret_file) {
+            (Some("agent"), None, None, None) if fields.seconds.is_none() => ApproverKind::Agent,
+            (Some("terminal"), None, None, None) => ApproverKind::Terminal,
+            (Some("watch"), None, None, None) => ApproverKind::Watch,
+            (None, Some(command), None, None) if !command.is_empty() => ApproverKind::Command(command),
+            (None, None, Some(address), Some(secret_file)) => ApproverKind::Webhook { address, secret_file },
+            _ => return Err(HELP.to_owned()),
+        };
+        Ok(ApproverText { who, seconds: fields.seconds })
+    }
 }
 
 /// One rule: for some tools, under a condition, an answer.
@@ -46,6 +144,10 @@ impl ApprovalRules {
             ));
         }
         let rules = Self::deserialize(section).map_err(|error| ApprovalRulesError::Form(error.to_string()))?;
+        if rules.ask.iter().skip(1).any(|approver| approver.who == ApproverKind::Agent) {
+            let message = "`agent` must be the first under `ask`: what its prompt says is known only afterwards";
+            return Err(ApprovalRulesError::Form(message.to_owned()));
+        }
         match rules.rules.iter().position(|rule| rule.tools.is_empty()) {
             Some(index) => Err(ApprovalRulesError::NoTool { number: index.saturating_add(1) }),
             None => Ok(rules),

@@ -5,6 +5,7 @@ use serde::Deserialize;
 use serde::de::value::{Error as DeserializeError, StrDeserializer};
 
 use super::audit;
+use super::containment;
 use super::keys::{self, Key, nearest};
 #[cfg(feature = "legacy")]
 use super::legacy;
@@ -41,7 +42,7 @@ impl Decoder {
         }
     }
 
-    fn expected(&mut self, node: &Node, what: &str) {
+    pub(crate) fn expected(&mut self, node: &Node, what: &str) {
         self.mistake(Mistake::new(node.position, format!("expected {what}, found {}", node.kind())));
     }
 
@@ -74,7 +75,7 @@ impl Decoder {
         found
     }
 
-    fn unknown<'a>(
+    pub(crate) fn unknown<'a>(
         &mut self,
         position: Position,
         word: &str,
@@ -105,7 +106,7 @@ impl Decoder {
     }
 
     /// A list of patterns, which must not be empty: an empty one would match nothing.
-    fn some_texts(&mut self, node: &Node, key: &str) -> Texts {
+    pub(crate) fn some_texts(&mut self, node: &Node, key: &str) -> Texts {
         self.not_empty(node, key);
         let texts = self.texts(node);
         for text in &texts {
@@ -170,7 +171,12 @@ impl Decoder {
         T::deserialize(StrDeserializer::<DeserializeError>::new(word)).ok()
     }
 
-    fn words<T: for<'de> Deserialize<'de>>(&mut self, node: &Node, key: &str, words: &[&str]) -> Vec<Spanned<T>> {
+    pub(crate) fn words<T: for<'de> Deserialize<'de>>(
+        &mut self,
+        node: &Node,
+        key: &str,
+        words: &[&str],
+    ) -> Vec<Spanned<T>> {
         self.not_empty(node, key);
         let mut word = |item: &Node| {
             let value = self.word(item, words, &format!("`{key}`"))?;
@@ -225,6 +231,7 @@ impl Decoder {
         }
         #[cfg(feature = "legacy")]
         legacy::translate(self, &sections, &mut file);
+        containment::fill(self, &mut file);
         file
     }
 
@@ -276,10 +283,10 @@ impl Decoder {
         for (key, node) in self.section(node, keys::APPROVALS, "`approvals`") {
             match key {
                 "timeout_seconds" => file.timeouts.approval_ms = self.seconds(node),
+                "agent_answers" => file.agent_answers = self.word(node, keys::AGENT_ANSWERS, "`agent_answers`"),
                 "exec_input" => file.exec_input = self.word(node, keys::EXEC_INPUT, "`exec_input`"),
                 _ => {
                     provider.insert(key.to_owned(), node.to_json());
-                    file.without_effect.push(Spanned { value: format!("approvals.{key}"), position: node.position });
                 }
             }
         }
@@ -356,6 +363,7 @@ impl Decoder {
         let mut rule = RuleText { position: node.position, ..RuleText::default() };
         let mut has_action = false;
         let mut instead_of = node.position;
+        let mut terms = None;
         for (key, node) in self.section(node, keys::RULE, "a rule") {
             match key {
                 "name" => rule.name = self.text(node),
@@ -382,6 +390,24 @@ impl Decoder {
                     rule.instead_of = self.decision(node, keys::INSTEAD_OF, "`instead_of`");
                     instead_of = node.position;
                 }
+                "last" => rule.last = self.flag(node).is_some_and(|flag| flag.value),
+                "needs" => rule.needs_sandbox = self.word::<String>(node, keys::NEEDS, "`needs`").is_some(),
+                "doubt" => rule.doubt = self.flag(node).is_some_and(|flag| flag.value),
+                "where" => {
+                    rule.free = self.word::<String>(node, keys::WHERE, "`where`").map(|_| node.position);
+                }
+                "network" => {
+                    rule.network = self.some_texts(node, key);
+                    terms = Some(("network", node.position));
+                }
+                "limits" => {
+                    rule.limits = containment::limits(self, node);
+                    terms = Some(("limits", node.position));
+                }
+                "profile" => {
+                    rule.profile = self.text(node);
+                    terms = Some(("profile", node.position));
+                }
                 "reason" => rule.reason = self.text(node).map(|text| text.value),
                 "description" => rule.description = self.text(node).map(|text| text.value),
                 "risk_level" => rule.risk_level = self.word(node, keys::RISKS, "`risk_level`"),
@@ -403,6 +429,7 @@ impl Decoder {
                     .help("use another action, or remove `instead_of`"),
             );
         }
+        containment::check(self, &rule, terms);
         if let Some(flag) = rule.traversal
             && flag.value
             && rule.action < Decision::Ask
@@ -508,7 +535,7 @@ mod tests {
     use callgate_model::decision::ApprovalDecision;
     use callgate_model::effect::{Action, CodeOrigin};
 
-    use super::super::model::{ExecInput, ZoneText};
+    use super::super::model::{AgentAnswers, ExecInput, ZoneText};
     use super::*;
 
     fn all_are_known<T: for<'de> Deserialize<'de>>(words: &[&str]) {
@@ -523,6 +550,7 @@ mod tests {
         all_are_known::<Mark>(keys::MARKS);
         all_are_known::<ZoneText>(keys::ZONES);
         all_are_known::<CodeOrigin>(keys::CODE);
+        all_are_known::<AgentAnswers>(keys::AGENT_ANSWERS);
         all_are_known::<ExecInput>(keys::EXEC_INPUT);
         all_are_known::<ApprovalDecision>(keys::APPROVAL_DECISIONS);
     }

@@ -19,6 +19,8 @@ pub(crate) enum KeyType {
     Section(&'static [Key]),
     /// A mapping from names to lists of texts.
     NamedLists,
+    /// A mapping from names to mappings with these keys.
+    Named(&'static [Key]),
     /// A list of rules.
     Rules,
     /// A list of tool patterns: texts or `{server: name}`.
@@ -65,7 +67,10 @@ pub(crate) const RISKS: &[&str] = &["low", "medium", "high", "critical"];
 pub(crate) const OUTSIDE: &[&str] = &["deny", "ask"];
 pub(crate) const LIST_OUTSIDE: &[&str] = &["silent", "ask", "deny"];
 pub(crate) const MODES: &[&str] = &["ask", "allow", "deny"];
+pub(crate) const NEEDS: &[&str] = &["sandbox"];
+pub(crate) const WHERE: &[&str] = &["free"];
 pub(crate) const INSTEAD_OF: &[&str] = &["allow", "ask"];
+pub(crate) const AGENT_ANSWERS: &[&str] = &["session", "once"];
 pub(crate) const EXEC_INPUT: &[&str] = &["covered", "judged", "asked"];
 pub(crate) const APPROVAL_DECISIONS: &[&str] = &["approved", "approved_for_session", "denied", "abort"];
 pub(crate) const SANDBOX_POLICIES: &[&str] = &["none", "restricted"];
@@ -84,6 +89,37 @@ pub(crate) const BOUNDARY: &[Key] = &[
 pub(crate) const TRUST: &[Key] = &[
     key("tags", KeyType::Texts, "trusted tags of tools that are registered without a server"),
     key("annotations", KeyType::Texts, "servers whose annotations of their own tools are trusted"),
+];
+
+pub(crate) const LIMITS: &[Key] = &[
+    key("time", KeyType::Text, "from start to end: `90s`, `5m`"),
+    key("memory", KeyType::Text, "memory of all processes together: `512MiB`"),
+    key("processes", KeyType::Number, "processes and threads at a time"),
+    key("written", KeyType::Text, "bytes written to disk by all processes together: `1GiB`"),
+    key("file_size", KeyType::Text, "the size of one file: `256MiB`"),
+    key("open_files", KeyType::Number, "open files of one process"),
+    key("output", KeyType::Text, "standard output and standard error together: `10MiB`"),
+];
+
+/// The hosts that package managers fetch from.
+pub(crate) const REGISTRIES: &str = "@registries";
+
+/// As [`callgate_model::fence::Protection`] names them.
+pub(crate) const PROTECTIONS: &[&str] =
+    &["writes", "reads", "secrets", "protected_names", "network", "sockets", "processes", "kernel", "ending", "limits"];
+
+pub(crate) const PROFILE: &[Key] = &[
+    key(
+        "network",
+        KeyType::Texts,
+        "the network: `none`, `all` or a list of hosts; \"@registries\" for package registries",
+    ),
+    key("limits", KeyType::Section(LIMITS), "the limits"),
+    key(
+        "requires",
+        KeyType::ManyOf(PROTECTIONS),
+        "what a machine must be able to hold, or the call is refused; everything by default",
+    ),
 ];
 
 pub(crate) const RULE: &[Key] = &[
@@ -105,6 +141,33 @@ pub(crate) const RULE: &[Key] = &[
     key("when", KeyType::Text, "a CEL expression over call, input, origin and effects"),
     key("action", KeyType::OneOf(ACTIONS), "the decision; `require_approval` means `ask`"),
     key("instead_of", KeyType::OneOf(INSTEAD_OF), "the decision of all other rules together that this rule replaces"),
+    key(
+        "last",
+        KeyType::Flag,
+        "the rule is tried after all others with the same `instead_of`, also those of extended files",
+    ),
+    key("needs", KeyType::OneOf(NEEDS), "the rule is only tried where there is a sandbox"),
+    key(
+        "doubt",
+        KeyType::Flag,
+        "the rule is only tried where the question is a doubt of the analysis; needs `instead_of: ask`",
+    ),
+    key(
+        "where",
+        KeyType::OneOf(WHERE),
+        "`free`: code that the rule allows runs outside the sandbox, even if there is one",
+    ),
+    key(
+        "network",
+        KeyType::Texts,
+        "the network of a contained call: `none`, `all` or a list of hosts; \"@registries\" for package registries",
+    ),
+    key("limits", KeyType::Section(LIMITS), "the limits of a contained call"),
+    key(
+        "profile",
+        KeyType::Text,
+        "what `network`, `limits` and the required protections are by default: `dev`, `balanced`, `prod`, or a name under `sandbox.profiles`",
+    ),
     key("reason", KeyType::Text, "the reason, shown to the agent and to the person who is asked"),
     key("description", KeyType::Text, "a description of the rule"),
     key("risk_level", KeyType::OneOf(RISKS), "the risk level"),
@@ -114,9 +177,24 @@ pub(crate) const RULE: &[Key] = &[
 
 pub(crate) const APPROVALS: &[Key] = &[
     key("timeout_seconds", KeyType::Number, "how long a question waits for an answer; 300 by default"),
+    key(
+        "agent_answers",
+        KeyType::OneOf(AGENT_ANSWERS),
+        "how long a yes at the agent's own prompt counts for the same request",
+    ),
     key("exec_input", KeyType::OneOf(EXEC_INPUT), "how to treat input to a program that is already running"),
     key("rules", KeyType::Anything, "rules that answer without a person: tools, commands, decision, reason"),
-    key("default", KeyType::OneOf(APPROVAL_DECISIONS), "the answer if none of these rules matches; denied by default"),
+    key("default", KeyType::OneOf(APPROVAL_DECISIONS), "the answer if none of these rules matches, instead of asking"),
+    key(
+        "ask",
+        KeyType::Anything,
+        "who is asked, in order: agent, terminal, watch, {command: [PROGRAM]}, {webhook: URL, secret_file: PATH}, with `seconds` until the next",
+    ),
+    key(
+        "notify",
+        KeyType::Anything,
+        "how you learn that a question waits: desktop (by default, where there is one), bell, off, {command: [PROGRAM]}",
+    ),
 ];
 
 pub(crate) const EXAMPLE: &[Key] = &[
@@ -136,12 +214,34 @@ pub(crate) const SAFETY: &[Key] = &[
 
 pub(crate) const SANDBOX_MODES: &[&str] = &["auto", "none", "seatbelt", "bubblewrap"];
 pub(crate) const SANDBOX_PROFILES: &[&str] = &["dev", "balanced", "prod"];
-pub(crate) const SANDBOX_OS: &[Key] =
-    &[key("mode", KeyType::OneOf(SANDBOX_MODES), "the sandbox of the operating system to use")];
+pub(crate) const SEATBELT: &[Key] =
+    &[key("profile", KeyType::Text, "read and not used: callgate generates the profile from the fence")];
+pub(crate) const BUBBLEWRAP: &[Key] = &[
+    key(
+        "bwrap_path",
+        KeyType::Text,
+        "read and not used: callgate starts only programs that it finds in system directories",
+    ),
+    key("unshare_net", KeyType::Flag, "false: contained commands may use the network; true by default"),
+];
+pub(crate) const SANDBOX_OS: &[Key] = &[
+    key("mode", KeyType::OneOf(SANDBOX_MODES), "the sandbox of the operating system to use; auto by default"),
+    key("seatbelt", KeyType::Section(SEATBELT), "settings for macOS"),
+    key("bubblewrap", KeyType::Section(BUBBLEWRAP), "settings for Linux"),
+];
 pub(crate) const SANDBOX: &[Key] = &[
-    key("default_policy", KeyType::OneOf(SANDBOX_POLICIES), "whether commands run in the sandbox"),
+    key(
+        "default_policy",
+        KeyType::OneOf(SANDBOX_POLICIES),
+        "restricted: every command runs in the sandbox, or not at all",
+    ),
     key("os", KeyType::Section(SANDBOX_OS), "the sandbox of the operating system"),
-    key("profile", KeyType::OneOf(SANDBOX_PROFILES), "the sandbox profile"),
+    key(
+        "profile",
+        KeyType::Text,
+        "what the other keys are by default: `dev` means none; `balanced`, `prod` and a name under `profiles` mean restricted",
+    ),
+    key("profiles", KeyType::Named(PROFILE), "profiles of your own, for `profile` here and in rules of this file"),
 ];
 pub(crate) const RUN: &[Key] = &[key("human_timeout_ms", KeyType::Number, "the timeout of a question to a person")];
 
@@ -183,7 +283,7 @@ pub(crate) const FILE: &[Key] = &[
     key("settings", KeyType::Anything, "settings of an earlier format: default_action"),
     key("config_version", KeyType::Number, "the version of an earlier format: 1"),
     key("safety", KeyType::Section(SAFETY), "mode and lists of an earlier format"),
-    key("sandbox", KeyType::Section(SANDBOX), "the sandbox section of an earlier format"),
+    key("sandbox", KeyType::Section(SANDBOX), "whether every command runs in the sandbox"),
     key("run", KeyType::Section(RUN), "the run section of an earlier format"),
 ];
 

@@ -3,9 +3,11 @@
 //! The order keeps the guarantees of that format: the deny lists come first; complex shell asks even if the allow list
 //! matches; then come the allow lists; custom tools that are not listed ask.
 
+use super::containment;
 use super::decode::Decoder;
 use super::keys;
-use super::model::{PolicyFile, RuleText, Spanned, Texts, ToolText};
+use super::mistake::Mistake;
+use super::model::{PolicyFile, RuleText, SandboxSettings, Spanned, Texts, ToolText};
 use super::yaml::Node;
 use crate::Decision;
 use callgate_model::glob::escape;
@@ -28,9 +30,6 @@ pub(crate) fn translate(decoder: &mut Decoder, sections: &LegacySections<'_>, fi
     }
     if let Some(node) = sections.sandbox {
         sandbox(decoder, node, file);
-        if sections.safety.is_none() {
-            file.without_effect.push(Spanned { value: "sandbox` without `safety".to_owned(), position: node.position });
-        }
     }
     if let Some(node) = sections.safety {
         safety(decoder, node, file);
@@ -38,23 +37,71 @@ pub(crate) fn translate(decoder: &mut Decoder, sections: &LegacySections<'_>, fi
 }
 
 fn sandbox(decoder: &mut Decoder, node: &Node, file: &mut PolicyFile) {
+    let settings = &mut SandboxSettings::default();
+    let mut profile = None;
     for (key, node) in decoder.section(node, keys::SANDBOX, "`sandbox`") {
         match key {
             "default_policy" => {
-                let policy: Option<String> = decoder.word(node, keys::SANDBOX_POLICIES, "`default_policy`");
-                file.sandbox = policy.map(|policy| policy == "restricted");
+                // a null counts as said
+                let policy = (!node.is_null()).then(|| decoder.word(node, keys::SANDBOX_POLICIES, "`default_policy`"));
+                settings.restricted = Some(policy.flatten().is_some_and(|policy: String| policy == "restricted"));
             }
-            // The sandbox is chosen where it runs; a missing one is never replaced by a weaker one.
+            // A missing sandbox is never replaced by a weaker one.
             "os" => {
-                for (_, node) in decoder.section(node, keys::SANDBOX_OS, "`os`") {
-                    decoder.word::<String>(node, keys::SANDBOX_MODES, "`mode`");
+                for (key, node) in decoder.section(node, keys::SANDBOX_OS, "`os`") {
+                    match key {
+                        "mode" => settings.mode = decoder.word(node, keys::SANDBOX_MODES, "`mode`"),
+                        "seatbelt" => {
+                            for (key, node) in decoder.section(node, keys::SEATBELT, "`seatbelt`") {
+                                decoder.text(node);
+                                unused(file, &format!("sandbox.os.seatbelt.{key}"), node);
+                            }
+                        }
+                        _ => {
+                            for (key, node) in decoder.section(node, keys::BUBBLEWRAP, "`bubblewrap`") {
+                                if key == "unshare_net" {
+                                    settings.network = decoder.flag(node).map(|flag| !flag.value);
+                                } else {
+                                    decoder.text(node);
+                                    unused(file, "sandbox.os.bubblewrap.bwrap_path", node);
+                                }
+                            }
+                        }
+                    }
                 }
             }
-            _ => {
-                decoder.word::<String>(node, keys::SANDBOX_PROFILES, "`profile`");
-            }
+            "profiles" => file.profiles = containment::profiles(decoder, node),
+            // a null counts as said
+            _ => profile = (!node.is_null()).then(|| decoder.text(node)).flatten(),
         }
     }
+    // A profile fills only what the file does not say.
+    if let Some(name) = profile
+        && let Some(profile) = containment::profile(decoder, file, &name)
+    {
+        settings.restricted = settings.restricted.or(Some(name.value != "dev"));
+        if name.value != "dev" {
+            let words: Vec<&str> = profile.network.iter().map(|text| text.value.as_str()).collect();
+            let open = match words.as_slice() {
+                [] => None,
+                ["none"] => Some(false),
+                ["all"] => Some(true),
+                _ => {
+                    let mistake = Mistake::new(name.position, "a profile for all commands cannot list hosts");
+                    decoder.mistake(mistake.help("use a profile with `network: none` or `all`; rules can list hosts"));
+                    None
+                }
+            };
+            settings.network = settings.network.or(open);
+            settings.limits = profile.limits;
+            settings.requires = profile.requires;
+        }
+    }
+    file.sandbox = *settings;
+}
+
+fn unused(file: &mut PolicyFile, key: &str, node: &Node) {
+    file.unused.push(Spanned { value: key.to_owned(), position: node.position });
 }
 
 fn safety(decoder: &mut Decoder, node: &Node, file: &mut PolicyFile) {
@@ -70,7 +117,7 @@ fn safety(decoder: &mut Decoder, node: &Node, file: &mut PolicyFile) {
             _ => file.timeouts.approval_ms = decoder.number(node),
         }
     }
-    let silent = if file.sandbox == Some(true) { Decision::Contain } else { Decision::Allow };
+    let silent = if file.sandbox.restricted == Some(true) { Decision::Contain } else { Decision::Allow };
     let mut add = |name: &str, action: Decision, reason: &str, fill: &dyn Fn(&mut RuleText)| {
         let mut rule = RuleText {
             position: node.position,

@@ -110,7 +110,7 @@ pub struct UnwritableFile {
 
 /// A name that no bundled policy has.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown policy `{name}`; expected strict, standard, permissive, unattended or the path of a file")]
+#[error("unknown policy `{name}`; expected strict, standard, relaxed, permissive, unattended or the path of a file")]
 #[non_exhaustive]
 pub struct UnknownPolicy {
     /// The name.

@@ -2,6 +2,7 @@
 
 pub(crate) mod approval_rules;
 pub(crate) mod audit;
+mod containment;
 pub(crate) mod decode;
 pub(crate) mod keys;
 #[cfg(feature = "legacy")]

@@ -2,6 +2,7 @@
 
 use callgate_model::call::Call;
 use callgate_model::effect::{Action, CodeOrigin, Mark};
+use callgate_model::fence::{Limits, Protections};
 use serde_json::{Value, json};
 
 use super::audit::AuditText;
@@ -32,8 +33,11 @@ pub(crate) struct PolicyFile {
     /// `rules` and `default` of the `approvals:` section, checked.
     pub approvals: Option<Value>,
     pub exec_input: Option<ExecInput>,
+    pub agent_answers: Option<AgentAnswers>,
     pub audit: AuditText,
-    pub sandbox: Option<bool>,
+    pub sandbox: SandboxSettings,
+    /// `sandbox.profiles`.
+    pub profiles: Vec<(Spanned<String>, Profile)>,
     /// Keys that have no effect in this version.
     pub without_effect: Vec<Spanned<String>>,
     /// Keys of earlier formats that are read and not used.
@@ -73,6 +77,71 @@ pub enum ExecInput {
     Asked,
 }
 
+/// How long a yes at the agent's own prompt counts, from the most lenient to the strictest.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AgentAnswers {
+    /// For the same request until the session ends.
+    #[default]
+    Session,
+    /// For this call.
+    Once,
+}
+
+/// The `sandbox:` section. `None` means that the policy does not set the value.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct SandboxSettings {
+    /// Whether every command runs in the sandbox.
+    pub restricted: Option<bool>,
+    /// Which sandbox to use.
+    pub mode: Option<SandboxMode>,
+    /// Whether commands that run in the sandbox only because every command does may use the network.
+    pub network: Option<bool>,
+    /// The limits of all contained commands.
+    #[serde(default)]
+    pub limits: Limits,
+    /// What must be held of commands that run in the sandbox only because every command does; empty for everything.
+    #[serde(default)]
+    pub requires: Protections,
+}
+
+/// A profile: what rules that name it say by default about the fence.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Profile {
+    pub network: Texts,
+    pub limits: Limits,
+    /// What must be held; empty for everything.
+    pub requires: Protections,
+}
+
+impl SandboxSettings {
+    /// The settings of a chain: what an earlier file sets counts.
+    pub(crate) fn or(self, other: Self) -> Self {
+        Self {
+            restricted: self.restricted.or(other.restricted),
+            mode: self.mode.or(other.mode),
+            network: self.network.or(other.network),
+            limits: self.limits.or(other.limits),
+            requires: if self.requires.is_empty() { other.requires } else { self.requires },
+        }
+    }
+}
+
+/// The sandbox of the operating system.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SandboxMode {
+    /// The best that the machine has.
+    #[default]
+    Auto,
+    /// None: commands that need a sandbox are refused.
+    None,
+    /// macOS.
+    Seatbelt,
+    /// bubblewrap.
+    Bubblewrap,
+}
+
 /// The `boundary:` section.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct BoundaryText {
@@ -105,6 +174,19 @@ pub(crate) struct RuleText {
     pub action: Decision,
     /// Used only if all other rules together decide so.
     pub instead_of: Option<Decision>,
+    /// After all others with the same `instead_of`.
+    pub last: bool,
+    /// Only where there is a sandbox.
+    pub needs_sandbox: bool,
+    /// Only where the question is a doubt of the analysis.
+    pub doubt: bool,
+    /// Code that the rule allows runs outside the sandbox.
+    pub free: Option<Position>,
+    pub network: Texts,
+    pub limits: Limits,
+    pub profile: Option<Spanned<String>>,
+    /// What must be held of a contained call; empty for everything.
+    pub requires: Protections,
     pub reason: Option<String>,
     pub description: Option<String>,
     pub risk_level: Option<String>,

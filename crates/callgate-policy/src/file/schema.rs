@@ -54,6 +54,7 @@ fn of(shape: KeyType) -> Value {
         KeyType::ManyOf(words) => list(json!({ "enum": words })),
         KeyType::Section(keys) => section(keys),
         KeyType::NamedLists => json!({ "type": "object", "additionalProperties": of(KeyType::Texts) }),
+        KeyType::Named(keys) => json!({ "type": "object", "additionalProperties": section(keys) }),
         KeyType::Rules => json!({ "type": "array", "items": { "$ref": "#/$defs/rule" } }),
         KeyType::Tools => {
             let server = json!({

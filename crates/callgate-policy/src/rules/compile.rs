@@ -2,8 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use callgate_model::effect::{Action, CodeOrigin, Mark};
+use callgate_model::fence::Limits;
 use serde::{Deserialize, Serialize};
 
 use super::index::Index;
@@ -16,6 +18,7 @@ use super::matching::{Polarity, Pool, Span, Text, name, words};
 use super::stored::{ImageReader, ImageWriter, Stored, StoredList, flat_enum, flat_struct, stored_struct};
 use super::when::{self, Conditions};
 use crate::Decision;
+use crate::file::keys::REGISTRIES;
 use crate::file::mistake::{Mistake, Position};
 use crate::file::model::{PolicyFile, RuleText, Spanned, Texts};
 use crate::roots::RelativeTo;
@@ -53,6 +56,16 @@ flat_struct! {
         pub recursive: Option<bool>,
         /// Used only if all other rules together decide so.
         pub instead_of: Option<Decision>,
+        pub last: bool,
+        pub needs_sandbox: bool,
+        pub doubt: bool,
+        pub free: bool,
+        /// `none`, `all` or hosts.
+        pub network: Span,
+        /// As [`limit_values`] gives them.
+        pub limits: Span,
+        /// The bits of the protections that must be held; 0 for all.
+        pub requires: u16,
         pub complex_only: bool,
         pub custom_only: bool,
         pub tools: Span,
@@ -82,10 +95,24 @@ impl Rule {
         marks & !self.marks
     }
 
+    /// Whether the rule is about actions on paths, whatever else the call is.
+    pub(crate) fn is_about_paths_alone(&self) -> bool {
+        let spans =
+            [self.tools, self.runs, self.run_by, self.commands, self.hosts, self.command_patterns, self.path_patterns];
+        self.paths.is_some()
+            && spans.iter().all(|span| span.is_empty())
+            && self.code == 0
+            && self.when.is_none()
+            && !self.complex_only
+            && !self.custom_only
+    }
+
     /// Whether the rule has no conditions.
     pub(crate) fn is_unconditional(&self) -> bool {
         let Self { name, reason, description, risk_level, file, line, decision, instead_of, .. } = *self;
-        *self == Self { name, reason, description, risk_level, file, line, decision, instead_of, ..Self::default() }
+        let Self { free, network, limits, requires, .. } = *self;
+        let told = Self { name, reason, description, risk_level, file, line, free, network, limits, ..Self::default() };
+        *self == Self { decision, instead_of, requires, ..told }
     }
 }
 
@@ -105,8 +132,16 @@ stored_struct! {
         pub conditions: Conditions,
         pub index: Index,
         pub about: About,
+        /// The globs of [`FENCE_SETS`], one range for each; empty if no file of the chain defines sets.
+        pub fence: [Span; FENCE_SETS.len()],
+        pub fence_globs: StoredList<Text>,
+        pub network: StoredList<Text>,
+        pub limits: StoredList<u64>,
     }
 }
+
+/// The sets that a fence is made of.
+pub(crate) const FENCE_SETS: [&str; 5] = ["@secrets", "@runs-outside", "@toolchains", "@caches", "@callgate"];
 
 /// What a compiled policy contains besides its rules.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -124,6 +159,27 @@ impl Stored for About {
 
     fn open(_reader: &mut ImageReader) -> Self {
         Self::default()
+    }
+}
+
+/// Limits as numbers, 0 for those that are absent; the time in milliseconds.
+fn limit_values(limits: &Limits) -> [u64; 7] {
+    let Limits { time, memory, processes, written, file_size, open_files, output } = *limits;
+    let time = time.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX).max(1));
+    [time, memory, processes, written, file_size, open_files, output].map(Option::unwrap_or_default)
+}
+
+/// The limits that [`limit_values`] gave.
+pub(crate) fn limits_of(values: &[u64]) -> Limits {
+    let value = |index: usize| values.get(index).copied().filter(|value| *value != 0);
+    Limits {
+        time: value(0).map(Duration::from_millis),
+        memory: value(1),
+        processes: value(2),
+        written: value(3),
+        file_size: value(4),
+        open_files: value(5),
+        output: value(6),
     }
 }
 
@@ -175,6 +231,18 @@ pub(crate) fn compile(chain: &[Arc<PolicySource>]) -> Result<CompiledPolicy, Vec
         }
         for rule in &source.file.rules {
             compiler.rule(number, rule);
+        }
+    }
+    // A small file that uses no sets stays small: the bundled ones apply to it.
+    let own_sets = chain.iter().rev().skip(1).any(|source| !source.file.sets.is_empty());
+    let fence_sets = FENCE_SETS.into_iter().enumerate().filter(|_| own_sets);
+    for (number, set) in fence_sets {
+        let set = Spanned { value: set.to_owned(), position: Position::default() };
+        let globs = compiler.expand(0, &set, PatternKind::Paths);
+        let compiled = &mut compiler.compiled;
+        let globs: Vec<Text> = globs.iter().map(|glob| compiled.pool.add(glob)).collect();
+        if let Some(span) = compiled.fence.get_mut(number) {
+            *span = compiled.fence_globs.append(globs);
         }
     }
     let Compiler { mut compiled, mistakes, literals, path_lists, .. } = compiler;
@@ -247,6 +315,16 @@ impl Compiler<'_> {
             traversal: text.traversal.map(|flag| flag.value),
             recursive: text.recursive,
             instead_of: text.instead_of,
+            last: text.last,
+            needs_sandbox: text.needs_sandbox,
+            doubt: text.doubt,
+            free: text.free.is_some(),
+            network: self.network(file, &text.network),
+            limits: match text.limits == Limits::default() {
+                true => Span::default(),
+                false => self.compiled.limits.append(limit_values(&text.limits)),
+            },
+            requires: text.requires.bits(),
             complex_only: text.complex_only,
             custom_only: text.custom_only,
             tools: self.tools(file, text),
@@ -260,6 +338,32 @@ impl Compiler<'_> {
             when: text.when.as_ref().and_then(|when| self.condition(file, when)),
         };
         self.compiled.rules.append([rule]);
+    }
+
+    fn network(&mut self, file: usize, texts: &Texts) -> Span {
+        for text in texts {
+            let (host, port) = match text.value.rsplit_once(':') {
+                // an IPv6 address has more colons
+                Some((host, port)) if !host.contains(':') => (host, Some(port)),
+                _ => (text.value.as_str(), None),
+            };
+            let word = texts.len() == 1 && matches!(text.value.as_str(), "none" | "all");
+            let is_port = |port: &str| port.parse::<u16>().is_ok_and(|port| port > 0);
+            let is_host = || {
+                !matches!(host, "none" | "all")
+                    && !host.starts_with(['<', '@', '!'])
+                    && hosts::compile(host, &mut Pool::default()).is_ok()
+                    && port.is_none_or(is_port)
+            };
+            if !word && text.value != REGISTRIES && !is_host() {
+                let help = "write `none`, `all`, or a list of names, `*.example.com`, addresses and networks, each with an \
+                            optional `:PORT`, and \"@registries\"";
+                self.mistake(file, Mistake::new(text.position, format!("`{}` is not a host", text.value)).help(help));
+            }
+        }
+        let pool = &mut self.compiled.pool;
+        let texts: Vec<Text> = texts.iter().map(|text| pool.add(&text.value)).collect();
+        self.compiled.network.append(texts)
     }
 
     fn tools(&mut self, file: usize, rule: &RuleText) -> Span {

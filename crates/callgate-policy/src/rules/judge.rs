@@ -4,7 +4,7 @@ use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::path::Path;
 
-use callgate_model::effect::{Action, CodeOrigin, Effect, Mark, Target};
+use callgate_model::effect::{Action, CodeOrigin, Effect, Mark, Program, Target};
 use callgate_model::word::Word;
 
 use super::command_text;
@@ -19,7 +19,7 @@ use super::matching::{Match, Polarity, name, pattern, words};
 use super::when;
 use crate::file::model::ZoneText;
 use crate::{Decision, JudgeRequest};
-use callgate_model::description::Part;
+use callgate_model::description::{Part, PlacedEffect};
 use callgate_model::place::{Place, Rest, Zone};
 
 /// An effect to judge: one of the description, or one that represents a call or part without effects.
@@ -40,6 +40,19 @@ pub(crate) struct EffectDecision {
     /// The rule, if it was one.
     pub rule: Option<u32>,
     pub why: DecisionCause,
+    /// Where it is a doubt: whether the fence of a contained call settles it.
+    pub settled: bool,
+    /// The first file of the chain whose rule decided or was in doubt.
+    pub file: u32,
+}
+
+/// No rule of any file.
+const NO_FILE: u32 = u32::MAX;
+
+impl EffectDecision {
+    pub(crate) fn new(decision: Decision, rule: Option<u32>, why: DecisionCause) -> Self {
+        Self { decision, rule, why, settled: false, file: NO_FILE }
+    }
 }
 
 /// Why a decision was made.
@@ -101,16 +114,33 @@ impl<'a> RuleEvaluator<'a> {
         self.with_view(subject, |view| self.first_match(view))
     }
 
-    /// The decision that replaces one of all other rules. In doubt about a deny, only a deny does.
-    pub(crate) fn instead_of(&self, outcome: &EffectDecision, subject: &JudgedEffect<'_>) -> Option<EffectDecision> {
+    /// The decision that replaces one of all other rules. In doubt about a deny, only a deny does, or a fence that settles it.
+    ///
+    /// `same` says whether the decision is one of this policy. A rule that needs a sandbox leaves questions of others alone, and
+    /// those of files that extend its own.
+    pub(crate) fn instead_of(
+        &self,
+        outcome: &EffectDecision,
+        subject: &JudgedEffect<'_>,
+        same: bool,
+    ) -> Option<EffectDecision> {
         let doubt = outcome.why == DecisionCause::Doubt { denies: true };
+        let doubtful = matches!(outcome.why, DecisionCause::Doubt { .. });
         self.with_view(subject, |view| {
-            self.candidates(view).into_iter().find_map(|number| {
+            let rules = self.candidates(view).into_iter().filter_map(|number| {
                 let rule = self.compiled.rules.get(number as usize)?;
-                if rule.instead_of != Some(outcome.decision) || doubt && rule.decision != Decision::Deny {
+                (rule.instead_of == Some(outcome.decision)).then_some((number, rule))
+            });
+            let (last, first): (Vec<_>, Vec<_>) = rules.partition(|(_, rule)| rule.last);
+            first.into_iter().chain(last).find_map(|(number, rule)| {
+                let settles = rule.decision == Decision::Contain && outcome.settled && same;
+                if doubt && rule.decision != Decision::Deny && !settles
+                    || rule.doubt && !(doubtful && (settles || rule.decision > Decision::Contain))
+                    || rule.needs_sandbox && !(self.request.is_containable() && same && rule.file <= outcome.file)
+                {
                     return None;
                 }
-                let found = |decision, why| Some(EffectDecision { decision, rule: Some(number), why });
+                let found = |decision, why| Some(EffectDecision::new(decision, Some(number), why));
                 match self.matches(&rule, view) {
                     Some(Match::No) => None,
                     // A rule that tightens covers what it may be about.
@@ -165,34 +195,40 @@ impl<'a> RuleEvaluator<'a> {
 
     fn first_match(&self, view: &EffectView<'_>) -> EffectDecision {
         let mut doubt: Option<EffectDecision> = None;
+        let (mut settled, mut file) = (true, NO_FILE);
         for number in self.candidates(view) {
             let Some(rule) = self.compiled.rules.get(number as usize).filter(|rule| rule.instead_of.is_none()) else {
                 continue;
             };
+            if rule.needs_sandbox && !self.request.is_containable() {
+                continue;
+            }
             match self.matches(&rule, view) {
                 Some(Match::No) => {}
-                None => {
-                    return EffectDecision {
-                        decision: Decision::Deny,
-                        rule: Some(number),
-                        why: DecisionCause::Overrun,
-                    };
-                }
+                None => return EffectDecision::new(Decision::Deny, Some(number), DecisionCause::Overrun),
                 Some(Match::Maybe) => {
+                    settled &= rule.is_about_paths_alone();
+                    file = file.min(rule.file);
                     let denies = rule.decision == Decision::Deny;
                     // doubt about a deny outweighs doubt about a question
                     if doubt.is_none_or(|earlier| denies && earlier.why == DecisionCause::Doubt { denies: false }) {
                         let why = DecisionCause::Doubt { denies };
-                        doubt = Some(EffectDecision { decision: Decision::Ask, rule: Some(number), why });
+                        doubt = Some(EffectDecision::new(Decision::Ask, Some(number), why));
                     }
                 }
                 Some(Match::Yes) => {
-                    let sure = EffectDecision { decision: rule.decision, rule: Some(number), why: DecisionCause::Rule };
-                    return stricter(doubt, sure);
+                    let sure = EffectDecision::new(rule.decision, Some(number), DecisionCause::Rule);
+                    settled &= rule.decision < Decision::Ask;
+                    return EffectDecision {
+                        settled: settled && settles(&view.subject),
+                        file: file.min(rule.file),
+                        ..stricter(doubt, sure)
+                    };
                 }
             }
         }
-        stricter(doubt, self.default(&view.subject))
+        let settled = settled && settles(&view.subject);
+        EffectDecision { settled, file, ..stricter(doubt, self.default(&view.subject)) }
     }
 
     /// The decision about an effect that no rule matches.
@@ -210,7 +246,7 @@ impl<'a> RuleEvaluator<'a> {
                 }
             }
         };
-        EffectDecision { decision, rule: None, why }
+        EffectDecision::new(decision, None, why)
     }
 
     /// The numbers of the rules to compare, in order.
@@ -356,6 +392,23 @@ impl<'a> RuleEvaluator<'a> {
         }
         if side == Polarity::Restricts {
             return true;
+        }
+        if rule.decision == Decision::Contain {
+            let settled = match view.subject.action {
+                Some(Action::Opaque) => is_settled_opaque(&view.subject),
+                // which file it is must be known: `source <(…)` is no file of the project
+                Some(Action::Run) if view.is_path => {
+                    view.subject.place.is_some_and(|place| !matches!(place.zone, Zone::Unresolved(_)))
+                }
+                Some(Action::Run) => !matches!(
+                    view.subject.effect.map(|effect| &effect.target),
+                    Some(Target::Program(Program { name, .. })) if name.starts_with("/dev/") || name.starts_with("/proc/")
+                ),
+                _ => true,
+            };
+            if !settled {
+                return false;
+            }
         }
         let by_words = !rule.commands.is_empty() || !rule.command_patterns.is_empty();
         if view.subject.place.is_some_and(|place| place.traversal) {
@@ -529,6 +582,52 @@ impl<'a> RuleEvaluator<'a> {
             Polarity::Restricts => Match::No,
         })
     }
+}
+
+/// Whether a fence settles doubts about the paths of an effect: it holds reads, and writes to names that it protects. What is
+/// deleted or overwritten inside a root it does not hold.
+fn settles(subject: &JudgedEffect<'_>) -> bool {
+    match subject.action {
+        Some(Action::List | Action::Read) => true,
+        Some(Action::Write) => subject.place.is_some_and(|place| place.zone == Zone::Root),
+        _ => false,
+    }
+}
+
+/// Whether a fence settles what is not known about a command: which file it reads, or what it does beside running code of the
+/// project, which may do as much. A command that deletes something, or writes to unknown names, may do more of that than is known.
+fn is_settled_opaque(subject: &JudgedEffect<'_>) -> bool {
+    let (Some((_, part)), Some(opaque)) = (subject.part, subject.effect) else { return false };
+    let is_known = part.elsewhere.is_none() && matches!(part.words.first(), Some(Word::Known(_)));
+    let reads = || {
+        let mut reads =
+            part.effects.iter().filter(|placed| matches!(placed.effect.action, Action::List | Action::Read));
+        reads.any(|read| read.effect.because == opaque.because && is_unresolved(read))
+    };
+    let destroys = || {
+        part.effects.iter().any(|placed| match placed.effect.action {
+            Action::Delete => true,
+            Action::Write => is_unresolved(placed),
+            _ => placed.effect.marks.contains(&Mark::Destructive),
+        })
+    };
+    let runs_code = || {
+        part.effects.iter().any(|placed| match &placed.effect.target {
+            Target::Program(Program { name, origin: CodeOrigin::Project | CodeOrigin::File }) => {
+                !name.starts_with("git-") && name != "python-path"
+            }
+            Target::Path(_) => placed.effect.action == Action::Run,
+            _ => false,
+        })
+    };
+    // text that comes through a pipe is not code of the project
+    let is_fed = || opaque.because.ends_with("standard input");
+    is_known && !destroys() && (reads() || runs_code() && !is_fed())
+}
+
+fn is_unresolved(placed: &PlacedEffect) -> bool {
+    placed.place.as_ref().is_none_or(|place| matches!(place.zone, Zone::Unresolved(_)))
+        && matches!(placed.effect.target, Target::Path(_))
 }
 
 /// Whether a place is one known path.

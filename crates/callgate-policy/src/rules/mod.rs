@@ -6,5 +6,6 @@ pub(crate) mod guard;
 pub(crate) mod index;
 pub(crate) mod judge;
 pub(crate) mod matching;
+pub(crate) mod path_list;
 pub(crate) mod stored;
 pub(crate) mod when;

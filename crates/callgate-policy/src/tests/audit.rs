@@ -81,6 +81,7 @@ fn the_owner_of_the_machine_comes_first_and_a_project_has_no_say() {
     let store = super::super::TrustStore::new(path("trusted"));
     let project = write("project/callgate.yaml", &section("project", "/project/sent"));
     let mut locations = Locations {
+        working: None,
         directory: Some(path("project")),
         workspace: Some(path("project")),
         managed: None,

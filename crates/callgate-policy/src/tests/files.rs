@@ -237,6 +237,15 @@ rules:
 }
 
 #[test]
+fn lint_warns_where_less_than_everything_must_be_held() {
+    let policy = policy("sandbox: {profiles: {all: {limits: {time: 1m}}, less: {requires: [writes, reads]}}}\n");
+    let findings = policy.lint(&root_around);
+    let found: Vec<(&str, Severity)> = findings.iter().map(|finding| (finding.code, finding.severity)).collect();
+    assert_eq!(found, [("less-is-held", Severity::Warning)]);
+    assert!(findings[0].rendered().contains("secrets, protected_names, network"), "{}", findings[0].rendered());
+}
+
+#[test]
 fn an_allow_that_does_not_cover_the_deny_behind_it_is_fine() {
     for text in [
         "  - {name: a, reason: r, effects: [send], action: allow}\n  - {name: b, reason: r, effects: [send], marks: [destructive], action: deny}\n",

@@ -360,7 +360,7 @@ mod index {
             if wrapped {
                 scene = scene.wrapped_in("sudo");
             }
-            let request = JudgeRequest { call: &scene.call, description: &scene.description, claims: &scene.claims };
+            let request = JudgeRequest { call: &scene.call, description: &scene.description, claims: &scene.claims, sandbox: crate::SandboxSupport::Missing };
             let LayerBody::File(chain) = &policy.layers[0].body else { panic!() };
             let judge = RuleEvaluator::new(&chain.compiled, request, policy.home.as_deref());
             for (subject, _) in subjects(&request) {

@@ -30,6 +30,7 @@ impl Machine {
     fn locations(&self) -> Locations {
         std::fs::create_dir_all(self.path("project/deep/er")).unwrap();
         Locations {
+            working: None,
             directory: Some(self.path("project/deep/er")),
             workspace: Some(self.path("project")),
             managed: Some(self.path("etc/callgate.yaml")),

@@ -169,3 +169,57 @@ fn a_boundary_exclusion_that_would_do_nothing_is_a_mistake() {
         Policy::from_yaml(&text, "inline").unwrap();
     }
 }
+
+#[test]
+fn what_rules_say_about_the_fence_is_checked() {
+    let said = |keys: &str| {
+        let text = format!("rules:\n  - {{commands: [make], {keys}}}\nsandbox: {{}}\n");
+        Policy::from_yaml(&text, "test.yaml").map_or_else(|error| error.to_string(), |_| String::new())
+    };
+    for keys in [
+        "action: contain, network: none",
+        "action: contain, network: all, limits: {time: 5m, memory: 512MiB, processes: 256, output: 4096}",
+        "action: contain, network: ['@registries', db.example:5432, '*.example.org', 10.0.0.0/8]",
+        "action: allow, where: free",
+        "action: contain, instead_of: ask, needs: sandbox, doubt: true, last: true",
+    ] {
+        assert_eq!(said(keys), "", "{keys}");
+    }
+    for (keys, part) in [
+        ("action: contain, network: [none, all]", "is not a host"),
+        ("action: contain, network: ['https://example.com/x']", "is not a host"),
+        ("action: contain, network: [example.com:0]", "is not a host"),
+        ("action: contain, limits: {time: 0s}", "stops every call"),
+        ("action: contain, limits: {processes: 0}", "stops every call"),
+        ("action: contain, limits: {memory: 0}", "stops every call"),
+        ("action: contain, limits: {memory: much}", "expected a size"),
+        ("action: contain, limits: {memori: 1}", "did you mean `memory`"),
+        ("action: ask, network: all", "contains nothing"),
+        ("action: ask, profile: dev", "contains nothing"),
+        ("action: contain, profile: balancd", "did you mean `balanced`?"),
+        ("action: contain, where: free", "changes nothing"),
+        ("action: allow, where: outside", "expected one of free"),
+        ("action: contain, doubt: true", "needs `instead_of: ask`"),
+        ("action: contain, last: true", "needs `instead_of`"),
+    ] {
+        assert!(said(keys).contains(part), "{keys}: {}", said(keys));
+    }
+    let profile = Policy::from_yaml("sandbox: {profile: produktion}\n", "test.yaml").unwrap_err().to_string();
+    assert!(profile.contains("unknown profile `produktion`"), "{profile}");
+    for (section, part) in [
+        ("profile: prodd", "did you mean `prod`?"),
+        ("profile: weekly, profiles: {weakly: {}}", "did you mean `weakly`?"),
+        ("profiles: {prod: {}}", "there is a profile `prod` already"),
+        ("profiles: {x: {requires: [write]}}", "did you mean `writes`?"),
+        ("profiles: {x: {requires: []}}", "is empty"),
+        ("profiles: {x: {limits: {time: 0s}}}", "stops every call"),
+        ("profile: x, profiles: {x: {network: [example.com]}}", "cannot list hosts"),
+        ("profiles: 7", "expected a mapping from names to profiles"),
+    ] {
+        let said = Policy::from_yaml(&format!("sandbox: {{{section}}}\n"), "test.yaml").unwrap_err().to_string();
+        assert!(said.contains(part), "{section}: {said}");
+    }
+    let hosts = "sandbox: {profiles: {x: {network: ['https://x.y/z']}}}\nrules: [{commands: [make], action: contain, profile: x}]\n";
+    let said = Policy::from_yaml(hosts, "test.yaml").unwrap_err().to_string();
+    assert!(said.contains("is not a host"), "{said}");
+}

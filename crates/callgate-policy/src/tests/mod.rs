@@ -106,7 +106,12 @@ impl Scene {
     }
 
     fn judge(&self, policy: &Policy) -> Judgement {
-        policy.judge(&JudgeRequest { call: &self.call, description: &self.description, claims: &self.claims })
+        policy.judge(&JudgeRequest {
+            call: &self.call,
+            description: &self.description,
+            claims: &self.claims,
+            sandbox: crate::SandboxSupport::Missing,
+        })
     }
 
     fn decide(&self, policy: &Policy) -> Decision {

@@ -156,6 +156,19 @@ impl ShellState {
         self
     }
 
+    /// Whether this state differs from another one at most in its directories.
+    pub fn is_same_elsewhere(&self, other: &Self) -> bool {
+        let placeless = |state: &Self| ShellState {
+            directories: Vec::new(),
+            previous: None,
+            stack: Vec::new(),
+            told: false,
+            expected: None,
+            ..state.clone()
+        };
+        placeless(self) == placeless(other)
+    }
+
     /// Whether a shell that has just started in this directory is in the same state.
     pub fn is_fresh(&self, directory: Option<&str>) -> bool {
         self.lost.is_none() && !self.traps && self.restored(directory) == State::new(directory)

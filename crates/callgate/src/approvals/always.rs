@@ -71,6 +71,35 @@ pub fn insert_rule(text: &str, rule: &str) -> Option<String> {
     Some(front)
 }
 
+/// A policy text without the rule of this name, which stands on lines of its own; `None` if there is no such rule.
+///
+/// ```
+/// let text = "rules:\n  - name: \"new\"\n    action: allow\n  # old\n  - name: old\n    action: ask\n";
+/// let without = callgate::approvals::remove_rule(text, "new");
+/// assert_eq!(without.as_deref(), Some("rules:\n  # old\n  - name: old\n    action: ask\n"));
+/// ```
+pub fn remove_rule(text: &str, name: &str) -> Option<String> {
+    let spaces = |line: &str| line.len().saturating_sub(line.trim_start().len());
+    let names = |line: &str| {
+        let value = line.trim().strip_prefix("- name:")?.trim();
+        Some(value.trim_matches(['"', '\'']) == name)
+    };
+    let mut without = String::with_capacity(text.len());
+    let mut removing: Option<usize> = None;
+    let mut removed = false;
+    for line in text.split_inclusive('\n') {
+        match removing {
+            None if !removed && names(line) == Some(true) => (removing, removed) = (Some(spaces(line)), true),
+            Some(indentation) if line.trim().is_empty() || spaces(line) > indentation => {}
+            _ => {
+                removing = None;
+                without.push_str(line);
+            }
+        }
+    }
+    removed.then_some(without)
+}
+
 /// The indentation of the first list item.
 fn indentation(behind: &str) -> usize {
     behind
@@ -91,12 +120,17 @@ type Check<'a> = &'a dyn Fn(&Path) -> Result<(), String>;
 /// path of the new file; `check` loads it in place of the old one and returns why the call would not pass.
 /// A lock serializes concurrent writers.
 pub fn add_rule(path: &Path, rule: &str, check: Check<'_>) -> Result<(), AlwaysError> {
-    prepare(path, rule, check)?.replace(path)
+    prepare(path, &|text| insert_rule(text, rule), check)?.replace(path)
+}
+
+/// Takes the rule of this name out of a policy file, the way that [`add_rule`] puts one in.
+pub fn take_rule(path: &Path, name: &str, check: Check<'_>) -> Result<(), AlwaysError> {
+    prepare(path, &|text| remove_rule(text, name), check)?.replace(path)
 }
 
 /// Whether [`add_rule`] would add the rule. The file stays as it is.
 pub fn try_rule(path: &Path, rule: &str, check: Check<'_>) -> Result<(), AlwaysError> {
-    prepare(path, rule, check).map(drop)
+    prepare(path, &|text| insert_rule(text, rule), check).map(drop)
 }
 
 /// A checked file with the rule, next to the file that it replaces.
@@ -115,7 +149,7 @@ impl Prepared {
     }
 }
 
-fn prepare(path: &Path, rule: &str, check: Check<'_>) -> Result<Prepared, AlwaysError> {
+fn prepare(path: &Path, edit: &dyn Fn(&str) -> Option<String>, check: Check<'_>) -> Result<Prepared, AlwaysError> {
     let failed = |error: io::Error| AlwaysError::File { path: path.to_owned(), error };
     // Through a link, so that a policy kept elsewhere stays linked.
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
@@ -128,7 +162,7 @@ fn prepare(path: &Path, rule: &str, check: Check<'_>) -> Result<Prepared, Always
         Err(error) if error.kind() == io::ErrorKind::NotFound => (NEW_FILE.to_owned(), 0o600),
         Err(error) => return Err(failed(error)),
     };
-    let text = insert_rule(&text, rule).ok_or_else(|| AlwaysError::Form(path.to_owned()))?;
+    let text = edit(&text).ok_or_else(|| AlwaysError::Form(path.to_owned()))?;
     let beside = Beside(target.with_extension(format!("new-{}", std::process::id())));
     let write = || {
         let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside.0)?;

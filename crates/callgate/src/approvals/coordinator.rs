@@ -7,9 +7,13 @@ use thiserror::Error;
 
 use super::approver::ask_guarded;
 use super::store::{SettleResult, Store, StoreError, Unreadable};
-use super::{Answer, ApprovalId, ApprovalOutcome, Approver, AskError, Question};
+use super::{Answer, ApprovalDecision, ApprovalId, ApprovalOutcome, Approver, AskError, Question, Remembered};
+use crate::grant::{Scope, Terms};
 use crate::monitor::{Monitor, Monitors, Standard};
 use callgate_model::clock::Timestamp;
+
+/// How long a yes to a kept question waits for the call to be made again.
+const GRANTED: Duration = Duration::from_secs(60 * 60);
 
 /// How often the store is looked at for an answer that another process gave.
 const LOOK: Duration = Duration::from_millis(100);
@@ -138,10 +142,43 @@ impl<M: Monitors> Coordinator<M> {
 
     /// Answers a question, the first time only. Rejects an answer after the deadline.
     pub fn resolve(&self, id: &ApprovalId, answer: Answer) -> Result<(), AnswerError> {
-        let late = self.store.question(id)?.is_some_and(|entry| entry.question.deadline <= Timestamp::now());
-        let outcome = if late { ApprovalOutcome::TimedOut } else { ApprovalOutcome::Answered(answer) };
+        let question = self.store.question(id)?.map(|entry| entry.question);
+        let late = question.as_ref().is_some_and(|question| question.deadline <= Timestamp::now());
+        let outcome = if late { ApprovalOutcome::TimedOut } else { ApprovalOutcome::Answered(answer.clone()) };
         self.settle_first(id, &outcome)?;
-        if late { Err(AnswerError::Settled { id: id.clone(), outcome }) } else { Ok(()) }
+        if late {
+            return Err(AnswerError::Settled { id: id.clone(), outcome });
+        }
+        match question.filter(|question| question.kept) {
+            Some(question) => Ok(self.answer_kept(&question, answer)?),
+            None => Ok(()),
+        }
+    }
+
+    /// Nobody waits for the answer: a yes is a grant for one more attempt, or what the session remembers.
+    fn answer_kept(&self, question: &Question, answer: Answer) -> Result<(), StoreError> {
+        let Some(key) = question.key else { return Ok(()) };
+        let session = question.session.as_deref();
+        match (answer.decision, session) {
+            (ApprovalDecision::ApprovedForSession, Some(session)) => {
+                let proposal = answer.proposal.and_then(|index| question.proposals.get(index)).cloned();
+                self.store.remember(session, &proposal.map_or(Remembered::Request(key), Remembered::Rule))
+            }
+            (ApprovalDecision::Approved | ApprovalDecision::ApprovedForSession, _) => {
+                let terms = Terms {
+                    key: Some(key),
+                    scope: question.scope.as_deref().map(Scope::new),
+                    ..Terms::for_any(question.tool.as_str())
+                };
+                let terms = terms
+                    .expires_in(GRANTED)
+                    .by(answer.by.unwrap_or_else(|| "approver".to_owned()))
+                    .because(format!("answer to question {}", question.id));
+                self.store.grant(&terms, Timestamp::now()).map(drop)
+            }
+            (ApprovalDecision::Denied, Some(session)) => self.store.add_denial(session, &key).map(drop),
+            (ApprovalDecision::Denied, None) | (ApprovalDecision::Abort, _) => Ok(()),
+        }
     }
 
     fn settle_first(&self, id: &ApprovalId, outcome: &ApprovalOutcome) -> Result<(), AnswerError> {

@@ -1,15 +1,18 @@
 //! Settles a question: by what is known already, else by asking an approver.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::store::{MemoryStore, Store, StoreError};
 use super::{
-    Answerable, ApprovalDecision, ApprovalOutcome, Approver, AsyncApprover, Automatic, Coordinator, Exec,
-    MAXIMUM_QUESTION, Mode, Proposal, Question, Remembered,
+    Answerable, ApprovalDecision, ApprovalId, ApprovalOutcome, Approver, AsyncApprover, Automatic, Coordinator, Exec,
+    MAXIMUM_QUESTION, Mode, Proposal, Question, Remembered, RememberedBy,
 };
 use crate::grant::{Demand, GrantId};
 use callgate_model::clock::Timestamp;
+
+/// How many questions are kept at a time: an agent that tries everything must not bury those that matter.
+const MOST_KEPT: usize = 100;
 
 /// How often the same request is denied in a session before it is not asked again.
 const DENIED_ENOUGH: u32 = 2;
@@ -27,6 +30,8 @@ pub enum SettledBy {
     Grants(Vec<GrantId>),
     /// It was denied twice in this session: it is not asked again.
     DeniedBefore,
+    /// A rule of the policy's `approvals:` section answered.
+    Rule,
     /// An approver was asked.
     Asked,
     /// The store failed.
@@ -62,6 +67,8 @@ pub struct Approvals {
     coordinator: Coordinator,
     asks: Asks,
     mode: Mode,
+    left_to_agent: bool,
+    kept_for: Option<Duration>,
     always: Option<Arc<WriteRule>>,
 }
 
@@ -94,6 +101,8 @@ impl Approvals {
             store,
             asks,
             mode: Mode::default(),
+            left_to_agent: false,
+            kept_for: None,
             always: None,
         }
     }
@@ -118,6 +127,27 @@ impl Approvals {
     #[must_use]
     pub fn mode(mut self, mode: Mode) -> Self {
         self.mode = mode;
+        self
+    }
+
+    /// Leaves every question to the prompt of the agent that makes the call: the gate refuses the call, records that somebody is
+    /// asked and not what they said, and returns the question ([`CheckedCall::left`](crate::gate::CheckedCall::left)). What is
+    /// known without asking is used as always. If the answer becomes known later, [`learn`](Self::learn) remembers it.
+    #[must_use]
+    pub fn left_to_agent(mut self) -> Self {
+        self.left_to_agent = true;
+        self
+    }
+
+    pub(crate) fn leaves_to_agent(&self) -> bool {
+        self.left_to_agent
+    }
+
+    /// Keeps a question that nobody could answer, or nobody answered in time, for so long. The call is refused; a yes afterwards lets
+    /// the same request pass once, when it is made again.
+    #[must_use]
+    pub fn keeping(mut self, time: Duration) -> Self {
+        self.kept_for = Some(time);
         self
     }
 
@@ -220,7 +250,38 @@ impl Approvals {
         let left = question.time().saturating_sub(asked.elapsed());
         let outcome = self.coordinator.wait(&question.id, left).map_err(SettledQuestion::of_error)?;
         self.remember(question, &outcome).map_err(SettledQuestion::of_error)?;
+        let outcome = self.keep(question, outcome).map_err(SettledQuestion::of_error)?;
         Ok(SettledQuestion { outcome, how: SettledBy::Asked })
+    }
+
+    /// Keeps a question without an answer, once for each request.
+    fn keep(&self, question: &Question, outcome: ApprovalOutcome) -> Result<ApprovalOutcome, StoreError> {
+        let unanswered = matches!(outcome, ApprovalOutcome::Unanswerable(_) | ApprovalOutcome::TimedOut);
+        let (Some(time), true) = (self.kept_for, unanswered) else { return Ok(outcome) };
+        // what is in doubt now may be something else the next time
+        if question.key.is_none() || question.answerable == Answerable::ByAPerson {
+            return Ok(outcome);
+        }
+        let mut pending = self.coordinator.pending()?;
+        pending.retain(|other| other.kept);
+        let same = |other: &&Question| other.key == question.key && other.session == question.session;
+        let id = match pending.iter().find(same) {
+            Some(known) => known.id.clone(),
+            None if pending.len() >= MOST_KEPT => return Ok(outcome),
+            None => {
+                let Some(id) = ApprovalId::random() else { return Ok(outcome) };
+                let asked_at = Timestamp::now();
+                let deadline = asked_at.after(time);
+                self.store.open(&Question { id: id.clone(), kept: true, asked_at, deadline, ..question.clone() })?;
+                id
+            }
+        };
+        Ok(match outcome {
+            ApprovalOutcome::Unanswerable(why) => ApprovalOutcome::Unanswerable(format!(
+                "{why}; the question is kept, and after `callgate approvals approve {id}` by your user one retry passes"
+            )),
+            other => other,
+        })
     }
 
     fn look_up(
@@ -268,13 +329,27 @@ impl Approvals {
 
     /// Stores what an answer means for the rest of the session. An error here is a refusal.
     fn remember(&self, question: &Question, outcome: &ApprovalOutcome) -> Result<(), StoreError> {
-        let (ApprovalOutcome::Answered(answer), Some(session)) = (outcome, &question.session) else { return Ok(()) };
-        match answer.decision {
+        let ApprovalOutcome::Answered(answer) = outcome else { return Ok(()) };
+        let proposal: Option<Proposal> = answer.proposal.and_then(|index| question.proposals.get(index)).cloned();
+        self.store_answer(&question.remembered_by(), answer.decision, proposal)
+    }
+
+    /// Stores the answer to a question that was [left to the agent](Self::left_to_agent), as if it had been asked here.
+    pub fn learn(&self, question: &RememberedBy, decision: ApprovalDecision) -> Result<(), StoreError> {
+        self.store_answer(question, decision, None)
+    }
+
+    fn store_answer(
+        &self,
+        question: &RememberedBy,
+        decision: ApprovalDecision,
+        proposal: Option<Proposal>,
+    ) -> Result<(), StoreError> {
+        let Some(session) = &question.session else { return Ok(()) };
+        match decision {
             // what is in doubt now may be something else the next time
             ApprovalDecision::ApprovedForSession if question.answerable == Answerable::ByAPerson => Ok(()),
             ApprovalDecision::ApprovedForSession => {
-                let proposal: Option<Proposal> =
-                    answer.proposal.and_then(|index| question.proposals.get(index)).cloned();
                 match proposal.map(Remembered::Rule).or(question.key.map(Remembered::Request)) {
                     Some(what) => self.store.remember(session, &what),
                     None => Ok(()),

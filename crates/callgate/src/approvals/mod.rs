@@ -31,7 +31,7 @@ mod session;
 pub mod store;
 pub mod timeout;
 
-pub use always::{AlwaysError, add_rule, insert_rule, try_rule};
+pub use always::{AlwaysError, add_rule, insert_rule, remove_rule, take_rule, try_rule};
 pub use answer::{Answer, Answerable, ApprovalDecision, ApprovalOutcome, OutcomeKind};
 pub use approver::{AnswerFuture, Approver, AskError, AsyncApprover, IntoAnswer};
 pub use callgate_policy::ApprovalRulesError;
@@ -39,7 +39,9 @@ pub use coordinator::{AnswerError, Coordinator};
 pub use desk::{Approvals, SettledBy, SettledQuestion};
 pub use future::SettleFuture;
 pub use proposal::{AskedCall, Extent, NoProposal, Proposal, candidates, narrowest};
-pub use question::{ApprovalId, MAXIMUM_QUESTION, NoApprovalId, Question, QuestionCommand, QuestionEffect};
+pub use question::{
+    ApprovalId, MAXIMUM_QUESTION, NoApprovalId, Question, QuestionCommand, QuestionEffect, RememberedBy, remedy,
+};
 pub use rules::{ApprovalRule, RuleBasedApprovalProvider};
 pub use session::{Automatic, Exec, Mode, Remembered};
 pub use timeout::Patience;

@@ -227,8 +227,17 @@ impl Proposal {
         Policy::from_yaml(&format!("version: 1\nrules:\n{}", self.rule("proposed", "proposed")), "proposed")
     }
 
-    /// The rule as it stands in a policy file, without indentation.
+    /// The rule as it stands in a policy file, without indentation. It answers a question and overturns nothing else.
     pub fn rule(&self, name: &str, reason: &str) -> String {
+        self.written(name, "action: allow\ninstead_of: ask", reason)
+    }
+
+    /// The same as a rule that denies.
+    pub fn denial(&self, name: &str, reason: &str) -> String {
+        self.written(name, "action: deny", reason)
+    }
+
+    fn written(&self, name: &str, action: &str, reason: &str) -> String {
         let quoted = |text: &str| serde_json::Value::from(text).to_string();
         let list = |actions: &[Action]| format!("effects: [{}]\n", names(actions).join(", "));
         let conditions = match &self.extent {
@@ -247,7 +256,7 @@ impl Proposal {
             Extent::Tool(tool) => format!("tools: [{}]\n", quoted(tool)),
         };
         let (name, reason) = (quoted(name), quoted(reason));
-        let lines = format!("name: {name}\n{conditions}action: allow\ninstead_of: ask\nreason: {reason}");
+        let lines = format!("name: {name}\n{conditions}{action}\nreason: {reason}");
         format!("- {}\n", lines.replace('\n', "\n  "))
     }
 }

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use callgate_model::decision::Answerable;
 use callgate_model::digest::hex;
+use callgate_model::quote::shell_word;
+use callgate_model::show::visible;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
@@ -121,6 +123,9 @@ pub struct Question {
     /// Why there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no_proposal: Option<String>,
+    /// Whether nobody waits for the answer any more: a yes lets the same request pass once, when it is made again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub kept: bool,
     /// When it was asked.
     pub asked_at: Timestamp,
     /// From when it is too late to answer.
@@ -154,7 +159,46 @@ pub struct QuestionEffect {
 /// The largest question, in bytes of JSON. Nobody can review a larger one.
 pub const MAXIMUM_QUESTION: usize = 1024 * 1024;
 
+/// What must be known of a question to remember its answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RememberedBy {
+    /// The session; `None` if nothing is remembered.
+    pub session: Option<String>,
+    /// The request's key; `None` if it has none.
+    pub key: Option<ApprovalKey>,
+    /// Who can answer.
+    pub answerable: Answerable,
+}
+
+/// The longest command that is repeated in a remedy, in characters.
+const LONGEST_REPEATED: usize = 100;
+
+/// The command that allows a call from now on. `request` is its input without secrets.
+pub fn remedy(request: &Value) -> String {
+    let command = request.get("command").and_then(Value::as_str);
+    let short = |command: &&str| command.chars().count() <= LONGEST_REPEATED && *visible(command) == **command;
+    match command.filter(short) {
+        Some(command) if request.as_object().is_some_and(|fields| fields.len() == 1) => {
+            format!("callgate allow {}", shell_word(command))
+        }
+        _ => "callgate allow --last".to_owned(),
+    }
+}
+
 impl Question {
+    /// What its answer is remembered by.
+    pub fn remembered_by(&self) -> RememberedBy {
+        RememberedBy { session: self.session.clone(), key: self.key, answerable: self.answerable }
+    }
+
+    /// The one command with which a person lets such calls pass from now on, or why no rule can.
+    pub fn remedy(&self) -> Result<String, String> {
+        match &self.no_proposal {
+            None if !self.proposals.is_empty() => Ok(remedy(&self.request)),
+            why => Err(why.clone().unwrap_or_else(|| "no rule can name anything in this call".to_owned())),
+        }
+    }
+
     /// How long it waits altogether.
     pub fn time(&self) -> Duration {
         self.asked_at.until(self.deadline)

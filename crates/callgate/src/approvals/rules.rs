@@ -91,6 +91,17 @@ impl RuleBasedApprovalProvider {
         }
     }
 
+    /// The answer of a rule, or of a default that the file sets; `None` if somebody must be asked. No rule says yes to what only a
+    /// person can answer.
+    pub(crate) fn answer(section: ApprovalRules, question: &Question) -> Option<Answer> {
+        let default = section.default;
+        let rules = Self::from(section);
+        let matched = rules.rules.iter().any(|rule| rule.matches(question));
+        let answer = (matched || default.is_some()).then(|| rules.decide(question))?;
+        let yes_to_a_person = !matched && answer.decision.is_yes() && question.answerable != Answerable::InAdvance;
+        (!yes_to_a_person).then_some(answer)
+    }
+
     /// Reads the `approvals:` section of a policy file:
     ///
     /// ```
@@ -123,7 +134,10 @@ impl From<ApprovalRules> for RuleBasedApprovalProvider {
             }
         };
         let rules = section.rules.iter().flat_map(|text| text.tools.iter().map(move |tool| rule(tool.clone(), text)));
-        RuleBasedApprovalProvider { rules: rules.collect(), default: section.default }
+        RuleBasedApprovalProvider {
+            rules: rules.collect(),
+            default: section.default.unwrap_or(ApprovalDecision::Denied),
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use callgate_model::decision::{Answerable, Decision, EffectRuling, Ruling};
 use callgate_model::description::{Description, PlacedEffect};
+use callgate_model::fence::Protections;
 use callgate_model::place::Zone;
 use callgate_model::redact::Redactor;
 use callgate_model::risk::Risk;
@@ -23,6 +24,12 @@ pub struct Assessment {
     pub(crate) risk: Risk,
     pub(crate) rewritten: Option<String>,
     pub(crate) steps: Vec<StepTime>,
+    /// Whether a yes lets code run outside the sandbox that there is, because one command also does what a fence does not give.
+    pub(crate) opens_fence: bool,
+    /// Whether the policy or the call wants every command in the sandbox.
+    pub(crate) forced: bool,
+    /// Whether a contained call that runs may change what was observed.
+    pub(crate) unsettled: bool,
 }
 
 /// One effect with the ruling on it, in words and without secrets.
@@ -76,7 +83,17 @@ impl Assessment {
     pub fn is_contained(&self) -> bool {
         // an approval covers what was asked about, not the containment of the rest
         let effects = self.judgement.effects.iter().map(|of| &of.ruling);
-        effects.chain([&self.ruling]).any(|ruling| ruling.decision == Decision::Contain)
+        let code = !self.opens_fence && !self.judgement.terms.code.is_empty();
+        code || self.forced
+            || effects
+                .chain(self.boundary.iter().map(|of| &of.ruling))
+                .chain([&self.ruling])
+                .any(|ruling| ruling.decision == Decision::Contain)
+    }
+
+    /// What must be held if the call is contained.
+    pub fn required(&self) -> Protections {
+        Some(self.judgement.terms.required).filter(|required| !required.is_empty()).unwrap_or_else(Protections::all)
     }
 
     /// Whether the boundary asks about an effect or denies one. Rules cannot override that.
@@ -87,7 +104,15 @@ impl Assessment {
     /// Who can answer a question about the call.
     pub fn answerable(&self) -> Answerable {
         let policy = self.judgement.effects.iter().map(|of| &of.ruling).chain([&self.judgement.ruling]);
-        if self.boundary.iter().map(|of| &of.ruling).chain(policy).any(|ruling| ruling.doubt) {
+        if self
+            .boundary
+            .iter()
+            .map(|of| &of.ruling)
+            .chain(policy)
+            .any(|ruling| ruling.doubt && ruling.decision >= Decision::Ask)
+            || self.opens_fence
+            || self.unsettled
+        {
             Answerable::ByAPerson
         } else if self.is_held_by_boundary() {
             Answerable::ForThisRequest

@@ -30,6 +30,7 @@ impl Assessor {
                 programs: vec![],
             },
             file_system: Arc::new(EmptyFileSystem),
+            sandbox: crate::policy::SandboxSupport::Missing,
             hardening: self.hardening,
             programs: self.programs.clone(),
             boundaries: Mutex::default(),

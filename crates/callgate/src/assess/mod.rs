@@ -7,7 +7,9 @@
 //! 3. *judge* (pure): decide by boundary and policy, and rate the risk.
 
 mod assessment;
+mod containment;
 mod examples;
+mod fence;
 mod reasons;
 #[allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "times are shown and do not affect decisions")]
 mod steps;
@@ -20,6 +22,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use callgate_model::call::{Call, Origin};
 use callgate_model::claims::Claims;
 use callgate_model::decision::{Decision, Ruling};
+use callgate_model::fence::{Network, Protections};
 use callgate_model::json;
 use callgate_model::redact::Redactor;
 use callgate_model::refusal::{Refusal, RefusalKind};
@@ -27,6 +30,8 @@ use callgate_shell::ShellState;
 use callgate_shell::programs::Programs;
 
 pub use assessment::{Assessment, RuledEffect};
+pub use containment::MIXED_RULE;
+use containment::Mixed;
 pub use steps::StepTime;
 use steps::Stopwatch;
 
@@ -35,7 +40,7 @@ use crate::git::{self, GitHardening};
 use crate::observe::{GitRun, Observation, observe};
 use crate::path::boundary::{Boundary, HostDirectories, ResolvedBoundary, host_directories};
 use crate::path::file_system::{FileSystem, RealFileSystem};
-use crate::policy::{JudgeRequest, Policy};
+use crate::policy::{JudgeRequest, Policy, SandboxSupport};
 
 /// The maximum number of projects whose resolved boundary an assessor remembers.
 const MOST_WORKSPACES: usize = 256;
@@ -59,6 +64,7 @@ pub struct Assessor {
     pub(crate) host: HostDirectories,
     pub(crate) file_system: Arc<dyn FileSystem>,
     pub(crate) hardening: GitHardening,
+    pub(crate) sandbox: SandboxSupport,
     /// The bundled program tables with those of the policy, if it has any; or why they are invalid.
     pub(crate) programs: Result<Option<Arc<Programs>>, String>,
     /// Resolved once for each project, so that a symlink changed later does not move a root.
@@ -78,6 +84,7 @@ impl Assessor {
             host: host_directories(),
             file_system: Arc::new(RealFileSystem),
             hardening: GitHardening::Never,
+            sandbox: SandboxSupport::Missing,
             boundaries: Mutex::default(),
         }
     }
@@ -104,36 +111,62 @@ impl Assessor {
 
     /// Assesses a call that runs in a persistent shell.
     pub fn assess_in(&self, call: &Call, shell: Option<&ShellState>) -> Result<Assessment, Refusal> {
-        self.assess_context(call, CallContext::of(call, shell, &self.host))
+        self.assess_context(call, CallContext::of(call, shell, &self.host), self.sandbox)
+    }
+
+    /// Assesses a call as if there were no sandbox.
+    pub(crate) fn assess_without_sandbox(
+        &self,
+        call: &Call,
+        shell: Option<&ShellState>,
+    ) -> Result<Assessment, Refusal> {
+        self.assess_context(call, CallContext::of(call, shell, &self.host), SandboxSupport::Missing)
     }
 
     /// Assesses a command with an unknown working directory.
     pub(crate) fn assess_anywhere(&self, call: &Call, shell: Option<&ShellState>) -> Result<Assessment, Refusal> {
-        self.assess_context(call, CallContext { directory: None, ..CallContext::of(call, shell, &self.host) })
+        let context = CallContext { directory: None, ..CallContext::of(call, shell, &self.host) };
+        self.assess_context(call, context, self.sandbox)
     }
 
-    fn assess_context(&self, call: &Call, context: CallContext) -> Result<Assessment, Refusal> {
+    fn assess_context(
+        &self,
+        call: &Call,
+        context: CallContext,
+        sandbox: SandboxSupport,
+    ) -> Result<Assessment, Refusal> {
         guarded(|| {
             let mut steps = Stopwatch::start();
             let described = self.plan(call, context)?;
             steps.done("describe");
-            self.finish(call, described, self.registry.claims(&call.tool), steps)
+            self.finish(call, described, self.registry.claims(&call.tool), sandbox, steps)
         })
     }
 
-    /// Assesses a call by an earlier description: with its effects at that time, and everything else as it is now.
-    pub fn reassess(&self, call: &Call, described: Described, claims: &Claims) -> Result<Assessment, Refusal> {
+    /// Assesses a call by an earlier description: with its effects and the sandbox at that time, and everything else as it is now.
+    pub fn reassess(
+        &self,
+        call: &Call,
+        described: Described,
+        claims: &Claims,
+        sandbox: SandboxSupport,
+    ) -> Result<Assessment, Refusal> {
         guarded(|| {
             self.usable_policy()?;
-            self.finish(call, described, claims, Stopwatch::start())
+            self.finish(call, described, claims, sandbox, Stopwatch::start())
         })
     }
 
     /// Whether an assessed call would pass if the user's policy had the rules of `rule` too. Rules do not open the boundary.
     pub fn would_pass_with(&self, rule: &Policy, call: &Call, assessment: &Assessment, claims: &Claims) -> bool {
-        let request = JudgeRequest { call, description: &assessment.description, claims };
-        let judged = || self.policy.as_ref().map(|policy| policy.judge_with(&request, rule).ruling.decision);
-        !assessment.is_held_by_boundary() && judged().is_some_and(|decision| decision < Decision::Ask)
+        !assessment.is_held_by_boundary() && self.judged_with(rule, call, assessment, claims) < Decision::Ask
+    }
+
+    /// What the policy would decide about an assessed call if the user's file had the rules of `rule` too, without the boundary.
+    pub fn judged_with(&self, rule: &Policy, call: &Call, assessment: &Assessment, claims: &Claims) -> Decision {
+        let request = JudgeRequest { call, description: &assessment.description, claims, sandbox: self.sandbox };
+        let judged = self.policy.as_ref().map(|policy| policy.judge_with(&request, rule).ruling.decision);
+        judged.unwrap_or_default()
     }
 
     /// The policy; a refusal if there is none, or if it cannot be used.
@@ -162,6 +195,7 @@ impl Assessor {
         call: &Call,
         described: Described,
         claims: &Claims,
+        sandbox: SandboxSupport,
         mut steps: Stopwatch,
     ) -> Result<Assessment, Refusal> {
         // Kept only if running git with the repository's settings switched off might avoid a question.
@@ -170,13 +204,13 @@ impl Assessor {
         let run = if self.hardening == GitHardening::Always { GitRun::Hardened } else { GitRun::AsWritten };
         let observation = self.observe(call, described, run);
         steps.done("observe");
-        let mut assessment = self.judge(call, observation, claims)?;
+        let mut assessment = self.judge(call, observation, claims, sandbox)?;
         steps.done("judge");
-        if assessment.ruling.decision == Decision::Ask
+        if matches!(assessment.ruling.decision, Decision::Contain | Decision::Ask)
             && let Some(described) = again
             && let Some(rewritten) = git::rewritten(&described.description)
         {
-            let hardened = self.judge(call, self.observe(call, described, GitRun::Hardened), claims)?;
+            let hardened = self.judge(call, self.observe(call, described, GitRun::Hardened), claims, sandbox)?;
             if hardened.ruling.decision == Decision::Allow {
                 assessment = Assessment { rewritten: Some(rewritten), ..hardened };
             }
@@ -192,17 +226,98 @@ impl Assessor {
         observe(described, boundary, run, policy, self.file_system.as_ref())
     }
 
-    /// Step 3, pure: boundary, policy, risk.
-    fn judge(&self, call: &Call, observation: Observation, claims: &Claims) -> Result<Assessment, Refusal> {
+    /// Step 3, pure: boundary, policy, risk. What the machine's sandbox cannot hold is judged as if there were none.
+    fn judge(
+        &self,
+        call: &Call,
+        observation: Observation,
+        claims: &Claims,
+        sandbox: SandboxSupport,
+    ) -> Result<Assessment, Refusal> {
+        let SandboxSupport::Partial(held) = sandbox else { return self.judge_for(call, observation, claims, sandbox) };
+        let assessment = self.judge_for(call, observation.clone(), claims, SandboxSupport::Available)?;
+        if !assessment.is_contained() || held.includes(assessment.required()) {
+            return Ok(assessment);
+        }
+        self.judge_for(call, observation, claims, SandboxSupport::Missing)
+    }
+
+    fn judge_for(
+        &self,
+        call: &Call,
+        observation: Observation,
+        claims: &Claims,
+        sandbox: SandboxSupport,
+    ) -> Result<Assessment, Refusal> {
         let (policy, _) = self.usable_policy()?;
-        let boundary = observation.boundary.rulings(&observation.description, &observation.unresolved);
-        let Observation { description, shell, .. } = observation;
-        let mut judgement = policy.judge(&JudgeRequest { call, description: &description, claims });
+        let Observation { description, shell, boundary: areas, unresolved, settled } = observation;
+        let mut boundary = areas.rulings(&description, &unresolved);
+        let request = JudgeRequest { call, description: &description, claims, sandbox };
+        let mut judgement = policy.judge(&request);
+        let mut mixed = Mixed::No;
+        if request.is_containable() {
+            containment::settle_boundary(&mut boundary, &description, &judgement);
+            mixed = containment::mixed(&boundary, &description, &judgement, || {
+                let globs = self.fence_globs(call).unwrap_or_default();
+                callgate_policy::PathList::new(globs.secrets.iter().chain(globs.runs_outside.iter()), None)
+            });
+            if mixed == Mixed::InOneCommand {
+                // as without a sandbox: nothing is gained by containing a part of it
+                boundary = areas.rulings(&description, &unresolved);
+                let code = std::mem::take(&mut judgement.terms.code);
+                judgement = policy.judge(&JudgeRequest { sandbox: SandboxSupport::Missing, ..request });
+                judgement.terms.code = code;
+            }
+        }
         reasons::fill(&mut judgement, &description, &self.redactor);
         let risk = self.registry.risk(call, &description).map_err(|error| self.failed(&error))?;
         let strictest = boundary.iter().map(|ruling| &ruling.ruling).max_by_key(|ruling| ruling.decision);
-        let ruling = stricter(strictest, &judgement.ruling).clone();
-        Ok(Assessment { ruling, description, shell, boundary, judgement, risk, rewritten: None, steps: Vec::new() })
+        let strictest_of_boundary = strictest.map(|ruling| ruling.decision);
+        let mut ruling = stricter(strictest, &judgement.ruling).clone();
+        if let Mixed::InSeveralCommands { code, other } = &mixed
+            && ruling.decision != Decision::Deny
+        {
+            ruling = containment::refused(code, other, &self.redactor);
+        }
+        let is_command = description.category == "shell";
+        let forced = is_command
+            && !containment::wants_out(&description)
+            && (policy.wants_sandbox() || containment::wants_in(call));
+        if forced && ruling.decision == Decision::Allow {
+            ruling = containment::forced(&ruling);
+        }
+        let settings = policy.sandbox_settings();
+        let terms = &mut judgement.terms;
+        if forced && settings.network == Some(true) && terms.network == Network::None {
+            terms.network = Network::All;
+        }
+        terms.limits = terms.limits.lowest(settings.limits);
+        if forced {
+            let stated = Some(settings.requires).filter(|requires| !requires.is_empty() && policy.wants_sandbox());
+            terms.required = terms.required.and(stated.unwrap_or_else(Protections::all));
+        }
+        let unsettled = containment::is_unsettled(settled, &description);
+        if unsettled || strictest_of_boundary > Some(Decision::Allow) {
+            terms.required = Protections::all();
+        }
+        if unsettled && ruling.decision == Decision::Allow {
+            ruling =
+                containment::unsettled(&ruling, request.is_containable() && containment::is_all_given(&description));
+        }
+        let opens_fence = mixed == Mixed::InOneCommand && !judgement.terms.code.is_empty();
+        Ok(Assessment {
+            ruling,
+            description,
+            shell,
+            boundary,
+            judgement,
+            risk,
+            rewritten: None,
+            steps: Vec::new(),
+            opens_fence,
+            forced,
+            unsettled,
+        })
     }
 
     fn failed(&self, error: &DescribeError) -> Refusal {

@@ -22,7 +22,7 @@ const PLACEHOLDERS: [(&str, Wording); 3] = [
 /// What a rule says about files of this machine is not true of those in a container.
 const ELSEWHERE: &str = "runs in a container or on another machine, where callgate cannot look: {command}";
 
-/// Fills the placeholders in the reasons of every ruling that asks or denies.
+/// Fills the placeholders in the reasons of every ruling that contains, asks or denies.
 pub(super) fn fill(judgement: &mut Judgement, description: &Description, redactor: &Redactor) {
     if !is_template(&judgement.ruling) && !judgement.effects.iter().any(|of| is_template(&of.ruling)) {
         return;
@@ -53,5 +53,5 @@ pub(super) fn fill(judgement: &mut Judgement, description: &Description, redacto
 }
 
 fn is_template(ruling: &Ruling) -> bool {
-    ruling.decision >= Decision::Ask && PLACEHOLDERS.iter().any(|(name, _)| ruling.reason.contains(name))
+    ruling.decision > Decision::Allow && PLACEHOLDERS.iter().any(|(name, _)| ruling.reason.contains(name))
 }

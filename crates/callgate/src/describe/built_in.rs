@@ -440,17 +440,20 @@ fn is_variable_name(name: &str) -> bool {
         && name.chars().all(|character| character.is_ascii_alphanumeric() || character == '_')
 }
 
+/// The privilege that a call asks for if it wants no sandbox.
+pub(crate) const OUTSIDE_THE_SANDBOX: &str = "run outside the sandbox";
+
 /// Asking for a weaker sandbox is asking for a privilege.
 fn sandbox_effects(name: &str, value: &Value, collector: &mut Collector<'_>) {
     const WEAKER: [&str; 4] = ["none", "require_escalated", "danger-full-access", "with_additional_permissions"];
     const HARMLESS: [&str; 6] = ["inherit", "restricted", "use_default", "read-only", "workspace-write", ""];
     match value {
         Value::Bool(true) if name == "sandbox" => {}
-        Value::Bool(false) if name == "sandbox" => collector.privilege("run outside the sandbox", name),
+        Value::Bool(false) if name == "sandbox" => collector.privilege(OUTSIDE_THE_SANDBOX, name),
         Value::Bool(false) => {}
-        Value::Bool(true) => collector.privilege("run outside the sandbox", name),
+        Value::Bool(true) => collector.privilege(OUTSIDE_THE_SANDBOX, name),
         Value::String(text) if WEAKER.contains(&text.as_str()) => {
-            collector.privilege("run outside the sandbox", name);
+            collector.privilege(OUTSIDE_THE_SANDBOX, name);
         }
         Value::String(text) if HARMLESS.contains(&text.as_str()) => {}
         _ => collector.opaque(format!("`{name}` asks for an unknown sandbox mode")),

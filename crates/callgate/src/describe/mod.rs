@@ -35,6 +35,7 @@ use callgate_model::call::Call;
 use callgate_model::redact::{Redacted, Redactor};
 use callgate_model::risk::Risk;
 
+pub(crate) use built_in::OUTSIDE_THE_SANDBOX;
 pub use built_in::built_in_tools;
 pub use input::{TypedInput, is_interactive_shell};
 pub use registry::{AlreadyRegistered, Registry};

@@ -65,6 +65,11 @@ pub enum EventKind {
         /// Whether it may only run inside the sandbox.
         contained: bool,
     },
+    /// It will run in another process, which has to present a permit that was issued for it.
+    PermitIssued {
+        /// How long the permit is good for, in milliseconds.
+        expires_in: u64,
+    },
     /// It may not run.
     Denied {
         /// Why.
@@ -127,6 +132,7 @@ impl EventKind {
             EventKind::ApprovalRequested { .. } => "approval_requested",
             EventKind::ApprovalDecided(_) => "approval_decided",
             EventKind::Allowed { .. } => "allowed",
+            EventKind::PermitIssued { .. } => "permit_issued",
             EventKind::Denied { .. } => "denied",
             EventKind::Started { .. } => "started",
             EventKind::Finished { .. } => "finished",

@@ -21,6 +21,11 @@ impl Recorder {
         Recorder { id: new_call_id(), tool: tool.clone(), origin: origin.clone(), sinks: Arc::clone(sinks) }
     }
 
+    /// The same call in another process: its events go on under the id that they had.
+    pub(crate) fn continuing(id: String, tool: &Tool, origin: &Origin, sinks: &Arc<[Arc<dyn EventSink>]>) -> Self {
+        Recorder { id, ..Recorder::new(tool, origin, sinks) }
+    }
+
     pub(crate) fn id(&self) -> &str {
         &self.id
     }

@@ -1,6 +1,7 @@
 //! The caller's report about a run: exit code, and size and digest of the result.
 
 use callgate_model::digest::sha256_hex;
+use callgate_model::fence::HeldBack;
 use serde::{Deserialize, Serialize};
 
 /// The caller's report about a run. It never contains contents.
@@ -25,6 +26,9 @@ pub struct RunReport {
     /// The stable kind of the error, if the run failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// What a contained call wanted and did not get.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub held_back: Vec<HeldBack>,
 }
 
 /// Size and digest of a result.

@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex};
 
 use callgate_model::redact::Redactor;
 
-use super::{Gate, SandboxSupport};
-use crate::approvals::channel::Nobody;
+use super::{Containing, Gate, SandboxSupport};
+use crate::approvals::channel::{Asking, Nobody, configured};
 use crate::approvals::store::MemoryStore;
 use crate::approvals::{Approvals, Approver, AsyncApprover};
-use crate::assess::Assessor;
+use crate::assess::{Assessment, Assessor};
 use crate::describe::Registry;
 use crate::event::EventSink;
 use crate::git::GitHardening;
@@ -31,6 +31,7 @@ pub struct GateBuilder {
     host: Option<HostDirectories>,
     file_system: Arc<dyn FileSystem>,
     sandbox: SandboxSupport,
+    containing: Option<Box<Containing>>,
     hardening: GitHardening,
 }
 
@@ -47,6 +48,7 @@ impl Default for GateBuilder {
             host: None,
             file_system: Arc::new(RealFileSystem),
             sandbox: SandboxSupport::Missing,
+            containing: None,
             hardening: GitHardening::Never,
         }
     }
@@ -123,6 +125,14 @@ impl GateBuilder {
         self
     }
 
+    /// Lets permits run inside a sandbox if `contains` says so of a call that has to be contained. A call of which it says no is
+    /// judged as if there were no sandbox. Nothing is tried out for calls that are not contained.
+    pub fn sandbox_if(mut self, contains: impl Fn(&Assessment) -> bool + Send + Sync + 'static) -> Self {
+        self.sandbox = SandboxSupport::Available;
+        self.containing = Some(Box::new(contains));
+        self
+    }
+
     /// Sets whether the caller runs git with the repository's own settings switched off. If not, `git status` is allowed without a
     /// question only where those settings run nothing.
     pub fn git_hardening(mut self, hardening: GitHardening) -> Self {
@@ -133,6 +143,8 @@ impl GateBuilder {
     /// Builds the gate.
     pub fn build(self) -> Gate {
         let policy = self.policy.as_ref();
+        let named = || policy.and_then(|policy| configured(policy, &Asking::default())).map(Approvals::in_memory);
+        let approvals = self.approvals.or(self.fallback).or_else(named).unwrap_or_else(|| Approvals::in_memory(Nobody));
         let assessor = Assessor {
             boundary: self
                 .boundary
@@ -145,13 +157,9 @@ impl GateBuilder {
             host: self.host.unwrap_or_else(host_directories),
             file_system: self.file_system,
             hardening: self.hardening,
+            sandbox: self.sandbox,
             boundaries: Mutex::default(),
         };
-        Gate {
-            assessor,
-            approvals: self.approvals.or(self.fallback).unwrap_or_else(|| Approvals::in_memory(Nobody)),
-            sinks: self.sinks.into(),
-            sandbox: self.sandbox,
-        }
+        Gate { assessor, approvals, sinks: self.sinks.into(), containing: self.containing }
     }
 }

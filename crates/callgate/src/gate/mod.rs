@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use callgate_model::call::Call;
 use callgate_model::decision::{Decision, Ruling};
+use callgate_model::fence::{Fence, Protection};
 use callgate_model::json;
 use callgate_model::redact::Redactor;
 use callgate_model::refusal::{Refusal, RefusalKind};
@@ -19,22 +20,14 @@ use callgate_shell::ShellState;
 pub use builder::GateBuilder;
 use settle::ApprovalState;
 
-use crate::approvals::{Approvals, Patience};
-use crate::assess::{Assessment, Assessor};
+use crate::approvals::{Approvals, Patience, Question};
+use crate::assess::{Assessment, Assessor, MIXED_RULE};
 use crate::describe::Registry;
 use crate::event::{AssessedCall, EventError, EventKind, EventSink, Recorder};
 use crate::path::boundary::RULE as BOUNDARY_RULE;
 use crate::permit::{Containment, Permit, Plan};
 
-/// Whether the caller that runs permits has a sandbox.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum SandboxSupport {
-    /// There is no sandbox: calls that need one are refused.
-    #[default]
-    Missing,
-    /// There is one.
-    Available,
-}
+pub use crate::policy::SandboxSupport;
 
 /// The gate's answer: a permit, which alone can run the call, or a refusal.
 pub type Verdict = Result<Permit, Refusal>;
@@ -44,6 +37,8 @@ pub type Verdict = Result<Permit, Refusal>;
 pub struct CheckOptions {
     patience: Patience,
     shell: Option<ShellState>,
+    contained: bool,
+    fenced: bool,
 }
 
 impl CheckOptions {
@@ -61,6 +56,21 @@ impl CheckOptions {
         self.shell = state;
         self
     }
+
+    /// The person who runs the call wants it contained, whatever the policy says: then nobody is asked, because the fence is the
+    /// answer. A deny stays one. Never for what a model says.
+    #[must_use]
+    pub fn contained(mut self, contained: bool) -> Self {
+        self.contained = contained;
+        self
+    }
+
+    /// The call runs inside the sandbox even if it could run anywhere. Who must be asked is asked.
+    #[must_use]
+    pub fn fenced(mut self, fenced: bool) -> Self {
+        self.fenced = fenced;
+        self
+    }
 }
 
 /// A call that was checked with [`Gate::check_with`].
@@ -71,6 +81,17 @@ pub struct CheckedCall {
     pub verdict: Verdict,
     /// The state of the caller's shell after the call, as if it ran, even if it was refused.
     pub shell: Option<Box<ShellState>>,
+    /// The question that was left to the agent's own prompt: the verdict is a refusal, and the agent's user may overturn it.
+    pub left: Option<Box<LeftQuestion>>,
+}
+
+/// A question that was [left to the agent's own prompt](Approvals::left_to_agent).
+#[derive(Debug, Clone, PartialEq)]
+pub struct LeftQuestion {
+    /// The id of the call in the events.
+    pub call: String,
+    /// The question.
+    pub question: Question,
 }
 
 /// Decides whether tool calls may run.
@@ -88,8 +109,11 @@ pub struct Gate {
     assessor: Assessor,
     approvals: Approvals,
     sinks: Arc<[Arc<dyn EventSink>]>,
-    sandbox: SandboxSupport,
+    containing: Option<Box<Containing>>,
 }
+
+/// Says whether a call can be contained, once there is one that has to be.
+pub(crate) type Containing = dyn Fn(&Assessment) -> bool + Send + Sync;
 
 /// A call that was assessed and not denied.
 struct AdmittedCall {
@@ -142,20 +166,26 @@ impl Gate {
     /// ```
     pub fn check_with(&self, call: Call, options: CheckOptions) -> CheckedCall {
         let recorder = Arc::new(Recorder::new(&call.tool, &call.origin, &self.sinks));
-        let mut shell = None;
-        let verdict = self.conclude(&recorder, || {
+        let (mut shell, mut left) = (None, None);
+        let decide = || {
             let admitted = self.enter(&call, &options, &recorder, &mut shell)?;
             match self.settle(&call, &admitted, &options)? {
                 ApprovalState::NotNeeded => {}
                 ApprovalState::Known(settlement) => self.heed(settlement, None, &admitted)?,
+                ApprovalState::Pending(question) if self.approvals.leaves_to_agent() => {
+                    return Err(leave(&recorder, *question, &mut left));
+                }
                 ApprovalState::Pending(question) => {
                     let settlement = self.approvals.ask(&question);
                     self.heed(settlement, Some(&question), &admitted)?;
                 }
             }
             self.permit(call, admitted)
-        });
-        CheckedCall { verdict, shell }
+        };
+        let verdict = decide();
+        // what became of a question that was left to the agent is not known yet
+        let verdict = if left.is_some() { verdict } else { self.conclude(&recorder, || verdict) };
+        CheckedCall { verdict, shell, left }
     }
 
     /// Decides about a call without blocking a thread while an approver is asked. Dropping the future cancels the question.
@@ -166,12 +196,15 @@ impl Gate {
     /// Decides about a call, with options, without blocking a thread.
     pub async fn check_async_with(&self, call: Call, options: CheckOptions) -> CheckedCall {
         let recorder = Arc::new(Recorder::new(&call.tool, &call.origin, &self.sinks));
-        let mut shell = None;
+        let (mut shell, mut left) = (None, None);
         let checked = async {
             let admitted = self.enter(&call, &options, &recorder, &mut shell)?;
             match self.settle(&call, &admitted, &options)? {
                 ApprovalState::NotNeeded => {}
                 ApprovalState::Known(settlement) => self.heed(settlement, None, &admitted)?,
+                ApprovalState::Pending(question) if self.approvals.leaves_to_agent() => {
+                    return Err(leave(&recorder, *question, &mut left));
+                }
                 ApprovalState::Pending(question) => {
                     let asked = question.clone();
                     self.heed(self.approvals.ask_async(*question).await, Some(&asked), &admitted)?;
@@ -180,8 +213,34 @@ impl Gate {
             Ok(admitted)
         }
         .await;
-        let verdict = self.conclude(&recorder, || self.permit(call, checked?));
-        CheckedCall { verdict, shell }
+        let verdict = match checked {
+            Err(refusal) if left.is_some() => Err(refusal),
+            checked => self.conclude(&recorder, || self.permit(call, checked?)),
+        };
+        CheckedCall { verdict, shell, left }
+    }
+
+    /// Judges a call once more that another process was permitted to run contained, under the id that it has in the log. It runs
+    /// contained whatever is decided now, and what would be asked about or denied now is refused.
+    pub fn redeem(&self, call: Call, id: &str) -> Verdict {
+        let recorder = Arc::new(Recorder::continuing(id.to_owned(), &call.tool, &call.origin, &self.sinks));
+        self.conclude(&recorder, || {
+            let assessment = self.assessor.assess(&call)?;
+            match assessment.ruling.decision {
+                Decision::Allow | Decision::Contain => {}
+                Decision::Ask => {
+                    let reason = format!("it would be asked about now: {}", assessment.ruling.reason);
+                    let refusal = Refusal::new(RefusalKind::HumanRequired, self.redactor().text(&reason));
+                    return Err(refusal.hint("make the call again").rule(assessment.ruling.rule.clone()));
+                }
+                Decision::Deny => {
+                    return Err(split_refusal(&assessment.ruling).unwrap_or_else(|| self.denied(&assessment.ruling)));
+                }
+            }
+            self.containment(&assessment, true)?;
+            let fence = self.assessor.fence_of(&call, &assessment);
+            Ok(Permit::new(Plan::new(call, assessment, Some(fence)), Arc::clone(&recorder)))
+        })
     }
 
     /// Refuses a call for a reason that only the caller knows, such as an agent that types into programs without asking the gate.
@@ -216,17 +275,30 @@ impl Gate {
         shell: &mut Option<Box<ShellState>>,
     ) -> Result<AdmittedCall, Refusal> {
         self.record_request(call, recorder)?;
-        let assessment = self.assessor.assess_in(call, options.shell.as_ref())?;
+        let mut assessment = self.assessor.assess_in(call, options.shell.as_ref())?;
+        if assessment.is_contained() && !self.contains(&assessment) {
+            assessment = self.assessor.assess_without_sandbox(call, options.shell.as_ref())?;
+        }
         shell.clone_from(&assessment.shell);
         if recorder.is_heard() {
             recorder.emit(self.gated(call, &assessment)).map_err(unrecorded)?;
         }
         if assessment.ruling.decision == Decision::Deny {
-            return Err(self.denied(&assessment.ruling));
+            match split_refusal(&assessment.ruling) {
+                // all of it is contained, so nothing is mixed
+                Some(_) if options.contained => {}
+                Some(refusal) => return Err(refusal),
+                None => return Err(self.denied(&assessment.ruling)),
+            }
         }
         // checked before anybody is asked and any grant is spent
-        let containment = self.containment(&assessment)?;
+        let containment = self.containment(&assessment, options.contained || options.fenced)?;
         Ok(AdmittedCall { assessment, containment, recorder: Arc::clone(recorder) })
+    }
+
+    /// Whether a call that is to be contained will be.
+    fn contains(&self, assessment: &Assessment) -> bool {
+        self.containing.as_ref().is_none_or(|contains| contains(assessment))
     }
 
     fn gated(&self, call: &Call, assessment: &Assessment) -> EventKind {
@@ -253,19 +325,38 @@ impl Gate {
     fn denied(&self, ruling: &Ruling) -> Refusal {
         let hint = match ruling.rule.as_deref() {
             Some(BOUNDARY_RULE) => {
-                "stay inside the project, or ask the user to add the directory to `boundary` in the policy"
+                "stay inside the project; your user can add the directory to `boundary` in the policy"
             }
-            Some(_) => "find a way that does not need this, or ask the user to change the rule",
-            None => "ask the user to add a rule for this",
+            Some(_) => {
+                "find a way that does not need this; no answer and no `callgate allow` changes it, only your user can change the rule"
+            }
+            None => "your user can add a rule for this to the policy",
         };
         Refusal::new(RefusalKind::Permission, self.redactor().text(&ruling.reason)).hint(hint).rule(ruling.rule.clone())
     }
 
+    /// What an assessed call could reach if it ran contained.
+    pub fn fence(&self, call: &Call, assessment: &Assessment) -> Fence {
+        self.assessor.fence_of(call, assessment)
+    }
+
     /// Where the call may run; a refusal if it must be contained and there is no sandbox.
-    fn containment(&self, assessment: &Assessment) -> Result<Containment, Refusal> {
-        match (assessment.is_contained(), self.sandbox) {
+    fn containment(&self, assessment: &Assessment, wanted: bool) -> Result<Containment, Refusal> {
+        match (assessment.is_contained() || wanted, self.assessor.sandbox) {
             (false, _) => Ok(Containment::Free),
             (true, SandboxSupport::Available) => Ok(Containment::Required),
+            (true, SandboxSupport::Partial(held)) if held.includes(assessment.required()) => Ok(Containment::Required),
+            (true, SandboxSupport::Partial(held)) => {
+                let missing = assessment.required().iter().filter(|one| !held.includes([*one].into_iter().collect()));
+                let missing: Vec<&str> = missing.map(Protection::as_str).collect();
+                let missing = missing.join(", ");
+                let reason = format!(
+                    "this call may only run inside a sandbox, and the one of this machine cannot hold {missing}"
+                );
+                Err(Refusal::new(RefusalKind::SandboxDenied, reason)
+                    .hint("run `callgate doctor` to see what is missing and how to get it")
+                    .rule(assessment.ruling.rule.clone()))
+            }
             (true, SandboxSupport::Missing) => Err(Refusal::new(
                 RefusalKind::SandboxDenied,
                 "this call may only run inside a sandbox, and no sandbox is available",
@@ -278,12 +369,27 @@ impl Gate {
         let AdmittedCall { assessment, containment, recorder } = admitted;
         let contained = containment == Containment::Required;
         recorder.emit(EventKind::Allowed { contained }).map_err(unrecorded)?;
-        Ok(Permit::new(Plan::new(call, assessment, containment), recorder))
+        let fence = contained.then(|| self.assessor.fence_of(&call, &assessment));
+        Ok(Permit::new(Plan::new(call, assessment, fence), recorder))
     }
 
     fn conclude(&self, recorder: &Recorder, body: impl FnOnce() -> Verdict) -> Verdict {
         body().inspect_err(|refusal| recorder.emit_late(EventKind::Denied { refusal: refusal.clone() }))
     }
+}
+
+/// Keeps a question for the agent's own prompt.
+fn leave(recorder: &Recorder, question: Question, left: &mut Option<Box<LeftQuestion>>) -> Refusal {
+    *left = Some(Box::new(LeftQuestion { call: recorder.id().to_owned(), question }));
+    Refusal::new(RefusalKind::HumanRequired, "left to the agent's own prompt")
+}
+
+/// The refusal of a call that mixes what must be contained with what cannot be.
+fn split_refusal(ruling: &Ruling) -> Option<Refusal> {
+    let split = ruling.rule.as_deref() == Some(MIXED_RULE);
+    let refusal =
+        || Refusal::new(RefusalKind::SandboxDenied, &ruling.reason).hint("make separate calls of these commands");
+    split.then(|| refusal().rule(ruling.rule.clone()))
 }
 
 fn unrecorded(error: EventError) -> Refusal {

@@ -88,6 +88,7 @@ impl Gate {
             answerable: assessment.answerable(),
             proposals: Vec::new(),
             no_proposal: None,
+            kept: false,
             asked_at: now,
             deadline: now.after(time),
         })

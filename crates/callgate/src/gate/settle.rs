@@ -10,7 +10,7 @@ use super::{AdmittedCall, Assessment, CheckOptions, Gate, unrecorded};
 use crate::approvals::store::StoreError;
 use crate::approvals::{
     Answerable, ApprovalDecision, ApprovalOutcome, AskedCall, Exec, NoProposal, Proposal, Question, Remembered,
-    SettledBy, SettledQuestion, narrowest,
+    RuleBasedApprovalProvider, SettledBy, SettledQuestion, narrowest,
 };
 use crate::describe::is_interactive_shell;
 use crate::event::{AnswerSource, ApprovalDecided, EventKind};
@@ -40,6 +40,10 @@ impl Gate {
         if admitted.assessment.ruling.decision != Decision::Ask {
             return Ok(ApprovalState::NotNeeded);
         }
+        if options.contained {
+            let outcome = ApprovalDecision::Approved.into();
+            return Ok(ApprovalState::Known(SettledQuestion { outcome, how: SettledBy::Mode }));
+        }
         if let Some(handler) = self.assessor.policy().and_then(Policy::handler) {
             self.announce(admitted, None)?;
             return Ok(ApprovalState::Known(self.ask_handler(handler.as_ref(), call, admitted)));
@@ -62,6 +66,11 @@ impl Gate {
         let demands = demands(call, assessment, &question);
         if let Some(settlement) = self.approvals.known(&question, &demands, &covered) {
             return Ok(ApprovalState::Known(settlement));
+        }
+        let rules = self.assessor.policy().and_then(Policy::approval_rules);
+        if let Some(answer) = rules.and_then(|rules| RuleBasedApprovalProvider::answer(rules, &question)) {
+            let outcome = ApprovalOutcome::Answered(answer);
+            return Ok(ApprovalState::Known(SettledQuestion { outcome, how: SettledBy::Rule }));
         }
         match self.proposals(call, assessment) {
             Ok(proposals) => question.proposals = proposals,
@@ -120,8 +129,8 @@ impl Gate {
         self.approvals.cover_exec(session, Exec { id: exec.into(), shell })
     }
 
-    /// The rules that would have allowed the call, narrowest first. Drops rules that contain a secret.
-    fn proposals(&self, call: &Call, assessment: &Assessment) -> Result<Vec<Proposal>, NoProposal> {
+    /// The rules that would have allowed the call, narrowest first, or why there are none. Drops rules that contain a secret.
+    pub fn proposals(&self, call: &Call, assessment: &Assessment) -> Result<Vec<Proposal>, NoProposal> {
         match assessment.answerable() {
             Answerable::ByAPerson => return Err(NoProposal::Doubt),
             Answerable::ForThisRequest => return Err(NoProposal::Boundary),
@@ -184,6 +193,11 @@ impl Gate {
         };
         admitted.recorder.emit(EventKind::ApprovalDecided(decided)).map_err(unrecorded)?;
         let ruling = &admitted.assessment.ruling;
+        let remedy = match asked.map(Question::remedy) {
+            Some(Ok(command)) => format!("your user can run: {command}"),
+            Some(Err(why)) => format!("no rule can allow it: {why}"),
+            None => "your user can allow this, or find a way that does not need it".to_owned(),
+        };
         let (kind, reason, hint) = match (&outcome, &how) {
             (outcome, _) if outcome.is_yes() => {
                 if let Some(question) = asked {
@@ -194,36 +208,34 @@ impl Gate {
             (_, SettledBy::DeniedBefore) => (
                 RefusalKind::Permission,
                 "this request was denied twice in this session; callgate does not ask again".to_owned(),
-                "do not retry: find another way, or ask the user what they want",
+                "do not retry: find another way; your user can run: callgate session reset".to_owned(),
             ),
             (ApprovalOutcome::Answered(answer), _) => {
                 let said = answer.reason.as_deref().unwrap_or(&ruling.reason);
                 match answer.decision {
-                    ApprovalDecision::Abort => {
-                        (RefusalKind::Cancelled, format!("the approver stopped the run: {said}"), "stop here")
-                    }
+                    ApprovalDecision::Abort => (
+                        RefusalKind::Cancelled,
+                        format!("the approver stopped the run: {said}"),
+                        "stop here".to_owned(),
+                    ),
                     _ => (
                         RefusalKind::Permission,
                         format!("denied by the approver: {said}"),
-                        "follow the reason given, or find a way that does not need this call",
+                        "follow the reason given, or find a way that does not need this call".to_owned(),
                     ),
                 }
             }
             (ApprovalOutcome::TimedOut, _) => (
                 RefusalKind::Timeout,
                 "approval timed out: nobody answered in time".to_owned(),
-                "continue with something else",
+                format!("continue with something else; {remedy}"),
             ),
             (ApprovalOutcome::Cancelled, _) => (
                 RefusalKind::Cancelled,
                 "the approval request was cancelled".to_owned(),
-                "continue with something else",
+                "continue with something else".to_owned(),
             ),
-            (ApprovalOutcome::Unanswerable(why), _) => (
-                RefusalKind::HumanRequired,
-                why.clone(),
-                "ask the user to allow this, or find a way that does not need it",
-            ),
+            (ApprovalOutcome::Unanswerable(why), _) => (RefusalKind::HumanRequired, why.clone(), remedy),
         };
         Err(Refusal::new(kind, self.redactor().text(&reason)).hint(hint).rule(ruling.rule.clone()))
     }
@@ -233,7 +245,7 @@ impl Gate {
 fn source(how: &SettledBy) -> AnswerSource {
     match how {
         SettledBy::Session | SettledBy::DeniedBefore => AnswerSource::Earlier,
-        SettledBy::Mode | SettledBy::Automatic | SettledBy::Grants(_) => AnswerSource::Settings,
+        SettledBy::Mode | SettledBy::Automatic | SettledBy::Rule | SettledBy::Grants(_) => AnswerSource::Settings,
         SettledBy::Asked | SettledBy::Store(_) => AnswerSource::Asked,
     }
 }
@@ -244,6 +256,7 @@ fn by(how: &SettledBy, outcome: &ApprovalOutcome) -> String {
         SettledBy::Mode => "mode".into(),
         SettledBy::Session => "session".into(),
         SettledBy::Automatic => "automatic".into(),
+        SettledBy::Rule => "rule".into(),
         SettledBy::Grants(grants) => {
             let ids: Vec<String> = grants.iter().map(ToString::to_string).collect();
             format!("grant {}", ids.join(", "))

@@ -30,10 +30,11 @@ pub use crate::git::GitRun;
 use crate::path::boundary::{ResolvedBoundary, UnresolvedPaths};
 use crate::path::file_system::{FileSystem, PathEntry};
 use crate::path::resolve::resolve;
+use crate::path::watched::{Settled, WatchedFileSystem};
 use crate::policy::Policy;
 
 /// A described call with everything that was observed.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Observation {
     /// What the call would do: every path with its place, and a doubt for everything that may run unseen.
     pub description: Description,
@@ -43,10 +44,31 @@ pub(crate) struct Observation {
     pub boundary: Arc<ResolvedBoundary>,
     /// The paths that could not be resolved.
     pub unresolved: UnresolvedPaths,
+    /// Whether contained calls that run may have changed what was observed.
+    pub settled: Settled,
 }
 
-/// Observes everything that the description depends on.
+/// Observes everything that the description depends on. While contained calls run, it is noticed whether something was looked at that
+/// they may change.
 pub(crate) fn observe(
+    described: Described,
+    boundary: Arc<ResolvedBoundary>,
+    run: GitRun,
+    policy: Option<(&Policy, &Origin)>,
+    file_system: &dyn FileSystem,
+) -> Observation {
+    let changing = file_system.changing();
+    if changing.is_empty() {
+        return look(described, boundary, run, policy, file_system);
+    }
+    let named = policy.into_iter().flat_map(|(_, origin)| [origin.project(), origin.working_directory()]).flatten();
+    let aliases = named.filter_map(|path| Some((path.to_owned(), resolve(file_system, path).ok()?)));
+    let watched = WatchedFileSystem::new(file_system, changing, aliases);
+    let observation = look(described, boundary, run, policy, &watched);
+    Observation { settled: watched.settled(), ..observation }
+}
+
+fn look(
     described: Described,
     boundary: Arc<ResolvedBoundary>,
     run: GitRun,
@@ -75,7 +97,7 @@ pub(crate) fn observe(
     if policy.is_some() && trees::has_trees(&description) {
         trees::examine(&mut description, &mut unresolved, &boundary, &restricts, file_system);
     }
-    Observation { description, shell, boundary, unresolved }
+    Observation { description, shell, boundary, unresolved, settled: Settled::Yes }
 }
 
 /// Whether a shell can change to a directory: then its `.` can be found.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use callgate_model::call::Origin;
 use callgate_model::decision::Decision;
 use callgate_model::lexical::fold;
-use callgate_policy::BoundarySettings;
+use callgate_policy::{BoundarySettings, directories};
 pub use callgate_policy::{HostDirectories, PLANS, RelativeTo, Root, Roots, TEMPORARY};
 use serde::{Deserialize, Serialize};
 
@@ -46,12 +46,12 @@ pub enum Outside {
 #[allow(clippy::disallowed_methods, reason = "an input of the assessment, read when a gate is built")]
 pub(crate) fn host_directories() -> HostDirectories {
     let mut temporary = vec![PathBuf::from("/tmp"), PathBuf::from("/var/tmp")];
-    let own = std::env::temp_dir();
+    let own = directories::temporary();
     if own.is_absolute() && !temporary.contains(&own) {
         temporary.push(own);
     }
     let programs = std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default();
-    HostDirectories { home: std::env::home_dir().filter(|home| home.is_absolute()), temporary, programs }
+    HostDirectories { home: directories::home().filter(|home| home.is_absolute()), temporary, programs }
 }
 
 impl Default for Boundary {

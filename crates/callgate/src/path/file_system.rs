@@ -10,6 +10,8 @@ use std::sync::{Mutex, PoisonError};
 
 use rustix::fs::OFlags;
 
+use crate::live::{self, ChangingRoot};
+
 /// What exists at a path, without following symlinks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PathEntry {
@@ -111,6 +113,11 @@ pub trait FileSystem: Send + Sync {
     fn is_shared(&self, path: &Path) -> bool {
         in_well_known_directory(path)
     }
+
+    /// The directories that contained calls may change right now: what is seen there may be different a moment later.
+    fn changing(&self) -> Vec<ChangingRoot> {
+        Vec::new()
+    }
 }
 
 /// A file system without files, the same on every machine.
@@ -211,6 +218,10 @@ fn open_regular(path: &Path) -> std::io::Result<Option<File>> {
 pub struct RealFileSystem;
 
 impl FileSystem for RealFileSystem {
+    fn changing(&self) -> Vec<ChangingRoot> {
+        live::changing_roots()
+    }
+
     fn look(&self, path: &Path) -> PathEntry {
         let metadata = match std::fs::symlink_metadata(path) {
             Ok(metadata) => metadata,

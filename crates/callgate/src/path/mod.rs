@@ -11,5 +11,6 @@ pub mod file_system;
 pub(crate) mod pattern;
 mod placement;
 pub mod resolve;
+pub(crate) mod watched;
 
 pub use callgate_model::place::{Contents, Place, Rest, Zone};

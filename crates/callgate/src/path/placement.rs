@@ -34,6 +34,14 @@ pub struct ResolvedBoundary {
     pub(super) whole: Vec<PathBuf>,
 }
 
+/// The directories of a boundary, resolved, whether they exist or not.
+pub(crate) struct FenceAreas {
+    pub roots: Vec<PathBuf>,
+    pub readable: Vec<PathBuf>,
+    /// Taken out of the others.
+    pub excluded: Vec<PathBuf>,
+}
+
 /// The read-only directories. They are resolved on first use, because the list is long and most calls stay within the roots.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ReadableAreas {
@@ -298,6 +306,20 @@ impl ResolvedBoundary {
     /// The same, if calls may write to one of them.
     pub(crate) fn doubtful_programs(&self) -> Option<&[ProgramDirectory]> {
         self.programs.iter().any(|directory| directory.writable).then_some(self.programs.as_slice())
+    }
+
+    /// All directories, resolved.
+    pub(crate) fn fence_areas(&self, file_system: &dyn FileSystem) -> FenceAreas {
+        let readable = self.readable.areas(file_system);
+        let included = |areas: &[BoundaryArea]| {
+            areas.iter().filter(|area| !area.excluded).map(|area| area.resolved.clone()).collect()
+        };
+        let excluded = self.roots.iter().chain(readable).filter(|area| area.excluded);
+        FenceAreas {
+            roots: included(&self.roots),
+            readable: included(readable),
+            excluded: excluded.map(|area| area.resolved.clone()).collect(),
+        }
     }
 
     /// Whether this directory, by its name or resolved, is the user's home.

@@ -176,7 +176,7 @@ fn control(body: &EntryBody) -> (Named, Named) {
         EntryBody::Approval(approval) if approval.approved => (ALLOWED, (8, "Approved")),
         EntryBody::Approval(_) => (DENIED, (25, "Rejected")),
         EntryBody::SecurityViolation(_) | EntryBody::Refused(_) => (DENIED, BLOCKED),
-        EntryBody::Started(_) => (ALLOWED, (1, "Allowed")),
+        EntryBody::PermitIssued(_) | EntryBody::Started(_) => (ALLOWED, (1, "Allowed")),
         EntryBody::RanWithoutVerdict(_) => (OBSERVED, (15, "Detected")),
         _ => (OBSERVED, (17, "Logged")),
     }

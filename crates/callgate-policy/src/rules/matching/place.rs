@@ -115,12 +115,12 @@ pub(crate) struct GlobHits {
 }
 
 impl PathLists {
-    /// Adds a glob without braces to the list with this number.
-    pub(crate) fn add(&mut self, list: u32, pattern: &str, pool: &mut Pool) -> Result<(), GlobError> {
+    /// Adds a glob without braces to the list with this number, and returns its segments.
+    pub(crate) fn add(&mut self, list: u32, pattern: &str, pool: &mut Pool) -> Result<Vec<Segment>, GlobError> {
         let glob = glob::compile(pattern, pool, &mut self.segments)?;
         self.globs.append([glob]);
         self.owners.append([list]);
-        Ok(())
+        Ok(glob.segments.of(&self.segments).into_owned())
     }
 
     /// How many globs there are.
@@ -305,6 +305,17 @@ impl PathLists {
         if actions & CHANGES != 0 {
             candidates.extend(unfile(&self.named.get(key ^ KEY_OF_CHANGES), actions));
         }
+    }
+
+    /// The globs that match one path, of the lists of rules about one of `actions`.
+    pub(crate) fn hits_exactly(
+        &self,
+        subject: &ComparedPath<'_>,
+        actions: u16,
+        around: &NamedDirectories<'_>,
+        pool: &Pool,
+    ) -> GlobHits {
+        GlobHits { named: self.look_up(subject, actions, around, pool), resolved: None, unknown: false }
     }
 
     fn look_up(

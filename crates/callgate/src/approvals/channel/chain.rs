@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::{Approver, AskError, time_left};
 use crate::approvals::approver::ask_guarded;
 use crate::approvals::{Answer, ApprovalDecision, Question};
+use callgate_model::clock::Timestamp;
 
 /// How often it is looked whether a question still matters.
 const LOOK: Duration = Duration::from_millis(100);
@@ -36,6 +37,45 @@ impl AllAgree {
     }
 }
 
+/// Asks one approver after the other: the next one if one is unavailable, or has not answered in the time that it has. An invalid
+/// answer is a refusal.
+pub struct InOrder {
+    channels: Vec<(Arc<dyn Approver>, Option<Duration>)>,
+}
+
+impl InOrder {
+    /// These, each with the time after which the next one is asked.
+    pub fn new(channels: Vec<(Arc<dyn Approver>, Option<Duration>)>) -> Self {
+        InOrder { channels }
+    }
+}
+
+impl Approver for InOrder {
+    fn ask(&self, question: &Question, open: &dyn Fn() -> bool) -> Result<Answer, AskError> {
+        let mut last = AskError::Unavailable("no approver is configured for this session".into());
+        for (channel, limit) in &self.channels {
+            let mut asked = question.clone();
+            if let Some(limit) = limit {
+                asked.deadline = asked.deadline.min(Timestamp::now().after(*limit));
+            }
+            match ask_guarded(channel.as_ref(), &asked, open) {
+                Err(AskError::Closed) if !open() => return Err(AskError::Closed),
+                Err(error @ (AskError::Closed | AskError::TimedOut | AskError::Unavailable(_))) => last = error,
+                answered => return answered,
+            }
+            if time_left(question).is_zero() {
+                return Err(AskError::TimedOut);
+            }
+        }
+        // nobody further can answer: waiting would help nobody
+        Err(match last {
+            AskError::Closed => AskError::Unavailable("nobody answered".into()),
+            other => other,
+        })
+    }
+}
+
+callgate_model::debug_fields!(InOrder);
 callgate_model::debug_fields!(FirstAnswer);
 callgate_model::debug_fields!(AllAgree);
 

@@ -2,15 +2,17 @@
 
 mod chain;
 mod command;
+mod configured;
 mod reply;
 mod terminal;
 #[cfg(feature = "webhook")]
 mod webhook;
 
-pub use chain::{AllAgree, FirstAnswer};
+pub use chain::{AllAgree, FirstAnswer, InOrder};
 pub use command::CommandApprover;
+pub use configured::{Asking, configured};
 pub use reply::{MAXIMUM_REPLY, read_reply};
-pub use terminal::{Terminal, TerminalApprover, prompt};
+pub use terminal::{Terminal, TerminalApprover, controlling_terminal, prompt};
 #[cfg(feature = "webhook")]
 pub use webhook::{SIGNATURE_HEADER, TIMESTAMP_HEADER, WebhookApprover, WebhookError, signature};
 

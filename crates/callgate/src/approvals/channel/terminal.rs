@@ -87,13 +87,14 @@ impl TerminalApprover {
     fn understand(&self, line: &str, question: &Question) -> Result<Answer, String> {
         let line = line.trim();
         let (choice, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+        let choice = choice.to_ascii_lowercase();
         let reason = Some(rest.trim().to_owned()).filter(|reason| !reason.is_empty());
         let answer = |decision| Answer { reason: reason.clone(), by: Some("terminal".into()), ..Answer::new(decision) };
         let proposal = |number: &str| {
             let index = number.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
             index.and_then(|index| question.proposals.get(index).map(|proposal| (index, proposal)))
         };
-        match choice {
+        match choice.as_str() {
             "y" | "yes" => Ok(answer(ApprovalDecision::Approved)),
             "s" | "session" if question.can_be_remembered() => Ok(answer(ApprovalDecision::ApprovedForSession)),
             "n" | "no" => Ok(answer(ApprovalDecision::Denied)),
@@ -162,6 +163,11 @@ pub fn prompt(question: &Question, always: bool) -> String {
         let place = question.place.as_deref().map(|place| format!(" ({})", visible(place))).unwrap_or_default();
         let _ = writeln!(text, "Rule: {}{place}", visible(rule));
     }
+    if question.kept {
+        text.push_str(
+            "\nThe call was refused, because nobody could answer. A yes lets it pass once, when it is tried again.\n",
+        );
+    }
     text.push_str("\n  y   yes, this once\n");
     if question.can_be_remembered() {
         text.push_str("  s   yes, and the same request again in this session\n");
@@ -201,6 +207,11 @@ fn proposals(text: &mut String, question: &Question, letter: &str, lead: &str) {
 struct ControllingTerminal {
     file: File,
     typed: Vec<u8>,
+}
+
+/// The terminal of the person who runs this process. What was typed there before is discarded.
+pub fn controlling_terminal() -> Result<impl Terminal, AskError> {
+    ControllingTerminal::open()
 }
 
 impl ControllingTerminal {

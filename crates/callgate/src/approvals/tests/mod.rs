@@ -43,6 +43,7 @@ pub(super) fn question_for(time: Duration) -> Question {
         reason: "this runs code of the project".into(),
         proposals: vec![],
         no_proposal: None,
+        kept: false,
         answerable: Answerable::InAdvance,
         asked_at: now,
         deadline: now.after(time),

@@ -1,0 +1,98 @@
+//! Chooses the way in which a call is contained: the best one that this machine lets us use and that holds what is required.
+//!
+//! The choice is made by trying, before anything of the call is started. What fails later is an error: another way is not tried.
+
+use callgate_model::fence::{Fence, Protection};
+use callgate_policy::SandboxSupport;
+
+use crate::denied::Denied;
+use crate::order::Backend;
+use crate::probe::works;
+use crate::supervisor::{self, Launch, Outcome};
+use crate::system;
+
+/// Runs a program inside a fence, with the standard streams of this process, in the best way that holds what the fence requires. The
+/// stage is this very program, started with [`STAGE`](crate::stage::STAGE) as its only word.
+pub fn run(fence: &Fence, launch: &Launch) -> Result<Outcome, Denied> {
+    supervisor::run(fence, launch, choose(&fence.required, launch.backend)?)
+}
+
+/// The best backend that works here and holds what is required, or the one that the caller wants.
+pub fn choose(required: &[Protection], wanted: Option<Backend>) -> Result<Backend, Denied> {
+    best(required, wanted, is_usable)
+}
+
+/// What this machine can hold, at best.
+pub fn support(wanted: Option<Backend>) -> SandboxSupport {
+    if choose(&Protection::ALL, wanted).is_ok() {
+        return SandboxSupport::Available;
+    }
+    match choose(&[], wanted) {
+        Ok(backend) => SandboxSupport::Partial(
+            Protection::ALL.into_iter().filter(|protection| backend.holds(*protection)).collect(),
+        ),
+        Err(_) => SandboxSupport::Missing,
+    }
+}
+
+fn best(
+    required: &[Protection],
+    wanted: Option<Backend>,
+    is_usable: impl Fn(Backend) -> Result<(), Denied>,
+) -> Result<Backend, Denied> {
+    let mut reasons = Vec::new();
+    for backend in Backend::ALL.into_iter().filter(|backend| wanted.is_none_or(|wanted| wanted == *backend)) {
+        let missing: Vec<&str> =
+            required.iter().filter(|required| !backend.holds(**required)).map(|missing| missing.as_str()).collect();
+        if !missing.is_empty() {
+            reasons.push(format!("{backend} cannot hold {}", missing.join(", ")));
+            continue;
+        }
+        // A wanted one is used or fails: there is nothing to choose.
+        match if wanted.is_some() { Ok(()) } else { is_usable(backend) } {
+            Ok(()) => return Ok(backend),
+            Err(denied) => reasons.push(format!("{backend} cannot be used: {}", denied.reason)),
+        }
+    }
+    Err(Denied::new(format!("this machine cannot contain the call: {}", reasons.join("; ")))
+        .hint("run `callgate doctor` to see what is missing and how to get it"))
+}
+
+fn is_usable(backend: Backend) -> Result<(), Denied> {
+    match backend {
+        // Nearly every machine ends here, so this trial is short.
+        Backend::Namespaces => {
+            system::may_make_namespaces().map_err(|error| Denied::new(format!("cannot make namespaces: {error}")))
+        }
+        Backend::Bubblewrap | Backend::Landlock => works(backend),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn only(usable: &'static [Backend]) -> impl Fn(Backend) -> Result<(), Denied> {
+        move |backend| if usable.contains(&backend) { Ok(()) } else { Err(Denied::new("broken")) }
+    }
+
+    #[test]
+    fn the_best_that_works_and_holds_is_chosen() {
+        use Backend::{Bubblewrap, Landlock, Namespaces};
+        let all = Protection::ALL.as_slice();
+        assert_eq!(best(all, None, only(&Backend::ALL)), Ok(Namespaces));
+        assert_eq!(best(all, None, only(&[Bubblewrap, Landlock])), Ok(Bubblewrap));
+        assert_eq!(best(&[Protection::Writes], None, only(&[Landlock])), Ok(Landlock));
+        let denied = best(all, None, only(&[Landlock])).unwrap_err();
+        assert!(denied.reason.contains("namespaces cannot be used: broken; bubblewrap cannot be used: broken"));
+        assert!(denied.reason.contains("landlock cannot hold reads, secrets"));
+        assert!(denied.hint.unwrap().contains("callgate doctor"));
+    }
+
+    #[test]
+    fn what_is_wanted_is_not_replaced() {
+        let all = Protection::ALL.as_slice();
+        assert_eq!(best(all, Some(Backend::Bubblewrap), only(&[Backend::Namespaces])), Ok(Backend::Bubblewrap));
+        assert!(best(all, Some(Backend::Landlock), only(&Backend::ALL)).is_err());
+    }
+}

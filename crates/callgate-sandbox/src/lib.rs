@@ -1,0 +1,39 @@
+//! Runs what callgate permits under the kernel's control.
+//!
+//! The [`Fence`](callgate_model::fence::Fence) of a permit says what a contained call may reach. The supervisor starts a stage, which
+//! is the same program once more; the stage makes namespaces, puts a file system together in which nothing else is seen, becomes
+//! the first process in it, and starts the call under Landlock and a filter of system calls. What changes files or connects
+//! sockets is performed by that first process, which knows the names that nobody inside may change.
+
+pub mod background;
+mod broker;
+mod bubblewrap;
+mod channel;
+mod choose;
+mod denied;
+mod environment;
+mod filter;
+mod first;
+mod layout;
+mod listening;
+mod mounts;
+mod names;
+pub mod network;
+mod order;
+mod outside;
+pub mod owner;
+mod probe;
+mod publish;
+pub mod seatbelt;
+pub mod stage;
+mod streams;
+mod supervisor;
+mod survey;
+mod system;
+
+pub use choose::{choose, run, support};
+pub use denied::Denied;
+pub use order::{Backend, LEFT};
+pub use probe::{Findings, Probe, probe, works};
+pub use publish::Port;
+pub use supervisor::{Detached, Launch, Outcome, run_free};
