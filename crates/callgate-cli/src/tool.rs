@@ -185,12 +185,11 @@ fn is_ready(terminal: &std::fs::File, timeout: Duration) -> bool {
 
 fn call(name: &str, input: &str, place: &ToolPlace, as_json: bool) -> Result<Outcome, Trouble> {
     let text = match input.strip_prefix('@') {
-        Some(file) => std::fs::read_to_string(file)
-            .map_err(|error| Trouble::new(format!("cannot read {file}: {error}")))?,
-        None if input == "-" => {
-            std::io::read_to_string(std::io::stdin().take(LONGEST_LINE))
-                .map_err(|error| Trouble::new(format!("cannot read standard input: {error}")))?
+        Some(file) => {
+            std::fs::read_to_string(file).map_err(|error| Trouble::new(format!("cannot read {file}: {error}")))?
         }
+        None if input == "-" => std::io::read_to_string(std::io::stdin().take(LONGEST_LINE))
+            .map_err(|error| Trouble::new(format!("cannot read standard input: {error}")))?,
         None => input.to_owned(),
     };
     let toolbox = toolbox(place, Origin::default(), Who::TerminalOrElsewhere)?;
@@ -219,31 +218,18 @@ fn tell(result: &ToolResult) {
     }
 }
 
-/// Prints lines of several threads, whole.
-struct Lines(Mutex<std::io::Stdout>);
-
-impl Lines {
-    /// Prints a line. Says whether anybody still reads.
-    fn print(&self, line: &Value) -> bool {
-        let mut output = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        writeln!(output, "{line}").and_then(|()| output.flush()).is_ok()
-    }
+/// Prints a line of one of several threads, whole. Says whether anybody still reads.
+fn print_line(line: &Value) -> bool {
+    let mut output = std::io::stdout().lock();
+    writeln!(output, "{line}").and_then(|()| output.flush()).is_ok()
 }
 
 fn serve(place: &ToolPlace, session: Option<String>, agent: Option<String>) -> Result<Outcome, Trouble> {
     let origin = Origin { session, agent, ..Origin::default() };
     let toolbox = toolbox(place, origin, Who::TerminalOrElsewhere)?;
-    let lines = Lines(Mutex::new(std::io::stdout()));
-    let events = toolbox.events();
+    toolbox.on_event(|event| print_line(&serde_json::to_value(event).unwrap_or_default()));
     let running = (AtomicUsize::new(0), Mutex::new(()), Condvar::new());
     std::thread::scope(|scope| {
-        let listener = scope.spawn(|| {
-            for event in events {
-                if !lines.print(&serde_json::to_value(&event).unwrap_or_default()) {
-                    break;
-                }
-            }
-        });
         let mut input = std::io::stdin().lock();
         loop {
             let mut line = Vec::new();
@@ -261,33 +247,25 @@ fn serve(place: &ToolPlace, session: Option<String>, agent: Option<String>) -> R
             }
             count.fetch_add(1, Ordering::Relaxed);
             drop(guard);
-            let (toolbox, lines, running) = (&toolbox, &lines, &running);
+            let (toolbox, running) = (&toolbox, &running);
             scope.spawn(move || {
-                answer(toolbox, &line, lines);
+                answer(toolbox, &line);
                 let _guard = running.1.lock().unwrap_or_else(PoisonError::into_inner);
                 running.0.fetch_sub(1, Ordering::Relaxed);
                 running.2.notify_all();
             });
         }
-        let (count, lock, changed) = &running;
-        let mut guard = lock.lock().unwrap_or_else(PoisonError::into_inner);
-        while count.load(Ordering::Relaxed) > 0 {
-            guard = changed.wait(guard).unwrap_or_else(PoisonError::into_inner);
-        }
-        drop(guard);
-        toolbox.close_events();
-        let _ = listener.join();
     });
     Ok(Outcome::Done)
 }
 
 /// Answers one line: a call, or a list of calls.
-fn answer(toolbox: &Toolbox, line: &[u8], lines: &Lines) {
+fn answer(toolbox: &Toolbox, line: &[u8]) {
     let wrong = |why: String| json!({"type": "error", "error_kind": "validation", "message": why});
     let value = match callgate_model::json::read(line) {
         Ok(value) => value,
         Err(error) => {
-            lines.print(&wrong(format!("invalid request: {error}")));
+            print_line(&wrong(format!("invalid request: {error}")));
             return;
         }
     };
@@ -297,12 +275,14 @@ fn answer(toolbox: &Toolbox, line: &[u8], lines: &Lines) {
     };
     match calls {
         Err(error) => {
-            lines.print(&wrong(format!("invalid request: {error}; expected {{\"id\": …, \"name\": …, \"args\": {{…}}}}")));
+            print_line(&wrong(format!(
+                "invalid request: {error}; expected {{\"id\": …, \"name\": …, \"args\": {{…}}}}"
+            )));
         }
         Ok(calls) => {
             let ids: Vec<String> = calls.iter().map(|call| call.call_id.clone()).collect();
             for (id, result) in ids.into_iter().zip(toolbox.dispatch_all(calls)) {
-                lines.print(&json!({"type": "result", "id": id, "result": result}));
+                print_line(&json!({"type": "result", "id": id, "result": result}));
             }
         }
     }

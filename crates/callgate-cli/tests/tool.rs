@@ -1,6 +1,11 @@
 //! The built-in tools through the command: programs, terminals, and lines of JSON.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "helpers of tests may panic like tests")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "helpers of tests may panic like tests"
+)]
 
 mod support;
 
@@ -11,8 +16,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use support::{World, told};
 
-/// Everything is allowed and nothing is contained, unless a test says so.
-const FREE: &str = "version: 1\ndefault: allow\n";
+/// Everything is allowed, also what is not understood, and nothing is contained.
+const FREE: &str = "version: 1\ndefault: allow\napprovals:\n  default: approved\n";
 
 fn policy(world: &World, text: &str) {
     let directory = world.home().join(".config/callgate");
@@ -114,13 +119,25 @@ fn programs_end_as_their_results_say() {
     std::fs::create_dir(world.project().join("sub")).unwrap();
     let sh = |text: &str| json!({"argv": ["/bin/sh", "-c", text]});
     let cases = [
-        ("shell_exec", sh("echo out; echo err >&2"), json!({"ok": true, "stdout": "out\n", "stderr": "err\n", "exit_code": 0})),
+        (
+            "shell_exec",
+            sh("echo out; echo err >&2"),
+            json!({"ok": true, "stdout": "out\n", "stderr": "err\n", "exit_code": 0}),
+        ),
         ("shell_exec", sh("exit 3"), json!({"ok": false, "error_kind": "exit_code", "exit_code": 3})),
         ("shell_exec", sh("kill -9 $$"), json!({"ok": false, "error_kind": "exit_code", "exit_code": 137})),
         ("shell_exec", json!({"argv": ["no-such-program"]}), json!({"ok": false, "error_kind": "not_found"})),
-        ("shell_exec", json!({"argv": ["pwd"], "cwd": "sub"}), json!({"ok": true, "stdout": format!("{}/sub\n", world.project().display())})),
+        (
+            "shell_exec",
+            json!({"argv": ["pwd"], "cwd": "sub"}),
+            json!({"ok": true, "stdout": format!("{}/sub\n", world.project().display())}),
+        ),
         ("shell_exec", json!({"argv": ["pwd"], "cwd": "none"}), json!({"ok": false, "error_kind": "validation"})),
-        ("shell_exec", json!({"argv": ["printenv", "GREETING"], "env": {"GREETING": "hello"}}), json!({"ok": true, "stdout": "hello\n"})),
+        (
+            "shell_exec",
+            json!({"argv": ["printenv", "GREETING"], "env": {"GREETING": "hello"}}),
+            json!({"ok": true, "stdout": "hello\n"}),
+        ),
         ("shell_exec", sh("cat"), json!({"ok": true, "stdout": ""})),
         ("shell_exec", json!({"argv": ["printf", "a\\377b"]}), json!({"ok": true, "data": {"stdout_base64": "Yf9i"}})),
         ("shell", json!({"command": ["echo", "a b"], "workdir": "sub"}), json!({"ok": true, "stdout": "a b\n"})),
@@ -145,7 +162,11 @@ fn programs_end_as_their_results_say() {
 #[test]
 fn output_without_end_is_kept_to_its_tail() {
     let world = free();
-    let result = call(&world, "shell_exec", &json!({"argv": ["/bin/sh", "-c", "head -c 300000000 /dev/zero | tr '\\0' x; echo end"]}));
+    let result = call(
+        &world,
+        "shell_exec",
+        &json!({"argv": ["/bin/sh", "-c", "head -c 300000000 /dev/zero | tr '\\0' x; echo end"]}),
+    );
     let text = result["stdout"].as_str().unwrap();
     assert!(result["truncated"].as_bool().unwrap() && text.starts_with("...<truncated>\n") && text.ends_with("xend\n"));
     assert_eq!(text.len(), 65_536 + "...<truncated>\n".len());
@@ -159,7 +180,8 @@ fn the_whole_tree_ends_with_its_time_and_with_its_call() {
     let result = call(&world, "shell_exec", &json!({"argv": ["/bin/bash", "-c", text], "timeout_ms": 300}));
     assert_eq!((&result["error_kind"], &result["exit_code"]), (&json!("timeout"), &Value::Null), "{result}");
     assert!(gone("4711.25"), "something outlived its time");
-    let result = call(&world, "shell_command", &json!({"command": "(setsid sleep 4712.25 > /dev/null 2>&1 &) ; echo started"}));
+    let result =
+        call(&world, "shell_command", &json!({"command": "(setsid sleep 4712.25 > /dev/null 2>&1 &) ; echo started"}));
     assert_eq!(result["stdout"], "started\n");
     assert!(gone("4712.25"), "something outlived its call");
 }
@@ -171,7 +193,11 @@ fn a_terminal_stays_and_is_typed_into() {
     let text = "tty > /dev/null && read x && echo got $x && stty size && read y && exit $y";
     let (started, kinds) = server.call("exec_command", &json!({"cmd": text, "yield_time_ms": 100}));
     assert_eq!(kinds, ["tool_call_requested", "tool_call_started", "tool_call_finished"]);
-    assert_eq!((&started["ok"], &started["exit_code"], &started["data"]["running"]), (&json!(true), &Value::Null, &json!(true)), "{started}");
+    assert_eq!(
+        (&started["ok"], &started["exit_code"], &started["data"]["running"]),
+        (&json!(true), &Value::Null, &json!(true)),
+        "{started}"
+    );
     let id = started["data"]["session_id"].as_u64().unwrap();
     let mut printed = String::new();
     let (typed, _) = server.call("write_stdin", &json!({"session_id": id, "chars": "hello\n", "yield_time_ms": 100}));
@@ -193,7 +219,8 @@ fn a_terminal_stays_and_is_typed_into() {
 fn sessions_end_with_the_server_even_if_it_is_killed() {
     let world = free();
     let mut server = Server::start(&world);
-    let (started, _) = server.call("exec_command", &json!({"cmd": "trap '' HUP TERM; setsid sleep 4713.25 & sleep 4713.25"}));
+    let (started, _) =
+        server.call("exec_command", &json!({"cmd": "trap '' HUP TERM; setsid sleep 4713.25 & sleep 4713.25"}));
     assert_eq!(started["data"]["running"], true);
     let start = Instant::now();
     while !runs("4713.25") && start.elapsed() < Duration::from_secs(10) {
@@ -206,8 +233,8 @@ fn sessions_end_with_the_server_even_if_it_is_killed() {
 #[test]
 fn what_must_be_contained_is_and_what_is_held_back_is_said() {
     let world = World::new();
-    policy(&world, "version: 1\ndefault: contain\n");
-    let result = call(&world, "shell_command", &json!({"command": "echo x > made && cat made; echo y > .envrc; ls -A /home | head -1"}));
+    policy(&world, "version: 1\ndefault: contain\nboundary: {readable: [\"@system\"]}\n");
+    let result = call(&world, "shell_command", &json!({"command": "echo x > made && cat made; echo y > .envrc"}));
     assert_eq!(result["data"]["sandbox"]["effective"], "restricted", "{result}");
     assert_eq!(result["data"]["sandbox"]["active"], true);
     assert!(result["stdout"].as_str().unwrap().starts_with("x\n"), "{result}");
@@ -234,10 +261,16 @@ fn a_refusal_is_a_result_that_tells_why() {
 fn lines_that_are_no_calls_are_errors_and_the_next_one_is_answered() {
     let world = free();
     let mut server = Server::start(&world);
-    for line in ["nonsense", "{}", r#"{"id": "1", "name": "x", "name": "y"}"#, r#"{"id": 1, "name": "file_read"}"#, "[1]"] {
+    for line in
+        ["nonsense", "{}", r#"{"id": "1", "name": "x", "name": "y"}"#, r#"{"id": 1, "name": "file_read"}"#, "[1]"]
+    {
         server.send(line);
         let answer = server.line();
-        assert_eq!((&answer["type"], &answer["error_kind"]), (&json!("error"), &json!("validation")), "{line}: {answer}");
+        assert_eq!(
+            (&answer["type"], &answer["error_kind"]),
+            (&json!("error"), &json!("validation")),
+            "{line}: {answer}"
+        );
     }
     std::fs::write(world.project().join("a"), "text").unwrap();
     assert_eq!(server.call("file_read", &json!({"path": "a"})).0["stdout"], "text");
@@ -260,7 +293,10 @@ fn tools_and_their_schemas_are_listed() {
     assert_eq!(list.stdout.lines().count(), 15, "{list:?}");
     let schema = told(world.command(&["tool", "schema", "file_read", "--form", "openai"]).output().unwrap());
     let schema: Value = serde_json::from_str(&schema.stdout).unwrap();
-    assert_eq!((&schema["type"], &schema["function"]["parameters"]["required"]), (&json!("function"), &json!(["path"])));
+    assert_eq!(
+        (&schema["type"], &schema["function"]["parameters"]["required"]),
+        (&json!("function"), &json!(["path"]))
+    );
     let unknown = told(world.command(&["tool", "schema", "x"]).output().unwrap());
     assert_eq!(unknown.code, 2);
     assert!(unknown.stderr.contains("unknown tool `x`; expected one of shell_exec"), "{unknown:?}");

@@ -242,9 +242,11 @@ fn end_all(signal: Signal) -> bool {
 #[cfg(target_os = "linux")]
 fn children(process: Pid) -> Vec<Pid> {
     let tasks = std::fs::read_dir(format!("/proc/{}/task", process.as_raw_nonzero()));
-    let lists = tasks.into_iter().flatten().flatten().filter_map(|task| {
-        std::fs::read_to_string(task.path().join("children")).ok()
-    });
+    let lists = tasks
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
     let numbers = |list: String| {
         let numbers = list.split_whitespace().filter_map(|number| number.parse().ok());
         numbers.collect::<Vec<i32>>()
@@ -254,7 +256,8 @@ fn children(process: Pid) -> Vec<Pid> {
 
 #[cfg(not(target_os = "linux"))]
 fn children(process: Pid) -> Vec<Pid> {
-    let list = std::process::Command::new("/usr/bin/pgrep").arg("-P").arg(process.as_raw_nonzero().to_string()).output();
+    let list =
+        std::process::Command::new("/usr/bin/pgrep").arg("-P").arg(process.as_raw_nonzero().to_string()).output();
     let list = list.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
     list.split_whitespace().filter_map(|number| number.parse().ok()).filter_map(Pid::from_raw).collect()
 }

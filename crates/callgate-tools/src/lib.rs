@@ -40,6 +40,6 @@ pub use human::{Human, HumanQuestion, NoAnswer};
 pub use result::{ErrorKind, ToolError, ToolResult};
 pub use schema::SchemaError;
 pub use spec::{Idempotency, ToolSpec};
-pub use timeline::{Timeline, TimelineEvent};
-pub use tools::specs as built_in;
+pub use timeline::TimelineEvent;
 pub use toolbox::{Handler, RegisterError, Run, ToolCall, Toolbox, ToolboxBuilder};
+pub use tools::specs as built_in;

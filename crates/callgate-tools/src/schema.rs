@@ -111,8 +111,12 @@ fn validate_at(schema: &Value, value: &Value, place: &str, depth: usize) -> Resu
     let least = |keyword: &str| fields.get(keyword).and_then(Value::as_f64);
     if let Some(number) = value.as_f64() {
         match (least("minimum"), least("maximum")) {
-            (Some(minimum), _) if number < minimum => return Err(format!("{} must be at least {minimum}", named(place))),
-            (_, Some(maximum)) if number > maximum => return Err(format!("{} must be at most {maximum}", named(place))),
+            (Some(minimum), _) if number < minimum => {
+                return Err(format!("{} must be at least {minimum}", named(place)));
+            }
+            (_, Some(maximum)) if number > maximum => {
+                return Err(format!("{} must be at most {maximum}", named(place)));
+            }
             _ => {}
         }
     }

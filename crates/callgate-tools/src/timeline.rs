@@ -4,7 +4,7 @@
 //! `tool_call_requested`, `approval_requested`, `approval_decided`, `tool_call_started`, `tool_call_finished`, always in this order. Tools that talk
 //! to a person add `human_request`, `human_response` and `plan_updated` between the last two.
 
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use callgate::approvals::OutcomeKind;
@@ -31,36 +31,39 @@ pub struct TimelineEvent {
     pub payload: Value,
 }
 
-/// Sends events to everybody who subscribed.
-#[derive(Debug)]
-pub struct Timeline {
+/// Takes events. It says whether it wants more.
+type Listener = Box<dyn FnMut(&TimelineEvent) -> bool + Send>;
+
+/// Sends events to everybody who listens.
+pub(crate) struct Timeline {
     run: String,
-    subscribers: Mutex<Vec<SyncSender<TimelineEvent>>>,
+    listeners: Mutex<Vec<Listener>>,
 }
 
 impl Timeline {
-    pub(crate) fn new(run: String) -> Self {
-        Timeline { run, subscribers: Mutex::default() }
+    pub fn new(run: String) -> Self {
+        Timeline { run, listeners: Mutex::default() }
+    }
+
+    /// Adds somebody who listens, until it wants no more.
+    pub fn listen(&self, listener: Listener) {
+        self.listeners.lock().unwrap_or_else(PoisonError::into_inner).push(listener);
     }
 
     /// The events from now on.
     pub fn subscribe(&self) -> Receiver<TimelineEvent> {
         let (sender, receiver) = sync_channel(UNREAD);
-        self.subscribers.lock().unwrap_or_else(PoisonError::into_inner).push(sender);
+        self.listen(Box::new(move |event| sender.try_send(event.clone()).is_ok()));
         receiver
     }
 
-    pub(crate) fn close(&self) {
-        self.subscribers.lock().unwrap_or_else(PoisonError::into_inner).clear();
-    }
-
-    pub(crate) fn emit(&self, kind: &'static str, payload: Value) {
-        let mut subscribers = self.subscribers.lock().unwrap_or_else(PoisonError::into_inner);
-        if subscribers.is_empty() {
+    pub fn emit(&self, kind: &'static str, payload: Value) {
+        let mut listeners = self.listeners.lock().unwrap_or_else(PoisonError::into_inner);
+        if listeners.is_empty() {
             return;
         }
         let event = TimelineEvent { kind, timestamp: Timestamp::now_precise(), run_id: self.run.clone(), payload };
-        subscribers.retain(|subscriber| subscriber.try_send(event.clone()).is_ok());
+        listeners.retain_mut(|listener| listener(&event));
     }
 }
 
@@ -107,9 +110,9 @@ impl EventSink for CallEvents {
                 });
                 self.timeline.emit("approval_decided", payload);
             }
-            EventKind::Started { sandbox } => self
-                .timeline
-                .emit("tool_call_started", json!({"call_id": self.call, "tool": tool, "sandbox": sandbox})),
+            EventKind::Started { sandbox } => {
+                self.timeline.emit("tool_call_started", json!({"call_id": self.call, "tool": tool, "sandbox": sandbox}))
+            }
             // The dispatcher says how it ended, together with the result.
             _ => {}
         }

@@ -139,7 +139,8 @@ impl Run<'_> {
         let directory = self.plan.directory().and_then(Path::to_str);
         let named_path = callgate_model::lexical::fold(Path::new(&callgate_model::lexical::absolute(directory, named)));
         let judged = self.plan.places().find(|place| place.named == named_path || place.resolved == named_path);
-        let missing = || ToolError::new(ErrorKind::Permission, format!("`{named}` was not judged, so it is not opened"));
+        let missing =
+            || ToolError::new(ErrorKind::Permission, format!("`{named}` was not judged, so it is not opened"));
         judged.map(|place| place.resolved.clone()).ok_or_else(missing)
     }
 
@@ -204,7 +205,10 @@ impl ToolboxBuilder {
     }
 
     /// Sets variables that programs get beside those of this process.
-    pub fn environment<K: Into<String>, V: Into<String>>(mut self, variables: impl IntoIterator<Item = (K, V)>) -> Self {
+    pub fn environment<K: Into<String>, V: Into<String>>(
+        mut self,
+        variables: impl IntoIterator<Item = (K, V)>,
+    ) -> Self {
         self.settings.environment.extend(variables.into_iter().map(|(name, value)| (name.into(), value.into())));
         self
     }
@@ -377,9 +381,9 @@ impl Toolbox {
         self.shared.timeline.subscribe()
     }
 
-    /// Ends the streams of events.
-    pub fn close_events(&self) {
-        self.shared.timeline.close();
+    /// Calls a function with every event from now on, in their order and before the call goes on, until it returns `false`.
+    pub fn on_event(&self, listener: impl FnMut(&TimelineEvent) -> bool + Send + 'static) {
+        self.shared.timeline.listen(Box::new(listener));
     }
 
     /// The gate in front of the tools.
@@ -457,12 +461,7 @@ impl Toolbox {
             check(&input, &self.shared).map_err(refused)?;
         }
         match self.shared.gate.check_with(judged.clone(), options.clone()).verdict {
-            Ok(permit) => Ok(Admitted {
-                call: call.call_id,
-                tool: call.name,
-                permit,
-                handler: tool.handler.as_ref(),
-            }),
+            Ok(permit) => Ok(Admitted { call: call.call_id, tool: call.name, permit, handler: tool.handler.as_ref() }),
             Err(refusal) => {
                 let data = json!({"tool": name, "reason": refusal.reason, "rule": refusal.rule});
                 Err(Box::new(self.finished(call_id, name, ToolError::from(refusal).data(data).into())))

@@ -3,9 +3,10 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use callgate::{Gate, Policy};
-use callgate_tools::{HumanQuestion, NoAnswer, ToolCall, ToolboxBuilder, Toolbox};
+use callgate_tools::{HumanQuestion, NoAnswer, ToolCall, Toolbox, ToolboxBuilder};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -45,10 +46,15 @@ fn make(root: &Path, world: &serde_json::Map<String, Value>) {
                 None => fs::write(&path, text).unwrap(),
             },
             Value::Array(bytes) => {
-                fs::write(&path, bytes.iter().map(|byte| u8::try_from(byte.as_u64().unwrap()).unwrap()).collect::<Vec<u8>>())
-                    .unwrap();
+                fs::write(
+                    &path,
+                    bytes.iter().map(|byte| u8::try_from(byte.as_u64().unwrap()).unwrap()).collect::<Vec<u8>>(),
+                )
+                .unwrap();
             }
-            Value::Number(length) => fs::write(&path, "x".repeat(usize::try_from(length.as_u64().unwrap()).unwrap())).unwrap(),
+            Value::Number(length) => {
+                fs::write(&path, "x".repeat(usize::try_from(length.as_u64().unwrap()).unwrap())).unwrap()
+            }
             other => panic!("{name}: {other} is no contents"),
         }
     }
@@ -57,9 +63,9 @@ fn make(root: &Path, world: &serde_json::Map<String, Value>) {
 /// Where `found` lacks something of `expected`; `@root@` stands for the workspace.
 fn differs(expected: &Value, found: &Value, root: &Path, place: &str) -> Option<String> {
     match (expected, found) {
-        (Value::Object(fields), Value::Object(all)) => fields
-            .iter()
-            .find_map(|(name, value)| differs(value, all.get(name).unwrap_or(&Value::Null), root, &format!("{place}.{name}"))),
+        (Value::Object(fields), Value::Object(all)) => fields.iter().find_map(|(name, value)| {
+            differs(value, all.get(name).unwrap_or(&Value::Null), root, &format!("{place}.{name}"))
+        }),
         (Value::Array(items), Value::Array(all)) if items.len() == all.len() => items
             .iter()
             .zip(all)
@@ -152,12 +158,14 @@ fn takes(schema: &Value, value: &Value) -> bool {
     let minimum = schema["minimum"].as_i64().unwrap_or(i64::MIN);
     match schema["type"].as_str().unwrap() {
         "string" => value.as_str().is_some_and(|text| {
-            (schema["minLength"].is_null() || !text.is_empty()) && (schema["enum"].is_null() || schema["enum"].as_array().unwrap().contains(value))
+            (schema["minLength"].is_null() || !text.is_empty())
+                && (schema["enum"].is_null() || schema["enum"].as_array().unwrap().contains(value))
         }),
         "integer" => value.as_i64().is_some_and(|number| number >= minimum),
         "boolean" => value.is_boolean(),
         "array" => value.as_array().is_some_and(|items| {
-            (schema["minItems"].is_null() || !items.is_empty()) && items.iter().all(|item| takes(&schema["items"], item))
+            (schema["minItems"].is_null() || !items.is_empty())
+                && items.iter().all(|item| takes(&schema["items"], item))
         }),
         "object" => value.as_object().is_some_and(|fields| {
             fields.iter().all(|(name, value)| match (&schema["properties"][name], &schema["additionalProperties"]) {
@@ -179,7 +187,8 @@ fn every_wrong_missing_and_unknown_argument_is_a_validation_error() {
     let mut tried = 0;
     for spec in callgate_tools::built_in() {
         let properties = spec.parameters["properties"].as_object().unwrap();
-        let required: Vec<&str> = spec.parameters["required"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
+        let required: Vec<&str> =
+            spec.parameters["required"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
         let mut wrong: Vec<Value> = vec![json!([]), json!("text"), json!(1)];
         let sample = |schema: &Value| match schema["type"].as_str().unwrap() {
             "string" => json!(schema["enum"][0].as_str().unwrap_or("x")),
@@ -188,7 +197,8 @@ fn every_wrong_missing_and_unknown_argument_is_a_validation_error() {
             "array" => json!(["x"]),
             _ => json!({}),
         };
-        let whole: serde_json::Map<String, Value> = required.iter().map(|name| ((*name).to_owned(), sample(&properties[*name]))).collect();
+        let whole: serde_json::Map<String, Value> =
+            required.iter().map(|name| ((*name).to_owned(), sample(&properties[*name]))).collect();
         for name in &required {
             let mut less = whole.clone();
             less.remove(*name);
@@ -216,9 +226,17 @@ fn every_wrong_missing_and_unknown_argument_is_a_validation_error() {
     assert!(tried > 400, "{tried}");
 }
 
+/// Ends another thread, also if this one panics.
+struct Ends<'a>(&'a AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 #[test]
 fn a_symlink_that_is_flipped_never_leads_elsewhere() {
-    use std::sync::atomic::{AtomicBool, Ordering};
     let place = tempfile::tempdir().unwrap();
     let base = place.path().canonicalize().unwrap();
     let root = base.join("work");
@@ -230,7 +248,7 @@ fn a_symlink_that_is_flipped_never_leads_elsewhere() {
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let (over, root, base) = (&over, &root, &base);
-        let flipper = scope.spawn(move || {
+        scope.spawn(move || {
             // `dir` is a directory, then a link out of the workspace, then a directory again
             while !over.load(Ordering::Relaxed) {
                 let _ = fs::rename(root.join("real"), root.join("dir"));
@@ -239,6 +257,7 @@ fn a_symlink_that_is_flipped_never_leads_elsewhere() {
                 let _ = fs::remove_file(root.join("dir"));
             }
         });
+        let _end = Ends(over);
         let calls = [
             ("file_read", json!({"path": "dir/file"})),
             ("read_file", json!({"file_path": "dir/file"})),
@@ -249,14 +268,15 @@ fn a_symlink_that_is_flipped_never_leads_elsewhere() {
         for round in 0..400_usize {
             let (tool, input) = &calls[round % calls.len()];
             let result = toolbox.dispatch(ToolCall::new("1", *tool, input.clone()));
-            assert!(!result.content().contains("SECRET\\n") && !result.stdout.contains("L1: SECRET"), "{tool}: {result:?}");
+            assert!(
+                !result.content().contains("SECRET\\n") && !result.stdout.contains("L1: SECRET"),
+                "{tool}: {result:?}"
+            );
             assert!(result.stdout != "SECRET", "{tool}: {result:?}");
             if *tool == "grep_files" {
                 assert_eq!(result.stdout, "No matches found.\n");
             }
         }
-        over.store(true, Ordering::Relaxed);
-        flipper.join().unwrap();
     });
     let outside: Vec<PathBuf> = fs::read_dir(base.join("out")).unwrap().map(|entry| entry.unwrap().path()).collect();
     assert_eq!(outside, [base.join("out/file")]);

@@ -65,7 +65,8 @@ impl Program {
                 ));
             }
         };
-        let failed = |error: std::io::Error| ToolError::new(ErrorKind::Unknown, format!("cannot start a program: {error}"));
+        let failed =
+            |error: std::io::Error| ToolError::new(ErrorKind::Unknown, format!("cannot start a program: {error}"));
         let (socket, theirs) = UnixStream::pair().map_err(failed)?;
         let terminal = match streams {
             Streams::Pipes => None,
@@ -90,7 +91,11 @@ impl Program {
             terminal,
             fence,
             backend: self.backend,
-            run: LiveRun { call: run.call_id().to_owned(), command: shown.chars().take(500).collect(), ..LiveRun::default() },
+            run: LiveRun {
+                call: run.call_id().to_owned(),
+                command: shown.chars().take(500).collect(),
+                ..LiveRun::default()
+            },
         };
         let streams = child.stdout.take().zip(child.stderr.take());
         let sent = helper::send(&socket, &order);

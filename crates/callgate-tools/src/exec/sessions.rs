@@ -70,7 +70,8 @@ impl Sessions {
     /// Starts a program in a terminal.
     pub fn start(&self, run: &Run<'_>, program: Program) -> Result<u64, ToolError> {
         self.forget_idle();
-        let failed = |error: std::io::Error| ToolError::new(ErrorKind::Unknown, format!("cannot open a terminal: {error}"));
+        let failed =
+            |error: std::io::Error| ToolError::new(ErrorKind::Unknown, format!("cannot open a terminal: {error}"));
         if self.open.lock().unwrap_or_else(PoisonError::into_inner).len() >= MAXIMUM {
             return Err(ToolError::validation(format!("there are {MAXIMUM} sessions already; end one of them first")));
         }
@@ -96,7 +97,8 @@ impl Sessions {
     /// Types text, waits for a while or until the program has ended, and returns what it printed.
     pub fn exchange(&self, id: u64, typed: &str, wait: Duration, limit: usize) -> Result<SessionOutput, ToolError> {
         let session = self.open.lock().unwrap_or_else(PoisonError::into_inner).get(&id).map(Arc::clone);
-        let missing = || ToolError::new(ErrorKind::NotFound, "session not found").data(serde_json::json!({"session_id": id}));
+        let missing =
+            || ToolError::new(ErrorKind::NotFound, "session not found").data(serde_json::json!({"session_id": id}));
         let session = session.ok_or_else(missing)?;
         let mut session = session.lock().unwrap_or_else(PoisonError::into_inner);
         let open = session.as_mut().ok_or_else(missing)?;
@@ -105,12 +107,13 @@ impl Sessions {
         let unread = type_into(&open.terminal, typed.as_bytes(), deadline)?;
         let (lock, changed) = &*open.printed;
         let mut printed = lock.lock().unwrap_or_else(PoisonError::into_inner);
-        while !printed.closed && !open.started.has_ended() {
+        while !open.started.has_ended() {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 break;
             }
-            let step = left.min(Duration::from_millis(20));
+            // a terminal is closed a moment before its program has ended
+            let step = left.min(Duration::from_millis(if printed.closed { 2 } else { 20 }));
             printed = changed.wait_timeout(printed, step).unwrap_or_else(PoisonError::into_inner).0;
         }
         let ended = open.started.has_ended();
@@ -130,7 +133,9 @@ impl Sessions {
         };
         if unread > 0 && report.is_none() {
             let message = format!("the program did not read the last {unread} bytes; send them again later");
-            return Err(ToolError::new(ErrorKind::Timeout, message).data(serde_json::json!({"session_id": id})).retryable());
+            return Err(ToolError::new(ErrorKind::Timeout, message)
+                .data(serde_json::json!({"session_id": id}))
+                .retryable());
         }
         Ok(SessionOutput { text: output.text(), truncated: output.cut, ended: report })
     }
@@ -144,7 +149,9 @@ impl Sessions {
     fn forget_idle(&self) {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let idle = |session: &Arc<Mutex<Option<Session>>>| {
-            session.try_lock().is_ok_and(|session| session.as_ref().is_some_and(|session| session.used.elapsed() > IDLE))
+            session
+                .try_lock()
+                .is_ok_and(|session| session.as_ref().is_some_and(|session| session.used.elapsed() > IDLE))
         };
         open.retain(|_, session| !idle(session));
     }
@@ -166,7 +173,8 @@ fn read_all(terminal: OwnedFd, kept: &(Mutex<Printed>, Condvar)) {
 
 /// Types text into a terminal. Says how many bytes the program's side did not take in time.
 fn type_into(terminal: &OwnedFd, mut typed: &[u8], deadline: Instant) -> Result<usize, ToolError> {
-    let failed = |error: std::io::Error| ToolError::new(ErrorKind::Unknown, format!("cannot write to the terminal: {error}"));
+    let failed =
+        |error: std::io::Error| ToolError::new(ErrorKind::Unknown, format!("cannot write to the terminal: {error}"));
     // a program that reads is given a moment even if the caller does not wait
     let deadline = deadline.max(Instant::now().checked_add(Duration::from_millis(50)).unwrap_or(deadline));
     while !typed.is_empty() {

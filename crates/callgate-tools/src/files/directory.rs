@@ -50,12 +50,8 @@ impl Entry {
 
 /// The names in a directory, as far as they can be read, without `.` and `..`.
 pub fn entries(directory: impl AsFd) -> io::Result<Vec<Entry>> {
-    let readable = rustix::fs::openat(
-        &directory,
-        ".",
-        OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC,
-        Mode::empty(),
-    )?;
+    let readable =
+        rustix::fs::openat(&directory, ".", OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
     let mut found = Vec::new();
     for entry in Dir::new(readable)? {
         let entry = entry?;

@@ -99,13 +99,7 @@ impl Drop for Replacement<'_> {
 }
 
 /// Moves a file to a name that must not exist.
-pub fn place_new(
-    from: &OwnedFd,
-    old: &OsStr,
-    to: &OwnedFd,
-    new: &OsStr,
-    path: &Path,
-) -> Result<(), ToolError> {
+pub fn place_new(from: &OwnedFd, old: &OsStr, to: &OwnedFd, new: &OsStr, path: &Path) -> Result<(), ToolError> {
     match rustix::fs::linkat(from, old, to, new, AtFlags::empty()) {
         Ok(()) => {
             // The new name is there; that the old one could not be removed is an error all the same.
@@ -145,9 +139,7 @@ pub fn unused_name() -> Result<OsString, Errno> {
 
 /// The new name outlives a crash of the machine as well, where the file system can do that.
 fn sync(parent: &OwnedFd) {
-    if let Ok(directory) =
-        rustix::fs::openat(parent, ".", OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
-    {
+    if let Ok(directory) = rustix::fs::openat(parent, ".", OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()) {
         let _ = rustix::fs::fsync(directory);
     }
 }

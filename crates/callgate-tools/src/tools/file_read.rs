@@ -40,7 +40,9 @@ pub(super) fn run(run: &Run<'_>) -> Result<ToolResult, ToolError> {
 /// Says which argument named the missing file.
 pub(super) fn missing(error: ToolError, name: &str, path: &str) -> ToolError {
     match error.kind {
-        ErrorKind::NotFound => ToolError::new(ErrorKind::NotFound, format!("file not found: {path}")).data(json!({name: path})),
+        ErrorKind::NotFound => {
+            ToolError::new(ErrorKind::NotFound, format!("file not found: {path}")).data(json!({name: path}))
+        }
         _ => error.data(json!({name: path})),
     }
 }

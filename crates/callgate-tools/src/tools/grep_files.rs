@@ -30,8 +30,12 @@ pub(super) fn spec() -> ToolSpec {
         "include": {"type": "string", "description": "Search only files whose path fits this glob, such as *.rs"},
         "limit": {"type": "integer", "minimum": 1, "description": "How many files to return; 100 unless said"},
     });
-    ToolSpec::new("grep_files", "List the files that contain a pattern; hidden and binary files are left out", object(properties, &["pattern"]))
-        .claims(false, Idempotency::Safe)
+    ToolSpec::new(
+        "grep_files",
+        "List the files that contain a pattern; hidden and binary files are left out",
+        object(properties, &["pattern"]),
+    )
+    .claims(false, Idempotency::Safe)
 }
 
 #[derive(Debug, Deserialize)]
@@ -168,11 +172,7 @@ impl Queue {
 }
 
 /// The files that match, and how many could not be searched.
-fn search(
-    root: &Path,
-    pattern: &Pattern,
-    filter: Option<&GlobMatcher>,
-) -> Result<(Vec<PathBuf>, usize), ToolError> {
+fn search(root: &Path, pattern: &Pattern, filter: Option<&GlobMatcher>) -> Result<(Vec<PathBuf>, usize), ToolError> {
     let opened = match files::directory(root) {
         Ok(opened) => opened,
         Err(rustix::io::Errno::NOTDIR) => return search_one(root, pattern, filter),

@@ -89,7 +89,8 @@ pub(super) fn run(run: &Run<'_>) -> Result<ToolResult, ToolError> {
 fn collect(root: OwnedFd, depth: u64) -> Result<Vec<(String, EntryKind)>, ToolError> {
     let mut found = Vec::new();
     // Inner directories are opened when it is their turn, so that few are open at once.
-    let mut waiting: Vec<(Arc<OwnedFd>, Option<OsString>, PathBuf, u64)> = vec![(Arc::new(root), None, PathBuf::new(), 1)];
+    let mut waiting: Vec<(Arc<OwnedFd>, Option<OsString>, PathBuf, u64)> =
+        vec![(Arc::new(root), None, PathBuf::new(), 1)];
     while let Some((above, name, path, level)) = waiting.pop() {
         let directory = match name {
             None => above,

@@ -66,10 +66,12 @@ pub(crate) fn built_in() -> Vec<(ToolSpec, Arc<dyn Handler>, Option<Check>)> {
         (apply_patch::spec(), files(apply_patch::run)),
         (read_file::spec(), files(read_file::run)),
     ];
-    all.into_iter().map(|(spec, tool)| {
-        let check = tool.check;
-        (spec, Arc::new(tool) as Arc<dyn Handler>, check)
-    }).collect()
+    all.into_iter()
+        .map(|(spec, tool)| {
+            let check = tool.check;
+            (spec, Arc::new(tool) as Arc<dyn Handler>, check)
+        })
+        .collect()
 }
 
 /// The specifications of the built-in tools, in the order in which they are listed.

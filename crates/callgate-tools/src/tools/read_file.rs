@@ -74,9 +74,7 @@ pub(super) fn run(run: &Run<'_>) -> Result<ToolResult, ToolError> {
     let place = run.path(&file_path)?;
     let open = || files::regular(&place).map_err(|error| missing(error, "file_path", &file_path));
     let failed = |error: ReadError| match error {
-        ReadError::NotText => {
-            ToolError::validation("the file is not UTF-8 text").data(json!({"file_path": place}))
-        }
+        ReadError::NotText => ToolError::validation("the file is not UTF-8 text").data(json!({"file_path": place})),
         ReadError::Io(error) => io_error("read", Path::new(&file_path), &error),
     };
     let (first, count) = if mode == "slice" {
@@ -252,7 +250,8 @@ fn block(lines: &[Option<u32>], anchor: u64, wanted: &Block) -> Option<(u64, u64
     let header = header?;
     let own = at(header)?;
     let after = lines.iter().enumerate().skip(header.saturating_add(1));
-    let end = after.clone().find(|(_, line)| line.is_some_and(|line| line <= own)).map_or(lines.len(), |(index, _)| index);
+    let end =
+        after.clone().find(|(_, line)| line.is_some_and(|line| line <= own)).map_or(lines.len(), |(index, _)| index);
     let start = if wanted.include_header { header } else { header.saturating_add(1) };
     let number = |index: usize| u64::try_from(index).ok();
     Some((number(start.saturating_add(1))?, number(end)?))

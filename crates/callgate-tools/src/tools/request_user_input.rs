@@ -24,8 +24,12 @@ pub(super) fn spec() -> ToolSpec {
         &["id", "header", "question"],
     );
     let properties = json!({"questions": {"type": "array", "items": question, "minItems": 1}});
-    ToolSpec::new("request_user_input", "Ask the person you work for several questions", object(properties, &["questions"]))
-        .claims(false, Idempotency::Safe)
+    ToolSpec::new(
+        "request_user_input",
+        "Ask the person you work for several questions",
+        object(properties, &["questions"]),
+    )
+    .claims(false, Idempotency::Safe)
 }
 
 #[derive(Debug, Deserialize)]

@@ -24,8 +24,12 @@ const LARGEST: u64 = 64 * 1024 * 1024;
 pub(super) fn spec() -> ToolSpec {
     let about = "The patch: sections `*** Add File: P`, `*** Update File: P` (`*** Move to: Q`, hunks behind `@@`) and `*** Delete File: P` between `*** Begin Patch` and `*** End Patch`";
     let properties = json!({"input": {"type": "string", "description": about}});
-    ToolSpec::new("apply_patch", "Change files with a patch: all of it is applied, or nothing", object(properties, &["input"]))
-        .claims(true, Idempotency::Unsafe)
+    ToolSpec::new(
+        "apply_patch",
+        "Change files with a patch: all of it is applied, or nothing",
+        object(properties, &["input"]),
+    )
+    .claims(true, Idempotency::Unsafe)
 }
 
 #[derive(Debug, Deserialize)]
@@ -48,7 +52,8 @@ impl Tree {
         if let Some(text) = self.files.get(path) {
             return text.clone().ok_or_else(gone);
         }
-        let mut file = files::regular(path).map_err(|error| if error.kind == ErrorKind::NotFound { gone() } else { error })?;
+        let mut file =
+            files::regular(path).map_err(|error| if error.kind == ErrorKind::NotFound { gone() } else { error })?;
         let failed = |error: std::io::Error| io_error("read", Path::new(named), &error);
         let seen = commit::Seen::of(&file).map_err(failed)?;
         let mut bytes = Vec::new();
@@ -92,7 +97,8 @@ pub(super) fn run(run: &Run<'_>) -> Result<ToolResult, ToolError> {
             }
             Operation::Update { hunks, moved } => {
                 let text = tree.text(&path, named)?;
-                let text = patch::apply(&text, &hunks).map_err(|why| ToolError::validation(format!("{named}: {why}")))?;
+                let text =
+                    patch::apply(&text, &hunks).map_err(|why| ToolError::validation(format!("{named}: {why}")))?;
                 match moved {
                     None => {
                         steps.push(Step::Update(path.clone()));

@@ -41,13 +41,15 @@ pub fn parse(text: &str) -> Result<Vec<Section<'_>>, String> {
         if line.is_empty() {
             continue;
         }
-        let Some((header, path)) = HEADERS.iter().find_map(|header| Some((*header, line.strip_prefix(header)?.trim()))) else {
+        let Some((header, path)) = HEADERS.iter().find_map(|header| Some((*header, line.strip_prefix(header)?.trim())))
+        else {
             return Err(format!("unknown section header: {line}"));
         };
         if path.is_empty() {
             return Err(format!("a section without a file name: {line}"));
         }
-        let length = body.iter().position(|line| HEADERS.iter().any(|header| line.starts_with(header))).unwrap_or(body.len());
+        let length =
+            body.iter().position(|line| HEADERS.iter().any(|header| line.starts_with(header))).unwrap_or(body.len());
         let (own, rest) = body.split_at_checked(length).unwrap_or_default();
         body = rest;
         let operation = match header {
@@ -64,7 +66,8 @@ pub fn parse(text: &str) -> Result<Vec<Section<'_>>, String> {
 fn added(lines: &[&str]) -> Result<String, String> {
     let mut text = String::new();
     for line in lines {
-        let line = line.strip_prefix('+').ok_or_else(|| format!("lines of an Add File section start with `+`: {line}"))?;
+        let line =
+            line.strip_prefix('+').ok_or_else(|| format!("lines of an Add File section start with `+`: {line}"))?;
         text.push_str(line);
         text.push('\n');
     }
@@ -87,7 +90,8 @@ fn updated<'a>(lines: &[&'a str]) -> Result<Operation<'a>, String> {
             continue;
         }
         // an empty line of the file whose blank was lost
-        let (sign, text) = line.chars().next().map_or((' ', ""), |sign| (sign, line.get(sign.len_utf8()..).unwrap_or_default()));
+        let (sign, text) =
+            line.chars().next().map_or((' ', ""), |sign| (sign, line.get(sign.len_utf8()..).unwrap_or_default()));
         if !matches!(sign, ' ' | '+' | '-') {
             return Err(format!("invalid line in an Update File section: {line}"));
         }
@@ -119,7 +123,10 @@ pub fn apply(text: &str, hunks: &[Hunk<'_>]) -> Result<String, String> {
     let ends = text.matches('\n').count();
     let windows = ends > 0 && text.matches("\r\n").count() == ends;
     let line_end = if windows { "\r\n" } else { "\n" };
-    let mut lines: Vec<&str> = text.split_terminator('\n').map(|line| if windows { line.strip_suffix('\r').unwrap_or(line) } else { line }).collect();
+    let mut lines: Vec<&str> = text
+        .split_terminator('\n')
+        .map(|line| if windows { line.strip_suffix('\r').unwrap_or(line) } else { line })
+        .collect();
     let mut from = 0_usize;
     for (number, hunk) in hunks.iter().enumerate() {
         let number = number.saturating_add(1);
@@ -148,20 +155,31 @@ const COMPARED: usize = 2_000_000;
 fn conflict(lines: &[&str], wanted: &[&str], from: usize, number: usize) -> String {
     let elsewhere = find(lines, wanted, 0).map(|place| place.saturating_add(1));
     if let Some(line) = elsewhere {
-        return format!("hunk {number} fits only at line {line}, in front of an earlier hunk; put the hunks in the order of the file");
+        return format!(
+            "hunk {number} fits only at line {line}, in front of an earlier hunk; put the hunks in the order of the file"
+        );
     }
     let most = COMPARED.checked_div(wanted.len()).unwrap_or(1).max(1);
     let equal = |window: &[&str]| window.iter().zip(wanted).filter(|(one, other)| one.trim() == other.trim()).count();
     let windows = lines.get(from..).unwrap_or_default().windows(wanted.len()).take(most).enumerate();
-    let nearest = windows.map(|(index, window)| (equal(window), index)).max_by_key(|(equal, index)| (*equal, std::cmp::Reverse(*index)));
+    let nearest = windows
+        .map(|(index, window)| (equal(window), index))
+        .max_by_key(|(equal, index)| (*equal, std::cmp::Reverse(*index)));
     match nearest.filter(|(equal, _)| *equal > 0) {
         None => format!("hunk {number} does not apply: none of its lines is in the file"),
         Some((_, index)) => {
             let place = from.saturating_add(index);
-            let differs = wanted.iter().zip(lines.iter().skip(place)).zip(place.saturating_add(1)..).find(|((wanted, found), _)| wanted != found);
+            let differs = wanted
+                .iter()
+                .zip(lines.iter().skip(place))
+                .zip(place.saturating_add(1)..)
+                .find(|((wanted, found), _)| wanted != found);
             let Some(((wanted, found), line)) = differs else { return format!("hunk {number} does not apply") };
             let expected = shortened(wanted);
-            format!("hunk {number} does not apply; at its nearest match, line {line} is `{}` and not `{expected}`", shortened(found))
+            format!(
+                "hunk {number} does not apply; at its nearest match, line {line} is `{}` and not `{expected}`",
+                shortened(found)
+            )
         }
     }
 }
