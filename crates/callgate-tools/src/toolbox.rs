@@ -497,10 +497,11 @@ impl Toolbox {
             report.error = result.error_kind.map(|kind| kind.as_str().to_owned());
             report.held_back = std::mem::take(&mut result.held_back);
             report.result(result.stdout.as_bytes());
-            if result.ok { Ok(result) } else { Err(result) }
+            if result.ok { Ok(result) } else { Err(Box::new(result)) }
         });
         let result = match result {
-            Ok(result) | Err(RunError::Failed(result)) => result,
+            Ok(result) => result,
+            Err(RunError::Failed(result)) => *result,
             Err(RunError::Refused(refusal)) => ToolError::from(refusal).into(),
             Err(_) => ToolError::new(ErrorKind::Unknown, "the tool could not be started").into(),
         };

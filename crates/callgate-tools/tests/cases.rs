@@ -1,5 +1,12 @@
 //! The table of cases: a world, a call, and what must come back. See `cases/README.md`.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "helpers of tests may panic like tests"
+)]
+
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};

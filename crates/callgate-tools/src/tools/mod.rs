@@ -31,7 +31,7 @@ use crate::toolbox::{Handler, Run, Shared};
 struct BuiltIn {
     run: fn(&Run<'_>) -> Result<ToolResult, ToolError>,
     /// What is wrong with an input, whatever the gate would say.
-    check: Option<fn(&Value, &Shared) -> Result<(), ToolError>>,
+    check: Option<Check>,
     contains: bool,
 }
 
