@@ -40,6 +40,9 @@ pub enum Task {
     /// Judge a command, ask if needed, and run it: free, or held by the kernel to what the policy allows
     #[command(after_help = crate::run::EXAMPLES)]
     Run(crate::run::RunArguments),
+    /// Use the built-in tools: programs, terminals, files, patches and searches, each call judged and logged
+    #[command(subcommand, after_help = crate::tool::EXAMPLES)]
+    Tool(crate::tool::ToolTask),
     /// List contained calls that run now, their ports and how those in the background ended
     #[command(after_help = crate::ps::PS_EXAMPLES)]
     Ps(crate::ps::PsArguments),

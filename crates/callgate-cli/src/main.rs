@@ -35,6 +35,7 @@ mod shown;
 mod status;
 mod suggest;
 mod terminal;
+mod tool;
 mod trust;
 mod untrusted;
 mod watching;
@@ -60,9 +61,9 @@ fn main() -> ExitCode {
     {
         return hook::run(rest);
     }
-    // The inner half of `run`: a process with one thread and nothing of its caller.
-    if words.len() == 1 && words.first().is_some_and(|word| word == callgate_sandbox::stage::STAGE) {
-        return callgate_sandbox::stage::run();
+    // The inner half of `run` and of tools: a process with one thread and nothing of its caller.
+    if let Some(code) = callgate_tools::helper::enter() {
+        return code;
     }
     std::panic::set_hook(Box::new(unprinted(std::panic::take_hook())));
     let arguments = parse(&words);
@@ -78,6 +79,7 @@ fn main() -> ExitCode {
         // Reached only for help and unknown arguments: hooks are handled before clap.
         Task::Hook { .. } => return hook::run(words.get(1..).unwrap_or_default()),
         Task::Doctor(arguments) => doctor::run(&arguments),
+        Task::Tool(task) => tool::run(task),
         Task::Demo => demo::run(),
         Task::Run(arguments) => match (&arguments.permit, &arguments.again) {
             (Some(token), _) => redeem::run(&arguments, token),

@@ -6,16 +6,16 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use callgate::fence::{Fence, Limits, Network, bytes};
-use callgate::gate::CheckOptions;
+use callgate::gate::{CheckOptions, GateBuilder};
 use callgate::live::LiveRun;
 use callgate::load::{PolicyChoice, load_policy};
-use callgate::permit::{Permit, RunError, Sandbox};
+use callgate::permit::{Permit, RunError};
 use callgate::policy::{Locations, PolicyCache};
 use callgate::redact::Redactor;
 use callgate::show::visible;
 use callgate::{Call, Gate, Refusal, RefusalKind, SandboxSupport};
 use callgate_model::quote::shell_words;
-use callgate_sandbox::{Backend, Denied, Detached, Launch, choose, owner, support};
+use callgate_sandbox::{Backend, Denied, Detached, Enforced, Launch, choose, owner, support};
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
@@ -144,20 +144,6 @@ fn limit(text: &str) -> Result<Limits, String> {
     Ok(limits)
 }
 
-/// What holds a call, for the log.
-struct Held(Option<Backend>);
-
-impl Sandbox for Held {
-    fn enforces(&self) -> String {
-        match self.0 {
-            Some(Backend::Namespaces) => "namespaces, landlock, seccomp".to_owned(),
-            Some(Backend::Bubblewrap) => "bubblewrap, landlock, seccomp".to_owned(),
-            Some(Backend::Landlock) => "landlock, seccomp".to_owned(),
-            None => "nothing, so the call is refused".to_owned(),
-        }
-    }
-}
-
 /// Judges and runs.
 pub fn run(arguments: &RunArguments) -> Result<Outcome, Trouble> {
     if arguments.background && !arguments.keeper {
@@ -248,7 +234,7 @@ fn started(run: &LiveRun) -> std::io::Result<()> {
 
 /// The repository that a directory lies in, or the directory itself. The home directory is no project, and neither is what another
 /// user has made one: an empty `.git` in `/tmp` would open all of `/tmp`.
-fn project(here: &Path) -> PathBuf {
+pub fn project(here: &Path) -> PathBuf {
     let home = callgate::policy::directories::home();
     let own = |path: &Path| path.metadata().is_ok_and(|data| data.uid() == rustix::process::getuid().as_raw());
     let below_home = here.ancestors().take_while(|directory| Some(*directory) != home.as_deref());
@@ -278,14 +264,26 @@ pub fn shell(named: Option<&str>, text: &str) -> Vec<OsString> {
 }
 
 pub fn gate(arguments: &RunArguments, call: &Call, contained: bool) -> Result<Gate, Trouble> {
-    let named = arguments.policy.policy.as_deref();
-    let directory = call.origin.directory.clone().unwrap_or_default();
+    // A contained run asks nobody, so it needs no store.
+    let asked = (!contained).then_some((Who::Terminal, Some(call)));
+    let builder = guarded(&arguments.policy, call.origin.directory.as_deref().unwrap_or(Path::new("")), asked)?;
+    // Where nothing can be held, a person may be asked instead; who wants it contained gets the reason.
+    let support = if contained { SandboxSupport::Available } else { support(arguments.backend.map(Into::into)) };
+    Ok(builder.sandbox(support).build())
+}
+
+/// A gate with the policy of a directory, the audit log, and whoever answers. With a call, "always" is offered for it.
+pub fn guarded(
+    arguments: &PolicyArguments,
+    directory: &Path,
+    asked: Option<(Who, Option<&Call>)>,
+) -> Result<GateBuilder, Trouble> {
+    let named = arguments.policy.as_deref();
     let policy = match named {
         Some(name) => load_policy(PolicyChoice::Named(name), None)?,
-        None => load_policy(PolicyChoice::Layers(&Locations::of(&directory)), PolicyCache::of_user().as_ref())?,
+        None => load_policy(PolicyChoice::Layers(&Locations::of(directory)), PolicyCache::of_user().as_ref())?,
     };
     let policy = policy.policy;
-    let always = named.is_none().then(|| (Locations::of(&directory), call.clone()));
     let mut settings = audit_log::settings(&policy)?;
     // As in hooks: an entry outlives this process, and waiting for the disk would take longer than everything else.
     if policy.audit_settings().sync.is_none() {
@@ -293,16 +291,16 @@ pub fn gate(arguments: &RunArguments, call: &Call, contained: bool) -> Result<Ga
     }
     let log = callgate_audit::Log::open_briefly(settings)
         .map_err(|error| Trouble::new(format!("cannot open the audit log: {error}")))?;
-    // A contained run asks nobody, so it needs no store.
-    let approvals = (!contained).then(|| crate::terminal::approvals(&policy, Who::Terminal, always)).transpose()?;
+    let approvals = asked.map(|(who, call)| {
+        let always = call.filter(|_| named.is_none()).map(|call| (Locations::of(directory), call.clone()));
+        crate::terminal::approvals(&policy, who, always)
+    });
+    let approvals = approvals.transpose()?;
     let builder = Gate::builder().policy(policy).events(callgate_audit::AuditSink::new(log));
-    let builder = match approvals {
+    Ok(match approvals {
         Some(approvals) => builder.approvals(approvals),
         None => builder,
-    };
-    // Where nothing can be held, a person may be asked instead; who wants it contained gets the reason.
-    let support = if contained { SandboxSupport::Available } else { support(arguments.backend.map(Into::into)) };
-    Ok(builder.sandbox(support).build())
+    })
 }
 
 pub fn refused(arguments: &RunArguments, refusal: &Refusal) -> Outcome {
@@ -338,7 +336,7 @@ pub fn contained(
     }
     // The choice is made here, before the start is logged, and is final.
     let chosen = choose(&fence.required, launch.backend);
-    let held = Held(chosen.as_ref().ok().copied());
+    let held = Enforced(chosen.as_ref().ok().copied());
     let result: Ended<callgate_sandbox::Outcome> = permit.run_with(Some(&held), |_, report| {
         let launch = |backend| Launch { backend: Some(backend), ..launch.clone() };
         let outcome = chosen.and_then(|backend| callgate_sandbox::run(&fence, &launch(backend)));

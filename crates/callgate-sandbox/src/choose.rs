@@ -2,6 +2,7 @@
 //!
 //! The choice is made by trying, before anything of the call is started. What fails later is an error: another way is not tried.
 
+use callgate::permit::Sandbox;
 use callgate_model::fence::{Fence, Protection};
 use callgate_policy::SandboxSupport;
 
@@ -10,6 +11,21 @@ use crate::order::Backend;
 use crate::probe::works;
 use crate::supervisor::{self, Launch, Outcome};
 use crate::system;
+
+/// What holds a call, for the log: the chosen backend, if there is one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Enforced(pub Option<Backend>);
+
+impl Sandbox for Enforced {
+    fn enforces(&self) -> String {
+        match self.0 {
+            Some(Backend::Namespaces) => "namespaces, landlock, seccomp".to_owned(),
+            Some(Backend::Bubblewrap) => "bubblewrap, landlock, seccomp".to_owned(),
+            Some(Backend::Landlock) => "landlock, seccomp".to_owned(),
+            None => "nothing, so the call is refused".to_owned(),
+        }
+    }
+}
 
 /// Runs a program inside a fence, with the standard streams of this process, in the best way that holds what the fence requires. The
 /// stage is this very program, started with [`STAGE`](crate::stage::STAGE) as its only word.

@@ -31,9 +31,9 @@ mod supervisor;
 mod survey;
 mod system;
 
-pub use choose::{choose, run, support};
+pub use choose::{Enforced, choose, run, support};
 pub use denied::Denied;
 pub use order::{Backend, LEFT};
 pub use probe::{Findings, Probe, probe, works};
 pub use publish::Port;
-pub use supervisor::{Detached, Launch, Outcome, run_free};
+pub use supervisor::{Detached, Launch, Outcome, hold_signals, run_free};

@@ -591,6 +591,12 @@ impl Drop for Supervised {
     }
 }
 
+/// Blocks the signals that are passed on to programs. A process that has other threads while it runs one calls this before it starts them, so that
+/// none of them takes a signal.
+pub fn hold_signals() -> io::Result<()> {
+    system::signal_descriptor(&PASSED_ON).map(drop)
+}
+
 /// Runs a program without a sandbox, with the standard streams of this process. Returns its exit code as a shell gives it.
 pub fn run_free(launch: &Launch) -> Result<i32, Denied> {
     let path =

@@ -7,6 +7,7 @@
 mod description;
 mod shapes;
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
 
@@ -57,6 +58,27 @@ pub enum Shown {
     Keys,
 }
 
+/// What a value is called that the caller named.
+const KNOWN: &str = "known secret";
+
+/// The text with what was found replaced by what it is.
+fn replaced(text: &str, mut found: Vec<shapes::FoundSecret>) -> String {
+    found.sort_by_key(|found| (found.range.start, found.range.end));
+    let mut shown = String::with_capacity(text.len());
+    let mut end = 0_usize;
+    for shapes::FoundSecret { range, what } in found {
+        if range.start >= end {
+            shown.push_str(text.get(end..range.start).unwrap_or_default());
+            shown.push_str("[redacted: ");
+            shown.push_str(what);
+            shown.push(']');
+        }
+        end = end.max(range.end);
+    }
+    shown.push_str(text.get(end..).unwrap_or_default());
+    shown
+}
+
 /// Removes secrets from texts and inputs.
 #[derive(Debug, Clone, Default)]
 pub struct Redactor {
@@ -99,29 +121,26 @@ impl Redactor {
         }
         let mut found = shapes::find(text);
         if let Some(known) = &self.known {
-            found.extend(
-                known
-                    .find_overlapping_iter(text)
-                    .map(|hit| shapes::FoundSecret { range: hit.range(), what: "known secret" }),
-            );
+            let hits = known.find_overlapping_iter(text);
+            found.extend(hits.map(|hit| shapes::FoundSecret { range: hit.range(), what: KNOWN }));
         }
-        if found.is_empty() {
-            return None;
-        }
-        found.sort_by_key(|found| (found.range.start, found.range.end));
-        let mut shown = String::with_capacity(text.len());
-        let mut end = 0_usize;
-        for shapes::FoundSecret { range, what } in found {
-            if range.start >= end {
-                shown.push_str(text.get(end..range.start).unwrap_or_default());
-                shown.push_str("[redacted: ");
-                shown.push_str(what);
-                shown.push(']');
-            }
-            end = end.max(range.end);
-        }
-        shown.push_str(text.get(end..).unwrap_or_default());
-        Some(shown)
+        if found.is_empty() { None } else { Some(replaced(text, found)) }
+    }
+
+    /// Replaces only the values that the caller named, of any length of text, and leaves whatever looks like a credential as it is: for
+    /// results, which a model may write back to where they came from.
+    ///
+    /// ```
+    /// use callgate_model::redact::Redactor;
+    ///
+    /// let redactor = Redactor::knowing(["hunter2"]);
+    /// assert_eq!(redactor.known_values("password=hunter2 token=abc"), "password=[redacted: known secret] token=abc");
+    /// ```
+    pub fn known_values<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let Some(known) = &self.known else { return Cow::Borrowed(text) };
+        let found = known.find_overlapping_iter(text);
+        let found: Vec<_> = found.map(|hit| shapes::FoundSecret { range: hit.range(), what: KNOWN }).collect();
+        if found.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(replaced(text, found)) }
     }
 
     /// Redacts an input, each field in the way that `shown` returns for its name.

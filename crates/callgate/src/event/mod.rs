@@ -57,6 +57,12 @@ pub enum EventKind {
         /// The time limit for an answer, in milliseconds.
         #[serde(skip_serializing_if = "Option::is_none")]
         timeout: Option<u64>,
+        /// The key by which an answer is remembered, if it can be.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        key: Option<String>,
+        /// What the approver sees of the input.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        request: Option<Redacted>,
     },
     /// The approval was decided, or nobody answered.
     ApprovalDecided(ApprovalDecided),

@@ -33,13 +33,16 @@ pub use crate::policy::SandboxSupport;
 pub type Verdict = Result<Permit, Refusal>;
 
 /// Options for checking one call.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct CheckOptions {
     patience: Patience,
     shell: Option<ShellState>,
     contained: bool,
     fenced: bool,
+    events: Option<Arc<dyn EventSink>>,
 }
+
+callgate_model::debug_fields!(CheckOptions, patience, contained, fenced);
 
 impl CheckOptions {
     /// How long an approver may take.
@@ -62,6 +65,13 @@ impl CheckOptions {
     #[must_use]
     pub fn contained(mut self, contained: bool) -> Self {
         self.contained = contained;
+        self
+    }
+
+    /// A sink that receives the events of this call only, beside the gate's own.
+    #[must_use]
+    pub fn events(mut self, sink: Arc<dyn EventSink>) -> Self {
+        self.events = Some(sink);
         self
     }
 
@@ -165,7 +175,7 @@ impl Gate {
     /// # drop(verdict);
     /// ```
     pub fn check_with(&self, call: Call, options: CheckOptions) -> CheckedCall {
-        let recorder = Arc::new(Recorder::new(&call.tool, &call.origin, &self.sinks));
+        let recorder = Arc::new(Recorder::new(&call.tool, &call.origin, &self.sinks_of(&options)));
         let (mut shell, mut left) = (None, None);
         let decide = || {
             let admitted = self.enter(&call, &options, &recorder, &mut shell)?;
@@ -195,7 +205,7 @@ impl Gate {
 
     /// Decides about a call, with options, without blocking a thread.
     pub async fn check_async_with(&self, call: Call, options: CheckOptions) -> CheckedCall {
-        let recorder = Arc::new(Recorder::new(&call.tool, &call.origin, &self.sinks));
+        let recorder = Arc::new(Recorder::new(&call.tool, &call.origin, &self.sinks_of(&options)));
         let (mut shell, mut left) = (None, None);
         let checked = async {
             let admitted = self.enter(&call, &options, &recorder, &mut shell)?;
@@ -246,11 +256,24 @@ impl Gate {
     /// Refuses a call for a reason that only the caller knows, such as an agent that types into programs without asking the gate.
     /// The refusal is recorded like any other.
     pub fn refuse(&self, call: &Call, refusal: Refusal) -> Verdict {
-        let recorder = Arc::new(Recorder::new(&call.tool, &call.origin, &self.sinks));
+        self.refuse_with(call, refusal, &CheckOptions::default())
+    }
+
+    /// Refuses a call, with options. See [`Gate::refuse`].
+    pub fn refuse_with(&self, call: &Call, refusal: Refusal, options: &CheckOptions) -> Verdict {
+        let recorder = Arc::new(Recorder::new(&call.tool, &call.origin, &self.sinks_of(options)));
         self.conclude(&recorder, || {
             self.record_request(call, &recorder)?;
             Err(refusal)
         })
+    }
+
+    /// Who hears of a call.
+    fn sinks_of(&self, options: &CheckOptions) -> Arc<[Arc<dyn EventSink>]> {
+        match &options.events {
+            Some(sink) => self.sinks.iter().chain([sink]).map(Arc::clone).collect(),
+            None => Arc::clone(&self.sinks),
+        }
     }
 
     /// Records the request, before anything is decided.

@@ -87,6 +87,8 @@ impl Gate {
             reason: self.redactor().text(&admitted.assessment.ruling.reason),
             approval: question.map(|question| question.id.to_string()),
             timeout: question.map(milliseconds),
+            key: question.and_then(|question| question.key.as_ref()).map(ToString::to_string),
+            request: question.map(|question| self.redactor().anything(&question.request)),
         };
         admitted.recorder.emit(event).map_err(unrecorded)
     }
