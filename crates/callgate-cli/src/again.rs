@@ -120,6 +120,7 @@ pub fn run(arguments: &RunArguments, id: &str) -> Result<Outcome, Trouble> {
         open(&mut fence, addition);
     }
     let launch = Launch {
+        program: None,
         words: shell(first.call.origin.shell.as_deref(), &first.command),
         directory: here,
         left: false,

@@ -54,6 +54,10 @@ use outcome::{Outcome, Trouble};
 
 fn main() -> ExitCode {
     let words: Vec<std::ffi::OsString> = std::env::args_os().skip(1).collect();
+    // Inside the sandbox, package managers start scripts with it.
+    if std::env::args_os().next().is_some_and(|name| callgate_sandbox::scripts::is_called(&name)) {
+        return callgate_sandbox::scripts::run(&words);
+    }
     // A hook starts with every call and must answer in the agent's dialect whatever happens.
     if let Some((task, rest)) = words.split_first()
         && task == "hook"

@@ -32,6 +32,7 @@ pub fn addition(held: &HeldBack, fence: &Fence) -> Result<Addition, &'static str
             is_host.then(|| Addition::Host(held.target.clone())).ok_or("this is not the name of one host")
         }
         "protected" | "files" => of_file(held, fence),
+        "secrets" => Err("files that may hold secrets are hidden from contained calls"),
         "sockets" => Err("services of this machine are out of reach"),
         _ => Err("contained calls have no use for this"),
     }

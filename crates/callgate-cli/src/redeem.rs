@@ -86,6 +86,7 @@ pub fn run(arguments: &RunArguments, token: &str) -> Result<Outcome, Trouble> {
     let follow = arguments.left.is_some();
     let followed = follow.then(|| left::telling_where_it_ends(text));
     let launch = Launch {
+        program: None,
         words: run::shell(shell.as_deref(), followed.as_deref().unwrap_or(text)),
         directory: here,
         left: follow,

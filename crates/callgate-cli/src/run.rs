@@ -15,7 +15,7 @@ use callgate::redact::Redactor;
 use callgate::show::visible;
 use callgate::{Call, Gate, Refusal, RefusalKind, SandboxSupport};
 use callgate_model::quote::shell_words;
-use callgate_sandbox::{Backend, Denied, Detached, Enforced, Launch, choose, owner, support};
+use callgate_sandbox::{Backend, Denied, Detached, Enforced, Launch, Program, choose, owner, support};
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
@@ -155,6 +155,8 @@ pub fn run(arguments: &RunArguments) -> Result<Outcome, Trouble> {
     let (text, words) = command(arguments)?;
     let mut call = Call::new("Bash", json!({ "command": text })).directory(&here).workspace(workspace);
     call.origin.shell = Some("bash".to_owned());
+    // It is opened before it is judged, and this very file is started.
+    let program = arguments.shell.is_none().then(|| held_program(&words, &here)).flatten();
     let gate = gate(arguments, &call, arguments.contain)?;
     let options = CheckOptions::default().contained(arguments.contain).fenced(arguments.background);
     let verdict = gate.check_with(call, options).verdict;
@@ -166,6 +168,7 @@ pub fn run(arguments: &RunArguments) -> Result<Outcome, Trouble> {
     };
     let launch = Launch {
         words,
+        program,
         directory: here,
         left: false,
         environment: std::env::vars_os().collect(),
@@ -182,6 +185,14 @@ pub fn run(arguments: &RunArguments) -> Result<Outcome, Trouble> {
         Some(fence) => contained(arguments, permit, fence, &launch),
         None => free(arguments, permit, &launch),
     }
+}
+
+/// The program of a command, held by a descriptor. One that is not found is looked for once more when the call starts, which then
+/// says so.
+fn held_program(words: &[OsString], here: &Path) -> Option<Program> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let directories: Vec<PathBuf> = std::env::split_paths(&path).filter(|path| path.is_absolute()).collect();
+    Program::find(words.first()?, here, &directories).ok()
 }
 
 /// What others are told of a call while it runs.
@@ -402,6 +413,13 @@ fn tell(arguments: &RunArguments, outcome: &callgate_sandbox::Outcome, fence: &F
         };
         anstream::eprintln!("callgate: held back: {} {}{more} ({remedy})", first.action, visible(&first.target));
     }
+    if let Some(repository) = repository(&outcome.printed_last) {
+        anstream::eprintln!(
+            "callgate: the repository {} lies outside, and does not name this directory as its worktree; `git worktree repair` there may help",
+            visible(&repository)
+        );
+        return;
+    }
     if (outcome.limit.is_none() || outcome.held_back.is_empty())
         && let Some(hidden) = hidden(&outcome.printed_last, fence)
     {
@@ -427,6 +445,13 @@ fn hidden(printed: &[u8], fence: &Fence) -> Option<String> {
             && path.symlink_metadata().is_ok()
     };
     printed.split(ends).filter(|word| word.starts_with('/')).take(64).find(is_hidden).map(str::to_owned)
+}
+
+/// The repository that git says it does not find, if it is there.
+fn repository(printed: &[u8]) -> Option<String> {
+    let printed = String::from_utf8_lossy(printed);
+    let path = printed.lines().find_map(|line| line.strip_prefix("fatal: not a git repository: "))?.trim();
+    Path::new(path).join("HEAD").exists().then(|| path.to_owned())
 }
 
 fn words(limit: &str) -> &str {

@@ -32,6 +32,8 @@ pub enum Contents {
     /// Only names that exist. Those that a rule protects have effects of their own.
     #[default]
     Existing,
+    /// Names that exist, which have effects of their own, and names that earlier commands of the same call make.
+    Made,
     /// Only names that other files or directories give. Those that a rule protects have effects of their own.
     Given,
     /// Any name.

@@ -16,8 +16,9 @@ use rustix::fs::{CWD, FileType, MemfdFlags, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
 use crate::denied::Denied;
-use crate::mounts::{Failure, NOT_SHOWN, OF_THE_MACHINE, Step};
+use crate::mounts::{Failure, NOT_SHOWN, OF_THE_MACHINE, Step, own_program};
 use crate::order::{HiddenPath, MountKind, Order, STAGE, Seen};
+use crate::scripts;
 
 /// Where bubblewrap is looked for. `PATH` does not count: whoever sets it would choose the sandbox.
 const PLACES: &[&str] = &["/usr/bin/bwrap", "/usr/local/bin/bwrap", "/bin/bwrap"];
@@ -215,6 +216,9 @@ fn words(order: &Order, setuid: bool, files: &mut Vec<OwnedFd>) -> Result<Vec<u8
     words.add(&["--ro-bind-try", "/sys", "/sys", "--dir", "/run"]);
     let program = own_program().map_err(failed)?;
     words.path(&["--ro-bind"], &[&program, Path::new(STAGE_PLACE)]);
+    if order.scripts {
+        words.path(&["--ro-bind"], &[&program, Path::new(scripts::PLACE)]);
+    }
     for path in &order.private {
         words.path(&["--dir"], &[path]);
     }
@@ -280,17 +284,6 @@ impl Words {
             self.bytes.extend_from_slice(path.as_os_str().as_bytes());
             self.bytes.push(0);
         }
-    }
-}
-
-/// The path of the program that runs, if it still is that program.
-fn own_program() -> io::Result<PathBuf> {
-    let path = std::env::current_exe()?;
-    let (running, named) = (std::fs::metadata("/proc/self/exe")?, std::fs::metadata(&path)?);
-    if (running.dev(), running.ino()) == (named.dev(), named.ino()) {
-        Ok(path)
-    } else {
-        Err(io::Error::other(format!("{} was replaced while it runs", path.display())))
     }
 }
 

@@ -31,8 +31,11 @@ const IF_ANY_BIT: u16 = 0x45;
 const RETURN: u16 = 0x06;
 
 /// Opening with one of these may change something.
-const CHANGING: i32 =
+pub const CHANGING: i32 =
     libc::O_WRONLY | libc::O_RDWR | libc::O_CREAT | libc::O_TRUNC | (libc::O_TMPFILE & !libc::O_DIRECTORY);
+
+/// What is opened with one of these gives no contents of files.
+const WITHOUT_CONTENTS: i32 = libc::O_PATH | libc::O_DIRECTORY;
 
 /// The namespaces that `clone` could make.
 const NAMESPACES: i32 = libc::CLONE_NEWNS
@@ -200,6 +203,24 @@ impl Assembler {
         self.program.extend_from_slice(body);
     }
 
+    /// Opening files: what may change something, and where `reads` what gives contents, is for the broker.
+    fn opening(&mut self, call: libc::c_long, flags: u32, reads: bool) {
+        let (notify, allow) = (instruction(RETURN, NOTIFY), instruction(RETURN, ALLOW));
+        let bits = |bits: i32| bits.cast_unsigned();
+        let body = [
+            instruction(LOAD, argument(flags)),
+            jump(IF_ANY_BIT, bits(CHANGING), 2, 0),
+            jump(IF_ANY_BIT, bits(WITHOUT_CONTENTS), 0, 1),
+            allow,
+            notify,
+        ];
+        if reads {
+            self.block(call, &body);
+        } else {
+            self.by_bits(call, flags, CHANGING, notify);
+        }
+    }
+
     /// Decides by whether an argument has one of some bits.
     fn by_bits(&mut self, call: libc::c_long, index: u32, bits: i32, then: Instruction) {
         let bits = bits.cast_unsigned();
@@ -208,8 +229,8 @@ impl Assembler {
     }
 }
 
-/// The filter for contained programs.
-pub fn program() -> Vec<Instruction> {
+/// The filter for contained programs. `reads` says that the broker opens what is only read, too.
+pub fn program(reads: bool) -> Vec<Instruction> {
     let notify = instruction(RETURN, NOTIFY);
     let mut filter = Assembler {
         program: vec![
@@ -224,8 +245,8 @@ pub fn program() -> Vec<Instruction> {
         ],
     };
     #[cfg(target_arch = "x86_64")]
-    filter.by_bits(libc::SYS_open, 1, CHANGING, notify);
-    filter.by_bits(libc::SYS_openat, 2, CHANGING, notify);
+    filter.opening(libc::SYS_open, 1, reads);
+    filter.opening(libc::SYS_openat, 2, reads);
     filter.always(BROKERED, notify);
     filter.always(BROKERED_HERE, notify);
     filter.always(FORBIDDEN, refuse(libc::EPERM));
@@ -246,6 +267,11 @@ pub fn program() -> Vec<Instruction> {
     socket_rules(&mut filter);
     filter.program.push(instruction(RETURN, ALLOW));
     filter.program
+}
+
+/// A filter that refuses nothing: it only counts.
+pub fn mark() -> Vec<Instruction> {
+    vec![instruction(RETURN, ALLOW)]
 }
 
 /// Typing into terminals is closed, and so are the requests by which file systems make or copy directories, change attributes and
@@ -346,7 +372,7 @@ mod tests {
 
     #[test]
     fn calls_are_decided_by_number_architecture_and_arguments() {
-        let program = program();
+        let program = program(false);
         let at = |number, arguments| decide(&program, number, ARCHITECTURE, arguments);
         let refused = |error: i32| ERRNO | error.unsigned_abs();
         let flags = |flags: i32| [0, 0, u64::from(flags.unsigned_abs()), 0, 0, 0];
@@ -381,8 +407,26 @@ mod tests {
     }
 
     #[test]
+    fn what_gives_contents_is_for_the_broker_where_secrets_are_hidden() {
+        for (reads, expected) in [(false, ALLOW), (true, NOTIFY)] {
+            let program = program(reads);
+            let at = |flags: i32| {
+                decide(&program, libc::SYS_openat, ARCHITECTURE, [0, 0, u64::from(flags.unsigned_abs()), 0, 0, 0])
+            };
+            assert_eq!(at(libc::O_RDONLY), expected);
+            assert_eq!(at(libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NOFOLLOW), expected);
+            for other in [libc::O_PATH, libc::O_DIRECTORY, libc::O_PATH | libc::O_NOFOLLOW] {
+                assert_eq!(at(other), ALLOW);
+            }
+            for changing in [libc::O_WRONLY, libc::O_RDWR, libc::O_TMPFILE, libc::O_PATH | libc::O_CREAT] {
+                assert_eq!(at(changing), NOTIFY);
+            }
+        }
+    }
+
+    #[test]
     fn sockets_are_those_of_the_internet_and_streams_of_this_machine() {
-        let program = program();
+        let program = program(false);
         let socket = |family: i32, kind: i32, protocol: u64| {
             let arguments = [u64::from(family.unsigned_abs()), u64::from(kind.unsigned_abs()), protocol, 0, 0, 0];
             decide(&program, libc::SYS_socket, ARCHITECTURE, arguments)

@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 
-use crate::broker::{Broker, Guard, Reach};
+use crate::broker::{Broker, Guard, Reach, sockets};
 use crate::order::{LEFT, Order, Report, Request};
 use crate::{channel, listening, system};
 
@@ -53,7 +53,12 @@ pub fn serve(channel: &OwnedFd, order: &Order, inside: Inside) -> ExitCode {
     if listener.is_some() && channel::send(channel, &Report::Ready { landlock }, &[]).is_err() {
         return ExitCode::FAILURE;
     }
-    let reach = Reach { outside: order.outside, ports: order.ports.clone(), neighbours: order.neighbours };
+    let reach = Reach {
+        outside: order.outside,
+        ports: order.ports.clone(),
+        neighbours: order.neighbours,
+        filters: order.scripts.then(|| sockets::filters(1).map_or(0, |own| own.saturating_add(1))),
+    };
     let broker = listener.map(|listener| Broker::new(listener, lock, guard, terminal, reach));
     let end = wait(channel, order, child, &signals, broker);
     let report = match end {
@@ -83,7 +88,7 @@ fn left() -> Option<PathBuf> {
 
 fn wait(channel: &OwnedFd, order: &Order, child: Pid, signals: &OwnedFd, mut broker: Option<Broker>) -> End {
     let deadline = order.limits.time.and_then(|time| Instant::now().checked_add(time));
-    let sampled = order.limits.memory.is_some() || order.limits.written.is_some();
+    let sampled = order.limits.memory.is_some() || order.limits.written.is_some() || counted_processes(order).is_some();
     let mut next_sample = Instant::now();
     loop {
         if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
@@ -183,9 +188,14 @@ fn send_signal(child: Pid, number: i32) {
     }
 }
 
+/// How many processes and threads there may be, if they have to be counted: the kernel's own limit does not hold root.
+fn counted_processes(order: &Order) -> Option<u64> {
+    order.limits.processes.filter(|_| rustix::process::getuid().is_root())
+}
+
 /// The limit that all processes together are over.
 fn over_limit(order: &Order) -> Option<&'static str> {
-    let (mut memory, mut written) = (memory_of_files(), 0_u64);
+    let (mut memory, mut written, mut processes_now) = (memory_of_files(), 0_u64, 0_u64);
     // what cannot be measured is over the limit
     let Ok(processes) = std::fs::read_dir("/proc") else { return Some("memory") };
     for entry in processes.flatten() {
@@ -193,7 +203,9 @@ fn over_limit(order: &Order) -> Option<&'static str> {
         let Some(pid) = name.to_str().and_then(|name| name.parse::<u32>().ok()).filter(|pid| *pid != 1) else {
             continue;
         };
-        memory = memory.saturating_add(memory_of(pid));
+        let (used, threads) = memory_and_threads_of(pid);
+        memory = memory.saturating_add(used);
+        processes_now = processes_now.saturating_add(threads);
         written = written.saturating_add(written_by(pid));
     }
     // What ended processes wrote is counted with whoever waited for them, which may be this one.
@@ -201,18 +213,22 @@ fn over_limit(order: &Order) -> Option<&'static str> {
     if order.limits.memory.is_some_and(|limit| memory > limit) {
         return Some("memory");
     }
+    if counted_processes(order).is_some_and(|limit| processes_now > limit) {
+        return Some("processes");
+    }
     order.limits.written.filter(|limit| written > *limit).map(|_| "written")
 }
 
-/// Anonymous and shared memory of a process, in bytes; what it maps of files does not count.
-fn memory_of(pid: u32) -> u64 {
+/// Anonymous and shared memory of a process, in bytes (what it maps of files does not count), and how many threads it has.
+fn memory_and_threads_of(pid: u32) -> (u64, u64) {
     let text = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let kilobytes = |name: &str| {
         let value = text.lines().find_map(|line| line.strip_prefix(name))?;
         value.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok()
     };
     let all = kilobytes("RssAnon:").unwrap_or_default().saturating_add(kilobytes("RssShmem:").unwrap_or_default());
-    all.saturating_mul(1024)
+    let threads = text.lines().find_map(|line| line.strip_prefix("Threads:")?.trim().parse().ok());
+    (all.saturating_mul(1024), threads.unwrap_or_default())
 }
 
 /// What the files in the sandbox's own directories take, in bytes.

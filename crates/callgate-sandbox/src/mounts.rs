@@ -6,6 +6,7 @@
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags};
@@ -16,6 +17,7 @@ use rustix::mount::{
 };
 
 use crate::order::{HiddenPath, Mount, MountKind, Order};
+use crate::scripts;
 use crate::system::{MOUNT_NO_DEVICES, MOUNT_NO_SETUID, MOUNT_READ_ONLY, set_mount_attributes};
 
 /// The devices that programs need.
@@ -89,6 +91,8 @@ pub fn enter(order: &Order) -> Result<(), Failure> {
         })
         .collect::<Result<_, Failure>>()?;
     let system = own_system().or_else(|_| clone_tree(Path::new("/sys")));
+    let script = order.scripts.then(|| own_program().and_then(|path| Ok(clone_tree(&path)?)));
+    let script = script.transpose().step(|| "find callgate itself".to_owned())?;
     let root = Root::new()?;
     root.own(order)?;
     for (mount, tree) in &taken {
@@ -99,6 +103,9 @@ pub fn enter(order: &Order) -> Result<(), Failure> {
     }
     if let Ok(tree) = system {
         root.attach(Path::new("/sys"), &tree, MOUNT_NO_SETUID | MOUNT_NO_DEVICES | MOUNT_READ_ONLY)?;
+    }
+    if let Some(tree) = &script {
+        root.attach(Path::new(scripts::PLACE), tree, MOUNT_NO_SETUID | MOUNT_NO_DEVICES | MOUNT_READ_ONLY)?;
     }
     root.processes()?;
     root.terminals()?;
@@ -120,6 +127,17 @@ fn clone_tree(path: &Path) -> Result<OwnedFd, Errno> {
         | OpenTreeFlags::AT_EMPTY_PATH
         | OpenTreeFlags::AT_RECURSIVE;
     open_tree(&place, "", flags)
+}
+
+/// The path of the program that runs, if it still is that program.
+pub fn own_program() -> io::Result<PathBuf> {
+    let path = std::env::current_exe()?;
+    let (running, named) = (std::fs::metadata("/proc/self/exe")?, std::fs::metadata(&path)?);
+    if (running.dev(), running.ino()) == (named.dev(), named.ino()) {
+        Ok(path)
+    } else {
+        Err(io::Error::other(format!("{} was replaced while it runs", path.display())))
+    }
 }
 
 fn take(mount: &Mount) -> Result<Option<OwnedFd>, Failure> {

@@ -31,6 +31,8 @@ pub struct Order {
     pub private: Vec<PathBuf>,
     /// Files and directories of the host that are replaced by empty ones.
     pub hidden: Vec<HiddenPath>,
+    /// The globs of hidden names, if some of them are in the roots: then nobody reads what gets such a name while the call runs.
+    pub secrets: Globs,
     /// Files that the sandbox has instead of the host's: path and text.
     pub files: Vec<(PathBuf, String)>,
     /// The directories of the host that may be changed.
@@ -48,6 +50,8 @@ pub struct Order {
     pub git: bool,
     /// Whether hosts outside can be reached through the supervisor.
     pub outside: bool,
+    /// Whether scripts of packages, which are started by a program of callgate's, reach no host outside.
+    pub scripts: bool,
     /// The ports of this machine's loopback that lead outside; all others are the sandbox's own.
     pub ports: Vec<u16>,
     /// Whether other calls of the same project may serve the loopback ports that nobody inside serves.
@@ -64,6 +68,10 @@ pub struct Order {
     pub left: bool,
     /// The program, as a path inside.
     pub program: PathBuf,
+    /// Its device and inode, if they are the same inside.
+    pub identity: Option<(u64, u64)>,
+    /// Whether an interpreter runs it, which opens it by its path.
+    pub is_script: bool,
     /// Its words, the first of which is its name.
     pub words: Vec<Vec<u8>>,
     /// Its environment: `NAME=value`.

@@ -12,7 +12,7 @@ use crate::network::{Connector, HostList, Resolver, SocketKind, registries};
 use crate::order::Request;
 
 /// The set of hosts that package managers fetch from.
-const REGISTRIES: &str = "@registries";
+pub const REGISTRIES: &str = "@registries";
 /// What a thread needs here.
 const STACK: usize = 256 << 10;
 
@@ -26,15 +26,13 @@ pub struct Outside {
 }
 
 impl Outside {
-    /// The hosts of a fence; `None` if it has none.
-    pub fn new(fence: &Fence) -> Result<Option<Self>, Denied> {
-        let network = match &fence.network {
-            Network::None => return Ok(None),
-            Network::All => Network::All,
-            Network::Hosts(hosts) => Network::Hosts(expanded(hosts, fence)),
-        };
+    /// The hosts of a network, which [`hosts`] gave; `None` if it has none.
+    pub fn new(network: &Network) -> Result<Option<Self>, Denied> {
+        if *network == Network::None {
+            return Ok(None);
+        }
         let invalid = |error: &dyn std::fmt::Display| Denied::new(format!("invalid host in `network`: {error}"));
-        let hosts = HostList::new(&network).map_err(|error| invalid(&error))?;
+        let hosts = HostList::new(network).map_err(|error| invalid(&error))?;
         let held_back: Arc<Mutex<Vec<HeldBack>>> = Arc::default();
         let noted = Arc::clone(&held_back);
         let report = Arc::new(move |held: HeldBack| noted.lock().unwrap_or_else(PoisonError::into_inner).push(held));
@@ -88,6 +86,14 @@ impl Outside {
 fn spawn(body: impl FnOnce() + Send + 'static) {
     // Without a thread the program inside waits until its call ends, which is no way out.
     let _ = std::thread::Builder::new().stack_size(STACK).spawn(body);
+}
+
+/// The network of a fence, with the registries by their names.
+pub fn hosts(fence: &Fence) -> Network {
+    match &fence.network {
+        Network::Hosts(hosts) => Network::Hosts(expanded(hosts, fence)),
+        other => other.clone(),
+    }
 }
 
 fn expanded(hosts: &[String], fence: &Fence) -> Vec<String> {

@@ -15,7 +15,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, Resource, Rlimit, Signal, WaitOptions};
 use rustix::thread::{CapabilitySet, CapabilitySets};
 
-use crate::broker::Guard;
+use crate::broker::{Guard, Secrets};
 use crate::first::{self, Inside};
 use crate::mounts::{self, Failure, Step};
 use crate::names::Names;
@@ -165,6 +165,7 @@ fn start(channel: &OwnedFd, order: &Order, lock: OwnedFd, streams: Streams) -> R
         protected: Names::new(order.protected.clone(), &order.protected_paths, order.git),
         allowed: order.allowed.clone(),
         files: order.protected_files.iter().copied().collect(),
+        secrets: Secrets::new(&order.secrets),
         changeable: changeable(order),
         alone: order.backend == Backend::Landlock,
         links: order.may_link,
@@ -262,6 +263,7 @@ fn prepare(
     }
     system::close_on_exec_from(3).step(|| "close descriptors".to_owned())?;
     rustix::process::chdir(&order.directory).step(|| format!("enter {}", order.directory.display()))?;
+    let held = hold_program(order).step(|| format!("start {}", order.program.display()))?;
     limit(order)?;
     system::restore_signals();
     let text = |bytes: &[u8]| CString::new(bytes).map_err(io::Error::other);
@@ -277,11 +279,29 @@ fn prepare(
             rustix::fs::open("/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).step(|| "open the root".to_owned())?;
         system::restrict_files(&[root.as_fd()], landlock).step(|| "restrict files".to_owned())?;
     }
-    let listener = system::install_filter(&filter::program()).step(|| "filter system calls".to_owned())?;
+    let listener = system::install_filter(&filter::program(order.secrets.iter().next().is_some()))
+        .step(|| "filter system calls".to_owned())?;
     channel::send(channel, &(), &[listener.as_fd()]).step(|| "hand over the listener".to_owned())?;
     drop(listener);
-    let error = system::execute(&program, &words, &environment);
+    // An interpreter opens its script by a path: it could not follow the descriptor, which ends here.
+    let error = if order.is_script {
+        system::execute(&program, &words, &environment)
+    } else {
+        system::execute_descriptor(held.as_fd(), &words, &environment)
+    };
     Ok(Failure { step: format!("start {}", order.program.display()), error })
+}
+
+/// The program as the sandbox sees it, which must be the one that was judged.
+fn hold_program(order: &Order) -> io::Result<OwnedFd> {
+    let held = rustix::fs::open(&order.program, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+    let stat = rustix::fs::fstat(&held)?;
+    match order.identity {
+        Some(identity) if identity != (stat.st_dev, stat.st_ino) => {
+            Err(io::Error::other("it was replaced after it was judged"))
+        }
+        _ => Ok(held),
+    }
 }
 
 /// No capability is left, now and in what is started later. The first process may still look into the others.

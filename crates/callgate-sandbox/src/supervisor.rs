@@ -5,7 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -22,11 +22,12 @@ use crate::background::{self, Keeper};
 use crate::bubblewrap::Wrapper;
 use crate::denied::Denied;
 use crate::layout::{lay_out, toolchains};
-use crate::order::{Backend, Order, Report, Request, STAGE};
+use crate::order::{Backend, Mount, MountKind, Order, Report, Request, STAGE};
 use crate::outside::Outside;
+use crate::program::{self, Program};
 use crate::publish::Publisher;
 use crate::streams::{Running, Streams};
-use crate::{channel, environment, owner, system};
+use crate::{channel, environment, outside, owner, scripts, system};
 
 /// How long a program may take to end after it was told to.
 const GRACE: Duration = Duration::from_secs(2);
@@ -42,6 +43,8 @@ const PASSED_ON: [i32; 6] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SI
 pub struct Launch {
     /// The program and its words.
     pub words: Vec<OsString>,
+    /// The program as it was before the call was judged; otherwise it is found when the call starts.
+    pub program: Option<Program>,
     /// The working directory.
     pub directory: PathBuf,
     /// Whether the program says in [`LEFT`](crate::LEFT) in which directory it ends.
@@ -140,11 +143,8 @@ struct Kept<'a> {
 /// [`STAGE`] as its only word.
 pub fn run(fence: &Fence, launch: &Launch, backend: Backend) -> Result<Outcome, Denied> {
     let environment = environment::contained(launch.environment.iter().cloned());
-    let programs: Vec<PathBuf> = environment
-        .iter()
-        .find(|(name, _)| name == "PATH")
-        .map(|(_, path)| std::env::split_paths(path).filter(|path| path.is_absolute()).collect())
-        .unwrap_or_default();
+    let programs: Vec<PathBuf> =
+        program::directories(&environment).into_iter().filter(|path| path.is_absolute()).collect();
     let shared = fence.shared.iter().filter(|shared| shared.writable).map(|shared| shared.path.clone());
     let run = LiveRun {
         id: live::new_id(),
@@ -202,14 +202,24 @@ fn start(
         .map_err(|error| Denied::new(format!("cannot take the lock of contained calls: {error}")))?;
     let _made = MadeFiles::of(fence);
     let layout = lay_out(fence, programs, &toolchains(environment, fence), &launch.directory)?;
-    let program = find_program(launch, programs)?;
+    let program = program_of(launch, programs)?;
+    let in_layer =
+        |mount: &Mount| matches!(mount.kind, MountKind::Layer { .. }) && program.path().starts_with(&mount.path);
+    // In a layer files have other numbers.
+    let identity = (!layout.mounts.iter().any(in_layer)).then(|| program.identity());
     let text = |(name, value): &(OsString, OsString)| [name.as_bytes(), b"=", value.as_bytes()].concat();
+    let network = outside::hosts(fence);
+    // Where nothing is hidden in the roots, reading costs nothing.
+    let hides = backend != Backend::Landlock && layout.hidden.iter().any(|hidden| hidden.identity.is_some());
+    let told_apart = backend != Backend::Landlock && scripts::are_told_apart(fence);
+    let for_scripts = if told_apart { scripts::variables(environment) } else { Vec::new() };
     let mut order = Order {
         backend,
         mounts: layout.mounts,
         links: layout.links,
         private: layout.private,
         hidden: layout.hidden,
+        secrets: if hides { fence.hidden.clone() } else { Globs::default() },
         files: layout.files,
         roots: fence.roots.clone(),
         protected: protected(fence),
@@ -218,22 +228,25 @@ fn start(
         protected_files: layout.linked,
         git: fence.git,
         outside: fence.network != Network::None,
-        ports: outside_ports(&fence.network),
+        scripts: told_apart,
+        ports: outside_ports(&network),
         neighbours: fence.workspace.is_some() && backend != Backend::Landlock,
         publish: launch.publish || kept.is_some(),
         may_link: launch.run.links && kept.is_none(),
         limits: fence.limits,
         directory: launch.directory.clone(),
         left: launch.left,
-        program,
+        identity,
+        is_script: program.is_script(),
+        program: program.path().to_owned(),
         words: launch.words.iter().cloned().map(OsString::into_vec).collect(),
-        environment: environment.iter().map(text).collect(),
+        environment: environment.iter().chain(&for_scripts).map(text).collect(),
         terminal: streams.terminal,
         size: streams.size,
         seen: Vec::new(),
     };
     let wrapper = (backend == Backend::Bubblewrap).then(|| Wrapper::new(&mut order)).transpose()?;
-    let outside = Outside::new(fence)?;
+    let outside = Outside::new(&network)?;
     // Opened once for each: who shares it would release the other's turn.
     let turns = self::lock()?;
     let started = Instant::now();
@@ -290,20 +303,13 @@ fn outside_ports(network: &Network) -> Vec<u16> {
     hosts.iter().filter_map(|entry| entry.rsplit_once(':').filter(|(host, _)| here(host))?.1.parse().ok()).collect()
 }
 
-/// The program as a path: as named, or found in the directories of `PATH`.
-fn find_program(launch: &Launch, programs: &[PathBuf]) -> Result<PathBuf, Denied> {
-    let Some(name) = launch.words.first() else { return Err(Denied::new("there is no program to start")) };
-    let missing = |code: i32, why: &str| Denied {
-        program: Some(code),
-        ..Denied::new(format!("{}: {why}", Path::new(name).display()))
-    };
-    if name.as_bytes().contains(&b'/') {
-        let path = launch.directory.join(name);
-        return if path.exists() { Ok(path) } else { Err(missing(127, "no such file or directory")) };
+/// The program: the one that was opened before the call was judged, if it still is that one, or one that is found now.
+fn program_of(launch: &Launch, programs: &[PathBuf]) -> Result<Program, Denied> {
+    if let Some(program) = &launch.program {
+        return program.check().map(|()| program.clone());
     }
-    let mut found = programs.iter().map(|directory| directory.join(name)).filter(|path| path.is_file());
-    let runs = |path: &PathBuf| path.metadata().is_ok_and(|data| data.permissions().mode() & 0o111 != 0);
-    found.find(runs).ok_or_else(|| missing(127, "command not found"))
+    let Some(name) = launch.words.first() else { return Err(Denied::new("there is no program to start")) };
+    Program::find(name, &launch.directory, programs)
 }
 
 /// What is protected. In a home directory that may be changed, that is every hidden name: all of them are settings of something.
@@ -599,17 +605,14 @@ pub fn hold_signals() -> io::Result<()> {
 
 /// Runs a program without a sandbox, with the standard streams of this process. Returns its exit code as a shell gives it.
 pub fn run_free(launch: &Launch) -> Result<i32, Denied> {
-    let path =
-        launch.environment.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.clone()).unwrap_or_default();
-    let programs: Vec<PathBuf> = std::env::split_paths(&path).collect();
-    let program = find_program(launch, &programs)?;
+    let program = program_of(launch, &program::directories(&launch.environment))?;
     let failed = |error: io::Error| Denied {
         program: Some(if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 }),
-        ..Denied::new(format!("cannot start {}: {error}", program.display()))
+        ..Denied::new(format!("cannot start {}: {error}", program.path().display()))
     };
     let signals = system::signal_descriptor(&PASSED_ON).map_err(failed)?;
     let words = launch.words.get(1..).unwrap_or_default();
-    let mut command = Command::new(&program);
+    let mut command = Command::new(program.to_start());
     command.args(words).current_dir(&launch.directory).env_clear();
     // Variables that would make a shell run something before the command.
     let starts_something =

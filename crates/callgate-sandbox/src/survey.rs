@@ -146,7 +146,7 @@ fn identified(path: PathBuf, fence: &Fence) -> Option<HiddenPath> {
 }
 
 /// Globs of names. Most names are none of them, which their last components tell without compiling the globs.
-struct TellingNames<'f> {
+pub struct TellingNames<'f> {
     globs: Vec<&'f str>,
     /// Last components without wildcards, in lower case, each with the name that its directory must have.
     names: HashMap<Cow<'f, str>, DirectoryNames<'f>>,
@@ -166,7 +166,8 @@ enum Side {
 type DirectoryNames<'f> = Vec<Cow<'f, str>>;
 
 impl<'f> TellingNames<'f> {
-    fn new(globs: Vec<&'f str>) -> Self {
+    /// The names that globs mean.
+    pub fn new(globs: Vec<&'f str>) -> Self {
         let mut names = HashMap::<_, DirectoryNames<'f>>::with_capacity(globs.len());
         let mut affixes = HashMap::<_, Vec<_>>::new();
         let lower = |text: &'f str| {
@@ -202,7 +203,8 @@ impl<'f> TellingNames<'f> {
         TellingNames { globs, names, affixes, compiled: OnceCell::new() }
     }
 
-    fn list(&self) -> &PathList {
+    /// The globs, compiled.
+    pub fn list(&self) -> &PathList {
         self.compiled.get_or_init(|| PathList::new(self.globs.iter().copied(), None))
     }
 
@@ -222,7 +224,8 @@ impl<'f> TellingNames<'f> {
                 .any(|(start, end)| name.starts_with(start.as_str()) && name.ends_with(end.as_str()))
     }
 
-    fn covers(&self, path: &Path, is_directory: bool) -> bool {
+    /// Whether the globs mean a file, or everything in a directory.
+    pub fn covers(&self, path: &Path, is_directory: bool) -> bool {
         self.tell(path) && {
             if is_directory { self.list().matches(&path.join("x")) } else { self.list().matches(path) }
         }
@@ -430,8 +433,8 @@ impl<'a> Walk<'a> {
         if !directory.join("objects").is_dir() || !directory.join("refs").is_dir() {
             return;
         }
-        // In a directory called `.git`, wherever it is moved, the fence protects them by their names.
-        if directory.file_name() != Some(OsStr::new(".git")) {
+        // In a directory called `.git`, wherever it is moved, the fence protects them by their names; of submodules, too.
+        if !directory.components().any(|part| part.as_os_str() == ".git") {
             self.protected.insert(directory.to_owned());
         }
         let worktree = directory.parent().unwrap_or(directory);
@@ -475,7 +478,9 @@ impl<'a> Walk<'a> {
                 }
                 let home = self.fence.home.as_deref().unwrap_or(worktree);
                 let path = text.strip_prefix("~/").map_or_else(|| PathBuf::from(text), |rest| home.join(rest));
-                for base in [worktree, beside.as_path()] {
+                // Programs are started in the worktree; `merge = refs/heads/main` names none in the repository.
+                let bases = [Some(worktree), names_a_path.then_some(beside.as_path())];
+                for base in bases.into_iter().flatten() {
                     let named = callgate_model::lexical::fold(&base.join(&path));
                     let is_worktree = named == *worktree || worktree.starts_with(&named);
                     if is_worktree || !(names_a_path || named.exists()) {

@@ -212,14 +212,33 @@ pub fn set_dumpable(dumpable: bool) -> io::Result<()> {
     checked(unsafe { libc::prctl(libc::PR_SET_DUMPABLE, libc::c_ulong::from(dumpable), 0, 0, 0) }.into()).map(drop)
 }
 
+/// The list of strings that the kernel takes, with its end. It is good while the strings live.
+fn pointers(texts: &[CString]) -> Vec<*const libc::c_char> {
+    texts.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect()
+}
+
 /// Replaces this process by a program. Returns only if that failed.
 pub fn execute(program: &CStr, words: &[CString], environment: &[CString]) -> io::Error {
-    let pointers = |texts: &[CString]| -> Vec<*const libc::c_char> {
-        texts.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect()
-    };
     let (words, environment) = (pointers(words), pointers(environment));
     // SAFETY: both lists end with a null pointer, and their strings live until the call returns.
     unsafe { libc::execve(program.as_ptr(), words.as_ptr(), environment.as_ptr()) };
+    io::Error::last_os_error()
+}
+
+/// Replaces this process by the program that a descriptor holds. Returns only if that failed.
+pub fn execute_descriptor(program: BorrowedFd<'_>, words: &[CString], environment: &[CString]) -> io::Error {
+    let (words, environment) = (pointers(words), pointers(environment));
+    // SAFETY: the path is a C string, both lists end with a null pointer, and their strings live until the call returns.
+    unsafe {
+        libc::syscall(
+            libc::SYS_execveat,
+            program.as_raw_fd(),
+            c"".as_ptr(),
+            words.as_ptr(),
+            environment.as_ptr(),
+            libc::AT_EMPTY_PATH,
+        )
+    };
     io::Error::last_os_error()
 }
 
@@ -319,6 +338,15 @@ pub fn install_filter(program: &[Instruction]) -> io::Result<OwnedFd> {
             &raw const program,
         )
     })
+}
+
+/// Installs one more filter for this thread and what it starts.
+pub fn add_filter(program: &[Instruction]) -> io::Result<()> {
+    let length = u16::try_from(program.len()).map_err(io::Error::other)?;
+    let program = libc::sock_fprog { len: length, filter: program.as_ptr().cast_mut() };
+    // SAFETY: the kernel reads `len` instructions and writes nothing.
+    let result = unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0_u64, &raw const program) };
+    checked(result).map(drop)
 }
 
 /// A system call that waits for a decision.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::case::Case;
 use crate::run::Wrapper;
-use crate::world::{User, World};
+use crate::world::{User, World, is_root};
 
 /// What was seen of one run.
 #[derive(Debug, Default)]
@@ -28,9 +28,12 @@ struct Peak {
 
 /// Runs the text and looks at it every few milliseconds, for at most `patience`.
 fn measure(text: &str, options: &str, wrapper: Wrapper, patience: Duration) -> Peak {
+    measure_as(User::ordinary(), text, options, wrapper, patience)
+}
+
+fn measure_as(user: User, text: &str, options: &str, wrapper: Wrapper, patience: Duration) -> Peak {
     let case =
         Case { options: options.split_whitespace().map(str::to_owned).collect(), class: "limits", ..Case::default() };
-    let user = User::ordinary();
     let world = World::new(&case, user);
     let known = world.processes();
     let mut words = wrapper.words(&world, &case);
@@ -117,6 +120,18 @@ const LONG: Duration = Duration::from_secs(12);
 fn four_hundred_processes_are_cut_to_the_limit() {
     // the wrapper's own processes are seen as well
     compare("./attack many 400 @mark@", LIMITS, LONG, |peak| peak.processes > 100, |peak| peak.processes > 256 + 16);
+}
+
+#[test]
+fn root_has_no_more_processes_than_the_limit_for_long() {
+    if !is_root() {
+        return;
+    }
+    let text = "./attack many 400 @mark@; sleep 20";
+    let without = measure_as(User::ROOT, text, "", Wrapper::None, Duration::from_secs(2));
+    assert!(without.processes > 272 && !without.ended, "the control: {without:?}");
+    let inside = measure_as(User::ROOT, text, "--limit processes=256", Wrapper::Callgate, LONG);
+    assert!(inside.ended && inside.left == 0, "it was not ended: {inside:?}");
 }
 
 #[test]

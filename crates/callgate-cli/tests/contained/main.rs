@@ -16,6 +16,7 @@ mod compare;
 mod debris;
 mod escapes;
 mod limits;
+mod registries;
 mod run;
 mod work;
 mod world;

@@ -10,6 +10,7 @@ use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 
 use super::path::{self, Last, Name, Target};
+use super::reads;
 use super::{Broker, Done, int, long, thread};
 use crate::names::is_in_repository;
 use crate::system::{self, Notification};
@@ -105,6 +106,9 @@ impl Broker {
         let close_on_exec = wanted.contains(OFlags::CLOEXEC);
         let exclusive = wanted.contains(OFlags::CREATE | OFlags::EXCL) && !wanted.contains(OFlags::TMPFILE);
         let last = if exclusive || wanted.contains(OFlags::NOFOLLOW) { Last::Kept } else { Last::Followed };
+        if reads::only_looks(flags) {
+            return self.open_to_read(call, directory, index, wanted, last);
+        }
         let mode = Mode::from_raw_mode(mode.cast_unsigned() & 0o7777 & !SET_ID);
         let target = self.find(call, directory, index, last)?;
         let flags = wanted | OFlags::CLOEXEC | OFlags::NOCTTY;
@@ -122,13 +126,19 @@ impl Broker {
                 }
                 let made = wanted.contains(OFlags::CREATE) || wanted.contains(OFlags::TMPFILE);
                 let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+                let is_own = made && self.is_free_secret(&name);
                 let opened = if made {
                     with_mask(thread(call), || rustix::fs::openat(&name.directory, &name.name, flags, mode))?
                 } else {
                     rustix::fs::openat(&name.directory, &name.name, flags, mode)
                 };
                 match opened {
-                    Ok(descriptor) => descriptor,
+                    Ok(descriptor) => {
+                        if is_own {
+                            self.note_own(&name);
+                        }
+                        descriptor
+                    }
                     // a pipe that nobody reads yet: the program waits, and nobody else must wait for it
                     Err(Errno::NXIO) if is_pipe(&name) && !wanted.contains(OFlags::NONBLOCK) => {
                         return self.open_pipe(call, &name, flags, close_on_exec);
@@ -145,7 +155,7 @@ impl Broker {
     }
 
     /// `/dev/tty` is the terminal of whoever opens it, and this process has none.
-    fn open_terminal(&self, call: &Notification, flags: OFlags, close_on_exec: bool) -> Result<Done, Errno> {
+    pub(super) fn open_terminal(&self, call: &Notification, flags: OFlags, close_on_exec: bool) -> Result<Done, Errno> {
         let terminal = self.terminal.as_ref().filter(|_| has_terminal(thread(call))).ok_or(Errno::NXIO)?;
         let descriptor = rustix::fs::open(terminal, flags.difference(OFlags::CREATE | OFlags::EXCL), Mode::empty())?;
         Ok(Done::Descriptor { descriptor, close_on_exec })
@@ -217,6 +227,9 @@ impl Broker {
         };
         let mode = Mode::from_raw_mode(mode.cast_unsigned() & 0o7777 & !SET_ID);
         let made = with_mask(thread(call), || rustix::fs::mknodat(&name.directory, &name.name, kind, mode, 0))?;
+        if made.is_ok() {
+            self.note_own(&name);
+        }
         self.done(made, &name, "write")
     }
 
@@ -271,6 +284,9 @@ impl Broker {
                 rustix::fs::linkat(&old.directory, &old.name, &name.directory, &name.name, AtFlags::empty())
             }
         };
+        if made.is_ok() {
+            self.note_own(&name);
+        }
         self.done(made, &name, "write")
     }
 
@@ -286,6 +302,7 @@ impl Broker {
             // a root that is moved with what it lies in is no longer found
             let holds_root =
                 self.guard.roots.iter().chain(&self.guard.changeable).any(|root| root.starts_with(&moved.path));
+            self.allow_moving(moved)?;
             if holds_root || self.guard.protected.leads_to(&moved.path) {
                 self.hold_back("write", moved.path.display().to_string(), "protected");
                 return Err(Errno::ACCESS);
@@ -296,6 +313,10 @@ impl Broker {
             self.allow_contents(&new, &old)?;
         }
         let renamed = rustix::fs::renameat_with(&old.directory, &old.name, &new.directory, &new.name, flags);
+        if renamed.is_ok() {
+            self.note_own(&new);
+            self.note_own(&old);
+        }
         self.done(renamed, &new, "write")
     }
 
@@ -440,8 +461,13 @@ fn harmless_mode(mode: i32) -> Result<Mode, Errno> {
     if mode & SET_ID != 0 { Err(Errno::PERM) } else { Ok(Mode::from_raw_mode(mode)) }
 }
 
+/// A path as the kernel takes it.
+pub(super) fn text(path: &Path) -> Result<CString, Errno> {
+    CString::new(path.as_os_str().as_bytes()).map_err(|_| Errno::INVAL)
+}
+
 /// The path under which this process can open what it holds once more.
-fn link_to(descriptor: &OwnedFd) -> String {
+pub(super) fn link_to(descriptor: &OwnedFd) -> String {
     format!("/proc/self/fd/{}", descriptor.as_raw_fd())
 }
 

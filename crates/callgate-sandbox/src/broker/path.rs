@@ -149,8 +149,17 @@ fn component(path: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// Finds what a path of a thread means. `directory` is the descriptor that a relative path starts at.
+/// Finds what a path of a thread means. `directory` is the descriptor that a relative path starts at. Below `/proc` it finds only
+/// what concerns the thread itself.
 pub fn find(thread: i32, directory: i32, path: &[u8], last: Last) -> Result<Target, Errno> {
+    match find_to_read(thread, directory, path, last)? {
+        Target::Named(name) => own_below_proc(thread, name).map(Target::Named),
+        found @ Target::Descriptor(_) => Ok(found),
+    }
+}
+
+/// The same for somebody who only reads. Below `/proc` it finds everything.
+pub fn find_to_read(thread: i32, directory: i32, path: &[u8], last: Last) -> Result<Target, Errno> {
     if path.is_empty() {
         return Err(Errno::NOENT);
     }
@@ -203,14 +212,17 @@ pub fn find(thread: i32, directory: i32, path: &[u8], last: Last) -> Result<Targ
                     if is_directory {
                         target.push(b'/');
                     }
-                    (path, from) = (target, Some(parent));
+                    // `/proc/mounts` leads to `self/mounts`, which means the thread.
+                    let of_proc = target.starts_with(b"self/") && path_of(&parent)? == Path::new("/proc");
+                    (path, from) =
+                        if of_proc { ([b"/proc/", &*target].concat(), None) } else { (target, Some(parent)) };
                     continue;
                 }
                 Err(Errno::INVAL | Errno::NOENT) => {}
                 Err(error) => return Err(error),
             }
         }
-        return named(thread, parent, name).map(Target::Named);
+        return whole_name(parent, name).map(Target::Named);
     }
     Err(Errno::LOOP)
 }
@@ -225,9 +237,8 @@ fn of_thread(thread: i32, path: Vec<u8>) -> Vec<u8> {
     path
 }
 
-/// Puts a directory and a name together, with the path that they have now.
-fn named(thread: i32, directory: OwnedFd, name: CString) -> Result<Name, Errno> {
-    let name = whole_name(directory, name)?;
+/// Refuses what lies below `/proc` and does not concern a thread.
+fn own_below_proc(thread: i32, name: Name) -> Result<Name, Errno> {
     // Below `/proc` a program may change what concerns itself. Links may lead to `/proc/self`, which is this process here, and
     // threads of this process have numbers of their own: its memory and descriptors are not for contained programs.
     match name.path.strip_prefix("/proc") {
@@ -246,6 +257,7 @@ fn is_process_of(thread: i32, number: &str) -> bool {
     process.is_some_and(|process| process != own.to_string() && (process == number || thread.to_string() == number))
 }
 
+/// Puts a directory and a name together, with the path that they have now.
 fn whole_name(directory: OwnedFd, name: CString) -> Result<Name, Errno> {
     // `..` and `.` are no names: the path is that of the directory they mean.
     if matches!(name.as_bytes(), b"." | b"..") {

@@ -13,6 +13,7 @@ use callgate_model::place::{Rest, Zone};
 use callgate_model::word::Word;
 use callgate_policy::{FenceGlobs, Root};
 
+use super::repositories::outside;
 use super::{Assessment, Assessor};
 use crate::path::file_system::{FileSystem, PathEntry};
 use crate::path::resolve::resolve;
@@ -54,7 +55,14 @@ impl Assessor {
             let there = paths.filter(|(path, _)| names.may_exist(path));
             there.filter_map(|(path, _)| resolved(&path)).collect::<Vec<_>>()
         };
-        let readable = areas.readable.into_iter().chain(listed(&toolchains));
+        let git = assessment.description.parts.iter().any(|part| is_git(&part.words));
+        let mut roots: Vec<PathBuf> = roots.collect();
+        let repository = workspace.as_deref().and_then(|workspace| outside(workspace, &roots, file_system));
+        let (repository, changed) = repository.map(|found| (found.directory, found.changed)).unzip();
+        if git {
+            roots.extend(changed.unwrap_or_default());
+        }
+        let readable = areas.readable.into_iter().chain(listed(&toolchains)).chain(repository);
         Fence {
             roots: existing(roots, file_system),
             readable: existing(readable, file_system),
@@ -64,7 +72,7 @@ impl Assessor {
             protected: runs_outside,
             allowed: Vec::new(),
             own,
-            git: assessment.description.parts.iter().any(|part| is_git(&part.words)),
+            git,
             network: assessment.judgement.terms.network.clone(),
             limits: assessment.judgement.terms.limits,
             required: assessment.required().iter().collect(),

@@ -11,6 +11,7 @@ mod containment;
 mod examples;
 mod fence;
 mod reasons;
+mod repositories;
 #[allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "times are shown and do not affect decisions")]
 mod steps;
 

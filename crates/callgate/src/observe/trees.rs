@@ -125,6 +125,11 @@ impl Changes {
         }
     }
 
+    /// Whether there is any change, so that a pattern was not replaced by the names that it matches.
+    fn is_any(&self) -> bool {
+        self.anything || !self.paths.is_empty() || !self.files.is_empty()
+    }
+
     /// Whether the contents of a file or directory may be different by then.
     fn may_touch(&self, path: &Path) -> bool {
         let touches =
@@ -195,7 +200,9 @@ impl Trees<'_> {
         }
         let met = match &target.below {
             TreeNames::Existing(selection) => {
-                self.existing(&placed.effect, &target, &place, selection, found).map(|()| Contents::Existing)
+                let is_made = matches!(place.rest, Rest::Glob(_)) && self.earlier.is_any();
+                let contents = if is_made { Contents::Made } else { Contents::Existing };
+                self.existing(&placed.effect, &target, &place, selection, found).map(|()| contents)
             }
             TreeNames::Any(why) => Err(why.clone()),
             TreeNames::Members(members) => {

@@ -4,6 +4,8 @@ use super::super::boundary::{Boundary, HostDirectories, Root};
 use super::super::file_system::fake::Fake;
 use super::*;
 use crate::describe::{Part, PlacedEffect};
+use crate::policy::Policy;
+use crate::{Call, Decision, Gate, SandboxSupport};
 use callgate_model::call::Origin;
 use callgate_model::word::Word;
 
@@ -284,12 +286,32 @@ fn the_patterns_of_a_command_stand_for_the_names_that_are_there() {
     let pattern = "/home/ada/ws/[k]*/id_*";
     let exact = [(PathBuf::from("/home/ada/.ssh/id_rsa"), Rest::Nothing)];
     assert_eq!(places(vec![part(vec![glob(pattern)])]), exact);
-    // something before it may make names that are not there yet
+    // something before it may make names that are not there yet; those that are there are read all the same
     let later = places(vec![part(vec![opaque()]), part(vec![glob("/home/ada/ws/src/*.rs")])]);
-    assert_eq!(later, [(PathBuf::from("/home/ada/ws/src"), Rest::Glob("*.rs".into()))]);
+    let pattern = (PathBuf::from("/home/ada/ws/src"), Rest::Glob("*.rs".into()));
+    assert_eq!(later, [(PathBuf::from("/home/ada/ws/src/main.rs"), Rest::Nothing), pattern]);
     // tools match in ways of their own
     let tool = Part { words: Vec::new(), ..part(vec![glob("/home/ada/ws/src/*.rs")]) };
     assert_eq!(places(vec![tool]), [(PathBuf::from("/home/ada/ws/src"), Rest::Glob("*.rs".into()))]);
+}
+
+#[test]
+fn a_pattern_that_names_nothing_yet_is_a_doubt_about_secrets() {
+    let decide = |command: &str| {
+        let files = Fake::new().file("/w/a").file("/w/x/.env").file("/w/x/f1");
+        let policy = Policy::bundled("standard").unwrap();
+        let gate = Gate::builder().policy(policy).file_system(files).sandbox(SandboxSupport::Available).build();
+        let call = Call::new("Bash", serde_json::json!({"command": command})).directory("/w").workspace("/w");
+        gate.assess(&call).unwrap().ruling().decision
+    };
+    for command in
+        ["mkdir d && echo a > d/f1 && cat d/f*", "mkdir d && cd d && echo a > f1 && cat f*", "touch b && cat x/f*"]
+    {
+        assert_eq!(decide(command), Decision::Contain, "{command}");
+    }
+    for command in ["cat x/.e*", "touch b && cat x/.e*", "mkdir d && cat ~/.ss*/id_rsa", "mkdir d; rm x/.e*"] {
+        assert_eq!(decide(command), Decision::Deny, "{command}");
+    }
 }
 
 #[test]

@@ -226,11 +226,17 @@ impl PathLists {
         let floating_counts = !matches!(place.zone, Zone::Root | Zone::Readable) || place.contents == Contents::Any;
         // Names that other files or directories give have effects of their own.
         let changes = matches!(action, Some(Action::Write | Action::Delete)) && place.contents != Contents::Given;
+        // The names that are there have effects of their own. What may match a pattern besides, the call itself makes.
+        let is_met = shell.is_some() && action == Some(Action::Read) && place.contents == Contents::Made;
         let look = |path: &Path| {
             let components = components(path);
             let tree = place.tree || place.contents == Contents::Any;
             let subject = ComparedPath { components: &components, following, tree, floating_counts, changes };
-            self.look_up(&subject, actions, around, pool)
+            let mut hits = self.look_up(&subject, actions, around, pool);
+            if is_met {
+                hits.iter_mut().for_each(|hit| hit.touches = hit.touches.min(Match::Maybe));
+            }
+            hits
         };
         let named = look(&place.named);
         let resolved = (place.named != place.resolved).then(|| look(&place.resolved));
