@@ -43,6 +43,9 @@ pub const OF_THE_MACHINE: &[&str] =
 /// What of `/proc` is hidden.
 pub const NOT_SHOWN: &[&str] = &["/proc/kcore", "/proc/keys", "/proc/key-users", "/proc/timer_list", "/proc/kallsyms"];
 
+/// Where the new root lies while it is put together. Nothing below it is ever shown of the host.
+const COVERED: &str = "/proc";
+
 /// The empty file in the new root, while it is attached to what it hides.
 const NOTHING: &str = ".nothing";
 
@@ -68,43 +71,9 @@ impl<T, E: Into<io::Error>> Step<T> for Result<T, E> {
 }
 
 /// The new root while it is put together.
-struct Root {
+pub struct Root {
     /// Its descriptor.
     root: OwnedFd,
-}
-
-/// Changes the root of this process, which must be the first of new user, mount and process namespaces, to that of a sandbox.
-pub fn enter(order: &Order) -> Result<(), Failure> {
-    // What is seen of the host is taken up first: afterwards it is covered.
-    let mut taken = Vec::new();
-    for mount in &order.mounts {
-        if let Some(tree) = take(mount)? {
-            taken.push((mount, tree));
-        }
-    }
-    let devices: Vec<(&str, OwnedFd)> = DEVICES
-        .iter()
-        .map(|name| {
-            Ok((*name, clone_tree(Path::new("/dev").join(name).as_path()).step(|| format!("find /dev/{name}"))?))
-        })
-        .collect::<Result<_, Failure>>()?;
-    let system = own_system().or_else(|_| clone_tree(Path::new("/sys")));
-    let root = Root::new()?;
-    root.own(order)?;
-    for (mount, tree) in &taken {
-        root.attach(&mount.path, tree, MOUNT_NO_SETUID | MOUNT_NO_DEVICES | read_only(&mount.kind))?;
-    }
-    for (name, tree) in &devices {
-        root.attach(&Path::new("/dev").join(name), tree, MOUNT_NO_SETUID | MOUNT_READ_ONLY)?;
-    }
-    if let Ok(tree) = system {
-        root.attach(Path::new("/sys"), &tree, MOUNT_NO_SETUID | MOUNT_NO_DEVICES | MOUNT_READ_ONLY)?;
-    }
-    root.processes()?;
-    root.terminals()?;
-    root.hide_secrets(&order.hidden)?;
-    root.replace(&order.files)?;
-    root.enter()
 }
 
 fn read_only(kind: &MountKind) -> u64 {
@@ -177,32 +146,55 @@ fn onto(tree: &OwnedFd, place: &OwnedFd) -> Result<(), Errno> {
 }
 
 impl Root {
-    fn new() -> Result<Self, Failure> {
-        let memory = in_memory(&[("mode", "0755")]).step(|| "make a file system in memory".to_owned())?;
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        // Any directory will do: it is covered for this process only.
-        let place = rustix::fs::open("/usr", flags, Mode::empty()).step(|| "open /usr".to_owned())?;
-        onto(&memory, &place).step(|| "attach the new root".to_owned())?;
-        Ok(Root { root: memory })
-    }
-
-    /// The directories, links and files that are the sandbox's own.
-    fn own(&self, order: &Order) -> Result<(), Failure> {
+    /// Puts together what every sandbox has, whatever it is for. Only for the first process of new user, mount and process namespaces.
+    pub fn begin() -> Result<Self, Failure> {
+        let root = Root::new()?;
         for (path, mode) in OWN_DIRECTORIES {
-            let directory = self.directory(Path::new(path))?;
+            let directory = root.directory(Path::new(path))?;
             rustix::fs::chmodat(&directory, ".", Mode::from_raw_mode(*mode), AtFlags::empty())
                 .step(|| format!("set the mode of {path}"))?;
         }
+        for (path, target) in DEVICE_LINKS {
+            root.link(Path::new(path), Path::new(target))?;
+        }
+        for name in DEVICES {
+            let path = Path::new("/dev").join(name);
+            let tree = clone_tree(&path).step(|| format!("find /dev/{name}"))?;
+            root.attach(&path, &tree, MOUNT_NO_SETUID | MOUNT_READ_ONLY)?;
+        }
+        if let Ok(tree) = own_system().or_else(|_| clone_tree(Path::new("/sys"))) {
+            root.attach(Path::new("/sys"), &tree, MOUNT_NO_SETUID | MOUNT_NO_DEVICES | MOUNT_READ_ONLY)?;
+        }
+        root.processes()?;
+        root.terminals()?;
+        Ok(root)
+    }
+
+    /// Adds what an order names, and makes this the root of the process.
+    pub fn enter(self, order: &Order) -> Result<(), Failure> {
         for path in &order.private {
             self.directory(path)?;
         }
         for (path, target) in &order.links {
             self.link(path, target)?;
         }
-        for (path, target) in DEVICE_LINKS {
-            self.link(Path::new(path), Path::new(target))?;
+        for mount in &order.mounts {
+            if let Some(tree) = take(mount)? {
+                self.attach(&mount.path, &tree, MOUNT_NO_SETUID | MOUNT_NO_DEVICES | read_only(&mount.kind))?;
+            }
         }
-        Ok(())
+        self.hide_secrets(&order.hidden)?;
+        self.replace(&order.files)?;
+        self.change()
+    }
+
+    fn new() -> Result<Self, Failure> {
+        let memory = in_memory(&[("mode", "0755")]).step(|| "make a file system in memory".to_owned())?;
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        // It covers a directory of which a sandbox sees nothing, for this process only.
+        let place = rustix::fs::open(COVERED, flags, Mode::empty()).step(|| format!("open {COVERED}"))?;
+        onto(&memory, &place).step(|| "attach the new root".to_owned())?;
+        Ok(Root { root: memory })
     }
 
     fn link(&self, path: &Path, target: &Path) -> Result<(), Failure> {
@@ -227,10 +219,15 @@ impl Root {
                 _ => None,
             })
             .collect();
+        // Most of the time everything is there.
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        let whole: PathBuf = names.iter().collect();
+        if let Ok(found) = rustix::fs::openat2(&self.root, &whole, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
+            return Ok(found);
+        }
         let mut at = self.root.try_clone().step(step)?;
         for (index, name) in names.iter().enumerate() {
             let is_last = index.saturating_add(1) == names.len();
-            let flags = OFlags::PATH | OFlags::CLOEXEC;
             // Mounts in between are entered, links are not followed.
             let found = rustix::fs::openat2(&at, *name, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS);
             at = match found {
@@ -377,7 +374,7 @@ impl Root {
     }
 
     /// Makes this the root of the process and lets go of the old one.
-    fn enter(self) -> Result<(), Failure> {
+    fn change(self) -> Result<(), Failure> {
         let step = || "change the root".to_owned();
         rustix::process::fchdir(&self.root).step(step)?;
         rustix::process::pivot_root(".", ".").step(step)?;

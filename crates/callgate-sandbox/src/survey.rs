@@ -1,12 +1,11 @@
 //! Looks through the roots once before a call starts: for secrets, which are hidden; and for what protected names lead to, which is
 //! protected under its other names, too.
 
-use std::borrow::Cow;
 use std::cell::OnceCell;
-use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ffi::OsStr;
 use std::fs::DirEntry;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirEntryExt, MetadataExt};
@@ -146,10 +145,12 @@ fn identified(path: PathBuf, fence: &Fence) -> Option<HiddenPath> {
 }
 
 /// Globs of names. Most names are none of them, which their last components tell without compiling the globs.
+///
+/// A fence has a thousand globs and a call often starts in a directory with a dozen names, so what counts is that this is made quickly.
 struct TellingNames<'f> {
     globs: Vec<&'f str>,
-    /// Last components without wildcards, in lower case, each with the name that its directory must have.
-    names: HashMap<Cow<'f, str>, DirectoryNames<'f>>,
+    /// Last components without wildcards, as [`fingerprint`]s: by themselves, or together with the name that their directory must have.
+    names: HashSet<u64, BuildHasherDefault<Fingerprints>>,
     /// What others start and end with, in lower case, by the last byte; by the first where any end will do.
     affixes: HashMap<Side, Vec<(String, String)>>,
     compiled: OnceCell<PathList>,
@@ -162,41 +163,80 @@ enum Side {
     Last(u8),
 }
 
-/// The names of directories, or any if there are none.
-type DirectoryNames<'f> = Vec<Cow<'f, str>>;
+/// A number for a name, whatever its case, in a directory of a name; the same for any directory if that is empty. Two names that
+/// have the same one are only looked at more closely.
+fn fingerprint(directory: &str, name: &str) -> u64 {
+    // FNV-1a
+    let bytes = directory.bytes().chain([b'/']).chain(name.bytes());
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte.to_ascii_lowercase())).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+/// Hashes what is a hash already.
+#[derive(Default)]
+struct Fingerprints(u64);
+
+impl Hasher for Fingerprints {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = number;
+    }
+}
+
+/// Which bytes mean something in a glob.
+const SPECIAL: [bool; 256] = {
+    let (mut table, bytes, mut at) = ([false; 256], b"*?[]{}\\!()|+@", 0);
+    while at < bytes.len() {
+        #[allow(clippy::indexing_slicing, reason = "evaluated at compile time, where a mistake is a compile error")]
+        {
+            table[bytes[at] as usize] = true;
+        }
+        at += 1;
+    }
+    table
+};
+
+fn is_special(byte: u8) -> bool {
+    SPECIAL.get(usize::from(byte)).copied().unwrap_or(true)
+}
+
+/// The part of a path before its last slash, and the part behind it.
+fn split_name(path: &str) -> (&str, &str) {
+    let bytes = path.as_bytes();
+    let slash = bytes.iter().rposition(|byte| *byte == b'/');
+    slash.and_then(|at| Some((path.get(..at)?, path.get(at.saturating_add(1)..)?))).unwrap_or(("", path))
+}
 
 impl<'f> TellingNames<'f> {
     fn new(globs: Vec<&'f str>) -> Self {
-        let mut names = HashMap::<_, DirectoryNames<'f>>::with_capacity(globs.len());
+        let mut names = HashSet::with_capacity_and_hasher(globs.len(), BuildHasherDefault::default());
         let mut affixes = HashMap::<_, Vec<_>>::new();
-        let lower = |text: &'f str| {
-            let is_upper = text.bytes().any(|byte| byte.is_ascii_uppercase());
-            if is_upper { Cow::Owned(text.to_ascii_lowercase()) } else { Cow::Borrowed(text) }
-        };
-        let is_special = |byte: u8| b"*?[]{}\\!()|+@".contains(&byte);
         for glob in globs.iter().filter(|glob| !glob.starts_with('!')) {
             let bare = glob.strip_suffix("/**").unwrap_or(glob);
-            let (front, last) = bare.rsplit_once('/').unwrap_or(("", bare));
-            let last = lower(last);
-            if let (Some(start), Some(end)) = (last.bytes().position(is_special), last.bytes().rposition(is_special)) {
-                let start = last.get(..start).unwrap_or_default();
-                let end = last.get(end..).and_then(|rest| rest.get(1..)).unwrap_or_default();
-                let side = end.bytes().last().map_or(Side::First(start.bytes().next()), Side::Last);
-                let known = affixes.entry(side).or_default();
-                if !known.iter().any(|(known, ending)| known == start && ending == end) {
-                    known.push((start.to_owned(), end.to_owned()));
-                }
+            let (front, last) = split_name(bare);
+            let Some(start) = last.bytes().position(is_special) else {
+                let (_, directory) = split_name(front);
+                let any = directory.is_empty() || directory.bytes().any(is_special);
+                names.insert(fingerprint(if any { "" } else { directory }, last));
                 continue;
-            }
-            let directory = front.rsplit_once('/').map_or(front, |(_, name)| name);
-            let any = directory.is_empty() || directory.bytes().any(is_special);
-            match names.entry(last) {
-                Entry::Occupied(known) if known.get().is_empty() => {}
-                Entry::Occupied(mut known) if any => known.get_mut().clear(),
-                Entry::Occupied(mut known) => known.get_mut().push(lower(directory)),
-                Entry::Vacant(new) => {
-                    new.insert(if any { Vec::new() } else { vec![lower(directory)] });
-                }
+            };
+            let end = last.bytes().rposition(is_special).unwrap_or(start);
+            let start = last.get(..start).unwrap_or_default().to_ascii_lowercase();
+            let end = last.get(end..).and_then(|rest| rest.get(1..)).unwrap_or_default().to_ascii_lowercase();
+            let side = end.bytes().last().map_or(Side::First(start.bytes().next()), Side::Last);
+            let known = affixes.entry(side).or_default();
+            if !known.contains(&(start.clone(), end.clone())) {
+                known.push((start, end));
             }
         }
         TellingNames { globs, names, affixes, compiled: OnceCell::new() }
@@ -208,18 +248,17 @@ impl<'f> TellingNames<'f> {
 
     /// Whether the globs may mean a path, by its last components.
     fn tell(&self, path: &Path) -> bool {
-        let lower = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
-        let name = lower(path);
-        let in_directory = |directories: &DirectoryNames<'_>| {
-            directories.is_empty()
-                || path.parent().is_some_and(|parent| directories.iter().any(|name| *name == lower(parent)))
-        };
-        self.names.get(name.as_str()).is_some_and(in_directory)
-            || [Side::First(None), Side::First(name.bytes().next()), Side::Last(name.bytes().last().unwrap_or(0))]
-                .iter()
-                .filter_map(|side| self.affixes.get(side))
-                .flatten()
-                .any(|(start, end)| name.starts_with(start.as_str()) && name.ends_with(end.as_str()))
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let directory = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
+        if self.names.contains(&fingerprint("", &name)) || self.names.contains(&fingerprint(&directory, &name)) {
+            return true;
+        }
+        let name = name.to_ascii_lowercase();
+        [Side::First(None), Side::First(name.bytes().next()), Side::Last(name.bytes().last().unwrap_or(0))]
+            .iter()
+            .filter_map(|side| self.affixes.get(side))
+            .flatten()
+            .any(|(start, end)| name.starts_with(start.as_str()) && name.ends_with(end.as_str()))
     }
 
     fn covers(&self, path: &Path, is_directory: bool) -> bool {
