@@ -3,10 +3,9 @@
 //! The root is a file system in memory that only the sandbox has. What the sandbox sees of the host is attached to it by
 //! descriptor: every path is followed once, without links. Mount points are made in memory only; nothing is made on the host.
 
-use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
@@ -74,6 +73,8 @@ impl<T, E: Into<io::Error>> Step<T> for Result<T, E> {
 pub struct Root {
     /// Its descriptor.
     root: OwnedFd,
+    /// Its device.
+    device: u64,
 }
 
 fn read_only(kind: &MountKind) -> u64 {
@@ -194,7 +195,8 @@ impl Root {
         // It covers a directory of which a sandbox sees nothing, for this process only.
         let place = rustix::fs::open(COVERED, flags, Mode::empty()).step(|| format!("open {COVERED}"))?;
         onto(&memory, &place).step(|| "attach the new root".to_owned())?;
-        Ok(Root { root: memory })
+        let device = rustix::fs::fstat(&memory).step(|| "look at the new root".to_owned())?.st_dev;
+        Ok(Root { root: memory, device })
     }
 
     fn link(&self, path: &Path, target: &Path) -> Result<(), Failure> {
@@ -212,46 +214,31 @@ impl Root {
 
     fn place(&self, path: &Path, is_directory: bool) -> Result<OwnedFd, Failure> {
         let step = || format!("make a place for {}", path.display());
-        let names: Vec<&OsStr> = path
-            .components()
-            .filter_map(|component| match component {
-                Component::Normal(name) => Some(name),
-                _ => None,
-            })
-            .collect();
-        // Most of the time everything is there.
+        // Mounts in between are entered, links are not followed.
         let flags = OFlags::PATH | OFlags::CLOEXEC;
-        let whole: PathBuf = names.iter().collect();
-        if let Ok(found) = rustix::fs::openat2(&self.root, &whole, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
-            return Ok(found);
+        let open =
+            |at: &OwnedFd, name: &Path| rustix::fs::openat2(at, name, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS);
+        let (Some(name), Some(parent)) = (path.file_name().map(Path::new), path.parent()) else {
+            return self.root.try_clone().step(step);
+        };
+        match open(&self.root, path.strip_prefix("/").unwrap_or(path)) {
+            Err(Errno::NOENT) => {}
+            found => return found.step(step),
         }
-        let mut at = self.root.try_clone().step(step)?;
-        for (index, name) in names.iter().enumerate() {
-            let is_last = index.saturating_add(1) == names.len();
-            // Mounts in between are entered, links are not followed.
-            let found = rustix::fs::openat2(&at, *name, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS);
-            at = match found {
-                Ok(found) => found,
-                Err(Errno::NOENT) => {
-                    self.is_ours(&at).step(step)?;
-                    if is_last && !is_directory {
-                        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
-                        rustix::fs::openat(&at, *name, flags, Mode::from_raw_mode(0o444)).step(step)?;
-                    } else {
-                        rustix::fs::mkdirat(&at, *name, Mode::from_raw_mode(0o755)).step(step)?;
-                    }
-                    rustix::fs::openat2(&at, *name, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS).step(step)?
-                }
-                Err(error) => return Err(error).step(step),
-            };
+        let parent = self.place(parent, true)?;
+        self.is_ours(&parent).step(step)?;
+        if is_directory {
+            rustix::fs::mkdirat(&parent, name, Mode::from_raw_mode(0o755)).step(step)?;
+        } else {
+            let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+            rustix::fs::openat(&parent, name, flags, Mode::from_raw_mode(0o444)).step(step)?;
         }
-        Ok(at)
+        open(&parent, name).step(step)
     }
 
     /// Fails if a directory is one of the host: nothing is ever made there.
     fn is_ours(&self, directory: &OwnedFd) -> Result<(), Errno> {
-        let (ours, other) = (rustix::fs::fstat(&self.root)?, rustix::fs::fstat(directory)?);
-        if ours.st_dev == other.st_dev { Ok(()) } else { Err(Errno::ROFS) }
+        if rustix::fs::fstat(directory)?.st_dev == self.device { Ok(()) } else { Err(Errno::ROFS) }
     }
 
     fn attach(&self, path: &Path, tree: &OwnedFd, attributes: u64) -> Result<(), Failure> {

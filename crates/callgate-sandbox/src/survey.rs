@@ -2,7 +2,7 @@
 //! protected under its other names, too.
 
 use std::cell::OnceCell;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsStr;
 use std::fs::DirEntry;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -151,16 +151,20 @@ struct TellingNames<'f> {
     globs: Vec<&'f str>,
     /// Last components without wildcards, as [`fingerprint`]s: by themselves, or together with the name that their directory must have.
     names: HashSet<u64, BuildHasherDefault<Fingerprints>>,
-    /// What others start and end with, in lower case, by the last byte; by the first where any end will do.
-    affixes: HashMap<Side, Vec<(String, String)>>,
+    /// What others start and end with, by the [`side`] that tells most.
+    affixes: Vec<Vec<(&'f str, &'f str)>>,
     compiled: OnceCell<PathList>,
 }
 
-/// A byte at the edge of a name.
-#[derive(PartialEq, Eq, Hash)]
-enum Side {
-    First(Option<u8>),
-    Last(u8),
+/// How many sides there are: last bytes, first bytes, and none.
+const SIDES: usize = 513;
+
+/// What tells most of a name with a start and an end, whatever its case: the last byte; the first where any end will do.
+fn side(start: &str, end: &str) -> usize {
+    let lower = |byte: &u8| usize::from(byte.to_ascii_lowercase());
+    let last = end.as_bytes().last().map(lower);
+    let first = || start.as_bytes().first().map(|byte| lower(byte).saturating_add(256));
+    last.or_else(first).unwrap_or(SIDES.saturating_sub(1))
 }
 
 /// A number for a name, whatever its case, in a directory of a name; the same for any directory if that is empty. Two names that
@@ -220,7 +224,7 @@ fn split_name(path: &str) -> (&str, &str) {
 impl<'f> TellingNames<'f> {
     fn new(globs: Vec<&'f str>) -> Self {
         let mut names = HashSet::with_capacity_and_hasher(globs.len(), BuildHasherDefault::default());
-        let mut affixes = HashMap::<_, Vec<_>>::new();
+        let mut affixes = vec![Vec::new(); SIDES];
         for glob in globs.iter().filter(|glob| !glob.starts_with('!')) {
             let bare = glob.strip_suffix("/**").unwrap_or(glob);
             let (front, last) = split_name(bare);
@@ -231,11 +235,11 @@ impl<'f> TellingNames<'f> {
                 continue;
             };
             let end = last.bytes().rposition(is_special).unwrap_or(start);
-            let start = last.get(..start).unwrap_or_default().to_ascii_lowercase();
-            let end = last.get(end..).and_then(|rest| rest.get(1..)).unwrap_or_default().to_ascii_lowercase();
-            let side = end.bytes().last().map_or(Side::First(start.bytes().next()), Side::Last);
-            let known = affixes.entry(side).or_default();
-            if !known.contains(&(start.clone(), end.clone())) {
+            let start = last.get(..start).unwrap_or_default();
+            let end = last.get(end..).and_then(|rest| rest.get(1..)).unwrap_or_default();
+            if let Some(known) = affixes.get_mut(side(start, end))
+                && known.last() != Some(&(start, end))
+            {
                 known.push((start, end));
             }
         }
@@ -253,12 +257,18 @@ impl<'f> TellingNames<'f> {
         if self.names.contains(&fingerprint("", &name)) || self.names.contains(&fingerprint(&directory, &name)) {
             return true;
         }
-        let name = name.to_ascii_lowercase();
-        [Side::First(None), Side::First(name.bytes().next()), Side::Last(name.bytes().last().unwrap_or(0))]
+        let bytes = name.as_bytes();
+        let starts =
+            |start: &str| bytes.get(..start.len()).is_some_and(|front| front.eq_ignore_ascii_case(start.as_bytes()));
+        let ends = |end: &str| {
+            let back = bytes.len().checked_sub(end.len()).and_then(|at| bytes.get(at..));
+            back.is_some_and(|back| back.eq_ignore_ascii_case(end.as_bytes()))
+        };
+        [side("", ""), side(&name, ""), side("", &name)]
             .iter()
-            .filter_map(|side| self.affixes.get(side))
+            .filter_map(|side| self.affixes.get(*side))
             .flatten()
-            .any(|(start, end)| name.starts_with(start.as_str()) && name.ends_with(end.as_str()))
+            .any(|(start, end)| starts(start) && ends(end))
     }
 
     fn covers(&self, path: &Path, is_directory: bool) -> bool {
@@ -270,11 +280,14 @@ impl<'f> TellingNames<'f> {
 
 /// Secrets whose pattern says where they are: `/etc/ssl/private/**`.
 fn named_secrets(pattern: &str, is_seen: &dyn Fn(&Path) -> bool, hidden: &mut BTreeSet<PathBuf>) {
-    let bare = pattern.strip_suffix("/**").unwrap_or(pattern);
-    if !bare.starts_with('/') || bare.contains("**") {
+    if !pattern.starts_with('/') {
         return;
     }
-    let is_pattern = |text: &str| text.contains(['*', '?', '[', '{']);
+    let bare = pattern.strip_suffix("/**").unwrap_or(pattern);
+    if bare.contains("**") {
+        return;
+    }
+    let is_pattern = |text: &str| text.bytes().any(|byte| matches!(byte, b'*' | b'?' | b'[' | b'{'));
     if !is_pattern(bare) {
         let path = PathBuf::from(bare);
         // what this user cannot read cannot be read inside either
@@ -533,4 +546,52 @@ impl<'a> Walk<'a> {
 /// git's objects have no names that mean anything.
 fn is_object_store(path: &Path) -> bool {
     path.file_name() == Some(OsStr::new("objects")) && path.parent().is_some_and(|parent| parent.ends_with(".git"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_globs_mean_are_told_without_compiling_them() {
+        let globs = [
+            "**/.env",
+            "**/.aws/credentials",
+            "**/id_{rsa,dsa}*",
+            "**/*.PEM",
+            "/home/me/.ssh/**",
+            "**/secret?",
+            "**/[ab]*c",
+            "**/*",
+            "!**/.env.example",
+        ];
+        let without_any =
+            |left_out: &str| TellingNames::new(globs.into_iter().filter(|glob| *glob != left_out).collect());
+        let names = without_any("**/*");
+        for told in [
+            "/w/.env",
+            "/w/a/.ENV",
+            "/w/.aws/credentials",
+            "/w/.AWS/Credentials",
+            "/w/id_rsa",
+            "/w/ID_dsa.old",
+            "/w/server.pem",
+            "/home/me/.ssh",
+            "/w/secret1",
+            "/w/abc",
+        ] {
+            assert!(names.tell(Path::new(told)), "{told}");
+        }
+        for other in ["/w/env", "/w/credentials", "/w/aws/credentials", "/w/my_id_rs", "/w/pem", "/w/ssh", "/w/é", "/"]
+        {
+            assert!(!names.tell(Path::new(other)), "{other}");
+        }
+        assert!(without_any("").tell(Path::new("/w/anything")));
+        // whatever the list means is told
+        let list = PathList::new(globs.into_iter().filter(|glob| *glob != "**/*"), None);
+        for path in ["/w/x.pem", "/w/.env", "/w/id_dsa", "/w/secretX", "/w/b-c", "/home/me/.ssh/id", "/w/plain"] {
+            let path = Path::new(path);
+            assert!(!list.matches(path) || path.ancestors().any(|above| names.tell(above)), "{}", path.display());
+        }
+    }
 }

@@ -413,6 +413,38 @@ mod tests {
     }
 
     #[test]
+    fn patterns_that_are_not_tried_would_find_nothing() {
+        let texts = [
+            "SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt",
+            "PYTHONDONTWRITEBYTECODE=1",
+            "PIP_INDEX_URL=https://pypi.example/simple",
+            "PIP_INDEX_URL=https://ada:geheim12@pypi.example/simple",
+            "PIP_INDEX_URL=https://SECRETVALUE0123456@pypi.example/simple",
+            "https://x.example/y?sig=SECRETVALUE",
+            "https://x.example/y?a=b&token=SECRETVALUE",
+            "curl -u ada:SECRETVALUE https://x",
+            "curl --user=ada:SECRETVALUE https://x",
+            "wget -Uada:SECRETVALUE x",
+            "smbclient //host/share -U ada%SECRETVALUE",
+            "session=0123456789abcdefghij",
+            "hash: 'aB3dE5gH7jK9mN1pQ2rS'",
+            "auth=aaaaaaaaaaaaaaaaaaaaaaaa",
+            "key=12345678901234567890",
+            "nonce=0123456789abcdefghi",
+            "cert_ü=+/_=-0123456789abcdefghij",
+        ];
+        let mut skipped = 0;
+        for (text, shape) in texts.iter().flat_map(|text| SHAPES.iter().map(move |shape| (text, shape))) {
+            let regex = Regex::new(shape.pattern).unwrap();
+            let counts = |found: regex::Match<'_>| shape.check.accepts(found.as_str());
+            let finds = regex.captures_iter(text).any(|found| found.iter().skip(1).flatten().any(counts));
+            assert!(shape.may_be_in(text) || !finds, "{} in {text}", shape.what);
+            skipped += usize::from(!shape.may_be_in(text));
+        }
+        assert!(skipped > 0);
+    }
+
+    #[test]
     fn telling_words_are_found_wherever_they_stand_and_however_they_are_written() {
         let naive = |text: &str| {
             let lower = text.to_ascii_lowercase();
