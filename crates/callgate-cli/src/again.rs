@@ -130,7 +130,7 @@ pub fn run(arguments: &RunArguments, id: &str) -> Result<Outcome, Trouble> {
         detached: None,
         publish: arguments.publish,
     };
-    contained(arguments, permit, fence, &launch)
+    contained(arguments, permit, fence, &launch, None)
 }
 
 /// What was held back, line by line: `+` for what a yes opens.

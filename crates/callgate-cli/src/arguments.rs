@@ -18,6 +18,14 @@ pub struct Arguments {
     pub task: Task,
 }
 
+/// `callgate run` as a command line of its own.
+#[derive(Debug, Parser)]
+pub struct RunAlone {
+    /// Its arguments.
+    #[command(flatten)]
+    pub arguments: crate::run::RunArguments,
+}
+
 /// The tasks of the command.
 #[derive(Debug, Subcommand)]
 pub enum Task {

@@ -48,7 +48,7 @@ use std::process::ExitCode;
 #[global_allocator]
 static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
 
-use arguments::{Arguments, Task};
+use arguments::{Arguments, RunAlone, Task};
 use clap::{CommandFactory, Parser};
 use outcome::{Outcome, Trouble};
 
@@ -146,6 +146,12 @@ const TAKE_WORDS: [&str; 4] = ["check", "explain", "allow", "deny"];
 /// the first word of a command, belongs to that command.
 fn parse(words: &[std::ffi::OsString]) -> Arguments {
     let program = std::ffi::OsString::from("callgate");
+    // A contained call waits for this, so the other tasks are not described to clap first. Help and errors come from all of them.
+    if words.first().is_some_and(|word| word == "run")
+        && let Ok(run) = RunAlone::try_parse_from(words)
+    {
+        return Arguments { task: Task::Run(run.arguments) };
+    }
     let error = match Arguments::try_parse_from([&program].into_iter().chain(words)) {
         Ok(arguments) => return arguments,
         Err(error) => error,

@@ -10,7 +10,7 @@ use callgate::load::{PolicyChoice, load_policy};
 use callgate::policy::{Locations, Policy, PolicyCache};
 use callgate::{Call, Gate, Refusal, RefusalKind, SandboxSupport};
 use callgate_audit::{AuditSink, Log, SyncMode};
-use callgate_sandbox::Launch;
+use callgate_sandbox::{Launch, Prepared};
 use callgate_store::{PermitError, PermitToken};
 use serde_json::json;
 
@@ -49,6 +49,7 @@ pub fn run(arguments: &RunArguments, token: &str) -> Result<Outcome, Trouble> {
         }
     };
     permit.settle_in();
+    let prepared = Prepared::start(None);
     let here = std::env::current_dir().and_then(|here| here.canonicalize());
     let here = match here {
         Ok(here) => here,
@@ -97,7 +98,7 @@ pub fn run(arguments: &RunArguments, token: &str) -> Result<Outcome, Trouble> {
         detached: None,
         publish: in_background,
     };
-    run::contained(arguments, verdict, fence, &launch)
+    run::contained(arguments, verdict, fence, &launch, prepared)
 }
 
 /// Refuses, and records that. A refusal that cannot be recorded is one all the same.

@@ -15,7 +15,7 @@ use callgate::redact::Redactor;
 use callgate::show::visible;
 use callgate::{Call, Gate, Refusal, RefusalKind, SandboxSupport};
 use callgate_model::quote::shell_words;
-use callgate_sandbox::{Backend, Denied, Detached, Enforced, Launch, Program, choose, owner, support};
+use callgate_sandbox::{Backend, Denied, Detached, Enforced, Launch, Prepared, Program, choose_with, owner, support};
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
@@ -153,6 +153,9 @@ pub fn run(arguments: &RunArguments) -> Result<Outcome, Trouble> {
         .map_err(|error| Trouble::new(format!("cannot determine the current directory: {error}")))?;
     let workspace = arguments.workspace.as_ref().map_or_else(|| project(&here), |workspace| here.join(workspace));
     let (text, words) = command(arguments)?;
+    // What must be contained in any case is set up while it is judged. What lives on leaves this session first.
+    let early = arguments.contain && !arguments.background;
+    let prepared = early.then(|| Prepared::start(arguments.backend.map(Into::into))).flatten();
     let mut call = Call::new("Bash", json!({ "command": text })).directory(&here).workspace(workspace);
     call.origin.shell = Some("bash".to_owned());
     // It is opened before it is judged, and this very file is started.
@@ -182,7 +185,7 @@ pub fn run(arguments: &RunArguments) -> Result<Outcome, Trouble> {
         rustix::process::setsid().map_err(|error| Trouble::new(format!("cannot start a session: {error}")))?;
     }
     match permit.plan().fence().cloned() {
-        Some(fence) => contained(arguments, permit, fence, &launch),
+        Some(fence) => contained(arguments, permit, fence, &launch, prepared),
         None => free(arguments, permit, &launch),
     }
 }
@@ -337,6 +340,7 @@ pub fn contained(
     permit: Permit,
     mut fence: Fence,
     launch: &Launch,
+    mut prepared: Option<Prepared>,
 ) -> Result<Outcome, Trouble> {
     if !arguments.network.is_empty() {
         let all = arguments.network.iter().any(|host| host == "all");
@@ -346,11 +350,11 @@ pub fn contained(
         fence.limits = fence.limits.lowest(*limits);
     }
     // The choice is made here, before the start is logged, and is final.
-    let chosen = choose(&fence.required, launch.backend);
+    let chosen = choose_with(&fence.required, launch.backend, prepared.as_mut());
     let held = Enforced(chosen.as_ref().ok().copied());
     let result: Ended<callgate_sandbox::Outcome> = permit.run_with(Some(&held), |_, report| {
         let launch = |backend| Launch { backend: Some(backend), ..launch.clone() };
-        let outcome = chosen.and_then(|backend| callgate_sandbox::run(&fence, &launch(backend)));
+        let outcome = chosen.and_then(|backend| callgate_sandbox::run(&fence, &launch(backend), prepared));
         let outcome = outcome.inspect_err(|denied| report.error(kind(denied)))?;
         report.exit(outcome.exit_code());
         report.held_back.clone_from(&outcome.held_back);

@@ -40,36 +40,63 @@ pub struct Fence {
     pub workspace: Option<PathBuf>,
 }
 
-/// A list of globs. It is one text, because a fence has hundreds of them and goes from process to process.
+/// A list of globs. It is one text, because a fence has thousands of them and goes from process to process.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Vec<String>", into = "Vec<String>")]
-pub struct Globs(String);
+pub struct Globs {
+    text: String,
+    /// Where each glob ends in the text, so that going through them does not mean searching the text.
+    ends: Vec<usize>,
+}
 
 impl Globs {
     /// Ends each glob: the one character that no path contains.
     const END: char = '\0';
+    const END_BYTE: u8 = 0;
 
     /// Appends the parts of a glob, put together.
     pub fn push(&mut self, parts: &[&str]) {
-        for part in parts {
-            self.0.push_str(part);
+        for part in parts.iter().filter(|part| !part.is_empty()) {
+            // INVARIANT: a glob with an end in it is two globs, here as for whoever reads the text.
+            if part.as_bytes().contains(&Self::END_BYTE) {
+                self.find_ends(part);
+            }
+            self.text.push_str(part);
         }
-        self.0.push(Self::END);
+        self.ends.push(self.text.len());
+        self.text.push(Self::END);
+    }
+
+    /// Notes where globs end in a text that is about to be appended.
+    fn find_ends(&mut self, text: &str) {
+        let start = self.text.len();
+        let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == Self::END_BYTE);
+        self.ends.extend(ends.map(|(at, _)| start.saturating_add(at)));
     }
 
     /// The globs in their order.
     pub fn iter(&self) -> impl Iterator<Item = &str> + Clone {
-        self.0.split_terminator(Self::END)
+        let mut start = 0_usize;
+        self.ends.iter().map(move |end| {
+            let glob = self.text.get(start..*end).unwrap_or_default();
+            start = end.saturating_add(1);
+            glob
+        })
     }
 
     /// The list as one text, which [`Globs::from_text`] reads.
     pub fn as_text(&self) -> &str {
-        &self.0
+        &self.text
     }
 
     /// Reads what [`Globs::as_text`] gave.
-    pub fn from_text(text: String) -> Self {
-        Globs(text)
+    pub fn from_text(mut text: String) -> Self {
+        if !text.is_empty() && !text.ends_with(Self::END) {
+            text.push(Self::END);
+        }
+        let mut all = Globs::default();
+        all.find_ends(&text);
+        Globs { text, ..all }
     }
 }
 
@@ -319,4 +346,23 @@ pub struct HeldBack {
     pub target: String,
     /// Which part of the fence refused it: `protected`, `network`, `sockets`, `kernel`, `limits`.
     pub by: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn globs_are_the_same_for_the_process_that_makes_them_and_for_the_one_that_reads_their_text() {
+        let mut globs = Globs::default();
+        globs.push(&["/home/me", "/", ".ssh/**"]);
+        globs.push(&["", "é*"]);
+        // One that would become another one on the way: whoever leaves `!` out must see it.
+        globs.push(&["x\0!**/.envrc", "/**"]);
+        globs.push(&[""]);
+        assert_eq!(globs.iter().collect::<Vec<_>>(), ["/home/me/.ssh/**", "é*", "x", "!**/.envrc/**", ""]);
+        assert_eq!(Globs::from_text(globs.as_text().to_owned()), globs);
+        assert_eq!(Globs::from_text("a\0b".to_owned()).iter().collect::<Vec<_>>(), ["a", "b"]);
+        assert_eq!(Globs::from_text(String::new()).iter().count(), 0);
+    }
 }

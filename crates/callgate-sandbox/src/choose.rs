@@ -8,6 +8,7 @@ use callgate_policy::SandboxSupport;
 
 use crate::denied::Denied;
 use crate::order::Backend;
+use crate::prepared::Prepared;
 use crate::probe::works;
 use crate::supervisor::{self, Launch, Outcome};
 use crate::system;
@@ -27,15 +28,28 @@ impl Sandbox for Enforced {
     }
 }
 
-/// Runs a program inside a fence, with the standard streams of this process, in the best way that holds what the fence requires. The
-/// stage is this very program, started with [`STAGE`](crate::stage::STAGE) as its only word.
-pub fn run(fence: &Fence, launch: &Launch) -> Result<Outcome, Denied> {
-    supervisor::run(fence, launch, choose(&fence.required, launch.backend)?)
+/// Runs a program inside a fence, with the standard streams of this process, in the best way that holds what the fence requires; in
+/// the stage that is prepared if it is of that kind.
+pub fn run(fence: &Fence, launch: &Launch, mut prepared: Option<Prepared>) -> Result<Outcome, Denied> {
+    let backend = choose_with(&fence.required, launch.backend, prepared.as_mut())?;
+    supervisor::run(fence, launch, backend, prepared)
 }
 
 /// The best backend that works here and holds what is required, or the one that the caller wants.
 pub fn choose(required: &[Protection], wanted: Option<Backend>) -> Result<Backend, Denied> {
-    best(required, wanted, is_usable)
+    choose_with(required, wanted, None)
+}
+
+/// The same for a caller with a stage that is prepared: that it could be prepared is the trial of its backend.
+pub fn choose_with(
+    required: &[Protection],
+    wanted: Option<Backend>,
+    mut prepared: Option<&mut Prepared>,
+) -> Result<Backend, Denied> {
+    best(required, wanted, |backend| match prepared.as_deref_mut().filter(|prepared| prepared.backend() == backend) {
+        Some(prepared) => prepared.works(),
+        None => is_usable(backend),
+    })
 }
 
 /// What this machine can hold, at best.
@@ -54,7 +68,7 @@ pub fn support(wanted: Option<Backend>) -> SandboxSupport {
 fn best(
     required: &[Protection],
     wanted: Option<Backend>,
-    is_usable: impl Fn(Backend) -> Result<(), Denied>,
+    mut is_usable: impl FnMut(Backend) -> Result<(), Denied>,
 ) -> Result<Backend, Denied> {
     let mut reasons = Vec::new();
     for backend in Backend::ALL.into_iter().filter(|backend| wanted.is_none_or(|wanted| wanted == *backend)) {

@@ -15,14 +15,15 @@ const SECRET_ENDINGS: &[&str] =
 /// The variables of a caller that a contained program gets.
 pub fn contained(variables: impl Iterator<Item = (OsString, OsString)>) -> Vec<(OsString, OsString)> {
     let redactor = Redactor::default();
-    variables.filter(|(name, value)| is_listed(name) && !is_secret(name, value, &redactor)).collect()
+    let names: Vec<&str> = NAMES.lines().filter(|line| !line.starts_with('#')).collect();
+    variables.filter(|(name, value)| is_listed(name, &names) && !is_secret(name, value, &redactor)).collect()
 }
 
-fn is_listed(name: &OsStr) -> bool {
+fn is_listed(name: &OsStr, names: &[&str]) -> bool {
     let Some(name) = name.to_str() else { return false };
-    NAMES.lines().filter(|line| !line.starts_with('#')).any(|line| match line.strip_suffix('*') {
+    names.iter().any(|listed| match listed.strip_suffix('*') {
         Some(start) => name.starts_with(start),
-        None => name == line,
+        None => name == *listed,
     })
 }
 

@@ -153,6 +153,7 @@ pub const BROKERED: &[libc::c_long] = &[
     libc::SYS_renameat2,
     libc::SYS_symlinkat,
     libc::SYS_truncate,
+    libc::SYS_umask,
     libc::SYS_unlinkat,
 ];
 

@@ -3,11 +3,10 @@
 //! The root is a file system in memory that only the sandbox has. What the sandbox sees of the host is attached to it by
 //! descriptor: every path is followed once, without links. Mount points are made in memory only; nothing is made on the host.
 
-use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
@@ -45,6 +44,9 @@ pub const OF_THE_MACHINE: &[&str] =
 /// What of `/proc` is hidden.
 pub const NOT_SHOWN: &[&str] = &["/proc/kcore", "/proc/keys", "/proc/key-users", "/proc/timer_list", "/proc/kallsyms"];
 
+/// Where the new root lies while it is put together. Nothing below it is ever shown of the host.
+const COVERED: &str = "/proc";
+
 /// The empty file in the new root, while it is attached to what it hides.
 const NOTHING: &str = ".nothing";
 
@@ -70,48 +72,13 @@ impl<T, E: Into<io::Error>> Step<T> for Result<T, E> {
 }
 
 /// The new root while it is put together.
-struct Root {
+pub struct Root {
     /// Its descriptor.
     root: OwnedFd,
-}
-
-/// Changes the root of this process, which must be the first of new user, mount and process namespaces, to that of a sandbox.
-pub fn enter(order: &Order) -> Result<(), Failure> {
-    // What is seen of the host is taken up first: afterwards it is covered.
-    let mut taken = Vec::new();
-    for mount in &order.mounts {
-        if let Some(tree) = take(mount)? {
-            taken.push((mount, tree));
-        }
-    }
-    let devices: Vec<(&str, OwnedFd)> = DEVICES
-        .iter()
-        .map(|name| {
-            Ok((*name, clone_tree(Path::new("/dev").join(name).as_path()).step(|| format!("find /dev/{name}"))?))
-        })
-        .collect::<Result<_, Failure>>()?;
-    let system = own_system().or_else(|_| clone_tree(Path::new("/sys")));
-    let script = order.scripts.then(|| own_program().and_then(|path| Ok(clone_tree(&path)?)));
-    let script = script.transpose().step(|| "find callgate itself".to_owned())?;
-    let root = Root::new()?;
-    root.own(order)?;
-    for (mount, tree) in &taken {
-        root.attach(&mount.path, tree, MOUNT_NO_SETUID | MOUNT_NO_DEVICES | read_only(&mount.kind))?;
-    }
-    for (name, tree) in &devices {
-        root.attach(&Path::new("/dev").join(name), tree, MOUNT_NO_SETUID | MOUNT_READ_ONLY)?;
-    }
-    if let Ok(tree) = system {
-        root.attach(Path::new("/sys"), &tree, MOUNT_NO_SETUID | MOUNT_NO_DEVICES | MOUNT_READ_ONLY)?;
-    }
-    if let Some(tree) = &script {
-        root.attach(Path::new(scripts::PLACE), tree, MOUNT_NO_SETUID | MOUNT_NO_DEVICES | MOUNT_READ_ONLY)?;
-    }
-    root.processes()?;
-    root.terminals()?;
-    root.hide_secrets(&order.hidden)?;
-    root.replace(&order.files)?;
-    root.enter()
+    /// Its device.
+    device: u64,
+    /// Where callgate itself lies, looked up before `/proc` is covered.
+    program: Option<PathBuf>,
 }
 
 fn read_only(kind: &MountKind) -> u64 {
@@ -195,32 +162,62 @@ fn onto(tree: &OwnedFd, place: &OwnedFd) -> Result<(), Errno> {
 }
 
 impl Root {
-    fn new() -> Result<Self, Failure> {
-        let memory = in_memory(&[("mode", "0755")]).step(|| "make a file system in memory".to_owned())?;
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        // Any directory will do: it is covered for this process only.
-        let place = rustix::fs::open("/usr", flags, Mode::empty()).step(|| "open /usr".to_owned())?;
-        onto(&memory, &place).step(|| "attach the new root".to_owned())?;
-        Ok(Root { root: memory })
-    }
-
-    /// The directories, links and files that are the sandbox's own.
-    fn own(&self, order: &Order) -> Result<(), Failure> {
+    /// Puts together what every sandbox has, whatever it is for. Only for the first process of new user, mount and process namespaces.
+    pub fn begin() -> Result<Self, Failure> {
+        let root = Root::new()?;
         for (path, mode) in OWN_DIRECTORIES {
-            let directory = self.directory(Path::new(path))?;
+            let directory = root.directory(Path::new(path))?;
             rustix::fs::chmodat(&directory, ".", Mode::from_raw_mode(*mode), AtFlags::empty())
                 .step(|| format!("set the mode of {path}"))?;
         }
+        for (path, target) in DEVICE_LINKS {
+            root.link(Path::new(path), Path::new(target))?;
+        }
+        for name in DEVICES {
+            let path = Path::new("/dev").join(name);
+            let tree = clone_tree(&path).step(|| format!("find /dev/{name}"))?;
+            root.attach(&path, &tree, MOUNT_NO_SETUID | MOUNT_READ_ONLY)?;
+        }
+        if let Ok(tree) = own_system().or_else(|_| clone_tree(Path::new("/sys"))) {
+            root.attach(Path::new("/sys"), &tree, MOUNT_NO_SETUID | MOUNT_NO_DEVICES | MOUNT_READ_ONLY)?;
+        }
+        root.processes()?;
+        root.terminals()?;
+        Ok(root)
+    }
+
+    /// Adds what an order names, and makes this the root of the process.
+    pub fn enter(self, order: &Order) -> Result<(), Failure> {
         for path in &order.private {
             self.directory(path)?;
         }
         for (path, target) in &order.links {
             self.link(path, target)?;
         }
-        for (path, target) in DEVICE_LINKS {
-            self.link(Path::new(path), Path::new(target))?;
+        for mount in &order.mounts {
+            if let Some(tree) = take(mount)? {
+                self.attach(&mount.path, &tree, MOUNT_NO_SETUID | MOUNT_NO_DEVICES | read_only(&mount.kind))?;
+            }
         }
-        Ok(())
+        if order.scripts {
+            let program = self.program.as_deref().ok_or(Errno::NOENT);
+            let tree = program.and_then(clone_tree).step(|| "find callgate itself".to_owned())?;
+            self.attach(Path::new(scripts::PLACE), &tree, MOUNT_NO_SETUID | MOUNT_NO_DEVICES | MOUNT_READ_ONLY)?;
+        }
+        self.hide_secrets(&order.hidden)?;
+        self.replace(&order.files)?;
+        self.change()
+    }
+
+    fn new() -> Result<Self, Failure> {
+        let memory = in_memory(&[("mode", "0755")]).step(|| "make a file system in memory".to_owned())?;
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let program = own_program().ok();
+        // It covers a directory of which a sandbox sees nothing, for this process only.
+        let place = rustix::fs::open(COVERED, flags, Mode::empty()).step(|| format!("open {COVERED}"))?;
+        onto(&memory, &place).step(|| "attach the new root".to_owned())?;
+        let device = rustix::fs::fstat(&memory).step(|| "look at the new root".to_owned())?.st_dev;
+        Ok(Root { root: memory, device, program })
     }
 
     fn link(&self, path: &Path, target: &Path) -> Result<(), Failure> {
@@ -238,41 +235,31 @@ impl Root {
 
     fn place(&self, path: &Path, is_directory: bool) -> Result<OwnedFd, Failure> {
         let step = || format!("make a place for {}", path.display());
-        let names: Vec<&OsStr> = path
-            .components()
-            .filter_map(|component| match component {
-                Component::Normal(name) => Some(name),
-                _ => None,
-            })
-            .collect();
-        let mut at = self.root.try_clone().step(step)?;
-        for (index, name) in names.iter().enumerate() {
-            let is_last = index.saturating_add(1) == names.len();
-            let flags = OFlags::PATH | OFlags::CLOEXEC;
-            // Mounts in between are entered, links are not followed.
-            let found = rustix::fs::openat2(&at, *name, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS);
-            at = match found {
-                Ok(found) => found,
-                Err(Errno::NOENT) => {
-                    self.is_ours(&at).step(step)?;
-                    if is_last && !is_directory {
-                        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
-                        rustix::fs::openat(&at, *name, flags, Mode::from_raw_mode(0o444)).step(step)?;
-                    } else {
-                        rustix::fs::mkdirat(&at, *name, Mode::from_raw_mode(0o755)).step(step)?;
-                    }
-                    rustix::fs::openat2(&at, *name, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS).step(step)?
-                }
-                Err(error) => return Err(error).step(step),
-            };
+        // Mounts in between are entered, links are not followed.
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        let open =
+            |at: &OwnedFd, name: &Path| rustix::fs::openat2(at, name, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS);
+        let (Some(name), Some(parent)) = (path.file_name().map(Path::new), path.parent()) else {
+            return self.root.try_clone().step(step);
+        };
+        match open(&self.root, path.strip_prefix("/").unwrap_or(path)) {
+            Err(Errno::NOENT) => {}
+            found => return found.step(step),
         }
-        Ok(at)
+        let parent = self.place(parent, true)?;
+        self.is_ours(&parent).step(step)?;
+        if is_directory {
+            rustix::fs::mkdirat(&parent, name, Mode::from_raw_mode(0o755)).step(step)?;
+        } else {
+            let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+            rustix::fs::openat(&parent, name, flags, Mode::from_raw_mode(0o444)).step(step)?;
+        }
+        open(&parent, name).step(step)
     }
 
     /// Fails if a directory is one of the host: nothing is ever made there.
     fn is_ours(&self, directory: &OwnedFd) -> Result<(), Errno> {
-        let (ours, other) = (rustix::fs::fstat(&self.root)?, rustix::fs::fstat(directory)?);
-        if ours.st_dev == other.st_dev { Ok(()) } else { Err(Errno::ROFS) }
+        if rustix::fs::fstat(directory)?.st_dev == self.device { Ok(()) } else { Err(Errno::ROFS) }
     }
 
     fn attach(&self, path: &Path, tree: &OwnedFd, attributes: u64) -> Result<(), Failure> {
@@ -395,7 +382,7 @@ impl Root {
     }
 
     /// Makes this the root of the process and lets go of the old one.
-    fn enter(self) -> Result<(), Failure> {
+    fn change(self) -> Result<(), Failure> {
         let step = || "change the root".to_owned();
         rustix::process::fchdir(&self.root).step(step)?;
         rustix::process::pivot_root(".", ".").step(step)?;

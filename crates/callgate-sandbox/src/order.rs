@@ -10,6 +10,10 @@ use serde::{Deserialize, Serialize};
 /// The word that makes the `callgate` command a stage. It is no command for people.
 pub const STAGE: &str = "sandbox-stage";
 
+/// The signals that are passed on to the program. Supervisor and stage do not end by them.
+pub const PASSED_ON: [i32; 6] =
+    [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGUSR1, libc::SIGUSR2];
+
 /// Where programs inside ask for names.
 pub const RESOLVER: (IpAddr, u16) = (IpAddr::V4(Ipv4Addr::new(127, 0, 0, 53)), 53);
 
@@ -195,6 +199,8 @@ pub enum MountKind {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Report {
+    /// What does not depend on the order is in place.
+    Prepared,
     /// Everything is in place, and the program starts.
     Ready {
         /// The version of Landlock in use; zero for none.

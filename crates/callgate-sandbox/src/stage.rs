@@ -17,9 +17,9 @@ use rustix::thread::{CapabilitySet, CapabilitySets};
 
 use crate::broker::{Guard, Secrets};
 use crate::first::{self, Inside};
-use crate::mounts::{self, Failure, Step};
+use crate::mounts::{Failure, Root, Step};
 use crate::names::Names;
-use crate::order::{Backend, MountKind, Order, RESOLVER, Report};
+use crate::order::{Backend, MountKind, Order, PASSED_ON, RESOLVER, Report};
 use crate::system::{self, Fork};
 use crate::{bubblewrap, channel, filter};
 
@@ -48,21 +48,22 @@ fn report_failure(channel: &OwnedFd, failure: &Failure, program: bool) {
 
 fn set_up(channel: &OwnedFd) -> Result<ExitCode, Failure> {
     end_with_parent().step(|| "tie this process to its parent".to_owned())?;
+    // These reach it through the terminal, too, and are for the program. The descriptor is of no use here: they stay blocked.
+    drop(system::signal_descriptor(&PASSED_ON).step(|| "block signals".to_owned())?);
     system::set_dumpable(false).step(|| "close this process to others".to_owned())?;
-    let (order, lock, streams) = receive(channel).step(|| "read the order".to_owned())?;
-    if order.backend == Backend::Namespaces {
-        leave_namespaces()?;
-    }
-    if order.backend == Backend::Bubblewrap {
+    rustix::process::chdir("/").step(|| "leave the directory".to_owned())?;
+    let backend = channel::receive::<Backend>(channel)
+        .and_then(|message| message.map(|(backend, _)| backend).ok_or_else(|| io::ErrorKind::UnexpectedEof.into()));
+    let backend = backend.step(|| "read the backend".to_owned())?;
+    match backend {
         // bubblewrap has made this the first process
-        return Ok(lead(channel, &order, lock, streams));
+        Backend::Bubblewrap => return Ok(lead(channel, backend)),
+        Backend::Namespaces => leave_namespaces()?,
+        Backend::Landlock => {}
     }
     match system::fork().step(|| "start the first process".to_owned())? {
-        Fork::Parent(first) => {
-            drop(streams);
-            Ok(wait_for(first))
-        }
-        Fork::Child => Ok(lead(channel, &order, lock, streams)),
+        Fork::Parent(first) => Ok(wait_for(first)),
+        Fork::Child => Ok(lead(channel, backend)),
     }
 }
 
@@ -112,27 +113,48 @@ fn leave_namespaces() -> Result<(), Failure> {
 }
 
 /// The first process: finishes the set-up, starts the program, and serves it until it ends.
-fn lead(channel: &OwnedFd, order: &Order, lock: OwnedFd, streams: Streams) -> ExitCode {
-    match start(channel, order, lock, streams) {
-        Ok(inside) => first::serve(channel, order, inside),
-        Err(failure) => {
-            report_failure(channel, &failure, false);
-            ExitCode::FAILURE
+fn lead(channel: &OwnedFd, backend: Backend) -> ExitCode {
+    let served = prepare_root(backend).and_then(|(root, signals)| {
+        channel::send(channel, &Report::Prepared, &[]).step(|| "report".to_owned())?;
+        let (order, lock, streams) = receive(channel).step(|| "read the order".to_owned())?;
+        if order.backend != backend {
+            return Err(io::Error::from(io::ErrorKind::InvalidData)).step(|| "read the order".to_owned());
         }
-    }
+        let inside = start(channel, &order, root, signals, lock, streams)?;
+        Ok(first::serve(channel, &order, inside))
+    });
+    served.unwrap_or_else(|failure| {
+        report_failure(channel, &failure, false);
+        ExitCode::FAILURE
+    })
 }
 
-fn start(channel: &OwnedFd, order: &Order, lock: OwnedFd, streams: Streams) -> Result<Inside, Failure> {
+/// What does not depend on the order, done while the supervisor still makes it.
+fn prepare_root(backend: Backend) -> Result<(Option<Root>, OwnedFd), Failure> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
         .step(|| "tie the first process to the stage".to_owned())?;
     let signals = system::signal_descriptor(&[libc::SIGCHLD]).step(|| "watch for children".to_owned())?;
-    match order.backend {
-        Backend::Namespaces => {
-            mounts::enter(order)?;
-            system::raise_loopback().step(|| "raise the loopback interface".to_owned())?;
-        }
-        Backend::Bubblewrap => bubblewrap::verify(order)?,
-        Backend::Landlock => {}
+    if backend != Backend::Namespaces {
+        return Ok((None, signals));
+    }
+    let root = Root::begin()?;
+    system::raise_loopback().step(|| "raise the loopback interface".to_owned())?;
+    Ok((Some(root), signals))
+}
+
+fn start(
+    channel: &OwnedFd,
+    order: &Order,
+    root: Option<Root>,
+    signals: OwnedFd,
+    lock: OwnedFd,
+    streams: Streams,
+) -> Result<Inside, Failure> {
+    if let Some(root) = root {
+        root.enter(order)?;
+    }
+    if order.backend == Backend::Bubblewrap {
+        bubblewrap::verify(order)?;
     }
     let names = if order.outside && order.backend != Backend::Landlock {
         offer_names(channel).step(|| "offer name resolution".to_owned())?

@@ -8,7 +8,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -22,8 +22,9 @@ use crate::background::{self, Keeper};
 use crate::bubblewrap::Wrapper;
 use crate::denied::Denied;
 use crate::layout::{lay_out, toolchains};
-use crate::order::{Backend, Mount, MountKind, Order, Report, Request, STAGE};
+use crate::order::{Backend, Mount, MountKind, Order, PASSED_ON, Report, Request};
 use crate::outside::Outside;
+use crate::prepared::Prepared;
 use crate::program::{self, Program};
 use crate::publish::Publisher;
 use crate::streams::{Running, Streams};
@@ -35,8 +36,6 @@ const GRACE: Duration = Duration::from_secs(2);
 const WATCHED_EVERY: Duration = Duration::from_millis(200);
 /// How often the program is asked where it listens, once it does.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(500);
-/// The signals that are passed on to the program.
-const PASSED_ON: [i32; 6] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGUSR1, libc::SIGUSR2];
 
 /// What is started, apart from what the fence says.
 #[derive(Debug, Clone, Default)]
@@ -106,8 +105,7 @@ impl Outcome {
 
 /// The standard streams of this process, connected to a contained program, and the program.
 struct Supervised {
-    stage: Child,
-    channel: Option<OwnedFd>,
+    stage: Prepared,
     streams: Option<Streams>,
     running: Option<Running>,
     signals: OwnedFd,
@@ -139,9 +137,9 @@ struct Kept<'a> {
     run: &'a LiveRun,
 }
 
-/// Runs a program inside a fence, with the standard streams of this process. The stage is this very program, started with
-/// [`STAGE`] as its only word.
-pub fn run(fence: &Fence, launch: &Launch, backend: Backend) -> Result<Outcome, Denied> {
+/// Runs a program inside a fence, with the standard streams of this process, in a stage that is prepared or in a new one.
+pub fn run(fence: &Fence, launch: &Launch, backend: Backend, prepared: Option<Prepared>) -> Result<Outcome, Denied> {
+    let prepared = prepared.filter(|prepared| prepared.backend() == backend);
     let environment = environment::contained(launch.environment.iter().cloned());
     let programs: Vec<PathBuf> =
         program::directories(&environment).into_iter().filter(|path| path.is_absolute()).collect();
@@ -160,7 +158,7 @@ pub fn run(fence: &Fence, launch: &Launch, backend: Backend) -> Result<Outcome, 
     let unconnected = |error| Denied::new(format!("cannot connect the standard streams: {error}"));
     let Some(detached) = launch.detached else {
         let streams = Streams::of_this_process(fence.limits.output).map_err(unconnected)?;
-        return start(fence, launch, backend, &environment, &programs, streams, None);
+        return start(fence, launch, (backend, prepared), &environment, &programs, streams, None);
     };
     let kept = || {
         let owner = run.owner.ok_or_else(|| io::Error::other("no process leads this session"))?;
@@ -170,8 +168,8 @@ pub fn run(fence: &Fence, launch: &Launch, backend: Backend) -> Result<Outcome, 
         kept().map_err(|error: io::Error| Denied::new(format!("cannot start in the background: {error}")))?;
     let kept = Kept { keeper: &keeper, owner: &owner, detached, run: &run };
     let streams = keeper.output().and_then(|output| Streams::kept(output, fence.limits.output)).map_err(unconnected);
-    let outcome =
-        streams.and_then(|streams| start(fence, launch, backend, &environment, &programs, streams, Some(kept)));
+    let outcome = streams
+        .and_then(|streams| start(fence, launch, (backend, prepared), &environment, &programs, streams, Some(kept)));
     match &outcome {
         Ok(outcome) => keeper.ended(outcome.exit_code(), outcome.limit.clone().or_else(|| outcome.because.clone())),
         Err(_) => keeper.forget(),
@@ -183,14 +181,15 @@ pub fn run(fence: &Fence, launch: &Launch, backend: Backend) -> Result<Outcome, 
 /// Whether a program can be started inside a fence. It gets no streams.
 pub(crate) fn try_out(fence: &Fence, launch: &Launch) -> Result<(), Denied> {
     let streams = Streams::none().map_err(|error| Denied::new(format!("cannot open /dev/null: {error}")))?;
-    let outcome = start(fence, launch, launch.backend.unwrap_or(Backend::Namespaces), &[], &[], streams, None)?;
+    let backend = launch.backend.unwrap_or_default();
+    let outcome = start(fence, launch, (backend, None), &[], &[], streams, None)?;
     if outcome.code == Some(0) { Ok(()) } else { Err(Denied::new(format!("a trial program ended with {outcome:?}"))) }
 }
 
 fn start(
     fence: &Fence,
     launch: &Launch,
-    backend: Backend,
+    (backend, prepared): (Backend, Option<Prepared>),
     environment: &[(OsString, OsString)],
     programs: &[PathBuf],
     streams: Streams,
@@ -250,7 +249,7 @@ fn start(
     // Opened once for each: who shares it would release the other's turn.
     let turns = self::lock()?;
     let started = Instant::now();
-    let mut supervised = Supervised::start(&order, streams, wrapper, &turns)
+    let mut supervised = Supervised::start(&order, streams, wrapper, &turns, prepared)
         .map_err(|error| Denied::new(format!("cannot start the sandbox: {error}")))?;
     let surroundings = Surroundings {
         outside: outside.as_ref(),
@@ -341,22 +340,20 @@ fn lock() -> Result<std::fs::File, Denied> {
 }
 
 impl Supervised {
-    fn start(order: &Order, streams: Streams, wrapper: Option<Wrapper>, turns: &std::fs::File) -> io::Result<Self> {
+    fn start(
+        order: &Order,
+        streams: Streams,
+        wrapper: Option<Wrapper>,
+        turns: &std::fs::File,
+        prepared: Option<Prepared>,
+    ) -> io::Result<Self> {
         let mut watched = PASSED_ON.to_vec();
         watched.push(libc::SIGWINCH);
         let signals = system::signal_descriptor(&watched)?;
-        let (ours, theirs) = channel::pair()?;
-        let mut command = match &wrapper {
-            Some(wrapper) => wrapper.command()?,
-            None => {
-                let mut command = Command::new("/proc/self/exe");
-                command.arg(STAGE).env_clear().current_dir("/").stdout(Stdio::null()).stderr(Stdio::null());
-                command
-            }
+        let stage = match prepared {
+            Some(prepared) => prepared,
+            None => Prepared::spawn(order.backend, wrapper.as_ref())?,
         };
-        let stage = command.stdin(Stdio::from(theirs)).spawn()?;
-        // it keeps the other end of the channel open
-        drop(command);
         let text = rustix::fs::memfd_create("order", rustix::fs::MemfdFlags::CLOEXEC)?;
         let mut file = std::fs::File::from(text);
         io::Write::write_all(&mut file, &order.to_bytes()?)?;
@@ -364,20 +361,12 @@ impl Supervised {
         let [input, output, errors] = &streams.inside;
         let descriptors: [BorrowedFd<'_>; 5] =
             [file.as_fd(), turns.as_fd(), input.as_fd(), output.as_fd(), errors.as_fd()];
-        match channel::send(&ours, &(), &descriptors) {
+        match stage.channel().map(|channel| channel::send(channel, &(), &descriptors)) {
             // It has ended already; why is found out when it is waited for.
-            Err(error) if matches!(error.raw_os_error(), Some(libc::EPIPE | libc::ECONNRESET)) => {}
-            sent => sent?,
+            Some(Err(error)) if matches!(error.raw_os_error(), Some(libc::EPIPE | libc::ECONNRESET)) => {}
+            sent => sent.unwrap_or(Ok(()))?,
         }
-        Ok(Supervised {
-            stage,
-            channel: Some(ours),
-            streams: Some(streams),
-            running: None,
-            signals,
-            outer: None,
-            wrapper,
-        })
+        Ok(Supervised { stage, streams: Some(streams), running: None, signals, outer: None, wrapper })
     }
 
     fn serve(
@@ -405,7 +394,7 @@ impl Supervised {
             surroundings.publish || kept.is_some() || self.streams.as_ref().is_some_and(Streams::are_limited);
         let mut asked_for_ports = Instant::now();
         let stopped = Arc::new(AtomicBool::new(false));
-        let publisher = match &self.channel {
+        let publisher = match self.stage.channel() {
             Some(channel) if surroundings.publish => {
                 let publisher = channel.try_clone().and_then(Publisher::new);
                 Some(publisher.map_err(|error| Denied::new(format!("cannot publish ports: {error}")))?)
@@ -413,7 +402,7 @@ impl Supervised {
             _ => None,
         };
         let publisher = publisher.as_ref().map(|(publisher, _end)| publisher);
-        while let Some(channel) = &self.channel {
+        while let Some(channel) = self.stage.channel() {
             let grace = told.map(|(_, since)| GRACE.saturating_sub(since.elapsed()));
             if grace == Some(Duration::ZERO) {
                 break;
@@ -473,6 +462,7 @@ impl Supervised {
             }
             let Ok(Some((report, descriptors))) = channel::receive::<Report>(channel) else { break };
             match report {
+                Report::Prepared => {}
                 Report::Terminal => self.outer = descriptors.into_iter().next(),
                 Report::Ready { .. } => {
                     let _ = rustix::fs::flock(lock, rustix::fs::FlockOperation::Unlock);
@@ -521,7 +511,7 @@ impl Supervised {
             }
         }
         // Without its channel the first process ends, and everything inside with it; the stage ends after that.
-        self.hang_up();
+        self.stage.hang_up();
         self.streams = None;
         let status = self.stage.wait().map_err(|error| Denied::new(format!("cannot wait for the sandbox: {error}")))?;
         outcome.duration = started.elapsed();
@@ -575,25 +565,6 @@ impl Surroundings<'_> {
         if std::thread::Builder::new().stack_size(256 << 10).spawn(connect).is_err() {
             refused(libc::EAGAIN);
         }
-    }
-}
-
-impl Supervised {
-    /// Ends the channel, also for threads that still have it.
-    fn hang_up(&mut self) {
-        if let Some(channel) = self.channel.take() {
-            // the other end may be gone
-            let _ = rustix::net::shutdown(&channel, rustix::net::Shutdown::Both);
-        }
-    }
-}
-
-impl Drop for Supervised {
-    fn drop(&mut self) {
-        self.hang_up();
-        // it has ended, or ends now
-        let _ = self.stage.kill();
-        let _ = self.stage.wait();
     }
 }
 

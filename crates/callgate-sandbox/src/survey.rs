@@ -1,12 +1,11 @@
 //! Looks through the roots once before a call starts: for secrets, which are hidden; and for what protected names lead to, which is
 //! protected under its other names, too.
 
-use std::borrow::Cow;
 use std::cell::OnceCell;
-use std::collections::hash_map::Entry;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsStr;
 use std::fs::DirEntry;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirEntryExt, MetadataExt};
@@ -146,58 +145,103 @@ fn identified(path: PathBuf, fence: &Fence) -> Option<HiddenPath> {
 }
 
 /// Globs of names. Most names are none of them, which their last components tell without compiling the globs.
+///
+/// A fence has a thousand globs and a call often starts in a directory with a dozen names, so what counts is that this is made quickly.
 pub struct TellingNames<'f> {
     globs: Vec<&'f str>,
-    /// Last components without wildcards, in lower case, each with the name that its directory must have.
-    names: HashMap<Cow<'f, str>, DirectoryNames<'f>>,
-    /// What others start and end with, in lower case, by the last byte; by the first where any end will do.
-    affixes: HashMap<Side, Vec<(String, String)>>,
+    /// Last components without wildcards, as [`fingerprint`]s: by themselves, or together with the name that their directory must have.
+    names: HashSet<u64, BuildHasherDefault<Fingerprints>>,
+    /// What others start and end with, by the [`side`] that tells most.
+    affixes: Vec<Vec<(&'f str, &'f str)>>,
     compiled: OnceCell<PathList>,
 }
 
-/// A byte at the edge of a name.
-#[derive(PartialEq, Eq, Hash)]
-enum Side {
-    First(Option<u8>),
-    Last(u8),
+/// How many sides there are: last bytes, first bytes, and none.
+const SIDES: usize = 513;
+
+/// What tells most of a name with a start and an end, whatever its case: the last byte; the first where any end will do.
+fn side(start: &str, end: &str) -> usize {
+    let lower = |byte: &u8| usize::from(byte.to_ascii_lowercase());
+    let last = end.as_bytes().last().map(lower);
+    let first = || start.as_bytes().first().map(|byte| lower(byte).saturating_add(256));
+    last.or_else(first).unwrap_or(SIDES.saturating_sub(1))
 }
 
-/// The names of directories, or any if there are none.
-type DirectoryNames<'f> = Vec<Cow<'f, str>>;
+/// A number for a name, whatever its case, in a directory of a name; the same for any directory if that is empty. Two names that
+/// have the same one are only looked at more closely.
+fn fingerprint(directory: &str, name: &str) -> u64 {
+    // FNV-1a
+    let bytes = directory.bytes().chain([b'/']).chain(name.bytes());
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte.to_ascii_lowercase())).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+/// Hashes what is a hash already.
+#[derive(Default)]
+struct Fingerprints(u64);
+
+impl Hasher for Fingerprints {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = number;
+    }
+}
+
+/// Which bytes mean something in a glob.
+const SPECIAL: [bool; 256] = {
+    let (mut table, bytes, mut at) = ([false; 256], b"*?[]{}\\!()|+@", 0);
+    while at < bytes.len() {
+        #[allow(clippy::indexing_slicing, reason = "evaluated at compile time, where a mistake is a compile error")]
+        {
+            table[bytes[at] as usize] = true;
+        }
+        at += 1;
+    }
+    table
+};
+
+fn is_special(byte: u8) -> bool {
+    SPECIAL.get(usize::from(byte)).copied().unwrap_or(true)
+}
+
+/// The part of a path before its last slash, and the part behind it.
+fn split_name(path: &str) -> (&str, &str) {
+    let bytes = path.as_bytes();
+    let slash = bytes.iter().rposition(|byte| *byte == b'/');
+    slash.and_then(|at| Some((path.get(..at)?, path.get(at.saturating_add(1)..)?))).unwrap_or(("", path))
+}
 
 impl<'f> TellingNames<'f> {
     /// The names that globs mean.
     pub fn new(globs: Vec<&'f str>) -> Self {
-        let mut names = HashMap::<_, DirectoryNames<'f>>::with_capacity(globs.len());
-        let mut affixes = HashMap::<_, Vec<_>>::new();
-        let lower = |text: &'f str| {
-            let is_upper = text.bytes().any(|byte| byte.is_ascii_uppercase());
-            if is_upper { Cow::Owned(text.to_ascii_lowercase()) } else { Cow::Borrowed(text) }
-        };
-        let is_special = |byte: u8| b"*?[]{}\\!()|+@".contains(&byte);
+        let mut names = HashSet::with_capacity_and_hasher(globs.len(), BuildHasherDefault::default());
+        let mut affixes = vec![Vec::new(); SIDES];
         for glob in globs.iter().filter(|glob| !glob.starts_with('!')) {
             let bare = glob.strip_suffix("/**").unwrap_or(glob);
-            let (front, last) = bare.rsplit_once('/').unwrap_or(("", bare));
-            let last = lower(last);
-            if let (Some(start), Some(end)) = (last.bytes().position(is_special), last.bytes().rposition(is_special)) {
-                let start = last.get(..start).unwrap_or_default();
-                let end = last.get(end..).and_then(|rest| rest.get(1..)).unwrap_or_default();
-                let side = end.bytes().last().map_or(Side::First(start.bytes().next()), Side::Last);
-                let known = affixes.entry(side).or_default();
-                if !known.iter().any(|(known, ending)| known == start && ending == end) {
-                    known.push((start.to_owned(), end.to_owned()));
-                }
+            let (front, last) = split_name(bare);
+            let Some(start) = last.bytes().position(is_special) else {
+                let (_, directory) = split_name(front);
+                let any = directory.is_empty() || directory.bytes().any(is_special);
+                names.insert(fingerprint(if any { "" } else { directory }, last));
                 continue;
-            }
-            let directory = front.rsplit_once('/').map_or(front, |(_, name)| name);
-            let any = directory.is_empty() || directory.bytes().any(is_special);
-            match names.entry(last) {
-                Entry::Occupied(known) if known.get().is_empty() => {}
-                Entry::Occupied(mut known) if any => known.get_mut().clear(),
-                Entry::Occupied(mut known) => known.get_mut().push(lower(directory)),
-                Entry::Vacant(new) => {
-                    new.insert(if any { Vec::new() } else { vec![lower(directory)] });
-                }
+            };
+            let end = last.bytes().rposition(is_special).unwrap_or(start);
+            let start = last.get(..start).unwrap_or_default();
+            let end = last.get(end..).and_then(|rest| rest.get(1..)).unwrap_or_default();
+            if let Some(known) = affixes.get_mut(side(start, end))
+                && known.last() != Some(&(start, end))
+            {
+                known.push((start, end));
             }
         }
         TellingNames { globs, names, affixes, compiled: OnceCell::new() }
@@ -210,18 +254,23 @@ impl<'f> TellingNames<'f> {
 
     /// Whether the globs may mean a path, by its last components.
     fn tell(&self, path: &Path) -> bool {
-        let lower = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
-        let name = lower(path);
-        let in_directory = |directories: &DirectoryNames<'_>| {
-            directories.is_empty()
-                || path.parent().is_some_and(|parent| directories.iter().any(|name| *name == lower(parent)))
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let directory = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
+        if self.names.contains(&fingerprint("", &name)) || self.names.contains(&fingerprint(&directory, &name)) {
+            return true;
+        }
+        let bytes = name.as_bytes();
+        let starts =
+            |start: &str| bytes.get(..start.len()).is_some_and(|front| front.eq_ignore_ascii_case(start.as_bytes()));
+        let ends = |end: &str| {
+            let back = bytes.len().checked_sub(end.len()).and_then(|at| bytes.get(at..));
+            back.is_some_and(|back| back.eq_ignore_ascii_case(end.as_bytes()))
         };
-        self.names.get(name.as_str()).is_some_and(in_directory)
-            || [Side::First(None), Side::First(name.bytes().next()), Side::Last(name.bytes().last().unwrap_or(0))]
-                .iter()
-                .filter_map(|side| self.affixes.get(side))
-                .flatten()
-                .any(|(start, end)| name.starts_with(start.as_str()) && name.ends_with(end.as_str()))
+        [side("", ""), side(&name, ""), side("", &name)]
+            .iter()
+            .filter_map(|side| self.affixes.get(*side))
+            .flatten()
+            .any(|(start, end)| starts(start) && ends(end))
     }
 
     /// Whether the globs mean a file, or everything in a directory.
@@ -234,11 +283,14 @@ impl<'f> TellingNames<'f> {
 
 /// Secrets whose pattern says where they are: `/etc/ssl/private/**`.
 fn named_secrets(pattern: &str, is_seen: &dyn Fn(&Path) -> bool, hidden: &mut BTreeSet<PathBuf>) {
-    let bare = pattern.strip_suffix("/**").unwrap_or(pattern);
-    if !bare.starts_with('/') || bare.contains("**") {
+    if !pattern.starts_with('/') {
         return;
     }
-    let is_pattern = |text: &str| text.contains(['*', '?', '[', '{']);
+    let bare = pattern.strip_suffix("/**").unwrap_or(pattern);
+    if bare.contains("**") {
+        return;
+    }
+    let is_pattern = |text: &str| text.bytes().any(|byte| matches!(byte, b'*' | b'?' | b'[' | b'{'));
     if !is_pattern(bare) {
         let path = PathBuf::from(bare);
         // what this user cannot read cannot be read inside either
@@ -499,4 +551,52 @@ impl<'a> Walk<'a> {
 /// git's objects have no names that mean anything.
 fn is_object_store(path: &Path) -> bool {
     path.file_name() == Some(OsStr::new("objects")) && path.parent().is_some_and(|parent| parent.ends_with(".git"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_globs_mean_are_told_without_compiling_them() {
+        let globs = [
+            "**/.env",
+            "**/.aws/credentials",
+            "**/id_{rsa,dsa}*",
+            "**/*.PEM",
+            "/home/me/.ssh/**",
+            "**/secret?",
+            "**/[ab]*c",
+            "**/*",
+            "!**/.env.example",
+        ];
+        let without_any =
+            |left_out: &str| TellingNames::new(globs.into_iter().filter(|glob| *glob != left_out).collect());
+        let names = without_any("**/*");
+        for told in [
+            "/w/.env",
+            "/w/a/.ENV",
+            "/w/.aws/credentials",
+            "/w/.AWS/Credentials",
+            "/w/id_rsa",
+            "/w/ID_dsa.old",
+            "/w/server.pem",
+            "/home/me/.ssh",
+            "/w/secret1",
+            "/w/abc",
+        ] {
+            assert!(names.tell(Path::new(told)), "{told}");
+        }
+        for other in ["/w/env", "/w/credentials", "/w/aws/credentials", "/w/my_id_rs", "/w/pem", "/w/ssh", "/w/é", "/"]
+        {
+            assert!(!names.tell(Path::new(other)), "{other}");
+        }
+        assert!(without_any("").tell(Path::new("/w/anything")));
+        // whatever the list means is told
+        let list = PathList::new(globs.into_iter().filter(|glob| *glob != "**/*"), None);
+        for path in ["/w/x.pem", "/w/.env", "/w/id_dsa", "/w/secretX", "/w/b-c", "/home/me/.ssh/id", "/w/plain"] {
+            let path = Path::new(path);
+            assert!(!list.matches(path) || path.ancestors().any(|above| names.tell(above)), "{}", path.display());
+        }
+    }
 }

@@ -190,7 +190,7 @@ fn start(socket: &UnixStream, order: Order) -> Report {
             Ok(code) => Report { code: Some(code), ..Report::default() },
             Err(denied) => denied.into(),
         },
-        Some(fence) => match callgate_sandbox::run(&fence, &launch) {
+        Some(fence) => match callgate_sandbox::run(&fence, &launch, None) {
             Ok(outcome) => Report {
                 code: Some(outcome.exit_code()),
                 limit: outcome.limit,

@@ -119,6 +119,10 @@ impl GlobBases {
 
     /// The parts of a glob without `~` and `./`: absolute, or at any depth. `None` if the directory that it starts at is unknown.
     pub fn absolute<'a>(&'a self, glob: &'a str) -> Option<[&'a str; 4]> {
+        // What nearly all of them are.
+        if glob.starts_with('/') || glob.starts_with("**/") {
+            return Some([glob, "", "", ""]);
+        }
         let (mark, body) = match glob.strip_prefix('!') {
             Some(body) => ("!", body),
             None => ("", glob),

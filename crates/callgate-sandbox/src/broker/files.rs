@@ -3,7 +3,7 @@
 use std::ffi::{CStr, CString, OsStr};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, RenameFlags, Stat};
@@ -17,6 +17,9 @@ use crate::system::{self, Notification};
 
 /// How many names of a directory that gets a telling name are looked at.
 const MOST_NAMES: usize = 2000;
+/// The flags of an open file that can be changed, without that of waiting.
+const CHANGEABLE: OFlags =
+    OFlags::APPEND.union(OFlags::DIRECT).union(OFlags::NOATIME).union(OFlags::from_bits_retain(libc::O_ASYNC as u32));
 /// The bits that let a program run with another identity.
 const SET_ID: u32 = 0o6000;
 
@@ -59,6 +62,12 @@ impl Broker {
         }
     }
 
+    /// Runs something with the file mode mask of the program.
+    pub(super) fn with_mask<T>(&mut self, call: &Notification, body: impl FnOnce() -> T) -> T {
+        rustix::process::umask(self.masks.of(thread(call)));
+        body()
+    }
+
     fn find(&self, call: &Notification, directory: i32, index: usize, last: Last) -> Result<Target, Errno> {
         let path = self.path(call, long(call, index))?;
         path::find(thread(call), directory, &path, last)
@@ -88,10 +97,12 @@ impl Broker {
         self.allow_file(rustix::fs::statat(&name.directory, &name.name, AtFlags::SYMLINK_NOFOLLOW), &name.path)
     }
 
-    fn allow_descriptor(&mut self, found: &OwnedFd) -> Result<(), Errno> {
+    /// Refuses to change a protected file by its descriptor. Returns the path that it has now.
+    fn allow_descriptor(&mut self, found: &OwnedFd) -> Result<PathBuf, Errno> {
         let path = path::path_of(found)?;
         self.allow(&path, "write")?;
-        self.allow_file(status(found), &path)
+        self.allow_file(status(found), &path)?;
+        Ok(path)
     }
 
     fn open(
@@ -125,10 +136,11 @@ impl Broker {
                     return self.open_terminal(call, flags, close_on_exec);
                 }
                 let made = wanted.contains(OFlags::CREATE) || wanted.contains(OFlags::TMPFILE);
-                let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+                // Only what is there already can be a pipe that nobody reads.
+                let flags = flags | OFlags::NOFOLLOW | if exclusive { OFlags::empty() } else { OFlags::NONBLOCK };
                 let is_own = made && self.is_free_secret(&name);
                 let opened = if made {
-                    with_mask(thread(call), || rustix::fs::openat(&name.directory, &name.name, flags, mode))?
+                    self.with_mask(call, || rustix::fs::openat(&name.directory, &name.name, flags, mode))
                 } else {
                     rustix::fs::openat(&name.directory, &name.name, flags, mode)
                 };
@@ -147,9 +159,9 @@ impl Broker {
                 }
             }
         };
-        if !wanted.contains(OFlags::NONBLOCK) && !wanted.contains(OFlags::PATH) {
-            let set = rustix::fs::fcntl_getfl(&descriptor)?;
-            rustix::fs::fcntl_setfl(&descriptor, set.difference(OFlags::NONBLOCK))?;
+        if !exclusive && !wanted.contains(OFlags::NONBLOCK) && !wanted.contains(OFlags::PATH) {
+            // the others are not changed by this
+            rustix::fs::fcntl_setfl(&descriptor, wanted.intersection(CHANGEABLE))?;
         }
         Ok(Done::Descriptor { descriptor, close_on_exec })
     }
@@ -213,7 +225,7 @@ impl Broker {
         let name = self.name(call, directory, index)?;
         self.allow(&name.path, "write")?;
         let mode = Mode::from_raw_mode(mode.cast_unsigned() & 0o7777 & !SET_ID);
-        let made = with_mask(thread(call), || rustix::fs::mkdirat(&name.directory, &name.name, mode))?;
+        let made = self.with_mask(call, || rustix::fs::mkdirat(&name.directory, &name.name, mode));
         self.done(made, &name, "write")
     }
 
@@ -226,7 +238,7 @@ impl Broker {
             _ => return Err(Errno::PERM),
         };
         let mode = Mode::from_raw_mode(mode.cast_unsigned() & 0o7777 & !SET_ID);
-        let made = with_mask(thread(call), || rustix::fs::mknodat(&name.directory, &name.name, kind, mode, 0))?;
+        let made = self.with_mask(call, || rustix::fs::mknodat(&name.directory, &name.name, kind, mode, 0));
         if made.is_ok() {
             self.note_own(&name);
         }
@@ -414,10 +426,10 @@ impl Broker {
             return Err(Errno::NOSYS);
         }
         let last = if flags & libc::AT_SYMLINK_NOFOLLOW == 0 { Last::Followed } else { Last::Kept };
-        let found = match path::find(thread(call), from, &path, last)? {
+        match path::find(thread(call), from, &path, last)? {
             Target::Descriptor(found) => {
-                self.allow_descriptor(&found)?;
-                found
+                let path = self.allow_descriptor(&found)?;
+                self.change_mode_of(&found, &path, mode)
             }
             Target::Named(name) => {
                 self.allow(&name.path, "write")?;
@@ -427,11 +439,10 @@ impl Broker {
                 if FileType::from_raw_mode(status(&found)?.st_mode) == FileType::Symlink {
                     return Err(Errno::OPNOTSUPP);
                 }
-                let changed = self.change_mode_of(&found, mode).map(drop);
-                return self.done(changed, &name, "write");
+                let changed = self.change_mode_of(&found, &name.path, mode).map(drop);
+                self.done(changed, &name, "write")
             }
-        };
-        self.change_mode_of(&found, mode)
+        }
     }
 
     fn change_mode_of_descriptor(&mut self, call: &Notification) -> Result<Done, Errno> {
@@ -442,13 +453,13 @@ impl Broker {
         if !system::still_waits(self.listener.as_fd(), call.id) {
             return Err(Errno::SRCH);
         }
-        self.allow_descriptor(&found)?;
-        self.change_mode_of(&found, mode)
+        let path = self.allow_descriptor(&found)?;
+        self.change_mode_of(&found, &path, mode)
     }
 
     /// Changes the mode of a file where files may be changed. What was inherited lies elsewhere.
-    fn change_mode_of(&self, found: &OwnedFd, mode: Mode) -> Result<Done, Errno> {
-        if !self.is_changeable(&path::path_of(found)?) {
+    fn change_mode_of(&self, found: &OwnedFd, path: &Path, mode: Mode) -> Result<Done, Errno> {
+        if !self.is_changeable(path) {
             return Err(Errno::PERM);
         }
         rustix::fs::chmod(link_to(found), mode)?;
@@ -491,14 +502,6 @@ fn is_link(name: &Name) -> bool {
 fn open_directory(name: &Name) -> Result<OwnedFd, Errno> {
     let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     rustix::fs::openat(&name.directory, &name.name, flags, Mode::empty())
-}
-
-/// Runs something with the file mode mask of a thread.
-pub(super) fn with_mask<T>(thread: i32, body: impl FnOnce() -> T) -> Result<T, Errno> {
-    let field = |name: &CStr| status_field(thread, name);
-    let mask = field(c"Umask:").and_then(|text| u32::from_str_radix(&text, 8).ok()).unwrap_or(0o077);
-    rustix::process::umask(Mode::from_raw_mode(mask));
-    Ok(body())
 }
 
 /// A field of `/proc/PID/status`.

@@ -1,13 +1,14 @@
 //! The broker: performs for contained programs what changes files and what connects sockets.
 //!
 //! A filter hands these system calls over (see [`crate::filter`]). The broker reads a call's arguments once, finds what they mean by
-//! descriptor, decides, and performs the operation itself on what it holds. It never lets a call continue: another thread could
-//! put other arguments into memory after they were judged. The contained programs themselves have no right to change any file,
+//! descriptor, decides, and performs the operation itself on what it holds. It never lets a call continue that has arguments in
+//! memory: another thread could put others there after they were judged. `umask`, which has none, continues. The contained programs themselves have no right to change any file,
 //! by Landlock where the kernel has it, so a system call that is forgotten here changes nothing either.
 //!
 //! It runs in the same namespaces as the programs, outside the filter, with no capability but that of looking into them.
 
 mod files;
+mod masks;
 pub mod path;
 mod reads;
 pub mod sockets;
@@ -21,6 +22,7 @@ use std::sync::Arc;
 use callgate_model::fence::HeldBack;
 use rustix::io::Errno;
 
+use self::masks::Masks;
 pub use self::reads::Secrets;
 use crate::names::Names;
 use crate::system::{self, Notification};
@@ -110,6 +112,7 @@ pub struct Broker {
     lock: OwnedFd,
     /// The network namespace of this process.
     network: u64,
+    masks: Masks,
     held_back: HashSet<HeldBack>,
     news: Vec<HeldBack>,
 }
@@ -129,6 +132,7 @@ impl Broker {
             terminal,
             lock,
             network: system::own_network().unwrap_or_default(),
+            masks: Masks::default(),
             held_back: HashSet::new(),
             news: Vec::new(),
         }
@@ -164,6 +168,11 @@ impl Broker {
             }
             Err(error) => return Err(error),
         };
+        if libc::c_long::from(call.number) == libc::SYS_umask {
+            self.masks.forget();
+            system::let_continue(self.listener.as_fd(), call.id);
+            return Ok(());
+        }
         let result = if self.guard.secrets.is_some() && reads::only_reads(&call) {
             self.perform(&call)
         } else {

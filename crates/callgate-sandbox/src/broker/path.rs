@@ -203,7 +203,10 @@ pub fn find_to_read(thread: i32, directory: i32, path: &[u8], last: Last) -> Res
             from = Some(start(thread, directory)?);
         }
         let (parent, name, is_directory) = split_last(&path);
-        let parent = open_directory(from.as_ref(), parent)?;
+        let parent = match (from.take(), parent) {
+            (Some(directory), b".") => directory,
+            (from, parent) => open_directory(from.as_ref(), parent)?,
+        };
         let name = CString::new(name).map_err(|_| Errno::INVAL)?;
         if last == Last::Followed && !matches!(name.as_bytes(), b"." | b"..") {
             match rustix::fs::readlinkat(&parent, &name, Vec::new()) {

@@ -138,9 +138,9 @@ impl Broker {
         // In the directory that was judged, under its bare name: nothing is left to be found once more.
         let bare = [&AF_UNIX, name.name.as_bytes_with_nul()].concat();
         rustix::process::fchdir(&name.directory)?;
-        let bound = super::files::with_mask(thread(call), || system::with_address(socket.as_fd(), &bare, true));
+        let bound = self.with_mask(call, || system::with_address(socket.as_fd(), &bare, true));
         rustix::process::chdir("/")?;
-        let result = done(bound?)?;
+        let result = done(bound)?;
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         if let Ok(made) = rustix::fs::openat(&name.directory, &name.name, flags, Mode::empty())
             && let Some(identity) = identity(&made)

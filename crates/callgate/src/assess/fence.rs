@@ -97,8 +97,8 @@ fn without_repeats(paths: Vec<PathBuf>) -> Vec<PathBuf> {
 /// them do not exist.
 struct KnownNames<'a> {
     file_system: &'a dyn FileSystem,
-    /// The names in each directory, if they are known.
-    directories: HashMap<PathBuf, Option<HashSet<OsString>>>,
+    /// The names in each directory, if they are known, by the text of its path.
+    directories: HashMap<OsString, Option<HashSet<OsString>>>,
 }
 
 impl<'a> KnownNames<'a> {
@@ -107,20 +107,20 @@ impl<'a> KnownNames<'a> {
 
     fn new(file_system: &'a dyn FileSystem, home: Option<&Path>) -> Self {
         // the home directory exists, so nobody looks above it
-        let above = home.and_then(Path::parent).map(|parent| (parent.to_owned(), None));
+        let above = home.and_then(Path::parent).map(|parent| (parent.as_os_str().to_owned(), None));
         KnownNames { file_system, directories: above.into_iter().collect() }
     }
 
     fn may_exist(&mut self, path: &Path) -> bool {
         let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else { return true };
-        if let Some(names) = self.directories.get(directory) {
+        if let Some(names) = self.directories.get(directory.as_os_str()) {
             return names.as_ref().is_none_or(|names| names.contains(name));
         }
         let exists = self.may_exist(directory);
         let listed = || Some(self.file_system.names(directory, Self::MOST)?.into_iter().collect());
         let names: Option<HashSet<OsString>> = if exists { listed() } else { Some(HashSet::new()) };
         let may_exist = names.as_ref().is_none_or(|names| names.contains(name));
-        self.directories.insert(directory.to_owned(), names);
+        self.directories.insert(directory.as_os_str().to_owned(), names);
         may_exist
     }
 }

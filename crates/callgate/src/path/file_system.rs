@@ -141,7 +141,8 @@ impl FileSystem for EmptyFileSystem {
 /// Looks at each path once, for resolving many paths with common parents.
 pub(crate) struct CachedFileSystem<'a> {
     file_system: &'a dyn FileSystem,
-    seen: Mutex<HashMap<PathBuf, PathEntry>>,
+    /// By the text of the path: the paths come from one walk, which writes each of them in one way only.
+    seen: Mutex<HashMap<OsString, PathEntry>>,
 }
 
 impl<'a> CachedFileSystem<'a> {
@@ -153,11 +154,11 @@ impl<'a> CachedFileSystem<'a> {
 impl FileSystem for CachedFileSystem<'_> {
     fn look(&self, path: &Path) -> PathEntry {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(entry) = seen.get(path) {
+        if let Some(entry) = seen.get(path.as_os_str()) {
             return entry.clone();
         }
         let entry = self.file_system.look(path);
-        seen.insert(path.to_owned(), entry.clone());
+        seen.insert(path.as_os_str().to_owned(), entry.clone());
         entry
     }
 
