@@ -139,6 +139,8 @@ impl Broker {
                 // Only what is there already can be a pipe that nobody reads.
                 let flags = flags | OFlags::NOFOLLOW | if exclusive { OFlags::empty() } else { OFlags::NONBLOCK };
                 let is_own = made && self.is_free_secret(&name);
+                // What somebody else makes under that name in this moment is not the call's.
+                let flags = if is_own { flags | OFlags::EXCL } else { flags };
                 let opened = if made {
                     self.with_mask(call, || rustix::fs::openat(&name.directory, &name.name, flags, mode))
                 } else {
@@ -146,11 +148,10 @@ impl Broker {
                 };
                 match opened {
                     Ok(descriptor) => {
-                        if is_own {
-                            self.note_own(&name);
-                        }
+                        self.allow_opened(&descriptor, &name, is_own)?;
                         descriptor
                     }
+                    Err(Errno::EXIST) if is_own && !exclusive => return Err(Errno::ACCESS),
                     // a pipe that nobody reads yet: the program waits, and nobody else must wait for it
                     Err(Errno::NXIO) if is_pipe(&name) && !wanted.contains(OFlags::NONBLOCK) => {
                         return self.open_pipe(call, &name, flags, close_on_exec);
@@ -239,9 +240,6 @@ impl Broker {
         };
         let mode = Mode::from_raw_mode(mode.cast_unsigned() & 0o7777 & !SET_ID);
         let made = self.with_mask(call, || rustix::fs::mknodat(&name.directory, &name.name, kind, mode, 0));
-        if made.is_ok() {
-            self.note_own(&name);
-        }
         self.done(made, &name, "write")
     }
 
@@ -285,20 +283,24 @@ impl Broker {
             Target::Descriptor(found) => {
                 if status(&found)?.st_nlink > 0 {
                     self.allow_descriptor(&found)?;
+                    self.allow_other_name(&path::path_of(&found)?, &name.path)?;
                 }
                 rustix::fs::linkat(CWD, link_to(&found), &name.directory, &name.name, AtFlags::SYMLINK_FOLLOW)
             }
             Target::Named(old) => {
                 self.allow(&old.path, "write")?;
+                self.allow_other_name(&old.path, &name.path)?;
                 if is_link(&old) {
                     self.allow_link(&name)?;
                 }
-                rustix::fs::linkat(&old.directory, &old.name, &name.directory, &name.name, AtFlags::empty())
+                let linked = reads::Moved::look(self, &old);
+                let made = rustix::fs::linkat(&old.directory, &old.name, &name.directory, &name.name, AtFlags::empty());
+                if made.is_ok() {
+                    self.note_own(linked, &name.path);
+                }
+                made
             }
         };
-        if made.is_ok() {
-            self.note_own(&name);
-        }
         self.done(made, &name, "write")
     }
 
@@ -322,12 +324,14 @@ impl Broker {
         }
         self.allow_contents(&old, &new)?;
         if flags.contains(RenameFlags::EXCHANGE) {
+            self.allow_other_name(&new.path, &old.path)?;
             self.allow_contents(&new, &old)?;
         }
+        self.allow_other_name(&old.path, &new.path)?;
+        let moved = reads::Moved::look(self, &old);
         let renamed = rustix::fs::renameat_with(&old.directory, &old.name, &new.directory, &new.name, flags);
         if renamed.is_ok() {
-            self.note_own(&new);
-            self.note_own(&old);
+            self.note_own(moved, &new.path);
         }
         self.done(renamed, &new, "write")
     }

@@ -57,6 +57,17 @@ impl Secrets {
     }
 }
 
+/// A file that is about to get another name, if it is the call's own or has no secret's name now.
+pub(super) struct Moved(Option<Identity>);
+
+impl Moved {
+    pub(super) fn look(broker: &Broker, old: &Name) -> Self {
+        let found = broker.guard.secrets.as_ref().and_then(|_| identity(&old.directory, &old.name));
+        let is_own = !broker.is_secret(&old.path) || broker.is_harmless(found);
+        Moved(found.filter(|(_, is_covered)| is_own && !is_covered).map(|(identity, _)| identity))
+    }
+}
+
 /// Whether a call only opens something for reading.
 pub fn only_reads(call: &Notification) -> bool {
     match libc::c_long::from(call.number) {
@@ -126,14 +137,39 @@ impl Broker {
         self.is_secret(&name.path) && identity(&name.directory, &name.name).is_none()
     }
 
-    /// Notes that a file with the name of a secret is the call's own.
-    pub(super) fn note_own(&mut self, name: &Name) {
-        if self.is_secret(&name.path)
-            && let Some((identity, false)) = identity(&name.directory, &name.name)
+    /// Refuses to give a secret another kind of name. Whose file it is could change between the look and the move, and under the name
+    /// of a secret it is looked at again when it is read.
+    pub(super) fn allow_other_name(&mut self, old: &Path, new: &Path) -> Result<(), Errno> {
+        if self.is_secret(old) && !self.is_secret(new) {
+            self.hold_back("write", old.display().to_string(), "secrets");
+            return Err(Errno::ACCESS);
+        }
+        Ok(())
+    }
+
+    /// Notes that a file which gets the name of a secret is the call's own: the one that was looked at before.
+    pub(super) fn note_own(&mut self, moved: Moved, new: &Path) {
+        if self.is_secret(new)
+            && let Some(identity) = moved.0
             && let Some(secrets) = &mut self.guard.secrets
         {
             secrets.own.insert(identity);
         }
+    }
+
+    /// Refuses what was opened for writing if it is a secret that somebody else has put there meanwhile.
+    pub(super) fn allow_opened(&mut self, opened: &OwnedFd, name: &Name, is_own: bool) -> Result<(), Errno> {
+        if !self.is_secret(&name.path) {
+            return Ok(());
+        }
+        let found = identity(opened, c"");
+        if is_own {
+            self.note_own(Moved(found.map(|(identity, _)| identity)), &name.path);
+        } else if !self.is_harmless(found) {
+            self.hold_back("write", name.path.display().to_string(), "secrets");
+            return Err(Errno::ACCESS);
+        }
+        Ok(())
     }
 
     /// Opens a file for reading, as the kernel would for the program.
