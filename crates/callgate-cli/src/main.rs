@@ -24,6 +24,7 @@ mod left;
 mod notify;
 mod opened;
 mod outcome;
+mod own_rules;
 mod policy;
 mod processes;
 mod ps;
