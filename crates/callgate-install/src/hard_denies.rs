@@ -126,16 +126,18 @@ pub(crate) fn gemini(denies: &[HardDeny]) -> String {
 /// about what the user wants, and callgate denies what is in it anyway.
 pub fn holds_only_own_denies(text: &str, home: &Path) -> bool {
     let home = home.to_string_lossy();
-    let forms: [&dyn Fn(&[HardDeny]) -> String; 2] = [&gemini, &|denies| codex(denies, &home)];
-    forms.iter().any(|form| {
-        let header = form(&[]);
-        let has = |deny: &HardDeny| {
-            let alone = form(&[*deny]);
-            alone.strip_prefix(&header).is_some_and(|rule| !rule.is_empty() && text.contains(rule))
-        };
-        let denies: Vec<HardDeny> = HARD_DENIES.iter().copied().filter(has).collect();
-        form(&denies) == text
-    })
+    is_made_by(gemini, text) || is_made_by(|denies| codex(denies, &home), text)
+}
+
+/// Whether a form makes this text of some of the denies.
+fn is_made_by(form: impl Fn(&[HardDeny]) -> String, text: &str) -> bool {
+    let header = form(&[]);
+    let has = |deny: &HardDeny| {
+        let alone = form(&[*deny]);
+        alone.strip_prefix(&header).is_some_and(|rule| !rule.is_empty() && text.contains(rule))
+    };
+    let denies: Vec<HardDeny> = HARD_DENIES.iter().copied().filter(has).collect();
+    form(&denies) == text
 }
 
 fn path_pattern(path: &str) -> String {
