@@ -13,6 +13,7 @@ mod demo;
 mod doctor;
 mod explain;
 mod grant;
+mod guard;
 mod handover;
 mod health;
 mod hook;
@@ -64,6 +65,11 @@ fn main() -> ExitCode {
     // The inner half of `run`: a process with one thread and nothing of its caller.
     if words.len() == 1 && words.first().is_some_and(|word| word == callgate_sandbox::stage::STAGE) {
         return callgate_sandbox::stage::run();
+    }
+    if let Some((first, rest)) = words.split_first()
+        && first == guard::GUARD
+    {
+        return guard::run(rest);
     }
     std::panic::set_hook(Box::new(unprinted(std::panic::take_hook())));
     let arguments = parse(&words);

@@ -28,7 +28,7 @@ use super::left::{self, Learner};
 use super::session::{PassedCall, Session};
 use super::shells::{self, KeptShell};
 use crate::handover::{self, COMMAND, Handing};
-use crate::untrusted;
+use crate::{terminal, untrusted};
 
 /// Time reserved for closing the question, logging it and printing the answer after nobody has answered.
 const MARGIN: Duration = Duration::from_millis(500);
@@ -105,13 +105,15 @@ impl<'a> Prepared<'a> {
         let LoadedPolicy { policy, files } = policy(arguments.policy.as_deref(), &locations)
             .map_err(|why| refused_without_policy(&locations, &call, why))?;
         let layers = arguments.policy.is_none().then_some((locations, files));
-        let asked = Arc::new(Asked::of(arguments, incoming, &policy));
+        // A policy that was named stands alone: a rule in the user's file would not help.
+        let always = layers.as_ref().map(|(locations, _)| (locations.clone(), call.clone()));
+        let asked = Arc::new(Asked::of(arguments, incoming, &policy, always.clone()));
         let mut approvals =
             Approvals::new(Arc::new(SqliteStore::of_user_when_needed()), Arc::clone(&asked) as Arc<dyn Approver>);
         if asked.left_to_agent() {
             approvals = approvals.left_to_agent();
         } else {
-            approvals = approvals.keeping(KEPT);
+            approvals = terminal::writing(approvals.keeping(KEPT), always);
         }
         let rewritable = incoming.event.can_rewrite() && command(&call.input).is_some();
         let mut gate = Gate::builder()
