@@ -55,6 +55,14 @@ use outcome::{Outcome, Trouble};
 
 fn main() -> ExitCode {
     let words: Vec<std::ffi::OsString> = std::env::args_os().skip(1).collect();
+    // Nobody may take an answer that cannot be printed for a yes. What `run` prints belongs to its command.
+    let is_own = |word: &std::ffi::OsString| {
+        !matches!(word.to_str(), Some("run" | guard::GUARD | callgate_sandbox::stage::STAGE))
+    };
+    if callgate_sandbox::standard_output_was_closed() && words.first().is_none_or(is_own) {
+        let _ = writeln!(std::io::stderr(), "callgate: standard output is closed, so there is no way to answer");
+        return ExitCode::from(outcome::TROUBLE);
+    }
     // A hook starts with every call and must answer in the agent's dialect whatever happens.
     if let Some((task, rest)) = words.split_first()
         && task == "hook"
@@ -161,7 +169,15 @@ fn parse(words: &[std::ffi::OsString]) -> Arguments {
             return arguments;
         }
     }
-    error.exit()
+    // Help and the version are answers, too.
+    let printed = error.print().and_then(|()| std::io::stdout().flush());
+    if let Err(why) = printed
+        && why.kind() != std::io::ErrorKind::BrokenPipe
+    {
+        let _ = writeln!(std::io::stderr(), "callgate: cannot print to stdout: {why}");
+        std::process::exit(outcome::TROUBLE.into());
+    }
+    std::process::exit(error.exit_code())
 }
 
 /// Where the command begins that a task is about: the first word that is neither an option nor the value of one.

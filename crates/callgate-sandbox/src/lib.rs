@@ -37,3 +37,4 @@ pub use order::{Backend, LEFT};
 pub use probe::{Findings, Probe, probe, works};
 pub use publish::Port;
 pub use supervisor::{Detached, Launch, Outcome, run_free};
+pub use system::standard_output_was_closed;
