@@ -282,7 +282,11 @@ pub fn gate(arguments: &RunArguments, call: &Call, contained: bool) -> Result<Ga
     let directory = call.origin.directory.clone().unwrap_or_default();
     let policy = match named {
         Some(name) => load_policy(PolicyChoice::Named(name), None)?,
-        None => load_policy(PolicyChoice::Layers(&Locations::of(&directory)), PolicyCache::of_user().as_ref())?,
+        None => {
+            let locations = Locations::of(&directory);
+            let cache = PolicyCache::of_user_outside(locations.workspace.as_deref());
+            load_policy(PolicyChoice::Layers(&locations), cache.as_ref())?
+        }
     };
     let policy = policy.policy;
     let always = named.is_none().then(|| (Locations::of(&directory), call.clone()));
