@@ -1,6 +1,11 @@
 //! The command on a real terminal, made by `script`.
 
-#![allow(dead_code, clippy::expect_used, reason = "each test uses a part of it, and says what is missing by failing")]
+#![allow(
+    dead_code,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "each test uses a part of it, and says what is missing by failing"
+)]
 
 use std::io::{Read as _, Write as _};
 use std::process::{Child, ChildStdin, Command, Stdio};
