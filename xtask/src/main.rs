@@ -1,5 +1,6 @@
 //! Set-up, tests, benchmarks and generated files of callgate: `cargo xtask help`.
 
+mod agents;
 mod api;
 mod dependencies;
 mod dist;
@@ -21,7 +22,8 @@ const HELP: &str = "cargo xtask TASK
   setup      install the Debian packages that the tests need (as root or with sudo), and unpack manual pages
   check      format, lints, documentation, public items, packages and dependencies, without tests
   api        write the list of public items, docs/api.txt, anew
-  nightly    what takes longer than CI may: packages built from their own contents, longer fuzzing, 100,000 scripts in bash, benchmarks
+  nightly    what takes longer than CI may: packages built from their own contents, longer fuzzing, 100,000 scripts in bash, real agents, benchmarks
+  agents     real agents (from npm) with a stand-in model: contained calls run unasked, and nothing escapes
   dist       the static binary as it is shipped; prints where it lies
   tables [P] where the table of program P is; without P: the tables that do not say from which version they were made
   sweep      run the options of the programs of 500 Debian packages in a sandbox and compare what they do with the tables
@@ -37,6 +39,7 @@ fn main() -> ExitCode {
         "check" => check(),
         "api" => document().and_then(|()| api::check(api::Stale::IsWritten)),
         "nightly" => nightly(),
+        "agents" => agents::drive(),
         "dist" => dist::build(),
         "tables" => match arguments.collect::<Vec<_>>().as_slice() {
             [] => tables::list(),
@@ -117,6 +120,7 @@ fn nightly() -> Result<(), Failure> {
         cargo(&["test", "-p", "callgate-shell", "--release", "--test", "bash_oracle", "--", "--nocapture", "hostile"]);
     run("100,000 hostile scripts in bash", oracle.env("CALLGATE_ORACLE_SCRIPTS", "100000"))?;
     sweep_all()?;
+    agents::drive()?;
     run("benchmarks", &mut cargo(&["bench", "--workspace"]))
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgate::approvals::channel::{TerminalApprover, prompt};
+use callgate::approvals::channel::{Look, TerminalApprover, prompt};
 use callgate::approvals::{Answer, ApprovalDecision, ApprovalId, Approver, AskError, Coordinator, Question};
 use callgate::clock::Timestamp;
 use callgate::policy::Locations;
@@ -197,7 +197,7 @@ fn show(store: &dyn Store, coordinator: &Coordinator, id: &str, json: bool) -> R
         anstream::println!("{value}");
         return Ok(Outcome::Done);
     }
-    anstream::println!("{}", prompt(&question, true).trim_end());
+    anstream::println!("{}", prompt(&question, true, Look { colours: true, ..Look::default() }).trim_end());
     if let Some(key) = &question.key {
         anstream::println!("\nkey: {key}");
     }

@@ -9,7 +9,7 @@ use callgate_import::{
     ChangedDecision, ImportedPolicy, Importer, MAXIMUM_SIZE, SettingsFile, SettingsLayer, SettingsLocation, import,
     settings_locations,
 };
-use callgate_install::HostEnvironment;
+use callgate_install::{HostEnvironment, holds_only_own_denies};
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
@@ -135,7 +135,7 @@ fn layer(path: &Path, environment: &HostEnvironment) -> SettingsLayer {
     }
 }
 
-/// Reads the files that exist. A file that was named must exist.
+/// Reads the files that exist, without those that callgate itself wrote. A file that was named must exist.
 pub fn sources(
     places: &[SettingsLocation],
     environment: &HostEnvironment,
@@ -149,6 +149,7 @@ pub fn sources(
         };
         for path in files {
             match text(&path) {
+                Ok(text) if !required && holds_only_own_denies(&text, &environment.home) => {}
                 Ok(text) => sources.push(SettingsFile::new(path, place.layer, text, environment)),
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound && !required => {}
                 // It may deny something, so do not skip it.
@@ -199,7 +200,8 @@ fn text(path: &Path) -> std::io::Result<String> {
     String::from_utf8(bytes).map_err(|_| invalid("it is not UTF-8 text".to_owned()))
 }
 
-fn write(path: &Path, policy: &str) -> Result<(), Trouble> {
+/// Writes a policy into a new file.
+pub fn write(path: &Path, policy: &str) -> Result<(), Trouble> {
     let shown = path.display();
     let mut file = std::fs::OpenOptions::new().write(true).create_new(true).open(path).map_err(|error| {
         if error.kind() == std::io::ErrorKind::AlreadyExists {

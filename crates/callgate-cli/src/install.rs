@@ -12,9 +12,10 @@ use callgate_install::{
     InstallReport, InstallScope, Installer, Recipe, all, detect, find,
 };
 use clap::Args;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::outcome::{Outcome, Trouble};
+use crate::own_rules::{self, ImportWish, OwnRules};
 use crate::{choice, terminal};
 
 /// The scope of an installation.
@@ -63,6 +64,12 @@ pub struct InstallArguments {
     /// prompt if it has one, else a running `callgate approvals watch`, else the question is refused and kept]
     #[arg(long, value_name = "WHOM", value_parser = ["auto", "agent", "approvers", "nobody"])]
     pub ask: Option<String>,
+    /// Import the agent's own permission rules into your policy, where callgate would decide otherwise [default: ask at a terminal]
+    #[arg(long, conflicts_with = "no_import")]
+    pub import: bool,
+    /// Leave the agent's own permission rules
+    #[arg(long)]
+    pub no_import: bool,
     /// Do not add denies to the agents' own permission rules
     #[arg(long)]
     pub no_rules: bool,
@@ -72,6 +79,19 @@ pub struct InstallArguments {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+impl InstallArguments {
+    /// What to do with the agent's own rules.
+    fn import_wish(&self) -> ImportWish {
+        match (self.import, self.no_import) {
+            (_, true) => ImportWish::Leave,
+            _ if self.dry_run => ImportWish::Say,
+            (true, _) => ImportWish::Import,
+            _ if self.json => ImportWish::Say,
+            _ => ImportWish::Ask,
+        }
+    }
 }
 
 /// The arguments of `uninstall`.
@@ -137,6 +157,8 @@ pub fn install(arguments: &InstallArguments) -> Result<Outcome, Trouble> {
     }
     let mut outcome = Outcome::Done;
     for recipe in recipes {
+        // Before callgate adds denies to them.
+        let own = own_rules::find(recipe.name(), &environment);
         let mut done = if arguments.dry_run { installer.preview(recipe) } else { installer.install(recipe) };
         if let Ok(steps) = &mut done {
             let open = within_reach(steps, &gate, &environment.project);
@@ -153,7 +175,12 @@ pub fn install(arguments: &InstallArguments) -> Result<Outcome, Trouble> {
             steps.advice.push("to trust it, run: callgate install codex --trust, or /hooks in Codex".to_owned());
             outcome = if arguments.dry_run { outcome } else { Outcome::Found };
         }
-        outcome = told(recipe, scope, done, words, arguments.dry_run, arguments.json).unwrap_or(outcome);
+        let own = own.unwrap_or_else(|why| {
+            anstream::eprintln!("{}: cannot read your own rules: {why}", recipe.title());
+            Vec::new()
+        });
+        let own = (own.as_slice(), arguments.import_wish());
+        outcome = told(recipe, scope, done, words, arguments.dry_run, arguments.json, own).unwrap_or(outcome);
     }
     Ok(outcome)
 }
@@ -186,7 +213,8 @@ pub fn uninstall(arguments: &UninstallArguments) -> Result<Outcome, Trouble> {
             (false, true) => "removed in part",
             (false, false) => "removed",
         };
-        outcome = told(recipe, scope, done, words, arguments.dry_run, arguments.json).unwrap_or(outcome);
+        let none = (&[][..], ImportWish::Leave);
+        outcome = told(recipe, scope, done, words, arguments.dry_run, arguments.json, none).unwrap_or(outcome);
     }
     Ok(outcome)
 }
@@ -350,8 +378,12 @@ fn told(
     words: &str,
     dry_run: bool,
     as_json: bool,
+    (own, wish): (&[OwnRules], ImportWish),
 ) -> Option<Outcome> {
+    let settle = || own.iter().map(|rules| rules.settle(wish, as_json)).collect::<Vec<_>>();
+    let failed = |own: &[Value]| own.iter().any(OwnRules::failed).then_some(Outcome::Found);
     if as_json {
+        let own = if done.is_ok() { settle() } else { Vec::new() };
         let told = match &done {
             Ok(steps) => json!({
                 "agent": recipe.name(),
@@ -364,11 +396,12 @@ fn told(
                 "shown": steps.shown,
                 "advice": steps.advice,
                 "left": steps.left,
+                "own_rules": own,
             }),
             Err(error) => json!({ "agent": recipe.name(), "scope": scope.name(), "error": error.to_string() }),
         };
         anstream::println!("{told}");
-        return done.is_err().then_some(Outcome::Found);
+        return done.is_err().then_some(Outcome::Found).or_else(|| failed(&own));
     }
     let title = recipe.title();
     let steps = match done {
@@ -397,7 +430,7 @@ fn told(
     for advice in &steps.advice {
         anstream::println!("    note: {}", visible(advice));
     }
-    None
+    failed(&settle())
 }
 
 fn print_diff(diff: &str) {

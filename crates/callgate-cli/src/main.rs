@@ -13,6 +13,7 @@ mod demo;
 mod doctor;
 mod explain;
 mod grant;
+mod guard;
 mod handover;
 mod health;
 mod hook;
@@ -24,6 +25,7 @@ mod left;
 mod notify;
 mod opened;
 mod outcome;
+mod own_rules;
 mod policy;
 mod processes;
 mod ps;
@@ -58,6 +60,17 @@ fn main() -> ExitCode {
     if std::env::args_os().next().is_some_and(|name| callgate_sandbox::scripts::is_called(&name)) {
         return callgate_sandbox::scripts::run(&words);
     }
+    // Nobody may take an answer that cannot be printed for a yes. What `run` prints belongs to its command.
+    let is_own = |word: &std::ffi::OsString| {
+        !matches!(
+            word.to_str(),
+            Some("run" | guard::GUARD | callgate_sandbox::stage::STAGE | callgate_tools::helper::HELPER)
+        )
+    };
+    if callgate_sandbox::standard_output_was_closed() && words.first().is_none_or(is_own) {
+        let _ = writeln!(std::io::stderr(), "callgate: standard output is closed, so there is no way to answer");
+        return ExitCode::from(outcome::TROUBLE);
+    }
     // A hook starts with every call and must answer in the agent's dialect whatever happens.
     if let Some((task, rest)) = words.split_first()
         && task == "hook"
@@ -68,6 +81,11 @@ fn main() -> ExitCode {
     // The inner half of `run` and of tools: a process with one thread and nothing of its caller.
     if let Some(code) = callgate_tools::helper::enter() {
         return code;
+    }
+    if let Some((first, rest)) = words.split_first()
+        && first == guard::GUARD
+    {
+        return guard::run(rest);
     }
     std::panic::set_hook(Box::new(unprinted(std::panic::take_hook())));
     let arguments = parse(&words);
@@ -166,7 +184,15 @@ fn parse(words: &[std::ffi::OsString]) -> Arguments {
             return arguments;
         }
     }
-    error.exit()
+    // Help and the version are answers, too.
+    let printed = error.print().and_then(|()| std::io::stdout().flush());
+    if let Err(why) = printed
+        && why.kind() != std::io::ErrorKind::BrokenPipe
+    {
+        let _ = writeln!(std::io::stderr(), "callgate: cannot print to stdout: {why}");
+        std::process::exit(outcome::TROUBLE.into());
+    }
+    std::process::exit(error.exit_code())
 }
 
 /// Where the command begins that a task is about: the first word that is neither an option nor the value of one.

@@ -64,8 +64,10 @@ impl Notifier {
         let Way::Program { words, markup } = &self.way else { return };
         let Some((program, arguments)) = words.split_first() else { return };
         let text = text(question, *markup);
-        let started = Command::new(program)
-            .args(arguments)
+        let guard = crate::guard::words();
+        let mut words = guard.into_iter().chain([program.into()]).chain(arguments.iter().map(Into::into));
+        let started = Command::new(words.next().unwrap_or_default())
+            .args(words)
             .args([TITLE, &text])
             .stdin(Stdio::null())
             .stdout(Stdio::null())

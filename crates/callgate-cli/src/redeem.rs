@@ -126,7 +126,10 @@ fn policy(named: Option<&str>, call: &Call) -> Result<Arc<Policy>, String> {
         Some(name) => load_policy(PolicyChoice::Named(name), None),
         None => {
             let locations = Locations::of(call.origin.project().unwrap_or(&here)).working_in(Some(here.clone()));
-            load_policy(PolicyChoice::Layers(&locations), PolicyCache::of_user().as_ref())
+            load_policy(
+                PolicyChoice::Layers(&locations),
+                PolicyCache::of_user_outside(locations.workspace.as_deref()).as_ref(),
+            )
         }
     };
     loaded.map(|loaded| loaded.policy).map_err(|error| error.to_string())

@@ -295,7 +295,11 @@ pub fn guarded(
     let named = arguments.policy.as_deref();
     let policy = match named {
         Some(name) => load_policy(PolicyChoice::Named(name), None)?,
-        None => load_policy(PolicyChoice::Layers(&Locations::of(directory)), PolicyCache::of_user().as_ref())?,
+        None => {
+            let locations = Locations::of(directory);
+            let cache = PolicyCache::of_user_outside(locations.workspace.as_deref());
+            load_policy(PolicyChoice::Layers(&locations), cache.as_ref())?
+        }
     };
     let policy = policy.policy;
     let mut settings = audit_log::settings(&policy)?;

@@ -12,6 +12,7 @@ use callgate::store::Store;
 use callgate_store::SqliteStore;
 
 use crate::always::{self, Wish};
+use crate::guard;
 use crate::notify::{Notifier, Notifying};
 use crate::outcome::Trouble;
 use crate::watching::Watched;
@@ -40,13 +41,8 @@ pub enum Who {
 /// Approvals that ask here and keep decisions in the user's store. Offers "always" if the user policy file applies.
 pub fn approvals(policy: &Policy, who: Who, always: Option<(Locations, Call)>) -> Result<Approvals, Trouble> {
     let store: Arc<dyn Store> = Arc::new(SqliteStore::of_user()?);
-    let mut terminal = TerminalApprover::new();
-    if let Some((locations, call)) = always.clone() {
-        terminal = terminal.always(move |proposal| always::try_out(&locations, proposal, Wish::Always, Some(&call)));
-    }
     let notifier = Notifier::of(policy);
-    let terminal = Notifying { who: Arc::new(terminal), notifier: notifier.clone() };
-    let asking = Asking { terminal: Arc::new(terminal), watch: Arc::new(Watched(notifier.clone())) };
+    let asking = asking(&notifier, always.clone());
     let approver: Arc<dyn Approver> = match configured(policy, &asking) {
         Some(in_order) => Arc::new(in_order),
         None => asking.terminal,
@@ -61,12 +57,26 @@ pub fn approvals(policy: &Policy, who: Who, always: Option<(Locations, Call)>) -
             Arc::new(FirstAnswer::new(vec![approver, Arc::new(elsewhere)]))
         }
     };
-    let approvals = Approvals::new(store, approver);
-    let Some((locations, call)) = always else { return Ok(approvals) };
-    Ok(approvals.always(move |proposal| match always::write(&locations, proposal, Wish::Always, Some(&call)) {
+    Ok(writing(Approvals::new(store, approver), always))
+}
+
+/// Those whom only this process can ask. The terminal offers "always" if a rule in the user policy file can help.
+pub fn asking(notifier: &Notifier, always: Option<(Locations, Call)>) -> Asking {
+    let mut terminal = TerminalApprover::new();
+    if let Some((locations, call)) = always {
+        terminal = terminal.always(move |proposal| always::try_out(&locations, proposal, Wish::Always, Some(&call)));
+    }
+    let terminal = Notifying { who: Arc::new(terminal), notifier: notifier.clone() };
+    Asking { terminal: Arc::new(terminal), watch: Arc::new(Watched(notifier.clone())), guard: guard::words() }
+}
+
+/// Approvals that write the rule of an "always", once the yes is recorded.
+pub fn writing(approvals: Approvals, always: Option<(Locations, Call)>) -> Approvals {
+    let Some((locations, call)) = always else { return approvals };
+    approvals.always(move |proposal| match always::write(&locations, proposal, Wish::Always, Some(&call)) {
         Ok(place) => anstream::eprintln!("wrote a rule to {}", visible(&place)),
         Err(why) => anstream::eprintln!("no rule was written: {}", visible(&why)),
-    }))
+    })
 }
 
 /// Prints how to answer the question, and defers to others.

@@ -11,7 +11,12 @@ pub fn missing(locations: &Locations, files: &[FoundFile], call: &Call, decided:
     let path = untrusted.path.as_deref()?;
     let trusting = locations.trusted.as_ref()?.as_if(path).ok()?;
     let locations = Locations { trusted: Some(trusting), ..locations.clone() };
-    let policy = load_policy(PolicyChoice::Layers(&locations), PolicyCache::of_user().as_ref()).ok()?.policy;
+    let policy = load_policy(
+        PolicyChoice::Layers(&locations),
+        PolicyCache::of_user_outside(locations.workspace.as_deref()).as_ref(),
+    )
+    .ok()?
+    .policy;
     let gate = Gate::builder().policy(policy).build();
     let assessment = gate.assess(call).ok()?;
     let ruling = assessment.ruling();

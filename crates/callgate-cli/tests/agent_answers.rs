@@ -197,3 +197,22 @@ fn suggest_learns_from_the_prompts_of_the_agent() {
     let output = told(world.command(&["policy", "suggest"]).output().expect("it starts"));
     assert!(output.stdout.contains("# saves 3 prompts") && output.stdout.contains("git push **"), "{output:?}");
 }
+
+#[test]
+fn rules_of_the_user_in_the_agent_are_named_and_do_not_decide() {
+    let world = World::new();
+    let reason = |world: &World, command: &str| {
+        let said = event(world, "PreToolUse", "default", shell(command, command));
+        assert_eq!(answered("claude", b"", &said), Answered::Asked, "{said:?}");
+        let answer: Value = serde_json::from_str(&said.stdout).expect("JSON");
+        answer["hookSpecificOutput"]["permissionDecisionReason"].as_str().expect("a reason").to_owned()
+    };
+    let named = "rules in Claude Code allow it, and callgate decides (your user can run: callgate import claude)";
+    assert!(!reason(&world, ASKED).contains(named));
+    let settings = world.home().join(".claude");
+    std::fs::create_dir_all(&settings).expect("a directory");
+    let rules = r#"{"permissions": {"allow": ["Bash(git push:*)"]}}"#;
+    std::fs::write(settings.join("settings.json"), rules).expect("a file");
+    assert!(reason(&world, "git push origin other").contains(named));
+    assert!(!reason(&world, "rm notes.txt").contains(named));
+}

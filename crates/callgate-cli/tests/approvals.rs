@@ -7,13 +7,14 @@
     reason = "a test says what is missing by failing"
 )]
 
+mod terminal;
 mod world;
 
-use std::io::{Read as _, Write as _};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
+use terminal::OnTerminal;
 use world::{World, told};
 
 /// A call that is asked about, in a process of its own.
@@ -55,6 +56,9 @@ fn id(question: &Value) -> &str {
 fn steady(world: &World, text: &str) -> String {
     let text =
         text.replace(&*world.project().to_string_lossy(), "PROJECT").replace(&*world.home().to_string_lossy(), "HOME");
+    // the countdown
+    let lines = text.split('\n').map(|line| if line.ends_with(" s left") { "TIME left" } else { line });
+    let text = lines.collect::<Vec<_>>().join("\n");
     let words = text.split_inclusive([' ', '\n', ')', ':', '"']);
     words
         .map(|word| {
@@ -277,46 +281,14 @@ fn grants_are_listed_with_who_and_why_and_taken_back_once() {
     assert_eq!(ask("task-7"), 11);
 }
 
-/// The command on a terminal of its own, made by `script`.
-struct OnTerminal(Child);
-
-impl OnTerminal {
-    fn new(world: &World, arguments: &str) -> Self {
-        let command = format!("{} {arguments}", env!("CARGO_BIN_EXE_callgate"));
-        let base = world.command(&[]);
-        let mut script = Command::new("script");
-        script.args(["-qec", &command, "/dev/null"]).current_dir(world.project()).env_clear();
-        script.envs(base.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        OnTerminal(script.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("script is installed"))
-    }
-
-    /// What is shown up to some text.
-    fn shown_until(&mut self, end: &str) -> String {
-        let mut shown = Vec::new();
-        let mut byte = [0_u8];
-        let output = self.0.stdout.as_mut().expect("a pipe");
-        while !String::from_utf8_lossy(&shown).ends_with(end) {
-            assert_eq!(output.read(&mut byte).expect("readable"), 1, "{}", String::from_utf8_lossy(&shown));
-            shown.push(byte[0]);
-        }
-        String::from_utf8_lossy(&shown).replace("\r\n", "\n")
-    }
-
-    fn types(&mut self, text: &str) {
-        self.0.stdin.as_mut().expect("a pipe").write_all(text.as_bytes()).expect("typed");
-    }
-
-    fn ends(mut self) -> i32 {
-        let mut rest = Vec::new();
-        let _ = self.0.stdout.take().map(|mut output| output.read_to_end(&mut rest));
-        self.0.wait().expect("it ends").code().unwrap_or(-1)
-    }
+fn on_terminal(world: &World, arguments: &str) -> OnTerminal {
+    OnTerminal::new(&world.command(&[]), 100, arguments)
 }
 
 #[test]
 fn watch_prompts_in_one_terminal_for_what_another_process_asks() {
     let world = World::new();
-    let mut watch = OnTerminal::new(&world, "approvals watch");
+    let mut watch = on_terminal(&world, "approvals watch");
     watch.shown_until("waiting for questions");
     let asking = Asking::new(&world, &["rm notes.txt"]);
     let shown = watch.shown_until("\n> ");
@@ -335,7 +307,7 @@ fn watch_prompts_in_one_terminal_for_what_another_process_asks() {
 #[test]
 fn watch_offers_always_and_writes_the_rule_after_the_yes_has_counted() {
     let world = World::new();
-    let mut watch = OnTerminal::new(&world, "approvals watch");
+    let mut watch = on_terminal(&world, "approvals watch");
     watch.shown_until("waiting for questions");
     let asking = Asking::new(&world, &["git push origin main"]);
     let shown = watch.shown_until("\n> ");
@@ -358,12 +330,12 @@ fn always_writes_a_dated_rule_that_lets_the_call_pass_and_nothing_that_was_denie
     let file = policies.join("callgate.yaml");
     let before = "# mine\nversion: 1\nextends: standard\n\nrules:\n  # shared history\n  - name: no-force\n    commands: [\"git push ** --force **\"]\n    action: deny\n    reason: shared\n";
     std::fs::write(&file, before).expect("a file");
-    let mut terminal = OnTerminal::new(&world, "check --ask 'git push origin main'");
+    let mut terminal = on_terminal(&world, "check --ask 'git push origin main'");
     let shown = terminal.shown_until("\n> ");
     let shown = shown.trim_start().strip_prefix('\u{7}').expect("the bell rings");
     insta::assert_snapshot!("prompt", steady(&world, shown));
     terminal.types("a2\n");
-    assert_eq!(terminal.ends(), 0);
+    assert_eq!(terminal.ends().0, 0);
     insta::assert_snapshot!("always", undated(&std::fs::read_to_string(&file).expect("the file")));
     let check = |command: &str| world.run(&["check", command]).0;
     assert_eq!(check("git push origin main"), 0);
@@ -412,13 +384,13 @@ fn always_from_a_second_terminal_writes_the_rule_after_the_yes_has_counted() {
 #[test]
 fn always_is_refused_with_the_reason_where_no_rule_can_help() {
     let world = World::new();
-    let mut terminal = OnTerminal::new(&world, "check --sandbox none --ask 'git push origin main; make'");
+    let mut terminal = on_terminal(&world, "check --sandbox none --ask 'git push origin main; make'");
     let shown = terminal.shown_until("\n> ");
     assert!(shown.contains("(no broader choice: several commands"), "{shown}");
     terminal.types("a1\n");
     assert!(terminal.shown_until("\n> ").contains("no rule can allow this call: several commands"));
     terminal.types("n\n");
-    assert_eq!(terminal.ends(), 11);
+    assert_eq!(terminal.ends().0, 11);
     // a project that asks, and is not trusted, stands below the user's file: the rule in it would not be the last word
     world.write(
         "callgate.yaml",

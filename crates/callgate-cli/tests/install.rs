@@ -2,6 +2,8 @@
 
 #![allow(clippy::expect_used, clippy::indexing_slicing, reason = "a test says what is missing by failing")]
 
+mod terminal;
+
 use std::fs;
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -9,6 +11,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
+use terminal::OnTerminal;
 
 /// An empty home and an empty project.
 struct World {
@@ -274,4 +277,76 @@ fn the_test_of_a_hook_is_no_violation_in_the_log() {
     assert!(code == 0 && output.contains("ls"), "{output}{error}");
     assert!(!output.contains("id_rsa") && !output.contains("violation"), "{output}");
     assert!(!world.home(".local/state/callgate/canary-state").exists());
+}
+
+const OWN_RULES: &str = r#"{"permissions": {"allow": ["Bash(git push:*)", "Bash(npm test:*)", "Bash(ls:*)", "Read(~/.ssh/**)"],
+  "deny": ["Bash(git push --force:*)"]}}"#;
+
+#[test]
+fn own_allow_rules_are_shown_and_imported_only_on_request() {
+    let world = World::new();
+    fs::write(world.home(".claude/settings.json"), OWN_RULES).expect("written");
+    let policy = world.home(".config/callgate/callgate.yaml");
+    let heading = "your own rules in Claude Code allow calls about which callgate decides otherwise";
+    let offer = "to import them: callgate install claude --import";
+    for arguments in [&["install", "claude", "--dry-run"][..], &["install", "claude"]] {
+        let (code, output, error) = world.run(arguments);
+        assert_eq!(code, 0, "{output}{error}");
+        assert!(output.contains(heading) && output.contains(offer), "{output}");
+        let push = "ask      git push  (~/.claude/settings.json: Bash(git push:*); allow after an import)";
+        assert!(output.contains(push), "{output}");
+        assert!(output.contains(" npm test  (~/.claude/settings.json: Bash(npm test:*);"), "{output}");
+        let key = ".ssh/a/b  (~/.claude/settings.json: Read(~/.ssh/**); the same after an import)";
+        assert!(output.contains("deny     Read ") && output.contains(key), "{output}");
+        assert!(!output.contains(": Bash(ls:*)"), "what callgate allows, too, is not mentioned: {output}");
+    }
+    assert!(!policy.exists(), "nothing is imported unasked");
+    let (_, output, _) = world.run(&["install", "claude", "--no-import"]);
+    assert!(!output.contains(offer), "{output}");
+    let (code, output, error) = world.run(&["install", "claude", "--json"]);
+    let told: Value = serde_json::from_str(&output).expect("JSON");
+    assert_eq!((code, &told["own_rules"][0]["imported"]), (0, &Value::Bool(false)), "{error}");
+    assert_eq!(told["own_rules"][0]["rules"][0]["decision"], "ask", "{told}");
+
+    assert_eq!(world.run(&["check", "git push origin main"]).0, 10);
+    let (code, output, error) = world.run(&["install", "claude", "--import"]);
+    assert!(code == 0 && output.contains("imported into "), "{output}{error}");
+    assert_eq!(world.run(&["check", "git push origin main"]).0, 0);
+    assert_eq!(world.run(&["check", "git push --force origin main"]).0, 11, "a deny comes along");
+    assert_eq!(world.run(&["check", "cat ~/.ssh/id_rsa"]).0, 11, "an import loosens no deny of callgate");
+    // a file that is there stays
+    let before = fs::read_to_string(&policy).expect("there");
+    fs::write(world.home(".claude/settings.json"), OWN_RULES.replace("git push:*", "gh pr create:*")).expect("written");
+    let (code, output, error) = world.run(&["install", "claude", "--import"]);
+    assert!(code == 1 && error.contains("already exists"), "{output}{error}");
+    assert_eq!(fs::read_to_string(&policy).expect("there"), before);
+}
+
+#[test]
+fn own_rules_of_a_project_go_into_its_file_which_has_to_be_trusted() {
+    let world = World::new();
+    let project = world.directory.path().join("project");
+    fs::create_dir(project.join(".claude")).expect("a directory");
+    // where Claude Code keeps "don't ask again"
+    fs::write(project.join(".claude/settings.local.json"), OWN_RULES).expect("written");
+    let (code, output, error) = world.run(&["install", "claude", "--import"]);
+    assert!(code == 0 && output.contains("until you run `callgate trust`"), "{output}{error}");
+    assert!(project.join("callgate.yaml").exists() && !world.home(".config/callgate/callgate.yaml").exists());
+    assert_eq!(world.run(&["check", "git push origin main"]).0, 10);
+    assert_eq!(world.run(&["trust", "--yes"]).0, 0);
+    assert_eq!(world.run(&["check", "git push origin main"]).0, 0);
+}
+
+#[test]
+fn at_a_terminal_the_import_is_a_question() {
+    for (typed, code) in [("n\n", 10), ("Y\n", 0)] {
+        let world = World::new();
+        fs::write(world.home(".claude/settings.json"), OWN_RULES).expect("written");
+        let mut terminal = OnTerminal::new(&world.command(&[]), 100, "install claude");
+        terminal.shown_until("Import these rules into ");
+        terminal.shown_until("? [y/N] ");
+        terminal.types(typed);
+        assert_eq!(terminal.ends().0, 0);
+        assert_eq!(world.run(&["check", "git push origin main"]).0, code, "{typed}");
+    }
 }

@@ -21,16 +21,8 @@ use support::{Told, World, feed, told};
 const AGENTS: [&str; 6] = ["claude", "codex", "gemini", "copilot", "opencode", "generic"];
 
 /// A project whose test does what it may and tries what it may not.
-///
-/// Permits lie where the user id leads, so tests share them, and what is presented without a permit is recorded where the latest permit
-/// came from. Only one process of these tests runs at a time.
 fn world() -> World {
-    static TURN: std::sync::OnceLock<std::fs::File> = std::sync::OnceLock::new();
-    TURN.get_or_init(|| {
-        let turn = std::fs::File::create(concat!(env!("CARGO_TARGET_TMPDIR"), "/permits.turn")).unwrap();
-        turn.lock().unwrap();
-        turn
-    });
+    support::permits_in_turn();
     let world = World::new();
     let project = world.project();
     let write = |name: &str, text: &str| {

@@ -11,7 +11,7 @@ use crate::draft::{Draft, Key, Rule, Translation};
 use crate::error::ImportError;
 use crate::families;
 use crate::probe::{self, Probe, ToolNames};
-use crate::proof::{AgentDecision, Model, Reading};
+use crate::proof::{AgentDecision, Model, Reading, RuleExamples};
 use crate::settings_file::SettingsFile;
 use crate::shell;
 use crate::starlark::{self, Statement};
@@ -70,9 +70,9 @@ pub(crate) fn read(files: &[SettingsFile], environment: &HostEnvironment) -> Res
     }
     draft.strictest_first();
     sandbox_rules(&mut draft, &settings);
-    let probes = rules.iter().flat_map(probes).collect();
+    let examples = rules.iter().map(|rule| RuleExamples::new(&rule.origin, rule.decision, probes(rule))).collect();
     let model = CodexModel { rules, settings, environment: environment.clone() };
-    Ok(Reading { draft, rules: count, model: Box::new(model), probes, tools: &TOOLS })
+    Ok(Reading { draft, rules: count, model: Box::new(model), examples, tools: &TOOLS })
 }
 
 fn read_rules(file: &SettingsFile, rules: &mut Vec<PrefixRule>, draft: &mut Draft) -> Result<(), ImportError> {

@@ -33,6 +33,7 @@ mod families;
 mod gemini;
 mod importer;
 mod opencode;
+mod overridden;
 mod path;
 mod probe;
 mod proof;
@@ -50,6 +51,7 @@ use callgate_install::HostEnvironment;
 pub use draft::{ImportNote, Translation};
 pub use error::ImportError;
 pub use importer::{Importer, SettingsLocation, settings_locations};
+pub use overridden::{OverriddenRule, allows_command, overridden};
 pub use proof::{AgentDecision, ChangedDecision, ImportProof};
 pub use settings_file::{MAXIMUM_SIZE, SettingsFile, SettingsLayer};
 

@@ -10,7 +10,7 @@ use crate::draft::{Draft, Key, Rule};
 use crate::error::ImportError;
 use crate::families::{self, ToolFamily};
 use crate::probe::{self, Probe, ToolNames};
-use crate::proof::{AgentDecision, Model, Reading};
+use crate::proof::{AgentDecision, Model, Reading, RuleExamples};
 use crate::settings_file::SettingsFile;
 use crate::translate::{
     ANYTHING, HARMLESS_TOOL, NO_ASSIGNMENTS, NOTHING_WHOLESALE, PROJECT_FILES, is_host, permit_command,
@@ -95,12 +95,16 @@ pub(crate) fn read(files: &[SettingsFile], environment: &HostEnvironment) -> Res
     for entry in of_agents.iter().filter(|entry| entry.allows()) {
         draft.left_out(&entry.origin, "callgate does not know which of OpenCode's agents calls");
     }
-    let probes = entries.iter().chain(&of_agents).flat_map(|entry| probes(entry, environment)).collect();
+    let examples = entries
+        .iter()
+        .chain(&of_agents)
+        .map(|entry| RuleExamples::new(&entry.origin, entry.decision, probes(entry, environment)))
+        .collect();
     Ok(Reading {
         draft,
         rules: count,
         model: Box::new(OpenCodeModel { entries, environment: environment.clone() }),
-        probes,
+        examples,
         tools: &TOOLS,
     })
 }

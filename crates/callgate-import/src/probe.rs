@@ -43,6 +43,12 @@ impl ToolNames {
         self.named(probe).map(|(name, _)| name)
     }
 
+    /// Whether the agent has a tool of this name that takes a command, a path or a URL.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        let tools = self.0.split_whitespace().filter_map(|tool| tool.split_once('=')?.1.split_once('.'));
+        tools.into_iter().any(|(known, _)| known == name)
+    }
+
     /// The name of the tool for a call, and its main parameter.
     fn named(&self, probe: &Probe) -> Option<(&'static str, &'static str)> {
         let kind = match probe {

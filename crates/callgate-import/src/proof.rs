@@ -50,9 +50,37 @@ pub(crate) struct Reading {
     /// The number of rules.
     pub rules: usize,
     pub model: Box<dyn Model>,
-    /// Calls derived from the rules.
-    pub probes: Vec<Probe>,
+    /// The rules with calls that are derived from them.
+    pub examples: Vec<RuleExamples>,
     pub tools: &'static ToolNames,
+}
+
+/// Calls derived from one rule.
+pub(crate) struct RuleExamples {
+    /// The file and the text of the rule.
+    pub origin: String,
+    /// Whether the rule allows.
+    pub allows: bool,
+    /// The plainest one first.
+    pub probes: Vec<Probe>,
+}
+
+impl RuleExamples {
+    pub(crate) fn new(origin: &str, decision: Decision, probes: Vec<Probe>) -> Self {
+        RuleExamples { origin: origin.to_owned(), allows: decision == Decision::Allow, probes }
+    }
+
+    /// Whether the rule is about every call of a tool.
+    pub(crate) fn is_broad(&self) -> bool {
+        matches!(self.probes.last(), Some(Probe::Tool(_)))
+    }
+}
+
+impl Reading {
+    /// The calls derived from all rules.
+    pub(crate) fn probes(&self) -> impl Iterator<Item = &Probe> {
+        self.examples.iter().flat_map(|rule| &rule.probes)
+    }
 }
 
 /// A call that is decided differently now.
@@ -99,7 +127,7 @@ impl ImportProof {
 /// Compares an agent and a policy on common calls and on those derived from the rules.
 pub(crate) fn compare(policy: Policy, reading: &Reading, environment: &HostEnvironment) -> ImportProof {
     // The common calls come first, so that the limit never cuts them off.
-    let probes: Vec<Probe> = probe::common(environment).into_iter().chain(reading.probes.iter().cloned()).collect();
+    let probes: Vec<Probe> = probe::common(environment).into_iter().chain(reading.probes().cloned()).collect();
     compare_on(&probes, policy, reading, environment)
 }
 

@@ -476,7 +476,7 @@ fn loosened(importer: Importer, source: SettingsFile, commands: Vec<String>) -> 
     let text = reading.draft.render(importer, &sources);
     let policy = Policy::from_yaml(&text, "imported").unwrap().with_home(&environment.home);
     // Every seventh: a sample from all over, and enough for a debug build.
-    let derived = reading.probes.iter().step_by(7).cloned();
+    let derived = reading.probes().step_by(7).cloned();
     let probes: Vec<Probe> = commands.into_iter().map(Probe::Shell).chain(derived).collect();
     let proof = proof::compare_on(&probes, policy, &reading, &environment);
     prop_assert_eq!(proof.loosened, vec![], "{}\n{}", &sources[0].text, text);

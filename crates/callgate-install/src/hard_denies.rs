@@ -3,6 +3,8 @@
 //! The set is small: only what the bundled policies deny, and only what an agent's rules can express exactly. A broader rule
 //! would refuse calls that the policy allows, for no visible reason.
 
+use std::path::Path;
+
 use callgate::Call;
 use serde_json::json;
 
@@ -120,6 +122,24 @@ pub(crate) fn gemini(denies: &[HardDeny]) -> String {
     rules
 }
 
+/// Whether a file of rules is, byte for byte, one that [`Installer::install`](crate::Installer::install) wrote. Such a file says nothing
+/// about what the user wants, and callgate denies what is in it anyway.
+pub fn holds_only_own_denies(text: &str, home: &Path) -> bool {
+    let home = home.to_string_lossy();
+    is_made_by(gemini, text) || is_made_by(|denies| codex(denies, &home), text)
+}
+
+/// Whether a form makes this text of some of the denies.
+fn is_made_by(form: impl Fn(&[HardDeny]) -> String, text: &str) -> bool {
+    let header = form(&[]);
+    let has = |deny: &HardDeny| {
+        let alone = form(&[*deny]);
+        alone.strip_prefix(&header).is_some_and(|rule| !rule.is_empty() && text.contains(rule))
+    };
+    let denies: Vec<HardDeny> = HARD_DENIES.iter().copied().filter(has).collect();
+    form(&denies) == text
+}
+
 fn path_pattern(path: &str) -> String {
     let (name, below) = HardDeny::below_home(path);
     format!(r#""[^"]*/{}{}""#, escaped(name), if below { r#"/[^"]*"# } else { "" })
@@ -168,6 +188,21 @@ mod tests {
                 assert_eq!(decision, Decision::Deny, "{name}: {deny:?}");
             }
         }
+    }
+
+    #[test]
+    fn own_files_are_known_by_every_byte() {
+        let home = Path::new("/home/me");
+        let [some, all] = [&HARD_DENIES[2..20], HARD_DENIES];
+        for text in [gemini(all), gemini(some), codex(all, "/home/me"), codex(some, "/home/me")] {
+            assert!(holds_only_own_denies(&text, home), "{text}");
+            for changed in
+                [format!("{text}\n[[rule]]\n"), text.replacen("deny", "ask", 1), text.replacen("rm", "ls", 1)]
+            {
+                assert!(changed == text || !holds_only_own_denies(&changed, home), "{changed}");
+            }
+        }
+        assert!(!holds_only_own_denies("", home));
     }
 
     #[test]

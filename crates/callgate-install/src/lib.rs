@@ -47,7 +47,7 @@ pub use canary::{CanaryError, CanaryExpectation, HARMFUL, HARMLESS};
 pub use environment::{HostEnvironment, InstallScope};
 pub use error::EditError;
 pub use file::FileError;
-pub use hard_denies::{HARD_DENIES, HardDeny};
+pub use hard_denies::{HARD_DENIES, HardDeny, holds_only_own_denies};
 pub use installer::{FileStep, InstallError, InstallReport, Installer};
 pub use receipt::InstallReceipt;
 pub use recipes::{Recipe, all, find};

@@ -98,6 +98,18 @@ impl PolicyCache {
         crate::directories::cache().map(Self::new)
     }
 
+    /// The user's cache for work on a project, which must not contain it: an agent can write there. If it does, as when somebody works
+    /// in the home directory, the cache is beside the user's permits, whose place follows from the user alone.
+    pub fn of_user_outside(workspace: Option<&Path>) -> Option<Self> {
+        let beside = || crate::directories::permits(rustix::process::geteuid().as_raw());
+        Self::outside(workspace, crate::directories::cache()?, || Some(beside()?.with_file_name("policies")))
+    }
+
+    fn outside(workspace: Option<&Path>, usual: PathBuf, other: impl Fn() -> Option<PathBuf>) -> Option<Self> {
+        let is_inside = |directory: &Path| workspace.is_some_and(|workspace| directory.starts_with(workspace));
+        if is_inside(&usual) { other().map(Self::new) } else { Some(Self::new(usual)) }
+    }
+
     /// The directory of the cache.
     pub fn directory(&self) -> &Path {
         &self.directory
@@ -242,4 +254,24 @@ fn unchanged(source: &StampedFile) -> bool {
 fn digest(text: &str) -> String {
     // Skip a byte order mark, as the parser does.
     sha256_hex(text.strip_prefix('\u{feff}').unwrap_or(text).as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_project_that_contains_the_usual_cache_has_another_one() {
+        let of = |workspace: Option<&str>| {
+            let other = || Some(PathBuf::from("/run/user/1000/callgate/policies"));
+            let cache = PolicyCache::outside(workspace.map(Path::new), "/home/ada/.cache/callgate".into(), other);
+            cache.unwrap().directory
+        };
+        for workspace in ["/home/ada", "/home", "/"] {
+            assert_eq!(of(Some(workspace)), Path::new("/run/user/1000/callgate/policies"), "{workspace}");
+        }
+        for workspace in [None, Some("/home/ada/project"), Some("/home/ad"), Some("/srv")] {
+            assert_eq!(of(workspace), Path::new("/home/ada/.cache/callgate"), "{workspace:?}");
+        }
+    }
 }

@@ -42,3 +42,4 @@ pub use probe::{Findings, Probe, probe, works};
 pub use program::Program;
 pub use publish::Port;
 pub use supervisor::{Detached, Launch, Outcome, hold_signals, run_free};
+pub use system::standard_output_was_closed;

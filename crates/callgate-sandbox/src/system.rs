@@ -477,3 +477,26 @@ pub fn with_address(socket: BorrowedFd<'_>, address: &[u8], bind: bool) -> io::R
     // SAFETY: the kernel reads `length` bytes, which is the length of the slice, and demands no alignment.
     checked(unsafe { call(socket.as_raw_fd(), address.as_ptr().cast(), length) }.into()).map(drop)
 }
+
+/// Whether standard output was closed when this process was started.
+static CLOSED: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
+
+/// Looks before Rust's own start opens `/dev/null` in place of a closed descriptor, after which nobody could tell.
+extern "C" fn look_at_standard_output() {
+    // SAFETY: asks for the flags of a descriptor, which may be closed; nothing is allocated and nothing is locked.
+    let flags = unsafe { libc::fcntl(libc::STDOUT_FILENO, libc::F_GETFD) };
+    CLOSED.store(flags < 0, std::sync::atomic::Ordering::Relaxed);
+}
+
+// SAFETY: this section holds functions without arguments that the start of a program calls once.
+#[used]
+#[cfg_attr(target_os = "macos", unsafe(link_section = "__DATA,__mod_init_func"))]
+#[cfg_attr(not(target_os = "macos"), unsafe(link_section = ".init_array"))]
+static AT_START: extern "C" fn() = look_at_standard_output;
+
+/// Whether standard output was closed when this process was started, as by `>&-`: what is printed is lost without an error.
+pub fn standard_output_was_closed() -> bool {
+    // Naming the entry keeps it in the program.
+    std::hint::black_box(&AT_START);
+    CLOSED.load(std::sync::atomic::Ordering::Relaxed)
+}

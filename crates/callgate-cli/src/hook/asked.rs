@@ -1,16 +1,17 @@
 //! Who answers when the policy says ask.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
-use callgate::approvals::channel::{Asking, Elsewhere, InOrder, Nobody, configured};
+use callgate::Call;
+use callgate::approvals::channel::{Elsewhere, InOrder, Nobody, configured};
 use callgate::approvals::{Answer, Approver, AskError, Question};
-use callgate::policy::{ApproverKind, Policy};
+use callgate::policy::{ApproverKind, Locations, Policy};
 use callgate_hooks::HookRequest;
 
 use super::arguments::{AskWhom, HookArguments};
 use super::session::Session;
-use crate::notify::{Notifier, Notifying};
-use crate::watching::{self, Watched};
+use crate::notify::Notifier;
+use crate::{terminal, watching};
 
 /// Routes the question of a hook, and keeps it for the answer.
 pub struct Asked {
@@ -31,20 +32,20 @@ enum Whom {
 
 impl Asked {
     /// Chooses who answers questions about this event.
-    pub fn of(arguments: &HookArguments, incoming: &HookRequest, policy: &Policy) -> Self {
+    pub fn of(
+        arguments: &HookArguments,
+        incoming: &HookRequest,
+        policy: &Policy,
+        always: Option<(Locations, Call)>,
+    ) -> Self {
         let prompts = incoming.event.can_ask();
         let notifier = Notifier::of(policy);
-        let asking = || {
-            let Asking { terminal, .. } = Asking::default();
-            let terminal = Notifying { who: terminal, notifier: notifier.clone() };
-            Asking { terminal: Arc::new(terminal), watch: Arc::new(Watched(notifier.clone())) }
-        };
         let named = || policy.approval_rules().map(|section| section.ask).unwrap_or_default();
         let auto = arguments.ask == AskWhom::Auto;
         let whom = match arguments.ask {
             // what the policy says, unless the hook's own arguments say otherwise
             _ if auto && named().first().is_some_and(|first| first.who != ApproverKind::Agent || !prompts) => {
-                configured(policy, &asking()).map_or(Whom::Nobody, Whom::Configured)
+                configured(policy, &terminal::asking(&notifier, always)).map_or(Whom::Nobody, Whom::Configured)
             }
             AskWhom::Approvers => Whom::Approvers,
             AskWhom::Agent | AskWhom::Auto if prompts => Whom::Agent,

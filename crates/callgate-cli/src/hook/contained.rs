@@ -9,7 +9,7 @@ use callgate::policy::Decision;
 use callgate::redact::Redactor;
 use callgate_audit::{AuditSink, ObservedEnd};
 use callgate_hooks::{CallOutcome, CompletedCall, HookRequest};
-use callgate_import::{Importer, settings_locations};
+use callgate_import::{Importer, SettingsFile, allows_command, settings_locations};
 use callgate_install::HostEnvironment;
 use callgate_shell::ShellState;
 use callgate_store::{PermitState, PermitStore};
@@ -71,14 +71,8 @@ impl Placed {
 /// gets the call as it is.
 fn has_own_rule(agent: &str, call: &Call) -> bool {
     let Some(importer) = Importer::find(agent) else { return false };
-    let Some(mut environment) = HostEnvironment::of_process() else { return true };
-    if let Some(project) = call.origin.project() {
-        environment.project = project.to_owned();
-    }
     // What cannot be read may deny something.
-    let Ok(files) = crate::import::sources(&settings_locations(importer, &environment), &environment, false) else {
-        return true;
-    };
+    let Some((files, environment)) = own_settings(importer, call) else { return true };
     let policy = match callgate_import::rules(importer, &files, &environment) {
         Ok(Some(policy)) => policy,
         Ok(None) => return false,
@@ -91,6 +85,27 @@ fn has_own_rule(agent: &str, call: &Call) -> bool {
     let effects = assessment.effects(&Redactor::default());
     objects(assessment.ruling().decision, assessment.ruling().rule.as_deref())
         || effects.iter().any(|effect| objects(effect.decision, effect.rule.as_deref()))
+}
+
+/// The settings of an agent that apply to a call; `None` if they cannot be read.
+fn own_settings(importer: Importer, call: &Call) -> Option<(Vec<SettingsFile>, HostEnvironment)> {
+    let mut environment = HostEnvironment::of_process()?;
+    if let Some(project) = call.origin.project() {
+        environment.project = project.to_owned();
+    }
+    let files = crate::import::sources(&settings_locations(importer, &environment), &environment, false).ok()?;
+    Some((files, environment))
+}
+
+/// Says that the user's own rules in the agent allow a command, if they do. callgate decides all the same, and not in silence.
+pub fn allowed_by_own_rules(agent: &str, call: &Call) -> Option<String> {
+    let importer = Importer::find(agent)?;
+    let command = call.input.get(COMMAND)?.as_str()?;
+    let (files, environment) = own_settings(importer, call)?;
+    let allows = allows_command(importer, &files, command, &environment).unwrap_or(false);
+    let (title, name) = (importer.title(), importer.name());
+    allows
+        .then(|| format!("rules in {title} allow it, and callgate decides (your user can run: callgate import {name})"))
 }
 
 /// Whether a call is one that was handed over already: some agents tell of the changed call once more, before they ask or run it.

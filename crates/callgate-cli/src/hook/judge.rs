@@ -28,7 +28,7 @@ use super::left::{self, Learner};
 use super::session::{PassedCall, Session};
 use super::shells::{self, KeptShell};
 use crate::handover::{self, COMMAND, Handing};
-use crate::untrusted;
+use crate::{terminal, untrusted};
 
 /// Time reserved for closing the question, logging it and printing the answer after nobody has answered.
 const MARGIN: Duration = Duration::from_millis(500);
@@ -105,13 +105,15 @@ impl<'a> Prepared<'a> {
         let LoadedPolicy { policy, files } = policy(arguments.policy.as_deref(), &locations)
             .map_err(|why| refused_without_policy(&locations, &call, why))?;
         let layers = arguments.policy.is_none().then_some((locations, files));
-        let asked = Arc::new(Asked::of(arguments, incoming, &policy));
+        // A policy that was named stands alone: a rule in the user's file would not help.
+        let always = layers.as_ref().map(|(locations, _)| (locations.clone(), call.clone()));
+        let asked = Arc::new(Asked::of(arguments, incoming, &policy, always.clone()));
         let mut approvals =
             Approvals::new(Arc::new(SqliteStore::of_user_when_needed()), Arc::clone(&asked) as Arc<dyn Approver>);
         if asked.left_to_agent() {
             approvals = approvals.left_to_agent();
         } else {
-            approvals = approvals.keeping(KEPT);
+            approvals = terminal::writing(approvals.keeping(KEPT), always);
         }
         let rewritable = incoming.event.can_rewrite() && command(&call.input).is_some();
         let mut gate = Gate::builder()
@@ -225,10 +227,21 @@ impl<'a> Prepared<'a> {
 
     fn refused(&self, refusal: &Refusal) -> HookAnswer {
         let (words, decided) = match self.asked.question() {
-            Some(question) => (format!("{}: {}", words(refusal), asked::words(&question, self.session)), Decision::Ask),
+            Some(question) => {
+                let question = self.with_own_rules(asked::words(&question, self.session));
+                (format!("{}: {question}", words(refusal)), Decision::Ask)
+            }
             None => (words(refusal), Decision::Deny),
         };
         HookAnswer::deny(self.with_untrusted(words, decided))
+    }
+
+    /// Adds that the user's own rules in the agent allow the call, if they do.
+    fn with_own_rules(&self, words: String) -> String {
+        match contained::allowed_by_own_rules(self.arguments.agent.name(), &self.call) {
+            Some(allowed) => format!("{words}; {allowed}"),
+            None => words,
+        }
     }
 
     /// Adds that a rule of a file which nobody trusts would decide more leniently, if one would.
@@ -245,7 +258,8 @@ impl<'a> Prepared<'a> {
         // a call that is not remembered is noted as one without a verdict, and nothing is learned from it
         let _ = self.session.passed(self.incoming, self.called, Some(&left.call), &[]);
         let _ = left::leave(self.arguments, self.incoming, self.session, self.called, left);
-        let words = self.with_untrusted(asked::words(&left.question, self.session), Decision::Ask);
+        let words = self.with_own_rules(asked::words(&left.question, self.session));
+        let words = self.with_untrusted(words, Decision::Ask);
         if let Some(shell) = self.shell {
             shell.perhaps_after(self.session, after, self.gate.redactor()).map_err(not_remembered)?;
         }
@@ -274,7 +288,10 @@ fn words(refusal: &Refusal) -> String {
 fn policy(named: Option<&str>, locations: &Locations) -> Result<LoadedPolicy, String> {
     let loaded = match named {
         Some(name) => load_policy(PolicyChoice::Named(name), None),
-        None => load_policy(PolicyChoice::Layers(locations), PolicyCache::of_user().as_ref()),
+        None => {
+            let cache = PolicyCache::of_user_outside(locations.workspace.as_deref());
+            load_policy(PolicyChoice::Layers(locations), cache.as_ref())
+        }
     };
     // The reason goes to the agent, so it has no colours.
     loaded.map_err(|error| error.to_string())

@@ -106,6 +106,17 @@ impl World {
     }
 }
 
+/// Waits for other tests that use permits. Permits lie where the user id leads, so tests share them, and what is presented without a
+/// permit is recorded where the latest permit came from. Only one process of these tests runs at a time.
+pub fn permits_in_turn() {
+    static TURN: std::sync::OnceLock<std::fs::File> = std::sync::OnceLock::new();
+    TURN.get_or_init(|| {
+        let turn = std::fs::File::create(concat!(env!("CARGO_TARGET_TMPDIR"), "/permits.turn")).expect("a file");
+        turn.lock().expect("a lock");
+        turn
+    });
+}
+
 /// What a process said.
 #[derive(Debug)]
 pub struct Told {

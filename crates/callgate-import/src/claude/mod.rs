@@ -14,7 +14,7 @@ use crate::error::ImportError;
 use crate::families;
 use crate::path::PathPattern;
 use crate::probe::{self, Probe, ToolNames};
-use crate::proof::Reading;
+use crate::proof::{Reading, RuleExamples};
 use crate::settings_file::{SettingsFile, SettingsLayer};
 use crate::translate::{
     ANYTHING, HARMLESS_TOOL, NO_ASSIGNMENTS, NOTHING_WHOLESALE, PROJECT_FILES, permit_command, permit_every_command,
@@ -194,7 +194,11 @@ pub(crate) fn read(files: &[SettingsFile], environment: &HostEnvironment) -> Res
     if let Some((mode, origin)) = &mode {
         default_mode(&mut draft, mode, origin);
     }
-    let probes = [&deny, &ask, &allow].into_iter().flatten().flat_map(|rule| probes(rule, environment)).collect();
+    let examples = [(&deny, Decision::Deny), (&ask, Decision::Ask), (&allow, Decision::Allow)]
+        .into_iter()
+        .flat_map(|(rules, decision)| rules.iter().map(move |rule| (rule, decision)))
+        .map(|(rule, decision)| RuleExamples::new(&rule.origin, decision, probes(rule, environment)))
+        .collect();
     let model = ClaudeModel {
         deny,
         ask,
@@ -203,7 +207,7 @@ pub(crate) fn read(files: &[SettingsFile], environment: &HostEnvironment) -> Res
         directories: directories.iter().map(|(directory, _)| PathBuf::from(expanded(directory, environment))).collect(),
         environment: environment.clone(),
     };
-    Ok(Reading { draft, rules, model: Box::new(model), probes, tools: &TOOLS })
+    Ok(Reading { draft, rules, model: Box::new(model), examples, tools: &TOOLS })
 }
 
 /// The absolute path of a directory.
@@ -371,7 +375,11 @@ fn probes(permission: &Permission, environment: &HostEnvironment) -> Vec<Probe> 
             let tool = tool.replace('*', "x");
             vec![probe::served(server, &tool), probe::served(server, "other"), probe::served("elsewhere", &tool)]
         }
-        Spec::Whole | Spec::Other(_) => vec![Probe::Tool(permission.tool.clone())],
+        Spec::Whole | Spec::Other(_) => {
+            let common = probe::common(environment).into_iter();
+            let own = common.filter(|probe| TOOLS.name(probe) == Some(&permission.tool));
+            own.chain([Probe::Tool(permission.tool.clone())]).collect()
+        }
     }
 }
 

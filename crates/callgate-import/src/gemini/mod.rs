@@ -10,7 +10,7 @@ use crate::draft::{Draft, Key, Rule};
 use crate::error::ImportError;
 use crate::families;
 use crate::probe::{self, Probe, ToolNames};
-use crate::proof::Reading;
+use crate::proof::{Reading, RuleExamples};
 use crate::settings_file::{SettingsFile, SettingsLayer};
 use crate::translate::permit_tool as permit_own_tool;
 use crate::translate::{
@@ -93,17 +93,17 @@ pub(crate) fn read(files: &[SettingsFile], environment: &HostEnvironment) -> Res
         }
     }
     core_commands(&mut draft, &core);
-    let probes = rules
-        .iter()
-        .flat_map(probes)
-        .chain(core.prefixes.iter().flat_map(|(prefix, _)| probe::of_command(&TextPattern::prefix(prefix))))
-        .collect();
+    let remaining = core.prefixes.iter().map(|(prefix, origin)| {
+        RuleExamples::new(origin, Decision::Ask, probe::of_command(&TextPattern::prefix(prefix)))
+    });
+    let examples = rules.iter().map(|rule| RuleExamples::new(&rule.origin, rule.decision, probes(rule)));
+    let examples = examples.chain(remaining).collect();
     let compiled = rules.into_iter().map(Compiled::of).collect();
     Ok(Reading {
         draft,
         rules: count,
         model: Box::new(GeminiModel { rules: compiled, core, environment: environment.clone() }),
-        probes,
+        examples,
         tools: &TOOLS,
     })
 }

@@ -22,12 +22,29 @@ const LOOK: Duration = Duration::from_millis(20);
 pub struct CommandApprover {
     program: OsString,
     arguments: Vec<OsString>,
+    guard: Vec<OsString>,
 }
+
+/// The exit code by which a guard says that it cannot start the command.
+const NOT_STARTED: i32 = 127;
 
 impl CommandApprover {
     /// A program and its arguments. No shell is involved.
     pub fn new<S: Into<OsString>>(program: impl Into<OsString>, arguments: impl IntoIterator<Item = S>) -> Self {
-        CommandApprover { program: program.into(), arguments: arguments.into_iter().map(Into::into).collect() }
+        CommandApprover {
+            program: program.into(),
+            arguments: arguments.into_iter().map(Into::into).collect(),
+            guard: Vec::new(),
+        }
+    }
+
+    /// Starts the command by another program, which takes the command as its last arguments, passes on its streams and exit code, ends
+    /// the process group as soon as this process is gone, and exits with 127 if it cannot start the command. Without one, a command
+    /// outlives this process if a signal ends it while the command runs.
+    #[must_use]
+    pub fn guarded(mut self, words: Vec<OsString>) -> Self {
+        self.guard = words;
+        self
     }
 }
 
@@ -50,8 +67,9 @@ impl Approver for CommandApprover {
         let unavailable = |error: std::io::Error| AskError::Unavailable(format!("the approver command: {error}"));
         let mut input = serde_json::to_vec(question).map_err(|error| AskError::Unusable(error.to_string()))?;
         input.push(b'\n');
-        let child = Command::new(&self.program)
-            .args(&self.arguments)
+        let mut words = self.guard.iter().chain([&self.program]).chain(&self.arguments);
+        let child = Command::new(words.next().unwrap_or(&self.program))
+            .args(words)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::inherit())
@@ -73,6 +91,9 @@ impl Approver for CommandApprover {
             });
         }
         let status = wait(&mut running.0, question, open)?;
+        if !self.guard.is_empty() && status.code() == Some(NOT_STARTED) {
+            return Err(AskError::Unavailable("the approver command cannot be started".into()));
+        }
         if !status.success() {
             return Err(AskError::Unusable(format!("the approver command failed: {status}")));
         }

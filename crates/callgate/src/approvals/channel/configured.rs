@@ -1,5 +1,6 @@
 //! The approvers that a policy's `approvals: {ask: […]}` names.
 
+use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +15,8 @@ pub struct Asking {
     pub terminal: Arc<dyn Approver>,
     /// Waits for whoever watches its store.
     pub watch: Arc<dyn Approver>,
+    /// The words that start approver commands: see [`CommandApprover::guarded`].
+    pub guard: Vec<OsString>,
 }
 
 impl Default for Asking {
@@ -24,7 +27,7 @@ impl Default for Asking {
                 "nobody watches the questions of this process".into(),
             ))
         };
-        Asking { terminal: Arc::new(TerminalApprover::new()), watch: Arc::new(unwatched) }
+        Asking { terminal: Arc::new(TerminalApprover::new()), watch: Arc::new(unwatched), guard: Vec::new() }
     }
 }
 
@@ -41,7 +44,8 @@ pub fn configured(policy: &Policy, asking: &Asking) -> Option<InOrder> {
             ApproverKind::Watch => Arc::clone(&asking.watch),
             ApproverKind::Command(words) => {
                 let mut words = words.into_iter();
-                Arc::new(CommandApprover::new(words.next().unwrap_or_default(), words))
+                let command = CommandApprover::new(words.next().unwrap_or_default(), words);
+                Arc::new(command.guarded(asking.guard.clone()))
             }
             ApproverKind::Webhook { address, secret_file } => webhook(&address, &secret_file),
         };

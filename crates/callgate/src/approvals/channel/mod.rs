@@ -3,6 +3,7 @@
 mod chain;
 mod command;
 mod configured;
+mod prompt;
 mod reply;
 mod terminal;
 #[cfg(feature = "webhook")]
@@ -11,8 +12,9 @@ mod webhook;
 pub use chain::{AllAgree, FirstAnswer, InOrder};
 pub use command::CommandApprover;
 pub use configured::{Asking, configured};
+pub use prompt::{Look, prompt};
 pub use reply::{MAXIMUM_REPLY, read_reply};
-pub use terminal::{Terminal, TerminalApprover, controlling_terminal, prompt};
+pub use terminal::{Terminal, TerminalApprover, controlling_terminal};
 #[cfg(feature = "webhook")]
 pub use webhook::{SIGNATURE_HEADER, TIMESTAMP_HEADER, WebhookApprover, WebhookError, signature};
 

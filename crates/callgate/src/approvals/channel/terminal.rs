@@ -1,17 +1,17 @@
 //! Asks the person at the terminal.
 
-use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Write as _};
 use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::termios::{QueueSelector, tcflush, tcgetpgrp};
+use rustix::termios::{QueueSelector, tcflush, tcgetpgrp, tcgetwinsize};
 
+use super::prompt::{Look, countdown, prompt};
 use super::{Approver, AskError, time_left};
-use crate::approvals::{Answer, ApprovalDecision, Proposal, Question, QuestionEffect};
-use callgate_model::show::{unpadded, visible};
+use crate::approvals::{Answer, ApprovalDecision, Proposal, Question};
+use callgate_model::show::visible;
 
 /// How often it is looked whether the question is settled elsewhere.
 const LOOK: Duration = Duration::from_millis(200);
@@ -26,6 +26,10 @@ pub trait Terminal {
     fn show(&mut self, text: &str) -> Result<(), AskError>;
     /// A line that was typed; `None` if there was none in that time.
     fn line(&mut self, at_most: Duration) -> Result<Option<String>, AskError>;
+    /// How it shows text.
+    fn look(&self) -> Look {
+        Look::default()
+    }
 }
 
 type LocateRule = dyn Fn(&Proposal) -> Result<String, String> + Send + Sync;
@@ -59,9 +63,11 @@ impl TerminalApprover {
         question: &Question,
         open: &dyn Fn() -> bool,
     ) -> Result<Answer, AskError> {
-        terminal.show(&prompt(question, self.always.is_some()))?;
+        let look = terminal.look();
+        terminal.show(&prompt(question, self.always.is_some(), look))?;
         for _ in 0..ATTEMPTS {
-            terminal.show("> ")?;
+            let mut left = countdown(time_left(question), look);
+            terminal.show(&format!("{left}\n> "))?;
             let line = loop {
                 if let Some(line) = terminal.line(LOOK.min(time_left(question)))? {
                     break line;
@@ -73,6 +79,12 @@ impl TerminalApprover {
                 if time_left(question).is_zero() {
                     terminal.show("\n(too late: refused)\n")?;
                     return Err(AskError::TimedOut);
+                }
+                let now = countdown(time_left(question), look);
+                if look.moves && now != left {
+                    // The line above, and back to what is being typed.
+                    terminal.show(&format!("\u{1b}7\u{1b}[1A\r{now}\u{1b}[K\u{1b}8"))?;
+                    left = now;
                 }
             };
             match self.understand(&line, question) {
@@ -130,79 +142,6 @@ impl Approver for TerminalApprover {
     }
 }
 
-/// The question as a person sees it: nothing left out, nothing hidden, no colours.
-pub fn prompt(question: &Question, always: bool) -> String {
-    let mut text = String::new();
-    // Writing to a string does not fail, so the results below say nothing.
-    let agent = question.agent.as_deref().unwrap_or("an agent");
-    let _ = writeln!(text, "\ncallgate: may {} do this?  (risk: {})\n", visible(agent), visible(&question.risk_level));
-    let _ = write!(text, "  {}", visible(&question.tool));
-    if let Some(directory) = &question.directory {
-        let _ = write!(text, "  in {}", visible(&directory.to_string_lossy()));
-    }
-    text.push('\n');
-    match question.request.as_object() {
-        Some(fields) => {
-            for (name, value) in fields {
-                let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-                let _ = writeln!(text, "    {}: {}", unpadded(name), unpadded(&value));
-            }
-        }
-        None => {
-            let _ = writeln!(text, "    {}", unpadded(&question.request.to_string()));
-        }
-    }
-    if !question.effects.is_empty() {
-        text.push_str("\nIt would (* needs your answer):\n");
-        for effect in &question.effects {
-            effect_line(&mut text, effect);
-        }
-    }
-    let _ = writeln!(text, "\nWhy: {}", unpadded(&question.reason));
-    if let Some(rule) = &question.rule {
-        let place = question.place.as_deref().map(|place| format!(" ({})", visible(place))).unwrap_or_default();
-        let _ = writeln!(text, "Rule: {}{place}", visible(rule));
-    }
-    if question.kept {
-        text.push_str(
-            "\nThe call was refused, because nobody could answer. A yes lets it pass once, when it is tried again.\n",
-        );
-    }
-    text.push_str("\n  y   yes, this once\n");
-    if question.can_be_remembered() {
-        text.push_str("  s   yes, and the same request again in this session\n");
-    }
-    if question.session.is_some() {
-        proposals(&mut text, question, "s", "yes, and in this session");
-    }
-    if always {
-        proposals(&mut text, question, "a", "yes, always (writes a rule)");
-    }
-    if let Some(why) = &question.no_proposal {
-        let _ = writeln!(text, "  (no broader choice: {})", visible(why));
-    }
-    text.push_str("  n   no; text after it is sent to the agent\n  q   no, and stop the run\n");
-    text
-}
-
-fn effect_line(text: &mut String, effect: &QuestionEffect) {
-    let asked = if effect.asked { '*' } else { ' ' };
-    let marks: Vec<String> = effect.marks.iter().map(|mark| visible(mark)).collect();
-    let marks = if marks.is_empty() { String::new() } else { format!("  [{}]", marks.join(", ")) };
-    let _ = writeln!(text, "  {asked} {:<9} {}{marks}", visible(&effect.action), unpadded(&effect.target));
-}
-
-fn proposals(text: &mut String, question: &Question, letter: &str, lead: &str) {
-    for (number, proposal) in (1_usize..).zip(&question.proposals) {
-        let _ = writeln!(
-            text,
-            "  {letter}{number}  {lead}: {}\n      also covers {}",
-            unpadded(&proposal.extent.to_string()),
-            unpadded(&proposal.extent.also_covers())
-        );
-    }
-}
-
 /// `/dev/tty`, read without waiting for ever.
 struct ControllingTerminal {
     file: File,
@@ -233,6 +172,13 @@ impl ControllingTerminal {
 }
 
 impl Terminal for ControllingTerminal {
+    fn look(&self) -> Look {
+        let set = |name: &str| std::env::var(name).unwrap_or_default();
+        let moves = !matches!(set("TERM").as_str(), "" | "dumb");
+        let columns = tcgetwinsize(&self.file).ok().map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0);
+        Look { columns, colours: moves && set("NO_COLOR").is_empty(), moves }
+    }
+
     fn show(&mut self, text: &str) -> Result<(), AskError> {
         let shown = self.file.write_all(text.as_bytes()).and_then(|()| self.file.flush());
         shown.map_err(|error| AskError::Unavailable(format!("the terminal is gone: {error}")))

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::*;
-use crate::approvals::channel::{Terminal, TerminalApprover, prompt};
+use crate::approvals::channel::{Look, Terminal, TerminalApprover, prompt};
 
 /// A terminal at which these lines are typed.
 struct Typing {
@@ -41,7 +41,7 @@ fn decided(line: &'static str) -> Result<ApprovalDecision, AskError> {
 fn the_prompt_says_what_why_and_by_which_rule() {
     let proposal = Proposal { extent: Extent::Subcommand("git".into(), "push".into()) };
     let question = Question { proposals: vec![proposal], ..question() };
-    insta::assert_snapshot!(prompt(&question, true), @r#"
+    insta::assert_snapshot!(prompt(&question, true, Look::default()), @r#"
 
     callgate: may claude do this?  (risk: medium)
 
@@ -68,11 +68,11 @@ fn the_prompt_says_what_why_and_by_which_rule() {
 #[test]
 fn nothing_is_hidden_by_length_or_by_characters() {
     let padded = format!("ls{}; rm -rf ~ \u{202e}\u{200b}\u{1b}[2K\r# ok", " ".repeat(20_000));
-    let text = prompt(&Question { request: json!({ "command": padded }), ..question() }, false);
+    let text = prompt(&Question { request: json!({ "command": padded }), ..question() }, false, Look::default());
     assert!(text.contains("ls⟨20000 × \" \"⟩; rm -rf ~ \\u{202e}\\u{200b}\\u{1b}[2K\\r# ok"), "{text}");
     assert!(text.lines().all(|line| line.len() < 200), "nothing is pushed out of sight");
     let varied: String = (0..5000).map(|number| format!("{number};")).collect();
-    let text = prompt(&Question { request: json!({ "command": varied }), ..question() }, false);
+    let text = prompt(&Question { request: json!({ "command": varied }), ..question() }, false, Look::default());
     assert!(text.contains(&varied), "nothing is cut short");
     assert!(text.chars().all(|character| character == '\n' || !character.is_control()));
 }
@@ -106,7 +106,7 @@ fn what_is_typed_behind_no_reaches_the_agent() {
 #[test]
 fn session_is_only_offered_where_it_can_be_remembered() {
     let question = Question { key: None, ..question() };
-    assert!(!prompt(&question, false).contains("\n  s "));
+    assert!(!prompt(&question, false, Look::default()).contains("\n  s "));
     assert_eq!(typed(&TerminalApprover::new(), &question, &["s"]).0, Err(AskError::Closed));
 }
 
