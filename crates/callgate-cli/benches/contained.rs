@@ -42,6 +42,13 @@ mod linux {
         }
     }
 
+    /// Landlock alone holds less than everything, so it contains only what a trusted file says that this is enough for.
+    const LESS: &str = "version: 1
+extends: standard
+sandbox: {profiles: {less: {requires: [writes, protected_names, kernel]}}}
+rules: [{name: less, reason: measured, commands: ['PROGRAM'], action: contain, profile: less}]
+";
+
     const TRUE: &str = "int main(void) { return 0; }\n";
 
     /// Connects as often as it is told and prints how many microseconds each connection took, the fastest and the middle one.
@@ -87,6 +94,11 @@ for i in $(seq 60); do echo "pub fn f$i(x: u64) -> u64 { (0..x).map(|n| n.wrappi
             let place = PathBuf::from("/var/tmp").join(format!("callgate-bench-{}", std::process::id()));
             fs::create_dir_all(place.join("workspace")).expect("a directory");
             fs::create_dir_all(place.join("home")).expect("a directory");
+            let trusted = place.join("less/.config/callgate");
+            fs::create_dir_all(&trusted).expect("a directory");
+            let program = place.join("workspace/true");
+            fs::write(trusted.join("callgate.yaml"), LESS.replace("PROGRAM", program.to_str().expect("UTF-8")))
+                .expect("a file");
             let callgate = std::env::var_os("CALLGATE_BENCH_BINARY")
                 .map_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_callgate")), PathBuf::from);
             let bench = Self { place, callgate };
@@ -176,7 +188,9 @@ for i in $(seq 60); do echo "pub fn f$i(x: u64) -> u64 { (0..x).map(|n| n.wrappi
                 ("static true", &|| self.plain(&program)),
                 ("contained", &|| with(self.contained(&[]), &program)),
                 ("contained, Landlock and seccomp alone", &|| {
-                    with(self.contained(&["--backend", "landlock"]), &program)
+                    let mut command = with(self.contained(&["--backend", "landlock"]), &program);
+                    command.env("HOME", self.place.join("less"));
+                    command
                 }),
                 ("bwrap with the same namespaces", &|| with(self.bubblewrap(), &program)),
                 ("contained, in a shell", &|| {
