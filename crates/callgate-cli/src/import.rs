@@ -74,7 +74,7 @@ impl From<Agent> for Importer {
 /// Reads, translates and compares the rules, and writes the policy if nothing becomes looser.
 pub fn run(arguments: &ImportArguments) -> Result<Outcome, Trouble> {
     let importer = Importer::from(arguments.agent);
-    let environment = crate::install::environment()?;
+    let environment = crate::agents::environment()?;
     let places = if arguments.from.is_empty() {
         settings_locations(importer, &environment)
     } else {

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::outcome::{Outcome, Trouble};
 use crate::own_rules::{self, ImportWish, OwnRules};
-use crate::{choice, terminal};
+use crate::{agents, choice, terminal};
 
 /// The scope of an installation.
 #[derive(Debug, Args, Clone, Copy)]
@@ -114,15 +114,9 @@ pub struct UninstallArguments {
     pub json: bool,
 }
 
-/// The directories of this machine.
-pub fn environment() -> Result<HostEnvironment, Trouble> {
-    HostEnvironment::of_process()
-        .ok_or_else(|| Trouble::new("cannot determine the home directory or the current directory"))
-}
-
 /// Installs, or lists what could be installed.
 pub fn install(arguments: &InstallArguments) -> Result<Outcome, Trouble> {
-    let environment = environment()?;
+    let environment = agents::environment()?;
     let scope = arguments.scope.scope();
     let program = program(arguments.program.as_deref())?;
     let directory = environment.own_state().join("canary");
@@ -187,7 +181,7 @@ pub fn install(arguments: &InstallArguments) -> Result<Outcome, Trouble> {
 
 /// Removes what was installed.
 pub fn uninstall(arguments: &UninstallArguments) -> Result<Outcome, Trouble> {
-    let environment = environment()?;
+    let environment = agents::environment()?;
     let scope = arguments.scope.scope();
     let program = program(None)?;
     let installer = Installer {

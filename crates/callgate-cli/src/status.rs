@@ -11,8 +11,8 @@ use callgate_model::clock::Timestamp;
 use clap::Args;
 use serde_json::{Value, json};
 
+use crate::agents::environment;
 use crate::health::{self, Health};
-use crate::install::environment;
 use crate::outcome::{Outcome, Trouble};
 
 /// The arguments of `status`.
