@@ -30,6 +30,7 @@ mod files;
 pub mod helper;
 mod human;
 mod result;
+mod run;
 mod schema;
 mod spec;
 mod timeline;
@@ -38,8 +39,9 @@ mod tools;
 
 pub use human::{Human, HumanQuestion, NoAnswer};
 pub use result::{ErrorKind, ToolError, ToolResult};
+pub use run::{Handler, Run};
 pub use schema::SchemaError;
 pub use spec::{Idempotency, ToolSpec};
 pub use timeline::TimelineEvent;
-pub use toolbox::{Handler, RegisterError, Run, ToolCall, Toolbox, ToolboxBuilder};
+pub use toolbox::{RegisterError, ToolCall, Toolbox, ToolboxBuilder};
 pub use tools::specs as built_in;

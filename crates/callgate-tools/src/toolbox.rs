@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
@@ -13,21 +13,19 @@ use std::time::{Duration, Instant};
 use callgate::describe::{Descriptor, Registry};
 use callgate::gate::{CheckOptions, GateBuilder};
 use callgate::permit::{Permit, RunError};
-use callgate::{Call, Gate, Origin, Plan, Refusal, RefusalKind, Tool};
+use callgate::{Call, Gate, Origin, Refusal, RefusalKind, Tool};
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use thiserror::Error;
-
-use callgate_sandbox::Backend;
 
 use crate::exec::{Choice, Sessions};
 use crate::human::Human;
 use crate::result::{ErrorKind, ToolError, ToolResult};
+use crate::run::{Check, Handler, Run, Settings, Shared};
 use crate::schema::{self, SchemaError};
 use crate::spec::ToolSpec;
 use crate::timeline::{CallEvents, Timeline, TimelineEvent};
-use crate::tools::{self, Check};
+use crate::tools;
 
 /// The largest input, as JSON text.
 const MAXIMUM_INPUT: usize = 16 * 1024 * 1024;
@@ -76,25 +74,6 @@ fn sha256(text: &str) -> String {
     callgate_model::digest::sha256_hex(text.as_bytes())
 }
 
-/// Runs a tool of one's own. A function is a handler too.
-pub trait Handler: Send + Sync {
-    /// Does what the call asks for. `run` is the proof that it may.
-    fn run(&self, run: &Run<'_>) -> Result<ToolResult, ToolError>;
-
-    /// Whether all it does is start programs through this crate, which contains them where the permit says so. A call that must be contained is
-    /// refused for every other tool.
-    #[doc(hidden)]
-    fn starts_programs(&self) -> bool {
-        false
-    }
-}
-
-impl<F: Fn(&Run<'_>) -> Result<ToolResult, ToolError> + Send + Sync> Handler for F {
-    fn run(&self, run: &Run<'_>) -> Result<ToolResult, ToolError> {
-        self(run)
-    }
-}
-
 /// Why a tool cannot be registered.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
@@ -108,82 +87,6 @@ pub enum RegisterError {
     /// Its name cannot be used.
     #[error("`{0}` is not a tool name: use letters, digits, `_`, `-` and `.`, at most 64 of them")]
     Name(String),
-}
-
-/// What a running call may know and use.
-pub struct Run<'a> {
-    plan: &'a Plan,
-    toolbox: &'a Shared,
-    call: &'a str,
-    choice: &'a Choice,
-}
-
-impl Run<'_> {
-    /// The call as it was judged. Use its resolved paths, not those of the input.
-    pub fn plan(&self) -> &Plan {
-        self.plan
-    }
-
-    /// The id that the model gave the call.
-    pub fn call_id(&self) -> &str {
-        self.call
-    }
-
-    /// The input as a type. It fits the schema.
-    pub fn arguments<T: DeserializeOwned>(&self) -> Result<T, ToolError> {
-        T::deserialize(&self.plan.call().input).map_err(|error| ToolError::validation(error.to_string()))
-    }
-
-    /// A path of the input as it was judged: absolute and without symlinks.
-    pub fn path(&self, named: &str) -> Result<PathBuf, ToolError> {
-        let directory = self.plan.directory().and_then(Path::to_str);
-        let named_path = callgate_model::lexical::fold(Path::new(&callgate_model::lexical::absolute(directory, named)));
-        let judged = self.plan.places().find(|place| place.named == named_path || place.resolved == named_path);
-        let missing =
-            || ToolError::new(ErrorKind::Permission, format!("`{named}` was not judged, so it is not opened"));
-        judged.map(|place| place.resolved.clone()).ok_or_else(missing)
-    }
-
-    /// How a program is contained; `None` if it runs free.
-    pub(crate) fn backend(&self) -> Result<Option<Backend>, ToolError> {
-        self.choice.backend()
-    }
-
-    pub(crate) fn settings(&self) -> &Settings {
-        &self.toolbox.settings
-    }
-
-    pub(crate) fn shared(&self) -> &Shared {
-        self.toolbox
-    }
-
-    /// Tells those who follow the timeline.
-    pub(crate) fn emit(&self, kind: &'static str, payload: Value) {
-        let payload = self.toolbox.gate.redactor().owned(payload);
-        self.toolbox.timeline.emit(kind, payload.as_value().clone());
-    }
-}
-
-/// What tools need to know beside the call.
-pub(crate) struct Settings {
-    pub workspace: PathBuf,
-    pub origin: Origin,
-    /// The session of calls whose origin names none: what is remembered for it ends with this toolbox.
-    pub session: Option<String>,
-    pub environment: Vec<(String, String)>,
-    pub default_timeout: Duration,
-    pub maximum_file: u64,
-    pub human: Option<Arc<dyn Human>>,
-    pub human_timeout: Option<Duration>,
-    pub helper: Option<PathBuf>,
-}
-
-/// What all runs share.
-pub(crate) struct Shared {
-    pub gate: Gate,
-    pub timeline: Arc<Timeline>,
-    pub settings: Settings,
-    pub sessions: Sessions,
 }
 
 /// Configures a [`Toolbox`].

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use callgate::fence::Fence;
 use callgate::live::LiveRun;
 use callgate_sandbox::Backend;
 use serde_json::{Map, Value};
@@ -17,7 +18,6 @@ use serde_json::{Map, Value};
 use super::tail::Tail;
 use crate::helper::{self, GRACE, HELPER, Order, Report};
 use crate::result::{ErrorKind, ToolError, ToolResult};
-use crate::toolbox::Run;
 
 /// How much of each stream is kept.
 const KEPT: usize = 65_536;
@@ -28,8 +28,14 @@ pub(crate) struct Program {
     pub directory: PathBuf,
     pub environment: Vec<(String, String)>,
     pub backend: Option<Backend>,
-    /// How long it may run; the sandbox ends it as well.
-    pub time: Option<Duration>,
+    /// What it may reach, if it may only run contained.
+    pub fence: Option<Box<Fence>>,
+    /// The program that starts others, if it is not this one.
+    pub helper: Option<PathBuf>,
+    /// The id of the call.
+    pub call: String,
+    /// The command, without secrets.
+    pub shown: String,
 }
 
 /// The streams of a program.
@@ -50,12 +56,11 @@ pub(crate) struct Started {
 
 impl Program {
     /// Starts it.
-    pub fn start(self, run: &Run<'_>, streams: Streams) -> Result<Started, ToolError> {
-        let settings = run.settings();
+    pub fn start(self, streams: Streams) -> Result<Started, ToolError> {
         if self.words.iter().any(|word| word.contains('\0')) {
             return Err(ToolError::validation("an argument contains a NUL byte"));
         }
-        let helper = match &settings.helper {
+        let helper = match &self.helper {
             Some(program) => program.clone(),
             None if helper::is_entered() => PathBuf::from("/proc/self/exe"),
             None => {
@@ -78,24 +83,14 @@ impl Program {
         let mut child = command.stdout(output()).stderr(output()).spawn().map_err(failed)?;
         // it keeps the other end of the socket open
         drop(command);
-        let fence = run.plan().fence().map(|fence| {
-            let mut fence = fence.clone();
-            fence.limits.time = [fence.limits.time, self.time].into_iter().flatten().min();
-            Box::new(fence)
-        });
-        let shown = run.shared().gate.redactor().text(&callgate_model::quote::shell_words(&self.words));
         let order = Order {
             words: self.words,
             directory: self.directory,
             environment: self.environment,
             terminal,
-            fence,
+            fence: self.fence,
             backend: self.backend,
-            run: LiveRun {
-                call: run.call_id().to_owned(),
-                command: shown.chars().take(500).collect(),
-                ..LiveRun::default()
-            },
+            run: LiveRun { call: self.call, command: self.shown.chars().take(500).collect(), ..LiveRun::default() },
         };
         let streams = child.stdout.take().zip(child.stderr.take());
         let sent = helper::send(&socket, &order);
@@ -154,13 +149,13 @@ fn keep(stream: OwnedFd) -> (Arc<Mutex<Tail>>, JoinHandle<()>) {
 
 /// Starts a program, waits for its end, and says what it printed.
 pub(crate) fn run_to_end(
-    run: &Run<'_>,
     program: Program,
     timeout: Duration,
     data: Map<String, Value>,
 ) -> Result<ToolResult, ToolError> {
+    let contained = program.fence.is_some();
     let with = |error: ToolError| error.data(Value::Object(data.clone()));
-    let mut started = program.start(run, Streams::Pipes).map_err(with)?;
+    let mut started = program.start(Streams::Pipes).map_err(with)?;
     let Some((output, errors)) = started.streams.take() else {
         started.end();
         return Err(ToolError::new(ErrorKind::Unknown, "the program has no streams"));
@@ -196,7 +191,7 @@ pub(crate) fn run_to_end(
         data.insert("held_back".to_owned(), Value::Array(held));
     }
     result.data = Some(Value::Object(data));
-    let kind = if timed_out { Some(ErrorKind::Timeout) } else { report.error_kind(run.plan().fence().is_some()) };
+    let kind = if timed_out { Some(ErrorKind::Timeout) } else { report.error_kind(contained) };
     if let Some((reason, _)) = &report.denied {
         result.stderr.clone_from(reason);
     }

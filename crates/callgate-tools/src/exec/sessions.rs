@@ -18,7 +18,6 @@ use super::child::{Program, Started, Streams};
 use super::tail::Tail;
 use crate::helper::Report;
 use crate::result::{ErrorKind, ToolError};
-use crate::toolbox::Run;
 
 /// How many sessions there may be at once.
 const MAXIMUM: usize = 256;
@@ -68,7 +67,7 @@ impl Sessions {
     }
 
     /// Starts a program in a terminal.
-    pub fn start(&self, run: &Run<'_>, program: Program) -> Result<u64, ToolError> {
+    pub fn start(&self, program: Program) -> Result<u64, ToolError> {
         self.forget_idle();
         let failed =
             |error: std::io::Error| ToolError::new(ErrorKind::Unknown, format!("cannot open a terminal: {error}"));
@@ -83,7 +82,7 @@ impl Sessions {
         let name = ptsname(&terminal, Vec::new()).map_err(|error| failed(error.into()))?;
         let name = PathBuf::from(std::ffi::OsString::from_vec(name.into_bytes()));
         let reading = terminal.try_clone().map_err(failed)?;
-        let started = program.start(run, Streams::Terminal(name))?;
+        let started = program.start(Streams::Terminal(name))?;
         let printed = Arc::new((Mutex::new(Printed { tail: Tail::new(KEPT), closed: false }), Condvar::new()));
         let kept = Arc::clone(&printed);
         std::thread::spawn(move || read_all(reading, &kept));

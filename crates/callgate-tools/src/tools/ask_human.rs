@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use crate::human::HumanQuestion;
 use crate::result::{ErrorKind, ToolError, ToolResult};
+use crate::run::Run;
 use crate::spec::{ToolSpec, object};
-use crate::toolbox::Run;
 
 pub(super) fn spec() -> ToolSpec {
     let properties = json!({

@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 use super::shell_exec::{Options, common, program, shell_words};
 use crate::exec::{SessionOutput, output_bytes};
 use crate::result::{ErrorKind, ToolError, ToolResult};
+use crate::run::Run;
 use crate::spec::{Idempotency, ToolSpec, object};
-use crate::toolbox::Run;
 
 /// How long a call waits for output unless it says.
 pub(super) const YIELD: u64 = 50;
@@ -43,7 +43,7 @@ pub(super) fn run(run: &Run<'_>) -> Result<ToolResult, ToolError> {
     let Arguments { cmd, yield_time_ms, max_output_tokens, options } = run.arguments()?;
     let (program, data) = program(run, shell_words(&cmd), &options, None)?;
     let shared = run.shared();
-    let id = shared.sessions.start(run, program)?;
+    let id = shared.sessions.start(program)?;
     // Whether this covers what is typed later is said in the policy.
     if let Err(error) = shared.gate.exec_started(run.plan(), id.to_string()) {
         shared.sessions.end(id);

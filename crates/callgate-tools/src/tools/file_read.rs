@@ -8,8 +8,8 @@ use serde_json::json;
 
 use crate::files;
 use crate::result::{ErrorKind, ToolError, ToolResult, io_error};
+use crate::run::Run;
 use crate::spec::{Idempotency, ToolSpec, object};
-use crate::toolbox::Run;
 
 const CUT: &str = "\n...<truncated>\n";
 

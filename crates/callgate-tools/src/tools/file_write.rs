@@ -5,8 +5,8 @@ use serde_json::json;
 
 use crate::files::{self, Replacement};
 use crate::result::{ToolError, ToolResult};
+use crate::run::Run;
 use crate::spec::{Idempotency, ToolSpec, object};
-use crate::toolbox::Run;
 
 pub(super) fn spec() -> ToolSpec {
     let properties = json!({

@@ -15,8 +15,8 @@ use serde_json::json;
 
 use crate::files::{self, EntryKind};
 use crate::result::{ErrorKind, ToolError, ToolResult};
+use crate::run::Run;
 use crate::spec::{Idempotency, ToolSpec, object};
-use crate::toolbox::Run;
 
 /// A file with a NUL byte among its first bytes is not text.
 const HEAD: usize = 1_024;

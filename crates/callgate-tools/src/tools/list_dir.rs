@@ -10,8 +10,8 @@ use serde_json::json;
 
 use crate::files::{self, EntryKind};
 use crate::result::{ErrorKind, ToolError, ToolResult};
+use crate::run::Run;
 use crate::spec::{Idempotency, ToolSpec, object};
-use crate::toolbox::Run;
 
 /// The most names that are looked at.
 const MAXIMUM: usize = 2_000_000;

@@ -21,11 +21,9 @@ mod write_stdin;
 
 use std::sync::Arc;
 
-use serde_json::Value;
-
 use crate::result::{ToolError, ToolResult};
+use crate::run::{Check, Handler, Run};
 use crate::spec::ToolSpec;
-use crate::toolbox::{Handler, Run, Shared};
 
 /// A tool of this crate.
 struct BuiltIn {
@@ -78,6 +76,3 @@ pub(crate) fn built_in() -> Vec<(ToolSpec, Arc<dyn Handler>, Option<Check>)> {
 pub fn specs() -> Vec<ToolSpec> {
     built_in().into_iter().map(|(spec, _, _)| spec).collect()
 }
-
-/// Looks at an input before the gate does.
-pub(crate) type Check = fn(&Value, &Shared) -> Result<(), ToolError>;

@@ -9,8 +9,8 @@ use serde_json::json;
 use super::file_read::missing;
 use crate::files;
 use crate::result::{ToolError, ToolResult, io_error};
+use crate::run::Run;
 use crate::spec::{Idempotency, ToolSpec, object};
-use crate::toolbox::Run;
 
 /// The longest line that is returned whole, in characters.
 const LONGEST_LINE: usize = 500;

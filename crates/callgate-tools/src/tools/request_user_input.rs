@@ -8,8 +8,8 @@ use serde_json::json;
 use super::ask_human::ask;
 use crate::human::HumanQuestion;
 use crate::result::{ErrorKind, ToolError, ToolResult};
+use crate::run::Run;
 use crate::spec::{Idempotency, ToolSpec, object};
-use crate::toolbox::Run;
 
 pub(super) fn spec() -> ToolSpec {
     let text = |about: &str| json!({"type": "string", "description": about});

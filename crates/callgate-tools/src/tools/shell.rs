@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use super::shell_exec::{Options, common, limits, to_end};
 use crate::result::{ToolError, ToolResult};
+use crate::run::Run;
 use crate::spec::{Idempotency, ToolSpec, object};
-use crate::toolbox::Run;
 
 pub(super) fn spec() -> ToolSpec {
     let command = json!({"type": "array", "items": {"type": "string"}, "minItems": 1, "description": "The program and its arguments"});

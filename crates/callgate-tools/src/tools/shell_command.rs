@@ -6,8 +6,8 @@ use serde_json::json;
 use super::shell::with_directory;
 use super::shell_exec::{Options, common, shell_words, to_end};
 use crate::result::{ToolError, ToolResult};
+use crate::run::Run;
 use crate::spec::{Idempotency, ToolSpec, object};
-use crate::toolbox::Run;
 
 pub(super) fn spec() -> ToolSpec {
     let command = json!({"type": "string", "minLength": 1, "description": "The command, as text for sh"});

@@ -9,8 +9,8 @@ use serde_json::{Map, Value, json};
 
 use crate::exec::{Program, run_to_end, sandbox_data};
 use crate::result::{ToolError, ToolResult};
+use crate::run::Run;
 use crate::spec::{Idempotency, ToolSpec, object};
-use crate::toolbox::Run;
 
 /// The parameters that all tools have which start programs.
 pub(super) fn common(mut properties: Value) -> Value {
@@ -76,7 +76,7 @@ pub(super) fn run(run: &Run<'_>) -> Result<ToolResult, ToolError> {
 pub(super) fn to_end(run: &Run<'_>, words: Vec<String>, options: &Options) -> Result<ToolResult, ToolError> {
     let timeout = options.timeout_ms.map_or(run.settings().default_timeout, Duration::from_millis);
     let (program, data) = program(run, words, options, Some(timeout))?;
-    run_to_end(run, program, timeout, data)
+    run_to_end(program, timeout, data)
 }
 
 /// The program as it was judged, and what its result says about the sandbox.
@@ -100,9 +100,10 @@ pub(super) fn program(
     }
     let fence = run.plan().fence();
     let sandbox = |backend| sandbox_data(options.sandbox.as_deref(), fence, backend);
-    let backend = run.backend().map_err(|error| error.data(json!({"sandbox": sandbox(None)})))?;
-    let data = Map::from_iter([("sandbox".to_owned(), sandbox(backend))]);
-    Ok((Program { words, directory, environment, backend, time }, data))
+    let program = run.program(words, directory, environment, time);
+    let program = program.map_err(|error| error.data(json!({"sandbox": sandbox(None)})))?;
+    let data = Map::from_iter([("sandbox".to_owned(), sandbox(program.backend))]);
+    Ok((program, data))
 }
 
 /// The words that run a text in a shell without start-up files.

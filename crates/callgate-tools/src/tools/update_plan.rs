@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::result::{ToolError, ToolResult};
+use crate::run::Run;
 use crate::spec::{Idempotency, ToolSpec, object};
-use crate::toolbox::Run;
 
 pub(super) fn spec() -> ToolSpec {
     let step = object(

@@ -10,8 +10,8 @@ use serde_json::json;
 use super::file_read::missing;
 use crate::files;
 use crate::result::{ToolError, ToolResult, io_error};
+use crate::run::Run;
 use crate::spec::{Idempotency, ToolSpec, object};
-use crate::toolbox::Run;
 
 /// The largest picture.
 const MAXIMUM: u64 = 5 * 1024 * 1024;

@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 use super::exec_command::{result, wait};
 use crate::exec::output_bytes;
 use crate::result::{ErrorKind, ToolError, ToolResult};
+use crate::run::{Run, Shared};
 use crate::spec::{Idempotency, ToolSpec, object};
-use crate::toolbox::{Run, Shared};
 
 pub(super) fn spec() -> ToolSpec {
     let properties = json!({

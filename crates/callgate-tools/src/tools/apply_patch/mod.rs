@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 
 use crate::files;
 use crate::result::{ErrorKind, ToolError, ToolResult, io_error};
+use crate::run::Run;
 use crate::spec::{Idempotency, ToolSpec, object};
-use crate::toolbox::Run;
 
 use commit::{Step, commit};
 use patch::{Operation, Section};
