@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use callgate::approvals::AskError;
-use callgate::approvals::channel::{Terminal, controlling_terminal};
+use callgate::approvals::channel::{Look, Terminal, controlling_terminal};
 use callgate::fence::{Fence, HeldBack};
 use callgate::gate::CheckOptions;
 use callgate::show::visible;
@@ -96,12 +96,12 @@ pub fn run(arguments: &RunArguments, id: &str) -> Result<Outcome, Trouble> {
         if !shown.iter().any(Result::is_ok) {
             return Err(Trouble::new(format!("nothing can be opened for the call {}:\n{list}", first.id)));
         }
-        let (command, place) = (visible(&first.command), here.to_string_lossy());
-        let question = format!(
-            "\nrun again, contained: {command}\nin {}\nwith this, for one run:\n{list}\n[y]es or [n]o? ",
-            visible(&place)
-        );
-        if let Err(refusal) = ask(&question) {
+        let question = |look: Look| {
+            let command = look.block("run again, contained", &first.command);
+            let place = look.block("in", &here.to_string_lossy());
+            format!("\n{command}{place}\nwith this, for one run:\n{list}\n[y]es or [n]o? ")
+        };
+        if let Err(refusal) = ask(question) {
             return Ok(refused(arguments, &refusal));
         }
     }
@@ -146,13 +146,14 @@ fn list(held_back: &[HeldBack], additions: &[Result<Addition, &str>]) -> String 
 }
 
 /// Asks the person at the terminal.
-fn ask(question: &str) -> Result<(), Refusal> {
+fn ask(question: impl Fn(Look) -> String) -> Result<(), Refusal> {
     let refusal = |reason: String| Refusal::new(RefusalKind::HumanRequired, reason);
     let nobody = |error: AskError| {
         refusal(format!("nobody could be asked: {error}")).hint("run `callgate run --again` in a terminal")
     };
     let mut terminal = controlling_terminal().map_err(nobody)?;
-    terminal.show(question).map_err(nobody)?;
+    let question = question(terminal.look());
+    terminal.show(&question).map_err(nobody)?;
     let asked = Instant::now();
     while let Some(left) = PATIENCE.checked_sub(asked.elapsed()) {
         let Some(line) = terminal.line(left).map_err(nobody)? else { continue };

@@ -5,9 +5,11 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::indexing_slicing,
+    clippy::panic,
     reason = "a test says what is missing by failing"
 )]
 
+mod terminal;
 mod world;
 
 use std::io::{Read, Write};
@@ -18,6 +20,7 @@ use std::process::{Command, Stdio};
 use callgate_audit::entry::{EntryBody, LogEntry};
 use callgate_audit::read::Entries;
 use serde_json::Value;
+use terminal::OnTerminal;
 use world::World;
 
 fn works() -> bool {
@@ -183,4 +186,28 @@ fn a_weaker_backend_runs_only_what_a_trusted_file_says_less_is_enough_for() {
         assert_eq!(code, 0, "{error}");
         assert!(exists(&world.project().join("inside")) && !exists(&outside.path().join("out")), "{error}");
     }
+}
+
+#[test]
+fn the_question_shows_a_long_command_in_full_on_a_narrow_screen() {
+    if !works() {
+        return;
+    }
+    let (world, _outside) = world("#!/bin/bash\necho x > .git/hooks/pre-commit\nexit 0\n");
+    let long: String = (0..8).map(|number| format!("part {number}, ")).collect();
+    // the log has longer ones only in part, and those do not run again
+    let argument = format!("{long}\nin: /home\u{202e}the end");
+    assert_eq!(world.run(&["run", "--", "./try.sh", &argument]).0, 0);
+    let mut terminal = OnTerminal::new(&world.command(&[]), 40, "run --again last");
+    let shown = terminal.shown_until("[y]es or [n]o? ");
+    assert!(!shown.contains('\u{1b}') && !shown.contains('\u{202e}'), "{shown:?}");
+    let (text, _) = shown.split_once("\n\nwith this").unwrap_or_else(|| panic!("{shown}"));
+    assert!(text.lines().all(|line| line.chars().count() <= 40), "{text}");
+    let command: String =
+        text.lines().filter_map(|line| line.trim_start().strip_prefix(['│', '┆'])?.strip_prefix(' ')).collect();
+    assert!(command.contains(&long), "{command}");
+    assert!(command.contains("\\u{202e}the end"), "{command}");
+    assert!(!text.contains("\n    in: /home "), "{text}");
+    terminal.types("n\n");
+    assert_eq!(terminal.ends().0, 125);
 }
