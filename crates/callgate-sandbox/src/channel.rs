@@ -44,11 +44,14 @@ pub fn receive<T: DeserializeOwned>(channel: impl AsFd) -> io::Result<Option<(T,
     let mut text = vec![0; LONGEST];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let mut was_reset = false;
     let received = loop {
         match rustix::net::recvmsg(&channel, &mut [IoSliceMut::new(&mut text)], &mut ancillary, RecvFlags::CMSG_CLOEXEC)
         {
             Ok(received) => break received,
             Err(rustix::io::Errno::INTR) => {}
+            // The other end went without reading everything. The kernel says so once, in front of what it sent before.
+            Err(rustix::io::Errno::CONNRESET) if !was_reset => was_reset = true,
             Err(rustix::io::Errno::CONNRESET) => return Ok(None),
             Err(error) => return Err(error.into()),
         }
@@ -64,4 +67,20 @@ pub fn receive<T: DeserializeOwned>(channel: impl AsFd) -> io::Result<Option<(T,
     }
     let message = serde_json::from_slice(text.get(..received.bytes).unwrap_or_default())?;
     Ok(Some((message, descriptors)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_words_of_an_end_that_did_not_listen_are_heard() {
+        let (ours, theirs) = pair().unwrap();
+        send(&ours, &"unread", &[]).unwrap();
+        send(&theirs, &"why it ended", &[]).unwrap();
+        drop(theirs);
+        let heard = receive::<String>(&ours).unwrap();
+        assert_eq!(heard.map(|(text, _)| text).as_deref(), Some("why it ended"));
+        assert!(receive::<String>(&ours).unwrap().is_none());
+    }
 }
