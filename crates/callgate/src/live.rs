@@ -121,9 +121,8 @@ fn register_in(directory: &Path, run: &LiveRun) -> io::Result<Registration> {
     let (path, new) = (directory.join(&run.id), directory.join(format!(".{}", run.id)));
     let mut last = io::Error::from(ErrorKind::NotFound);
     for _ in 0..ATTEMPTS {
-        // Who ends removes the directory if it is empty, which may happen between these steps.
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
         let attempt = || -> io::Result<File> {
+            std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
             let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
             flock(&file, FlockOperation::LockExclusive)?;
             file.write_all(&text)?;
@@ -133,7 +132,9 @@ fn register_in(directory: &Path, run: &LiveRun) -> io::Result<Registration> {
         };
         match attempt() {
             Ok(locked) => return Ok(Registration { path, _locked: locked }),
-            Err(error) if error.kind() == ErrorKind::NotFound => last = error,
+            // Who ends removes the directory if it is empty, which may happen between these steps. While it is made, it may be there
+            // for one look and gone for the next.
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::AlreadyExists) => last = error,
             Err(error) => return Err(error),
         }
     }
