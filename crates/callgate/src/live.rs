@@ -6,7 +6,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -184,8 +184,11 @@ fn locked(path: &Path, unfinished: bool) -> io::Result<Option<File>> {
         Ok(()) => {}
     }
     // One that is being made is not locked for a moment.
-    let age = file.metadata()?.modified()?.elapsed().unwrap_or_default();
-    if !unfinished || age > ABANDONED {
+    let data = file.metadata()?;
+    let age = data.modified()?.elapsed().unwrap_or_default();
+    // A run that has just ended may have made room for another one of its name.
+    let is_there = path.symlink_metadata().is_ok_and(|now| (now.dev(), now.ino()) == (data.dev(), data.ino()));
+    if is_there && (!unfinished || age > ABANDONED) {
         // Somebody else may have been faster.
         let _ = std::fs::remove_file(path);
     }
@@ -260,8 +263,9 @@ mod tests {
             for thread in 0..4 {
                 let directory = &directory;
                 scope.spawn(move || {
-                    for _ in 0..100 {
-                        let run = run(&thread.to_string());
+                    for round in 0..100 {
+                        // as real ones, no two have the same name
+                        let run = run(&format!("{thread}-{round}"));
                         let kept = register_in(directory, &run).unwrap();
                         assert!(all_in(directory).unwrap().contains(&run));
                         drop(kept);
