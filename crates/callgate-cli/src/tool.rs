@@ -237,6 +237,15 @@ fn serve(place: &ToolPlace, session: Option<String>, agent: Option<String>) -> R
                 Ok(1..) => {}
                 _ => break,
             }
+            // What follows would otherwise be taken for a request, though it stands inside one.
+            if !line.ends_with(b"\n") && line.len() as u64 >= LONGEST_LINE {
+                let message = format!("a request is longer than {LONGEST_LINE} bytes");
+                print_line(&json!({"type": "error", "error_kind": "validation", "message": message}));
+                if input.skip_until(b'\n').is_err() {
+                    break;
+                }
+                continue;
+            }
             if line.iter().all(u8::is_ascii_whitespace) {
                 continue;
             }

@@ -273,8 +273,14 @@ fn lines_that_are_no_calls_are_errors_and_the_next_one_is_answered() {
             "{line}: {answer}"
         );
     }
+    // the end of a line that is too long is no request of its own
+    let inner = r#"{"id": "9", "name": "shell_command", "args": {"command": "echo smuggled > smuggled"}}"#;
+    server.send(&format!("{}{inner}", " ".repeat(32 << 20)));
+    let answer = server.line();
+    assert!(answer["message"].as_str().unwrap().contains("longer than"), "{answer}");
     std::fs::write(world.project().join("a"), "text").unwrap();
     assert_eq!(server.call("file_read", &json!({"path": "a"})).0["stdout"], "text");
+    assert!(!world.project().join("smuggled").exists());
     // a list is judged in its order and answered in it
     server.send(r#"[{"id": "a", "name": "shell_command", "args": {"command": "sleep 0.2; echo slow"}}, {"id": "b", "name": "file_read", "args": {"path": "a"}}]"#);
     let mut results = Vec::new();
